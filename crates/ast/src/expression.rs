@@ -1,0 +1,186 @@
+//! Parts of expressions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Name, NodeId, OrderItem, Span};
+
+/// Prefix operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum UnaryOperator {
+    /// `-a`
+    Minus,
+    /// `+a`
+    Plus,
+    /// `~a`
+    BitNot,
+    /// `NOT a`
+    Not,
+}
+
+/// Infix operators with two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum BinaryOperator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Modulo,
+    /// `&`
+    BitAnd,
+    /// `|`
+    BitOr,
+    /// `^`
+    BitXor,
+    /// `=`
+    Equal,
+    /// `!=`, `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `~`
+    Matches,
+    /// `!~`
+    NotMatches,
+    /// `LIKE`
+    Like,
+    /// `NOT LIKE`
+    NotLike,
+    /// `ILIKE`
+    ILike,
+    /// `NOT ILIKE`
+    NotILike,
+    /// `<<`
+    ContainedBy,
+    /// `<<=`
+    ContainedByOrEqual,
+    /// `>>`
+    Contains,
+    /// `>>=`
+    ContainsOrEqual,
+}
+
+/// Operators whose chains are folded into one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum LogicalOperator {
+    /// `AND`
+    And,
+    /// `OR`
+    Or,
+}
+
+/// `WHEN condition THEN result`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CaseBranch {
+    /// The condition, or the value compared with the operand.
+    pub when: NodeId,
+    /// The result.
+    pub then: NodeId,
+}
+
+/// A function call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CallNode {
+    /// Name as written.
+    pub name: Name,
+    /// Arguments; `count(*)` has one `Star`.
+    pub arguments: Vec<NodeId>,
+    /// `f(DISTINCT …)`.
+    pub distinct: bool,
+    /// `f(… ORDER BY …)`.
+    pub order_by: Vec<OrderItem>,
+    /// `FILTER (WHERE …)`.
+    pub filter: Option<NodeId>,
+    /// `IGNORE NULLS`, `RESPECT NULLS`.
+    pub ignore_nulls: bool,
+    /// `OVER (…)` or `OVER name`.
+    pub over: Option<WindowSpec>,
+}
+
+/// What follows OVER, or a named window's body.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct WindowSpec {
+    /// `OVER name`, or the base name inside the parentheses.
+    pub name: Option<Name>,
+    /// PARTITION BY.
+    pub partition_by: Vec<NodeId>,
+    /// ORDER BY.
+    pub order_by: Vec<OrderItem>,
+    /// ROWS or RANGE frame.
+    pub frame: Option<Frame>,
+}
+
+/// A window frame.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Frame {
+    /// ROWS, RANGE, GROUPS or CUMULATIVE.
+    pub mode: FrameMode,
+    /// Lower bound.
+    pub start: FrameBound,
+    /// Upper bound; `None` means CURRENT ROW.
+    pub end: Option<FrameBound>,
+    /// EXCLUDE CURRENT ROW.
+    pub exclude_current_row: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The unit of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum FrameMode {
+    /// ROWS
+    Rows,
+    /// RANGE
+    Range,
+    /// GROUPS
+    Groups,
+    /// CUMULATIVE: rows from the start to the current one.
+    Cumulative,
+}
+
+/// One end of a frame, or of a WINDOW JOIN's range.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "bound")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum FrameBound {
+    /// UNBOUNDED PRECEDING
+    UnboundedPreceding,
+    /// `n [unit] PRECEDING`
+    Preceding { value: NodeId, unit: Option<String> },
+    /// CURRENT ROW
+    CurrentRow,
+    /// `n [unit] FOLLOWING`
+    Following { value: NodeId, unit: Option<String> },
+    /// UNBOUNDED FOLLOWING
+    UnboundedFollowing,
+}
+
+/// One selector between `[` and `]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "selector")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum IndexSelector {
+    /// `a[i]`
+    Item { index: NodeId },
+    /// `a[lo:hi]`
+    Slice { low: NodeId, high: Option<NodeId> },
+}
+

@@ -1,0 +1,235 @@
+//! The tree of a statement, as it crosses from the parser (TypeScript) to the binder (Rust).
+//!
+//! A tree is a flat table: [`Tree::nodes`] holds every node, children are indices into it
+//! ([`NodeId`]), so that the depth of a statement costs no stack on either side. Chains of
+//! AND, OR and `||` are one n-ary node each. [`Tree::spans`] runs parallel to the nodes.
+//!
+//! All positions are UTF-16 offsets made by the TypeScript lexer; Rust carries them, it never
+//! computes with them. This crate knows no semantics and no engine type. The TypeScript twin,
+//! `ts/sql/ast.generated.ts`, is written from these definitions by `npm run generate`.
+
+#![forbid(unsafe_code)]
+
+use serde::{Deserialize, Serialize};
+
+mod expression;
+mod query;
+mod statement;
+
+pub use expression::{
+    BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode, IndexSelector,
+    LogicalOperator, UnaryOperator, WindowSpec,
+};
+pub use query::{
+    AsofTolerance, Cte, Declaration, Fill, JoinKind, JoinOn, LatestOn, Limit, NamedWindow, NullsOrder,
+    OrderItem, PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
+};
+pub use statement::{
+    AlterAction, ColumnDefinition, CreateTableNode, ExplainStage, InsertNode, OptionValue,
+    ShowSubject, UpdateNode, ValuesBlock, ViewKind,
+};
+
+/// Index of a node in [`Tree::nodes`].
+pub type NodeId = u32;
+
+/// Half-open range of UTF-16 offsets into the statement text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Span {
+    /// Offset of the first UTF-16 unit.
+    pub start: u32,
+    /// Offset after the last UTF-16 unit.
+    pub end: u32,
+}
+
+/// An identifier as written, without its quotes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Name {
+    /// The identifier's text, quotes removed, letter case kept.
+    pub text: String,
+    /// Whether it stood in quotes.
+    pub quoted: bool,
+    /// Where it stands, quotes included.
+    pub span: Span,
+}
+
+/// A type as written after `::`, in `CAST`, or in a column definition: `GEOHASH(5c)`, `DOUBLE[][]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TypeName {
+    /// The word as written: `double`, `VARCHAR`, `geohash`.
+    pub name: String,
+    /// Arguments in parentheses as written: `["10", "2"]`, `["5c"]`.
+    pub arguments: Vec<String>,
+    /// Number of `[]` pairs after the name.
+    pub dimensions: u32,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Tree {
+    /// Every node; children come before their parents.
+    pub nodes: Vec<Node>,
+    /// The span of each node, same length as `nodes`.
+    pub spans: Vec<Span>,
+    /// The statement's own node.
+    pub root: NodeId,
+}
+
+impl Tree {
+    /// The node with this index, or `None` when the tree is malformed.
+    #[must_use]
+    pub fn get(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id as usize)
+    }
+
+    /// The span of a node; empty at 0 when the tree is malformed.
+    #[must_use]
+    pub fn span(&self, id: NodeId) -> Span {
+        self.spans.get(id as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Every kind of node. Expressions, then queries and sources, then statements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Node {
+    // ---- expressions ----
+    /// `NULL`.
+    Null,
+    /// `true`, `false`.
+    Boolean { value: bool },
+    /// `17`, `17_000`, `17L`; text as written.
+    Integer { text: String },
+    /// `1.5`, `1e3`, `1.5f`, `3d`; text as written.
+    Float { text: String },
+    /// `12.50m`; text as written.
+    Decimal { text: String },
+    /// `'text'`, quotes removed and doubled quotes folded.
+    String { value: String },
+    /// `0x01ff`; text as written.
+    Long256 { text: String },
+    /// `#u33d`, `#u33d/18`, `##0110`; text as written.
+    Geohash { text: String },
+    /// `90s`, `-2m`, `1h30m`; text as written.
+    Duration { text: String },
+    /// `DATE '…'`, `TIMESTAMP '…'`, `ipv4 '…'`, `interval '…'`.
+    TypedString { type_name: TypeName, value: String },
+    /// `a`, `t.a`, `s.t.a`.
+    Column { path: Vec<Name> },
+    /// `*`, `t.*` in a select list, and the argument of `count(*)`.
+    Star { qualifier: Option<Name> },
+    /// `$1` (index from 1) or `?` (numbered by order of appearance).
+    Parameter { index: u32 },
+    /// `:name`.
+    NamedParameter { name: Name },
+    /// `@name`.
+    Variable { name: Name },
+    /// `-a`, `~a`, `NOT a`.
+    Unary { operator: UnaryOperator, operand: NodeId },
+    /// Arithmetic, comparison, bit and pattern operators.
+    Binary { operator: BinaryOperator, left: NodeId, right: NodeId, operator_span: Span },
+    /// `a AND b AND c`: two operands or more.
+    Logical { operator: LogicalOperator, operands: Vec<NodeId> },
+    /// `a || b || c`: two operands or more.
+    Concat { operands: Vec<NodeId>, operator_span: Span },
+    /// `a IS [NOT] NULL`.
+    IsNull { operand: NodeId, negated: bool },
+    /// `a [NOT] BETWEEN low AND high`.
+    Between { operand: NodeId, low: NodeId, high: NodeId, negated: bool, operator_span: Span },
+    /// `a [NOT] IN (…)`; `bare` for `a IN 'text'` and other forms without parentheses.
+    InList { operand: NodeId, items: Vec<NodeId>, bare: bool, negated: bool, operator_span: Span },
+    /// `a [NOT] IN (SELECT …)`.
+    InQuery { operand: NodeId, query: NodeId, negated: bool, operator_span: Span },
+    /// `a WITHIN (#g1, …)`.
+    Within { operand: NodeId, items: Vec<NodeId>, operator_span: Span },
+    /// `CAST(a AS type)` (`double_colon` false) or `a::type`.
+    Cast { operand: NodeId, type_name: TypeName, double_colon: bool },
+    /// `CASE [operand] WHEN … THEN … [ELSE …] END`.
+    Case { operand: Option<NodeId>, branches: Vec<CaseBranch>, otherwise: Option<NodeId> },
+    /// `f(a, b)`, with everything that may follow the arguments.
+    Call(CallNode),
+    /// `ARRAY[…]`.
+    Array { items: Vec<NodeId> },
+    /// `a[1, 2:4]`.
+    Index { operand: NodeId, selectors: Vec<IndexSelector> },
+    /// `(SELECT …)` used as a value.
+    Subquery { query: NodeId },
+    /// `EXISTS (SELECT …)`.
+    Exists { query: NodeId },
+
+    // ---- queries and sources ----
+    /// A whole query: WITH, DECLARE, body, ORDER BY, LIMIT.
+    Query {
+        declarations: Vec<Declaration>,
+        with: Vec<Cte>,
+        /// Select, SetOperation, Values, Show or another Query.
+        body: NodeId,
+        order_by: Vec<OrderItem>,
+        limit: Option<Limit>,
+    },
+    /// One SELECT block, or the short form `t WHERE …`.
+    Select(SelectNode),
+    /// UNION, EXCEPT, INTERSECT.
+    SetOperation { operator: SetOperator, all: bool, left: NodeId, right: NodeId },
+    /// `VALUES (…), (…)` as a query.
+    Values { rows: ValuesBlock },
+    /// A table, view or CTE by name.
+    Table { name: Name, alias: Option<Name>, timestamp: Option<Name> },
+    /// `long_sequence(5) x`.
+    TableFunction { call: NodeId, alias: Option<Name>, columns: Vec<Name>, timestamp: Option<Name>, ordinality: bool },
+    /// `(query) alias`.
+    Derived { query: NodeId, alias: Option<Name>, timestamp: Option<Name>, lateral: bool },
+    /// `left <kind> JOIN right …`.
+    Join { join: JoinKind, left: NodeId, right: NodeId, on: Option<JoinOn>, tolerance: Option<AsofTolerance>, keyword_span: Span },
+
+    // ---- statements ----
+    /// CREATE TABLE.
+    CreateTable(CreateTableNode),
+    /// INSERT.
+    Insert(InsertNode),
+    /// UPDATE.
+    Update(UpdateNode),
+    /// DELETE FROM t WHERE ….
+    Delete { table: Name, filter: Option<NodeId> },
+    /// DROP TABLE | VIEW | MATERIALIZED VIEW.
+    Drop { what: ViewKind, name: Name, if_exists: bool },
+    /// DROP ALL TABLES.
+    DropAllTables,
+    /// TRUNCATE TABLE.
+    Truncate { table: Name, if_exists: bool },
+    /// RENAME TABLE a TO b.
+    Rename { table: Name, to: Name },
+    /// ALTER TABLE t ….
+    AlterTable { table: Name, actions: Vec<AlterAction> },
+    /// CREATE VIEW | MATERIALIZED VIEW.
+    CreateView { what: ViewKind, name: Name, query: NodeId, query_text: String, if_not_exists: bool, or_replace: bool, options: Vec<OptionValue> },
+    /// SHOW ….
+    Show { subject: ShowSubject },
+    /// EXPLAIN [stage] statement.
+    Explain { stage: ExplainStage, analyze: bool, statement: NodeId },
+    /// Session and housekeeping words that are accepted and do nothing yet:
+    /// BEGIN, COMMIT, ROLLBACK, SET …, DISCARD ALL, VACUUM, ….
+    Session { words: Vec<String> },
+    /// CANCEL QUERY id.
+    CancelQuery { id: NodeId },
+    /// An empty text, or only comments.
+    Empty,
+}
+
+/// How two queries are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum SetOperator {
+    /// UNION.
+    Union,
+    /// EXCEPT.
+    Except,
+    /// INTERSECT.
+    Intersect,
+}

@@ -1,0 +1,235 @@
+//! Parts of queries.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FrameBound, Name, NodeId, Span, WindowSpec};
+
+/// `@name := expression`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Declaration {
+    /// Name without the `@`.
+    pub name: Name,
+    /// The value: an expression, or a Query node.
+    pub value: NodeId,
+    /// OVERRIDABLE in a view.
+    pub overridable: bool,
+}
+
+/// `name [(columns)] AS (query)`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Cte {
+    /// The name.
+    pub name: Name,
+    /// Renamed columns.
+    pub columns: Vec<Name>,
+    /// A Query node.
+    pub query: NodeId,
+}
+
+/// One SELECT block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SelectNode {
+    /// SELECT DISTINCT.
+    pub distinct: bool,
+    /// DISTINCT ON (…).
+    pub distinct_on: Vec<NodeId>,
+    /// The list; the short form `t WHERE …` has one `Star`.
+    pub items: Vec<SelectItem>,
+    /// Table, TableFunction, Derived or Join.
+    pub from: Option<NodeId>,
+    /// WHERE.
+    pub filter: Option<NodeId>,
+    /// LATEST ON … PARTITION BY ….
+    pub latest_on: Option<LatestOn>,
+    /// SAMPLE BY.
+    pub sample_by: Option<SampleBy>,
+    /// GROUP BY.
+    pub group_by: Vec<NodeId>,
+    /// HAVING.
+    pub having: Option<NodeId>,
+    /// WINDOW name AS (…).
+    pub windows: Vec<NamedWindow>,
+    /// PIVOT (…).
+    pub pivot: Option<Box<PivotNode>>,
+    /// Text of the `/*+ … */` hint.
+    pub hint: Option<String>,
+}
+
+/// `expression [AS alias]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SelectItem {
+    /// An expression or `Star`.
+    pub expression: NodeId,
+    /// The alias.
+    pub alias: Option<Name>,
+}
+
+/// `LATEST ON ts PARTITION BY a, b`, or `LATEST BY a, b` (no `timestamp`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LatestOn {
+    /// The timestamp column.
+    pub timestamp: Option<NodeId>,
+    /// The keys.
+    pub keys: Vec<NodeId>,
+    /// Where the clause stands.
+    pub span: Span,
+}
+
+/// `SAMPLE BY 1h FROM … TO … FILL(…) ALIGN TO …`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SampleBy {
+    /// Duration, Variable or another expression.
+    pub interval: NodeId,
+    /// FROM.
+    pub from: Option<NodeId>,
+    /// TO.
+    pub to: Option<NodeId>,
+    /// FILL list; empty when there is no FILL clause.
+    pub fill: Vec<Fill>,
+    /// ALIGN TO; `None` when there is no such clause.
+    pub align: Option<SampleAlign>,
+    /// Where the clause stands.
+    pub span: Span,
+}
+
+/// One entry of FILL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fill")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Fill {
+    /// NONE
+    None { span: Span },
+    /// NULL
+    Null { span: Span },
+    /// PREV, PREV(alias)
+    Prev { of: Option<Name>, span: Span },
+    /// LINEAR
+    Linear { span: Span },
+    /// A constant expression.
+    Constant { value: NodeId },
+}
+
+/// What the buckets are aligned to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "align")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum SampleAlign {
+    /// ALIGN TO FIRST OBSERVATION
+    FirstObservation,
+    /// ALIGN TO CALENDAR [TIME ZONE z] [WITH OFFSET o]
+    Calendar { time_zone: Option<NodeId>, offset: Option<NodeId> },
+}
+
+/// ORDER BY item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct OrderItem {
+    /// Expression, position or alias.
+    pub expression: NodeId,
+    /// DESC.
+    pub descending: bool,
+    /// NULLS FIRST | LAST.
+    pub nulls: Option<NullsOrder>,
+}
+
+/// Where nulls go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum NullsOrder {
+    /// NULLS FIRST
+    First,
+    /// NULLS LAST
+    Last,
+}
+
+/// `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Limit {
+    /// The first number, absent in `LIMIT ,n`.
+    pub first: Option<NodeId>,
+    /// The number after the comma.
+    pub second: Option<NodeId>,
+    /// OFFSET.
+    pub offset: Option<NodeId>,
+    /// Where the clause stands.
+    pub span: Span,
+}
+
+/// `WINDOW name AS (…)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct NamedWindow {
+    /// The name.
+    pub name: Name,
+    /// The body.
+    pub spec: WindowSpec,
+}
+
+/// Kinds of join.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "join")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum JoinKind {
+    /// [INNER] JOIN
+    Inner,
+    /// LEFT [OUTER] JOIN
+    Left,
+    /// RIGHT [OUTER] JOIN
+    Right,
+    /// FULL [OUTER] JOIN
+    Full,
+    /// CROSS JOIN
+    Cross,
+    /// `a, b`
+    Comma,
+    /// ASOF JOIN
+    Asof,
+    /// LT JOIN
+    Lt,
+    /// SPLICE JOIN
+    Splice,
+    /// WINDOW JOIN … RANGE BETWEEN … [INCLUDE | EXCLUDE PREVAILING]
+    Window { low: FrameBound, high: FrameBound, include_prevailing: bool },
+    /// HORIZON JOIN … RANGE FROM a TO b STEP c | LIST (…) AS alias
+    Horizon { from: Option<NodeId>, to: Option<NodeId>, step: Option<NodeId>, list: Vec<NodeId>, alias: Option<Name> },
+}
+
+/// The condition of a join.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "on")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum JoinOn {
+    /// ON expression
+    Expression { condition: NodeId },
+    /// ON (a, b), USING (a, b), ON a
+    Columns { columns: Vec<Name> },
+}
+
+/// `TOLERANCE 2s`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AsofTolerance {
+    /// A Duration node.
+    pub interval: NodeId,
+    /// Where the clause stands.
+    pub span: Span,
+}
+
+/// `PIVOT (aggregates FOR column IN (…) … GROUP BY …)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PivotNode {
+    /// Aggregates with their aliases.
+    pub aggregates: Vec<SelectItem>,
+    /// FOR columns and their values; a value list of one Query node is a sub-query.
+    pub axes: Vec<(NodeId, Vec<SelectItem>)>,
+    /// GROUP BY inside the pivot.
+    pub group_by: Vec<NodeId>,
+}

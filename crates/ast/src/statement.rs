@@ -1,0 +1,186 @@
+//! Parts of statements that are not queries.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Name, NodeId, SelectItem, Span, TypeName};
+
+/// CREATE TABLE.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CreateTableNode {
+    /// The new table's name.
+    pub name: Name,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Columns; empty with `like` and, unless casts are given, with `query`.
+    pub columns: Vec<ColumnDefinition>,
+    /// (LIKE other).
+    pub like: Option<Name>,
+    /// AS (query): a Query node.
+    pub query: Option<NodeId>,
+    /// CAST(column AS type) after AS (query).
+    pub casts: Vec<(Name, TypeName)>,
+    /// TIMESTAMP(column).
+    pub timestamp: Option<Name>,
+    /// PARTITION BY unit, as written.
+    pub partition_by: Option<Name>,
+    /// WAL (true), BYPASS WAL (false).
+    pub wal: Option<bool>,
+    /// DEDUP UPSERT KEYS (…).
+    pub dedup_keys: Vec<Name>,
+    /// TTL as written, `30d` or `4 WEEKS`, and where it stands.
+    pub ttl: Option<Name>,
+    /// WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
+    pub options: Vec<OptionValue>,
+}
+
+/// `name type [CAPACITY n] [CACHE | NOCACHE] [INDEX [CAPACITY n]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ColumnDefinition {
+    /// The column's name.
+    pub name: Name,
+    /// Its type.
+    pub type_name: TypeName,
+    /// SYMBOL CAPACITY, as written.
+    pub symbol_capacity: Option<Name>,
+    /// NOCACHE gives false.
+    pub symbol_cache: Option<bool>,
+    /// INDEX given.
+    pub indexed: bool,
+    /// NOT NULL given.
+    pub not_null: bool,
+    /// DEFAULT expression.
+    pub default: Option<NodeId>,
+}
+
+/// `name = value` or a single word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct OptionValue {
+    /// The option's name as written.
+    pub name: Name,
+    /// Its value as written, quotes removed.
+    pub value: Option<Name>,
+}
+
+/// INSERT.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct InsertNode {
+    /// The table.
+    pub table: Name,
+    /// Listed columns; empty when there is no list.
+    pub columns: Vec<Name>,
+    /// VALUES rows.
+    pub values: Option<ValuesBlock>,
+    /// A Query node, when there are no VALUES.
+    pub query: Option<NodeId>,
+    /// ATOMIC.
+    pub atomic: bool,
+    /// BATCH n.
+    pub batch: Option<NodeId>,
+    /// o3MaxLag as written.
+    pub o3_max_lag: Option<Name>,
+    /// RETURNING list.
+    pub returning: Vec<SelectItem>,
+}
+
+/// The rows of VALUES. Literals are not nodes: they cross as four parallel lists, row by row.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ValuesBlock {
+    /// Number of rows.
+    pub rows: u32,
+    /// Number of cells in each row, same length as `rows`.
+    pub widths: Vec<u32>,
+    /// One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating,
+    /// `s` string, `x` expression.
+    pub kinds: String,
+    /// Literal text per cell (sign included, string unescaped); the node id in decimal for `x`.
+    pub texts: Vec<String>,
+    /// Offset of each cell's first UTF-16 unit.
+    pub starts: Vec<u32>,
+    /// Where each row's opening parenthesis stands.
+    pub row_starts: Vec<u32>,
+}
+
+/// UPDATE.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct UpdateNode {
+    /// The table.
+    pub table: Name,
+    /// Its alias.
+    pub alias: Option<Name>,
+    /// SET column = expression.
+    pub assignments: Vec<(Name, NodeId)>,
+    /// FROM sources.
+    pub from: Option<NodeId>,
+    /// WHERE.
+    pub filter: Option<NodeId>,
+}
+
+/// What DROP or CREATE VIEW speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ViewKind {
+    /// TABLE
+    Table,
+    /// VIEW
+    View,
+    /// MATERIALIZED VIEW
+    MaterializedView,
+}
+
+/// One action of ALTER TABLE.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum AlterAction {
+    /// ADD COLUMN [IF NOT EXISTS]
+    AddColumn { column: ColumnDefinition, if_not_exists: bool },
+    /// DROP COLUMN
+    DropColumn { column: Name },
+    /// RENAME COLUMN a TO b
+    RenameColumn { column: Name, to: Name },
+    /// ALTER COLUMN c TYPE t
+    ChangeType { column: Name, type_name: TypeName },
+    /// Every other form: its words as written, for the issue that gives them a meaning.
+    Other { words: Vec<String>, span: Span },
+}
+
+/// SHOW subjects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "subject")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ShowSubject {
+    /// SHOW TABLES
+    Tables,
+    /// SHOW COLUMNS FROM t
+    Columns { table: Name },
+    /// SHOW PARTITIONS FROM t
+    Partitions { table: Name },
+    /// SHOW CREATE TABLE t
+    CreateTable { table: Name },
+    /// SHOW PARAMETERS
+    Parameters,
+    /// SHOW SERVER_VERSION, SHOW TRANSACTION ISOLATION LEVEL, SHOW standard_conforming_strings, …
+    Setting { words: Vec<String> },
+}
+
+/// What EXPLAIN shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ExplainStage {
+    /// EXPLAIN without a stage: the physical plan.
+    Default,
+    /// EXPLAIN (AST)
+    Ast,
+    /// EXPLAIN (BOUND)
+    Bound,
+    /// EXPLAIN (LOGICAL)
+    Logical,
+    /// EXPLAIN (PHYSICAL)
+    Physical,
+}

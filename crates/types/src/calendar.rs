@@ -1,0 +1,158 @@
+//! Proleptic Gregorian calendar arithmetic on microseconds since 1970 UTC.
+//!
+//! Own arithmetic rather than chrono's: these run per row and per partition, and chrono's range
+//! (±262,000 years) is narrower than TIMESTAMP's.
+
+/// Microseconds in a second.
+pub const MICROS_PER_SECOND: i64 = 1_000_000;
+/// Microseconds in a minute.
+pub const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
+/// Microseconds in an hour.
+pub const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
+/// Microseconds in a day.
+pub const MICROS_PER_DAY: i64 = 24 * MICROS_PER_HOUR;
+/// Microseconds in a week.
+pub const MICROS_PER_WEEK: i64 = 7 * MICROS_PER_DAY;
+/// Monday 1969-12-29, the origin of week grids.
+pub const FIRST_MONDAY_MICROS: i64 = -3 * MICROS_PER_DAY;
+
+/// A day of the proleptic Gregorian calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CivilDate {
+    /// Astronomical year.
+    pub year: i32,
+    /// 1 to 12.
+    pub month: u8,
+    /// 1 to 31.
+    pub day: u8,
+}
+
+impl CivilDate {
+    /// The day `days` after 1970-01-01.
+    #[must_use]
+    pub fn from_days(days: i64) -> Self {
+        // Days since 0000-03-01 split into 400-year eras (Howard Hinnant's civil_from_days).
+        let shifted = days + 719_468;
+        let era = shifted.div_euclid(146_097);
+        let day_of_era = shifted.rem_euclid(146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let march_month = (5 * day_of_year + 2) / 153;
+        let day = (day_of_year - (153 * march_month + 2) / 5 + 1) as u8;
+        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 } as u8;
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        Self { year: year as i32, month, day }
+    }
+
+    /// Days since 1970-01-01.
+    #[must_use]
+    pub fn to_days(self) -> i64 {
+        let year = i64::from(self.year) - i64::from(self.month <= 2);
+        let era = year.div_euclid(400);
+        let year_of_era = year.rem_euclid(400);
+        let march_month = (i64::from(self.month) + 9) % 12;
+        let day_of_year = (153 * march_month + 2) / 5 + i64::from(self.day) - 1;
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        era * 146_097 + day_of_era - 719_468
+    }
+
+    /// The day that holds this instant.
+    #[must_use]
+    pub fn from_micros(ts_micros: i64) -> Self {
+        Self::from_days(ts_micros.div_euclid(MICROS_PER_DAY))
+    }
+
+    /// Midnight of this day, saturating.
+    #[must_use]
+    pub fn to_micros(self) -> i64 {
+        self.to_days().saturating_mul(MICROS_PER_DAY)
+    }
+
+    /// Monday 1 to Sunday 7.
+    #[must_use]
+    pub fn iso_weekday(self) -> u8 {
+        ((self.to_days() + 3).rem_euclid(7) + 1) as u8
+    }
+
+    /// Day of the year from 1.
+    #[must_use]
+    pub fn day_of_year(self) -> u16 {
+        (self.to_days() - Self { month: 1, day: 1, ..self }.to_days() + 1) as u16
+    }
+
+    /// ISO year and week.
+    #[must_use]
+    pub fn iso_week(self) -> (i32, u8) {
+        // The week belongs to the year of its Thursday.
+        let thursday = Self::from_days(self.to_days() + 4 - i64::from(self.iso_weekday()));
+        (thursday.year, ((thursday.day_of_year() - 1) / 7 + 1) as u8)
+    }
+
+    /// Number of days in this date's month.
+    #[must_use]
+    pub fn days_in_month(self) -> u8 {
+        match self.month {
+            4 | 6 | 9 | 11 => 30,
+            2 if is_leap_year(self.year) => 29,
+            2 => 28,
+            _ => 31,
+        }
+    }
+}
+
+/// Whether February has 29 days.
+#[must_use]
+pub fn is_leap_year(year: i32) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// The greatest `origin + k * step` not after `ts`. `step` is positive.
+#[must_use]
+pub fn floor_to(ts: i64, step: i64, origin: i64) -> i64 {
+    let offset = ts.wrapping_sub(origin).rem_euclid(step);
+    ts.saturating_sub(offset)
+}
+
+/// `ts_micros` moved by months, the day clamped to the month's end, saturating.
+#[must_use]
+pub fn add_months(ts_micros: i64, months: i64) -> i64 {
+    let date = CivilDate::from_micros(ts_micros);
+    let time = ts_micros.rem_euclid(MICROS_PER_DAY);
+    let index = i64::from(date.year) * 12 + i64::from(date.month) - 1 + months;
+    let first = CivilDate {
+        year: index.div_euclid(12) as i32,
+        month: (index.rem_euclid(12) + 1) as u8,
+        day: 1,
+    };
+    let day = date.day.min(first.days_in_month());
+    CivilDate { day, ..first }.to_micros().saturating_add(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn civil_dates_round_trip() {
+        for days in (-800_000..800_000).step_by(97) {
+            assert_eq!(CivilDate::from_days(days).to_days(), days);
+        }
+        assert_eq!(CivilDate::from_days(0), CivilDate { year: 1970, month: 1, day: 1 });
+    }
+
+    #[test]
+    fn iso_weeks_follow_the_thursday() {
+        let week = |year, month, day| CivilDate { year, month, day }.iso_week();
+        assert_eq!(week(2024, 1, 1), (2024, 1));
+        assert_eq!(week(2021, 1, 3), (2020, 53));
+        assert_eq!(week(2019, 12, 30), (2020, 1));
+    }
+
+    #[test]
+    fn months_clamp_to_their_end() {
+        let end_of_january = CivilDate { year: 2024, month: 1, day: 31 }.to_micros();
+        let end_of_february = CivilDate { year: 2024, month: 2, day: 29 }.to_micros();
+        assert_eq!(add_months(end_of_january, 1), end_of_february);
+    }
+}

@@ -1,0 +1,155 @@
+//! The one error type of the engine. `native` turns it into the JSON object
+//! `{code, message, start, end, detail, hint, retryable}`; `ts/engine` reads it back.
+
+use serde::{Deserialize, Serialize};
+
+/// Half-open range of UTF-16 offsets into the statement text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Span {
+    /// Offset of the first UTF-16 unit.
+    pub start: u32,
+    /// Offset after the last UTF-16 unit.
+    pub end: u32,
+}
+
+impl Span {
+    /// A span from `start` to `end`.
+    #[must_use]
+    pub const fn new(start: u32, end: u32) -> Self {
+        Self { start, end }
+    }
+}
+
+/// Closed list of what can go wrong. TypeScript maps each to an HTTP status, an SQLSTATE and a
+/// log level (`ts/session/status.ts`); a code missing there fails to compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorCode {
+    /// The text is not a statement of the dialect.
+    Syntax,
+    /// A statement is too deep, too long or has too many terms.
+    StatementTooComplex,
+    /// No such table.
+    TableNotFound,
+    /// The table is there already.
+    TableExists,
+    /// No such column.
+    ColumnNotFound,
+    /// A column name is there twice.
+    DuplicateColumn,
+    /// A name could mean several columns.
+    AmbiguousColumn,
+    /// No such function.
+    FunctionNotFound,
+    /// Types that do not go together.
+    TypeMismatch,
+    /// A value that cannot be converted, or is out of its range.
+    InvalidValue,
+    /// An identifier that is not allowed.
+    InvalidName,
+    /// Understood, and not supported.
+    NotSupported,
+    /// The catalog moved since `prepare`: prepare and authorise again, once.
+    Replan,
+    /// Cancelled by the client or by CANCEL QUERY.
+    Cancelled,
+    /// The statement's time is up.
+    Timeout,
+    /// A limit on memory, rows, queries or sizes was reached; the message names it.
+    ResourceLimit,
+    /// The disk is full or below its watermark.
+    DiskFull,
+    /// Reading or writing a file failed.
+    Io,
+    /// A checksum or a reference on disk does not hold.
+    Damaged,
+    /// The root directory is used by another process.
+    RootLocked,
+    /// The database is closing or closed.
+    Closed,
+    /// The engine is read-only.
+    ReadOnly,
+    /// A defect of ours. The message carries an id; the log carries the rest.
+    Internal,
+}
+
+/// An error with everything a client may be shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{message}")]
+pub struct EngineError {
+    /// What kind of error.
+    pub code: ErrorCode,
+    /// Lower case, names what was found and what was expected.
+    pub message: String,
+    /// The offending token.
+    pub span: Option<Span>,
+    /// More, for people.
+    pub detail: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Whether the same call may succeed later without a change.
+    pub retryable: bool,
+}
+
+/// Result of everything that can fail in the engine.
+pub type EngineResult<T> = Result<T, EngineError>;
+
+impl EngineError {
+    /// An error without a position.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            span: None,
+            detail: None,
+            hint: None,
+            retryable: matches!(
+                code,
+                ErrorCode::Replan | ErrorCode::ResourceLimit | ErrorCode::DiskFull
+            ),
+        }
+    }
+
+    /// A defect of ours.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Internal, message)
+    }
+
+    /// A file operation that failed: `what` names the operation and the file.
+    pub fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
+        let code = match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                ErrorCode::DiskFull
+            }
+            _ => ErrorCode::Io,
+        };
+        Self::new(code, format!("{what}: {error}"))
+    }
+
+    /// The same error, at `span`.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// The same error at `span`, unless it has a position already.
+    #[must_use]
+    pub fn at_if_missing(mut self, span: Span) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+
+    /// The same error with a hint.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with a detail.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+}

@@ -1,0 +1,45 @@
+//! Rules for names of tables and columns.
+
+/// Longest table or column name, in UTF-8 bytes (`cairo.max.file.name.length`).
+pub const MAX_NAME_BYTES: usize = 127;
+
+/// Whether a table may have this name.
+#[must_use]
+pub fn is_valid_table_name(name: &str) -> bool {
+    let dots_fine = !name.starts_with('.') && !name.ends_with('.') && !name.contains("..");
+    let spaces_fine = !name.starts_with(' ') && !name.ends_with(' ');
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && dots_fine
+        && spaces_fine
+        && !name.chars().any(is_illegal_in_table_name)
+}
+
+/// Whether a column may have this name.
+#[must_use]
+pub fn is_valid_column_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && !name.chars().any(|c| is_illegal_in_table_name(c) || c == '.' || c == '-')
+}
+
+/// Whether the character is illegal in a table name.
+#[must_use]
+pub fn is_illegal_in_table_name(c: char) -> bool {
+    matches!(
+        c,
+        '?' | ',' | '\'' | '"' | '\\' | '/' | ':' | ')' | '(' | '+' | '*' | '%' | '~' | '\0'..='\u{f}' | '\u{7f}' | '\u{feff}'
+    )
+}
+
+/// The key under which names are compared: letter case is ignored.
+#[must_use]
+pub fn fold(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// Whether two names are the same name.
+#[must_use]
+pub fn same(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || (!a.is_ascii() && fold(a) == fold(b))
+}

@@ -1,0 +1,17 @@
+//! The vocabulary every other crate shares: SQL types and their Arrow twins, null sentinels,
+//! time, identifiers, partitioning, errors and spans.
+//!
+//! It knows no table, no file and no plan.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod calendar;
+mod error;
+pub mod identifier;
+mod partition;
+mod sql_type;
+
+pub use error::{EngineError, EngineResult, ErrorCode, Span};
+pub use partition::PartitionBy;
+pub use sql_type::{Field, SqlType};

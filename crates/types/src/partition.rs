@@ -1,0 +1,148 @@
+//! Partitioning by time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::calendar::{self, CivilDate};
+
+/// The unit of a table's partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PartitionBy {
+    /// One partition for everything.
+    None,
+    /// Hours, UTC.
+    Hour,
+    /// Days, UTC.
+    Day,
+    /// ISO weeks, from Monday, UTC.
+    Week,
+    /// Months, UTC.
+    Month,
+    /// Years, UTC.
+    Year,
+}
+
+impl PartitionBy {
+    /// The unit with this name, letter case ignored.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_uppercase().as_str() {
+            "NONE" => Self::None,
+            "HOUR" => Self::Hour,
+            "DAY" => Self::Day,
+            "WEEK" => Self::Week,
+            "MONTH" => Self::Month,
+            "YEAR" => Self::Year,
+            _ => return None,
+        })
+    }
+
+    /// The name as SHOW prints it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Hour => "HOUR",
+            Self::Day => "DAY",
+            Self::Week => "WEEK",
+            Self::Month => "MONTH",
+            Self::Year => "YEAR",
+        }
+    }
+
+    /// The first microsecond of the partition that holds `ts_micros`; `i64::MIN` for NONE.
+    #[must_use]
+    pub fn floor(self, ts_micros: i64) -> i64 {
+        match self {
+            Self::None => i64::MIN,
+            Self::Hour => calendar::floor_to(ts_micros, calendar::MICROS_PER_HOUR, 0),
+            Self::Day => calendar::floor_to(ts_micros, calendar::MICROS_PER_DAY, 0),
+            Self::Week => calendar::floor_to(
+                ts_micros,
+                calendar::MICROS_PER_WEEK,
+                calendar::FIRST_MONDAY_MICROS,
+            ),
+            Self::Month => {
+                let date = CivilDate::from_micros(ts_micros);
+                CivilDate { day: 1, ..date }.to_micros()
+            }
+            Self::Year => {
+                let date = CivilDate::from_micros(ts_micros);
+                CivilDate { month: 1, day: 1, ..date }.to_micros()
+            }
+        }
+    }
+
+    /// The first microsecond after the partition that starts at `floor_micros`; `i64::MAX` for
+    /// NONE.
+    #[must_use]
+    pub fn ceil(self, floor_micros: i64) -> i64 {
+        match self {
+            Self::None => i64::MAX,
+            Self::Hour => floor_micros.saturating_add(calendar::MICROS_PER_HOUR),
+            Self::Day => floor_micros.saturating_add(calendar::MICROS_PER_DAY),
+            Self::Week => floor_micros.saturating_add(calendar::MICROS_PER_WEEK),
+            Self::Month => calendar::add_months(floor_micros, 1),
+            Self::Year => calendar::add_months(floor_micros, 12),
+        }
+    }
+
+    /// The directory name of the partition that starts at `floor_micros`: `2024-01-31`,
+    /// `2024-W05`, `2024-01-31T09`, `2024`, `default` for NONE.
+    #[must_use]
+    pub fn directory_name(self, floor_micros: i64) -> String {
+        let date = CivilDate::from_micros(floor_micros);
+        let (year, month, day) = (date.year, date.month, date.day);
+        match self {
+            Self::None => "default".into(),
+            Self::Hour => {
+                let hour = floor_micros.rem_euclid(calendar::MICROS_PER_DAY)
+                    / calendar::MICROS_PER_HOUR;
+                format!("{year:04}-{month:02}-{day:02}T{hour:02}")
+            }
+            Self::Day => format!("{year:04}-{month:02}-{day:02}"),
+            Self::Week => {
+                let (iso_year, week) = date.iso_week();
+                format!("{iso_year:04}-W{week:02}")
+            }
+            Self::Month => format!("{year:04}-{month:02}"),
+            Self::Year => format!("{year:04}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floors_and_ceils_hold_the_instant() {
+        let units = [
+            PartitionBy::Hour,
+            PartitionBy::Day,
+            PartitionBy::Week,
+            PartitionBy::Month,
+            PartitionBy::Year,
+        ];
+        for ts in [0, -1, 1_704_067_199_999_999, 1_704_067_200_000_000, 1_709_251_199_000_000] {
+            for unit in units {
+                let floor = unit.floor(ts);
+                let ceil = unit.ceil(floor);
+                assert!(floor <= ts && ts < ceil, "{unit:?} {ts}");
+                assert_eq!(unit.floor(floor), floor);
+                assert_eq!(unit.floor(ceil), ceil);
+            }
+        }
+    }
+
+    #[test]
+    fn names_directories() {
+        let ts = 1_704_153_723_000_000; // 2024-01-02T00:02:03Z
+        let name = |unit: PartitionBy| unit.directory_name(unit.floor(ts));
+        assert_eq!(name(PartitionBy::Hour), "2024-01-02T00");
+        assert_eq!(name(PartitionBy::Day), "2024-01-02");
+        assert_eq!(name(PartitionBy::Week), "2024-W01");
+        assert_eq!(name(PartitionBy::Month), "2024-01");
+        assert_eq!(name(PartitionBy::Year), "2024");
+        assert_eq!(name(PartitionBy::None), "default");
+    }
+}

@@ -1,0 +1,265 @@
+//! SQL types and their Arrow twins.
+
+use arrow_schema::{DataType, TimeUnit};
+use serde::{Deserialize, Serialize};
+
+/// A type of the dialect.
+///
+/// | type | Arrow | stored width, bytes |
+/// |---|---|---|
+/// | `Boolean` | `Boolean` | bit |
+/// | `Byte` `Short` `Int` `Long` | `Int8` `Int16` `Int32` `Int64` | 1 2 4 8 |
+/// | `Char` | `UInt16`, one UTF-16 unit | 2 |
+/// | `Float` `Double` | `Float32` `Float64` | 4 8 |
+/// | `Date` | `Timestamp(ms)` | 8 |
+/// | `Timestamp` `TimestampNs` | `Timestamp(µs)` `Timestamp(ns)` | 8 |
+/// | `Symbol` | `Dictionary(Int32, Utf8)` | 4 + dictionary |
+/// | `Varchar` `String` | `Utf8View` | 16 + text |
+/// | `Uuid` `Long256` | `FixedSizeBinary(16)`, `(32)` | 16 32 |
+/// | `Ipv4` | `UInt32` | 4 |
+/// | `Geohash(bits)` | `Int8/16/32/64` by width | 1 2 4 8 |
+/// | `Binary` | `LargeBinary` | 8 + bytes |
+/// | `Decimal(p, s)` | `Decimal32/64/128/256` by precision | 4 8 16 32 |
+///
+/// `Interval` and `Null` are types of expressions only. An untyped NULL is shown as STRING.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SqlType {
+    /// Never null: null becomes false.
+    Boolean,
+    /// 8-bit integer; never null: null becomes 0.
+    Byte,
+    /// 16-bit integer; never null: null becomes 0.
+    Short,
+    /// One UTF-16 unit; 0 is null.
+    Char,
+    /// 32-bit integer; the minimum is null.
+    Int,
+    /// 64-bit integer; the minimum is null.
+    Long,
+    /// 32-bit floating; NaN and infinities are null.
+    Float,
+    /// 64-bit floating; NaN and infinities are null.
+    Double,
+    /// Milliseconds since 1970 UTC.
+    Date,
+    /// Microseconds since 1970 UTC.
+    Timestamp,
+    /// Nanoseconds since 1970 UTC.
+    TimestampNs,
+    /// Interned text.
+    Symbol,
+    /// Text (older name).
+    String,
+    /// Text.
+    Varchar,
+    /// 128-bit identifier, bytes in text order (big endian).
+    Uuid,
+    /// 256-bit unsigned.
+    Long256,
+    /// IPv4 address; 0.0.0.0 is null.
+    Ipv4,
+    /// Geohash of 1 to 60 bits.
+    Geohash(u8),
+    /// Bytes.
+    Binary,
+    /// Decimal of precision 1 to 76 and scale 0 to precision.
+    Decimal(u8, u8),
+    /// DOUBLE array of 1 to 32 dimensions.
+    DoubleArray(u8),
+    /// Half-open pair of timestamps; never stored.
+    Interval,
+    /// The untyped NULL; never stored.
+    Null,
+}
+
+/// A named, typed column of a table or a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// The column's name.
+    pub name: String,
+    /// Its type.
+    pub sql_type: SqlType,
+}
+
+impl SqlType {
+    /// The Arrow type of a column of this type, in memory and in record batches.
+    #[must_use]
+    pub fn arrow_type(self) -> DataType {
+        match self {
+            Self::Boolean => DataType::Boolean,
+            Self::Byte => DataType::Int8,
+            Self::Short => DataType::Int16,
+            Self::Char => DataType::UInt16,
+            Self::Int => DataType::Int32,
+            Self::Long => DataType::Int64,
+            Self::Float => DataType::Float32,
+            Self::Double => DataType::Float64,
+            Self::Date => DataType::Timestamp(TimeUnit::Millisecond, None),
+            Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            Self::Symbol => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            Self::String | Self::Varchar | Self::Null => DataType::Utf8View,
+            Self::Uuid => DataType::FixedSizeBinary(16),
+            Self::Long256 => DataType::FixedSizeBinary(32),
+            Self::Ipv4 => DataType::UInt32,
+            Self::Geohash(bits) => match bits {
+                0..=7 => DataType::Int8,
+                8..=15 => DataType::Int16,
+                16..=31 => DataType::Int32,
+                _ => DataType::Int64,
+            },
+            Self::Binary => DataType::LargeBinary,
+            Self::Decimal(precision, scale) => {
+                let scale = scale as i8;
+                match precision {
+                    0..=9 => DataType::Decimal32(precision, scale),
+                    10..=18 => DataType::Decimal64(precision, scale),
+                    19..=38 => DataType::Decimal128(precision, scale),
+                    _ => DataType::Decimal256(precision, scale),
+                }
+            }
+            Self::DoubleArray(dimensions) => {
+                let mut inner = DataType::Float64;
+                for _ in 0..dimensions {
+                    inner =
+                        DataType::List(arrow_schema::Field::new_list_field(inner, true).into());
+                }
+                inner
+            }
+            Self::Interval => DataType::Struct(
+                vec![
+                    arrow_schema::Field::new("lo", Self::Timestamp.arrow_type(), true),
+                    arrow_schema::Field::new("hi", Self::Timestamp.arrow_type(), true),
+                ]
+                .into(),
+            ),
+        }
+    }
+
+    /// The name as `/exec` and SHOW COLUMNS print it: `DOUBLE`, `GEOHASH(5c)`, `DOUBLE[]`.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Boolean => "BOOLEAN".into(),
+            Self::Byte => "BYTE".into(),
+            Self::Short => "SHORT".into(),
+            Self::Char => "CHAR".into(),
+            Self::Int => "INT".into(),
+            Self::Long => "LONG".into(),
+            Self::Float => "FLOAT".into(),
+            Self::Double => "DOUBLE".into(),
+            Self::Date => "DATE".into(),
+            Self::Timestamp => "TIMESTAMP".into(),
+            Self::TimestampNs => "TIMESTAMP_NS".into(),
+            Self::Symbol => "SYMBOL".into(),
+            Self::String | Self::Null => "STRING".into(),
+            Self::Varchar => "VARCHAR".into(),
+            Self::Uuid => "UUID".into(),
+            Self::Long256 => "LONG256".into(),
+            Self::Ipv4 => "IPv4".into(),
+            Self::Geohash(bits) if bits % 5 == 0 => format!("GEOHASH({}c)", bits / 5),
+            Self::Geohash(bits) => format!("GEOHASH({bits}b)"),
+            Self::Binary => "BINARY".into(),
+            Self::Decimal(precision, scale) => format!("DECIMAL({precision},{scale})"),
+            Self::DoubleArray(dimensions) => {
+                format!("DOUBLE{}", "[]".repeat(usize::from(dimensions)))
+            }
+            Self::Interval => "INTERVAL".into(),
+        }
+    }
+
+    /// The type with this name and these arguments (`("geohash", ["5c"], 0)`), letter case
+    /// ignored; `None` when there is no such type.
+    #[must_use]
+    pub fn parse(name: &str, arguments: &[String], dimensions: u32) -> Option<Self> {
+        let plain = |sql_type| (arguments.is_empty() && dimensions == 0).then_some(sql_type);
+        match name.to_ascii_uppercase().as_str() {
+            "DOUBLE" | "FLOAT8" if dimensions > 0 => {
+                (arguments.is_empty() && dimensions <= 32).then_some(Self::DoubleArray(dimensions as u8))
+            }
+            "BOOLEAN" | "BOOL" => plain(Self::Boolean),
+            "BYTE" => plain(Self::Byte),
+            "SHORT" | "SMALLINT" | "INT2" => plain(Self::Short),
+            "CHAR" | "CHARACTER" => plain(Self::Char),
+            "INT" | "INTEGER" | "INT4" => plain(Self::Int),
+            "LONG" | "BIGINT" | "INT8" => plain(Self::Long),
+            "FLOAT" | "REAL" | "FLOAT4" => plain(Self::Float),
+            "DOUBLE" | "FLOAT8" => plain(Self::Double),
+            "DATE" => plain(Self::Date),
+            "TIMESTAMP" => plain(Self::Timestamp),
+            "TIMESTAMP_NS" => plain(Self::TimestampNs),
+            "SYMBOL" => plain(Self::Symbol),
+            "STRING" | "TEXT" => plain(Self::String),
+            "VARCHAR" => (dimensions == 0).then_some(Self::Varchar),
+            "UUID" => plain(Self::Uuid),
+            "LONG256" => plain(Self::Long256),
+            "IPV4" => plain(Self::Ipv4),
+            "BINARY" | "BYTEA" => plain(Self::Binary),
+            "INTERVAL" => plain(Self::Interval),
+            "GEOHASH" => parse_geohash(arguments).filter(|_| dimensions == 0),
+            "DECIMAL" | "NUMERIC" => parse_decimal(arguments).filter(|_| dimensions == 0),
+            _ => None,
+        }
+    }
+
+    /// Whether the type holds text: SYMBOL, STRING, VARCHAR.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Symbol | Self::String | Self::Varchar)
+    }
+
+    /// Whether the type is an integer: BYTE, SHORT, INT, LONG.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::Byte | Self::Short | Self::Int | Self::Long)
+    }
+
+    /// Whether the type is FLOAT or DOUBLE.
+    #[must_use]
+    pub fn is_floating(self) -> bool {
+        matches!(self, Self::Float | Self::Double)
+    }
+
+    /// Whether the type is TIMESTAMP or TIMESTAMP_NS, which alone can be designated.
+    #[must_use]
+    pub fn is_timestamp(self) -> bool {
+        matches!(self, Self::Timestamp | Self::TimestampNs)
+    }
+
+    /// Whether a column of this type may hold null. BOOLEAN, BYTE and SHORT may not.
+    #[must_use]
+    pub fn is_nullable(self) -> bool {
+        !matches!(self, Self::Boolean | Self::Byte | Self::Short)
+    }
+
+    /// Whether a table may have a column of this type.
+    #[must_use]
+    pub fn is_storable(self) -> bool {
+        !matches!(self, Self::Interval | Self::Null)
+    }
+}
+
+fn parse_geohash(arguments: &[String]) -> Option<SqlType> {
+    let [size] = arguments else { return None };
+    let (digits, unit) = size.split_at_checked(size.len().checked_sub(1)?)?;
+    let count: u8 = digits.parse().ok()?;
+    let bits = match unit {
+        "c" | "C" => count.checked_mul(5)?,
+        "b" | "B" => count,
+        _ => return None,
+    };
+    (1..=60).contains(&bits).then_some(SqlType::Geohash(bits))
+}
+
+fn parse_decimal(arguments: &[String]) -> Option<SqlType> {
+    let (precision, scale): (u8, u8) = match arguments {
+        [] => (18, 3),
+        [precision] => (precision.parse().ok()?, 0),
+        [precision, scale] => (precision.parse().ok()?, scale.parse().ok()?),
+        _ => return None,
+    };
+    ((1..=76).contains(&precision) && scale <= precision)
+        .then_some(SqlType::Decimal(precision, scale))
+}

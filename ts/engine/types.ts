@@ -1,0 +1,240 @@
+/**
+ * The engine as TypeScript sees it: the shapes that cross the border.
+ *
+ * `ts/engine` is the only importer of the native addon; everything else imports these types and
+ * the functions of `ts/engine/index.ts`. 64-bit integers are bigint.
+ */
+
+/** What a statement does, decided by the binder. */
+export type StatementKind = 'select' | 'insert' | 'update' | 'ddl' | 'session' | 'empty';
+
+/** One column of a result. `dimensions` is set for arrays (`type` is then `ARRAY`). */
+export interface ResultColumn {
+  readonly name: string;
+  /** Type text as `/exec` prints it: `DOUBLE`, `GEOHASH(5c)`, `ARRAY`. */
+  readonly type: string;
+  readonly dimensions: number;
+}
+
+/** A table or column that a statement reads or writes; checked before it runs. */
+export interface Access {
+  readonly table: string;
+  readonly columns: readonly string[];
+  /** Permission name: `SELECT`, `INSERT`, `CREATE TABLE`, `DROP TABLE`, … */
+  readonly permission: string;
+}
+
+export interface StatementDescription {
+  readonly kind: StatementKind;
+  /** Command tag words: `SELECT`, `INSERT`, `CREATE TABLE`, `DROP TABLE`, `SET`, … */
+  readonly command: string;
+  readonly columns: readonly ResultColumn[];
+  /** Index of the designated timestamp in `columns`, or -1. */
+  readonly timestamp: number;
+  /** Type text of each parameter `$1`, `$2`, … as inferred. */
+  readonly parameters: readonly string[];
+  readonly accesses: readonly Access[];
+}
+
+/** Who asks, in which setting. Never credentials. */
+export interface StatementContext {
+  readonly user: string;
+  /** Parameter types the client declared (type text), `null` where it left them open. */
+  readonly parameterTypes?: readonly (string | null)[];
+  /** Refuse everything that writes. */
+  readonly readOnly?: boolean;
+}
+
+/** How rows are encoded. */
+export type RowFormat =
+  /** `[1,"a"],[2,"b"]`: rows without the outer brackets, commas between rows of one stream. */
+  | { readonly format: 'json'; readonly quoteLargeNumbers?: boolean; readonly columns?: readonly number[] }
+  /** Rows only, CRLF line ends; `header` writes the name line first. */
+  | { readonly format: 'csv'; readonly delimiter?: string; readonly header?: boolean }
+  /** DataRow messages; one format code (0 text, 1 binary) per column. */
+  | { readonly format: 'pg'; readonly formatCodes: readonly number[] }
+  | { readonly format: 'parquet'; readonly options?: ParquetOptions }
+  /** One Arrow arena per chunk, read by arrow-js-ffi. */
+  | { readonly format: 'arrow' };
+
+export interface ParquetOptions {
+  /** UNCOMPRESSED, SNAPPY, GZIP, LZ4_RAW, ZSTD, BROTLI. Default ZSTD. */
+  readonly compressionCodec?: string;
+  /** Codec's own scale. Default 9 for ZSTD. */
+  readonly compressionLevel?: number;
+  /** Rows. Default 100,000. */
+  readonly rowGroupSize?: number;
+  /** Bytes. Default 1,048,576. */
+  readonly dataPageSize?: number;
+  readonly statisticsEnabled?: boolean;
+  /** 1 or 2. Default 2. */
+  readonly parquetVersion?: number;
+}
+
+export interface ExecuteOptions {
+  readonly rows: RowFormat;
+  /** Rows left out at the start. */
+  readonly skip?: number;
+  /** Rows returned at the most, after `skip`. */
+  readonly take?: number;
+  /** Keep counting after `take` rows, so that `Summary.rowsTotal` is the whole. */
+  readonly countAll?: boolean;
+  /** Only the last `last` rows (then `skip`/`take` count within them). */
+  readonly last?: number;
+  readonly timeoutMs?: number;
+  /** Rows of the first chunk at the most (portals with a row limit). */
+  readonly firstChunkRows?: number;
+}
+
+/** Encoded rows. */
+export interface Chunk {
+  readonly bytes: Buffer;
+  readonly rows: number;
+}
+
+export interface Summary {
+  /** Rows encoded. */
+  readonly rowsReturned: number;
+  /** Rows of the query, when counted (`countAll`), else those seen. */
+  readonly rowsTotal: number;
+  /** Rows written by INSERT or UPDATE. */
+  readonly rowsAffected: number;
+  /** Nanoseconds from the start of execution to its end. */
+  readonly executeNanos: number;
+}
+
+export interface ExecuteReply {
+  readonly queryId: bigint;
+  /** The first rows, `null` when there are none. */
+  readonly chunk: Chunk | null;
+  /** Present when everything is in `chunk`. */
+  readonly summary: Summary | null;
+  /** Present when more follows. */
+  readonly stream: ResultStream | null;
+}
+
+export interface ResultStream {
+  /** The next chunk, of about `maxRows` rows at the most; `null` at the end. */
+  next(maxRows?: number): Promise<Chunk | null>;
+  /** Valid after the end. */
+  summary(): Summary;
+  /** Stops the query; `next` then rejects with `Cancelled`. */
+  cancel(): void;
+}
+
+/** Parameter values as text in the parameter's own type; `null` is null. */
+export type ParameterValues = readonly (string | null)[];
+
+export interface Statement {
+  readonly description: StatementDescription;
+  execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply>;
+  /** Many parameter rows of one INSERT in one crossing, one commit. */
+  executeBatch(parameterRows: readonly ParameterValues[]): Promise<Summary>;
+  close(): void;
+}
+
+export interface TableColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly designated: boolean;
+}
+
+export interface TableMetadata {
+  readonly name: string;
+  readonly columns: readonly TableColumn[];
+  /** NONE, HOUR, DAY, WEEK, MONTH, YEAR. */
+  readonly partitionBy: string;
+  /** Name of the designated timestamp. */
+  readonly timestamp: string | null;
+}
+
+/** A column of a file on its way into a table. */
+export interface CsvColumnSpec {
+  /** Index of the field in each line. */
+  readonly index: number;
+  /** Column of the table. */
+  readonly name: string;
+  readonly type: string;
+  /** Pattern for DATE, TIMESTAMP and TIMESTAMP_NS; absent: ISO forms. */
+  readonly pattern?: string;
+}
+
+/** What an appender writes to, and how its bytes are read. */
+export interface AppenderSpec {
+  readonly kind: 'csv' | 'pg_copy' | 'arrow';
+  readonly table: string;
+  /** Create the table with `columns` when it is missing (one commit with the rows). */
+  readonly create: boolean;
+  /** Replace structure and rows, in the same commit as the new rows. */
+  readonly overwrite: boolean;
+  /** Designated timestamp for a created table. */
+  readonly timestamp?: string;
+  readonly partitionBy?: string;
+  readonly maxUncommittedRows?: number;
+  readonly o3MaxLagMicros?: number;
+  readonly csv?: {
+    readonly delimiter: string;
+    /** The first line is a header: not data. */
+    readonly header: boolean;
+    readonly columns: readonly CsvColumnSpec[];
+    readonly atomicity: 'abort' | 'skipRow' | 'skipCol';
+    /** Ignore fields beyond the columns instead of the whole line. */
+    readonly skipExtraValues: boolean;
+  };
+}
+
+export interface AppendProgress {
+  readonly bytes: number;
+  readonly rows: number;
+}
+
+export interface AppendReport {
+  readonly rowsImported: number;
+  readonly rowsRejected: number;
+  /** Failed conversions per column of `csv.columns`, same order. */
+  readonly columnErrors: readonly number[];
+  /** The table after the commit. */
+  readonly table: TableMetadata;
+}
+
+export interface Appender {
+  /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
+  write(chunk: Buffer): Promise<AppendProgress>;
+  /** Commits; afterwards the rows are durable as configured and visible. */
+  finish(): Promise<AppendReport>;
+  /** Leaves no trace. */
+  abort(): Promise<void>;
+}
+
+export interface ActiveQuery {
+  readonly queryId: bigint;
+  readonly user: string;
+  readonly text: string;
+  readonly startedMicros: bigint;
+}
+
+export interface OpenOptions {
+  /** Root directory; created when missing. */
+  readonly root: string;
+  /** `sync` (default), `async`, `nosync`. */
+  readonly commitMode?: string;
+  /** Directory `read_parquet` may read, default `ROOT/import`. */
+  readonly importRoot?: string;
+  /** Bytes all queries may use together; default half of the machine's memory. */
+  readonly memoryLimitBytes?: number;
+  /** Threads that run plans; default the number of cores. */
+  readonly workers?: number;
+  readonly maxConcurrentQueries?: number;
+  readonly logSink?: (batch: readonly EngineLogLine[]) => void;
+}
+
+export interface EngineLogLine {
+  readonly level: 'error' | 'warn' | 'info' | 'debug';
+  readonly component: string;
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface EngineMetrics {
+  readonly [name: string]: number;
+}
