@@ -1,0 +1,17 @@
+//! Record batches to bytes: JSON rows, CSV, pgwire DataRow, Parquet and the Arrow arena.
+//!
+//! Everything here turns columns into text or binary, column by column where that is faster, into
+//! a buffer the caller reuses. It knows no table, no plan and no socket.
+
+#![forbid(unsafe_code)]
+
+mod arena;
+mod csv;
+mod json;
+mod parquet_file;
+mod pg;
+mod row_encoder;
+
+pub use arena::write_arena;
+pub use parquet_file::{Codec, ParquetOptions};
+pub use row_encoder::{RowEncoder, RowFormat};

@@ -1,0 +1,71 @@
+//! What the reader is told, and what it tells at the end.
+
+use tidemark_types::Field;
+
+/// What happens to a value that does not convert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Atomicity {
+    /// The whole import fails.
+    Abort,
+    /// The row is dropped and counted as rejected.
+    SkipRow,
+    /// The value becomes null.
+    SkipColumn,
+}
+
+impl Atomicity {
+    /// `abort`, `skipRow`, `skipCol`, letter case ignored.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [
+            ("abort", Self::Abort),
+            ("skipRow", Self::SkipRow),
+            ("skipCol", Self::SkipColumn),
+        ]
+        .into_iter()
+        .find_map(|(known, mode)| known.eq_ignore_ascii_case(name).then_some(mode))
+    }
+}
+
+/// A field of each line on its way into a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvColumn {
+    /// Index of the field in each line.
+    pub index: usize,
+    /// Index of the column in [`CsvSpec::target`].
+    pub target: usize,
+    /// Pattern of DATE, TIMESTAMP and TIMESTAMP_NS; `None` reads ISO forms.
+    pub pattern: Option<String>,
+}
+
+/// Everything the reader must know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvSpec {
+    /// The byte between fields.
+    pub delimiter: u8,
+    /// Whether the first line is a header: not data.
+    pub header: bool,
+    /// The fields that are read, in the order their errors are reported.
+    pub columns: Vec<CsvColumn>,
+    /// What happens to bad values.
+    pub atomicity: Atomicity,
+    /// Fields beyond [`CsvSpec::line_fields`] are ignored instead of their whole line.
+    pub skip_extra_values: bool,
+    /// Fields of a line; a line with more is too long.
+    pub line_fields: usize,
+    /// Columns of the batches that come out; those no field feeds are null.
+    pub target: Vec<Field>,
+    /// The designated timestamp in `target`: a row without it is rejected.
+    pub timestamp: Option<usize>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CsvReport {
+    /// Rows that went to the sink.
+    pub rows_imported: u64,
+    /// Rows that were dropped.
+    pub rows_rejected: u64,
+    /// Values that did not convert, per entry of [`CsvSpec::columns`].
+    pub column_errors: Vec<u64>,
+}
