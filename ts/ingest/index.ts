@@ -1,0 +1,9 @@
+/**
+ * CSV on its way in: detection of the text's shape, the schema part, the import itself and its
+ * two answers. Knows the engine's appender, nothing of HTTP: `ts/http/imp` hands it the parts of
+ * the request and sends what it returns.
+ */
+export { importCsv } from './import.js';
+export type { ImportAnswer, ImportDatabase, ImportPart, ImportAccess } from './import.js';
+export { readImportParameters } from './parameters.js';
+export type { ImportParameters } from './parameters.js';
