@@ -1,0 +1,223 @@
+//! What binding yields.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_ast::ExplainStage;
+use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_types::{Field, SqlType};
+
+pub use crate::binder::insert::InsertTemplate;
+
+/// A table or columns that a statement reads or writes, with the permission it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// The table.
+    pub table: String,
+    /// Columns read; empty for the table as a whole.
+    pub columns: Vec<String>,
+    /// `SELECT`, `INSERT`, `CREATE TABLE`, `DROP TABLE`, ….
+    pub permission: &'static str,
+}
+
+/// What a statement does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementKind {
+    /// Yields rows.
+    Select,
+    /// Adds rows.
+    Insert,
+    /// Changes rows.
+    Update,
+    /// Changes the catalog.
+    Ddl,
+    /// Session words that change nothing.
+    Session,
+    /// No statement at all.
+    Empty,
+}
+
+/// A query.
+#[derive(Debug, Clone)]
+pub struct BoundQuery {
+    /// The plan; its columns are those of `columns`, in order, in their Arrow types.
+    pub plan: LogicalPlan,
+    /// The output's names and SQL types.
+    pub columns: Vec<Field>,
+    /// Index of the designated timestamp.
+    pub timestamp: Option<usize>,
+    /// Types of `$1`, `$2`, ….
+    pub parameters: Vec<SqlType>,
+    /// What is read.
+    pub accesses: Vec<Access>,
+    /// The command tag's word: `SELECT`, `SHOW`, `EXPLAIN`.
+    pub command: &'static str,
+}
+
+/// The rows of an INSERT. They have the table's columns, in schema order and Arrow types.
+#[derive(Debug, Clone)]
+pub enum InsertSource {
+    /// VALUES, converted while binding.
+    Batch(RecordBatch),
+    /// INSERT … SELECT.
+    Plan(LogicalPlan),
+    /// VALUES with parameters: [`InsertTemplate::rows`] makes a batch of their values.
+    Template(InsertTemplate),
+}
+
+/// INSERT.
+#[derive(Debug, Clone)]
+pub struct BoundInsert {
+    /// The target, as of the snapshot.
+    pub table: Arc<TableSnapshot>,
+    /// The rows.
+    pub source: InsertSource,
+    /// Types of `$1`, `$2`, ….
+    pub parameters: Vec<SqlType>,
+    /// What is read and written.
+    pub accesses: Vec<Access>,
+}
+
+/// CREATE TABLE.
+#[derive(Debug, Clone)]
+pub struct BoundCreateTable {
+    /// The table to make; its id is 0. `None` when IF NOT EXISTS finds it there.
+    pub schema: Option<TableSchema>,
+    /// AS (SELECT …): a plan whose columns are the table's, in schema order.
+    pub source: Option<LogicalPlan>,
+    /// What is read and written.
+    pub accesses: Vec<Access>,
+}
+
+/// DROP, TRUNCATE, RENAME and ALTER TABLE: changes to be committed together.
+#[derive(Debug, Clone)]
+pub struct BoundSchemaChange {
+    /// Tables to drop.
+    pub drop: Vec<Arc<TableSnapshot>>,
+    /// Tables to empty.
+    pub truncate: Vec<Arc<TableSnapshot>>,
+    /// Schemas to put in place of the present ones (same id, next version).
+    pub replace: Vec<TableSchema>,
+    /// The command tag's words.
+    pub command: &'static str,
+    /// What is changed.
+    pub accesses: Vec<Access>,
+}
+
+/// EXPLAIN.
+#[derive(Debug, Clone)]
+pub struct BoundExplain {
+    /// Which representation to show. The engine writes one row per line into a STRING column
+    /// `QUERY PLAN`.
+    pub stage: ExplainStage,
+    /// EXPLAIN ANALYZE.
+    pub analyze: bool,
+    /// The statement explained.
+    pub statement: Box<BoundStatement>,
+    /// The tree as indented JSON lines, for EXPLAIN (AST).
+    pub tree: Vec<String>,
+}
+
+/// A statement ready to run.
+#[derive(Debug, Clone)]
+pub enum BoundStatement {
+    /// SELECT, SHOW, VALUES.
+    Query(BoundQuery),
+    /// INSERT.
+    Insert(BoundInsert),
+    /// CREATE TABLE.
+    CreateTable(BoundCreateTable),
+    /// DROP, TRUNCATE, RENAME, ALTER TABLE.
+    SchemaChange(BoundSchemaChange),
+    /// EXPLAIN.
+    Explain(BoundExplain),
+    /// BEGIN, SET and other words that change nothing in the database.
+    Session {
+        /// The words as written.
+        words: Vec<String>,
+        /// The command tag's words, in capitals.
+        command: String,
+    },
+    /// CANCEL QUERY.
+    CancelQuery {
+        /// The query's id.
+        id: u64,
+    },
+    /// An empty text.
+    Empty,
+}
+
+impl BoundStatement {
+    /// What the statement does.
+    #[must_use]
+    pub fn kind(&self) -> StatementKind {
+        match self {
+            Self::Query(_) | Self::Explain(_) => StatementKind::Select,
+            Self::Insert(_) => StatementKind::Insert,
+            Self::CreateTable(_) | Self::SchemaChange(_) => StatementKind::Ddl,
+            Self::Session { .. } | Self::CancelQuery { .. } => StatementKind::Session,
+            Self::Empty => StatementKind::Empty,
+        }
+    }
+
+    /// The words of the command tag.
+    #[must_use]
+    pub fn command(&self) -> &str {
+        match self {
+            Self::Query(query) => query.command,
+            Self::Insert(_) => "INSERT",
+            Self::CreateTable(_) => "CREATE TABLE",
+            Self::SchemaChange(change) => change.command,
+            Self::Explain(_) => "EXPLAIN",
+            Self::Session { command, .. } => command,
+            Self::CancelQuery { .. } => "CANCEL QUERY",
+            Self::Empty => "",
+        }
+    }
+
+    /// The output columns; empty for statements without rows.
+    #[must_use]
+    pub fn columns(&self) -> Vec<Field> {
+        match self {
+            Self::Query(query) => query.columns.clone(),
+            Self::Explain(_) => {
+                vec![Field { name: "QUERY PLAN".into(), sql_type: SqlType::String }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Index of the designated timestamp in [`Self::columns`].
+    #[must_use]
+    pub fn timestamp(&self) -> Option<usize> {
+        match self {
+            Self::Query(query) => query.timestamp,
+            _ => None,
+        }
+    }
+
+    /// Types of `$1`, `$2`, ….
+    #[must_use]
+    pub fn parameters(&self) -> &[SqlType] {
+        match self {
+            Self::Query(query) => &query.parameters,
+            Self::Insert(insert) => &insert.parameters,
+            Self::Explain(explain) => explain.statement.parameters(),
+            _ => &[],
+        }
+    }
+
+    /// What the statement reads and writes.
+    #[must_use]
+    pub fn accesses(&self) -> &[Access] {
+        match self {
+            Self::Query(query) => &query.accesses,
+            Self::Insert(insert) => &insert.accesses,
+            Self::CreateTable(create) => &create.accesses,
+            Self::SchemaChange(change) => &change.accesses,
+            Self::Explain(explain) => explain.statement.accesses(),
+            Self::Session { .. } | Self::CancelQuery { .. } | Self::Empty => &[],
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the binder is told beside the tree and the snapshot.
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use tidemark_types::{EngineResult, Field, SqlType};
+
+/// A source of rows outside the tables, opened by the engine on the binder's behalf.
+#[derive(Debug, Clone)]
+pub struct ExternalTable {
+    /// Yields the rows, in the Arrow types of `columns`.
+    pub provider: Arc<dyn TableProvider>,
+    /// The columns in SQL types.
+    pub columns: Vec<Field>,
+    /// Index of a column known to be in time order.
+    pub timestamp: Option<usize>,
+}
+
+/// Sources that need I/O to be described. The binder itself opens nothing.
+pub trait ExternalSources: Send + Sync {
+    /// The Parquet file or files behind `read_parquet('path')`.
+    fn read_parquet(&self, path: &str) -> EngineResult<ExternalTable>;
+
+    /// Rows of a function the engine knows and the binder does not, such as the list of running
+    /// queries; `None` when there is no such function.
+    fn table_function(&self, name: &str) -> EngineResult<Option<ExternalTable>> {
+        let _ = name;
+        Ok(None)
+    }
+}
+
+/// Who asks, and in which setting.
+#[derive(Clone, Default)]
+pub struct BindContext {
+    /// The session's user.
+    pub user: String,
+    /// The instant that `now()` means, in microseconds since 1970.
+    pub now_micros: i64,
+    /// Types the client declared for `$1`, `$2`, …; `None` where it left them open.
+    pub parameter_types: Vec<Option<SqlType>>,
+    /// Values of the parameters, as text in the parameter's own type. With values, parameters
+    /// become constants (so that time ranges, LIMIT and SAMPLE BY see them); without, the
+    /// statement can be described but not run.
+    pub parameter_values: Option<Vec<Option<String>>>,
+    /// Refuse everything that writes.
+    pub read_only: bool,
+    /// Effective configuration for SHOW PARAMETERS: key, environment variable, value, source.
+    pub settings: Arc<Vec<[String; 4]>>,
+    /// Opens what lies outside the tables.
+    pub external: Option<Arc<dyn ExternalSources>>,
+}
