@@ -238,3 +238,46 @@ export interface EngineLogLine {
 export interface EngineMetrics {
   readonly [name: string]: number;
 }
+
+/** What can go wrong: the engine's closed list, plus `AccessDenied`, which `ts/auth` decides. */
+export const ERROR_CODES = [
+  'Syntax',
+  'StatementTooComplex',
+  'TableNotFound',
+  'TableExists',
+  'ColumnNotFound',
+  'DuplicateColumn',
+  'AmbiguousColumn',
+  'FunctionNotFound',
+  'TypeMismatch',
+  'InvalidValue',
+  'InvalidName',
+  'NotSupported',
+  'Replan',
+  'Cancelled',
+  'Timeout',
+  'ResourceLimit',
+  'DiskFull',
+  'Io',
+  'Damaged',
+  'RootLocked',
+  'Closed',
+  'ReadOnly',
+  'AccessDenied',
+  'Internal',
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** An open root directory. */
+export interface Database {
+  /** `tree` is the syntax tree as JSON in UTF-8. */
+  prepare(tree: Buffer, context: StatementContext): Promise<Statement>;
+  tableMetadata(name: string): Promise<TableMetadata | null>;
+  openAppender(spec: AppenderSpec): Promise<Appender>;
+  cancelQuery(queryId: bigint): boolean;
+  activeQueries(): readonly ActiveQuery[];
+  metrics(): EngineMetrics;
+  /** Finishes running commits, writes a checkpoint, releases the root. */
+  close(): Promise<void>;
+}

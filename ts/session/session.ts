@@ -1,0 +1,194 @@
+/**
+ * One statement's path: parse → prepare → authorise → execute. Every protocol goes this way.
+ *
+ * A session is one client's setting (user, read-only or not). It knows nothing of HTTP or of
+ * the wire protocol; it holds no socket.
+ */
+import { DatabaseError } from '../engine/error.js';
+import type {
+  Access,
+  Database,
+  ExecuteOptions,
+  ExecuteReply,
+  ParameterValues,
+  Statement,
+  StatementContext,
+  StatementDescription,
+  Summary,
+} from '../engine/types.js';
+import { asDatabaseError } from './error.js';
+import { type Parse, StatementCache } from './statement-cache.js';
+
+/** UTF-16 units of one statement. */
+const LONGEST_STATEMENT = 16 * 1024 * 1024;
+
+export interface Principal {
+  readonly name: string;
+  readonly readOnly: boolean;
+}
+
+/** Throws `AccessDenied` when `principal` lacks a right; asked before every execution. */
+export type Authorise = (principal: Principal, accesses: readonly Access[]) => void;
+
+/** Parameter types the client declared, `null` where it left them open. */
+export type ParameterTypes = readonly (string | null)[];
+
+export interface SessionHostOptions {
+  readonly database: Database;
+  readonly parse: Parse;
+  readonly authorise?: Authorise;
+  /** Time of a statement whose client names none. */
+  readonly defaultTimeoutMs?: number;
+  /** What a client may ask for at the most. */
+  readonly maxTimeoutMs?: number;
+}
+
+/** What all sessions of a server share. */
+export class SessionHost {
+  readonly database: Database;
+  readonly statements: StatementCache;
+  readonly authorise: Authorise;
+  readonly #defaultTimeoutMs: number;
+  readonly #maxTimeoutMs: number;
+
+  constructor(options: SessionHostOptions) {
+    this.database = options.database;
+    this.statements = new StatementCache(options.parse);
+    this.authorise = options.authorise ?? ((): void => undefined);
+    this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
+    this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
+  }
+
+  open(principal: Principal): Session {
+    return new Session(this, principal);
+  }
+
+  timeoutMs(asked: number | undefined): number {
+    return Math.min(asked ?? this.#defaultTimeoutMs, this.#maxTimeoutMs);
+  }
+}
+
+export class Session {
+  readonly principal: Principal;
+  readonly #host: SessionHost;
+
+  constructor(host: SessionHost, principal: Principal) {
+    this.#host = host;
+    this.principal = principal;
+  }
+
+  get database(): Database {
+    return this.#host.database;
+  }
+
+  /** Parses, binds and authorises `text`; rejects with a `DatabaseError`. */
+  async prepare(text: string, parameterTypes?: ParameterTypes): Promise<PreparedStatement> {
+    if (text.length > LONGEST_STATEMENT) {
+      throw new DatabaseError({
+        code: 'StatementTooComplex',
+        message: `statement is too long [length=${text.length}, limit=${LONGEST_STATEMENT}]`,
+      });
+    }
+    const statement = new PreparedStatement(this.#host, this.principal, text, parameterTypes);
+    await statement.bind();
+    return statement;
+  }
+}
+
+export class PreparedStatement {
+  readonly text: string;
+  readonly #host: SessionHost;
+  readonly #principal: Principal;
+  readonly #context: StatementContext;
+  #statement: Statement | null = null;
+
+  /** Use `Session.prepare`. */
+  constructor(
+    host: SessionHost,
+    principal: Principal,
+    text: string,
+    parameterTypes: ParameterTypes | undefined,
+  ) {
+    this.#host = host;
+    this.#principal = principal;
+    this.text = text;
+    const base = { user: principal.name, readOnly: principal.readOnly };
+    this.#context = parameterTypes === undefined ? base : { ...base, parameterTypes };
+  }
+
+  get description(): StatementDescription {
+    return this.#bound().description;
+  }
+
+  /** Runs once; rights are checked at every execution. */
+  execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+    const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
+    return this.#run((statement) => statement.execute(parameters, { ...options, timeoutMs }));
+  }
+
+  /** Many parameter rows of one INSERT or UPDATE: one crossing, one commit. */
+  executeBatch(parameterRows: readonly ParameterValues[]): Promise<Summary> {
+    return this.#run((statement) => statement.executeBatch(parameterRows));
+  }
+
+  close(): void {
+    this.#statement?.close();
+    this.#statement = null;
+  }
+
+  /** Called by `Session.prepare`, and again when the catalog moved. */
+  async bind(): Promise<void> {
+    const tree = this.#host.statements.tree(this.text);
+    try {
+      const statement = await this.#host.database.prepare(tree, this.#context);
+      this.close();
+      this.#statement = statement;
+      this.#host.authorise(this.#principal, statement.description.accesses);
+    } catch (error) {
+      throw asDatabaseError(error);
+    }
+  }
+
+  #bound(): Statement {
+    if (this.#statement === null) {
+      throw new DatabaseError({ code: 'Closed', message: 'the prepared statement is closed' });
+    }
+    return this.#statement;
+  }
+
+  async #run<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
+    this.#host.authorise(this.#principal, this.description.accesses);
+    try {
+      return await step(this.#bound());
+    } catch (error) {
+      const failure = asDatabaseError(error);
+      if (failure.code !== 'Replan') {
+        throw failure;
+      }
+    }
+    await this.#rebind();
+    try {
+      return await step(this.#bound());
+    } catch (error) {
+      throw asDatabaseError(error);
+    }
+  }
+
+  /** The client was told the shape of the rows: a statement that changed it must fail. */
+  async #rebind(): Promise<void> {
+    const before = shape(this.description);
+    await this.bind();
+    if (shape(this.description) !== before) {
+      throw new DatabaseError({
+        code: 'Replan',
+        message: 'the tables of this statement changed, prepare it again',
+        retryable: true,
+      });
+    }
+  }
+}
+
+function shape(description: StatementDescription): string {
+  const { kind, columns, parameters, timestamp } = description;
+  return JSON.stringify([kind, columns, parameters, timestamp]);
+}

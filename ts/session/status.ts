@@ -1,0 +1,61 @@
+/**
+ * What each error means outside: HTTP status, SQLSTATE, log level. Total over `ErrorCode`: a new
+ * code without an entry does not compile.
+ */
+import type { ErrorCode } from '../engine/types.js';
+
+export interface ErrorMeaning {
+  readonly httpStatus: number;
+  readonly sqlState: string;
+  /** `error`: someone must act; `warn`: degraded; `debug`: the client's own doing. */
+  readonly logLevel: 'error' | 'warn' | 'debug';
+}
+
+function meaning(
+  httpStatus: number,
+  sqlState: string,
+  logLevel: ErrorMeaning['logLevel'] = 'debug',
+): ErrorMeaning {
+  return { httpStatus, sqlState, logLevel };
+}
+
+const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
+  Syntax: meaning(400, '42601'),
+  StatementTooComplex: meaning(400, '54001'),
+  TableNotFound: meaning(400, '42P01'),
+  TableExists: meaning(400, '42P07'),
+  ColumnNotFound: meaning(400, '42703'),
+  DuplicateColumn: meaning(400, '42701'),
+  AmbiguousColumn: meaning(400, '42702'),
+  FunctionNotFound: meaning(400, '42883'),
+  TypeMismatch: meaning(400, '42804'),
+  InvalidValue: meaning(400, '22P02'),
+  InvalidName: meaning(400, '42602'),
+  NotSupported: meaning(400, '0A000'),
+  // The session repeats once; only a catalog that keeps moving shows this to a client.
+  Replan: meaning(503, '40001', 'warn'),
+  // Clients of the HTTP interface know timeouts and cancellations as 400.
+  Cancelled: meaning(400, '57014'),
+  Timeout: meaning(400, '57014'),
+  ResourceLimit: meaning(503, '53400', 'warn'),
+  DiskFull: meaning(507, '53100', 'error'),
+  Io: meaning(500, '58030', 'error'),
+  Damaged: meaning(500, 'XX001', 'error'),
+  RootLocked: meaning(503, '55006', 'error'),
+  Closed: meaning(503, '57P01'),
+  ReadOnly: meaning(403, '25006'),
+  AccessDenied: meaning(403, '42501'),
+  Internal: meaning(500, 'XX000', 'error'),
+};
+
+export function errorMeaning(code: ErrorCode): ErrorMeaning {
+  return MEANINGS[code];
+}
+
+export function httpStatusOf(code: ErrorCode): number {
+  return MEANINGS[code].httpStatus;
+}
+
+export function sqlStateOf(code: ErrorCode): string {
+  return MEANINGS[code].sqlState;
+}
