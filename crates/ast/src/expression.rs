@@ -93,6 +93,10 @@ pub struct CaseBranch {
 }
 
 /// A function call.
+///
+/// Forms with words of their own are calls too: `EXTRACT(day FROM ts)` has the part as a string
+/// first; `a = ANY (…)` and `ALL` are calls of that name on the right; `UNNEST(v COLUMNS(a INT))`
+/// has a call named `COLUMNS` whose arguments are casts of the field names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CallNode {

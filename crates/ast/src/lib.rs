@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 mod expression;
 mod query;
 mod statement;
+#[cfg(test)]
+mod typescript;
 
 pub use expression::{
     BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode, IndexSelector,

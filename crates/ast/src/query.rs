@@ -46,7 +46,8 @@ pub struct SelectNode {
     pub latest_on: Option<LatestOn>,
     /// SAMPLE BY.
     pub sample_by: Option<SampleBy>,
-    /// GROUP BY.
+    /// GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name; `GROUPING SETS ((a), ())` is a
+    /// call named `GROUPING SETS` whose arguments are calls named `ROW`.
     pub group_by: Vec<NodeId>,
     /// HAVING.
     pub having: Option<NodeId>,
@@ -54,7 +55,7 @@ pub struct SelectNode {
     pub windows: Vec<NamedWindow>,
     /// PIVOT (…).
     pub pivot: Option<Box<PivotNode>>,
-    /// Text of the `/*+ … */` hint.
+    /// Text of the hint, the comment that begins with a plus sign after SELECT.
     pub hint: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, NodeId, SelectItem, Span, TypeName};
+use crate::{Cte, Name, NodeId, SelectItem, Span, TypeName};
 
 /// CREATE TABLE.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,10 @@ pub struct ColumnDefinition {
     pub not_null: bool,
     /// DEFAULT expression.
     pub default: Option<NodeId>,
+    /// Words that refine the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`,
+    /// `INCLUDE (…)`, `PARQUET (…)`; the value is the text between the parentheses.
+    #[serde(default)]
+    pub options: Vec<OptionValue>,
 }
 
 /// `name = value` or a single word.
@@ -103,6 +107,9 @@ pub struct ValuesBlock {
     pub starts: Vec<u32>,
     /// Where each row's opening parenthesis stands.
     pub row_starts: Vec<u32>,
+    /// Where each row's closing parenthesis stands.
+    #[serde(default)]
+    pub row_ends: Vec<u32>,
 }
 
 /// UPDATE.
@@ -119,6 +126,9 @@ pub struct UpdateNode {
     pub from: Option<NodeId>,
     /// WHERE.
     pub filter: Option<NodeId>,
+    /// WITH before UPDATE.
+    #[serde(default)]
+    pub with: Vec<Cte>,
 }
 
 /// What DROP or CREATE VIEW speaks of.

@@ -1,0 +1,51 @@
+//! Writes the TypeScript twin of the tree: one file with every type, in the order below.
+//!
+//! `npm run generate` names the file in `TIDEMARK_AST_FILE`; without it nothing is written and
+//! the test only proves that every type can be rendered.
+
+use std::fmt::Write as _;
+
+use ts_rs::TS;
+
+use crate::{
+    AlterAction, AsofTolerance, BinaryOperator, CallNode, CaseBranch, ColumnDefinition,
+    CreateTableNode, Cte, Declaration, ExplainStage, Fill, Frame, FrameBound, FrameMode,
+    IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit, LogicalOperator, Name,
+    NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PivotNode, SampleAlign, SampleBy,
+    SelectItem, SelectNode, SetOperator, ShowSubject, Span, Tree, TypeName, UnaryOperator,
+    UpdateNode, ValuesBlock, ViewKind, WindowSpec,
+};
+
+const HEADER: &str = "/**
+ * The tree of a statement. Generated from crates/ast by `npm run generate`; do not edit.
+ *
+ * A node is named by its index in `Tree.nodes`; children come before their parents.
+ */
+
+/** Index of a node in `Tree.nodes`. */
+export type NodeId = number;
+";
+
+/// Appends the declaration of each type.
+macro_rules! declare {
+    ($out:expr, $($name:ident),+ $(,)?) => {
+        $(writeln!($out, "\nexport {}", <$name as TS>::decl()).expect("a string takes everything");)+
+    };
+}
+
+#[test]
+fn typescript_twin_is_written() {
+    let mut text = HEADER.to_owned();
+    declare!(
+        text, Tree, Node, Span, Name, TypeName, UnaryOperator, BinaryOperator, LogicalOperator,
+        CaseBranch, CallNode, WindowSpec, Frame, FrameMode, FrameBound, IndexSelector, Declaration,
+        Cte, SelectNode, SelectItem, LatestOn, SampleBy, Fill, SampleAlign, OrderItem, NullsOrder,
+        Limit, NamedWindow, JoinKind, JoinOn, AsofTolerance, PivotNode, SetOperator,
+        CreateTableNode, ColumnDefinition, OptionValue, InsertNode, ValuesBlock, UpdateNode,
+        ViewKind, AlterAction, ShowSubject, ExplainStage,
+    );
+    assert!(text.contains("export type Node ="), "the node type is missing");
+    if let Some(path) = std::env::var_os("TIDEMARK_AST_FILE") {
+        std::fs::write(path, text).expect("the file named in TIDEMARK_AST_FILE can be written");
+    }
+}

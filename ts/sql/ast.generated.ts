@@ -1,0 +1,804 @@
+/**
+ * The tree of a statement. Generated from crates/ast by `npm run generate`; do not edit.
+ *
+ * A node is named by its index in `Tree.nodes`; children come before their parents.
+ */
+
+/** Index of a node in `Tree.nodes`. */
+export type NodeId = number;
+
+export type Tree = {
+  /**
+   * Every node; children come before their parents.
+   */
+  nodes: Array<Node>;
+  /**
+   * The span of each node, same length as `nodes`.
+   */
+  spans: Array<Span>;
+  /**
+   * The statement's own node.
+   */
+  root: number;
+};
+
+export type Node =
+  | { kind: "Null" }
+  | { kind: "Boolean"; value: boolean }
+  | { kind: "Integer"; text: string }
+  | { kind: "Float"; text: string }
+  | { kind: "Decimal"; text: string }
+  | { kind: "String"; value: string }
+  | { kind: "Long256"; text: string }
+  | { kind: "Geohash"; text: string }
+  | { kind: "Duration"; text: string }
+  | { kind: "TypedString"; type_name: TypeName; value: string }
+  | { kind: "Column"; path: Array<Name> }
+  | { kind: "Star"; qualifier: Name | null }
+  | { kind: "Parameter"; index: number }
+  | { kind: "NamedParameter"; name: Name }
+  | { kind: "Variable"; name: Name }
+  | { kind: "Unary"; operator: UnaryOperator; operand: number }
+  | {
+      kind: "Binary";
+      operator: BinaryOperator;
+      left: number;
+      right: number;
+      operator_span: Span;
+    }
+  | { kind: "Logical"; operator: LogicalOperator; operands: Array<number> }
+  | { kind: "Concat"; operands: Array<number>; operator_span: Span }
+  | { kind: "IsNull"; operand: number; negated: boolean }
+  | {
+      kind: "Between";
+      operand: number;
+      low: number;
+      high: number;
+      negated: boolean;
+      operator_span: Span;
+    }
+  | {
+      kind: "InList";
+      operand: number;
+      items: Array<number>;
+      bare: boolean;
+      negated: boolean;
+      operator_span: Span;
+    }
+  | {
+      kind: "InQuery";
+      operand: number;
+      query: number;
+      negated: boolean;
+      operator_span: Span;
+    }
+  | {
+      kind: "Within";
+      operand: number;
+      items: Array<number>;
+      operator_span: Span;
+    }
+  | {
+      kind: "Cast";
+      operand: number;
+      type_name: TypeName;
+      double_colon: boolean;
+    }
+  | {
+      kind: "Case";
+      operand: number | null;
+      branches: Array<CaseBranch>;
+      otherwise: number | null;
+    }
+  | ({ kind: "Call" } & CallNode)
+  | { kind: "Array"; items: Array<number> }
+  | { kind: "Index"; operand: number; selectors: Array<IndexSelector> }
+  | { kind: "Subquery"; query: number }
+  | { kind: "Exists"; query: number }
+  | {
+      kind: "Query";
+      declarations: Array<Declaration>;
+      with: Array<Cte>;
+      /**
+       * Select, SetOperation, Values, Show or another Query.
+       */
+      body: number;
+      order_by: Array<OrderItem>;
+      limit: Limit | null;
+    }
+  | ({ kind: "Select" } & SelectNode)
+  | {
+      kind: "SetOperation";
+      operator: SetOperator;
+      all: boolean;
+      left: number;
+      right: number;
+    }
+  | { kind: "Values"; rows: ValuesBlock }
+  | { kind: "Table"; name: Name; alias: Name | null; timestamp: Name | null }
+  | {
+      kind: "TableFunction";
+      call: number;
+      alias: Name | null;
+      columns: Array<Name>;
+      timestamp: Name | null;
+      ordinality: boolean;
+    }
+  | {
+      kind: "Derived";
+      query: number;
+      alias: Name | null;
+      timestamp: Name | null;
+      lateral: boolean;
+    }
+  | {
+      kind: "Join";
+      join: JoinKind;
+      left: number;
+      right: number;
+      on: JoinOn | null;
+      tolerance: AsofTolerance | null;
+      keyword_span: Span;
+    }
+  | ({ kind: "CreateTable" } & CreateTableNode)
+  | ({ kind: "Insert" } & InsertNode)
+  | ({ kind: "Update" } & UpdateNode)
+  | { kind: "Delete"; table: Name; filter: number | null }
+  | { kind: "Drop"; what: ViewKind; name: Name; if_exists: boolean }
+  | { kind: "DropAllTables" }
+  | { kind: "Truncate"; table: Name; if_exists: boolean }
+  | { kind: "Rename"; table: Name; to: Name }
+  | { kind: "AlterTable"; table: Name; actions: Array<AlterAction> }
+  | {
+      kind: "CreateView";
+      what: ViewKind;
+      name: Name;
+      query: number;
+      query_text: string;
+      if_not_exists: boolean;
+      or_replace: boolean;
+      options: Array<OptionValue>;
+    }
+  | { kind: "Show"; subject: ShowSubject }
+  | {
+      kind: "Explain";
+      stage: ExplainStage;
+      analyze: boolean;
+      statement: number;
+    }
+  | { kind: "Session"; words: Array<string> }
+  | { kind: "CancelQuery"; id: number }
+  | { kind: "Empty" };
+
+export type Span = {
+  /**
+   * Offset of the first UTF-16 unit.
+   */
+  start: number;
+  /**
+   * Offset after the last UTF-16 unit.
+   */
+  end: number;
+};
+
+export type Name = {
+  /**
+   * The identifier's text, quotes removed, letter case kept.
+   */
+  text: string;
+  /**
+   * Whether it stood in quotes.
+   */
+  quoted: boolean;
+  /**
+   * Where it stands, quotes included.
+   */
+  span: Span;
+};
+
+export type TypeName = {
+  /**
+   * The word as written: `double`, `VARCHAR`, `geohash`.
+   */
+  name: string;
+  /**
+   * Arguments in parentheses as written: `["10", "2"]`, `["5c"]`.
+   */
+  arguments: Array<string>;
+  /**
+   * Number of `[]` pairs after the name.
+   */
+  dimensions: number;
+  /**
+   * Where it stands.
+   */
+  span: Span;
+};
+
+export type UnaryOperator = "Minus" | "Plus" | "BitNot" | "Not";
+
+export type BinaryOperator =
+  | "Add"
+  | "Subtract"
+  | "Multiply"
+  | "Divide"
+  | "Modulo"
+  | "BitAnd"
+  | "BitOr"
+  | "BitXor"
+  | "Equal"
+  | "NotEqual"
+  | "Less"
+  | "LessOrEqual"
+  | "Greater"
+  | "GreaterOrEqual"
+  | "Matches"
+  | "NotMatches"
+  | "Like"
+  | "NotLike"
+  | "ILike"
+  | "NotILike"
+  | "ContainedBy"
+  | "ContainedByOrEqual"
+  | "Contains"
+  | "ContainsOrEqual";
+
+export type LogicalOperator = "And" | "Or";
+
+export type CaseBranch = {
+  /**
+   * The condition, or the value compared with the operand.
+   */
+  when: number;
+  /**
+   * The result.
+   */
+  then: number;
+};
+
+export type CallNode = {
+  /**
+   * Name as written.
+   */
+  name: Name;
+  /**
+   * Arguments; `count(*)` has one `Star`.
+   */
+  arguments: Array<number>;
+  /**
+   * `f(DISTINCT …)`.
+   */
+  distinct: boolean;
+  /**
+   * `f(… ORDER BY …)`.
+   */
+  order_by: Array<OrderItem>;
+  /**
+   * `FILTER (WHERE …)`.
+   */
+  filter: number | null;
+  /**
+   * `IGNORE NULLS`, `RESPECT NULLS`.
+   */
+  ignore_nulls: boolean;
+  /**
+   * `OVER (…)` or `OVER name`.
+   */
+  over: WindowSpec | null;
+};
+
+export type WindowSpec = {
+  /**
+   * `OVER name`, or the base name inside the parentheses.
+   */
+  name: Name | null;
+  /**
+   * PARTITION BY.
+   */
+  partition_by: Array<number>;
+  /**
+   * ORDER BY.
+   */
+  order_by: Array<OrderItem>;
+  /**
+   * ROWS or RANGE frame.
+   */
+  frame: Frame | null;
+};
+
+export type Frame = {
+  /**
+   * ROWS, RANGE, GROUPS or CUMULATIVE.
+   */
+  mode: FrameMode;
+  /**
+   * Lower bound.
+   */
+  start: FrameBound;
+  /**
+   * Upper bound; `None` means CURRENT ROW.
+   */
+  end: FrameBound | null;
+  /**
+   * EXCLUDE CURRENT ROW.
+   */
+  exclude_current_row: boolean;
+  /**
+   * Where it stands.
+   */
+  span: Span;
+};
+
+export type FrameMode = "Rows" | "Range" | "Groups" | "Cumulative";
+
+export type FrameBound =
+  | { bound: "UnboundedPreceding" }
+  | { bound: "Preceding"; value: number; unit: string | null }
+  | { bound: "CurrentRow" }
+  | { bound: "Following"; value: number; unit: string | null }
+  | { bound: "UnboundedFollowing" };
+
+export type IndexSelector =
+  | { selector: "Item"; index: number }
+  | { selector: "Slice"; low: number; high: number | null };
+
+export type Declaration = {
+  /**
+   * Name without the `@`.
+   */
+  name: Name;
+  /**
+   * The value: an expression, or a Query node.
+   */
+  value: number;
+  /**
+   * OVERRIDABLE in a view.
+   */
+  overridable: boolean;
+};
+
+export type Cte = {
+  /**
+   * The name.
+   */
+  name: Name;
+  /**
+   * Renamed columns.
+   */
+  columns: Array<Name>;
+  /**
+   * A Query node.
+   */
+  query: number;
+};
+
+export type SelectNode = {
+  /**
+   * SELECT DISTINCT.
+   */
+  distinct: boolean;
+  /**
+   * DISTINCT ON (…).
+   */
+  distinct_on: Array<number>;
+  /**
+   * The list; the short form `t WHERE …` has one `Star`.
+   */
+  items: Array<SelectItem>;
+  /**
+   * Table, TableFunction, Derived or Join.
+   */
+  from: number | null;
+  /**
+   * WHERE.
+   */
+  filter: number | null;
+  /**
+   * LATEST ON … PARTITION BY ….
+   */
+  latest_on: LatestOn | null;
+  /**
+   * SAMPLE BY.
+   */
+  sample_by: SampleBy | null;
+  /**
+   * GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name; `GROUPING SETS ((a), ())` is a
+   * call named `GROUPING SETS` whose arguments are calls named `ROW`.
+   */
+  group_by: Array<number>;
+  /**
+   * HAVING.
+   */
+  having: number | null;
+  /**
+   * WINDOW name AS (…).
+   */
+  windows: Array<NamedWindow>;
+  /**
+   * PIVOT (…).
+   */
+  pivot: PivotNode | null;
+  /**
+   * Text of the hint, the comment that begins with a plus sign after SELECT.
+   */
+  hint: string | null;
+};
+
+export type SelectItem = {
+  /**
+   * An expression or `Star`.
+   */
+  expression: number;
+  /**
+   * The alias.
+   */
+  alias: Name | null;
+};
+
+export type LatestOn = {
+  /**
+   * The timestamp column.
+   */
+  timestamp: number | null;
+  /**
+   * The keys.
+   */
+  keys: Array<number>;
+  /**
+   * Where the clause stands.
+   */
+  span: Span;
+};
+
+export type SampleBy = {
+  /**
+   * Duration, Variable or another expression.
+   */
+  interval: number;
+  /**
+   * FROM.
+   */
+  from: number | null;
+  /**
+   * TO.
+   */
+  to: number | null;
+  /**
+   * FILL list; empty when there is no FILL clause.
+   */
+  fill: Array<Fill>;
+  /**
+   * ALIGN TO; `None` when there is no such clause.
+   */
+  align: SampleAlign | null;
+  /**
+   * Where the clause stands.
+   */
+  span: Span;
+};
+
+export type Fill =
+  | { fill: "None"; span: Span }
+  | { fill: "Null"; span: Span }
+  | { fill: "Prev"; of: Name | null; span: Span }
+  | { fill: "Linear"; span: Span }
+  | { fill: "Constant"; value: number };
+
+export type SampleAlign =
+  | { align: "FirstObservation" }
+  | { align: "Calendar"; time_zone: number | null; offset: number | null };
+
+export type OrderItem = {
+  /**
+   * Expression, position or alias.
+   */
+  expression: number;
+  /**
+   * DESC.
+   */
+  descending: boolean;
+  /**
+   * NULLS FIRST | LAST.
+   */
+  nulls: NullsOrder | null;
+};
+
+export type NullsOrder = "First" | "Last";
+
+export type Limit = {
+  /**
+   * The first number, absent in `LIMIT ,n`.
+   */
+  first: number | null;
+  /**
+   * The number after the comma.
+   */
+  second: number | null;
+  /**
+   * OFFSET.
+   */
+  offset: number | null;
+  /**
+   * Where the clause stands.
+   */
+  span: Span;
+};
+
+export type NamedWindow = {
+  /**
+   * The name.
+   */
+  name: Name;
+  /**
+   * The body.
+   */
+  spec: WindowSpec;
+};
+
+export type JoinKind =
+  | { join: "Inner" }
+  | { join: "Left" }
+  | { join: "Right" }
+  | { join: "Full" }
+  | { join: "Cross" }
+  | { join: "Comma" }
+  | { join: "Asof" }
+  | { join: "Lt" }
+  | { join: "Splice" }
+  | {
+      join: "Window";
+      low: FrameBound;
+      high: FrameBound;
+      include_prevailing: boolean;
+    }
+  | {
+      join: "Horizon";
+      from: number | null;
+      to: number | null;
+      step: number | null;
+      list: Array<number>;
+      alias: Name | null;
+    };
+
+export type JoinOn =
+  | { on: "Expression"; condition: number }
+  | { on: "Columns"; columns: Array<Name> };
+
+export type AsofTolerance = {
+  /**
+   * A Duration node.
+   */
+  interval: number;
+  /**
+   * Where the clause stands.
+   */
+  span: Span;
+};
+
+export type PivotNode = {
+  /**
+   * Aggregates with their aliases.
+   */
+  aggregates: Array<SelectItem>;
+  /**
+   * FOR columns and their values; a value list of one Query node is a sub-query.
+   */
+  axes: Array<[number, Array<SelectItem>]>;
+  /**
+   * GROUP BY inside the pivot.
+   */
+  group_by: Array<number>;
+};
+
+export type SetOperator = "Union" | "Except" | "Intersect";
+
+export type CreateTableNode = {
+  /**
+   * The new table's name.
+   */
+  name: Name;
+  /**
+   * IF NOT EXISTS.
+   */
+  if_not_exists: boolean;
+  /**
+   * Columns; empty with `like` and, unless casts are given, with `query`.
+   */
+  columns: Array<ColumnDefinition>;
+  /**
+   * (LIKE other).
+   */
+  like: Name | null;
+  /**
+   * AS (query): a Query node.
+   */
+  query: number | null;
+  /**
+   * CAST(column AS type) after AS (query).
+   */
+  casts: Array<[Name, TypeName]>;
+  /**
+   * TIMESTAMP(column).
+   */
+  timestamp: Name | null;
+  /**
+   * PARTITION BY unit, as written.
+   */
+  partition_by: Name | null;
+  /**
+   * WAL (true), BYPASS WAL (false).
+   */
+  wal: boolean | null;
+  /**
+   * DEDUP UPSERT KEYS (…).
+   */
+  dedup_keys: Array<Name>;
+  /**
+   * TTL as written, `30d` or `4 WEEKS`, and where it stands.
+   */
+  ttl: Name | null;
+  /**
+   * WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
+   */
+  options: Array<OptionValue>;
+};
+
+export type ColumnDefinition = {
+  /**
+   * The column's name.
+   */
+  name: Name;
+  /**
+   * Its type.
+   */
+  type_name: TypeName;
+  /**
+   * SYMBOL CAPACITY, as written.
+   */
+  symbol_capacity: Name | null;
+  /**
+   * NOCACHE gives false.
+   */
+  symbol_cache: boolean | null;
+  /**
+   * INDEX given.
+   */
+  indexed: boolean;
+  /**
+   * NOT NULL given.
+   */
+  not_null: boolean;
+  /**
+   * DEFAULT expression.
+   */
+  default: number | null;
+  /**
+   * Words that refine the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`,
+   * `INCLUDE (…)`, `PARQUET (…)`; the value is the text between the parentheses.
+   */
+  options: Array<OptionValue>;
+};
+
+export type OptionValue = {
+  /**
+   * The option's name as written.
+   */
+  name: Name;
+  /**
+   * Its value as written, quotes removed.
+   */
+  value: Name | null;
+};
+
+export type InsertNode = {
+  /**
+   * The table.
+   */
+  table: Name;
+  /**
+   * Listed columns; empty when there is no list.
+   */
+  columns: Array<Name>;
+  /**
+   * VALUES rows.
+   */
+  values: ValuesBlock | null;
+  /**
+   * A Query node, when there are no VALUES.
+   */
+  query: number | null;
+  /**
+   * ATOMIC.
+   */
+  atomic: boolean;
+  /**
+   * BATCH n.
+   */
+  batch: number | null;
+  /**
+   * o3MaxLag as written.
+   */
+  o3_max_lag: Name | null;
+  /**
+   * RETURNING list.
+   */
+  returning: Array<SelectItem>;
+};
+
+export type ValuesBlock = {
+  /**
+   * Number of rows.
+   */
+  rows: number;
+  /**
+   * Number of cells in each row, same length as `rows`.
+   */
+  widths: Array<number>;
+  /**
+   * One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating,
+   * `s` string, `x` expression.
+   */
+  kinds: string;
+  /**
+   * Literal text per cell (sign included, string unescaped); the node id in decimal for `x`.
+   */
+  texts: Array<string>;
+  /**
+   * Offset of each cell's first UTF-16 unit.
+   */
+  starts: Array<number>;
+  /**
+   * Where each row's opening parenthesis stands.
+   */
+  row_starts: Array<number>;
+  /**
+   * Where each row's closing parenthesis stands.
+   */
+  row_ends: Array<number>;
+};
+
+export type UpdateNode = {
+  /**
+   * The table.
+   */
+  table: Name;
+  /**
+   * Its alias.
+   */
+  alias: Name | null;
+  /**
+   * SET column = expression.
+   */
+  assignments: Array<[Name, number]>;
+  /**
+   * FROM sources.
+   */
+  from: number | null;
+  /**
+   * WHERE.
+   */
+  filter: number | null;
+  /**
+   * WITH before UPDATE.
+   */
+  with: Array<Cte>;
+};
+
+export type ViewKind = "Table" | "View" | "MaterializedView";
+
+export type AlterAction =
+  | { action: "AddColumn"; column: ColumnDefinition; if_not_exists: boolean }
+  | { action: "DropColumn"; column: Name }
+  | { action: "RenameColumn"; column: Name; to: Name }
+  | { action: "ChangeType"; column: Name; type_name: TypeName }
+  | { action: "Other"; words: Array<string>; span: Span };
+
+export type ShowSubject =
+  | { subject: "Tables" }
+  | { subject: "Columns"; table: Name }
+  | { subject: "Partitions"; table: Name }
+  | { subject: "CreateTable"; table: Name }
+  | { subject: "Parameters" }
+  | { subject: "Setting"; words: Array<string> };
+
+export type ExplainStage = "Default" | "Ast" | "Bound" | "Logical" | "Physical";
