@@ -39,6 +39,8 @@ export interface StatementDescription {
 /** Who asks, in which setting. Never credentials. */
 export interface StatementContext {
   readonly user: string;
+  /** The statement's text, for the list of active queries. */
+  readonly text?: string;
   /** Parameter types the client declared (type text), `null` where it left them open. */
   readonly parameterTypes?: readonly (string | null)[];
   /** Refuse everything that writes. */

@@ -112,7 +112,7 @@ export class PreparedStatement {
     this.#host = host;
     this.#principal = principal;
     this.text = text;
-    const base = { user: principal.name, readOnly: principal.readOnly };
+    const base = { user: principal.name, text, readOnly: principal.readOnly };
     this.#context = parameterTypes === undefined ? base : { ...base, parameterTypes };
   }
 

@@ -1,0 +1,2 @@
+/** Who asks. */
+export { type Authenticator, createBasicAuthenticator, type Identity } from './basic.js';

@@ -1,0 +1,265 @@
+/**
+ * Loading: defaults < `server.conf` < environment < `--set`. Unknown keys become notices (or
+ * errors with `config.validation.strict=true`); a bad value is an error that names its source.
+ */
+import { readFileSync, statSync } from 'node:fs';
+
+import { parseProperties } from './properties.js';
+import { ALL_KEYS, type Key, KEYS } from './registry.js';
+import { ValueError } from './units.js';
+
+export type ValueSource = 'default' | 'conf' | 'env' | 'set' | 'file';
+
+/** The configuration cannot be used; the message is one line for the operator. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+export interface ConfigSources {
+  /** Path of `server.conf`; absent files are fine unless `fileRequired`. */
+  readonly file?: string;
+  readonly fileRequired?: boolean;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** `key=value` texts of the command line. */
+  readonly set?: readonly string[];
+}
+
+/** One row of `SHOW PARAMETERS`. */
+export interface Parameter {
+  readonly name: string;
+  readonly environmentName: string;
+  readonly value: string;
+  readonly source: ValueSource;
+  readonly sensitive: boolean;
+  readonly reloadable: boolean;
+}
+
+interface Entry {
+  readonly value: unknown;
+  readonly text: string;
+  readonly source: ValueSource;
+}
+
+const SECRET_FILE_BYTES = 64 * 1024;
+const MASK = '****';
+
+export class Config {
+  /** Lines for the log: keys nobody reads, deprecated spellings. */
+  readonly notices: readonly string[];
+  readonly #entries: ReadonlyMap<string, Entry>;
+
+  constructor(entries: ReadonlyMap<string, Entry>, notices: readonly string[]) {
+    this.#entries = entries;
+    this.notices = notices;
+  }
+
+  get<T>(key: Key<T>): T {
+    // Every key of the registry was parsed by its own `parse` in `loadConfig`.
+    return this.#entries.get(key.name)?.value as T;
+  }
+
+  source(key: Key<unknown>): ValueSource {
+    return this.#entries.get(key.name)?.source ?? 'default';
+  }
+
+  parameters(): Parameter[] {
+    return ALL_KEYS.map((key) => {
+      const sensitive = key.kind === 'secret';
+      const text = this.#entries.get(key.name)?.text ?? key.defaultText;
+      return {
+        name: key.name,
+        environmentName: environmentNames(key)[0] ?? '',
+        value: sensitive && text !== '' ? MASK : text,
+        source: this.source(key),
+        sensitive,
+        reloadable: key.reloadable,
+      };
+    });
+  }
+}
+
+/** `http.bind.to` → `QDB_HTTP_BIND_TO`; own keys are found as `TIDEMARK_…` too, and first. */
+export function environmentNames(key: Key<unknown>): string[] {
+  const tails = [key.name, ...key.aliases].map((name) => name.toUpperCase().replaceAll('.', '_'));
+  const spellings = tails.flatMap((tail) =>
+    tail.includes('-') ? [tail.replaceAll('-', '_'), tail] : [tail],
+  );
+  const prefixes = key.own ? ['TIDEMARK_', 'QDB_'] : ['QDB_', 'TIDEMARK_'];
+  return prefixes.flatMap((prefix) => spellings.map((spelling) => prefix + spelling));
+}
+
+export function loadConfig(sources: ConfigSources = {}): Config {
+  const loader = new Loader(sources);
+  return loader.load();
+}
+
+/** A text and where it came from. */
+interface Found {
+  readonly text: string;
+  readonly source: ValueSource;
+  /** For messages. */
+  readonly origin: string;
+}
+
+class Loader {
+  readonly #file: Map<string, string>;
+  readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #set: Map<string, string>;
+  readonly #fileName: string;
+
+  constructor(sources: ConfigSources) {
+    this.#fileName = sources.file ?? 'server.conf';
+    this.#file = readPropertiesFile(sources.file, sources.fileRequired ?? false);
+    this.#environment = sources.environment ?? {};
+    this.#set = new Map((sources.set ?? []).map(splitSetting));
+  }
+
+  load(): Config {
+    const entries = new Map<string, Entry>();
+    for (const key of ALL_KEYS) {
+      entries.set(key.name, this.#entry(key));
+    }
+    const unknown = this.#unknownKeys();
+    if (entries.get(KEYS.configStrict.name)?.value === true && unknown.length > 0) {
+      throw new ConfigError(`unknown configuration keys: ${unknown.join(', ')}`);
+    }
+    const notices = unknown.map((name) => `configuration key '${name}' has no effect here`);
+    return new Config(entries, notices);
+  }
+
+  #entry(key: Key<unknown>): Entry {
+    const found = this.#find(key);
+    if (found === null) {
+      return { value: key.parse(key.defaultText), text: key.defaultText, source: 'default' };
+    }
+    try {
+      return { value: key.parse(found.text), text: found.text, source: found.source };
+    } catch (error) {
+      if (error instanceof ValueError) {
+        throw new ConfigError(`${key.name} (${found.origin}): ${error.message}`);
+      }
+      throw error;
+    }
+  }
+
+  #find(key: Key<unknown>): Found | null {
+    const names = [key.name, ...key.aliases];
+    if (key.kind === 'secret') {
+      const fromFile = this.#findSecretFile(key, names);
+      if (fromFile !== null) {
+        return fromFile;
+      }
+    }
+    return (
+      this.#fromSet(names) ??
+      this.#fromEnvironment(environmentNames(key)) ??
+      this.#fromFile(names)
+    );
+  }
+
+  /** The file form beats the direct form, wherever the direct form stands. */
+  #findSecretFile(key: Key<unknown>, names: readonly string[]): Found | null {
+    const fileNames = names.map((name) => `${name}.file`);
+    const path =
+      this.#fromSet(fileNames) ??
+      this.#fromEnvironment(environmentNames(key).map((name) => `${name}_FILE`)) ??
+      this.#fromFile(fileNames);
+    if (path === null) {
+      return null;
+    }
+    return { text: readSecret(path.text, key.name), source: 'file', origin: path.text };
+  }
+
+  #fromSet(names: readonly string[]): Found | null {
+    const name = names.find((candidate) => this.#set.has(candidate));
+    const text = name === undefined ? undefined : this.#set.get(name);
+    return text === undefined ? null : { text, source: 'set', origin: '--set' };
+  }
+
+  #fromEnvironment(names: readonly string[]): Found | null {
+    for (const name of names) {
+      const text = this.#environment[name];
+      if (text !== undefined) {
+        return { text, source: 'env', origin: name };
+      }
+    }
+    return null;
+  }
+
+  #fromFile(names: readonly string[]): Found | null {
+    const name = names.find((candidate) => this.#file.has(candidate));
+    const text = name === undefined ? undefined : this.#file.get(name);
+    return text === undefined ? null : { text, source: 'conf', origin: this.#fileName };
+  }
+
+  #unknownKeys(): string[] {
+    const known = new Set<string>();
+    const knownVariables = new Set<string>();
+    for (const key of ALL_KEYS) {
+      for (const name of [key.name, ...key.aliases]) {
+        known.add(name);
+        known.add(`${name}.file`);
+      }
+      for (const name of environmentNames(key)) {
+        knownVariables.add(name);
+        knownVariables.add(`${name}_FILE`);
+      }
+    }
+    const written = [...this.#file.keys(), ...this.#set.keys()];
+    const variables = Object.keys(this.#environment).filter((name) => name.startsWith('QDB_'));
+    return [
+      ...written.filter((name) => !known.has(name)),
+      ...variables.filter((name) => !knownVariables.has(name)),
+    ];
+  }
+}
+
+function splitSetting(setting: string): [string, string] {
+  const at = setting.indexOf('=');
+  if (at < 1) {
+    throw new ConfigError(`--set expects key=value, found '${setting}'`);
+  }
+  return [setting.slice(0, at).trim(), setting.slice(at + 1).trim()];
+}
+
+function readPropertiesFile(path: string | undefined, required: boolean): Map<string, string> {
+  if (path === undefined) {
+    return new Map();
+  }
+  try {
+    return parseProperties(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (!required && isMissing(error)) {
+      return new Map();
+    }
+    throw new ConfigError(`cannot read the configuration '${path}': ${reasonOf(error)}`);
+  }
+}
+
+function readSecret(path: string, keyName: string): string {
+  const refuse = (reason: string): never => {
+    throw new ConfigError(`${keyName}: cannot use the secret file '${path}': ${reason}`);
+  };
+  if (path.split('/').includes('..') || /^\/(dev|proc|sys)(\/|$)/.test(path)) {
+    return refuse('the path is not allowed');
+  }
+  try {
+    const stats = statSync(path);
+    if (!stats.isFile() || stats.size > SECRET_FILE_BYTES) {
+      return refuse('expected a file of 64 KB at the most');
+    }
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    return error instanceof ConfigError ? refuse('not a plain file') : refuse(reasonOf(error));
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+/** `ENOENT: no such file or directory, open '…'` → `no such file or directory`. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return /^[A-Z]+: ([^,]+)/.exec(message)?.[1] ?? message;
+}

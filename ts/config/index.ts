@@ -1,0 +1,12 @@
+/** The registry of every key, and its loader. Imports nothing of ours. */
+export {
+  Config,
+  ConfigError,
+  type ConfigSources,
+  environmentNames,
+  loadConfig,
+  type Parameter,
+  type ValueSource,
+} from './config.js';
+export { ALL_KEYS, type Key, type KeyKind, KEYS } from './registry.js';
+export { type Endpoint, isLoopback, parseDurationMs, parseEndpoint, parseSize } from './units.js';

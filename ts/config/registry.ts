@@ -1,0 +1,219 @@
+/**
+ * Every configuration key that has an effect: name, type, default, meaning. One list serves the
+ * loader, `docs/configuration.md` and `SHOW PARAMETERS`. Names are QuestDB's where it has one.
+ */
+import {
+  type Endpoint,
+  parseBoolean,
+  parseDurationMs,
+  parseEndpoint,
+  parseInteger,
+  parseList,
+  parseSize,
+  ValueError,
+} from './units.js';
+
+/** What a value means, with its unit. */
+export type KeyKind =
+  | 'boolean'
+  | 'integer'
+  | 'size'
+  | 'duration'
+  | 'text'
+  | 'secret'
+  | 'endpoint'
+  | 'list'
+  | 'choice';
+
+export interface Key<T> {
+  readonly name: string;
+  /** Older spellings of the same key. */
+  readonly aliases: readonly string[];
+  readonly kind: KeyKind;
+  readonly defaultText: string;
+  readonly doc: string;
+  /** Takes effect without a restart. */
+  readonly reloadable: boolean;
+  /** Not a key of QuestDB; its environment form begins with `TIDEMARK_`. */
+  readonly own: boolean;
+  readonly parse: (text: string) => T;
+}
+
+type Traits = Partial<Pick<Key<unknown>, 'aliases' | 'reloadable' | 'own'>>;
+
+function key<T>(
+  name: string,
+  kind: KeyKind,
+  defaultText: string,
+  parse: (text: string) => T,
+  doc: string,
+  traits: Traits = {},
+): Key<T> {
+  return { name, kind, defaultText, parse, doc, aliases: [], reloadable: false, own: false, ...traits };
+}
+
+function bool(name: string, fallback: boolean, doc: string, traits?: Traits): Key<boolean> {
+  return key(name, 'boolean', String(fallback), parseBoolean, doc, traits);
+}
+
+function integer(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
+  return key(name, 'integer', fallback, parseInteger, doc, traits);
+}
+
+/** Zero stands for the engine's own choice where the doc says so. */
+function size(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
+  return key(name, 'size', fallback, parseSize, doc, traits);
+}
+
+function duration(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
+  return key(name, 'duration', fallback, (text) => parseDurationMs(text), doc, traits);
+}
+
+function seconds(name: string, fallback: string, doc: string): Key<number> {
+  return key(name, 'duration', fallback, (text) => parseDurationMs(text, 1000), doc);
+}
+
+function text(name: string, fallback: string, doc: string, traits?: Traits): Key<string> {
+  return key(name, 'text', fallback, (value) => value, doc, traits);
+}
+
+function secret(name: string, fallback: string, doc: string, traits?: Traits): Key<string> {
+  return key(name, 'secret', fallback, (value) => value, doc, traits);
+}
+
+function endpoint(name: string, fallback: string, doc: string, traits?: Traits): Key<Endpoint> {
+  return key(name, 'endpoint', fallback, parseEndpoint, doc, traits);
+}
+
+function list(name: string, doc: string, traits?: Traits): Key<readonly string[]> {
+  return key(name, 'list', '', parseList, doc, traits);
+}
+
+function choice<T extends string>(
+  name: string,
+  fallback: T,
+  options: readonly T[],
+  doc: string,
+  traits?: Traits,
+): Key<T> {
+  const parse = (value: string): T => {
+    const found = options.find((option) => option === value.trim().toLowerCase());
+    if (found === undefined) {
+      throw new ValueError(`expected one of ${options.join(', ')}, found '${value}'`);
+    }
+    return found;
+  };
+  return key(name, 'choice', fallback, parse, doc, traits);
+}
+
+const OWN: Traits = { own: true };
+
+/** The keys by the name the code uses. */
+export const KEYS = {
+  // HTTP
+  httpEnabled: bool('http.enabled', true, 'HTTP server on or off'),
+  httpBindTo: endpoint(
+    'http.bind.to',
+    '9000',
+    'address of HTTP, host:port; a port alone binds loopback; port 0 picks a free one',
+    { aliases: ['http.net.bind.to'] },
+  ),
+  httpUser: text('http.user', '', 'user of HTTP; with a password it switches login on'),
+  httpPassword: secret('http.password', '', 'password of HTTP'),
+  httpReadOnly: bool('http.security.readonly', false, 'HTTP refuses everything that writes'),
+  httpConnections: integer('http.net.connection.limit', '1024', 'open connections'),
+  httpIdle: duration('http.net.connection.timeout', '60s', 'a kept-alive connection idles so long'),
+  httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'told in the Keep-Alive header; seconds'),
+  httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'told in the Keep-Alive header'),
+  httpHeaderBytes: size('http.request.header.buffer.size', '64K', 'request line and headers'),
+  httpPartHeaderBytes: size(
+    'http.multipart.header.buffer.size',
+    '8K',
+    'headers of one part of an upload',
+  ),
+  httpAllowedHosts: list(
+    'http.allowed.hosts',
+    'names a Host header may carry besides loopback names and the bound address, ' +
+      'while no login is configured',
+    OWN,
+  ),
+  httpCorsOrigins: list('http.cors.origins', 'origins whose pages may call this server', OWN),
+  httpMinEnabled: bool('http.min.enabled', true, 'health and metrics on a port of their own'),
+  httpMinBindTo: endpoint('http.min.bind.to', '9003', 'address of health and metrics', {
+    aliases: ['http.min.net.bind.to'],
+  }),
+  metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
+  textAnalysisLines: integer(
+    'http.text.analysis.max.lines',
+    '1000',
+    'lines of an upload that are looked at for delimiter and types; 1000 at the most',
+  ),
+  // PostgreSQL wire protocol
+  pgEnabled: bool('pg.enabled', true, 'PostgreSQL wire protocol on or off'),
+  pgBindTo: endpoint('pg.net.bind.to', '8812', 'address of the PostgreSQL wire protocol'),
+  pgUser: text('pg.user', 'admin', 'user of the wire protocol'),
+  pgPassword: secret('pg.password', 'quest', 'password of the wire protocol'),
+  pgReadOnlyEnabled: bool('pg.readonly.user.enabled', false, 'a second user who can only read'),
+  pgReadOnlyUser: text('pg.readonly.user', 'user', 'name of the second user'),
+  pgReadOnlyPassword: secret('pg.readonly.password', 'quest', 'password of the second user'),
+  pgReadOnly: bool('pg.security.readonly', false, 'the wire protocol refuses writes'),
+  pgConnections: integer('pg.net.connection.limit', '512', 'open connections'),
+  pgIdle: duration('pg.net.connection.timeout', '5m', 'a session idles so long'),
+  pgStatements: integer('pg.named.statement.limit', '1000', 'prepared statements of a session'),
+  pgMessageBytes: size('pg.recv.buffer.size', '64M', 'one message of a client'),
+  pgAuthMethod: choice(
+    'pg.auth.method',
+    'scram',
+    ['scram', 'cleartext'],
+    'how a password is asked for',
+    OWN,
+  ),
+  // Engine
+  commitMode: choice(
+    'cairo.commit.mode',
+    'sync',
+    ['sync', 'async', 'nosync', 'adaptive'],
+    'when a commit is on disk: sync before the answer, async soon after, nosync when the ' +
+      'operating system likes',
+  ),
+  copyRoot: text(
+    'cairo.sql.copy.root',
+    'import',
+    'the only directory read_parquet reads, relative to the root',
+  ),
+  maxUncommittedRows: integer(
+    'cairo.max.uncommitted.rows',
+    '500000',
+    'default of a new table for rows held before a commit',
+  ),
+  queryTimeout: duration('query.timeout', '60s', 'time of a statement whose client names none'),
+  queryTimeoutMax: duration('query.timeout.max', '1h', 'time a client may ask for', OWN),
+  queryMemory: size(
+    'query.memory.pool',
+    '0',
+    'bytes all queries may use together; 0 is half of the memory',
+    OWN,
+  ),
+  queryConcurrency: integer(
+    'query.concurrency',
+    '0',
+    'queries that run at once, others wait; 0 is twice the cores, at least 4',
+    OWN,
+  ),
+  queryWorkers: integer(
+    'shared.query.worker.count',
+    '0',
+    'threads that run queries; 0 is the number of cores',
+  ),
+  // Operation
+  configStrict: bool('config.validation.strict', false, 'an unknown key stops the start'),
+  logLevel: choice('log.level', 'info', ['error', 'warn', 'info', 'debug'], 'least level', OWN),
+  insecurePublic: bool(
+    'security.insecure.public',
+    false,
+    'allow an address other machines can reach without a login',
+    OWN,
+  ),
+} as const satisfies Readonly<Record<string, Key<unknown>>>;
+
+export const ALL_KEYS: readonly Key<unknown>[] = Object.values(KEYS);

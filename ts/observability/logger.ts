@@ -1,0 +1,121 @@
+/**
+ * One JSON line per event: time, level, component, event, fields. Secrets are masked, control
+ * characters escaped (a log is read in terminals), long lines cut.
+ *
+ * error: someone must act; warn: degraded; info: lifecycle; debug: statements.
+ */
+
+export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export type LogFields = Readonly<Record<string, unknown>>;
+
+const LONGEST_LINE = 8 * 1024;
+const SENSITIVE_NAME = /password|passwd|secret|token|authorization|cookie|credential/i;
+/** `PASSWORD 'x'`, `password=x`, `Bearer x`, `code=x` inside texts. */
+const SENSITIVE_TEXT =
+  /\b(password|secret|token|code|authorization)(\s*[=:]\s*|\s+)('(?:[^']|'')*'|"[^"]*"|[^\s&,;]+)/gi;
+const BEARER_TEXT = /\b(bearer|basic)\s+[\w+/=.~-]{4,}/gi;
+const MASK = '****';
+
+export interface Logger {
+  log(level: LogLevel, event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  debug(event: string, fields?: LogFields): void;
+  /** The same sink under another component name. */
+  child(component: string): Logger;
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  readonly component?: string;
+  /** Takes one line with its line end. */
+  readonly write: (line: string) => void;
+  readonly now?: () => Date;
+}
+
+export function createLogger(options: LoggerOptions): Logger {
+  const component = options.component ?? 'server';
+  const limit = LOG_LEVELS.indexOf(options.level);
+  const now = options.now ?? ((): Date => new Date());
+  const log = (level: LogLevel, event: string, fields: LogFields = {}): void => {
+    if (LOG_LEVELS.indexOf(level) <= limit) {
+      options.write(formatLine(now(), level, component, event, fields));
+    }
+  };
+  return {
+    log,
+    error: (event, fields) => {
+      log('error', event, fields);
+    },
+    warn: (event, fields) => {
+      log('warn', event, fields);
+    },
+    info: (event, fields) => {
+      log('info', event, fields);
+    },
+    debug: (event, fields) => {
+      log('debug', event, fields);
+    },
+    child: (name) => createLogger({ ...options, component: name }),
+  };
+}
+
+/** Says nothing; for libraries and tests. */
+export const SILENT: Logger = createLogger({ level: 'error', write: () => undefined });
+
+function formatLine(
+  time: Date,
+  level: LogLevel,
+  component: string,
+  event: string,
+  fields: LogFields,
+): string {
+  const head = { time: time.toISOString(), level, component, event };
+  const line = escapeControls(JSON.stringify({ ...head, ...redactFields(fields) }, plainValue));
+  if (line.length <= LONGEST_LINE) {
+    return `${line}\n`;
+  }
+  const cut = line.slice(0, LONGEST_LINE);
+  return `${JSON.stringify({ ...head, cut })}\n`;
+}
+
+function redactFields(fields: LogFields): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      SENSITIVE_NAME.test(name) ? MASK : redactValue(value),
+    ]),
+  );
+}
+
+function redactValue(value: unknown): unknown {
+  return typeof value === 'string' ? redactText(value) : value;
+}
+
+/** Masks what looks like a credential in a statement or an address. */
+export function redactText(text: string): string {
+  return text
+    .replace(BEARER_TEXT, (_, scheme: string) => `${scheme} ${MASK}`)
+    .replace(SENSITIVE_TEXT, (_, word: string, between: string) => `${word}${between}${MASK}`);
+}
+
+function plainValue(_name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') {
+    return value.toString();
+  }
+  if (value instanceof Error) {
+    return { name: value.name, message: redactText(value.message), stack: value.stack };
+  }
+  return value;
+}
+
+/** JSON leaves DEL, the C1 controls and the two Unicode line ends as they are. */
+function escapeControls(json: string): string {
+  return json.replace(
+    // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
