@@ -1,0 +1,40 @@
+//! The façade of the engine: open a database, prepare and execute statements, append, close.
+//!
+//! This is the one door of the Rust side; `native` converts between it and JavaScript and does
+//! nothing else. Everything that can fail answers an
+//! [`EngineError`](tidemark_types::EngineError); a panic anywhere below becomes one.
+//!
+//! Futures may be polled on any runtime: plans and workers run on the database's own.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod append;
+mod cancel;
+mod database;
+mod errors;
+mod execution;
+mod explain;
+mod external;
+pub mod guard;
+pub mod log;
+mod metrics;
+mod options;
+mod parquet_table;
+mod registry;
+mod statement;
+mod transaction;
+mod write;
+
+pub use append::{AppendProgress, AppendReport, Appender, AppenderSpec};
+pub use cancel::CancelToken;
+pub use database::Database;
+pub use execution::cursor::Chunk;
+pub use execution::stream::ResultStream;
+pub use options::{
+    ActiveQuery, ExecuteOptions, OpenOptions, ParquetOptionsSpec, RowFormatSpec, StatementContext,
+    StatementDescription, Summary, TableMetadata,
+};
+pub use statement::{ExecuteReply, ParameterValues, Statement};
+pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+pub use transaction::Transaction;

@@ -8,9 +8,14 @@
 
 pub mod calendar;
 mod error;
+pub mod failpoint;
 pub mod identifier;
+pub mod number_text;
 mod partition;
 mod sql_type;
+pub mod timestamp;
+pub mod timestamp_pattern;
+pub mod zone;
 
 pub use error::{EngineError, EngineResult, ErrorCode, Span};
 pub use partition::PartitionBy;

@@ -1,0 +1,389 @@
+//! Bytes of a file on their way into a table.
+//!
+//! Two threads work behind a bounded queue: one parses bytes into typed batches, one writes the
+//! batches into staged segments. Nothing is visible before `finish`, nothing stays after `abort`,
+//! an error or a dropped appender.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::record_batch::RecordBatch;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tidemark_catalog::TableBuilder;
+use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec};
+use tidemark_storage::{BulkTarget, BulkWriter, TableSchema, TableSnapshot};
+use tidemark_types::{
+    EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, failpoint, identifier,
+};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+use crate::database::{Database, describe_table, from_json};
+use crate::guard;
+use crate::options::TableMetadata;
+
+/// Bytes that may wait for the parser.
+const QUEUE_BYTES: usize = 8 * 1024 * 1024;
+/// Batches that may wait for the writer.
+const BATCHES_AHEAD: usize = 4;
+
+/// What to write to, and how to read the bytes. Twin of `AppenderSpec` in `ts/engine/types.ts`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AppenderSpec {
+    /// `csv`; further kinds come with the issues that need them.
+    pub kind: String,
+    /// The table's name.
+    pub table: String,
+    /// Create the table when it is missing.
+    pub create: bool,
+    /// Replace structure and rows.
+    pub overwrite: bool,
+    /// Designated timestamp of a created table.
+    #[serde(default)]
+    pub timestamp: Option<String>,
+    /// Partitioning of a created table.
+    #[serde(default)]
+    pub partition_by: Option<String>,
+    /// Rows after which staged rows go to disk.
+    #[serde(default)]
+    pub max_uncommitted_rows: Option<u64>,
+    /// Microseconds of disorder to expect.
+    #[serde(default)]
+    pub o3_max_lag_micros: Option<i64>,
+    /// How lines are read.
+    #[serde(default)]
+    pub csv: Option<CsvAppenderSpec>,
+}
+
+/// How lines of CSV are read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CsvAppenderSpec {
+    delimiter: char,
+    header: bool,
+    columns: Vec<CsvColumnSpec>,
+    atomicity: String,
+    skip_extra_values: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct CsvColumnSpec {
+    index: usize,
+    name: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    #[serde(default)]
+    pattern: Option<String>,
+}
+
+/// What was taken so far.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct AppendProgress {
+    /// Bytes queued.
+    pub bytes: u64,
+    /// Rows parsed.
+    pub rows: u64,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppendReport {
+    /// Rows in the table.
+    pub rows_imported: u64,
+    /// Rows left out.
+    pub rows_rejected: u64,
+    /// Failed conversions per column of the file.
+    pub column_errors: Vec<u64>,
+    /// The table after the commit.
+    pub table: TableMetadata,
+}
+
+/// Takes bytes and writes rows.
+pub struct Appender {
+    database: Arc<Database>,
+    table: String,
+    room: Arc<Semaphore>,
+    bytes: AtomicU64,
+    rows: Arc<AtomicU64>,
+    pipeline: Mutex<Option<Pipeline>>,
+}
+
+struct Pipeline {
+    chunks: mpsc::UnboundedSender<Message>,
+    parser: JoinHandle<EngineResult<CsvReport>>,
+    writer: JoinHandle<EngineResult<()>>,
+}
+
+enum Message {
+    Bytes(Vec<u8>),
+    /// Everything came: commit. A queue that closes without it is an abort.
+    End,
+}
+
+enum Rows {
+    Batch(RecordBatch),
+    End,
+}
+
+impl Appender {
+    /// Opens an appender; `spec` is the JSON of an [`AppenderSpec`].
+    pub fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
+        failpoint::hit("engine.open_appender")?;
+        let spec: AppenderSpec = from_json(spec, "appender")?;
+        let csv = spec.csv.as_ref().filter(|_| spec.kind == "csv").ok_or_else(|| {
+            let message = format!("appender kind '{}' is not supported, expected csv", spec.kind);
+            EngineError::new(ErrorCode::NotSupported, message)
+        })?;
+        let snapshot = database.snapshot()?;
+        let existing = snapshot.table(&spec.table);
+        let target = bulk_target(&spec, csv, existing.as_deref())?;
+        let writer = database.storage.begin_bulk(target)?;
+        let reader = CsvReader::new(csv_spec(csv, writer.schema())?)?;
+        let rows = Arc::new(AtomicU64::new(0));
+        let room = Arc::new(Semaphore::new(QUEUE_BYTES));
+        let pipeline = Pipeline::start(database, reader, writer, &rows, &room);
+        Ok(Self {
+            database: Arc::clone(database),
+            table: spec.table,
+            room,
+            bytes: AtomicU64::new(0),
+            rows,
+            pipeline: Mutex::new(Some(pipeline)),
+        })
+    }
+
+    /// Queues bytes; resolves when there was room for them.
+    pub async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
+        failpoint::hit("engine.append")?;
+        self.database.check_open()?;
+        let length = chunk.len();
+        // A chunk larger than the queue takes the whole queue.
+        let wanted = u32::try_from(length.min(QUEUE_BYTES)).unwrap_or(u32::MAX);
+        match self.room.acquire_many(wanted).await {
+            Ok(permit) => permit.forget(), // the parser gives the room back
+            Err(_) => return Err(self.failure().await),
+        }
+        let sent = match self.pipeline.lock().as_ref() {
+            Some(pipeline) => pipeline.chunks.send(Message::Bytes(chunk)).is_ok(),
+            None => return Err(ended()),
+        };
+        if !sent {
+            return Err(self.failure().await);
+        }
+        self.database.metrics.bytes_imported.add(length as u64);
+        let bytes = self.bytes.fetch_add(length as u64, Ordering::Relaxed) + length as u64;
+        Ok(AppendProgress { bytes, rows: self.rows.load(Ordering::Relaxed) })
+    }
+
+    /// Parses the rest and commits; the rows are then durable as configured, and visible.
+    pub async fn finish(&self) -> EngineResult<AppendReport> {
+        failpoint::hit("engine.append_finish")?;
+        let pipeline = self.pipeline.lock().take().ok_or_else(ended)?;
+        // A closed queue means that the parser failed; its error is the answer.
+        let _ = pipeline.chunks.send(Message::End);
+        let report = pipeline.join().await?;
+        self.database.metrics.rows_written.add(report.rows_imported);
+        let snapshot = self.database.snapshot()?;
+        let table = snapshot.table(&self.table).ok_or_else(|| {
+            let message = format!("table does not exist [table={}]", self.table);
+            EngineError::new(ErrorCode::TableNotFound, message)
+        })?;
+        Ok(AppendReport {
+            rows_imported: report.rows_imported,
+            rows_rejected: report.rows_rejected,
+            column_errors: report.column_errors,
+            table: describe_table(&table),
+        })
+    }
+
+    /// Forgets everything that came.
+    pub async fn abort(&self) -> EngineResult<()> {
+        failpoint::hit("engine.append_abort")?;
+        let Some(pipeline) = self.pipeline.lock().take() else { return Ok(()) };
+        match pipeline.join().await {
+            Err(error) if error.code == ErrorCode::Internal => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the pipeline stopped.
+    async fn failure(&self) -> EngineError {
+        let pipeline = self.pipeline.lock().take();
+        match pipeline {
+            Some(pipeline) => pipeline.join().await.err().unwrap_or_else(ended),
+            None => ended(),
+        }
+    }
+}
+
+impl Pipeline {
+    fn start(
+        database: &Arc<Database>,
+        reader: CsvReader,
+        writer: BulkWriter,
+        rows: &Arc<AtomicU64>,
+        room: &Arc<Semaphore>,
+    ) -> Self {
+        let (chunks, incoming) = mpsc::unbounded_channel(); // bounded in bytes by `room`
+        let (batches, outgoing) = mpsc::channel(BATCHES_AHEAD);
+        let (rows, room) = (Arc::clone(rows), Arc::clone(room));
+        let parser = database.handle().spawn_blocking(move || {
+            let result = guard::catch("parser", || parse(reader, incoming, &batches, &rows, &room));
+            room.close(); // wakes a writer that waits for room nobody gives back any more
+            result
+        });
+        let writer = database
+            .handle()
+            .spawn_blocking(move || guard::catch("writer", || write(writer, outgoing)));
+        Self { chunks, parser, writer }
+    }
+
+    /// Closes the queue and waits for both threads. A writer's error explains a parser that
+    /// found nobody to send to, so it comes first.
+    async fn join(self) -> EngineResult<CsvReport> {
+        drop(self.chunks);
+        let internal = |error: tokio::task::JoinError| EngineError::internal(error.to_string());
+        let parsed = self.parser.await.map_err(internal)?;
+        let written = self.writer.await.map_err(internal)?;
+        match (parsed, written) {
+            (Err(parse), Err(write)) if write.code == ErrorCode::Cancelled => Err(parse),
+            (_, Err(write)) => Err(write),
+            (parsed, Ok(())) => parsed,
+        }
+    }
+}
+
+fn parse(
+    mut reader: CsvReader,
+    mut incoming: mpsc::UnboundedReceiver<Message>,
+    batches: &mpsc::Sender<Rows>,
+    rows: &AtomicU64,
+    room: &Semaphore,
+) -> EngineResult<CsvReport> {
+    let mut sink = |batch: RecordBatch| {
+        rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+        batches.blocking_send(Rows::Batch(batch)).map_err(|_| aborted())
+    };
+    loop {
+        match incoming.blocking_recv() {
+            None => return Err(aborted()),
+            Some(Message::Bytes(bytes)) => {
+                failpoint::hit("engine.parser")?;
+                reader.feed(&bytes, &mut sink)?;
+                room.add_permits(bytes.len().min(QUEUE_BYTES));
+            }
+            Some(Message::End) => break,
+        }
+    }
+    reader.finish(&mut sink)?;
+    batches.blocking_send(Rows::End).map_err(|_| aborted())?;
+    Ok(reader.report())
+}
+
+fn write(mut writer: BulkWriter, mut incoming: mpsc::Receiver<Rows>) -> EngineResult<()> {
+    while let Some(rows) = incoming.blocking_recv() {
+        failpoint::hit("engine.writer")?;
+        match rows {
+            Rows::Batch(batch) => writer.push(batch)?,
+            Rows::End => return writer.finish().map(drop),
+        }
+    }
+    writer.abort();
+    Err(aborted())
+}
+
+fn bulk_target(
+    spec: &AppenderSpec,
+    csv: &CsvAppenderSpec,
+    existing: Option<&TableSnapshot>,
+) -> EngineResult<BulkTarget> {
+    match existing {
+        Some(table) if !spec.overwrite => Ok(BulkTarget::Existing(table.schema().id)),
+        Some(table) => {
+            Ok(BulkTarget::Replace { old: table.schema().id, schema: new_schema(spec, csv)? })
+        }
+        None if spec.create => Ok(BulkTarget::Create(new_schema(spec, csv)?)),
+        None => Err(EngineError::new(
+            ErrorCode::TableNotFound,
+            format!("table does not exist [table={}]", spec.table),
+        )),
+    }
+}
+
+fn new_schema(spec: &AppenderSpec, csv: &CsvAppenderSpec) -> EngineResult<TableSchema> {
+    let partition_by = match spec.partition_by.as_deref() {
+        None => PartitionBy::None,
+        Some(name) => PartitionBy::parse(name).ok_or_else(|| {
+            EngineError::new(ErrorCode::InvalidValue, "invalid partitionBy".to_owned())
+        })?,
+    };
+    let mut builder = TableBuilder::new(&spec.table).partition_by(partition_by);
+    for column in &csv.columns {
+        builder = builder.column(&column.name, parse_type(&column.type_name)?);
+    }
+    if let Some(timestamp) = &spec.timestamp {
+        builder = builder.timestamp(timestamp);
+    }
+    if let Some(rows) = spec.max_uncommitted_rows {
+        builder = builder.max_uncommitted_rows(rows);
+    }
+    if let Some(micros) = spec.o3_max_lag_micros {
+        builder = builder.o3_max_lag_micros(micros);
+    }
+    builder.build()
+}
+
+fn csv_spec(csv: &CsvAppenderSpec, schema: &TableSchema) -> EngineResult<CsvSpec> {
+    let target: Vec<Field> = schema
+        .columns
+        .iter()
+        .map(|column| Field { name: column.name.clone(), sql_type: column.sql_type })
+        .collect();
+    let column = |column: &CsvColumnSpec| {
+        let found = target.iter().position(|field| identifier::same(&field.name, &column.name));
+        let target = found.ok_or_else(|| {
+            let message = format!("invalid column [column={}]", column.name);
+            EngineError::new(ErrorCode::ColumnNotFound, message)
+        })?;
+        Ok(CsvColumn { index: column.index, target, pattern: column.pattern.clone() })
+    };
+    let columns: Vec<CsvColumn> = csv.columns.iter().map(column).collect::<EngineResult<_>>()?;
+    Ok(CsvSpec {
+        delimiter: u8::try_from(csv.delimiter).map_err(|_| {
+            EngineError::new(ErrorCode::InvalidValue, "the delimiter is not an ASCII character")
+        })?,
+        header: csv.header,
+        atomicity: Atomicity::parse(&csv.atomicity).unwrap_or(Atomicity::SkipColumn),
+        skip_extra_values: csv.skip_extra_values,
+        line_fields: columns.iter().map(|column| column.index + 1).max().unwrap_or(0),
+        columns,
+        timestamp: schema.timestamp,
+        target,
+    })
+}
+
+/// `GEOHASH(5c)` and the like as a type.
+fn parse_type(text: &str) -> EngineResult<SqlType> {
+    let (name, rest) = text.split_once('(').unwrap_or((text, ""));
+    let arguments: Vec<String> = rest
+        .trim_end_matches(')')
+        .split(',')
+        .map(|argument| argument.trim().to_owned())
+        .filter(|argument| !argument.is_empty())
+        .collect();
+    SqlType::parse(name.trim(), &arguments, 0).ok_or_else(|| {
+        EngineError::new(ErrorCode::InvalidValue, format!("unsupported column type '{text}'"))
+    })
+}
+
+fn aborted() -> EngineError {
+    EngineError::new(ErrorCode::Cancelled, "the import was given up")
+}
+
+fn ended() -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, "the appender has ended")
+}

@@ -1,0 +1,283 @@
+//! An open database: storage, execution runtime, registry, metrics.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use datafusion::execution::SessionState;
+use parking_lot::{Mutex, RwLock};
+use tidemark_operators::{SessionOptions, session_state};
+use tidemark_planner::{BindContext, ExternalSources};
+use tidemark_storage::{Change, CommitMode, Snapshot, Storage, StorageOptions, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+use tidemark_vfs::RealVfs;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::external::EngineSources;
+use crate::log::{self, Level};
+use crate::metrics::Metrics;
+use crate::options::{ActiveQuery, OpenOptions, TableColumn, TableMetadata};
+use crate::registry::{QueryRegistry, now_micros};
+
+/// Directory below the root that `read_parquet` may read by default.
+const IMPORT_DIRECTORY: &str = "import";
+/// Directory below the root for spilled rows.
+const SPILL_DIRECTORY: &str = "tmp";
+/// Time a query waits for its turn.
+const QUEUE_WAIT: Duration = Duration::from_secs(10);
+/// Fewest queries that may run at once.
+const MIN_CONCURRENT_QUERIES: usize = 4;
+/// Stack of a worker: plans are deep futures, and 2 MiB is little for them in long chains.
+const WORKER_STACK_BYTES: usize = 8 * 1024 * 1024;
+
+/// An open database. Dropping the last reference closes it.
+pub struct Database {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) state: SessionState,
+    pub(crate) registry: Arc<QueryRegistry>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) sources: Arc<dyn ExternalSources>,
+    settings: RwLock<Arc<Vec<[String; 4]>>>,
+    turns: Semaphore,
+    runtime: Mutex<Option<Runtime>>,
+    handle: tokio::runtime::Handle,
+    closed: AtomicBool,
+}
+
+impl Database {
+    /// Opens the root, recovering what a crash left. Blocks.
+    pub fn open(options: OpenOptions) -> EngineResult<Arc<Self>> {
+        failpoint::arm_from_environment()?;
+        let workers = options.workers.unwrap_or_else(default_workers).max(1);
+        let vfs = RealVfs::open(&options.root)?;
+        let storage_options = StorageOptions {
+            commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
+            ..StorageOptions::default()
+        };
+        let storage = Storage::open(Arc::new(vfs), storage_options)?;
+        let import_root = import_root(&options)?;
+        let spill_root = directory(&options.root.join(SPILL_DIRECTORY))?;
+        let state = session_state(SessionOptions {
+            target_partitions: workers,
+            memory_limit_bytes: options.memory_limit_bytes.unwrap_or_else(default_memory_limit),
+            spill_directory: Some(spill_root),
+        })?;
+        let runtime = build_runtime(workers)?;
+        let registry = Arc::new(QueryRegistry::default());
+        let concurrent = options.max_concurrent_queries.unwrap_or(2 * workers);
+        log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
+        Ok(Arc::new(Self {
+            storage,
+            state,
+            sources: Arc::new(EngineSources::new(import_root, Arc::clone(&registry))),
+            registry,
+            metrics: Arc::default(),
+            settings: RwLock::default(),
+            turns: Semaphore::new(concurrent.max(MIN_CONCURRENT_QUERIES)),
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+            closed: AtomicBool::new(false),
+        }))
+    }
+
+    /// The table with this name, letter case ignored.
+    pub fn table_metadata(&self, name: &str) -> EngineResult<Option<TableMetadata>> {
+        failpoint::hit("engine.table_metadata")?;
+        let snapshot = self.snapshot()?;
+        Ok(snapshot.table(name).map(|table| describe_table(&table)))
+    }
+
+    /// Stops a query; false when none has this id. Lock-free but for the registry's short lock.
+    pub fn cancel_query(&self, id: u64) -> bool {
+        self.registry.cancel(id)
+    }
+
+    /// The running queries, oldest first.
+    pub fn active_queries(&self) -> Vec<ActiveQuery> {
+        self.registry.list()
+    }
+
+    /// Counters and gauges by name.
+    pub fn metrics(&self) -> serde_json::Value {
+        self.metrics.to_json(self.registry.len())
+    }
+
+    /// Effective configuration for SHOW PARAMETERS, as a JSON list of
+    /// `[key, environment variable, value, source]`.
+    pub fn set_parameters(&self, list: &[u8]) -> EngineResult<()> {
+        failpoint::hit("engine.set_parameters")?;
+        *self.settings.write() = Arc::new(from_json(list, "parameters")?);
+        Ok(())
+    }
+
+    /// Durable records of one kind, as a JSON list of `[key, value]`. A value is base64 text.
+    pub fn load_records(&self, kind: &str) -> EngineResult<Vec<(String, Vec<u8>)>> {
+        failpoint::hit("engine.load_records")?;
+        let snapshot = self.snapshot()?;
+        let records = snapshot.records(kind);
+        Ok(records.map(|(key, value)| (key.to_owned(), value.to_vec())).collect())
+    }
+
+    /// Commits records; `None` deletes. Blocks until durable; answers the new epoch.
+    pub fn commit_records(
+        &self,
+        kind: &str,
+        changes: Vec<(String, Option<Vec<u8>>)>,
+    ) -> EngineResult<u64> {
+        failpoint::hit("engine.commit_records")?;
+        self.check_open()?;
+        let change = |(key, value)| match value {
+            Some(value) => Change::PutRecord { kind: kind.to_owned(), key, value },
+            None => Change::DeleteRecord { kind: kind.to_owned(), key },
+        };
+        let receipt = self.storage.commit(changes.into_iter().map(change).collect())?;
+        Ok(receipt.epoch)
+    }
+
+    /// Refuses new work, stops what runs, checkpoints, releases the root. Blocks.
+    pub fn close(&self) -> EngineResult<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.registry.cancel_all();
+        let runtime = self.runtime.lock().take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_timeout(Duration::from_secs(3));
+        }
+        self.storage.close()?;
+        log::write(Level::Info, "engine", "closed", serde_json::json!({}));
+        Ok(())
+    }
+
+    pub(crate) fn check_open(&self) -> EngineResult<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(EngineError::new(ErrorCode::Closed, "the database is closed"));
+        }
+        Ok(())
+    }
+
+    /// The present state of every table.
+    pub(crate) fn snapshot(&self) -> EngineResult<Arc<Snapshot>> {
+        self.check_open()?;
+        Ok(self.storage.snapshot())
+    }
+
+    /// The runtime that plans and workers run on.
+    pub(crate) fn handle(&self) -> &tokio::runtime::Handle {
+        &self.handle
+    }
+
+    /// Waits for a turn to run a query that reads tables.
+    pub(crate) async fn wait_for_turn(&self) -> EngineResult<SemaphorePermit<'_>> {
+        let waiting = tokio::time::timeout(QUEUE_WAIT, self.turns.acquire()).await;
+        let closed = || EngineError::new(ErrorCode::Closed, "the database is closed");
+        match waiting {
+            Ok(permit) => permit.map_err(|_| closed()),
+            Err(_) => Err(EngineError::new(
+                ErrorCode::ResourceLimit,
+                format!("too many queries: waited {} s for a turn", QUEUE_WAIT.as_secs()),
+            )
+            .with_hint("retry later, or raise the limit of concurrent queries")),
+        }
+    }
+
+    /// What the binder is told beside tree and snapshot.
+    pub(crate) fn bind_context(&self, user: &str) -> BindContext {
+        BindContext {
+            user: user.to_owned(),
+            now_micros: now_micros(),
+            settings: Arc::clone(&self.settings.read()),
+            external: Some(Arc::clone(&self.sources)),
+            ..BindContext::default()
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            let fields = serde_json::json!({ "message": error.message });
+            log::write(Level::Error, "engine", "close_failed", fields);
+        }
+    }
+}
+
+/// A table as `tableMetadata` shows it.
+pub(crate) fn describe_table(table: &TableSnapshot) -> TableMetadata {
+    let schema = table.schema();
+    let columns = schema.columns.iter().enumerate().map(|(index, column)| TableColumn {
+        name: column.name.clone(),
+        type_name: column.sql_type.name(),
+        designated: schema.timestamp == Some(index),
+    });
+    TableMetadata {
+        name: schema.name.clone(),
+        columns: columns.collect(),
+        partition_by: schema.partition_by.name(),
+        timestamp: schema.timestamp.map(|index| schema.columns[index].name.clone()),
+    }
+}
+
+/// Decodes a JSON argument of the border.
+pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
+    bytes: &[u8],
+    what: &str,
+) -> EngineResult<T> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
+}
+
+fn parse_commit_mode(name: &str) -> EngineResult<CommitMode> {
+    Ok(match name {
+        "sync" | "adaptive" => CommitMode::Sync,
+        "async" => CommitMode::Async,
+        "nosync" => CommitMode::NoSync,
+        other => {
+            return Err(EngineError::new(
+                ErrorCode::InvalidValue,
+                format!("invalid commit mode '{other}', expected sync, async, nosync or adaptive"),
+            ));
+        }
+    })
+}
+
+fn import_root(options: &OpenOptions) -> EngineResult<PathBuf> {
+    match &options.import_root {
+        Some(path) => directory(&options.root.join(path)),
+        None => directory(&options.root.join(IMPORT_DIRECTORY)),
+    }
+}
+
+fn directory(path: &Path) -> EngineResult<PathBuf> {
+    std::fs::create_dir_all(path)
+        .and_then(|()| path.canonicalize())
+        .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
+}
+
+fn build_runtime(workers: usize) -> EngineResult<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name("tidemark-worker")
+        .thread_stack_size(WORKER_STACK_BYTES)
+        .enable_time()
+        .build()
+        .map_err(|error| EngineError::io("cannot start worker threads", &error))
+}
+
+fn default_workers() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Half of the machine's memory.
+fn default_memory_limit() -> u64 {
+    const FALLBACK_BYTES: u64 = 1 << 30;
+    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return FALLBACK_BYTES };
+    let total_kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| rest.trim().strip_suffix(" kB"))
+        .and_then(|kib| kib.trim().parse::<u64>().ok());
+    total_kib.map_or(FALLBACK_BYTES, |kib| kib * 1024 / 2)
+}

@@ -1,0 +1,140 @@
+//! Encodes the rows of one execution, chunk by chunk.
+
+use std::time::Instant;
+
+use arrow::record_batch::RecordBatch;
+use tidemark_types::{EngineResult, failpoint};
+use tidemark_wire::RowEncoder;
+
+use crate::cancel::{Deadline, until_stopped};
+use crate::execution::source::BatchSource;
+use crate::execution::window::{LastRows, RowWindow};
+use crate::options::Summary;
+use crate::registry::Registration;
+
+/// Bytes after which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border best.
+const CHUNK_BYTES: usize = 512 * 1024;
+
+/// Rows encoded between two looks at the chunk's size.
+const ROWS_PER_STEP: usize = 8 * 1024;
+
+/// Encoded rows.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Rows in them.
+    pub rows: u64,
+}
+
+/// A running query: source, window, encoder.
+pub(crate) struct Cursor {
+    source: BatchSource,
+    window: RowWindow,
+    encoder: RowEncoder,
+    /// Rows cut out of a batch and not encoded yet.
+    pending: Option<RecordBatch>,
+    /// Set when only the last rows are wanted; taken at the end of the source.
+    last: Option<LastRows>,
+    finished: bool,
+    started: Instant,
+    deadline: Deadline,
+    registration: Registration,
+}
+
+impl Cursor {
+    pub(crate) fn new(
+        source: BatchSource,
+        window: RowWindow,
+        last: Option<u64>,
+        encoder: RowEncoder,
+        deadline: Deadline,
+        registration: Registration,
+    ) -> Self {
+        Self {
+            source,
+            window,
+            encoder,
+            pending: None,
+            last: last.map(LastRows::new),
+            finished: false,
+            started: Instant::now(),
+            deadline,
+            registration,
+        }
+    }
+
+    pub(crate) fn query_id(&self) -> u64 {
+        self.registration.id
+    }
+
+    pub(crate) fn token(&self) -> crate::cancel::CancelToken {
+        self.registration.token.clone()
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        Summary {
+            rows_returned: self.window.returned(),
+            rows_total: self.window.seen(),
+            rows_affected: 0,
+            execute_nanos: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The next chunk, of at most `max_rows` rows; closes at [`CHUNK_BYTES`]. After the last row
+    /// the encoder's tail is part of the chunk and [`Cursor::is_finished`] holds.
+    pub(crate) async fn produce(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
+        let token = self.token();
+        until_stopped(&token, self.deadline, self.fill(max_rows)).await
+    }
+
+    async fn fill(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
+        failpoint::hit("engine.produce")?;
+        let mut chunk = Chunk::default();
+        let mut room = max_rows.unwrap_or(u64::MAX);
+        while room > 0 && chunk.bytes.len() < CHUNK_BYTES {
+            let Some(batch) = self.next_rows().await? else {
+                self.encoder.finish(&mut chunk.bytes)?;
+                self.finished = true;
+                break;
+            };
+            let step = (batch.num_rows().min(ROWS_PER_STEP) as u64).min(room) as usize;
+            self.encoder.encode(&batch.slice(0, step), &mut chunk.bytes)?;
+            if step < batch.num_rows() {
+                self.pending = Some(batch.slice(step, batch.num_rows() - step));
+            }
+            chunk.rows += step as u64;
+            room -= step as u64;
+        }
+        Ok(chunk)
+    }
+
+    /// The next rows inside the window.
+    async fn next_rows(&mut self) -> EngineResult<Option<RecordBatch>> {
+        if let Some(pending) = self.pending.take() {
+            return Ok(Some(pending));
+        }
+        if let Some(last) = self.last.take() {
+            self.keep_last(last).await?;
+        }
+        while !self.window.is_complete() {
+            let Some(batch) = self.source.next().await? else { break };
+            if let Some(rows) = self.window.cut(&batch) {
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn keep_last(&mut self, mut last: LastRows) -> EngineResult<()> {
+        while let Some(batch) = self.source.next().await? {
+            last.push(batch);
+        }
+        self.source = BatchSource::Ready(last.into_batches().into_iter());
+        Ok(())
+    }
+}

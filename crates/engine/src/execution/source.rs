@@ -1,0 +1,113 @@
+//! The batches of a plan, partition after partition.
+//!
+//! Scans cut a table into time-contiguous partitions, so reading them one after the other keeps
+//! time order without a merge. All partitions run at once, each a task that may be
+//! [`BATCHES_AHEAD`] batches ahead of the reader.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+use tidemark_types::{EngineResult, failpoint};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::errors::from_datafusion;
+use crate::guard;
+
+/// Batches a partition may compute before the reader takes one.
+const BATCHES_AHEAD: usize = 2;
+
+/// Where batches come from.
+pub(crate) enum BatchSource {
+    /// A single partition, polled by the reader itself: no task, no channel.
+    Single(SendableRecordBatchStream),
+    /// Several partitions, each a task. Dropping the set stops them.
+    Partitioned {
+        receivers: std::vec::IntoIter<mpsc::Receiver<EngineResult<RecordBatch>>>,
+        current: Option<mpsc::Receiver<EngineResult<RecordBatch>>>,
+        _tasks: JoinSet<()>,
+    },
+    /// Batches that are there already: SHOW, EXPLAIN.
+    Ready(std::vec::IntoIter<RecordBatch>),
+}
+
+impl BatchSource {
+    /// Starts a plan. Must be called on the execution runtime.
+    pub(crate) fn start(
+        plan: &Arc<dyn ExecutionPlan>,
+        context: &Arc<TaskContext>,
+    ) -> EngineResult<Self> {
+        let partitions = plan.output_partitioning().partition_count();
+        if partitions == 1 {
+            let stream = plan.execute(0, Arc::clone(context)).map_err(from_datafusion)?;
+            return Ok(Self::Single(stream));
+        }
+        let mut tasks = JoinSet::new();
+        let mut receivers = Vec::with_capacity(partitions);
+        for partition in 0..partitions {
+            let stream = plan.execute(partition, Arc::clone(context)).map_err(from_datafusion)?;
+            let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
+            tasks.spawn(run_partition(stream, sender));
+            receivers.push(receiver);
+        }
+        Ok(Self::Partitioned { receivers: receivers.into_iter(), current: None, _tasks: tasks })
+    }
+
+    /// The next batch that has rows, `None` at the end.
+    pub(crate) async fn next(&mut self) -> EngineResult<Option<RecordBatch>> {
+        loop {
+            let batch = match self {
+                Self::Single(stream) => stream.next().await.transpose().map_err(from_datafusion)?,
+                Self::Ready(batches) => batches.next(),
+                Self::Partitioned { receivers, current, .. } => {
+                    next_in_order(receivers, current).await?
+                }
+            };
+            match batch {
+                Some(batch) if batch.num_rows() == 0 => {}
+                other => return Ok(other),
+            }
+        }
+    }
+}
+
+async fn next_in_order(
+    receivers: &mut std::vec::IntoIter<mpsc::Receiver<EngineResult<RecordBatch>>>,
+    current: &mut Option<mpsc::Receiver<EngineResult<RecordBatch>>>,
+) -> EngineResult<Option<RecordBatch>> {
+    loop {
+        if current.is_none() {
+            *current = receivers.next();
+        }
+        let Some(receiver) = current else { return Ok(None) };
+        match receiver.recv().await {
+            Some(result) => return result.map(Some),
+            None => *current = None,
+        }
+    }
+}
+
+async fn run_partition(
+    mut stream: SendableRecordBatchStream,
+    sender: mpsc::Sender<EngineResult<RecordBatch>>,
+) {
+    let work = async {
+        failpoint::hit("engine.partition")?;
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(from_datafusion)?;
+            if sender.send(Ok(batch)).await.is_err() {
+                break; // the reader has all it wants
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = guard::catch_async("partition", work).await {
+        // A closed channel means that nobody waits for the error either.
+        let _ = sender.send(Err(error)).await;
+    }
+}

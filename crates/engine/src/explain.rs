@@ -1,0 +1,70 @@
+//! EXPLAIN: the tree, the bound plan, the optimised plan, the physical plan.
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect_partitioned};
+use tidemark_ast::ExplainStage;
+use tidemark_planner::{BoundExplain, BoundStatement, InsertSource};
+use tidemark_types::EngineResult;
+
+use crate::errors::from_datafusion;
+
+/// The lines EXPLAIN answers with.
+pub(crate) async fn lines(
+    state: &SessionState,
+    explain: &BoundExplain,
+) -> EngineResult<Vec<String>> {
+    let text = match explain.stage {
+        ExplainStage::Ast => return Ok(explain.tree.clone()),
+        ExplainStage::Bound => match plan_of(&explain.statement) {
+            Some(plan) => plan.display_indent().to_string(),
+            None => explain.statement.command().to_owned(),
+        },
+        ExplainStage::Logical => match plan_of(&explain.statement) {
+            Some(plan) => {
+                state.optimize(plan).map_err(from_datafusion)?.display_indent().to_string()
+            }
+            None => explain.statement.command().to_owned(),
+        },
+        ExplainStage::Default | ExplainStage::Physical => {
+            physical(state, explain).await?
+        }
+    };
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+async fn physical(state: &SessionState, explain: &BoundExplain) -> EngineResult<String> {
+    let Some(plan) = plan_of(&explain.statement) else {
+        return Ok(explain.statement.command().to_owned());
+    };
+    let plan: Arc<dyn ExecutionPlan> =
+        state.create_physical_plan(plan).await.map_err(from_datafusion)?;
+    if !explain.analyze {
+        return Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string());
+    }
+    let started = std::time::Instant::now();
+    let partitions = collect_partitioned(Arc::clone(&plan), state.task_ctx())
+        .await
+        .map_err(from_datafusion)?;
+    let rows: usize = partitions.iter().flatten().map(|batch| batch.num_rows()).sum();
+    let text = DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false).to_string();
+    Ok(format!(
+        "{text}Rows: {rows}\nPartitions: {}\nTime: {:.3} ms",
+        plan.output_partitioning().partition_count(),
+        started.elapsed().as_secs_f64() * 1e3,
+    ))
+}
+
+fn plan_of(statement: &BoundStatement) -> Option<&datafusion::logical_expr::LogicalPlan> {
+    match statement {
+        BoundStatement::Query(query) => Some(&query.plan),
+        BoundStatement::CreateTable(create) => create.source.as_ref(),
+        BoundStatement::Insert(insert) => match &insert.source {
+            InsertSource::Plan(plan) => Some(plan),
+            InsertSource::Batch(_) | InsertSource::Template(_) => None,
+        },
+        _ => None,
+    }
+}

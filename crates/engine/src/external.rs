@@ -1,0 +1,93 @@
+//! Sources of rows outside the tables: Parquet files under the import root, running queries.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringViewArray, TimestampMicrosecondArray};
+use arrow::record_batch::RecordBatch;
+use datafusion::catalog::MemTable;
+use tidemark_planner::{ExternalSources, ExternalTable};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
+
+use crate::errors::from_datafusion;
+use crate::parquet_table::ParquetTable;
+use crate::registry::QueryRegistry;
+
+/// What the engine offers to the binder beside the tables.
+pub(crate) struct EngineSources {
+    import_root: PathBuf,
+    registry: Arc<QueryRegistry>,
+}
+
+impl EngineSources {
+    pub(crate) fn new(import_root: PathBuf, registry: Arc<QueryRegistry>) -> Self {
+        Self { import_root, registry }
+    }
+
+    /// The file behind a path relative to the import root. Links out of the root, devices and
+    /// FIFOs are refused.
+    fn resolve(&self, path: &str) -> EngineResult<PathBuf> {
+        let missing =
+            || EngineError::new(ErrorCode::InvalidValue, format!("could not open, file: {path}"));
+        let relative = Path::new(path);
+        let relative = relative.strip_prefix(&self.import_root).unwrap_or(relative);
+        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        if !inside || path.is_empty() {
+            return Err(EngineError::new(
+                ErrorCode::InvalidValue,
+                format!("path is outside the import directory: {path}"),
+            )
+            .with_hint("put the file below the directory that cairo.sql.copy.root names"));
+        }
+        let real = self.import_root.join(relative).canonicalize().map_err(|_| missing())?;
+        let is_file = std::fs::metadata(&real).is_ok_and(|metadata| metadata.is_file());
+        if real.starts_with(&self.import_root) && is_file { Ok(real) } else { Err(missing()) }
+    }
+
+    fn running_queries(&self) -> EngineResult<ExternalTable> {
+        let queries = self.registry.list();
+        let columns = vec![
+            Field { name: "query_id".into(), sql_type: SqlType::Long },
+            Field { name: "username".into(), sql_type: SqlType::Varchar },
+            Field { name: "query_start".into(), sql_type: SqlType::Timestamp },
+            Field { name: "query".into(), sql_type: SqlType::Varchar },
+        ];
+        let texts = |texts: Vec<&str>| Arc::new(StringViewArray::from_iter_values(texts));
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from_iter_values(queries.iter().map(|q| q.query_id as i64))),
+            texts(queries.iter().map(|q| q.user.as_str()).collect()),
+            Arc::new(TimestampMicrosecondArray::from_iter_values(
+                queries.iter().map(|q| q.started_micros),
+            )),
+            texts(queries.iter().map(|q| q.text.as_str()).collect()),
+        ];
+        memory_table(columns, arrays)
+    }
+}
+
+impl ExternalSources for EngineSources {
+    fn read_parquet(&self, path: &str) -> EngineResult<ExternalTable> {
+        failpoint::hit("engine.read_parquet")?;
+        let table = ParquetTable::open(&self.resolve(path)?)?;
+        let columns = table.columns().to_vec();
+        Ok(ExternalTable { provider: Arc::new(table), columns, timestamp: None })
+    }
+
+    fn table_function(&self, name: &str) -> EngineResult<Option<ExternalTable>> {
+        match name.to_ascii_lowercase().as_str() {
+            "query_activity" => self.running_queries().map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn memory_table(columns: Vec<Field>, arrays: Vec<ArrayRef>) -> EngineResult<ExternalTable> {
+    let named = columns.iter().map(|field| field.name.clone()).zip(arrays);
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        named.map(|(name, array)| (name, array, true)),
+    )
+    .map_err(|error| EngineError::internal(error.to_string()))?;
+    let provider =
+        MemTable::try_new(batch.schema(), vec![vec![batch]]).map_err(from_datafusion)?;
+    Ok(ExternalTable { provider: Arc::new(provider), columns, timestamp: None })
+}

@@ -1,0 +1,58 @@
+//! Panics become errors: at every entry of the façade and in every worker.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::FutureExt;
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::log::{self, Level};
+
+static NEXT_INCIDENT: AtomicU64 = AtomicU64::new(1);
+
+/// Runs `work`; a panic becomes an `Internal` error.
+pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
+}
+
+/// Runs `work` to its end; a panic becomes an `Internal` error.
+pub async fn catch_async<T>(
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>>,
+) -> EngineResult<T> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(result) => result,
+        Err(payload) => Err(panicked(entry, &*payload)),
+    }
+}
+
+/// The error of a worker that panicked. The text goes to the log; the client sees an id.
+pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError {
+    let text = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("panic without a message");
+    let incident = NEXT_INCIDENT.fetch_add(1, Ordering::Relaxed);
+    let fields = serde_json::json!({ "incident": incident, "entry": entry, "panic": text });
+    log::write(Level::Error, "engine", "panic", fields);
+    EngineError::internal(format!("internal error {incident} in {entry}, see the server's log"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_types::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_internal_error() {
+        let result: EngineResult<()> = catch("test", || panic!("boom"));
+        assert_eq!(result.unwrap_err().code, ErrorCode::Internal);
+        let result: EngineResult<()> =
+            futures::executor::block_on(catch_async("test", async { panic!("boom") }));
+        assert_eq!(result.unwrap_err().code, ErrorCode::Internal);
+    }
+}

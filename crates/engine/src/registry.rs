@@ -1,0 +1,83 @@
+//! The queries that run now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+
+use crate::cancel::CancelToken;
+use crate::options::ActiveQuery;
+
+/// Every running query, by id.
+#[derive(Debug, Default)]
+pub struct QueryRegistry {
+    next_id: AtomicU64,
+    running: Mutex<BTreeMap<u64, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    description: ActiveQuery,
+    token: CancelToken,
+}
+
+/// A place in the registry, given back when dropped.
+#[derive(Debug)]
+pub struct Registration {
+    registry: Arc<QueryRegistry>,
+    /// The query's id.
+    pub id: u64,
+    /// The query's token.
+    pub token: CancelToken,
+}
+
+impl QueryRegistry {
+    /// Enters a query.
+    pub fn register(self: &Arc<Self>, user: &str, text: &str) -> Registration {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let token = CancelToken::default();
+        let description = ActiveQuery {
+            query_id: id,
+            user: user.to_owned(),
+            text: text.to_owned(),
+            started_micros: now_micros(),
+        };
+        self.running.lock().insert(id, Entry { description, token: token.clone() });
+        Registration { registry: Arc::clone(self), id, token }
+    }
+
+    /// Cancels a query; false when there is none with this id.
+    pub fn cancel(&self, id: u64) -> bool {
+        let running = self.running.lock();
+        running.get(&id).map(|entry| entry.token.cancel()).is_some()
+    }
+
+    /// Cancels every query.
+    pub fn cancel_all(&self) {
+        self.running.lock().values().for_each(|entry| entry.token.cancel());
+    }
+
+    /// The running queries, oldest first.
+    pub fn list(&self) -> Vec<ActiveQuery> {
+        self.running.lock().values().map(|entry| entry.description.clone()).collect()
+    }
+
+    /// How many run.
+    pub fn len(&self) -> usize {
+        self.running.lock().len()
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.registry.running.lock().remove(&self.id);
+    }
+}
+
+/// Microseconds since 1970.
+pub(crate) fn now_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

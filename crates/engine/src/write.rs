@@ -1,0 +1,236 @@
+//! Statements that change something: INSERT, CREATE TABLE, DROP and their kin.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_planner::{
+    BoundCreateTable, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
+};
+use tidemark_storage::{BulkTarget, Change, CommitReceipt};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+
+use crate::database::Database;
+use crate::execution::source::BatchSource;
+use crate::options::Summary;
+use crate::statement::physical_plan;
+use crate::statement::ParameterValues;
+use crate::transaction::Transaction;
+
+/// Rows up to which INSERT … SELECT goes through the log like a small INSERT; more are staged as
+/// segments and adopted by one record.
+const BULK_THRESHOLD_ROWS: usize = 64 * 1024;
+
+/// Applies a bound statement; answers the rows written.
+pub(crate) async fn apply(
+    database: &Arc<Database>,
+    bound: BoundStatement,
+    transaction: Option<&Transaction>,
+) -> EngineResult<u64> {
+    match bound {
+        BoundStatement::Insert(insert) => self::insert(database, insert, transaction).await,
+        BoundStatement::CreateTable(create) => create_table(database, create).await,
+        BoundStatement::SchemaChange(change) => {
+            commit(database, schema_changes(&change)).await?;
+            Ok(0)
+        }
+        BoundStatement::CancelQuery { id } => match database.cancel_query(id) {
+            true => Ok(0),
+            false => Err(EngineError::new(
+                ErrorCode::InvalidValue,
+                format!("query to cancel not found [id={id}]"),
+            )),
+        },
+        BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
+        BoundStatement::Query(_) | BoundStatement::Explain(_) => {
+            Err(EngineError::internal("a query came where a change was expected"))
+        }
+    }
+}
+
+/// One INSERT for many parameter rows: one batch, one commit.
+pub(crate) async fn insert_batch(
+    database: &Arc<Database>,
+    insert: &BoundInsert,
+    parameter_rows: Vec<ParameterValues>,
+    transaction: Option<&Transaction>,
+) -> EngineResult<Summary> {
+    let started = std::time::Instant::now();
+    let InsertSource::Template(template) = &insert.source else {
+        return Err(EngineError::new(
+            ErrorCode::NotSupported,
+            "only INSERT … VALUES with parameters runs in batches",
+        ));
+    };
+    let batch = template.rows(&parameter_rows)?;
+    let rows_affected = append(database, insert, batch, transaction).await?;
+    Ok(Summary {
+        rows_affected,
+        execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        ..Summary::default()
+    })
+}
+
+async fn insert(
+    database: &Arc<Database>,
+    insert: BoundInsert,
+    transaction: Option<&Transaction>,
+) -> EngineResult<u64> {
+    match &insert.source {
+        InsertSource::Batch(batch) => append(database, &insert, batch.clone(), transaction).await,
+        InsertSource::Template(_) => Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            "the statement has parameters without values",
+        )),
+        InsertSource::Plan(plan) => insert_select(database, &insert, plan, transaction).await,
+    }
+}
+
+async fn append(
+    database: &Arc<Database>,
+    insert: &BoundInsert,
+    batch: RecordBatch,
+    transaction: Option<&Transaction>,
+) -> EngineResult<u64> {
+    let rows = batch.num_rows() as u64;
+    let schema = insert.table.schema();
+    let change = Change::Append { table: schema.id, schema_version: schema.version, batch };
+    match transaction {
+        Some(transaction) => transaction.add(change)?,
+        None => drop(commit(database, vec![change]).await?),
+    }
+    database.metrics.rows_written.add(rows);
+    Ok(rows)
+}
+
+async fn insert_select(
+    database: &Arc<Database>,
+    insert: &BoundInsert,
+    plan: &LogicalPlan,
+    transaction: Option<&Transaction>,
+) -> EngineResult<u64> {
+    let plan = physical_plan(database, plan).await?;
+    let mut source = BatchSource::start(&plan, &database.state.task_ctx())?;
+    let mut held = Vec::new();
+    let mut held_rows = 0;
+    while held_rows <= BULK_THRESHOLD_ROWS || transaction.is_some() {
+        let Some(batch) = source.next().await? else {
+            return append_all(database, insert, held, transaction).await;
+        };
+        held_rows += batch.num_rows();
+        held.push(batch);
+    }
+    bulk_write(database, BulkTarget::Existing(insert.table.schema().id), held, source).await
+}
+
+/// All batches of a small INSERT … SELECT in one commit.
+async fn append_all(
+    database: &Arc<Database>,
+    insert: &BoundInsert,
+    batches: Vec<RecordBatch>,
+    transaction: Option<&Transaction>,
+) -> EngineResult<u64> {
+    let schema = insert.table.schema();
+    let change = |batch| Change::Append { table: schema.id, schema_version: schema.version, batch };
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let changes: Vec<_> = batches.into_iter().map(change).collect();
+    match transaction {
+        Some(transaction) => changes.into_iter().try_for_each(|change| transaction.add(change))?,
+        None if changes.is_empty() => {}
+        None => drop(commit(database, changes).await?),
+    }
+    database.metrics.rows_written.add(rows as u64);
+    Ok(rows as u64)
+}
+
+async fn create_table(database: &Arc<Database>, create: BoundCreateTable) -> EngineResult<u64> {
+    let Some(schema) = create.schema else { return Ok(0) };
+    let Some(plan) = create.source else {
+        commit(database, vec![Change::CreateTable(schema)]).await?;
+        return Ok(0);
+    };
+    let plan = physical_plan(database, &plan).await?;
+    let source = BatchSource::start(&plan, &database.state.task_ctx())?;
+    bulk_write(database, BulkTarget::Create(schema), Vec::new(), source).await
+}
+
+/// Streams rows into staged segments; visible and durable at the end, or not at all: dropping
+/// the future drops the writer, which leaves nothing.
+async fn bulk_write(
+    database: &Arc<Database>,
+    target: BulkTarget,
+    held: Vec<RecordBatch>,
+    mut source: BatchSource,
+) -> EngineResult<u64> {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<RecordBatch>(2);
+    let storage = Arc::clone(&database.storage);
+    let writer = database.handle().spawn_blocking(move || {
+        failpoint::hit("engine.bulk_write")?;
+        let mut writer = storage.begin_bulk(target)?;
+        let mut rows = 0_u64;
+        while let Some(batch) = receiver.blocking_recv() {
+            if batch.num_rows() == 0 {
+                // An empty batch is the sender's word that everything came.
+                writer.finish()?;
+                return Ok(rows);
+            }
+            rows += batch.num_rows() as u64;
+            writer.push(batch)?;
+        }
+        writer.abort();
+        Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
+    });
+    let schema = plan_end(&held, &mut source, &sender).await?;
+    if let Some(end) = schema {
+        // A closed channel means that the writer failed; its error is the answer.
+        let _ = sender.send(end).await;
+    }
+    drop(sender);
+    let rows = writer.await.map_err(|error| EngineError::internal(error.to_string()))??;
+    database.metrics.rows_written.add(rows);
+    Ok(rows)
+}
+
+/// Sends every batch; answers the empty batch that marks the end, or `None` when the writer is
+/// gone.
+async fn plan_end(
+    held: &[RecordBatch],
+    source: &mut BatchSource,
+    sender: &tokio::sync::mpsc::Sender<RecordBatch>,
+) -> EngineResult<Option<RecordBatch>> {
+    for batch in held {
+        if sender.send(batch.clone()).await.is_err() {
+            return Ok(None);
+        }
+    }
+    while let Some(batch) = source.next().await? {
+        if sender.send(batch).await.is_err() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()))))
+}
+
+fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
+    let drops = change.drop.iter().map(|table| Change::DropTable(table.schema().id));
+    let truncates = change.truncate.iter().map(|table| Change::Truncate(table.schema().id));
+    let replaces = change.replace.iter().cloned().map(Change::ReplaceSchema);
+    drops.chain(truncates).chain(replaces).collect()
+}
+
+/// Commits off the workers: the log thread may sync a disk.
+async fn commit(database: &Arc<Database>, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
+    let storage = Arc::clone(&database.storage);
+    let work = move || {
+        failpoint::hit("engine.commit")?;
+        storage.commit(changes)
+    };
+    let task = database.handle().spawn_blocking(work);
+    match task.await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => {
+            Err(crate::guard::panicked("commit", &*error.into_panic()))
+        }
+        Err(error) => Err(EngineError::internal(error.to_string())),
+    }
+}
