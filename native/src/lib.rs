@@ -1,0 +1,450 @@
+//! The border between TypeScript and Rust: converts, and nothing else.
+//!
+//! At most 30 functions (a test counts them). Small structured values cross as JSON text, rows
+//! as bytes. Every error is one JSON object `{code, message, start, end, detail, hint,
+//! retryable}`, which `ts/engine` alone reads. A JavaScript buffer is copied before a call
+//! leaves the JavaScript thread; a panic anywhere below becomes an `Internal` error.
+
+// napi's macros expand to unsafe code; nothing written here is.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mimalloc::MiMalloc;
+use napi::bindgen_prelude::{BigInt, Buffer, BufferSlice, Env, FnArgs, Function, PromiseRaw};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi_derive::napi;
+use serde::Serialize;
+use tidemark_engine::{
+    Appender, Chunk, Database, EngineError, EngineResult, ErrorCode, ExecuteOptions, OpenOptions,
+    ParameterValues, ResultStream, Statement, Transaction, failpoint, guard, log,
+};
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Version of the on-disk format and of the addon, as JSON.
+#[napi(catch_unwind)]
+pub fn engine_info() -> napi::Result<String> {
+    sync("engine_info", || {
+        let info = serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "formatVersion": tidemark_engine::FORMAT_VERSION,
+        });
+        Ok(info.to_string())
+    })
+}
+
+/// Hands log lines to `sink` as JSON lists, in batches, from now on. Never blocks the engine.
+#[napi(catch_unwind)]
+pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<()> {
+    let sink = sink.build_threadsafe_function().weak::<true>().build()?;
+    sync("set_log_sink", || {
+        std::thread::Builder::new()
+            .name("tidemark-log".to_owned())
+            .spawn(move || {
+                loop {
+                    let batch = log::take_batch();
+                    let text = serde_json::to_string(&batch).unwrap_or_else(|_| "[]".to_owned());
+                    sink.call((text,).into(), ThreadsafeFunctionCallMode::NonBlocking);
+                }
+            })
+            .map_err(|error| EngineError::io("cannot start the log thread", &error))?;
+        Ok(())
+    })
+}
+
+/// Opens a root; `options` is the JSON of `OpenOptions`.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeDatabase>")]
+pub fn open_database(env: &Env, options: String) -> napi::Result<PromiseRaw<'_, NativeDatabase>> {
+    spawn_blocking(env, "open_database", move || {
+        let options: OpenOptions = decode(options.as_bytes(), "open options")?;
+        Ok(NativeDatabase { database: Database::open(options)? })
+    })
+}
+
+/// An open database.
+#[napi]
+pub struct NativeDatabase {
+    database: Arc<Database>,
+}
+
+#[napi]
+impl NativeDatabase {
+    /// Binds a statement: `tree` is the JSON of a `Tree`, `context` of a `StatementContext`.
+    #[napi(catch_unwind)]
+    pub fn prepare<'env>(
+        &self,
+        env: &'env Env,
+        tree: BufferSlice<'_>,
+        context: String,
+        transaction: Option<&NativeTransaction>,
+    ) -> napi::Result<PromiseRaw<'env, NativeStatement>> {
+        let database = Arc::clone(&self.database);
+        let tree = tree.to_vec();
+        let transaction = transaction.map(|transaction| Arc::clone(&transaction.transaction));
+        spawn(env, "prepare", async move {
+            let statement =
+                Statement::prepare(&database, &tree, context.as_bytes(), transaction)?;
+            Ok(NativeStatement::new(statement))
+        })
+    }
+
+    /// The table's columns and partitioning as JSON, or null.
+    #[napi(catch_unwind)]
+    pub fn table_metadata<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+    ) -> napi::Result<PromiseRaw<'env, Option<String>>> {
+        let database = Arc::clone(&self.database);
+        spawn(env, "table_metadata", async move {
+            database.table_metadata(&name)?.as_ref().map(encode).transpose()
+        })
+    }
+
+    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`.
+    #[napi(catch_unwind)]
+    pub fn open_appender<'env>(
+        &self,
+        env: &'env Env,
+        spec: String,
+    ) -> napi::Result<PromiseRaw<'env, NativeAppender>> {
+        let database = Arc::clone(&self.database);
+        spawn_blocking(env, "open_appender", move || {
+            let appender = Appender::open(&database, spec.as_bytes())?;
+            Ok(NativeAppender { appender: Arc::new(appender) })
+        })
+    }
+
+    /// Stops a query; false when none has this id.
+    #[napi(catch_unwind)]
+    pub fn cancel_query(&self, query_id: BigInt) -> napi::Result<bool> {
+        sync("cancel_query", || Ok(self.database.cancel_query(query_id.get_u64().1)))
+    }
+
+    /// The running queries as a JSON list.
+    #[napi(catch_unwind)]
+    pub fn active_queries(&self) -> napi::Result<String> {
+        sync("active_queries", || encode(&self.database.active_queries()))
+    }
+
+    /// Counters and gauges as a JSON object.
+    #[napi(catch_unwind)]
+    pub fn metrics(&self) -> napi::Result<String> {
+        sync("metrics", || Ok(self.database.metrics().to_string()))
+    }
+
+    /// Begins a transaction of inserts.
+    #[napi(catch_unwind)]
+    pub fn begin(&self) -> napi::Result<NativeTransaction> {
+        sync("begin", || {
+            Ok(NativeTransaction {
+                database: Arc::clone(&self.database),
+                transaction: Arc::new(Transaction::begin()),
+            })
+        })
+    }
+
+    /// Durable records of one kind: a JSON list of `[key, value as a list of bytes]`.
+    #[napi(catch_unwind)]
+    pub fn load_records<'env>(
+        &self,
+        env: &'env Env,
+        kind: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let database = Arc::clone(&self.database);
+        spawn(env, "load_records", async move { encode(&database.load_records(&kind)?) })
+    }
+
+    /// Commits records: `changes` is a JSON list of `[key, value as a list of bytes or null]`,
+    /// null deletes. Answers the new epoch.
+    #[napi(catch_unwind)]
+    pub fn commit_records<'env>(
+        &self,
+        env: &'env Env,
+        kind: String,
+        changes: String,
+    ) -> napi::Result<PromiseRaw<'env, BigInt>> {
+        let database = Arc::clone(&self.database);
+        spawn_blocking(env, "commit_records", move || {
+            let changes = decode(changes.as_bytes(), "records")?;
+            Ok(BigInt::from(database.commit_records(&kind, changes)?))
+        })
+    }
+
+    /// Effective configuration: a JSON list of `[key, environment variable, value, source]`.
+    #[napi(catch_unwind)]
+    pub fn set_parameters(&self, list: String) -> napi::Result<()> {
+        sync("set_parameters", || self.database.set_parameters(list.as_bytes()))
+    }
+
+    /// Stops what runs, checkpoints, releases the root.
+    #[napi(catch_unwind)]
+    pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        let database = Arc::clone(&self.database);
+        spawn_blocking(env, "close", move || database.close())
+    }
+}
+
+/// Inserts that become visible together.
+#[napi]
+pub struct NativeTransaction {
+    database: Arc<Database>,
+    transaction: Arc<Transaction>,
+}
+
+#[napi]
+impl NativeTransaction {
+    /// Commits; answers the new epoch, or null when there was nothing to commit.
+    #[napi(catch_unwind)]
+    pub fn commit<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<BigInt>>> {
+        let (database, transaction) = (Arc::clone(&self.database), Arc::clone(&self.transaction));
+        spawn_blocking(env, "transaction_commit", move || {
+            Ok(transaction.commit(&database)?.map(BigInt::from))
+        })
+    }
+
+    /// Forgets everything.
+    #[napi(catch_unwind)]
+    pub fn rollback(&self) -> napi::Result<()> {
+        sync("transaction_rollback", || self.transaction.rollback())
+    }
+}
+
+/// A bound statement.
+#[napi]
+pub struct NativeStatement {
+    statement: Mutex<Option<Arc<Statement>>>,
+}
+
+impl NativeStatement {
+    fn new(statement: Statement) -> Self {
+        Self { statement: Mutex::new(Some(Arc::new(statement))) }
+    }
+
+    fn get(&self) -> EngineResult<Arc<Statement>> {
+        let statement = self.statement.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = || EngineError::new(ErrorCode::Closed, "the statement is closed");
+        statement.as_ref().map(Arc::clone).ok_or_else(closed)
+    }
+}
+
+/// Encoded rows.
+#[napi(object, object_from_js = false)]
+pub struct NativeChunk {
+    /// The bytes.
+    pub bytes: Buffer,
+    /// Rows in them.
+    pub rows: f64,
+}
+
+impl From<Chunk> for NativeChunk {
+    fn from(chunk: Chunk) -> Self {
+        Self { bytes: chunk.bytes.into(), rows: chunk.rows as f64 }
+    }
+}
+
+/// The answer of `execute`: the first rows, and either the summary (JSON) or the rest.
+#[napi(object, object_from_js = false)]
+pub struct NativeReply {
+    /// For cancelling.
+    pub query_id: BigInt,
+    /// The first rows.
+    pub chunk: Option<NativeChunk>,
+    /// Totals, when everything is in `chunk`.
+    pub summary: Option<String>,
+    /// The rest.
+    pub stream: Option<NativeResultStream>,
+}
+
+#[napi]
+impl NativeStatement {
+    /// Kind, columns, parameters and accesses as JSON.
+    #[napi(catch_unwind)]
+    pub fn describe(&self) -> napi::Result<String> {
+        sync("describe", || encode(&self.get()?.describe()))
+    }
+
+    /// Runs the statement. `parameters` is the JSON list of values as text or null, `options`
+    /// the JSON of `ExecuteOptions`.
+    #[napi(catch_unwind)]
+    pub fn execute<'env>(
+        &self,
+        env: &'env Env,
+        parameters: String,
+        options: String,
+    ) -> napi::Result<PromiseRaw<'env, NativeReply>> {
+        let statement = self.get().map_err(to_napi)?;
+        spawn(env, "execute", async move {
+            let parameters: ParameterValues = decode(parameters.as_bytes(), "parameters")?;
+            let options: ExecuteOptions = decode(options.as_bytes(), "options")?;
+            let reply = statement.execute(parameters, options).await?;
+            Ok(NativeReply {
+                query_id: BigInt::from(reply.query_id),
+                chunk: reply.chunk.map(NativeChunk::from),
+                summary: reply.summary.as_ref().map(encode).transpose()?,
+                stream: reply.stream.map(|stream| NativeResultStream { stream: Arc::new(stream) }),
+            })
+        })
+    }
+
+    /// Runs an INSERT for many parameter rows in one commit; answers the summary as JSON.
+    #[napi(catch_unwind)]
+    pub fn execute_batch<'env>(
+        &self,
+        env: &'env Env,
+        parameter_rows: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let statement = self.get().map_err(to_napi)?;
+        spawn(env, "execute_batch", async move {
+            let rows: Vec<ParameterValues> = decode(parameter_rows.as_bytes(), "parameters")?;
+            encode(&statement.execute_batch(rows).await?)
+        })
+    }
+
+    /// Lets the plan and its snapshot go.
+    #[napi(catch_unwind)]
+    pub fn close(&self) -> napi::Result<()> {
+        sync("statement_close", || {
+            self.statement.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Ok(())
+        })
+    }
+}
+
+/// Rows after the first chunk.
+#[napi]
+pub struct NativeResultStream {
+    stream: Arc<ResultStream>,
+}
+
+#[napi]
+impl NativeResultStream {
+    /// The next chunk, of at most `max_rows` rows when the query was opened with a row limit;
+    /// null at the end.
+    #[napi(catch_unwind)]
+    pub fn next<'env>(
+        &self,
+        env: &'env Env,
+        max_rows: Option<f64>,
+    ) -> napi::Result<PromiseRaw<'env, Option<NativeChunk>>> {
+        let stream = Arc::clone(&self.stream);
+        spawn(env, "next", async move {
+            Ok(stream.next(max_rows.map(|rows| rows as u64)).await?.map(NativeChunk::from))
+        })
+    }
+
+    /// Totals as JSON, or null before the end.
+    #[napi(catch_unwind)]
+    pub fn summary(&self) -> napi::Result<Option<String>> {
+        sync("summary", || self.stream.summary().as_ref().map(encode).transpose())
+    }
+
+    /// Stops the query.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self) -> napi::Result<()> {
+        sync("cancel", || {
+            self.stream.cancel();
+            Ok(())
+        })
+    }
+}
+
+/// Bytes on their way into a table.
+#[napi]
+pub struct NativeAppender {
+    appender: Arc<Appender>,
+}
+
+#[napi]
+impl NativeAppender {
+    /// Queues bytes, copied before this returns; answers bytes and rows so far as JSON.
+    #[napi(catch_unwind)]
+    pub fn write<'env>(
+        &self,
+        env: &'env Env,
+        chunk: BufferSlice<'_>,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let appender = Arc::clone(&self.appender);
+        let chunk = chunk.to_vec();
+        spawn(env, "append", async move { encode(&appender.write(chunk).await?) })
+    }
+
+    /// Commits; answers the report as JSON.
+    #[napi(catch_unwind)]
+    pub fn finish<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, String>> {
+        let appender = Arc::clone(&self.appender);
+        spawn(env, "append_finish", async move { encode(&appender.finish().await?) })
+    }
+
+    /// Leaves no trace.
+    #[napi(catch_unwind)]
+    pub fn abort<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        let appender = Arc::clone(&self.appender);
+        spawn(env, "append_abort", async move { appender.abort().await })
+    }
+}
+
+/// Runs a short function on the JavaScript thread.
+fn sync<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> napi::Result<T> {
+    guard::catch(entry, || {
+        failpoint::hit(entry)?;
+        work()
+    })
+    .map_err(to_napi)
+}
+
+/// Runs a future on the coordinating runtime and answers its promise.
+fn spawn<'env, T>(
+    env: &'env Env,
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>> + Send + 'static,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    T: napi::bindgen_prelude::ToNapiValue + Send + 'static,
+{
+    env.spawn_future(async move {
+        let guarded = async move {
+            failpoint::hit(entry)?;
+            work.await
+        };
+        guard::catch_async(entry, guarded).await.map_err(to_napi)
+    })
+}
+
+/// Runs a function that may block (it opens files, waits for a disk) off the runtime's threads.
+fn spawn_blocking<'env, T>(
+    env: &'env Env,
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    T: napi::bindgen_prelude::ToNapiValue + Send + 'static,
+{
+    spawn(env, entry, async move { guard::run_blocking(entry, work).await })
+}
+
+fn encode<T: Serialize>(value: &T) -> EngineResult<String> {
+    serde_json::to_string(value).map_err(|error| EngineError::internal(error.to_string()))
+}
+
+fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -> EngineResult<T> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
+}
+
+/// The one shape in which errors cross.
+fn to_napi(error: EngineError) -> napi::Error {
+    let json = serde_json::json!({
+        "code": error.code,
+        "message": error.message,
+        "start": error.span.map(|span| span.start),
+        "end": error.span.map(|span| span.end),
+        "detail": error.detail,
+        "hint": error.hint,
+        "retryable": error.retryable,
+    });
+    napi::Error::from_reason(json.to_string())
+}

@@ -271,12 +271,44 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
+/** Inserts held back until `commit`. */
+export interface Transaction {
+  /** Resolves to the new epoch, `null` when there was nothing to commit. */
+  commit(): Promise<bigint | null>;
+  rollback(): void;
+}
+
+export interface EffectiveParameter {
+  readonly key: string;
+  readonly environmentVariable: string;
+  readonly value: string;
+  /** `default`, `conf`, `env` or `set`. */
+  readonly source: string;
+}
+
+export interface EngineInfo {
+  readonly version: string;
+  readonly formatVersion: string;
+}
+
 /** An open root directory. */
 export interface Database {
   /** `tree` is the syntax tree as JSON in UTF-8. */
-  prepare(tree: Buffer, context: StatementContext): Promise<Statement>;
+  prepare(
+    tree: Buffer,
+    context: StatementContext,
+    transaction?: Transaction,
+  ): Promise<Statement>;
   tableMetadata(name: string): Promise<TableMetadata | null>;
   openAppender(spec: AppenderSpec): Promise<Appender>;
+  /** Inserts of statements prepared with it become visible together at `commit`. */
+  begin(): Transaction;
+  /** Durable records of one kind, by key: users, grants, console settings. */
+  loadRecords(kind: string): Promise<Map<string, Buffer>>;
+  /** Commits records at once, `null` deletes; resolves to the new epoch. */
+  commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
+  /** Effective configuration, for SHOW PARAMETERS. */
+  setParameters(parameters: readonly EffectiveParameter[]): void;
   cancelQuery(queryId: bigint): boolean;
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;

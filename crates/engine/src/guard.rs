@@ -28,6 +28,17 @@ pub async fn catch_async<T>(
     }
 }
 
+/// Runs `work` on a thread that may block. Must be called inside a tokio runtime.
+pub async fn run_blocking<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> EngineResult<T> {
+    match tokio::task::spawn_blocking(move || catch(entry, work)).await {
+        Ok(result) => result,
+        Err(error) => Err(EngineError::internal(error.to_string())),
+    }
+}
+
 /// The error of a worker that panicked. The text goes to the log; the client sees an id.
 pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError {
     let text = payload

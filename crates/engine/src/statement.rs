@@ -10,7 +10,7 @@ use tidemark_ast::Tree;
 use tidemark_planner::{BoundQuery, BoundStatement, Planner, StatementKind};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, failpoint};
-use tidemark_wire::RowEncoder;
+use tidemark_wire::{RowEncoder, RowFormat};
 
 use crate::cancel::{Deadline, until_stopped};
 use crate::database::{Database, from_json};
@@ -215,10 +215,12 @@ impl Statement {
         deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        let encoder = RowEncoder::new(columns, timestamp, options.rows.into_format()?)?;
+        let format = options.rows.into_format()?;
+        let is_arrow = matches!(format, RowFormat::Arrow);
+        let encoder = RowEncoder::new(columns, timestamp, format)?;
         let window = RowWindow::new(options.skip, options.take, options.count_all);
         let mut cursor =
-            Cursor::new(source, window, options.last, encoder, deadline, registration);
+            Cursor::new(source, window, options.last, encoder, is_arrow, deadline, registration);
         let query_id = cursor.query_id();
         let chunk = cursor.produce(options.first_chunk_rows).await?;
         self.database.metrics.rows_returned.add(chunk.rows);

@@ -12,6 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
 use crate::database::Database;
 use crate::execution::source::BatchSource;
+use crate::guard;
 use crate::options::Summary;
 use crate::statement::physical_plan;
 use crate::statement::ParameterValues;
@@ -164,7 +165,7 @@ async fn bulk_write(
 ) -> EngineResult<u64> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel::<RecordBatch>(2);
     let storage = Arc::clone(&database.storage);
-    let writer = database.handle().spawn_blocking(move || {
+    let writer = tokio::spawn(guard::run_blocking("bulk_write", move || {
         failpoint::hit("engine.bulk_write")?;
         let mut writer = storage.begin_bulk(target)?;
         let mut rows = 0_u64;
@@ -179,9 +180,8 @@ async fn bulk_write(
         }
         writer.abort();
         Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
-    });
-    let schema = plan_end(&held, &mut source, &sender).await?;
-    if let Some(end) = schema {
+    }));
+    if let Some(end) = send_all(&held, &mut source, &sender).await? {
         // A closed channel means that the writer failed; its error is the answer.
         let _ = sender.send(end).await;
     }
@@ -193,7 +193,7 @@ async fn bulk_write(
 
 /// Sends every batch; answers the empty batch that marks the end, or `None` when the writer is
 /// gone.
-async fn plan_end(
+async fn send_all(
     held: &[RecordBatch],
     source: &mut BatchSource,
     sender: &tokio::sync::mpsc::Sender<RecordBatch>,
@@ -221,16 +221,9 @@ fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
 /// Commits off the workers: the log thread may sync a disk.
 async fn commit(database: &Arc<Database>, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
     let storage = Arc::clone(&database.storage);
-    let work = move || {
+    guard::run_blocking("commit", move || {
         failpoint::hit("engine.commit")?;
         storage.commit(changes)
-    };
-    let task = database.handle().spawn_blocking(work);
-    match task.await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => {
-            Err(crate::guard::panicked("commit", &*error.into_panic()))
-        }
-        Err(error) => Err(EngineError::internal(error.to_string())),
-    }
+    })
+    .await
 }

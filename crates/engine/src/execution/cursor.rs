@@ -32,6 +32,8 @@ pub(crate) struct Cursor {
     source: BatchSource,
     window: RowWindow,
     encoder: RowEncoder,
+    /// An Arrow arena stands alone: each chunk holds one batch.
+    one_batch_per_chunk: bool,
     /// Rows cut out of a batch and not encoded yet.
     pending: Option<RecordBatch>,
     /// Set when only the last rows are wanted; taken at the end of the source.
@@ -48,6 +50,7 @@ impl Cursor {
         window: RowWindow,
         last: Option<u64>,
         encoder: RowEncoder,
+        one_batch_per_chunk: bool,
         deadline: Deadline,
         registration: Registration,
     ) -> Self {
@@ -55,6 +58,7 @@ impl Cursor {
             source,
             window,
             encoder,
+            one_batch_per_chunk,
             pending: None,
             last: last.map(LastRows::new),
             finished: false,
@@ -102,13 +106,17 @@ impl Cursor {
                 self.finished = true;
                 break;
             };
-            let step = (batch.num_rows().min(ROWS_PER_STEP) as u64).min(room) as usize;
+            let most = if self.one_batch_per_chunk { usize::MAX } else { ROWS_PER_STEP };
+            let step = (batch.num_rows().min(most) as u64).min(room) as usize;
             self.encoder.encode(&batch.slice(0, step), &mut chunk.bytes)?;
             if step < batch.num_rows() {
                 self.pending = Some(batch.slice(step, batch.num_rows() - step));
             }
             chunk.rows += step as u64;
             room -= step as u64;
+            if self.one_batch_per_chunk {
+                break;
+            }
         }
         Ok(chunk)
     }

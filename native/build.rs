@@ -1,0 +1,5 @@
+//! Sets the linker flags an addon needs.
+
+fn main() {
+    napi_build::setup();
+}

@@ -1,0 +1,20 @@
+/**
+ * Loads the native addon. The package `@tidemark/native` picks the binary of this platform; in a
+ * checkout it is the one that `npm run build` made.
+ */
+import { createRequire } from 'node:module';
+
+import type * as Addon from '../../native/index.js';
+
+export type {
+  NativeAppender,
+  NativeDatabase,
+  NativeReply,
+  NativeResultStream,
+  NativeStatement,
+  NativeTransaction,
+} from '../../native/index.js';
+
+const require = createRequire(import.meta.url);
+
+export const native = require('../../../native/index.js') as typeof Addon;

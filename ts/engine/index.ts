@@ -1,0 +1,255 @@
+/**
+ * The engine for the rest of TypeScript. This folder alone imports the native addon; it turns
+ * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
+ */
+import { native } from './addon.js';
+import { asEngineError, decoded, decodedSync } from './decode.js';
+import type {
+  ActiveQuery,
+  AppenderSpec,
+  Appender,
+  AppendProgress,
+  AppendReport,
+  Chunk,
+  Database,
+  EffectiveParameter,
+  EngineInfo,
+  EngineLogLine,
+  EngineMetrics,
+  ExecuteOptions,
+  ExecuteReply,
+  OpenOptions,
+  ParameterValues,
+  ResultStream,
+  Statement,
+  StatementContext,
+  StatementDescription,
+  Summary,
+  TableMetadata,
+  Transaction,
+} from './types.js';
+import type {
+  NativeAppender,
+  NativeDatabase,
+  NativeReply,
+  NativeResultStream,
+  NativeStatement,
+  NativeTransaction,
+} from './addon.js';
+
+export { DatabaseError } from './error.js';
+export { arenaToBatch } from './arrow.js';
+export type * from './types.js';
+
+/** Opens a root directory, recovering what a crash left. */
+export async function openDatabase(options: OpenOptions): Promise<Database> {
+  const { logSink, ...rest } = options;
+  if (logSink !== undefined) {
+    setLogSink(logSink);
+  }
+  return new EngineDatabase(await decoded(native.openDatabase(JSON.stringify(rest))));
+}
+
+/** Version of the addon and of the on-disk format. */
+export function engineInfo(): EngineInfo {
+  return JSON.parse(decodedSync(() => native.engineInfo())) as EngineInfo;
+}
+
+let currentSink: ((batch: readonly EngineLogLine[]) => void) | undefined;
+
+/** One native sink for the process; a later database's sink takes over. */
+function setLogSink(sink: (batch: readonly EngineLogLine[]) => void): void {
+  const isFirst = currentSink === undefined;
+  currentSink = sink;
+  if (isFirst) {
+    decodedSync(() => {
+      native.setLogSink((text) => {
+        currentSink?.(JSON.parse(text) as EngineLogLine[]);
+      });
+    });
+  }
+}
+
+class EngineDatabase implements Database {
+  readonly #native: NativeDatabase;
+
+  constructor(database: NativeDatabase) {
+    this.#native = database;
+  }
+
+  async prepare(
+    tree: Buffer,
+    context: StatementContext,
+    transaction?: Transaction,
+  ): Promise<Statement> {
+    const inner = transaction instanceof EngineTransaction ? transaction.native : undefined;
+    const call = this.#native.prepare(tree, JSON.stringify(context), inner);
+    return new EngineStatement(await decoded(call));
+  }
+
+  async tableMetadata(name: string): Promise<TableMetadata | null> {
+    const text = await decoded(this.#native.tableMetadata(name));
+    return text === null ? null : (JSON.parse(text) as TableMetadata);
+  }
+
+  async openAppender(spec: AppenderSpec): Promise<Appender> {
+    return new EngineAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
+  }
+
+  begin(): Transaction {
+    return new EngineTransaction(decodedSync(() => this.#native.begin()));
+  }
+
+  async loadRecords(kind: string): Promise<Map<string, Buffer>> {
+    const text = await decoded(this.#native.loadRecords(kind));
+    const records = JSON.parse(text) as [string, number[]][];
+    return new Map(records.map(([key, bytes]) => [key, Buffer.from(bytes)]));
+  }
+
+  async commitRecords(
+    kind: string,
+    changes: ReadonlyMap<string, Buffer | null>,
+  ): Promise<bigint> {
+    const list = [...changes].map(([key, value]) => [key, value === null ? null : [...value]]);
+    return await decoded(this.#native.commitRecords(kind, JSON.stringify(list)));
+  }
+
+  setParameters(parameters: readonly EffectiveParameter[]): void {
+    const list = parameters.map((parameter) => [
+      parameter.key,
+      parameter.environmentVariable,
+      parameter.value,
+      parameter.source,
+    ]);
+    decodedSync(() => {
+      this.#native.setParameters(JSON.stringify(list));
+    });
+  }
+
+  cancelQuery(queryId: bigint): boolean {
+    return decodedSync(() => this.#native.cancelQuery(queryId));
+  }
+
+  activeQueries(): readonly ActiveQuery[] {
+    interface Row extends Omit<ActiveQuery, 'queryId' | 'startedMicros'> {
+      readonly queryId: number;
+      readonly startedMicros: number;
+    }
+    const rows = JSON.parse(decodedSync(() => this.#native.activeQueries())) as Row[];
+    return rows.map((row) => ({
+      ...row,
+      queryId: BigInt(row.queryId),
+      startedMicros: BigInt(row.startedMicros),
+    }));
+  }
+
+  metrics(): EngineMetrics {
+    return JSON.parse(decodedSync(() => this.#native.metrics())) as EngineMetrics;
+  }
+
+  async close(): Promise<void> {
+    await decoded(this.#native.close());
+  }
+}
+
+class EngineTransaction implements Transaction {
+  readonly native: NativeTransaction;
+
+  constructor(transaction: NativeTransaction) {
+    this.native = transaction;
+  }
+
+  async commit(): Promise<bigint | null> {
+    return await decoded(this.native.commit());
+  }
+
+  rollback(): void {
+    decodedSync(() => {
+      this.native.rollback();
+    });
+  }
+}
+
+class EngineStatement implements Statement {
+  readonly description: StatementDescription;
+  readonly #native: NativeStatement;
+
+  constructor(statement: NativeStatement) {
+    this.#native = statement;
+    const text = decodedSync(() => statement.describe());
+    this.description = JSON.parse(text) as StatementDescription;
+  }
+
+  async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+    const call = decodedSync(() =>
+      this.#native.execute(JSON.stringify(parameters), JSON.stringify(options)),
+    );
+    return reply(await decoded(call));
+  }
+
+  async executeBatch(parameterRows: readonly ParameterValues[]): Promise<Summary> {
+    const call = decodedSync(() => this.#native.executeBatch(JSON.stringify(parameterRows)));
+    return JSON.parse(await decoded(call)) as Summary;
+  }
+
+  close(): void {
+    decodedSync(() => {
+      this.#native.close();
+    });
+  }
+}
+
+function reply(native: NativeReply): ExecuteReply {
+  return {
+    queryId: native.queryId,
+    chunk: native.chunk ?? null,
+    summary: native.summary == null ? null : (JSON.parse(native.summary) as Summary),
+    stream: native.stream == null ? null : new EngineResultStream(native.stream),
+  };
+}
+
+class EngineResultStream implements ResultStream {
+  readonly #native: NativeResultStream;
+
+  constructor(stream: NativeResultStream) {
+    this.#native = stream;
+  }
+
+  async next(maxRows?: number): Promise<Chunk | null> {
+    return await decoded(this.#native.next(maxRows));
+  }
+
+  summary(): Summary {
+    const text = decodedSync(() => this.#native.summary());
+    if (text === null) {
+      throw asEngineError(new Error('the result has more rows: no summary yet'));
+    }
+    return JSON.parse(text) as Summary;
+  }
+
+  cancel(): void {
+    decodedSync(() => {
+      this.#native.cancel();
+    });
+  }
+}
+
+class EngineAppender implements Appender {
+  readonly #native: NativeAppender;
+
+  constructor(appender: NativeAppender) {
+    this.#native = appender;
+  }
+
+  async write(chunk: Buffer): Promise<AppendProgress> {
+    return JSON.parse(await decoded(this.#native.write(chunk))) as AppendProgress;
+  }
+
+  async finish(): Promise<AppendReport> {
+    return JSON.parse(await decoded(this.#native.finish())) as AppendReport;
+  }
+
+  async abort(): Promise<void> {
+    await decoded(this.#native.abort());
+  }
+}
