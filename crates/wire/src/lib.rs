@@ -6,11 +6,15 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod cells;
+mod columns;
 mod csv;
+mod digits;
 mod json;
 mod parquet_file;
 mod pg;
 mod row_encoder;
+mod symbols;
 
 pub use arena::write_arena;
 pub use parquet_file::{Codec, ParquetOptions};

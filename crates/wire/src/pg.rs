@@ -1,13 +1,317 @@
-//! Rows as pg.
-use arrow_array::RecordBatch;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
+//! Rows as pgwire DataRow messages, each column in text or binary format.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ListArray, RecordBatch};
+use arrow_schema::DataType;
+use tidemark_types::{EngineError, EngineResult, Field, SqlType};
+
+use crate::cells::{self, PG_ARRAY};
+use crate::columns::{Column, columns_of, geohash_bits};
+use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
+
+/// Microseconds from 1970 to 2000, where PostgreSQL's binary timestamps start.
+const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
+/// A length that stands for null.
+const NULL_LENGTH: i32 = -1;
+/// The type OID of float8, the element of every array here.
+const FLOAT8_OID: i32 = 701;
+/// Bytes of a cell, for the first guess of a batch's size.
+const CELL_BYTES_GUESS: usize = 16;
+
+/// Encodes the rows of one result.
 #[derive(Debug)]
-pub(crate) struct PgRows {}
+pub(crate) struct PgRows {
+    fields: Vec<Field>,
+    binary: Vec<bool>,
+    instants: Vec<InstantWriter>,
+}
+
 impl PgRows {
-    pub(crate) fn new(_: &[Field], _: &[i16]) -> EngineResult<Self> {
-        Ok(Self {})
+    pub(crate) fn new(fields: &[Field], format_codes: &[i16]) -> EngineResult<Self> {
+        let codes = match format_codes {
+            [] => vec![0; fields.len()],
+            [all] => vec![*all; fields.len()],
+            each if each.len() == fields.len() => each.to_vec(),
+            each => {
+                return Err(EngineError::new(
+                    tidemark_types::ErrorCode::InvalidValue,
+                    format!("{} format codes for {} columns", each.len(), fields.len()),
+                ));
+            }
+        };
+        if let Some(code) = codes.iter().find(|code| !matches!(code, 0 | 1)) {
+            return Err(EngineError::new(
+                tidemark_types::ErrorCode::InvalidValue,
+                format!("format code {code}: expected 0 or 1"),
+            ));
+        }
+        // BINARY has no text form: its RowDescription says binary whatever was asked for.
+        let binary = fields
+            .iter()
+            .zip(&codes)
+            .map(|(field, code)| *code == 1 || field.sql_type == SqlType::Binary)
+            .collect();
+        let instants = vec![InstantWriter::new(InstantStyle::Postgres); fields.len()];
+        Ok(Self { fields: fields.to_vec(), binary, instants })
     }
-    pub(crate) fn encode(&mut self, _: &RecordBatch, _: &mut Vec<u8>) -> EngineResult<()> {
-        Err(EngineError::new(ErrorCode::NotSupported, "pgwire rows come with the next change"))
+
+    pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
+        let columns = columns_of(&self.fields, batch)?;
+        let count = u16::try_from(columns.len()).map_err(|_| {
+            EngineError::new(
+                tidemark_types::ErrorCode::NotSupported,
+                format!("{} columns: a DataRow holds 65,535 at the most", columns.len()),
+            )
+        })?;
+        out.reserve(batch.num_rows() * columns.len() * CELL_BYTES_GUESS);
+        for row in 0..batch.num_rows() {
+            out.push(b'D');
+            let start = out.len();
+            out.extend_from_slice(&[0; 4]);
+            out.extend_from_slice(&count.to_be_bytes());
+            for (position, column) in columns.iter().enumerate() {
+                let at = out.len();
+                out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
+                let written = if self.binary[position] {
+                    push_binary(out, column, row)
+                } else {
+                    push_text(out, column, &mut self.instants[position], row)
+                };
+                if written {
+                    put_length(out, at, 4)?;
+                }
+            }
+            put_length(out, start, 0)?;
+        }
+        Ok(())
     }
+}
+
+/// Writes at `at` how many bytes follow it, `header` of them not counted.
+fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
+    let length = i32::try_from(out.len() - at - header).map_err(|_| {
+        EngineError::new(
+            tidemark_types::ErrorCode::ResourceLimit,
+            "a row of more than 2 GiB does not fit a DataRow message",
+        )
+    })?;
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+#[inline]
+fn put<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) -> bool {
+    match value {
+        Some(value) => {
+            write(out, value);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Appends the text of a cell; `false` when it is null.
+fn push_text(
+    out: &mut Vec<u8>,
+    column: &Column<'_>,
+    instants: &mut InstantWriter,
+    row: usize,
+) -> bool {
+    match column {
+        Column::Boolean(values) => {
+            out.push(if values.is_valid(row) && values.value(row) { b't' } else { b'f' });
+            true
+        }
+        Column::Byte(values) => put(out, Some(values.get(row).unwrap_or(0)), push_integer),
+        Column::Short(values) => put(out, Some(values.get(row).unwrap_or(0)), push_integer),
+        Column::Int(values) => put(out, values.get(row), push_integer),
+        Column::Long(values) => put(out, values.get(row), push_integer),
+        Column::Float(values) => put(out, values.get(row), push_float),
+        Column::Double(values) => put(out, values.get(row), push_double),
+        Column::Millis(values) => {
+            put(out, values.get(row), |out, ts| instants.push_millis(out, ts))
+        }
+        Column::Micros(values) => {
+            put(out, values.get(row), |out, ts| instants.push_micros(out, ts))
+        }
+        Column::Nanos(values) => put(out, values.get(row), |out, ts| instants.push_nanos(out, ts)),
+        Column::Decimal(values) => {
+            put(out, values.text(row), |out, text| out.extend_from_slice(text.as_bytes()))
+        }
+        Column::Doubles(list) => put(out, list.is_valid(row).then_some(()), |out, ()| {
+            cells::push_doubles(out, list, row, PG_ARRAY);
+        }),
+        Column::Uuid(values) => {
+            put(out, values.is_valid(row).then(|| values.value(row)), cells::push_uuid)
+        }
+        _ => push_text_only(out, column, row),
+    }
+}
+
+/// The types whose binary form is their text (and BINARY, which is raw in both).
+fn push_text_only(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
+    let raw = |out: &mut Vec<u8>, text: &str| out.extend_from_slice(text.as_bytes());
+    match column {
+        Column::Text(values) => put(out, values.get(row), raw),
+        Column::Symbol { keys, values, .. } => {
+            put(out, keys.get(row).and_then(|key| values.get(key as usize)), raw)
+        }
+        Column::Char(values) => {
+            put(out, values.get(row).filter(|unit| *unit != 0), cells::push_char)
+        }
+        Column::Long256(values) => {
+            put(out, values.is_valid(row).then(|| values.value(row)), cells::push_long256)
+        }
+        Column::Ipv4(values) => put(out, values.get(row), cells::push_ipv4),
+        Column::Geohash { bits, array } => put(out, geohash_bits(*array, row), |out, value| {
+            cells::push_geohash(out, *bits, value);
+        }),
+        Column::Interval { nulls, lo, hi } => {
+            let valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
+            put(out, valid.then_some(()), |out, ()| cells::push_interval(out, [*lo, *hi], row))
+        }
+        Column::Binary(values) => put(out, values.get(row), Vec::extend_from_slice),
+        _ => false,
+    }
+}
+
+/// Appends the binary form of a cell; `false` when it is null.
+fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
+    let since_2000 = |out: &mut Vec<u8>, micros: i64| {
+        out.extend_from_slice(&micros.wrapping_sub(POSTGRES_EPOCH_MICROS).to_be_bytes());
+    };
+    match column {
+        Column::Boolean(values) => {
+            out.push(u8::from(values.is_valid(row) && values.value(row)));
+            true
+        }
+        Column::Byte(values) => {
+            let value = i16::from(values.get(row).unwrap_or(0));
+            put(out, Some(value.to_be_bytes()), |out, bytes| out.extend_from_slice(&bytes))
+        }
+        Column::Short(values) => {
+            let value = values.get(row).unwrap_or(0);
+            put(out, Some(value.to_be_bytes()), |out, bytes| out.extend_from_slice(&bytes))
+        }
+        Column::Int(values) => {
+            put(out, values.get(row), |out, value| out.extend_from_slice(&value.to_be_bytes()))
+        }
+        Column::Long(values) => {
+            put(out, values.get(row), |out, value| out.extend_from_slice(&value.to_be_bytes()))
+        }
+        Column::Float(values) => {
+            put(out, values.get(row), |out, value| out.extend_from_slice(&value.to_be_bytes()))
+        }
+        Column::Double(values) => {
+            put(out, values.get(row), |out, value| out.extend_from_slice(&value.to_be_bytes()))
+        }
+        Column::Millis(values) => {
+            put(out, values.get(row).map(|millis| millis.saturating_mul(1_000)), since_2000)
+        }
+        Column::Micros(values) => put(out, values.get(row), since_2000),
+        Column::Nanos(values) => {
+            put(out, values.get(row).map(|nanos| nanos.div_euclid(1_000)), since_2000)
+        }
+        Column::Uuid(values) => {
+            put(out, values.is_valid(row).then(|| values.value(row)), Vec::extend_from_slice)
+        }
+        Column::Decimal(values) => put(out, values.text(row), |out, text| {
+            push_numeric(out, &text);
+        }),
+        Column::Doubles(list) => put(out, list.is_valid(row).then_some(()), |out, ()| {
+            push_array(out, list, row);
+        }),
+        _ => push_text_only(out, column, row),
+    }
+}
+
+/// PostgreSQL's numeric: groups of four decimal digits around the point.
+fn push_numeric(out: &mut Vec<u8>, text: &str) {
+    let (negative, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let whole = whole.trim_start_matches('0');
+    let mut padded = "0".repeat((4 - whole.len() % 4) % 4);
+    padded.push_str(whole);
+    let whole_groups = padded.len() / 4;
+    padded.push_str(fraction);
+    padded.push_str(&"0".repeat((4 - fraction.len() % 4) % 4));
+    let groups: Vec<i16> = padded
+        .as_bytes()
+        .chunks(4)
+        .map(|group| group.iter().fold(0, |sum, digit| sum * 10 + i16::from(digit - b'0')))
+        .collect();
+    let leading = groups.iter().take_while(|group| **group == 0).count();
+    let trailing = groups[leading..].iter().rev().take_while(|group| **group == 0).count();
+    let significant = &groups[leading..groups.len() - trailing];
+    let weight = if significant.is_empty() { 0 } else { whole_groups as i16 - 1 - leading as i16 };
+    out.extend_from_slice(&(significant.len() as i16).to_be_bytes());
+    out.extend_from_slice(&weight.to_be_bytes());
+    let sign: u16 = if negative && !significant.is_empty() { 0x4000 } else { 0 };
+    out.extend_from_slice(&sign.to_be_bytes());
+    out.extend_from_slice(&(fraction.len() as i16).to_be_bytes());
+    for group in significant {
+        out.extend_from_slice(&group.to_be_bytes());
+    }
+}
+
+/// PostgreSQL's array layout. Dimensions are those of the first element at each depth: arrays of
+/// the dialect are rectangular.
+fn push_array(out: &mut Vec<u8>, list: &ListArray, row: usize) {
+    let mut lengths = Vec::new();
+    let mut level = list.value(row);
+    loop {
+        lengths.push(level.len());
+        match level.as_list_opt::<i32>() {
+            Some(inner) if !inner.is_empty() => {
+                let next = inner.value(0);
+                level = next;
+            }
+            _ => break,
+        }
+    }
+    let empty = lengths.contains(&0);
+    let dimensions = if empty { 0 } else { lengths.len() as i32 };
+    out.extend_from_slice(&dimensions.to_be_bytes());
+    let flags_at = out.len();
+    out.extend_from_slice(&0_i32.to_be_bytes());
+    out.extend_from_slice(&FLOAT8_OID.to_be_bytes());
+    if empty {
+        return;
+    }
+    for length in lengths {
+        out.extend_from_slice(&(length as i32).to_be_bytes());
+        out.extend_from_slice(&1_i32.to_be_bytes());
+    }
+    if push_elements(out, list.value(row).as_ref()) {
+        out[flags_at..flags_at + 4].copy_from_slice(&1_i32.to_be_bytes());
+    }
+}
+
+/// Appends the elements, outermost first; `true` when one is null.
+fn push_elements(out: &mut Vec<u8>, elements: &dyn Array) -> bool {
+    let mut any_null = false;
+    if let DataType::List(_) = elements.data_type() {
+        let inner = elements.as_list::<i32>();
+        for index in 0..inner.len() {
+            any_null |= push_elements(out, inner.value(index).as_ref());
+        }
+    } else if let Some(values) = elements.as_primitive_opt::<Float64Type>() {
+        for value in values {
+            match value {
+                Some(value) => {
+                    out.extend_from_slice(&8_i32.to_be_bytes());
+                    out.extend_from_slice(&value.to_be_bytes());
+                }
+                None => {
+                    out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
+                    any_null = true;
+                }
+            }
+        }
+    }
+    any_null
 }

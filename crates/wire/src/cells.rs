@@ -1,0 +1,155 @@
+//! Texts of cells that look the same in every format: identifiers, addresses, geohashes, arrays.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ListArray};
+use arrow_schema::DataType;
+
+use crate::columns::Fixed;
+use crate::digits::{InstantWriter, push_double, push_integer};
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+const GEOHASH_BASE32: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
+
+fn push_hex(out: &mut Vec<u8>, byte: u8) {
+    out.push(HEX[usize::from(byte >> 4)]);
+    out.push(HEX[usize::from(byte & 15)]);
+}
+
+/// `11111111-2222-3333-4444-555555555555`
+pub(crate) fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        push_hex(out, *byte);
+    }
+}
+
+/// `0x12`: whole bytes, leading zero bytes dropped, the last byte always there.
+pub(crate) fn push_long256(out: &mut Vec<u8>, big_endian: &[u8]) {
+    out.extend_from_slice(b"0x");
+    let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
+    for byte in &big_endian[zeros.min(big_endian.len().saturating_sub(1))..] {
+        push_hex(out, *byte);
+    }
+}
+
+pub(crate) fn push_ipv4(out: &mut Vec<u8>, address: u32) {
+    for (index, octet) in address.to_be_bytes().into_iter().enumerate() {
+        if index > 0 {
+            out.push(b'.');
+        }
+        push_integer(out, octet);
+    }
+}
+
+/// Base 32 for whole characters, else binary digits.
+pub(crate) fn push_geohash(out: &mut Vec<u8>, bits: u8, value: u64) {
+    let (step, count) = if bits.is_multiple_of(5) { (5, bits / 5) } else { (1, bits) };
+    for position in (0..count).rev() {
+        let digit = value >> (u32::from(position) * step) & ((1 << step) - 1);
+        out.push(GEOHASH_BASE32[digit as usize]);
+    }
+}
+
+/// A CHAR as UTF-8; half of a surrogate pair cannot be written and becomes U+FFFD.
+pub(crate) fn push_char(out: &mut Vec<u8>, unit: u16) {
+    let character = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// How nested arrays are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArrayStyle {
+    pub(crate) open: u8,
+    pub(crate) close: u8,
+    pub(crate) null: &'static [u8],
+}
+
+/// `[1.0,null,3.5]`
+pub(crate) const JSON_ARRAY: ArrayStyle = ArrayStyle { open: b'[', close: b']', null: b"null" };
+/// `{1.0,NULL,3.5}`
+pub(crate) const PG_ARRAY: ArrayStyle = ArrayStyle { open: b'{', close: b'}', null: b"NULL" };
+
+/// Nesting of arrays is at most 32 (`SqlType::DoubleArray`), so recursion is bounded.
+pub(crate) fn push_doubles(out: &mut Vec<u8>, list: &ListArray, row: usize, style: ArrayStyle) {
+    let elements = list.value(row);
+    out.push(style.open);
+    for index in 0..elements.len() {
+        if index > 0 {
+            out.push(b',');
+        }
+        if elements.is_null(index) {
+            out.extend_from_slice(style.null);
+        } else if let DataType::List(_) = elements.data_type() {
+            push_doubles(out, elements.as_list(), index, style);
+        } else if let Some(values) = elements.as_primitive_opt::<Float64Type>() {
+            push_double(out, values.value(index));
+        }
+    }
+    out.push(style.close);
+}
+
+/// `('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')`, microseconds only where they are.
+pub(crate) fn push_interval(out: &mut Vec<u8>, ends: [Fixed<'_, i64>; 2], row: usize) {
+    let mut writer = InstantWriter::new(crate::digits::InstantStyle::Iso);
+    for (index, end) in ends.into_iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b"(" } else { b", " });
+        match end.get(row) {
+            None => out.extend_from_slice(b"null"),
+            Some(micros) => {
+                out.push(b'\'');
+                if micros % 1_000 == 0 {
+                    writer.push_millis(out, micros / 1_000);
+                } else {
+                    writer.push_micros(out, micros);
+                }
+                out.push(b'\'');
+            }
+        }
+    }
+    out.push(b')');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn identifiers_and_addresses() {
+        let bytes: Vec<u8> = (0..16).map(|byte| byte * 17).collect();
+        assert_eq!(
+            text(|out| push_uuid(out, &bytes)),
+            "00112233-4455-6677-8899-aabbccddeeff"
+        );
+        let mut wide = [0; 32];
+        assert_eq!(text(|out| push_long256(out, &wide)), "0x00");
+        wide[31] = 0x12;
+        assert_eq!(text(|out| push_long256(out, &wide)), "0x12");
+        wide[30] = 0x0a;
+        assert_eq!(text(|out| push_long256(out, &wide)), "0x0a12");
+        assert_eq!(text(|out| push_ipv4(out, 0x0102_0304)), "1.2.3.4");
+    }
+
+    #[test]
+    fn geohashes_by_characters_or_bits() {
+        assert_eq!(text(|out| push_geohash(out, 7, 0b101_0101)), "1010101");
+        // u33de: 26, 3, 3, 12, 13
+        let value = (((26 * 32 + 3) * 32 + 3) * 32 + 12) * 32 + 13;
+        assert_eq!(text(|out| push_geohash(out, 25, value)), "u33de");
+    }
+
+    #[test]
+    fn chars_as_utf8() {
+        assert_eq!(text(|out| push_char(out, u16::from(b'a'))), "a");
+        assert_eq!(text(|out| push_char(out, 0x20ac)), "€");
+        assert_eq!(text(|out| push_char(out, 0xd800)), "\u{fffd}");
+    }
+}
