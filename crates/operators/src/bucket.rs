@@ -1,0 +1,177 @@
+//! What SAMPLE BY cuts time into: step, origin, zone, range. Pure description; the arithmetic
+//! is in [`crate::grid`].
+
+use std::cmp::Ordering;
+
+use arrow_schema::TimeUnit;
+use chrono_tz::Tz;
+use datafusion::logical_expr::Expr;
+
+/// Unit of a bucket's step, as SAMPLE BY spells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StepUnit {
+    /// `n`
+    Nanosecond,
+    /// `U`
+    Microsecond,
+    /// `T`
+    Millisecond,
+    /// `s`
+    Second,
+    /// `m`
+    Minute,
+    /// `h`
+    Hour,
+    /// `d`
+    Day,
+    /// `w`
+    Week,
+    /// `M`
+    Month,
+    /// `y`
+    Year,
+}
+
+impl StepUnit {
+    /// The unit with this letter; letter case matters.
+    #[must_use]
+    pub fn parse(letter: char) -> Option<Self> {
+        Some(match letter {
+            'n' => Self::Nanosecond,
+            'U' => Self::Microsecond,
+            'T' => Self::Millisecond,
+            's' => Self::Second,
+            'm' => Self::Minute,
+            'h' => Self::Hour,
+            'd' => Self::Day,
+            'w' => Self::Week,
+            'M' => Self::Month,
+            'y' => Self::Year,
+            _ => return None,
+        })
+    }
+
+    /// The letter that SAMPLE BY uses.
+    #[must_use]
+    pub fn letter(self) -> char {
+        match self {
+            Self::Nanosecond => 'n',
+            Self::Microsecond => 'U',
+            Self::Millisecond => 'T',
+            Self::Second => 's',
+            Self::Minute => 'm',
+            Self::Hour => 'h',
+            Self::Day => 'd',
+            Self::Week => 'w',
+            Self::Month => 'M',
+            Self::Year => 'y',
+        }
+    }
+}
+
+/// A time zone: a named one with its rules, or a constant distance from UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Zone {
+    /// An IANA zone.
+    Named(Tz),
+    /// Microseconds to add to UTC.
+    Fixed(i64),
+}
+
+/// Where the grid of buckets starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Alignment {
+    /// The calendar's grid (epoch, Monday, January 1970), in a zone, shifted by an offset.
+    Calendar {
+        /// Zone of the calendar; `None` is UTC.
+        zone: Option<Zone>,
+        /// Shift of the grid in microseconds of local time.
+        offset_micros: i64,
+    },
+    /// The first row's timestamp.
+    FirstObservation,
+}
+
+/// The buckets of one SAMPLE BY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BucketSpec {
+    /// Number of units in a step, at least 1.
+    pub count: u32,
+    /// Unit of the step.
+    pub unit: StepUnit,
+    /// Origin of the grid.
+    pub alignment: Alignment,
+    /// First instant included, in the timestamp column's unit. It also is the grid's origin.
+    pub from: Option<i64>,
+    /// First instant excluded, in the timestamp column's unit.
+    pub to: Option<i64>,
+    /// Whether the timestamp column counts nanoseconds instead of microseconds.
+    pub nanoseconds: bool,
+}
+
+impl BucketSpec {
+    /// Buckets on UTC's calendar grid over a column of microseconds.
+    #[must_use]
+    pub fn new(count: u32, unit: StepUnit) -> Self {
+        Self {
+            count,
+            unit,
+            alignment: Alignment::Calendar { zone: None, offset_micros: 0 },
+            from: None,
+            to: None,
+            nanoseconds: false,
+        }
+    }
+
+    /// The Arrow unit of the timestamp column.
+    #[must_use]
+    pub fn time_unit(&self) -> TimeUnit {
+        if self.nanoseconds { TimeUnit::Nanosecond } else { TimeUnit::Microsecond }
+    }
+}
+
+impl PartialOrd for BucketSpec {
+    // Plans are compared only to order siblings; step and range decide, zones do not order.
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let key = |spec: &Self| (spec.unit, spec.count, spec.from, spec.to);
+        match key(self).cmp(&key(other)) {
+            Ordering::Equal => (self == other).then_some(Ordering::Equal),
+            unequal => Some(unequal),
+        }
+    }
+}
+
+impl std::fmt::Display for BucketSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.count, self.unit.letter())?;
+        match self.alignment {
+            Alignment::FirstObservation => write!(f, " align to first observation")?,
+            Alignment::Calendar { zone, offset_micros } => {
+                match zone {
+                    Some(Zone::Named(tz)) => write!(f, " zone {}", tz.name())?,
+                    Some(Zone::Fixed(micros)) => write!(f, " zone {micros}us")?,
+                    None => {}
+                }
+                if offset_micros != 0 {
+                    write!(f, " offset {offset_micros}us")?;
+                }
+            }
+        }
+        if let Some(from) = self.from {
+            write!(f, " from {from}")?;
+        }
+        if let Some(to) = self.to {
+            write!(f, " to {to}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The time axis of a SAMPLE BY: which expression, cut how.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub struct Bucket {
+    /// The designated timestamp of the input.
+    pub timestamp: Expr,
+    /// How it is cut.
+    pub spec: BucketSpec,
+}

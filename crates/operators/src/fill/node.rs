@@ -1,0 +1,126 @@
+//! FILL as a logical node.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use datafusion::common::{DFSchemaRef, Result, ScalarValue, plan_err};
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
+
+use crate::bucket::BucketSpec;
+
+/// What a column holds in a bucket that had no rows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub enum FillValue {
+    /// The type's null (0 and false for types without null).
+    Null,
+    /// The previous bucket's value, null included.
+    Prev,
+    /// On the line between the known neighbours; null outside them.
+    Linear,
+    /// This value, already of the column's type.
+    Constant(ScalarValue),
+}
+
+/// Adds the missing buckets (per key, for every key seen) to the output of SAMPLE BY.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FillNode {
+    input: LogicalPlan,
+    timestamp: usize,
+    keys: Vec<usize>,
+    values: Vec<FillValue>,
+    spec: BucketSpec,
+    range: Option<(i64, i64)>,
+}
+
+impl FillNode {
+    /// A node over `input`, which is sorted by column `timestamp`. `values` holds one entry for
+    /// each column that is neither the timestamp nor a key, in column order. `range` extends
+    /// the buckets to `[from, to)`, in the timestamp's unit.
+    pub fn try_new(
+        input: LogicalPlan,
+        timestamp: usize,
+        keys: Vec<usize>,
+        values: Vec<FillValue>,
+        spec: BucketSpec,
+        range: Option<(i64, i64)>,
+    ) -> Result<Self> {
+        let columns = input.schema().fields().len();
+        if keys.iter().any(|&key| key >= columns || key == timestamp) || timestamp >= columns {
+            return plan_err!("Fill names a column that its input has not");
+        }
+        if values.len() + keys.len() + 1 != columns {
+            let expected = columns.saturating_sub(keys.len() + 1);
+            return plan_err!("expected {expected} fill values, found {}", values.len());
+        }
+        Ok(Self { input, timestamp, keys, values, spec, range })
+    }
+
+    /// Index of the bucket column.
+    pub fn timestamp(&self) -> usize {
+        self.timestamp
+    }
+
+    /// Indexes of the key columns.
+    pub fn keys(&self) -> &[usize] {
+        &self.keys
+    }
+
+    /// One value for each other column, in column order.
+    pub fn values(&self) -> &[FillValue] {
+        &self.values
+    }
+
+    /// The buckets.
+    pub fn spec(&self) -> &BucketSpec {
+        &self.spec
+    }
+
+    /// FROM and TO.
+    pub fn range(&self) -> Option<(i64, i64)> {
+        self.range
+    }
+}
+
+impl PartialOrd for FillNode {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let key = |node: &Self| (node.timestamp, node.keys.clone(), node.values.clone(), node.spec);
+        match key(self).partial_cmp(&key(other)) {
+            Some(Ordering::Equal) => self.input.partial_cmp(&other.input),
+            unequal => unequal,
+        }
+    }
+}
+
+impl UserDefinedLogicalNodeCore for FillNode {
+    fn name(&self) -> &'static str {
+        "Fill"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        self.input.schema()
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        vec![]
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "Fill: {} keys={:?} values={:?}", self.spec, self.keys, self.values)
+    }
+
+    fn with_exprs_and_inputs(
+        &self,
+        _exprs: Vec<Expr>,
+        mut inputs: Vec<LogicalPlan>,
+    ) -> Result<Self> {
+        let Some(input) = inputs.pop() else {
+            return plan_err!("Fill needs one input");
+        };
+        let values = self.values.clone();
+        Self::try_new(input, self.timestamp, self.keys.clone(), values, self.spec, self.range)
+    }
+}

@@ -1,0 +1,125 @@
+//! SAMPLE BY and GROUP BY as a logical node: what is asked, not how it runs.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
+use datafusion::logical_expr::utils::exprlist_to_fields;
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
+
+use crate::bucket::Bucket;
+
+/// Aggregates over time buckets and keys; without a bucket GROUP BY, without keys one row.
+///
+/// Output: `[bucket timestamp?, keys…, aggregates…]`, sorted by bucket, then by the order in
+/// which keys first appear.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SampleByNode {
+    input: LogicalPlan,
+    bucket: Option<Bucket>,
+    keys: Vec<Expr>,
+    aggregates: Vec<Expr>,
+    schema: DFSchemaRef,
+}
+
+impl SampleByNode {
+    /// A node over `input`. `aggregates` are aggregate functions, aliased or not.
+    pub fn try_new(
+        input: LogicalPlan,
+        bucket: Option<Bucket>,
+        keys: Vec<Expr>,
+        aggregates: Vec<Expr>,
+    ) -> Result<Self> {
+        for aggregate in &aggregates {
+            if !matches!(aggregate.clone().unalias(), Expr::AggregateFunction(_)) {
+                return plan_err!("expected an aggregate function, found '{aggregate}'");
+            }
+        }
+        let outputs = bucket.iter().map(|bucket| &bucket.timestamp).chain(&keys).chain(&aggregates);
+        let fields = exprlist_to_fields(outputs, &input)?;
+        let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
+        Ok(Self { input, bucket, keys, aggregates, schema: schema.into() })
+    }
+
+    /// The time axis, if any.
+    pub fn bucket(&self) -> Option<&Bucket> {
+        self.bucket.as_ref()
+    }
+
+    /// The key expressions.
+    pub fn keys(&self) -> &[Expr] {
+        &self.keys
+    }
+
+    /// The aggregate expressions.
+    pub fn aggregates(&self) -> &[Expr] {
+        &self.aggregates
+    }
+
+    /// The input.
+    pub fn input(&self) -> &LogicalPlan {
+        &self.input
+    }
+}
+
+impl PartialOrd for SampleByNode {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let key = |node: &Self| (node.bucket.clone(), node.keys.clone(), node.aggregates.clone());
+        match key(self).partial_cmp(&key(other)) {
+            Some(Ordering::Equal) => self.input.partial_cmp(&other.input),
+            unequal => unequal,
+        }
+    }
+}
+
+impl UserDefinedLogicalNodeCore for SampleByNode {
+    fn name(&self) -> &'static str {
+        "SampleBy"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        let timestamp = self.bucket.iter().map(|bucket| &bucket.timestamp);
+        timestamp.chain(&self.keys).chain(&self.aggregates).cloned().collect()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "SampleBy:")?;
+        if let Some(bucket) = &self.bucket {
+            write!(f, " {} by {}", bucket.timestamp, bucket.spec)?;
+        }
+        let list =
+            |exprs: &[Expr]| exprs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        write!(f, " keys=[{}] aggregates=[{}]", list(&self.keys), list(&self.aggregates))
+    }
+
+    fn with_exprs_and_inputs(
+        &self,
+        mut exprs: Vec<Expr>,
+        mut inputs: Vec<LogicalPlan>,
+    ) -> Result<Self> {
+        let Some(input) = inputs.pop() else {
+            return plan_err!("SampleBy needs one input");
+        };
+        let aggregates = exprs.split_off(exprs.len().saturating_sub(self.aggregates.len()));
+        let keys = exprs.split_off(exprs.len().saturating_sub(self.keys.len()));
+        let bucket = match (&self.bucket, exprs.pop()) {
+            (Some(bucket), Some(timestamp)) => Some(Bucket { timestamp, spec: bucket.spec }),
+            (None, None) => None,
+            _ => return plan_err!("SampleBy got a wrong number of expressions"),
+        };
+        Self::try_new(input, bucket, keys, aggregates)
+    }
+
+    // Only the columns named by the expressions; the optimizer adds those itself.
+    fn necessary_children_exprs(&self, _output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        Some(vec![vec![]])
+    }
+}
