@@ -1,0 +1,36 @@
+//! The column store: log, segments, manifest, snapshot, commit, checkpoint, recovery.
+//!
+//! A commit is one record in the log, written and (in `sync` mode) synced before anybody sees it.
+//! Small commits live in memory as sorted runs until a checkpoint turns them into immutable
+//! segments; bulk writes go straight to segments and log one record that adopts them. Readers
+//! hold a [`Snapshot`]: an immutable value that shares everything unchanged with its neighbours,
+//! never blocks and is never blocked. `FORMAT.md` describes every byte on disk.
+//!
+//! This crate knows no SQL, no `DataFusion`, no async runtime and no network. All file access goes
+//! through [`tidemark_vfs::Vfs`], so that the crash tests run this very code.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod change;
+mod column;
+mod merge;
+mod options;
+mod partition;
+mod piece;
+mod prepare;
+mod schema;
+mod sharded;
+mod snapshot;
+mod state;
+mod storage;
+mod symbols;
+mod table;
+
+pub use change::{BulkTarget, Change, CommitReceipt};
+pub use options::{CommitMode, PlantedFault, StorageOptions};
+pub use schema::{ColumnSchema, TableId, TableSchema};
+pub use snapshot::Snapshot;
+pub use storage::{BulkWriter, Storage};
+pub use symbols::SymbolDictionary;
+pub use table::{PartitionInfo, Slice, TableSnapshot, TimeRange};

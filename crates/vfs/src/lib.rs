@@ -1,0 +1,95 @@
+//! The file layer: everything the engine does to a disk goes through [`Vfs`].
+//!
+//! [`RealVfs`] writes with `pwrite`, syncs with `fdatasync` and maps immutable files read-only.
+//! [`SimVfs`] keeps files in memory, remembers what was not synced, and builds every disk a power
+//! loss may legally leave behind. [`CheckedKeys`] turns integers read from a map into dictionary
+//! arrays, checking them once.
+//!
+//! This crate and `kernels` are the only ones with `unsafe`. It knows nothing of tables.
+
+#![warn(missing_docs)]
+
+mod checked;
+mod real;
+
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+use tidemark_types::EngineResult;
+
+pub use checked::{CheckedKeys, KeyOutOfRange};
+pub use real::RealVfs;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// For reading; it must exist.
+    Read,
+    /// For reading and writing; it must exist.
+    Write,
+    /// For reading and writing; it must not exist yet.
+    CreateNew,
+    /// For reading and writing; an old one is emptied.
+    Replace,
+}
+
+/// One name in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name, without its directory.
+    pub name: String,
+    /// Length in bytes; 0 for directories.
+    pub len: u64,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+}
+
+/// An open file. Reads and writes carry their offset, so that threads share it freely.
+pub trait VfsFile: Send + Sync + Debug {
+    /// Reads up to `buffer.len()` bytes; fewer only at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `data`, growing the file where needed.
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes the content and the length durable. Never retried after a failure.
+    fn sync(&self) -> io::Result<()>;
+    /// Takes disk space for the first `len` bytes, so that a full disk shows now.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// The file's length.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// A held lock; dropping it releases.
+pub trait VfsLock: Send + Sync + Debug {}
+
+/// A file system below one root directory. Paths are relative, separated by `/`.
+pub trait Vfs: Send + Sync + Debug {
+    /// Opens a file.
+    fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>>;
+    /// Maps the first `len` bytes of an immutable file; the file must have exactly that length.
+    /// The buffer starts at a page and keeps the map alive.
+    fn map(&self, path: &str, len: u64) -> io::Result<Buffer>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &str) -> io::Result<()>;
+    /// Creates a directory and its parents; fine when it exists.
+    fn create_dir(&self, path: &str) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &str) -> io::Result<()>;
+    /// Renames a file, replacing the target.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file's name. Maps of it stay readable.
+    fn unlink(&self, path: &str) -> io::Result<()>;
+    /// The entries of a directory, sorted by name.
+    fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
+    /// Takes the exclusive lock on a file, creating it: `RootLocked` when another process has it.
+    fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>>;
+    /// A number nobody can guess, for salts and temporary names. Repeatable in the simulation.
+    fn entropy(&self) -> u64;
+    /// Bytes free on the file system that holds the root.
+    fn free_bytes(&self) -> io::Result<u64>;
+}

@@ -1,0 +1,108 @@
+//! Merging time-ordered sources: which rows come in which order. Touches timestamps only.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Consecutive rows of one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// Index of the source.
+    pub(crate) source: usize,
+    /// First row.
+    pub(crate) start: usize,
+    /// Number of rows.
+    pub(crate) len: usize,
+}
+
+/// The order of all rows of `sources`, each ascending. Among equal timestamps the earlier source
+/// comes first, so sources given in the order of their arrival keep it.
+pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
+    let mut heads: BinaryHeap<Reverse<(i64, usize)>> = sources
+        .iter()
+        .enumerate()
+        .filter_map(|(index, source)| Some(Reverse((*source.first()?, index))))
+        .collect();
+    let mut positions = vec![0; sources.len()];
+    let mut order: Vec<Stretch> = Vec::new();
+    while let Some(Reverse((_, source))) = heads.pop() {
+        let start = positions[source];
+        let rest = &sources[source][start..];
+        let len = match heads.peek() {
+            None => rest.len(),
+            // Rows equal to the next head go first only when this source arrived first.
+            Some(&Reverse((next, other))) if source < other => gallop(rest, |ts| ts <= next),
+            Some(&Reverse((next, _))) => gallop(rest, |ts| ts < next),
+        };
+        positions[source] += len;
+        if let Some(&ts) = sources[source].get(positions[source]) {
+            heads.push(Reverse((ts, source)));
+        }
+        match order.last_mut() {
+            Some(last) if last.source == source => last.len += len,
+            _ => order.push(Stretch { source, start, len }),
+        }
+    }
+    order
+}
+
+/// Number of leading rows for which `holds` is true; it is true for a prefix.
+fn gallop(rows: &[i64], holds: impl Fn(i64) -> bool) -> usize {
+    let mut bound = 1;
+    while bound < rows.len() && holds(rows[bound]) {
+        bound *= 2;
+    }
+    let low = bound / 2;
+    let high = rows.len().min(bound + 1);
+    low + rows[low..high].partition_point(|&ts| holds(ts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_arrival_order_among_equals() {
+        let first: &[i64] = &[1, 5, 5, 9];
+        let second: &[i64] = &[0, 5, 9, 12];
+        let order = merge_order(&[first, second]);
+        let rows: Vec<_> = order
+            .iter()
+            .flat_map(|s| (s.start..s.start + s.len).map(|row| (s.source, row)))
+            .collect();
+        let expected =
+            vec![(1, 0), (0, 0), (0, 1), (0, 2), (1, 1), (0, 3), (1, 2), (1, 3)];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn agrees_with_a_stable_sort() {
+        let mut seed = 7_u64;
+        let mut random = |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % bound
+        };
+        for _ in 0..300 {
+            let sources: Vec<Vec<i64>> = (0..1 + random(5))
+                .map(|_| {
+                    let mut rows: Vec<i64> =
+                        (0..random(40)).map(|_| random(30) as i64).collect();
+                    rows.sort_unstable();
+                    rows
+                })
+                .collect();
+            let mut expected: Vec<(i64, usize, usize)> = sources
+                .iter()
+                .enumerate()
+                .flat_map(|(s, rows)| rows.iter().enumerate().map(move |(r, &ts)| (ts, s, r)))
+                .collect();
+            expected.sort_unstable();
+            let slices: Vec<&[i64]> = sources.iter().map(Vec::as_slice).collect();
+            let found: Vec<(i64, usize, usize)> = merge_order(&slices)
+                .iter()
+                .flat_map(|s| (s.start..s.start + s.len).map(|r| (s.source, r)))
+                .map(|(s, r)| (sources[s][r], s, r))
+                .collect();
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! How a storage behaves.
+
+/// What an acknowledged commit survives. The order of writes is kept in every mode: a mode can
+/// lose the latest commits to a power loss, never break a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitMode {
+    /// Power loss: the log is synced before the commit is seen or acknowledged.
+    Sync,
+    /// Death of the process at once, power loss after [`StorageOptions::async_flush_ms`].
+    Async,
+    /// Death of the process at once, power loss after the next checkpoint or whenever the kernel
+    /// writes back.
+    NoSync,
+}
+
+/// Faults that the crash tests plant into the protocol, to prove that they would be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum PlantedFault {
+    /// Replay accepts groups whose checksum is wrong.
+    IgnoreLogChecksum,
+    /// Replay accepts groups of other files and of gaps in the numbering.
+    IgnoreLogSequence,
+    /// Recovery does not sync the log it replayed.
+    NoResyncAfterReplay,
+    /// Files of dropped tables and folded segments are unlinked at once.
+    EarlyUnlink,
+    /// A commit is acknowledged and seen before the log is synced.
+    AcknowledgeBeforeSync,
+    /// The log is recycled before the manifest that makes it obsolete is current.
+    EarlyLogRecycle,
+    /// Unsynced bulk segments are trusted at recovery without reading them.
+    TrustAdoptedSegments,
+    /// Symbols are not written with the record that needs them first.
+    ForgetSymbols,
+    /// The checkpoint does not sync segments that a `nosync` bulk write left unsynced.
+    SkipAdoptedSync,
+}
+
+/// Options of [`Storage::open`](crate::Storage::open).
+#[derive(Debug, Clone)]
+pub struct StorageOptions {
+    /// What an acknowledged commit survives.
+    pub commit_mode: CommitMode,
+    /// Size of a log file, bytes.
+    pub log_file_bytes: u64,
+    /// In `sync` mode the log is filled with zeros this far ahead, bytes: syncing a written block
+    /// again costs one disk write, growing a file costs a journal commit on top.
+    pub log_prewrite_bytes: u64,
+    /// A checkpoint starts after this much log, bytes.
+    pub checkpoint_log_bytes: u64,
+    /// A checkpoint starts after this time if anything was committed, milliseconds.
+    pub checkpoint_interval_ms: u64,
+    /// Longest time an `async` commit stays unsynced, milliseconds.
+    pub async_flush_ms: u64,
+    /// Rows of a memory run above which it is not merged with the next one.
+    pub run_rows: usize,
+    /// Greatest number of rows of a segment.
+    pub segment_rows: usize,
+    /// Memory a bulk write may hold before it writes segments, bytes.
+    pub bulk_memory_bytes: usize,
+    /// Whether a thread of the storage's own flushes and checkpoints. The crash tests do both
+    /// themselves, to stay repeatable.
+    pub background: bool,
+    /// A fault for the crash tests.
+    #[doc(hidden)]
+    pub planted: Option<PlantedFault>,
+}
+
+impl Default for StorageOptions {
+    fn default() -> Self {
+        Self {
+            commit_mode: CommitMode::Sync,
+            log_file_bytes: 64 << 20,
+            log_prewrite_bytes: 4 << 20,
+            checkpoint_log_bytes: 256 << 20,
+            checkpoint_interval_ms: 300_000,
+            async_flush_ms: 200,
+            run_rows: 256 << 10,
+            segment_rows: 4 << 20,
+            bulk_memory_bytes: 96 << 20,
+            background: true,
+            planted: None,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! One partition of a table: its pieces in the order of their arrival, and the time-ordered view
+//! of them that readers get.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use tidemark_types::EngineResult;
+
+use crate::column::ColumnData;
+use crate::merge::{Stretch, merge_order};
+use crate::piece::{Merged, Piece, Run};
+use crate::schema::ColumnSchema;
+
+/// A stretch of one piece at least this long is read in place; shorter ones are copied together.
+const READ_IN_PLACE_ROWS: usize = 4_096;
+/// Rows copied together at most, so that a reader of few rows does not merge a whole partition.
+const MERGED_ROWS: usize = 256 << 10;
+
+/// Consecutive rows of a piece, part of a partition's time order.
+#[derive(Debug, Clone)]
+pub(crate) struct Fragment {
+    pub(crate) piece: Piece,
+    pub(crate) rows: Range<usize>,
+    pub(crate) bounds: (i64, i64),
+}
+
+impl Fragment {
+    pub(crate) fn whole(piece: Piece) -> Self {
+        Self { rows: 0..piece.rows(), bounds: piece.bounds(), piece }
+    }
+}
+
+/// A partition. Immutable: a change makes a new one that shares the pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Partition {
+    /// Memory runs, in the order of their arrival.
+    pub(crate) runs: Vec<Arc<Run>>,
+    view: OnceLock<Arc<[Fragment]>>,
+}
+
+impl Partition {
+    pub(crate) fn new(runs: Vec<Arc<Run>>) -> Self {
+        Self { runs, view: OnceLock::new() }
+    }
+
+    /// All pieces in the order of their arrival.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
+        self.runs.iter().map(|run| Piece::Run(Arc::clone(run)))
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.pieces().map(|piece| piece.rows() as u64).sum()
+    }
+
+    /// First and last timestamp.
+    pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
+        self.pieces().map(|piece| piece.bounds()).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// The partition with one more run. Runs of like size are merged, so that a million one-row
+    /// commits leave some twenty runs, each row copied as often.
+    pub(crate) fn with_run(
+        &self,
+        run: Run,
+        timestamp: Option<&ColumnSchema>,
+        frozen_lsn: u64,
+        run_rows: usize,
+    ) -> EngineResult<Self> {
+        let mut runs = self.runs.clone();
+        let mut new = run;
+        while let Some(last) = runs.last() {
+            let small = last.rows <= new.rows.saturating_mul(2);
+            if !small || last.rows + new.rows > run_rows || last.last_lsn <= frozen_lsn {
+                break;
+            }
+            new = merge_runs(last, &new, timestamp)?;
+            runs.pop();
+        }
+        runs.push(Arc::new(new));
+        Ok(Self::new(runs))
+    }
+
+    /// The rows in time order; in the order of their arrival without a designated timestamp.
+    pub(crate) fn view(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<Arc<[Fragment]>> {
+        if let Some(view) = self.view.get() {
+            return Ok(Arc::clone(view));
+        }
+        let pieces: Vec<Piece> = self.pieces().collect();
+        let view: Arc<[Fragment]> = match timestamp {
+            None => pieces.into_iter().map(Fragment::whole).collect(),
+            Some(timestamp) => in_time_order(pieces, timestamp)?.into(),
+        };
+        Ok(Arc::clone(self.view.get_or_init(|| view)))
+    }
+}
+
+/// Both runs' rows as one run, `first`'s before `second`'s among equal timestamps.
+fn merge_runs(first: &Run, second: &Run, timestamp: Option<&ColumnSchema>) -> EngineResult<Run> {
+    let whole = |source, rows| Stretch { source, start: 0, len: rows };
+    let in_order = first.bounds.1 <= second.bounds.0;
+    let order = match timestamp {
+        Some(timestamp) if !in_order => {
+            let times = [first, second].map(|run| {
+                let cells = run.columns.iter().find(|(id, ..)| *id == timestamp.id);
+                cells.map(|(_, _, cells)| crate::column::timestamps(cells.array())).transpose()
+            });
+            let [Some(a), Some(b)] = [times[0].clone()?, times[1].clone()?] else {
+                return Err(tidemark_types::EngineError::internal("a run without timestamps"));
+            };
+            merge_order(&[&a, &b])
+        }
+        _ => vec![whole(0, first.rows), whole(1, second.rows)],
+    };
+    let mut columns = Vec::with_capacity(second.columns.len());
+    // The definition may have changed in between: columns of either, null where missing.
+    let added = first.columns.iter().filter(|(id, ..)| {
+        second.columns.iter().all(|(other, ..)| other != id)
+    });
+    for (id, sql_type, _) in second.columns.iter().chain(added) {
+        let sources = [first, second].map(|run| {
+            match run.columns.iter().find(|(other, ..)| other == id) {
+                Some((_, _, cells)) => Ok(cells.clone()),
+                None => ColumnData::nulls(*sql_type, run.rows),
+            }
+        });
+        let [a, b] = sources;
+        columns.push((*id, *sql_type, ColumnData::gather(*sql_type, &[a?, b?], &order)?));
+    }
+    Ok(Run {
+        rows: first.rows + second.rows,
+        columns,
+        bounds: (first.bounds.0.min(second.bounds.0), first.bounds.1.max(second.bounds.1)),
+        last_lsn: second.last_lsn,
+    })
+}
+
+/// Cuts overlapping pieces into fragments that follow each other in time. `pieces` come in the
+/// order of their arrival, which decides among equal timestamps.
+fn in_time_order(
+    pieces: Vec<Piece>,
+    timestamp: &ColumnSchema,
+) -> EngineResult<Vec<Fragment>> {
+    let mut fragments = Vec::with_capacity(pieces.len());
+    for mut cluster in clusters(&pieces) {
+        if let [single] = cluster[..] {
+            fragments.push(Fragment::whole(pieces[single].clone()));
+            continue;
+        }
+        cluster.sort_unstable();
+        let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
+        merge_cluster(&sources, timestamp, &mut fragments)?;
+    }
+    Ok(fragments)
+}
+
+/// Groups of pieces that overlap in time, the groups in time order. Two pieces that share their
+/// border's timestamp overlap only when the one that must come second arrived first.
+pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
+    let mut by_time: Vec<usize> = (0..pieces.len()).collect();
+    by_time.sort_by_key(|&index| (pieces[index].bounds(), index));
+    let mut clusters: Vec<(i64, Vec<usize>)> = Vec::new();
+    for index in by_time {
+        let (min, max) = pieces[index].bounds();
+        let (mut end, mut members) = (max, vec![index]);
+        while let Some((last_end, last)) = clusters.last() {
+            let arrived_later = || last.iter().any(|&other| other > index);
+            if min > *last_end || (min == *last_end && !arrived_later()) {
+                break;
+            }
+            end = end.max(*last_end);
+            members.extend(last);
+            clusters.pop();
+        }
+        clusters.push((end, members));
+    }
+    clusters.into_iter().map(|(_, members)| members).collect()
+}
+
+fn merge_cluster(
+    sources: &[Piece],
+    timestamp: &ColumnSchema,
+    fragments: &mut Vec<Fragment>,
+) -> EngineResult<()> {
+    let times: Vec<_> =
+        sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
+    let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
+    let bounds = |stretches: &[Stretch]| {
+        let first = stretches.first().map_or(0, |s| slices[s.source][s.start]);
+        let last = stretches.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
+        (first, last)
+    };
+    let mut short: Vec<Stretch> = Vec::new();
+    let mut short_rows = 0;
+    let copy = |short: &mut Vec<Stretch>, fragments: &mut Vec<Fragment>| {
+        if !short.is_empty() {
+            let order = std::mem::take(short);
+            let merged = Merged::new(sources.to_vec(), order.clone(), bounds(&order));
+            fragments.push(Fragment::whole(Piece::Merged(Arc::new(merged))));
+        }
+    };
+    for stretch in merge_order(&slices) {
+        if stretch.len >= READ_IN_PLACE_ROWS {
+            copy(&mut short, fragments);
+            short_rows = 0;
+            fragments.push(Fragment {
+                piece: sources[stretch.source].clone(),
+                rows: stretch.start..stretch.start + stretch.len,
+                bounds: bounds(&[stretch]),
+            });
+        } else {
+            short_rows += stretch.len;
+            short.push(stretch);
+            if short_rows >= MERGED_ROWS {
+                copy(&mut short, fragments);
+                short_rows = 0;
+            }
+        }
+    }
+    copy(&mut short, fragments);
+    Ok(())
+}

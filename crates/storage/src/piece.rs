@@ -1,0 +1,102 @@
+//! Pieces of a partition: memory runs, segments, and rows merged from several of them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_buffer::ScalarBuffer;
+use parking_lot::Mutex;
+use tidemark_types::{EngineResult, SqlType};
+
+use crate::column::{self, ColumnData};
+use crate::merge::Stretch;
+use crate::schema::ColumnSchema;
+
+/// Rows in memory, ascending in time.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) rows: usize,
+    /// Column identifiers and cells.
+    pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
+    /// First and last timestamp; zeros without a designated timestamp.
+    pub(crate) bounds: (i64, i64),
+    /// The latest transaction in it.
+    pub(crate) last_lsn: u64,
+}
+
+impl Run {
+    fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self.columns.iter().find(|(id, ..)| *id == wanted.id) {
+            Some((_, _, cells)) => Ok(cells.clone()),
+            None => ColumnData::nulls(wanted.sql_type, self.rows),
+        }
+    }
+}
+
+/// Rows of several overlapping pieces in their common order. Columns are copied when first read.
+pub(crate) struct Merged {
+    pub(crate) rows: usize,
+    pub(crate) bounds: (i64, i64),
+    sources: Vec<Piece>,
+    order: Vec<Stretch>,
+    columns: Mutex<HashMap<u32, ColumnData>>,
+}
+
+impl Merged {
+    pub(crate) fn new(sources: Vec<Piece>, order: Vec<Stretch>, bounds: (i64, i64)) -> Self {
+        let rows = order.iter().map(|stretch| stretch.len).sum();
+        Self { rows, bounds, sources, order, columns: Mutex::default() }
+    }
+
+    fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        if let Some(cells) = self.columns.lock().get(&wanted.id) {
+            return Ok(cells.clone());
+        }
+        // Copied outside the lock: two readers may copy twice, none waits for another column.
+        let sources: Vec<_> =
+            self.sources.iter().map(|piece| piece.column(wanted)).collect::<Result<_, _>>()?;
+        let cells = ColumnData::gather(wanted.sql_type, &sources, &self.order)?;
+        Ok(self.columns.lock().entry(wanted.id).or_insert(cells).clone())
+    }
+}
+
+impl fmt::Debug for Merged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Merged").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+/// Rows of one origin, ascending in time where the table has a designated timestamp.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    Run(Arc<Run>),
+    Merged(Arc<Merged>),
+}
+
+impl Piece {
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Run(run) => run.rows,
+            Self::Merged(merged) => merged.rows,
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> (i64, i64) {
+        match self {
+            Self::Run(run) => run.bounds,
+            Self::Merged(merged) => merged.bounds,
+        }
+    }
+
+    /// The whole column; null where the piece is older than the column.
+    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self {
+            Self::Run(run) => run.column(wanted),
+            Self::Merged(merged) => merged.column(wanted),
+        }
+    }
+
+    pub(crate) fn timestamps(&self, column: &ColumnSchema) -> EngineResult<ScalarBuffer<i64>> {
+        column::timestamps(self.column(column)?.array())
+    }
+}

@@ -1,0 +1,133 @@
+//! What a commit can do before its turn: check a batch and bring its rows into time order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::compute::{TakeOptions, take};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::DataType;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::change::Change;
+use crate::column;
+use crate::schema::{TableId, TableSchema};
+use crate::snapshot::Snapshot;
+
+/// Rows ready to be appended: checked, and ascending in time.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) count: usize,
+    /// In the definition's order; symbols still as texts.
+    pub(crate) columns: Vec<ArrayRef>,
+}
+
+/// A change whose expensive part is done.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    Append { table: TableId, schema_version: u64, rows: Rows },
+    Other(Change),
+}
+
+pub(crate) fn prepare(changes: Vec<Change>, snapshot: &Snapshot) -> EngineResult<Vec<Prepared>> {
+    // Tables this very commit defines can be appended to under their reserved identifier.
+    let mut defined: HashMap<TableId, Arc<TableSchema>> = HashMap::new();
+    let mut prepared = Vec::with_capacity(changes.len());
+    for change in changes {
+        match change {
+            Change::Append { table, schema_version, batch } => {
+                let found = snapshot.table_by_id(table).map(|t| Arc::clone(t.schema()));
+                let schema = defined.get(&table).cloned().or(found);
+                let schema = schema.ok_or_else(|| no_such_table(table))?;
+                let rows = sorted_rows(&schema, &batch)?;
+                prepared.push(Prepared::Append { table, schema_version, rows });
+            }
+            change => {
+                if let Change::CreateTable(schema) | Change::ReplaceSchema(schema) = &change {
+                    defined.insert(schema.id, Arc::new(schema.clone()));
+                }
+                prepared.push(Prepared::Other(change));
+            }
+        }
+    }
+    Ok(prepared)
+}
+
+pub(crate) fn no_such_table(table: TableId) -> EngineError {
+    EngineError::new(ErrorCode::Replan, format!("table {table} does not exist any more"))
+}
+
+/// The batch's columns, checked against the definition and sorted by time, keeping the order of
+/// rows with equal timestamps.
+pub(crate) fn sorted_rows(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Rows> {
+    let mut columns = checked_columns(schema, batch)?;
+    if let Some(timestamp) = schema.timestamp {
+        let times = designated(&columns[timestamp])?;
+        if !times.is_sorted() {
+            let mut order: Vec<u32> = (0..times.len() as u32).collect();
+            // Stable, and fast on data that is nearly in order.
+            order.sort_by_key(|&row| times[row as usize]);
+            let order = UInt32Array::from(order);
+            for column in &mut columns {
+                let options = Some(TakeOptions { check_bounds: false });
+                *column = take(column, &order, options)
+                    .map_err(|error| EngineError::internal(error.to_string()))?;
+            }
+        }
+    }
+    Ok(Rows { count: batch.num_rows(), columns })
+}
+
+fn checked_columns(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Vec<ArrayRef>> {
+    if batch.num_columns() != schema.columns.len() {
+        return Err(EngineError::internal(format!(
+            "a batch of {} columns for a table of {}",
+            batch.num_columns(),
+            schema.columns.len()
+        )));
+    }
+    let columns = schema.columns.iter().zip(batch.columns()).map(|(column, array)| {
+        let expected = column.sql_type.arrow_type();
+        let fits = match column.sql_type {
+            SqlType::Symbol => is_text(array.data_type()),
+            _ => *array.data_type() == expected,
+        };
+        if !fits {
+            return Err(EngineError::new(
+                ErrorCode::TypeMismatch,
+                format!(
+                    "column '{}' takes {expected}, not {}",
+                    column.name,
+                    array.data_type()
+                ),
+            ));
+        }
+        Ok(column::without_nulls(column.sql_type, array))
+    });
+    columns.collect()
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(key, value) => **key == DataType::Int32 && is_text(value),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        _ => false,
+    }
+}
+
+/// The designated timestamps, refused where null or before 1970.
+fn designated(array: &ArrayRef) -> EngineResult<arrow_buffer::ScalarBuffer<i64>> {
+    if array.null_count() > 0 {
+        return Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            "designated timestamp column cannot be NULL",
+        ));
+    }
+    let times = column::timestamps(array)?;
+    if times.iter().any(|&ts| ts < 0) {
+        return Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            "designated timestamp before 1970-01-01 is not allowed",
+        ));
+    }
+    Ok(times)
+}

@@ -1,0 +1,138 @@
+//! What a table is.
+
+use serde::{Deserialize, Serialize};
+use tidemark_types::{PartitionBy, SqlType, identifier};
+
+/// Identifies a table for ever; never given to another table.
+pub type TableId = u64;
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnSchema {
+    /// Identifies the column within its table for ever; 0 in a change asks for a new one.
+    pub id: u32,
+    /// The name, in the letter case it was given.
+    pub name: String,
+    /// The type.
+    pub sql_type: SqlType,
+    /// Expected number of distinct symbols; kept for SHOW, not a limit.
+    pub symbol_capacity: u32,
+    /// Kept for SHOW.
+    pub symbol_cache: bool,
+    /// Kept for SHOW.
+    pub indexed: bool,
+}
+
+impl ColumnSchema {
+    /// A column with the dialect's defaults and an identifier still to be given.
+    pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
+        Self {
+            id: 0,
+            name: name.into(),
+            sql_type,
+            symbol_capacity: 256,
+            symbol_cache: true,
+            indexed: false,
+        }
+    }
+}
+
+/// A table's definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSchema {
+    /// The table's identifier; 0 in a change asks for a new one.
+    pub id: TableId,
+    /// The name, in the letter case it was given.
+    pub name: String,
+    /// Raised by every change of the definition. A change must name the version it was made for.
+    pub version: u64,
+    /// The columns in their order.
+    pub columns: Vec<ColumnSchema>,
+    /// Position of the designated timestamp.
+    pub timestamp: Option<usize>,
+    /// Unit of the partitions.
+    pub partition_by: PartitionBy,
+    /// Kept for SHOW: whether the table was declared with WAL.
+    pub wal: bool,
+    /// Rows an import may hold in memory.
+    pub max_uncommitted_rows: u64,
+    /// Kept for SHOW, microseconds.
+    pub o3_max_lag_micros: i64,
+    /// Identifiers of the DEDUP UPSERT key columns. Stored; not applied yet.
+    pub dedup_keys: Vec<u32>,
+    /// Time to live: hours when positive, months when negative, none when 0.
+    pub ttl_hours_or_months: i64,
+}
+
+impl TableSchema {
+    /// A table with the dialect's defaults.
+    pub fn new(name: impl Into<String>, columns: Vec<ColumnSchema>) -> Self {
+        Self {
+            id: 0,
+            name: name.into(),
+            version: 0,
+            columns,
+            timestamp: None,
+            partition_by: PartitionBy::None,
+            wal: false,
+            max_uncommitted_rows: 500_000,
+            o3_max_lag_micros: 600_000_000,
+            dedup_keys: Vec::new(),
+            ttl_hours_or_months: 0,
+        }
+    }
+
+    /// Position of the column with this name, letter case ignored.
+    #[must_use]
+    pub fn column_index(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| identifier::same(&column.name, name))
+    }
+
+    /// The designated timestamp's column.
+    #[must_use]
+    pub fn timestamp_column(&self) -> Option<&ColumnSchema> {
+        self.columns.get(self.timestamp?)
+    }
+
+    /// The first instant of the partition that holds `ts`, in the timestamp's own unit; the
+    /// smallest integer when there is only one partition.
+    #[must_use]
+    pub fn partition_floor(&self, ts: i64) -> i64 {
+        if self.partition_by == PartitionBy::None || self.timestamp.is_none() {
+            return i64::MIN;
+        }
+        if self.timestamp_is_nanos() {
+            self.partition_by.floor(ts.div_euclid(1_000)).saturating_mul(1_000)
+        } else {
+            self.partition_by.floor(ts)
+        }
+    }
+
+    /// The first instant after the partition that starts at `floor`, in the timestamp's own unit.
+    #[must_use]
+    pub fn partition_ceil(&self, floor: i64) -> i64 {
+        if floor == i64::MIN {
+            i64::MAX
+        } else if self.timestamp_is_nanos() {
+            self.partition_by.ceil(floor.div_euclid(1_000)).saturating_mul(1_000)
+        } else {
+            self.partition_by.ceil(floor)
+        }
+    }
+
+    /// The name of the partition that starts at `floor`: `2024-01-31`, `default`.
+    #[must_use]
+    pub fn partition_name(&self, floor: i64) -> String {
+        if floor == i64::MIN {
+            PartitionBy::None.directory_name(0)
+        } else if self.timestamp_is_nanos() {
+            self.partition_by.directory_name(floor.div_euclid(1_000))
+        } else {
+            self.partition_by.directory_name(floor)
+        }
+    }
+
+    fn timestamp_is_nanos(&self) -> bool {
+        self.timestamp_column().is_some_and(|column| column.sql_type == SqlType::TimestampNs)
+    }
+}

@@ -1,0 +1,262 @@
+//! A table as one snapshot sees it, and the slices a scan reads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::ArrayRef;
+use arrow_buffer::ScalarBuffer;
+use tidemark_types::{EngineError, EngineResult, SqlType};
+
+use crate::column::{self, ColumnData};
+use crate::partition::{Fragment, Partition};
+use crate::piece::Piece;
+use crate::schema::{ColumnSchema, TableSchema};
+use crate::symbols::SymbolDictionary;
+
+/// Half-open range of timestamps in the column's own unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// First instant in the range.
+    pub lo: i64,
+    /// First instant after the range.
+    pub hi: i64,
+}
+
+/// What a table's rows mean: shared by all slices of a snapshot.
+#[derive(Debug, Clone)]
+pub(crate) struct TableHead {
+    pub(crate) schema: Arc<TableSchema>,
+    /// Dictionaries of the symbol columns, by column identifier.
+    pub(crate) symbols: HashMap<u32, Arc<SymbolDictionary>>,
+    /// The identifier the next new column gets.
+    pub(crate) next_column: u32,
+}
+
+/// A partition's first instant and its content.
+pub(crate) type PartitionMap = BTreeMap<i64, Arc<Partition>>;
+
+/// A table as one snapshot sees it.
+#[derive(Debug, Clone)]
+pub struct TableSnapshot {
+    pub(crate) head: Arc<TableHead>,
+    /// Partitions as the last checkpoint or bulk write left them.
+    pub(crate) cold: Arc<PartitionMap>,
+    /// Partitions changed by small commits since; they hide the cold ones. Few, so that a commit
+    /// copies few, however many partitions the table has.
+    pub(crate) hot: PartitionMap,
+    pub(crate) rows: u64,
+    pub(crate) listed: OnceLock<Arc<Vec<(i64, Arc<Partition>)>>>,
+}
+
+impl TableSnapshot {
+    pub(crate) fn empty(head: TableHead) -> Self {
+        Self {
+            head: Arc::new(head),
+            cold: Arc::default(),
+            hot: PartitionMap::new(),
+            rows: 0,
+            listed: OnceLock::new(),
+        }
+    }
+
+    /// The table's definition.
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.head.schema
+    }
+
+    /// Number of rows.
+    pub fn row_count(&self) -> u64 {
+        self.rows
+    }
+
+    /// First and last designated timestamp; `None` when there is no row or no such column.
+    pub fn time_bounds(&self) -> Option<(i64, i64)> {
+        self.schema().timestamp?;
+        let partitions = self.partitions();
+        let first = partitions.iter().find_map(|(_, partition)| partition.bounds())?;
+        let last = partitions.iter().rev().find_map(|(_, partition)| partition.bounds())?;
+        Some((first.0, last.1))
+    }
+
+    /// All rows, as slices that follow each other in time (in arrival where there is no
+    /// designated timestamp). Rows with equal timestamps keep the order of their arrival.
+    pub fn slices(&self) -> EngineResult<Vec<Slice>> {
+        let mut slices = Vec::new();
+        for (_, partition) in self.partitions().iter() {
+            let view = partition.view(self.schema().timestamp_column())?;
+            slices.extend(view.iter().map(|fragment| self.slice(fragment)));
+        }
+        Ok(slices)
+    }
+
+    /// The rows within `ranges`, which are ascending and disjoint. Other partitions and pieces
+    /// are not touched. Without a designated timestamp all rows are returned.
+    pub fn slices_in(&self, ranges: &[TimeRange]) -> EngineResult<Vec<Slice>> {
+        let Some(timestamp) = self.schema().timestamp_column() else { return self.slices() };
+        let mut slices = Vec::new();
+        for (floor, partition) in self.partitions().iter() {
+            let ceil = self.schema().partition_ceil(*floor);
+            if !ranges.iter().any(|range| range.lo <= ceil && range.hi > *floor) {
+                continue;
+            }
+            for fragment in partition.view(Some(timestamp))?.iter() {
+                self.cut(fragment, ranges, timestamp, &mut slices)?;
+            }
+        }
+        Ok(slices)
+    }
+
+    /// The dictionary of a symbol column, by its position.
+    pub fn symbols(&self, column: usize) -> EngineResult<Arc<SymbolDictionary>> {
+        self.head.symbols(column).map(Arc::clone)
+    }
+
+    /// Partitions with rows: name, first and last timestamp, rows.
+    pub fn partition_list(&self) -> Vec<PartitionInfo> {
+        let partitions = self.partitions();
+        let filled = partitions.iter().filter_map(|(floor, partition)| {
+            Some(PartitionInfo {
+                name: self.schema().partition_name(*floor),
+                floor: *floor,
+                bounds: partition.bounds()?,
+                rows: partition.rows(),
+            })
+        });
+        filled.collect()
+    }
+
+    pub(crate) fn partitions(&self) -> Arc<Vec<(i64, Arc<Partition>)>> {
+        Arc::clone(self.listed.get_or_init(|| {
+            let hidden = |floor: &i64| self.hot.contains_key(floor);
+            let cold = self.cold.iter().filter(|(floor, _)| !hidden(floor));
+            let mut all: Vec<_> =
+                cold.chain(&self.hot).map(|(floor, p)| (*floor, Arc::clone(p))).collect();
+            all.sort_by_key(|(floor, _)| *floor);
+            Arc::new(all)
+        }))
+    }
+
+    pub(crate) fn partition(&self, floor: i64) -> Option<&Arc<Partition>> {
+        self.hot.get(&floor).or_else(|| self.cold.get(&floor))
+    }
+
+    fn slice(&self, fragment: &Fragment) -> Slice {
+        Slice {
+            head: Arc::clone(&self.head),
+            piece: fragment.piece.clone(),
+            rows: fragment.rows.clone(),
+            bounds: fragment.bounds,
+        }
+    }
+
+    fn cut(
+        &self,
+        fragment: &Fragment,
+        ranges: &[TimeRange],
+        timestamp: &ColumnSchema,
+        slices: &mut Vec<Slice>,
+    ) -> EngineResult<()> {
+        let (min, max) = fragment.bounds;
+        for range in ranges.iter().filter(|range| range.lo <= max && range.hi > min) {
+            if range.lo <= min && range.hi > max {
+                slices.push(self.slice(fragment));
+                return Ok(());
+            }
+            let times = fragment.piece.timestamps(timestamp)?;
+            let times = &times[fragment.rows.clone()];
+            let start = times.partition_point(|&ts| ts < range.lo);
+            let end = times.partition_point(|&ts| ts < range.hi);
+            if start < end {
+                let mut slice = self.slice(fragment);
+                slice.rows = fragment.rows.start + start..fragment.rows.start + end;
+                slice.bounds = (times[start], times[end - 1]);
+                slices.push(slice);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TableHead {
+    fn symbols(&self, column: usize) -> EngineResult<&Arc<SymbolDictionary>> {
+        let found = self.schema.columns.get(column).and_then(|column| self.symbols.get(&column.id));
+        found.ok_or_else(|| EngineError::internal(format!("column {column} is no symbol")))
+    }
+}
+
+/// A partition for SHOW PARTITIONS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionInfo {
+    /// `2024-01-31`, `default`.
+    pub name: String,
+    /// First instant of the partition in the timestamp's unit; the smallest integer for NONE.
+    pub floor: i64,
+    /// First and last timestamp.
+    pub bounds: (i64, i64),
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// Consecutive rows of a table that lie together.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    head: Arc<TableHead>,
+    piece: Piece,
+    rows: Range<usize>,
+    bounds: (i64, i64),
+}
+
+impl Slice {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// First and last timestamp; zeros without a designated timestamp.
+    pub fn time_bounds(&self) -> (i64, i64) {
+        self.bounds
+    }
+
+    /// Cells of the columns at these positions of the schema, for `rows` counted from the start
+    /// of the slice. Nothing is copied.
+    pub fn columns(
+        &self,
+        projection: &[usize],
+        rows: Range<usize>,
+    ) -> EngineResult<Vec<ArrayRef>> {
+        if rows.start > rows.end || rows.end > self.rows() {
+            return Err(EngineError::internal(format!(
+                "rows {}..{} of a slice of {}",
+                rows.start,
+                rows.end,
+                self.rows()
+            )));
+        }
+        let offset = self.rows.start + rows.start;
+        projection.iter().map(|&index| self.column(index, offset, rows.len())).collect()
+    }
+
+    fn column(&self, index: usize, offset: usize, len: usize) -> EngineResult<ArrayRef> {
+        let column = self.head.schema.columns.get(index);
+        let column = column.ok_or_else(|| EngineError::internal(format!("no column {index}")))?;
+        match self.piece.column(column)?.slice(offset, len) {
+            ColumnData::Plain(array) => Ok(array),
+            ColumnData::Keys(keys) => {
+                debug_assert_eq!(column.sql_type, SqlType::Symbol);
+                let values = self.head.symbols(index)?.array();
+                let array = keys.dictionary(values);
+                Ok(Arc::new(array.map_err(|error| EngineError::internal(error.to_string()))?))
+            }
+        }
+    }
+
+    /// The designated timestamps of all rows, ascending.
+    pub fn timestamps(&self) -> EngineResult<ScalarBuffer<i64>> {
+        let timestamp = self.head.schema.timestamp_column();
+        let timestamp =
+            timestamp.ok_or_else(|| EngineError::internal("no designated timestamp"))?;
+        let cells = self.piece.column(timestamp)?.slice(self.rows.start, self.rows());
+        column::timestamps(cells.array())
+    }
+}

@@ -1,0 +1,234 @@
+//! The operating system's files.
+//!
+//! Writes go through `pwrite`, so that a full disk is an error and never a signal. Maps are
+//! read-only, of files nobody changes any more, and cover exactly the length a commit record or
+//! a manifest named.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+use memmap2::Mmap;
+use rustix::fs::FlockOperation;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::{DirEntry, OpenMode, Vfs, VfsFile, VfsLock};
+
+/// Files below a real directory.
+#[derive(Debug)]
+pub struct RealVfs {
+    root: PathBuf,
+}
+
+#[derive(Debug)]
+struct RealFile {
+    file: File,
+}
+
+#[derive(Debug)]
+struct RealLock {
+    /// Holds the kernel's lock; closing the file releases it, also when the process dies.
+    _file: File,
+}
+
+impl VfsLock for RealLock {}
+
+impl RealVfs {
+    /// A file system below `root`, which is created where missing.
+    pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
+        let root = root.into();
+        std::fs::create_dir_all(&root)?;
+        Ok(Self { root })
+    }
+
+    /// The root directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+}
+
+impl VfsFile for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len) {
+            Ok(()) => Ok(()),
+            // Some file systems cannot reserve; the write itself then reports a full disk.
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                if self.len()? < len {
+                    self.file.set_len(len)?;
+                }
+                Ok(())
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+}
+
+impl Vfs for RealVfs {
+    fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
+        let mut options = OpenOptions::new();
+        match mode {
+            OpenMode::Read => options.read(true),
+            OpenMode::Write => options.read(true).write(true),
+            OpenMode::CreateNew => options.read(true).write(true).create_new(true),
+            OpenMode::Replace => options.read(true).write(true).create(true).truncate(true),
+        };
+        Ok(Arc::new(RealFile { file: options.open(self.path(path))? }))
+    }
+
+    fn map(&self, path: &str, len: u64) -> io::Result<Buffer> {
+        let file = File::open(self.path(path))?;
+        let found = file.metadata()?.len();
+        if found != len {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("the file has {found} bytes, {len} expected"),
+            ));
+        }
+        if len == 0 {
+            return Ok(Buffer::from_vec(Vec::<u8>::new()));
+        }
+        // SAFETY: the file is immutable from here on: segments and dictionaries are never
+        // written, truncated or replaced after they are named, only unlinked, and an unlinked
+        // map stays readable. The length was just compared with the file's.
+        let map = Arc::new(unsafe { Mmap::map(&file)? });
+        let start = NonNull::new(map.as_ptr().cast_mut())
+            .ok_or_else(|| io::Error::other("the map has no address"))?;
+        let len = map.len();
+        // SAFETY: `start..start + len` is the map, which `map`, owned by the buffer, keeps alive;
+        // the buffer is never handed out mutably because its deallocation is a custom one.
+        Ok(unsafe { Buffer::from_custom_allocation(start, len, map) })
+    }
+
+    fn sync_dir(&self, path: &str) -> io::Result<()> {
+        File::open(self.path(path))?.sync_all()
+    }
+
+    fn create_dir(&self, path: &str) -> io::Result<()> {
+        std::fs::create_dir_all(self.path(path))
+    }
+
+    fn remove_dir(&self, path: &str) -> io::Result<()> {
+        std::fs::remove_dir(self.path(path))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.path(from), self.path(to))
+    }
+
+    fn unlink(&self, path: &str) -> io::Result<()> {
+        std::fs::remove_file(self.path(path))
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<DirEntry>> {
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(self.path(path))? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let metadata = entry.metadata()?;
+            let is_dir = metadata.is_dir();
+            entries.push(DirEntry { name, len: if is_dir { 0 } else { metadata.len() }, is_dir });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>> {
+        let full = self.path(path);
+        let failed = |error: &io::Error| EngineError::io(format!("{}", full.display()), error);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&full)
+            .map_err(|error| failed(&error))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(EngineError::new(
+                    ErrorCode::RootLocked,
+                    format!("{} is used by another process", self.root.display()),
+                ));
+            }
+            Err(errno) => return Err(failed(&errno.into())),
+        }
+        // For people who look into the file; the kernel's lock is what counts.
+        let holder = format!("{}\n", std::process::id());
+        file.set_len(0).map_err(|error| failed(&error))?;
+        file.write_all_at(holder.as_bytes(), 0).map_err(|error| failed(&error))?;
+        Ok(Box::new(RealLock { _file: file }))
+    }
+
+    fn entropy(&self) -> u64 {
+        use std::hash::{BuildHasher, Hasher};
+        // std seeds this from the operating system; salts and names need no more.
+        std::collections::hash_map::RandomState::new().build_hasher().finish()
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(&self.root)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_only_the_expected_length() {
+        let directory = tempfile::tempdir().unwrap();
+        let vfs = RealVfs::new(directory.path()).unwrap();
+        let file = vfs.open("a", OpenMode::CreateNew).unwrap();
+        file.write_at(b"hello", 0).unwrap();
+        assert_eq!(vfs.map("a", 5).unwrap().as_slice(), b"hello");
+        assert!(vfs.map("a", 6).is_err());
+        let map = vfs.map("a", 5).unwrap();
+        vfs.unlink("a").unwrap();
+        assert_eq!(map.as_slice(), b"hello");
+    }
+
+    #[test]
+    fn a_second_lock_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let vfs = RealVfs::new(directory.path()).unwrap();
+        let held = vfs.lock("lock").unwrap();
+        assert_eq!(vfs.lock("lock").unwrap_err().code, ErrorCode::RootLocked);
+        drop(held);
+        vfs.lock("lock").unwrap();
+    }
+}
