@@ -1,0 +1,88 @@
+// Shared by the scripts: where things are, and steps whose progress is visible.
+import { spawn } from 'node:child_process';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'tidemark');
+
+/** Folder for compiled Rust; outside the clone, so that a second clone starts warm. */
+export const targetDirectory =
+  process.env.CARGO_TARGET_DIR ?? process.env.TIDEMARK_TARGET_DIR ?? join(cache, 'target');
+
+/** Folder for what only the tests need: Python drivers, actionlint, the peer's jar. */
+export const toolsDirectory = process.env.TIDEMARK_TOOLS_DIR ?? join(cache, 'tools');
+
+/** Environment for every child: one target folder, the tools on the path. */
+export function childEnvironment(extra = {}) {
+  const path = [join(toolsDirectory, 'bin'), join(toolsDirectory, 'venv', 'bin')];
+  return {
+    ...process.env,
+    CARGO_TARGET_DIR: targetDirectory,
+    PATH: [...path, process.env.PATH].join(':'),
+    ...extra,
+  };
+}
+
+/**
+ * Runs a command, its output passed through; resolves to its exit code and, with `capture`, to
+ * its output as well.
+ */
+export function run(command, args, { capture = false, env = {}, cwd = root, quiet = false } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd,
+      env: childEnvironment(env),
+      stdio: ['ignore', capture || quiet ? 'pipe' : 'inherit', quiet ? 'pipe' : 'inherit'],
+    });
+    let output = '';
+    child.stdout?.on('data', (chunk) => {
+      output += chunk;
+      if (!quiet) {
+        process.stdout.write(chunk);
+      }
+    });
+    child.stderr?.on('data', (chunk) => {
+      output += chunk;
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      resolve({ code: code ?? 1, output });
+    });
+  });
+}
+
+/** Whether a command exists and answers. */
+export async function answers(command, args = ['--version']) {
+  try {
+    return (await run(command, args, { quiet: true })).code === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Announces a step, runs it, tells how long it took. */
+export async function step(title, work) {
+  const started = Date.now();
+  console.log(`\n== ${title}`);
+  const result = await work();
+  console.log(`== ${title}: ${((Date.now() - started) / 1000).toFixed(1)} s`);
+  return result;
+}
+
+/** Like `run`, but a failure ends the script with one clear line. */
+export async function must(command, args, options) {
+  let code;
+  try {
+    ({ code } = await run(command, args, options));
+  } catch (error) {
+    console.error(`cannot run ${command}: ${error.message}`);
+    process.exit(1);
+  }
+  if (code !== 0) {
+    console.error(`failed (exit code ${code}): ${command} ${args.join(' ')}`);
+    process.exit(1);
+  }
+}

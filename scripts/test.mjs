@@ -1,0 +1,87 @@
+// npm test: sets up and runs everything that CI runs.
+//   node scripts/test.mjs [suite …]     suites: rust crash lint ts
+// Ends with one plain line over all suites: N passed, N failed.
+import { join } from 'node:path';
+
+import { buildAll } from './build.mjs';
+import { setupTests } from './setup-tests.mjs';
+import { root, run, step } from './steps.mjs';
+
+/** Crash states of every run; the full tier is `npm run crash-sim -- --states N`. */
+const CRASH_STATES = '20000';
+
+const total = { passed: 0, failed: 0, skipped: 0 };
+
+function count(name, passed, failed, skipped = 0) {
+  total.passed += passed;
+  total.failed += failed;
+  total.skipped += skipped;
+  console.log(`   ${name}: ${passed} passed, ${failed} failed, ${skipped} skipped`);
+}
+
+/** A check is one test: it holds or it does not. */
+async function check(name, command, args) {
+  const { code } = await run(command, args);
+  count(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1);
+}
+
+/** Adds up every `N passed; N failed; N ignored` of cargo's test runner. */
+async function rustTests() {
+  const args = ['test', '--release', '--workspace', '--exclude', 'tidemark-native'];
+  const { code, output } = await run('cargo', args, { capture: true });
+  const lines = [...output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)];
+  const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
+  const failed = sum(2);
+  count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
+}
+
+async function crashStates() {
+  const args = ['run', '--release', '-p', 'tidemark-testkit', '--bin', 'crash-sim', '--'];
+  const states = ['--states', CRASH_STATES, '--seed', '1'];
+  const { code, output } = await run('cargo', [...args, ...states], { capture: true });
+  const line = output.match(/^(\d+) passed, (\d+) failed$/m);
+  const failed = Number(line?.[2] ?? 0);
+  count('crash', Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);
+}
+
+/** ava's TAP output: one `ok` or `not ok` per test. */
+async function typescriptTests() {
+  const { code, output } = await run('npx', ['ava', '--tap'], { capture: true });
+  const passed = [...output.matchAll(/^ok \d+(?!.*# SKIP)/gm)].length;
+  const failed = [...output.matchAll(/^not ok \d+/gm)].length;
+  const skipped = [...output.matchAll(/^ok \d+.*# SKIP/gm)].length;
+  count('ts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
+}
+
+async function lint() {
+  await check('rustfmt', 'cargo', ['fmt', '--check']);
+  const clippy = ['clippy', '--release', '--workspace', '--all-targets'];
+  await check('clippy', 'cargo', [...clippy, '--', '-D', 'warnings']);
+  await check('eslint', 'npx', ['eslint', '.']);
+  await check('prettier', 'npx', ['prettier', '--check', '--log-level', 'warn', '.']);
+  for (const script of ['tidy', 'check-layers', 'check-workflows']) {
+    await check(script, process.execPath, [join(root, 'scripts', `${script}.mjs`)]);
+  }
+  await check('generated files', process.execPath, [
+    join(root, 'scripts', 'generate.mjs'),
+    '--check',
+  ]);
+}
+
+const suites = { rust: rustTests, crash: crashStates, lint, ts: typescriptTests };
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => !(name in suites));
+if (unknown.length > 0) {
+  console.error(`unknown suite ${unknown.join(', ')}, expected ${Object.keys(suites).join(', ')}`);
+  process.exit(2);
+}
+
+await buildAll();
+await step('tools for the tests', setupTests);
+for (const [name, suite] of Object.entries(suites)) {
+  if (chosen.length === 0 || chosen.includes(name)) {
+    await step(`tests: ${name}`, suite);
+  }
+}
+console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
