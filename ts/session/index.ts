@@ -11,3 +11,22 @@ export {
 } from './session.js';
 export { errorMeaning, type ErrorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type Parse, StatementCache } from './statement-cache.js';
+// Protocols see the engine's shapes and its error through here; they do not import the engine.
+export { DatabaseError, type ErrorFields } from '../engine/error.js';
+export type {
+  Access,
+  Chunk,
+  Database,
+  ErrorCode,
+  ExecuteOptions,
+  ExecuteReply,
+  ParameterValues,
+  ParquetOptions,
+  ResultColumn,
+  ResultStream,
+  RowFormat,
+  StatementDescription,
+  StatementKind,
+  Summary,
+  TableMetadata,
+} from '../engine/types.js';

@@ -17,6 +17,7 @@ import type {
   Summary,
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
+import { Executions } from './executions.js';
 import { type Parse, StatementCache } from './statement-cache.js';
 
 /** UTF-16 units of one statement. */
@@ -48,6 +49,7 @@ export class SessionHost {
   readonly database: Database;
   readonly statements: StatementCache;
   readonly authorise: Authorise;
+  readonly executions: Executions;
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
 
@@ -55,6 +57,7 @@ export class SessionHost {
     this.database = options.database;
     this.statements = new StatementCache(options.parse);
     this.authorise = options.authorise ?? ((): void => undefined);
+    this.executions = new Executions(options.database);
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
   }
@@ -101,6 +104,9 @@ export class PreparedStatement {
   readonly #principal: Principal;
   readonly #context: StatementContext;
   #statement: Statement | null = null;
+  /** Executions without a reply. */
+  #waiting = 0;
+  readonly #streams: bigint[] = [];
 
   /** Use `Session.prepare`. */
   constructor(
@@ -121,9 +127,24 @@ export class PreparedStatement {
   }
 
   /** Runs once; rights are checked at every execution. */
-  execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+  async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
     const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
-    return this.#run((statement) => statement.execute(parameters, { ...options, timeoutMs }));
+    const { executions } = this.#host;
+    executions.began(this.#principal.name, this.text);
+    this.#waiting += 1;
+    try {
+      const reply = await this.#run((statement) =>
+        statement.execute(parameters, { ...options, timeoutMs }),
+      );
+      if (reply.stream !== null) {
+        this.#streams.push(reply.queryId);
+        executions.streams(reply.queryId);
+      }
+      return reply;
+    } finally {
+      this.#waiting -= 1;
+      executions.replied(this.#principal.name, this.text);
+    }
   }
 
   /** Many parameter rows of one INSERT or UPDATE: one crossing, one commit. */
@@ -131,7 +152,19 @@ export class PreparedStatement {
     return this.#run((statement) => statement.executeBatch(parameterRows));
   }
 
+  /**
+   * Stops an execution that still waits for its first rows; a stream has its own `cancel`. When
+   * the same user runs the same text twice, both waiting, which one is ours cannot be told: it
+   * then ends with its first rows.
+   */
+  cancel(): void {
+    if (this.#waiting === 1) {
+      this.#host.executions.cancelWaiting(this.#principal.name, this.text);
+    }
+  }
+
   close(): void {
+    this.#host.executions.closed(this.#streams.splice(0));
     this.#statement?.close();
     this.#statement = null;
   }
@@ -141,7 +174,7 @@ export class PreparedStatement {
     const tree = this.#host.statements.tree(this.text);
     try {
       const statement = await this.#host.database.prepare(tree, this.#context);
-      this.close();
+      this.#statement?.close();
       this.#statement = statement;
       this.#host.authorise(this.#principal, statement.description.accesses);
     } catch (error) {

@@ -1,0 +1,105 @@
+/**
+ * Writes an answer of unknown length: one chunk at a time, each only when the socket took the
+ * one before. A client that goes away, or stops reading, ends the answer.
+ */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
+import { constants, createGzip, type Gzip } from 'node:zlib';
+
+/** A client that takes nothing for so long is gone. */
+const STALL_MS = 60_000;
+const STALL_CHECK_MS = 5_000;
+
+/** The client closed its connection; nothing is left to answer. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+
+  constructor() {
+    super('the client closed its connection');
+  }
+}
+
+export class BodyWriter {
+  readonly #response: ServerResponse;
+  readonly #gzip: Gzip | null;
+  readonly #sink: Writable;
+
+  /** The head must be set before; `compress` adds `Content-Encoding`. */
+  constructor(response: ServerResponse, compress: boolean) {
+    this.#response = response;
+    if (compress) {
+      response.setHeader('Content-Encoding', 'gzip');
+      response.appendHeader('Vary', 'Accept-Encoding');
+      // Level 1: a loopback client must not wait for the last few percent.
+      this.#gzip = createGzip({ level: constants.Z_BEST_SPEED });
+      this.#gzip.pipe(response);
+    } else {
+      this.#gzip = null;
+    }
+    this.#sink = this.#gzip ?? response;
+  }
+
+  /** Resolves when more may come; rejects with `ClientGone`. */
+  async write(bytes: Buffer | string): Promise<void> {
+    if (this.#response.destroyed) {
+      throw new ClientGone();
+    }
+    if (!this.#sink.write(bytes)) {
+      await this.#drained();
+    }
+  }
+
+  end(bytes: Buffer | string): void {
+    this.#sink.end(bytes);
+  }
+
+  /** Sends `bytes`, then closes without the chunk that would say "complete". */
+  async cut(bytes: string): Promise<void> {
+    const closing = once(this.#response, 'close');
+    this.#sink.write(bytes, () => {
+      const destroy = (): void => {
+        this.#response.socket?.destroySoon();
+      };
+      if (this.#gzip === null) {
+        destroy();
+      } else {
+        this.#gzip.flush(destroy);
+      }
+    });
+    await closing;
+  }
+
+  async #drained(): Promise<void> {
+    const watch = new AbortController();
+    const gone = (): void => {
+      watch.abort();
+    };
+    const stall = watchStall(this.#response, gone);
+    this.#response.once('close', gone);
+    try {
+      await once(this.#sink, 'drain', { signal: watch.signal });
+    } catch {
+      throw new ClientGone();
+    } finally {
+      clearInterval(stall);
+      this.#response.off('close', gone);
+    }
+  }
+}
+
+/** Destroys a response whose socket takes no byte for a minute. */
+function watchStall(response: ServerResponse, gone: () => void): NodeJS.Timeout {
+  let waiting = response.socket?.writableLength ?? 0;
+  let since = Date.now();
+  return setInterval(() => {
+    const now = response.socket?.writableLength ?? 0;
+    if (now !== waiting) {
+      waiting = now;
+      since = Date.now();
+    } else if (Date.now() - since >= STALL_MS) {
+      response.destroy();
+      gone();
+    }
+  }, STALL_CHECK_MS).unref();
+}

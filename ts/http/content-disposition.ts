@@ -1,0 +1,19 @@
+/** `Content-Disposition: attachment` with a name no client can misread. */
+
+const LONGEST_NAME = 200;
+
+export function contentDisposition(name: string): string {
+  // Quotes, backslashes and path separators would end the name or lead out of a folder.
+  // eslint-disable-next-line no-control-regex -- control characters would end the header
+  const safe = name.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(-LONGEST_NAME);
+  const ascii = safe.replace(/[^\x20-\x7e]/g, '_');
+  const header = `attachment; filename="${ascii}"`;
+  return ascii === safe ? header : `${header}; filename*=UTF-8''${encode(safe)}`;
+}
+
+function encode(name: string): string {
+  return encodeURIComponent(name.replace(/\p{Surrogate}/gu, '_')).replace(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}

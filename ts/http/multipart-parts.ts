@@ -1,0 +1,156 @@
+/**
+ * The parts of an upload, one after the other, without ever holding one whole: busboy splits,
+ * the consumer's pace holds back the socket.
+ */
+import type { IncomingMessage } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
+
+import busboy from 'busboy';
+
+import type { ImportPart } from '../ingest/index.js';
+import { BodyError, decodedBody, watchBody } from './request-body.js';
+
+const MOST_PARTS = 8;
+const MOST_PART_HEADERS = 16;
+/** A part without a file name is held whole by the parser. */
+const LARGEST_FIELD_BYTES = 16 * 1024 * 1024;
+const CHUNK_BYTES = 512 * 1024;
+const LONGEST_BOUNDARY = 70;
+
+/** Whether the body is multipart, and well enough formed to begin with. */
+export function multipartProblem(request: IncomingMessage): string | null {
+  const type = request.headers['content-type'] ?? '';
+  if (!/^multipart\/form-data\b/i.test(type)) {
+    return 'Non-multipart POST not supported';
+  }
+  const boundary = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(type);
+  const length = (boundary?.[1] ?? boundary?.[2] ?? '').length;
+  return length >= 1 && length <= LONGEST_BOUNDARY
+    ? null
+    : 'malformed multipart body: the boundary is missing or too long';
+}
+
+/** Throws `BodyError` when the body ends before its last boundary or is malformed. */
+export async function* readParts(request: IncomingMessage): AsyncGenerator<ImportPart> {
+  const queue = new PartQueue();
+  const stop = watchBody(request);
+  const parser = createParser(request, queue);
+  pipeline(decodedBody(request), parser, (error) => {
+    queue.finish(error === null || error === undefined ? null : bodyError(error));
+  });
+  try {
+    for (let part = await queue.next(); part !== null; part = await queue.next()) {
+      yield { name: part.name, filename: part.filename, content: readContent(part.stream) };
+      // What the consumer left unread must pass, or the next part never comes.
+      part.stream.resume();
+    }
+  } finally {
+    stop();
+    queue.drop();
+    request.unpipe(parser);
+    request.resume();
+  }
+}
+
+function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy {
+  const parser = busboy({
+    headers: request.headers,
+    preservePath: true,
+    // Texts as bytes: the import decodes them, and must see what is not UTF-8.
+    defCharset: 'latin1',
+    defParamCharset: 'utf8',
+    highWaterMark: CHUNK_BYTES,
+    fileHwm: CHUNK_BYTES,
+    limits: { parts: MOST_PARTS, headerPairs: MOST_PART_HEADERS, fieldSize: LARGEST_FIELD_BYTES },
+  });
+  parser.on('file', (name: string | undefined, stream, info: { filename?: string }) => {
+    // A stream that breaks while nobody reads it must not end the process.
+    stream.on('error', () => undefined);
+    queue.push({ name: name ?? '', filename: info.filename ?? null, stream });
+  });
+  parser.on('field', (name: string | undefined, value, info) => {
+    if (info.valueTruncated) {
+      const problem = `a part without a file name is too large [limit=${LARGEST_FIELD_BYTES}]`;
+      parser.destroy(new BodyError(413, problem));
+      return;
+    }
+    const stream = Readable.from([Buffer.from(value, 'latin1')]);
+    queue.push({ name: name ?? '', filename: null, stream });
+  });
+  return parser;
+}
+
+async function* readContent(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      yield chunk;
+    }
+  } catch (error) {
+    throw bodyError(error);
+  }
+}
+
+function bodyError(error: unknown): BodyError {
+  if (error instanceof BodyError) {
+    return error;
+  }
+  const reason = error instanceof Error ? error.message : 'unreadable';
+  return new BodyError(400, `malformed multipart body: ${reason}`);
+}
+
+interface QueuedPart {
+  readonly name: string;
+  readonly filename: string | null;
+  readonly stream: Readable;
+}
+
+/** Parts found and not yet taken; busboy finds the next one while the last is being read. */
+class PartQueue {
+  #parts: QueuedPart[] = [];
+  #failure: BodyError | null = null;
+  #ended = false;
+  #dropped = false;
+  #wake: (() => void) | null = null;
+
+  push(part: QueuedPart): void {
+    if (this.#dropped) {
+      part.stream.resume();
+      return;
+    }
+    this.#parts.push(part);
+    this.#wake?.();
+  }
+
+  finish(failure: BodyError | null): void {
+    this.#failure = failure;
+    this.#ended = true;
+    this.#wake?.();
+  }
+
+  /** Nobody takes parts any more. */
+  drop(): void {
+    this.#dropped = true;
+    for (const part of this.#parts.splice(0)) {
+      part.stream.resume();
+    }
+  }
+
+  async next(): Promise<QueuedPart | null> {
+    for (;;) {
+      const part = this.#parts.shift();
+      if (part !== undefined) {
+        return part;
+      }
+      if (this.#failure !== null) {
+        throw this.#failure;
+      }
+      if (this.#ended) {
+        return null;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = null;
+    }
+  }
+}

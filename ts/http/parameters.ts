@@ -1,0 +1,92 @@
+/**
+ * Query strings and form bodies: the last of repeated names wins, `+` is a space, text is strict
+ * UTF-8. Names are data from outside: a `Map`, never an object.
+ */
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+export class Parameters {
+  readonly #values = new Map<string, string>();
+  readonly #invalid = new Set<string>();
+
+  get(name: string): string | undefined {
+    return this.#values.get(name);
+  }
+
+  /** Only `true` counts, in any letter case; `1` is false. */
+  isTrue(name: string): boolean {
+    return this.#values.get(name)?.toLowerCase() === 'true';
+  }
+
+  /** Whether the value's bytes are not UTF-8. */
+  isInvalid(name: string): boolean {
+    return this.#invalid.has(name);
+  }
+
+  set(name: string, value: string): void {
+    this.#values.set(name, value);
+  }
+
+  /** Adds the pairs of `a=b&c=d`; `encoded` holds one byte per character. */
+  addEncoded(encoded: string): void {
+    for (const pair of encoded.split('&')) {
+      if (pair !== '') {
+        this.#addPair(pair);
+      }
+    }
+  }
+
+  toSearchParams(): URLSearchParams {
+    return new URLSearchParams([...this.#values]);
+  }
+
+  #addPair(pair: string): void {
+    const at = pair.indexOf('=');
+    const name = decode(at < 0 ? pair : pair.slice(0, at)).text;
+    const { text, valid } = decode(at < 0 ? '' : pair.slice(at + 1));
+    this.#values.set(name, text);
+    if (valid) {
+      this.#invalid.delete(name);
+    } else {
+      this.#invalid.add(name);
+    }
+  }
+}
+
+function decode(encoded: string): { text: string; valid: boolean } {
+  const plain = encoded.includes('+') ? encoded.replaceAll('+', ' ') : encoded;
+  const bytes = percentDecode(plain);
+  if (bytes === null) {
+    return { text: plain, valid: false };
+  }
+  try {
+    return { text: UTF8.decode(bytes), valid: true };
+  } catch {
+    return { text: bytes.toString('utf8'), valid: false };
+  }
+}
+
+/** `null` for `%zz` and cut-off escapes. */
+function percentDecode(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'latin1');
+  let at = bytes.indexOf(0x25);
+  if (at < 0) {
+    return bytes;
+  }
+  let length = at;
+  while (at < bytes.length) {
+    const byte = bytes[at] ?? 0;
+    if (byte !== 0x25) {
+      bytes[length++] = byte;
+      at += 1;
+      continue;
+    }
+    const digits = text.slice(at + 1, at + 3);
+    if (!/^[0-9a-f]{2}$/i.test(digits)) {
+      return null;
+    }
+    bytes[length++] = Number.parseInt(digits, 16);
+    at += 3;
+  }
+  return bytes.subarray(0, length);
+}

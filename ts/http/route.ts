@@ -1,0 +1,73 @@
+/** What a route is, and what routes share. */
+import type { ServerResponse } from 'node:http';
+
+import type Koa from 'koa';
+
+import type { Authenticator, Identity } from '../auth/index.js';
+import type { Config } from '../config/index.js';
+import type { Logger, MetricsRegistry } from '../observability/index.js';
+import type { SessionHost } from '../session/index.js';
+import type { Parameters } from './parameters.js';
+import type { StaticFiles } from './static-files.js';
+
+/** What the composition root hands to the HTTP server. */
+export interface HttpServices {
+  readonly sessions: SessionHost;
+  readonly config: Config;
+  readonly authenticator: Authenticator;
+  readonly logger: Logger;
+  readonly metrics: MetricsRegistry;
+  readonly console: StaticFiles;
+  readonly version: string;
+}
+
+/** What the server adds to a request on its way to the route. */
+export interface RequestState {
+  /** Path as sent, without the query, leading slashes made one. */
+  path: string;
+  /** The query string, undecoded, one byte per character. */
+  rawQuery: string;
+  parameters: Parameters;
+  identity: Identity | null;
+  authenticationNanos: number;
+  /** Set by the routes that run SQL: errors are then JSON with the text and a position. */
+  statement: string | null;
+}
+
+export type HttpContext = Koa.ParameterizedContext<RequestState>;
+
+export interface Route {
+  readonly path: string;
+  /** GET brings HEAD along. */
+  readonly methods: readonly string[];
+  /** `data`: login, and only from pages of this server. `open`: neither. */
+  readonly access: 'data' | 'open';
+  handle(context: HttpContext): Promise<void> | void;
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+export const TEXT_TYPE = 'text/plain; charset=utf-8';
+
+/** A whole answer; texts for people end in CRLF. */
+export function answer(context: HttpContext, status: number, type: string, body: string): void {
+  context.status = status;
+  context.set('Content-Type', type);
+  context.body = body;
+}
+
+export function answerText(context: HttpContext, status: number, message: string): void {
+  answer(context, status, TEXT_TYPE, `${message}\r\n`);
+}
+
+/** Clients of `/exec` and `/exp` look for this header; other answers carry Node's own. */
+export function keepAliveHeader(config: { timeoutMs: number; max: number }): string {
+  return `timeout=${Math.floor(config.timeoutMs / 1000)}, max=${config.max}`;
+}
+
+/** Sets `Keep-Alive` on a connection that stays open. */
+export function promiseKeepAlive(response: ServerResponse, header: string): void {
+  if (response.shouldKeepAlive) {
+    response.setHeader('Connection', 'keep-alive');
+    response.setHeader('Keep-Alive', header);
+  }
+}

@@ -1,0 +1,26 @@
+/** GET /chk: whether a table is there; always 200. */
+import { answer, answerText, type HttpServices, type Route } from '../route.js';
+
+export function chkRoute(services: HttpServices): Route {
+  return {
+    path: '/chk',
+    methods: ['GET'],
+    access: 'data',
+    handle: async (context) => {
+      const { parameters } = context.state;
+      const name = parameters.get('j') ?? '';
+      const json = parameters.get('f')?.toLowerCase() === 'json';
+      if (name === '' && !json) {
+        answerText(context, 200, 'table name missing');
+        return;
+      }
+      const table = name === '' ? null : await services.sessions.database.tableMetadata(name);
+      const status = table === null ? 'Does not exist' : 'Exists';
+      if (json) {
+        answer(context, 200, 'application/json', JSON.stringify({ status }));
+      } else {
+        answerText(context, 200, status);
+      }
+    },
+  };
+}

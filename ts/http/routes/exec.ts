@@ -1,0 +1,282 @@
+/**
+ * GET and POST /exec: one statement, its rows as JSON. The head and the tail are written here,
+ * the rows between come as bytes from the engine. The head waits for the first rows, so that
+ * what fails until then is a plain 400.
+ */
+import {
+  asDatabaseError,
+  type DatabaseError,
+  type ExecuteOptions,
+  type ExecuteReply,
+  type PreparedStatement,
+  type ResultColumn,
+  type StatementDescription,
+  type Summary,
+} from '../../session/index.js';
+import { KEYS } from '../../config/index.js';
+import { BodyWriter, ClientGone } from '../body-writer.js';
+import { acceptsGzip } from '../negotiation.js';
+import type { Parameters } from '../parameters.js';
+import {
+  answer,
+  type HttpContext,
+  type HttpServices,
+  JSON_TYPE,
+  keepAliveHeader,
+  promiseKeepAlive,
+  type Route,
+} from '../route.js';
+import { execRange, type RowRange } from '../row-range.js';
+import {
+  errorBody,
+  finish,
+  openSession,
+  readForm,
+  refuse,
+  statementTimeoutMs,
+  whileConnected,
+} from '../statement-answer.js';
+
+const BAD_UTF8 = 'Bad UTF8 encoding in query text';
+
+export function execRoute(services: HttpServices): Route {
+  const { config } = services;
+  const keepAlive = keepAliveHeader({
+    timeoutMs: config.get(KEYS.httpKeepAlive),
+    max: config.get(KEYS.httpKeepAliveMax),
+  });
+  const readOnly = config.get(KEYS.httpReadOnly);
+  return {
+    path: '/exec',
+    methods: ['GET', 'POST'],
+    access: 'data',
+    handle: async (context) => {
+      await readForm(context);
+      const { parameters } = context.state;
+      const text = parameters.get('query') ?? '';
+      context.state.statement = text;
+      if (parameters.isInvalid('query')) {
+        refuse(context, BAD_UTF8);
+        return;
+      }
+      promiseKeepAlive(context.res, keepAlive);
+      if (text.trim() === '') {
+        answerEmpty(context, text);
+        return;
+      }
+      const started = process.hrtime.bigint();
+      const statement = await openSession(context, services.sessions, readOnly).prepare(text);
+      const compilerNanos = Number(process.hrtime.bigint() - started);
+      await whileConnected(context, statement, async (follow) => {
+        const execution = new Execution(context, statement, compilerNanos);
+        await execution.run(follow);
+      });
+    },
+  };
+}
+
+/** Clients test for this answer, quoted position and all. */
+function answerEmpty(context: HttpContext, text: string): void {
+  const body = JSON.stringify({ error: 'empty query', query: text, position: '0' });
+  answer(context, 200, JSON_TYPE, body);
+}
+
+type Follow = (stream: ExecuteReply['stream']) => void;
+
+class Execution {
+  readonly #context: HttpContext;
+  readonly #parameters: Parameters;
+  readonly #statement: PreparedStatement;
+  readonly #compilerNanos: number;
+
+  constructor(context: HttpContext, statement: PreparedStatement, compilerNanos: number) {
+    this.#context = context;
+    this.#parameters = context.state.parameters;
+    this.#statement = statement;
+    this.#compilerNanos = compilerNanos;
+  }
+
+  async run(follow: Follow): Promise<void> {
+    const { kind } = this.#statement.description;
+    const head = this.#context.method === 'HEAD';
+    if (head) {
+      // HEAD is safe: it prepares, and runs nothing.
+      answer(this.#context, 200, JSON_TYPE, '');
+    } else if (kind === 'select') {
+      await this.#answerRows(follow);
+    } else if (kind === 'empty') {
+      answerEmpty(this.#context, this.#statement.text);
+    } else {
+      await this.#answerDone(kind, follow);
+    }
+  }
+
+  async #answerDone(kind: StatementDescription['kind'], follow: Follow): Promise<void> {
+    const timeoutMs = statementTimeoutMs(this.#context);
+    const options: ExecuteOptions = { rows: { format: 'json' } };
+    const reply = await this.#statement.execute([], withTimeout(options, timeoutMs));
+    follow(reply.stream);
+    const summary = await finish(reply);
+    answer(this.#context, 200, JSON_TYPE, JSON.stringify(doneBody(kind, summary)));
+  }
+
+  async #answerRows(follow: Follow): Promise<void> {
+    const { description } = this.#statement;
+    const chosen = chooseColumns(description.columns, this.#parameters.get('cols') ?? '');
+    if (typeof chosen === 'string') {
+      const message = `column not found: '${chosen}'`;
+      const body = errorBody(this.#statement.text, message, null);
+      answer(this.#context, 400, JSON_TYPE, body);
+      return;
+    }
+    const range = execRange(this.#parameters.get('limit'));
+    const reply = await this.#statement.execute([], this.#options(chosen, range));
+    follow(reply.stream);
+    const first = reply.chunk?.bytes ?? Buffer.alloc(0);
+    const head = this.#head(description, chosen);
+    if (reply.summary !== null) {
+      const tail = this.#tail(reply.summary, range);
+      answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
+      return;
+    }
+    await this.#streamRows(reply, range, head, first);
+  }
+
+  #options(chosen: readonly number[] | null, range: RowRange): ExecuteOptions {
+    const parameters = this.#parameters;
+    const quote = parameters.isTrue('quoteLargeNum') || parameters.get('src') === 'con';
+    const columns = chosen === null ? {} : { columns: chosen };
+    const options: ExecuteOptions = {
+      rows: { format: 'json', quoteLargeNumbers: quote, ...columns },
+      countAll: parameters.isTrue('count'),
+      ...range,
+    };
+    return withTimeout(options, statementTimeoutMs(this.#context));
+  }
+
+  async #streamRows(
+    reply: ExecuteReply,
+    range: RowRange,
+    head: string,
+    first: Buffer,
+  ): Promise<void> {
+    const { stream } = reply;
+    const context = this.#context;
+    context.respond = false;
+    context.res.statusCode = 200;
+    context.res.setHeader('Content-Type', JSON_TYPE);
+    const writer = new BodyWriter(context.res, acceptsGzip(context.req));
+    try {
+      await writer.write(Buffer.concat([Buffer.from(head), first]));
+      let chunk = (await stream?.next()) ?? null;
+      while (chunk !== null) {
+        await writer.write(chunk.bytes);
+        chunk = (await stream?.next()) ?? null;
+      }
+      writer.end(stream === null ? '],"count":0}' : this.#tail(stream.summary(), range));
+    } catch (error) {
+      stream?.cancel();
+      if (!(error instanceof ClientGone)) {
+        await writer.cut(brokenTail(asDatabaseError(error)));
+      }
+    }
+  }
+
+  #head(description: StatementDescription, chosen: readonly number[] | null): string {
+    if (this.#parameters.isTrue('nm')) {
+      return '{"dataset":[';
+    }
+    const indices = chosen ?? description.columns.keys();
+    const columns = [...indices].map((index) => columnJson(description.columns[index]));
+    const timestamp =
+      chosen === null ? description.timestamp : chosen.indexOf(description.timestamp);
+    return (
+      `{"query":${JSON.stringify(this.#statement.text)},"columns":[${columns.join(',')}],` +
+      `"timestamp":${timestamp},"dataset":[`
+    );
+  }
+
+  #tail(summary: Summary, range: RowRange): string {
+    const parameters = this.#parameters;
+    const lastRow = summary.rowsReturned === 0 ? 0 : (range.skip ?? 0) + summary.rowsReturned;
+    const count = parameters.isTrue('count') ? summary.rowsTotal : lastRow;
+    const timings = parameters.isTrue('timings')
+      ? `,"timings":${JSON.stringify({
+          authentication: this.#context.state.authenticationNanos,
+          compiler: this.#compilerNanos,
+          execute: summary.executeNanos,
+          count: 0,
+        })}`
+      : '';
+    const explain = parameters.isTrue('explain') ? ',"explain":{"jitCompiled":false}' : '';
+    return `],"count":${count}${timings}${explain}}`;
+  }
+}
+
+/** The rows are out: the answer ends with the error, and the body is cut short. */
+function brokenTail(error: DatabaseError): string {
+  const position = error.start ?? 0;
+  return `],"error":${JSON.stringify(error.message)},"position":${position}}`;
+}
+
+function doneBody(kind: StatementDescription['kind'], summary: Summary): object {
+  switch (kind) {
+    case 'insert':
+      return { dml: 'OK', inserted: summary.rowsAffected };
+    case 'update':
+      return { ddl: 'OK', dml: 'OK', updated: summary.rowsAffected };
+    default:
+      return { ddl: 'OK' };
+  }
+}
+
+function columnJson(column: ResultColumn | undefined): string {
+  if (column === undefined) {
+    return '{}';
+  }
+  const { name, type, dimensions } = column;
+  const array = dimensions > 0 ? { dim: dimensions, elemType: 'DOUBLE' } : {};
+  return JSON.stringify({ name, type, ...array });
+}
+
+/** Indices in the order asked for; `null` for all; a name that is not there comes back as text. */
+export function chooseColumns(
+  columns: readonly ResultColumn[],
+  names: string,
+): readonly number[] | string | null {
+  const asked = splitNames(names);
+  if (asked.length === 0) {
+    return null;
+  }
+  const chosen: number[] = [];
+  for (const name of asked) {
+    const exact = columns.findIndex((column) => column.name === name);
+    const folded = name.toLowerCase();
+    const index =
+      exact >= 0 ? exact : columns.findIndex((column) => column.name.toLowerCase() === folded);
+    if (index < 0) {
+      return name;
+    }
+    chosen.push(index);
+  }
+  return chosen;
+}
+
+/** Comma-separated names; a name in double quotes may hold commas. */
+function splitNames(names: string): string[] {
+  const found = names.match(/"(?:[^"]|"")*"|[^,]+/g) ?? [];
+  return found
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+    .map((name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name));
+}
+
+function withTimeout(options: ExecuteOptions, timeoutMs: number | undefined): ExecuteOptions {
+  return timeoutMs === undefined ? options : { ...options, timeoutMs };
+}
+
+function answerWhole(context: HttpContext, parts: readonly Buffer[]): void {
+  context.status = 200;
+  context.set('Content-Type', JSON_TYPE);
+  context.body = Buffer.concat(parts);
+}

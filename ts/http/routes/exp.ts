@@ -1,0 +1,171 @@
+/** GET and POST /exp: the rows of one query as a file, CSV or Parquet. */
+import { KEYS } from '../../config/index.js';
+import {
+  asDatabaseError,
+  type ExecuteOptions,
+  type ExecuteReply,
+  type RowFormat,
+} from '../../session/index.js';
+import { BodyWriter, ClientGone } from '../body-writer.js';
+import { contentDisposition } from '../content-disposition.js';
+import { acceptsGzip } from '../negotiation.js';
+import type { Parameters } from '../parameters.js';
+import { parquetOptions } from '../parquet-options.js';
+import {
+  type HttpContext,
+  type HttpServices,
+  keepAliveHeader,
+  promiseKeepAlive,
+  type Route,
+} from '../route.js';
+import { expRange } from '../row-range.js';
+import {
+  openSession,
+  readForm,
+  refuse,
+  statementTimeoutMs,
+  whileConnected,
+} from '../statement-answer.js';
+
+/** What one `fmt` means. */
+interface FileFormat {
+  readonly rows: RowFormat;
+  readonly type: string;
+  readonly extension: string;
+}
+
+export function expRoute(services: HttpServices): Route {
+  const { config } = services;
+  const keepAlive = keepAliveHeader({
+    timeoutMs: config.get(KEYS.httpKeepAlive),
+    max: config.get(KEYS.httpKeepAliveMax),
+  });
+  return {
+    path: '/exp',
+    methods: ['GET', 'POST'],
+    access: 'data',
+    handle: async (context) => {
+      await readForm(context);
+      const { parameters } = context.state;
+      const text = parameters.get('query') ?? '';
+      context.state.statement = text;
+      const format = readFormat(parameters);
+      const refusal = refusalOf(parameters, text, format);
+      if (refusal !== null || typeof format === 'string') {
+        refuse(context, refusal ?? '');
+        return;
+      }
+      promiseKeepAlive(context.res, keepAlive);
+      const statement = await openSession(context, services.sessions, true).prepare(text);
+      await whileConnected(context, statement, async (follow) => {
+        if (statement.description.kind !== 'select') {
+          refuse(context, '/exp endpoint only accepts SELECT');
+          return;
+        }
+        setHead(context, format, parameters.get('filename') ?? '');
+        if (context.method === 'HEAD') {
+          context.status = 200;
+          return;
+        }
+        const reply = await statement.execute([], executeOptions(context, format));
+        follow(reply.stream);
+        await send(context, reply, format);
+      });
+    },
+  };
+}
+
+function refusalOf(
+  parameters: Parameters,
+  text: string,
+  format: FileFormat | string,
+): string | null {
+  if (text === '') {
+    return 'No query text';
+  }
+  if (parameters.isInvalid('query')) {
+    return 'Bad UTF8 encoding in query text';
+  }
+  return typeof format === 'string' ? format : null;
+}
+
+/** The format, or what is wrong with the parameters. */
+function readFormat(parameters: Parameters): FileFormat | string {
+  const name = parameters.get('fmt') ?? '';
+  switch (name.toLowerCase()) {
+    case '':
+    case 'csv':
+      return csvFormat(parameters);
+    case 'parquet':
+      return parquetFormat(parameters);
+    default:
+      return `unrecognised format [format=${name}]`;
+  }
+}
+
+function csvFormat(parameters: Parameters): FileFormat {
+  const asked = parameters.get('delimiter') ?? '';
+  // Longer, empty and non-ASCII values are ignored.
+  const delimiter = /^[\u0001-\u007f]$/.test(asked) && !/["\r\n]/.test(asked) ? asked : ',';
+  const header = !parameters.isTrue('nm');
+  return {
+    rows: { format: 'csv', delimiter, header },
+    type: 'text/csv; charset=utf-8',
+    extension: 'csv',
+  };
+}
+
+function parquetFormat(parameters: Parameters): FileFormat | string {
+  const options = parquetOptions(parameters);
+  if (typeof options === 'string') {
+    return options;
+  }
+  return {
+    rows: { format: 'parquet', options },
+    type: 'application/vnd.apache.parquet',
+    extension: 'parquet',
+  };
+}
+
+function executeOptions(context: HttpContext, format: FileFormat): ExecuteOptions {
+  const range = expRange(context.state.parameters.get('limit'));
+  const options: ExecuteOptions = { rows: format.rows, ...range };
+  const timeoutMs = statementTimeoutMs(context);
+  return timeoutMs === undefined ? options : { ...options, timeoutMs };
+}
+
+function setHead(context: HttpContext, format: FileFormat, asked: string): void {
+  const name = asked === '' ? `questdb-query-${Date.now()}` : asked;
+  context.set('Content-Type', format.type);
+  context.set('Content-Disposition', contentDisposition(`${name}.${format.extension}`));
+}
+
+async function send(context: HttpContext, reply: ExecuteReply, format: FileFormat): Promise<void> {
+  const first = reply.chunk?.bytes ?? Buffer.alloc(0);
+  const { stream } = reply;
+  if (stream === null) {
+    context.status = 200;
+    context.body = first;
+    return;
+  }
+  context.respond = false;
+  context.res.statusCode = 200;
+  const compress = format.extension === 'csv' && acceptsGzip(context.req);
+  const writer = new BodyWriter(context.res, compress);
+  try {
+    await writer.write(first);
+    let chunk = await stream.next();
+    while (chunk !== null) {
+      await writer.write(chunk.bytes);
+      chunk = await stream.next();
+    }
+    writer.end('');
+  } catch (error) {
+    stream.cancel();
+    if (!(error instanceof ClientGone)) {
+      context.app.emit('error', asDatabaseError(error), context);
+      // A file that ends early must not look complete.
+      await writer.cut('');
+    }
+  }
+}

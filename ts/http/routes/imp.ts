@@ -1,0 +1,67 @@
+/**
+ * POST and PUT /imp: a text file into a table. The parts stream into `ts/ingest`; a body that
+ * breaks off leaves no trace, because the import throws before it commits.
+ */
+import { KEYS } from '../../config/index.js';
+import { importCsv, readImportParameters } from '../../ingest/index.js';
+import { asDatabaseError, DatabaseError, httpStatusOf } from '../../session/index.js';
+import { multipartProblem, readParts } from '../multipart-parts.js';
+import { BodyError } from '../request-body.js';
+import {
+  answer,
+  answerText,
+  type HttpContext,
+  type HttpServices,
+  JSON_TYPE,
+  type Route,
+} from '../route.js';
+
+export function impRoute(services: HttpServices): Route {
+  const readOnly = services.config.get(KEYS.httpReadOnly);
+  return {
+    path: '/imp',
+    methods: ['POST', 'PUT'],
+    access: 'data',
+    handle: async (context) => {
+      const problem = multipartProblem(context.req);
+      if (problem !== null) {
+        answerText(context, 400, problem);
+        return;
+      }
+      try {
+        await answerImport(context, services, readOnly);
+      } catch (error) {
+        if (error instanceof BodyError) {
+          throw error;
+        }
+        answerFailure(context, asDatabaseError(error));
+      }
+    },
+  };
+}
+
+async function answerImport(
+  context: HttpContext,
+  services: HttpServices,
+  readOnly: boolean,
+): Promise<void> {
+  const parameters = readImportParameters(context.state.parameters.toSearchParams());
+  const { database } = services.sessions;
+  const result = await importCsv(database, parameters, readParts(context.req), () => {
+    if (readOnly) {
+      throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
+    }
+  });
+  answer(context, result.status, result.contentType, result.body);
+}
+
+/** The database failed, or refused; the status says so beside the text. */
+function answerFailure(context: HttpContext, error: DatabaseError): void {
+  context.app.emit('error', error, context);
+  const status = httpStatusOf(error.code);
+  if (context.state.parameters.get('fmt')?.toLowerCase() === 'json') {
+    answer(context, status, JSON_TYPE, JSON.stringify({ status: error.message }));
+  } else {
+    answerText(context, status, error.message);
+  }
+}

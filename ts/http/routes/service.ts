@@ -1,0 +1,78 @@
+/** The small answers: settings, warnings, ping, health, metrics. */
+import { KEYS } from '../../config/index.js';
+import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+
+/** What clients of the line protocol take for a supported server. */
+const PING_VERSION = 'v2.7.4';
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** GET /settings: what clients read before they write. */
+export function settingsRoute(services: HttpServices): Route {
+  const { authenticator, config, version } = services;
+  const body = JSON.stringify({
+    config: {
+      'release.type': 'OSS',
+      'release.version': version,
+      'http.settings.readonly': true,
+      'accepting.writes': ['http', 'pgwire'],
+      'line.proto.support.versions': [],
+      'ilp.proto.transports': [],
+      'posthog.enabled': false,
+      'posthog.api.key': null,
+      'cairo.max.file.name.length': 127,
+      ...(authenticator.required ? { 'acl.enabled': true } : {}),
+      ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
+    },
+    'preferences.version': 0,
+    preferences: {},
+  });
+  return {
+    path: '/settings',
+    methods: ['GET'],
+    access: 'open',
+    handle: (context) => {
+      answer(context, 200, JSON_TYPE, body);
+    },
+  };
+}
+
+/** GET /warnings: limits of the host an operator should raise. */
+export function warningsRoute(): Route {
+  return {
+    path: '/warnings',
+    methods: ['GET'],
+    access: 'open',
+    handle: (context) => {
+      answer(context, 200, 'application/json', '[]');
+    },
+  };
+}
+
+export function pingRoute(): Route {
+  return {
+    path: '/ping',
+    methods: ['GET'],
+    access: 'open',
+    handle: (context) => {
+      context.set('X-Influxdb-Version', PING_VERSION);
+      context.status = 204;
+    },
+  };
+}
+
+/** GET /status, /health and /metrics; on the main port and on the minimal one. */
+export function healthRoutes(services: HttpServices): Route[] {
+  const health = (context: HttpContext): void => {
+    answer(context, 200, 'text/plain', 'Status: Healthy');
+  };
+  const metrics = (context: HttpContext): void => {
+    const { database } = services.sessions;
+    answer(context, 200, METRICS_TYPE, services.metrics.text({ ...database.metrics() }));
+  };
+  const shown = services.config.get(KEYS.metricsEnabled);
+  return [
+    { path: '/status', methods: ['GET'], access: 'data', handle: health },
+    { path: '/health', methods: ['GET'], access: 'data', handle: health },
+    { path: '/metrics', methods: ['GET'], access: 'data', handle: shown ? metrics : health },
+  ];
+}

@@ -1,0 +1,258 @@
+/**
+ * The HTTP servers: the main one (data and console) and the minimal one (health, metrics).
+ * Knows addresses, limits and timers; what is answered is the routes' business.
+ */
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+import { Router } from '@koa/router';
+import Koa from 'koa';
+
+import { type Config, type Endpoint, KEYS } from '../config/index.js';
+import {
+  allowOrigins,
+  checkAccess,
+  checkHost,
+  checkMethod,
+  checkPath,
+  commonHeaders,
+  errorFunnel,
+  readAddress,
+  routeTable,
+} from './middleware.js';
+import { LOOPBACK_NAMES, type OriginRules } from './origin-guard.js';
+import { answerText, type HttpServices, type RequestState, type Route } from './route.js';
+import { chkRoute } from './routes/chk.js';
+import { consoleRoutes } from './routes/console.js';
+import { execRoute } from './routes/exec.js';
+import { expRoute } from './routes/exp.js';
+import { impRoute } from './routes/imp.js';
+import { healthRoutes, pingRoute, settingsRoute, warningsRoute } from './routes/service.js';
+
+const HEADER_DEADLINE_MS = 10_000;
+const TIMER_CHECK_MS = 5_000;
+const MOST_HEADERS = 200;
+/** Connections over the limit are told so; beyond this many more they are dropped. */
+const REFUSED_AT_ONCE = 64;
+const MINIMAL_CONNECTIONS = 16;
+
+/** A server that listens. */
+export interface RunningHttp {
+  /** As the ready line shows it: `127.0.0.1:9000`. */
+  readonly address: string;
+  readonly port: number;
+  /** Refuses new work, lets running answers end, closes. */
+  close(): Promise<void>;
+}
+
+/** Serves `/exec` and the others at `http.bind.to`. */
+export function startHttp(services: HttpServices): Promise<RunningHttp> {
+  const { config } = services;
+  const endpoint = config.get(KEYS.httpBindTo);
+  const routes = [
+    execRoute(services),
+    expRoute(services),
+    impRoute(services),
+    chkRoute(services),
+    settingsRoute(services),
+    warningsRoute(),
+    pingRoute(),
+    ...healthRoutes(services),
+    ...consoleRoutes(services),
+  ];
+  const limit = config.get(KEYS.httpConnections);
+  return listen(endpoint, createApplication(services, routes, endpoint), config, limit);
+}
+
+/** Serves health and metrics at `http.min.bind.to`: every path answers. */
+export function startMinimalHttp(services: HttpServices): Promise<RunningHttp> {
+  const { config } = services;
+  const endpoint = config.get(KEYS.httpMinBindTo);
+  const routes = healthRoutes(services);
+  const health = routes[0];
+  const anyPath: Koa.Middleware<RequestState> = async (context, next) => {
+    if (context.method === 'GET' && !routes.some(({ path }) => path === context.state.path)) {
+      context.state.path = health?.path ?? '/status';
+    }
+    await next();
+  };
+  const application = createApplication(services, routes, endpoint, anyPath);
+  return listen(endpoint, application, config, MINIMAL_CONNECTIONS);
+}
+
+/** The request listener of a set of routes; tests call it without a socket's address. */
+export function createApplication(
+  services: HttpServices,
+  routes: readonly Route[],
+  endpoint: Endpoint,
+  ...before: Koa.Middleware<RequestState>[]
+): RequestListener {
+  const rules = originRules(services, endpoint);
+  const table = routeTable(routes);
+  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  for (const route of routes) {
+    const methods = route.methods.includes('GET') ? [...route.methods, 'HEAD'] : route.methods;
+    router.register(route.path, [...methods], (context) => route.handle(context));
+  }
+  const logger = services.logger.child('http');
+  const application = new Koa<RequestState>();
+  application.silent = true;
+  application.on('error', (error: unknown) => {
+    logger.debug('answer_failed', { error });
+  });
+  for (const step of [readAddress(), errorFunnel(logger), commonHeaders(), ...before]) {
+    application.use(step);
+  }
+  application.use(checkHost(rules));
+  application.use(allowOrigins(rules));
+  application.use(checkPath(table));
+  application.use(checkAccess(table, services.authenticator, rules));
+  application.use(checkMethod(table));
+  application.use(async (context, next) => {
+    // The router reads the path; repeated leading slashes are one.
+    context.path = context.state.path;
+    await next();
+  });
+  application.use(router.routes());
+  application.use((context) => {
+    answerText(context, 404, 'Not Found');
+  });
+  return application.callback() as RequestListener;
+}
+
+function originRules(services: HttpServices, endpoint: Endpoint): OriginRules {
+  const { authenticator, config } = services;
+  const bound = endpoint.host ?? '127.0.0.1';
+  const hosts = [
+    ...LOOPBACK_NAMES,
+    bound.includes(':') ? `[${bound}]` : bound,
+    ...config.get(KEYS.httpAllowedHosts),
+  ];
+  const anyHost = authenticator.required || config.get(KEYS.insecurePublic);
+  return {
+    hosts: anyHost ? null : new Set(hosts.map((host) => host.toLowerCase())),
+    corsOrigins: new Set(config.get(KEYS.httpCorsOrigins)),
+  };
+}
+
+async function listen(
+  endpoint: Endpoint,
+  application: RequestListener,
+  config: Config,
+  limit: number,
+): Promise<RunningHttp> {
+  const gate = new ConnectionGate(application, limit);
+  const open = (): Server => createHttpServer(gate, config);
+  const main = open();
+  const port = await bind(main, endpoint.host ?? '127.0.0.1', endpoint.port);
+  const servers = [main];
+  if (endpoint.host === null && endpoint.port !== 0) {
+    // The other loopback family, where the machine has it.
+    const second = open();
+    const bound = await bind(second, '::1', port).catch(() => null);
+    if (bound !== null) {
+      servers.push(second);
+    }
+  }
+  const host = endpoint.host ?? '127.0.0.1';
+  return {
+    address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+    close: async () => {
+      await Promise.all(servers.map(closeServer));
+    },
+  };
+}
+
+function createHttpServer(gate: ConnectionGate, config: Config): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: config.get(KEYS.httpHeaderBytes),
+      headersTimeout: HEADER_DEADLINE_MS,
+      // An import takes as long as it takes; stalled bodies have their own timer.
+      requestTimeout: 0,
+      keepAliveTimeout: config.get(KEYS.httpIdle),
+      connectionsCheckingInterval: TIMER_CHECK_MS,
+      insecureHTTPParser: false,
+      // A missing Host header is answered by our own check.
+      requireHostHeader: false,
+    },
+    gate.handle,
+  );
+  server.maxHeadersCount = MOST_HEADERS;
+  server.maxConnections = gate.limit + REFUSED_AT_ONCE;
+  server.on('connection', gate.opened);
+  server.on('clientError', refuseMalformed);
+  return server;
+}
+
+/** Counts connections and refuses requests on those over the limit. */
+class ConnectionGate {
+  readonly limit: number;
+  readonly #application: RequestListener;
+  #open = 0;
+
+  constructor(application: RequestListener, limit: number) {
+    this.#application = application;
+    this.limit = limit;
+  }
+
+  readonly opened = (socket: Socket): void => {
+    this.#open += 1;
+    socket.setNoDelay(true);
+    socket.once('close', () => {
+      this.#open -= 1;
+    });
+  };
+
+  readonly handle: RequestListener = (request, response) => {
+    if (this.#open > this.limit) {
+      response.writeHead(503, {
+        'Content-Type': 'text/plain; charset=utf-8',
+        'Retry-After': '1',
+        Connection: 'close',
+      });
+      response.end(`too many connections [limit=${this.limit}]\r\n`);
+      return;
+    }
+    void this.#application(request, response);
+  };
+}
+
+/** One plain answer, then the connection ends: nothing after it can be read as a request. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  const body = `${status.slice(4)}\r\n`;
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function bind(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, backlog: 511 }, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => {
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,135 @@
+/** What `/exec` and `/exp` share: reading the request, refusing texts, running to the end. */
+import busboy from 'busboy';
+
+import {
+  asDatabaseError,
+  DatabaseError,
+  type ExecuteReply,
+  httpStatusOf,
+  type PreparedStatement,
+  type Principal,
+  type ResultStream,
+  type Session,
+  type SessionHost,
+  type Summary,
+} from '../session/index.js';
+import { BodyError, readBody } from './request-body.js';
+import { answer, type HttpContext, JSON_TYPE } from './route.js';
+
+const LARGEST_FORM_BYTES = 17 * 1024 * 1024;
+
+/** Adds the fields of a form body to the parameters of the address; the body's win. */
+export async function readForm(context: HttpContext): Promise<void> {
+  if (context.method !== 'POST') {
+    return;
+  }
+  if (context.req.headers['content-encoding'] !== undefined) {
+    throw new BodyError(415, 'unsupported content encoding');
+  }
+  const type = context.req.headers['content-type']?.toLowerCase() ?? '';
+  const body = await readBody(context.req, LARGEST_FORM_BYTES);
+  const { parameters } = context.state;
+  if (type.startsWith('multipart/form-data')) {
+    await readMultipartFields(context, body);
+  } else if (type.startsWith('application/x-www-form-urlencoded')) {
+    parameters.addEncoded(body.toString('latin1'));
+  } else if (body.length > 0) {
+    throw new BodyError(415, 'expected application/x-www-form-urlencoded or multipart/form-data');
+  }
+}
+
+function readMultipartFields(context: HttpContext, body: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const refuse = (error: unknown): void => {
+      const reason = error instanceof Error ? error.message : 'unreadable';
+      reject(new BodyError(400, `malformed multipart body: ${reason}`));
+    };
+    try {
+      const limits = { fieldSize: LARGEST_FORM_BYTES, fields: 32, parts: 32 };
+      const parser = busboy({ headers: context.req.headers, limits });
+      parser.on('field', (name, value) => {
+        context.state.parameters.set(name, value);
+      });
+      parser.on('error', refuse).on('close', resolve).end(body);
+    } catch (error) {
+      refuse(error);
+    }
+  });
+}
+
+export function openSession(context: HttpContext, host: SessionHost, readOnly: boolean): Session {
+  const principal: Principal = { name: context.state.identity?.name ?? 'admin', readOnly };
+  return host.open(principal);
+}
+
+/** `Statement-Timeout` in milliseconds; what cannot be read counts as absent. */
+export function statementTimeoutMs(context: HttpContext): number | undefined {
+  const text = context.get('Statement-Timeout').trim();
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  return value > 0 ? value : undefined;
+}
+
+/** `{"query":…,"error":…,"position":…}`; a `null` position is left out. */
+export function errorBody(query: string, message: string, position: number | null): string {
+  const fields = position === null ? {} : { position };
+  return JSON.stringify({ query, error: message, ...fields });
+}
+
+export function answerStatementError(context: HttpContext, error: DatabaseError): void {
+  const status = httpStatusOf(error.code);
+  if (status === 503) {
+    context.set('Retry-After', '1');
+  }
+  const body = errorBody(context.state.statement ?? '', error.message, error.start ?? 0);
+  answer(context, status, JSON_TYPE, body);
+}
+
+/** Refuses a request before its statement runs. */
+export function refuse(context: HttpContext, message: string): void {
+  const body = errorBody(context.state.statement ?? '', message, 0);
+  answer(context, 400, JSON_TYPE, body);
+}
+
+/** Reads a reply to its end when its rows are not wanted. */
+export async function finish(reply: ExecuteReply): Promise<Summary> {
+  if (reply.summary !== null) {
+    return reply.summary;
+  }
+  const { stream } = reply;
+  if (stream === null) {
+    throw new DatabaseError({ code: 'Internal', message: 'a reply without rows and without end' });
+  }
+  while ((await stream.next()) !== null) {
+    // Rows nobody asked for.
+  }
+  return stream.summary();
+}
+
+/**
+ * Runs `work` and cancels what it runs when the client goes away: the statement while its first
+ * rows are awaited, the stream afterwards.
+ */
+export async function whileConnected<T>(
+  context: HttpContext,
+  statement: PreparedStatement,
+  work: (follow: (stream: ResultStream | null) => void) => Promise<T>,
+): Promise<T> {
+  let stream: ResultStream | null = null;
+  const gone = (): void => {
+    if (!context.res.writableFinished) {
+      stream?.cancel();
+      statement.cancel();
+    }
+  };
+  context.res.once('close', gone);
+  try {
+    return await work((next) => {
+      stream = next;
+    });
+  } catch (error) {
+    throw asDatabaseError(error);
+  } finally {
+    context.res.off('close', gone);
+    statement.close();
+  }
+}

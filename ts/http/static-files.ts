@@ -1,0 +1,77 @@
+/**
+ * The console's files: read once at the start into a fixed map, so that no request ever becomes
+ * a path.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join, posix } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+export interface StaticFile {
+  readonly body: Buffer;
+  readonly gzip: Buffer | null;
+  readonly type: string;
+  /** With quotes. */
+  readonly etag: string;
+  /** The name carries a hash of the content. */
+  readonly immutable: boolean;
+}
+
+/** Request path, for instance `/assets/main.js`, to file. */
+export type StaticFiles = ReadonlyMap<string, StaticFile>;
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'application/javascript',
+  '.mjs': 'application/javascript',
+  '.css': 'text/css',
+  '.json': 'application/json',
+  '.map': 'application/json',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+  '.wasm': 'application/wasm',
+  '.txt': 'text/plain; charset=utf-8',
+};
+const COMPRESSED = new Set(['.html', '.js', '.mjs', '.css', '.json', '.svg', '.txt']);
+const HASHED_NAME = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
+const SMALLEST_COMPRESSED_BYTES = 1024;
+
+/** No files when there is no such directory: a server without its console. */
+export function loadStaticFiles(directory: string): StaticFiles {
+  const files = new Map<string, StaticFile>();
+  for (const path of listFiles(directory)) {
+    files.set(`/${path}`, readStaticFile(join(directory, path), path));
+  }
+  const index = files.get('/index.html');
+  if (index !== undefined) {
+    files.set('/', index);
+  }
+  return files;
+}
+
+function listFiles(directory: string, below = ''): string[] {
+  try {
+    const entries = readdirSync(join(directory, below), { withFileTypes: true });
+    return entries.flatMap((entry) => {
+      const path = posix.join(below, entry.name);
+      return entry.isDirectory() ? listFiles(directory, path) : entry.isFile() ? [path] : [];
+    });
+  } catch {
+    return [];
+  }
+}
+
+function readStaticFile(location: string, path: string): StaticFile {
+  const body = readFileSync(location);
+  const extension = extname(path).toLowerCase();
+  const compress = COMPRESSED.has(extension) && body.length >= SMALLEST_COMPRESSED_BYTES;
+  return {
+    body,
+    gzip: compress ? gzipSync(body, { level: 9 }) : null,
+    type: TYPES[extension] ?? 'application/octet-stream',
+    etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+    immutable: path.startsWith('assets/') && HASHED_NAME.test(path),
+  };
+}
