@@ -27,7 +27,8 @@ import { consoleRoutes } from './routes/console.js';
 import { execRoute } from './routes/exec.js';
 import { expRoute } from './routes/exp.js';
 import { impRoute } from './routes/imp.js';
-import { healthRoutes, pingRoute, settingsRoute, warningsRoute } from './routes/service.js';
+import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
+import { settingsRoutes } from './routes/settings.js';
 
 const HEADER_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 5_000;
@@ -54,7 +55,7 @@ export function startHttp(services: HttpServices): Promise<RunningHttp> {
     expRoute(services),
     impRoute(services),
     chkRoute(services),
-    settingsRoute(services),
+    ...settingsRoutes(services),
     warningsRoute(),
     pingRoute(),
     ...healthRoutes(services),

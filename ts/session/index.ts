@@ -29,4 +29,5 @@ export type {
   StatementKind,
   Summary,
   TableMetadata,
+  Transaction,
 } from '../engine/types.js';

@@ -15,6 +15,7 @@ import type {
   StatementContext,
   StatementDescription,
   Summary,
+  Transaction,
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
 import { Executions } from './executions.js';
@@ -73,6 +74,11 @@ export class SessionHost {
 
 export class Session {
   readonly principal: Principal;
+  /**
+   * The open BEGIN … COMMIT block, set by the protocol that has one. Statements prepared before
+   * it follow: they are bound again at their next execution.
+   */
+  transaction: Transaction | null = null;
   readonly #host: SessionHost;
 
   constructor(host: SessionHost, principal: Principal) {
@@ -92,7 +98,7 @@ export class Session {
         message: `statement is too long [length=${text.length}, limit=${LONGEST_STATEMENT}]`,
       });
     }
-    const statement = new PreparedStatement(this.#host, this.principal, text, parameterTypes);
+    const statement = new PreparedStatement(this.#host, this, text, parameterTypes);
     await statement.bind();
     return statement;
   }
@@ -101,9 +107,12 @@ export class Session {
 export class PreparedStatement {
   readonly text: string;
   readonly #host: SessionHost;
+  readonly #session: Session;
   readonly #principal: Principal;
   readonly #context: StatementContext;
   #statement: Statement | null = null;
+  /** The block `#statement` was bound in. */
+  #transaction: Transaction | null = null;
   /** Executions without a reply. */
   #waiting = 0;
   readonly #streams: bigint[] = [];
@@ -111,14 +120,16 @@ export class PreparedStatement {
   /** Use `Session.prepare`. */
   constructor(
     host: SessionHost,
-    principal: Principal,
+    session: Session,
     text: string,
     parameterTypes: ParameterTypes | undefined,
   ) {
     this.#host = host;
-    this.#principal = principal;
+    this.#session = session;
+    this.#principal = session.principal;
     this.text = text;
-    const base = { user: principal.name, text, readOnly: principal.readOnly };
+    const { name: user, readOnly } = session.principal;
+    const base = { user, text, readOnly };
     this.#context = parameterTypes === undefined ? base : { ...base, parameterTypes };
   }
 
@@ -173,9 +184,14 @@ export class PreparedStatement {
   async bind(): Promise<void> {
     const tree = this.#host.statements.tree(this.text);
     try {
-      const statement = await this.#host.database.prepare(tree, this.#context);
+      const transaction = this.#session.transaction;
+      const { database } = this.#host;
+      const statement = await (transaction === null
+        ? database.prepare(tree, this.#context)
+        : database.prepare(tree, this.#context, transaction));
       this.#statement?.close();
       this.#statement = statement;
+      this.#transaction = transaction;
       this.#host.authorise(this.#principal, statement.description.accesses);
     } catch (error) {
       throw asDatabaseError(error);
@@ -190,6 +206,9 @@ export class PreparedStatement {
   }
 
   async #run<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
+    if (this.#transaction !== this.#session.transaction && this.#statement !== null) {
+      await this.#rebind();
+    }
     this.#host.authorise(this.#principal, this.description.accesses);
     try {
       return await step(this.#bound());

@@ -1,40 +1,10 @@
-/** The small answers: settings, warnings, ping, health, metrics. */
+/** The small answers: warnings, ping, health, metrics. */
 import { KEYS } from '../../config/index.js';
-import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
 
 /** What clients of the line protocol take for a supported server. */
 const PING_VERSION = 'v2.7.4';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-
-/** GET /settings: what clients read before they write. */
-export function settingsRoute(services: HttpServices): Route {
-  const { authenticator, config, version } = services;
-  const body = JSON.stringify({
-    config: {
-      'release.type': 'OSS',
-      'release.version': version,
-      'http.settings.readonly': true,
-      'accepting.writes': ['http', 'pgwire'],
-      'line.proto.support.versions': [],
-      'ilp.proto.transports': [],
-      'posthog.enabled': false,
-      'posthog.api.key': null,
-      'cairo.max.file.name.length': 127,
-      ...(authenticator.required ? { 'acl.enabled': true } : {}),
-      ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
-    },
-    'preferences.version': 0,
-    preferences: {},
-  });
-  return {
-    path: '/settings',
-    methods: ['GET'],
-    access: 'open',
-    handle: (context) => {
-      answer(context, 200, JSON_TYPE, body);
-    },
-  };
-}
 
 /** GET /warnings: limits of the host an operator should raise. */
 export function warningsRoute(): Route {

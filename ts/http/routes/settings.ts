@@ -1,0 +1,123 @@
+/**
+ * /settings: what clients read before they write, and the console's preferences. Preferences
+ * carry a version; whoever saves names the one it read, so that two editors do not overwrite
+ * each other unseen.
+ */
+import { KEYS } from '../../config/index.js';
+import type { Database } from '../../session/index.js';
+import { readBody } from '../request-body.js';
+import {
+  answer,
+  type HttpContext,
+  type HttpServices,
+  JSON_TYPE,
+  type Route,
+} from '../route.js';
+
+const RECORD_KIND = 'preferences';
+const RECORD_KEY = 'console';
+const LARGEST_PREFERENCES_BYTES = 64 * 1024;
+
+interface Stored {
+  readonly version: number;
+  readonly preferences: Readonly<Record<string, unknown>>;
+}
+
+const NOTHING_STORED: Stored = { version: 0, preferences: {} };
+
+export function settingsRoutes(services: HttpServices): Route[] {
+  const { database } = services.sessions;
+  const config = publicConfig(services);
+  const saver = new PreferenceSaver(database);
+  return [
+    {
+      path: '/settings',
+      methods: ['GET'],
+      access: 'open',
+      handle: async (context) => {
+        const { version, preferences } = await load(database);
+        const body = { config, 'preferences.version': version, preferences };
+        answer(context, 200, JSON_TYPE, JSON.stringify(body));
+      },
+    },
+    {
+      path: '/settings',
+      methods: ['POST', 'PUT'],
+      access: 'data',
+      handle: (context) => saver.handle(context),
+    },
+  ];
+}
+
+function publicConfig(services: HttpServices): Record<string, unknown> {
+  const { authenticator, config, version } = services;
+  return {
+    'release.type': 'OSS',
+    'release.version': version,
+    'http.settings.readonly': config.get(KEYS.httpReadOnly),
+    'accepting.writes': ['http', 'pgwire'],
+    'line.proto.support.versions': [],
+    'ilp.proto.transports': [],
+    'posthog.enabled': false,
+    'posthog.api.key': null,
+    'cairo.max.file.name.length': 127,
+    ...(authenticator.required ? { 'acl.enabled': true } : {}),
+    ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
+  };
+}
+
+/** PUT replaces, POST merges; both count the version up. One at a time. */
+class PreferenceSaver {
+  readonly #database: Database;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async handle(context: HttpContext): Promise<void> {
+    const body = await readBody(context.req, LARGEST_PREFERENCES_BYTES);
+    const turn = this.#last.then(() => this.#save(context, body.toString('utf8')));
+    this.#last = turn.catch(() => undefined);
+    await turn;
+  }
+
+  async #save(context: HttpContext, text: string): Promise<void> {
+    const sent = parseObject(text);
+    if (sent === null) {
+      refuse(context, 'Malformed preferences message [expected a JSON object]');
+      return;
+    }
+    const stored = await load(this.#database);
+    const expected = Number(context.state.parameters.get('version') ?? Number.NaN);
+    if (expected !== stored.version) {
+      const versions = `[currentVersion=${stored.version}, expectedVersion=${expected}]`;
+      refuse(context, `preferences view is out of date ${versions}`);
+      return;
+    }
+    const preferences = context.method === 'PUT' ? sent : { ...stored.preferences, ...sent };
+    const next: Stored = { version: stored.version + 1, preferences };
+    const record = new Map([[RECORD_KEY, Buffer.from(JSON.stringify(next))]]);
+    await this.#database.commitRecords(RECORD_KIND, record);
+    answer(context, 200, JSON_TYPE, '{"status":"OK"}\r\n');
+  }
+}
+
+function refuse(context: HttpContext, error: string): void {
+  answer(context, 409, JSON_TYPE, JSON.stringify({ error }));
+}
+
+async function load(database: Database): Promise<Stored> {
+  const record = (await database.loadRecords(RECORD_KIND)).get(RECORD_KEY);
+  return record === undefined ? NOTHING_STORED : (JSON.parse(record.toString()) as Stored);
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? Object.fromEntries(Object.entries(value)) : null;
+  } catch {
+    return null;
+  }
+}
