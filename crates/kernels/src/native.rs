@@ -1,0 +1,29 @@
+//! The numbers a column can hold, as the kernels see them.
+
+/// A fixed-width number.
+pub trait Native: Copy + PartialOrd + Default + Send + Sync + 'static {
+    /// As a double; exact but for large 64-bit integers.
+    fn to_f64(self) -> f64;
+    /// As a 64-bit integer; a fraction is cut.
+    fn to_i64(self) -> i64;
+}
+
+macro_rules! native {
+    ($($name:ty),*) => {$(
+        impl Native for $name {
+            // One macro body for casts that are lossless for some types and not for others.
+            #[allow(clippy::cast_lossless)]
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            #[allow(clippy::cast_lossless)]
+            #[inline(always)]
+            fn to_i64(self) -> i64 {
+                self as i64
+            }
+        }
+    )*};
+}
+
+native!(i8, i16, i32, i64, u16, u32, f32, f64);

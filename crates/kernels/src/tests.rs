@@ -1,0 +1,199 @@
+//! Property tests against naive loops. The seed is printed; `SEED=n` repeats a run.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::*;
+
+fn random() -> ChaCha8Rng {
+    let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
+    let seed = seed.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.unwrap().as_nanos() as u64
+    });
+    println!("SEED={seed}");
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+fn sorted(rng: &mut ChaCha8Rng, len: usize, spread: i64) -> Vec<i64> {
+    let mut values: Vec<i64> = (0..len).map(|_| rng.random_range(-spread..=spread)).collect();
+    values.sort_unstable();
+    values
+}
+
+#[test]
+fn searches_agree_with_a_scan() {
+    let mut rng = random();
+    for _ in 0..2_000 {
+        let len = rng.random_range(0..80);
+        let ts = sorted(&mut rng, len, 30);
+        let from = rng.random_range(0..=len);
+        let bound = rng.random_range(-32..=32);
+        let scan =
+            |keep: &dyn Fn(i64) -> bool| (from..len).find(|&row| !keep(ts[row])).unwrap_or(len);
+        assert_eq!(run_end(&ts, from, bound), scan(&|value| value < bound));
+        assert_eq!(upper_bound(&ts, from, bound), scan(&|value| value <= bound));
+    }
+}
+
+#[test]
+fn aggregates_agree_with_a_loop() {
+    let mut rng = random();
+    for _ in 0..500 {
+        let len = rng.random_range(0..200);
+        let longs: Vec<i64> = (0..len).map(|_| rng.random()).collect();
+        let doubles: Vec<f64> = (0..len).map(|_| f64::from(rng.random_range(-99..99))).collect();
+        let sum = longs.iter().fold(0_i64, |sum, value| sum.wrapping_add(*value));
+        assert_eq!(sum_integer(&longs), sum);
+        assert_eq!(sum_float(&doubles), doubles.iter().sum::<f64>());
+        assert_eq!(minimum(&longs), longs.iter().min().copied());
+        assert_eq!(maximum(&longs), longs.iter().max().copied());
+        assert_eq!(maximum(&doubles), doubles.iter().copied().reduce(f64::max));
+    }
+}
+
+#[test]
+fn validity_runs_cover_exactly_the_valid_rows() {
+    let mut rng = random();
+    for _ in 0..1_000 {
+        let offset = rng.random_range(0..20);
+        let len = rng.random_range(0..300);
+        let fill = rng.random_range(0.0..=1.0);
+        let bits: Vec<bool> = (0..offset + len).map(|_| rng.random_bool(fill)).collect();
+        let mut bytes = vec![0_u8; (offset + len + 7) / 8];
+        for (bit, _) in bits.iter().enumerate().filter(|(_, set)| **set) {
+            bytes[bit / 8] |= 1 << (bit % 8);
+        }
+        let validity = Validity::new(&bytes, offset);
+        let start = rng.random_range(0..=len);
+        let mut rows = vec![];
+        validity.for_each_run(start..len, |run| {
+            assert!(!run.is_empty());
+            rows.extend(run);
+        });
+        let expected: Vec<usize> = (start..len).filter(|row| bits[offset + row]).collect();
+        assert_eq!(rows, expected);
+        assert!(rows.iter().all(|&row| validity.is_valid(row)));
+    }
+}
+
+#[test]
+fn groups_number_keys_by_first_appearance() {
+    let mut rng = random();
+    for _ in 0..300 {
+        let len = rng.random_range(0..200);
+        let codes: Vec<i32> = (0..len).map(|_| rng.random_range(0..12)).collect();
+        let bytes: Vec<u8> = (0..len / 8 + 1).map(|_| rng.random()).collect();
+        let validity = Validity::new(&bytes, 0);
+        let mut sink = GroupSink::default();
+        let mut slots = [u32::MAX; 13];
+        let mut next = 0;
+        let half = len / 2;
+        let (head, tail) = codes.split_at(half);
+        assign_groups(head, Some(validity), 0, &mut slots, &mut next, &mut sink);
+        assign_groups(tail, Some(validity), half, &mut slots, &mut next, &mut sink);
+        let mut order: Vec<u32> = vec![];
+        for (row, &code) in codes.iter().enumerate() {
+            let key = if validity.is_valid(row) { code as u32 + 1 } else { 0 };
+            let group = order.iter().position(|&seen| seen == key).unwrap_or_else(|| {
+                order.push(key);
+                assert_eq!(sink.new_rows[order.len() - 1] as usize, row);
+                order.len() - 1
+            });
+            assert_eq!(sink.groups[row] as usize, group);
+        }
+        assert_eq!(order, sink.new_keys);
+        assert_eq!(next as usize, order.len());
+    }
+}
+
+#[test]
+fn keyed_aggregates_agree_with_a_loop() {
+    let mut rng = random();
+    let len = 5_000;
+    let groups: Vec<u32> = (0..len).map(|_| rng.random_range(0..50)).collect();
+    let values: Vec<i32> = (0..len).map(|_| rng.random_range(-1_000..1_000)).collect();
+    let of = |group: u32| -> Vec<i32> {
+        let pairs = groups.iter().zip(&values);
+        pairs.filter(|(other, _)| **other == group).map(|(_, value)| *value).collect()
+    };
+    let (mut counts, mut longs, mut doubles) = ([0; 50], [0; 50], [0.0; 50]);
+    let (mut low, mut high, mut last) = ([i32::MAX; 50], [i32::MIN; 50], [0; 50]);
+    count_by(&groups, &mut counts);
+    sum_integer_by(&values, &groups, &mut longs);
+    sum_float_by(&values, &groups, &mut doubles);
+    minimum_by(&values, &groups, &mut low);
+    maximum_by(&values, &groups, &mut high);
+    last_by(&values, &groups, &mut last);
+    for group in 0..50_u32 {
+        let rows = of(group);
+        let slot = group as usize;
+        assert_eq!(counts[slot] as usize, rows.len());
+        assert_eq!(longs[slot], rows.iter().map(|&value| i64::from(value)).sum::<i64>());
+        assert_eq!(doubles[slot], longs[slot] as f64);
+        assert_eq!(Some(low[slot]), rows.iter().min().copied());
+        assert_eq!(Some(high[slot]), rows.iter().max().copied());
+        assert_eq!(Some(last[slot]), rows.last().copied());
+    }
+}
+
+fn naive_match(ts: i64, right: &[(i64, u32, u64)], key: Option<u32>, strict: bool) -> u64 {
+    let fits = |row: &&(i64, u32, u64)| {
+        (if strict { row.0 < ts } else { row.0 <= ts }) && key.is_none_or(|key| key == row.1)
+    };
+    right.iter().rev().find(fits).map_or(NO_MATCH, |row| row.2)
+}
+
+#[test]
+fn asof_agrees_with_a_scan() {
+    let mut rng = random();
+    for _ in 0..1_000 {
+        let (left_len, right_len) = (rng.random_range(0..60), rng.random_range(0..60));
+        let spread = rng.random_range(1..100);
+        let left = sorted(&mut rng, left_len, spread);
+        let left_keys: Vec<u32> = (0..left_len).map(|_| rng.random_range(0..7)).collect();
+        let times = sorted(&mut rng, right_len, spread);
+        let keys: Vec<u32> = (0..right_len).map(|_| rng.random_range(0..5)).collect();
+        let size = rng.random_range(1..30);
+        let chunks: Vec<RightChunk<'_>> = times
+            .chunks(size)
+            .zip(keys.chunks(size))
+            .map(|(timestamps, keys)| RightChunk { timestamps, keys })
+            .collect();
+        let right: Vec<(i64, u32, u64)> = (0..right_len)
+            .map(|row| (times[row], keys[row], pack(row / size, row % size)))
+            .collect();
+        let strict = rng.random_bool(0.5);
+        let (mut plain, mut keyed) = (vec![], vec![]);
+        let (mut cursor, mut before) = (Cursor::default(), NO_MATCH);
+        let (mut keyed_cursor, mut last) = (Cursor::default(), vec![NO_MATCH; 5]);
+        let split = rng.random_range(0..=left_len);
+        for part in [0..split, split..left_len] {
+            let ts = &left[part.clone()];
+            match_unkeyed(ts, &chunks, &mut cursor, &mut before, strict, &mut plain);
+            let (keys, last) = (&left_keys[part], &mut last);
+            let never = |_: &mut [u64], _| unreachable!();
+            match_keyed(ts, keys, &chunks, &mut keyed_cursor, last, strict, &mut keyed, never);
+        }
+        for row in 0..left_len {
+            assert_eq!(plain[row], naive_match(left[row], &right, None, strict));
+            let key = Some(left_keys[row]);
+            assert_eq!(keyed[row], naive_match(left[row], &right, key, strict));
+        }
+    }
+}
+
+#[test]
+fn latest_picks_the_last_row_of_each_key() {
+    let mut rng = random();
+    for _ in 0..500 {
+        let len = rng.random_range(0..100);
+        let codes: Vec<i32> = (0..len).map(|_| rng.random_range(0..9)).collect();
+        let (mut seen, mut remaining) = ([false; 10], usize::MAX);
+        let mut picked = vec![];
+        pick_latest(&codes, None, &mut seen, &mut remaining, |row| picked.push(row));
+        let expected: Vec<usize> =
+            (0..len).rev().filter(|&row| !codes[row + 1..].contains(&codes[row])).collect();
+        assert_eq!(picked, expected);
+    }
+}
