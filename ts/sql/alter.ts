@@ -1,0 +1,216 @@
+/**
+ * ALTER TABLE. Four actions have nodes of their own; the others are checked here for their form
+ * and cross as words, until an issue gives them a meaning.
+ */
+import type { AlterAction, NodeId } from './ast.generated.js';
+import { parseColumn, parseTtl, viewQuery } from './create.js';
+import { TokenKind } from './lexer.js';
+import { atOperand } from './lookahead.js';
+import type { Parser } from './parser.js';
+import { parseType } from './type-name.js';
+
+const ACTIONS =
+  "'add', 'alter', 'attach', 'detach', 'drop', 'convert', 'resume', 'rename', 'set' or 'squash' " +
+  'expected';
+
+/** `ALTER …`. */
+export function parseAlter(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  if (p.at('VIEW')) return alterView(p, start);
+  const view = p.at('MATERIALIZED', 'VIEW') || p.at('LIVE', 'VIEW');
+  const prefix = view ? [p.written(), p.written(1)] : [];
+  if (view) p.advance(2);
+  else if (!p.take('TABLE')) p.fail("'table' or 'materialized' or 'view' expected");
+  const table = p.tableName('table name expected');
+  const actions = parseActions(p, prefix);
+  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd());
+}
+
+/** `ALTER VIEW v AS (query)`: replaces a view that exists, hence the option ALTER. */
+function alterView(p: Parser, start: number): NodeId {
+  p.advance();
+  const name = p.tableName('view name expected');
+  p.expect('AS');
+  const { query, text } = viewQuery(p);
+  const flag = { text: 'ALTER', quoted: false, span: { start, end: start + 5 } };
+  const options = [{ name: flag, value: null }];
+  const node = { what: 'View', name, query, query_text: text, if_not_exists: false } as const;
+  const full = { kind: 'CreateView', ...node, or_replace: true, options } as const;
+  return p.add(full, start, p.lastEnd(), query);
+}
+
+function parseActions(p: Parser, prefix: readonly string[]): AlterAction[] {
+  const from = p.index;
+  const start = p.start();
+  const action = p.value();
+  if (p.kind() !== TokenKind.Word) p.fail(ACTIONS);
+  p.advance();
+  const known = knownActions(p, action);
+  if (known !== null) return known;
+  const words: string[] = [...prefix];
+  for (let offset = from - p.index; offset < 0; offset += 1) words.push(p.written(offset));
+  return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
+}
+
+/** The actions, or null when the form was checked and its words are all there is to say. */
+function knownActions(p: Parser, action: string): AlterAction[] | null {
+  switch (action) {
+    case 'ADD':
+      return addColumns(p);
+    case 'ALTER':
+      return alterColumn(p);
+    case 'RENAME':
+      return renameColumn(p);
+    case 'DROP':
+      return dropColumns(p);
+    case 'SET':
+      return (setAction(p), null);
+    case 'ATTACH':
+    case 'DETACH':
+      p.expect('PARTITION');
+      return (partitions(p), null);
+    case 'CONVERT':
+      return (convert(p), null);
+    case 'DEDUP':
+      return (dedup(p), null);
+    case 'SQUASH':
+      p.expect('PARTITIONS');
+      return null;
+    case 'RESUME':
+    case 'SUSPEND':
+    case 'REBASE':
+    case 'ENABLE':
+    case 'DISABLE':
+      return (skipRest(p), null);
+    default:
+      p.index -= 1;
+      return p.fail(ACTIONS);
+  }
+}
+
+function addColumns(p: Parser): AlterAction[] {
+  p.take('COLUMN');
+  const conditional = p.take('IF', 'NOT', 'EXISTS');
+  const actions = p.list((): AlterAction => {
+    return { action: 'AddColumn', column: parseColumn(p), if_not_exists: conditional };
+  });
+  if (p.take('OWNED', 'BY')) p.tableName('owner expected');
+  return actions;
+}
+
+function renameColumn(p: Parser): AlterAction[] {
+  p.expect('COLUMN');
+  return p.list((): AlterAction => {
+    const column = p.name('column name expected');
+    if (!p.take('TO')) p.fail("'to' expected");
+    return { action: 'RenameColumn', column, to: p.name('column name expected') };
+  });
+}
+
+function dropColumns(p: Parser): AlterAction[] | null {
+  if (p.take('PARTITION')) return (partitions(p), null);
+  if (p.at('STORAGE', 'POLICY') || p.at('EXPIRE')) return (skipRest(p), null);
+  p.expect('COLUMN', "'column' or 'partition' expected");
+  return p.list((): AlterAction => {
+    return { action: 'DropColumn', column: p.name('column name expected') };
+  });
+}
+
+function alterColumn(p: Parser): AlterAction[] | null {
+  p.expect('COLUMN');
+  const column = p.name('column name expected');
+  if (p.atEnd()) {
+    p.fail("'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected");
+  }
+  if (p.take('TYPE')) {
+    return [{ action: 'ChangeType', column, type_name: parseType(p, 'column type expected') }];
+  }
+  if (p.take('CACHE') || p.take('NOCACHE') || p.take('DROP', 'INDEX')) return null;
+  if (p.take('ADD')) {
+    p.expect('INDEX');
+    return (skipRest(p), null);
+  }
+  if (p.take('SYMBOL')) {
+    p.expect('CAPACITY');
+    if (p.kind() !== TokenKind.Integer) p.fail('min symbol capacity is 2');
+    return (p.advance(), null);
+  }
+  if (p.take('SET')) return (skipRest(p), null);
+  return p.fail(
+    `'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected found '${p.written()}'`,
+  );
+}
+
+function partitions(p: Parser): void {
+  if (p.take('LIST')) {
+    p.list(() => {
+      if (p.kind() !== TokenKind.String) p.fail('partition name expected');
+      p.advance();
+    });
+    return;
+  }
+  if (!p.take('WHERE')) p.fail("'list' or 'where' expected");
+  if (!atOperand(p)) p.fail('boolean expression expected');
+  p.grammar.expression(p);
+}
+
+function convert(p: Parser): void {
+  p.expect('PARTITION');
+  p.expect('TO');
+  if (!p.take('PARQUET') && !p.take('NATIVE')) p.fail("'parquet' or 'native' expected");
+  partitions(p);
+  if (p.at('WITH')) skipRest(p);
+}
+
+function dedup(p: Parser): void {
+  if (p.take('DISABLE')) return;
+  if (!p.take('ENABLE')) p.fail("'dedup columns' expected");
+  p.expect('UPSERT');
+  p.expect('KEYS');
+  const open = p.start();
+  p.expect('(');
+  if (p.at(')')) p.fail('deduplicate key list must include dedicated timestamp column');
+  p.list(() => p.name('column name expected'));
+  p.close(open);
+}
+
+const PARAMETERS = new Map([
+  ['MAXUNCOMMITTEDROWS', 'maxUncommittedRows'],
+  ['O3MAXLAG', 'o3MaxLag'],
+]);
+
+function setAction(p: Parser): void {
+  if (p.at('TTL')) {
+    parseTtl(p);
+  } else if (p.take('PARAM')) {
+    setParameter(p);
+  } else if (p.take('TYPE')) {
+    p.take('BYPASS');
+    p.expect('WAL');
+  } else if (p.at('FORMAT') || p.at('STORAGE') || p.at('REFRESH') || p.at('EXPIRE')) {
+    skipRest(p);
+  } else {
+    p.fail("'param', 'ttl' or 'type' expected");
+  }
+}
+
+function setParameter(p: Parser): void {
+  if (p.kind() !== TokenKind.Word) p.fail('param name expected');
+  const name = PARAMETERS.get(p.value());
+  if (name === undefined) p.fail(`unknown parameter '${p.written()}'`);
+  const start = p.start();
+  p.advance();
+  p.expect('=');
+  const kind = p.kind();
+  const valid = kind === TokenKind.Integer || (name === 'o3MaxLag' && kind === TokenKind.Duration);
+  if (!valid) {
+    p.failAt(`invalid value [value=${p.written()},parameter=${name}]`, start, p.end());
+  }
+  p.advance();
+}
+
+/** Steps to the end of the statement. */
+function skipRest(p: Parser): void {
+  while (!p.atEnd() && !p.at(';')) p.advance();
+}

@@ -1,0 +1,439 @@
+/**
+ * Expressions: recursive descent for operands, precedence climbing for operators.
+ *
+ * Levels are those of the language reference, a smaller number binds tighter. They differ from
+ * PostgreSQL's: `||` binds tighter than `&`, `^`, `|`, and comparison tighter than equality.
+ */
+import type { BinaryOperator, NodeId, Span } from './ast.generated.js';
+import { callOrColumn, parseArray, parseCase, parseCast, parseExists } from './call.js';
+import { CALLABLE, LITERAL_TYPES } from './keywords.js';
+import { TokenKind } from './lexer.js';
+import { atOperand, atQuery, closeBracket, requireOperand } from './lookahead.js';
+import type { Parser } from './parser.js';
+import { parseType } from './type-name.js';
+
+const LEVEL_CONCAT = 7;
+const LEVEL_RANGE = 11;
+const LEVEL_EQUALITY = 13;
+
+const MARK_OPERATORS = new Map<string, readonly [BinaryOperator, number]>([
+  ['*', ['Multiply', 4]],
+  ['/', ['Divide', 4]],
+  ['%', ['Modulo', 4]],
+  ['+', ['Add', 5]],
+  ['-', ['Subtract', 5]],
+  ['<<', ['ContainedBy', 6]],
+  ['<<=', ['ContainedByOrEqual', 6]],
+  ['>>', ['Contains', 6]],
+  ['>>=', ['ContainsOrEqual', 6]],
+  ['&', ['BitAnd', 8]],
+  ['^', ['BitXor', 9]],
+  ['|', ['BitOr', 10]],
+  ['<', ['Less', 12]],
+  ['<=', ['LessOrEqual', 12]],
+  ['>', ['Greater', 12]],
+  ['>=', ['GreaterOrEqual', 12]],
+  ['=', ['Equal', LEVEL_EQUALITY]],
+  ['!=', ['NotEqual', LEVEL_EQUALITY]],
+  ['<>', ['NotEqual', LEVEL_EQUALITY]],
+  ['~', ['Matches', LEVEL_EQUALITY]],
+  ['!~', ['NotMatches', LEVEL_EQUALITY]],
+]);
+
+const WORD_LEVELS = new Map<string, number>([
+  ['IN', LEVEL_RANGE],
+  ['BETWEEN', LEVEL_RANGE],
+  ['WITHIN', LEVEL_RANGE],
+  ['LIKE', LEVEL_EQUALITY],
+  ['ILIKE', LEVEL_EQUALITY],
+  ['IS', LEVEL_EQUALITY],
+]);
+
+/** Any expression. */
+export function parseExpression(p: Parser): NodeId {
+  return p.nested(() => logical(p, 'OR'));
+}
+
+/** AND and OR: a chain is one node. */
+function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
+  const start = p.start();
+  const operand = (): NodeId => (word === 'OR' ? logical(p, 'AND') : binary(p, LEVEL_EQUALITY));
+  const operands = [operand()];
+  while (p.at(word)) {
+    p.countTerm(operands.length, start);
+    const at = p.start();
+    p.advance();
+    if (!atOperand(p)) failMissing(p, word.toLowerCase(), at, 1, 2);
+    operands.push(operand());
+  }
+  if (operands.length === 1) return operands[0] as NodeId;
+  const operator = word === 'OR' ? 'Or' : 'And';
+  return p.add({ kind: 'Logical', operator, operands }, start, p.lastEnd(), ...operands);
+}
+
+/** Operators up to a level, left-associative. */
+export function binary(p: Parser, level: number): NodeId {
+  const start = p.start();
+  let left = unary(p);
+  let terms = 1;
+  for (;;) {
+    const next = operatorLevel(p);
+    if (next === 0 || next > level) return left;
+    p.countTerm(terms, start);
+    terms += 1;
+    if (p.at('||')) left = concat(p, left, start);
+    else if (p.kind() === TokenKind.Mark) left = markOperator(p, left, start);
+    else left = wordOperator(p, left, start);
+  }
+}
+
+/** Level of the operator at the current token, 0 when there is none. */
+function operatorLevel(p: Parser): number {
+  if (p.kind() === TokenKind.Mark) {
+    if (p.value() === '||') return LEVEL_CONCAT;
+    return MARK_OPERATORS.get(p.value())?.[1] ?? 0;
+  }
+  if (p.kind() !== TokenKind.Word) return 0;
+  if (p.at('OPERATOR', '(')) return LEVEL_EQUALITY;
+  const word = p.at('NOT') ? p.value(1) : p.value();
+  if (p.at('NOT') && word === 'IS') return 0;
+  return WORD_LEVELS.get(word) ?? 0;
+}
+
+function markOperator(p: Parser, left: NodeId, start: number): NodeId {
+  const [operator, level] = MARK_OPERATORS.get(p.value()) as readonly [BinaryOperator, number];
+  const operatorSpan = { start: p.start(), end: p.end() };
+  const text = p.value();
+  p.advance();
+  if (!atOperand(p)) failMissing(p, text, operatorSpan.start, 1, 2);
+  const right = binary(p, level - 1);
+  return addBinary(p, operator, left, right, operatorSpan, start);
+}
+
+function addBinary(
+  p: Parser,
+  operator: BinaryOperator,
+  left: NodeId,
+  right: NodeId,
+  operatorSpan: Span,
+  start: number,
+): NodeId {
+  const node = { kind: 'Binary', operator, left, right, operator_span: operatorSpan } as const;
+  return p.add(node, start, p.lastEnd(), left, right);
+}
+
+function concat(p: Parser, first: NodeId, start: number): NodeId {
+  const operatorSpan = { start: p.start(), end: p.end() };
+  const operands = [first];
+  while (p.at('||')) {
+    p.countTerm(operands.length, start);
+    const at = p.start();
+    p.advance();
+    if (!atOperand(p)) failMissing(p, '||', at, 1, 2);
+    operands.push(binary(p, LEVEL_CONCAT - 1));
+  }
+  const node = { kind: 'Concat', operands, operator_span: operatorSpan } as const;
+  return p.add(node, start, p.lastEnd(), ...operands);
+}
+
+/** `[NOT] IN`, `[NOT] BETWEEN`, `[NOT] LIKE`, `WITHIN`, `IS`, `OPERATOR(…)`. */
+function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
+  if (p.at('OPERATOR')) return qualifiedOperator(p, left, start);
+  const from = p.start();
+  const negated = p.take('NOT');
+  const word = p.value();
+  const operatorSpan = { start: from, end: p.end() };
+  const at = p.start();
+  p.advance();
+  if (word === 'IS') return isOperator(p, left, start, operatorSpan);
+  if (!atOperand(p)) failMissing(p, word.toLowerCase(), at, 1, word === 'BETWEEN' ? 3 : 2);
+  switch (word) {
+    case 'IN':
+      return inOperator(p, left, start, negated, operatorSpan);
+    case 'BETWEEN':
+      return between(p, left, start, negated, operatorSpan, at);
+    case 'WITHIN': {
+      const items = p.parenthesised(() => parseExpression(p));
+      const node = { kind: 'Within', operand: left, items, operator_span: operatorSpan } as const;
+      const within = p.add(node, start, p.lastEnd(), left, ...items);
+      if (!negated) return within;
+      return p.add({ kind: 'Unary', operator: 'Not', operand: within }, start, p.lastEnd(), within);
+    }
+    default: {
+      const right = binary(p, LEVEL_EQUALITY - 1);
+      const operator = word === 'LIKE' ? 'Like' : 'ILike';
+      return addBinary(p, negated ? `Not${operator}` : operator, left, right, operatorSpan, start);
+    }
+  }
+}
+
+function inOperator(
+  p: Parser,
+  operand: NodeId,
+  start: number,
+  negated: boolean,
+  operatorSpan: Span,
+): NodeId {
+  const rest = { operand, negated, operator_span: operatorSpan };
+  if (!p.at('(')) {
+    const items = [binary(p, LEVEL_RANGE - 1)];
+    const node = { kind: 'InList', ...rest, items, bare: true } as const;
+    return p.add(node, start, p.lastEnd(), operand, ...items);
+  }
+  const open = p.start();
+  p.advance();
+  if (atQuery(p)) {
+    const query = p.grammar.query(p);
+    p.close(open);
+    return p.add({ kind: 'InQuery', ...rest, query }, start, p.lastEnd(), operand, query);
+  }
+  const items = p.list(() => parseExpression(p));
+  p.close(open);
+  const node = { kind: 'InList', ...rest, items, bare: false } as const;
+  return p.add(node, start, p.lastEnd(), operand, ...items);
+}
+
+function between(
+  p: Parser,
+  operand: NodeId,
+  start: number,
+  negated: boolean,
+  operatorSpan: Span,
+  at: number,
+): NodeId {
+  const low = binary(p, LEVEL_RANGE - 1);
+  if (!p.take('AND') || !atOperand(p)) failMissing(p, 'between', at, 2, 3);
+  const high = binary(p, LEVEL_RANGE - 1);
+  const node = { kind: 'Between', operand, low, high, negated, operator_span: operatorSpan } as const;
+  return p.add(node, start, p.lastEnd(), operand, low, high);
+}
+
+/** `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`; null equals null, so all but the first are `=`. */
+function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span): NodeId {
+  const negated = p.take('NOT');
+  if (p.take('NULL')) {
+    return p.add({ kind: 'IsNull', operand: left, negated }, start, p.lastEnd(), left);
+  }
+  if (p.at('TRUE') || p.at('FALSE')) {
+    const right = primary(p);
+    return addBinary(p, negated ? 'NotEqual' : 'Equal', left, right, operatorSpan, start);
+  }
+  if (p.take('DISTINCT', 'FROM')) {
+    if (!atOperand(p)) failMissing(p, 'is distinct from', operatorSpan.start, 1, 2);
+    const right = binary(p, LEVEL_EQUALITY - 1);
+    return addBinary(p, negated ? 'Equal' : 'NotEqual', left, right, operatorSpan, start);
+  }
+  return p.fail("'null' expected");
+}
+
+/** `a OPERATOR(pg_catalog.~) b`, as psql writes it. */
+function qualifiedOperator(p: Parser, left: NodeId, start: number): NodeId {
+  const at = p.start();
+  p.advance(2);
+  if (p.kind() === TokenKind.Word && p.value(1) === '.') p.advance(2);
+  const operator = MARK_OPERATORS.get(p.value())?.[0];
+  if (operator === undefined) p.fail(`unexpected token [${p.written()}]`);
+  p.advance();
+  p.expect(')');
+  const operatorSpan = { start: at, end: p.lastEnd() };
+  const right = binary(p, LEVEL_EQUALITY - 1);
+  return addBinary(p, operator, left, right, operatorSpan, start);
+}
+
+function failMissing(p: Parser, name: string, at: number, found: number, expected: number): never {
+  const message = `too few arguments for '${name}' [found=${found},expected=${expected}]`;
+  return p.failAt(message, at, at + name.length);
+}
+
+/** Prefix operators. */
+function unary(p: Parser): NodeId {
+  const start = p.start();
+  const mark = p.kind() === TokenKind.Mark ? p.value() : '';
+  const operator =
+    mark === '-' ? 'Minus' : mark === '+' ? 'Plus' : mark === '~' ? 'BitNot' : undefined;
+  if (operator === undefined && !p.at('NOT')) return postfix(p);
+  const name = p.written().toLowerCase();
+  p.advance();
+  if (!atOperand(p)) failMissing(p, name, start, 0, 1);
+  const operand = p.nested(() => (operator === undefined ? binary(p, LEVEL_EQUALITY) : unary(p)));
+  const node = { kind: 'Unary', operator: operator ?? 'Not', operand } as const;
+  return p.add(node, start, p.lastEnd(), operand);
+}
+
+/** What binds tighter than any prefix: `::type`, `[…]`, COLLATE. */
+function postfix(p: Parser): NodeId {
+  const start = p.start();
+  let operand = primary(p);
+  for (;;) {
+    if (p.take('::')) {
+      const typeName = parseType(p, 'type expected');
+      const node = { kind: 'Cast', operand, type_name: typeName, double_colon: true } as const;
+      operand = p.add(node, start, p.lastEnd(), operand);
+    } else if (p.at('[')) {
+      operand = indexed(p, operand, start);
+    } else if (p.take('COLLATE')) {
+      // Text has one order; psql's catalog queries name it all the same.
+      p.qualified(p.name('collation name expected'));
+    } else {
+      return operand;
+    }
+  }
+}
+
+function indexed(p: Parser, operand: NodeId, start: number): NodeId {
+  const open = p.start();
+  p.advance();
+  const children: NodeId[] = [operand];
+  const selectors = p.list(() => {
+    const low = parseExpression(p);
+    children.push(low);
+    if (!p.take(':')) return { selector: 'Item', index: low } as const;
+    const high = atOperand(p) ? parseExpression(p) : null;
+    if (high !== null) children.push(high);
+    return { selector: 'Slice', low, high } as const;
+  });
+  closeBracket(p, open);
+  return p.add({ kind: 'Index', operand, selectors }, start, p.lastEnd(), ...children);
+}
+
+/** An operand without operators. */
+function primary(p: Parser): NodeId {
+  switch (p.kind()) {
+    case TokenKind.Word:
+      return wordOperand(p);
+    case TokenKind.Quoted:
+      return callOrColumn(p);
+    case TokenKind.String:
+      return literal(p, { kind: 'String', value: p.unquoted() });
+    case TokenKind.Integer:
+      return literal(p, { kind: 'Integer', text: p.written() });
+    case TokenKind.Float:
+      return literal(p, { kind: 'Float', text: p.written() });
+    case TokenKind.Decimal:
+      return literal(p, { kind: 'Decimal', text: p.written() });
+    case TokenKind.Long256:
+      return literal(p, { kind: 'Long256', text: p.written() });
+    case TokenKind.Geohash:
+      return literal(p, { kind: 'Geohash', text: p.written() });
+    case TokenKind.Duration:
+      return suffixedNumber(p);
+    case TokenKind.Parameter:
+      return literal(p, { kind: 'Parameter', index: parameterIndex(p) });
+    case TokenKind.NamedParameter:
+    case TokenKind.Variable: {
+      const kind = p.kind() === TokenKind.Variable ? 'Variable' : 'NamedParameter';
+      const span = { start: p.start(), end: p.end() };
+      return literal(p, { kind, name: { text: p.written().slice(1), quoted: false, span } });
+    }
+    case TokenKind.Mark:
+      return markOperand(p);
+    default:
+      return p.fail('expression expected');
+  }
+}
+
+type Leaf = Parameters<Parser['add']>[0];
+
+function literal(p: Parser, node: Leaf): NodeId {
+  const start = p.start();
+  const end = p.end();
+  p.advance();
+  return p.add(node, start, end);
+}
+
+function parameterIndex(p: Parser): number {
+  const index = Number(p.written().slice(1));
+  if (index < 1 || index > 65_535) p.fail(`parameter number is out of range [${p.written()}]`);
+  return index;
+}
+
+/** In an expression `3d` and `3m` are numbers, every other unit makes a duration. */
+function suffixedNumber(p: Parser): NodeId {
+  const text = p.written();
+  if (/^[0-9_]+[dD]$/.test(text)) return literal(p, { kind: 'Float', text });
+  if (/^[0-9_]+m$/.test(text)) return literal(p, { kind: 'Decimal', text });
+  if (!/^(?:[0-9][0-9_]*[a-zA-Z]{1,2})+$/.test(text)) p.fail(`invalid constant: ${text}`);
+  return literal(p, { kind: 'Duration', text });
+}
+
+function markOperand(p: Parser): NodeId {
+  const start = p.start();
+  switch (p.value()) {
+    case '(':
+      return parenthesis(p);
+    case '[':
+      return parseArray(p, start);
+    case '?':
+      return literal(p, { kind: 'Parameter', index: p.nextQuestionMark() });
+    case '-':
+    case '+':
+    case '~':
+      return p.nested(() => unary(p));
+    case '*':
+      return failMissing(p, '*', start, 0, 2);
+    default:
+      return p.fail(`unexpected token [${p.written()}]`);
+  }
+}
+
+function parenthesis(p: Parser): NodeId {
+  const open = p.start();
+  p.advance();
+  if (atQuery(p)) {
+    const query = p.grammar.query(p);
+    p.close(open);
+    return p.add({ kind: 'Subquery', query }, open, p.lastEnd(), query);
+  }
+  requireOperand(p, open);
+  const inner = parseExpression(p);
+  p.close(open);
+  return inner;
+}
+
+function wordOperand(p: Parser): NodeId {
+  const word = p.value();
+  const followed = p.value(1);
+  switch (word) {
+    case 'NULL':
+      return literal(p, { kind: 'Null' });
+    case 'TRUE':
+    case 'FALSE':
+      if (followed === '.' || followed === '(') break;
+      return literal(p, { kind: 'Boolean', value: word === 'TRUE' });
+    case 'CASE':
+      return p.nested(() => parseCase(p));
+    case 'CAST':
+      if (followed !== '(') p.failReserved();
+      return parseCast(p);
+    case 'NOT':
+      return unary(p);
+    case 'EXISTS':
+      if (followed === '(' && p.kind(2) === TokenKind.Word) return parseExists(p);
+      break;
+    case 'ARRAY':
+      if (followed === '[') {
+        const start = p.start();
+        p.advance();
+        return parseArray(p, start);
+      }
+      break;
+    default:
+  }
+  if (LITERAL_TYPES.has(word)) {
+    const typed = typedString(p);
+    if (typed !== null) return typed;
+  }
+  if (p.atReserved() && !(CALLABLE.has(word) && followed === '(')) p.failReserved();
+  return callOrColumn(p);
+}
+
+/** `timestamp '…'`, `timestamp with time zone '…'`, or null when the word is a name. */
+function typedString(p: Parser): NodeId | null {
+  const zoned = p.value(1) === 'WITH' || p.value(1) === 'WITHOUT';
+  if (p.kind(zoned ? 4 : 1) !== TokenKind.String) return null;
+  const start = p.start();
+  const typeName = parseType(p, 'type expected');
+  const value = p.unquoted();
+  p.advance();
+  return p.add({ kind: 'TypedString', type_name: typeName, value }, start, p.lastEnd());
+}

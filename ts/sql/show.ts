@@ -1,0 +1,56 @@
+/** SHOW and DESCRIBE. */
+import type { NodeId, ShowSubject } from './ast.generated.js';
+import { TokenKind } from './lexer.js';
+import type { Parser } from './parser.js';
+
+/** `SHOW …`. */
+export function parseShow(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  return p.add({ kind: 'Show', subject: subject(p) }, start, p.lastEnd());
+}
+
+function subject(p: Parser): ShowSubject {
+  if (p.atEnd()) p.fail("expected 'TABLES', 'COLUMNS', 'PARTITIONS', 'CREATE' or a setting");
+  if (p.take('TABLES')) return { subject: 'Tables' };
+  if (p.take('COLUMNS')) return { subject: 'Columns', table: fromTable(p) };
+  if (p.take('PARTITIONS')) return { subject: 'Partitions', table: fromTable(p) };
+  if (p.take('PARAMETERS')) return { subject: 'Parameters' };
+  if (p.at('CREATE')) return creation(p);
+  return { subject: 'Setting', words: words(p) };
+}
+
+function fromTable(p: Parser): ReturnType<Parser['tableName']> {
+  if (!p.take('FROM')) p.failNear("expected 'from'");
+  return p.tableName('table name expected');
+}
+
+function creation(p: Parser): ShowSubject {
+  const known = ['TABLE', 'VIEW', 'MATERIALIZED', 'LIVE', 'DATABASE'];
+  if (p.kind(1) !== TokenKind.Word || !known.includes(p.value(1))) {
+    p.fail("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'");
+  }
+  if (p.take('CREATE', 'TABLE')) {
+    return { subject: 'CreateTable', table: p.tableName('table name expected') };
+  }
+  return { subject: 'Setting', words: words(p) };
+}
+
+/** The words up to the end of the statement, as written; strings without quotes. */
+export function words(p: Parser): string[] {
+  const all: string[] = [];
+  while (!p.atEnd() && !p.at(';') && !p.at(')')) {
+    const quoted = p.kind() === TokenKind.String || p.kind() === TokenKind.Quoted;
+    all.push(quoted ? p.unquoted() : p.written());
+    p.advance();
+  }
+  return all;
+}
+
+/** `DESCRIBE t`: the columns of a table. */
+export function parseDescribe(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  const table = p.tableName('table name expected');
+  return p.add({ kind: 'Show', subject: { subject: 'Columns', table } }, start, p.lastEnd());
+}

@@ -1,0 +1,215 @@
+/** One statement: which one it is, and the small ones. */
+import type { AlterAction, ExplainStage, Name, NodeId, ViewKind } from './ast.generated.js';
+import { parseAlter } from './alter.js';
+import { parseDelete, parseInsert, parseUpdate } from './change.js';
+import { parseCreate } from './create.js';
+import { TokenKind } from './lexer.js';
+import type { Parser } from './parser.js';
+import { parsePreamble, queryAfter, type Preamble } from './query.js';
+import { parseDescribe, parseShow, words } from './show.js';
+
+/** Words that begin statements of the session; they change nothing in the database. */
+const SESSION: ReadonlySet<string> = new Set([
+  'ABORT', 'BEGIN', 'CLOSE', 'COMMIT', 'DEALLOCATE', 'DISCARD', 'END', 'LISTEN', 'RELEASE', 'RESET',
+  'ROLLBACK', 'SAVEPOINT', 'SET', 'START', 'UNLISTEN',
+]);
+
+/** Words of statements that are known but not built yet: refused, never taken for a table. */
+const NOT_YET: ReadonlySet<string> = new Set([
+  'ASSUME', 'BACKUP', 'CHECKPOINT', 'COMPILE', 'GRANT', 'REFRESH', 'REVOKE', 'SNAPSHOT',
+]);
+
+/** The whole text: one statement, perhaps followed by semicolons. */
+export function parseStatement(p: Parser): NodeId {
+  while (p.take(';'));
+  if (p.atEnd()) return p.add({ kind: 'Empty' }, 0, p.text.length);
+  const root = statement(p);
+  while (p.take(';'));
+  if (!p.atEnd()) p.fail(`unexpected token [${p.written()}]`);
+  return root;
+}
+
+function statement(p: Parser): NodeId {
+  const preamble = parsePreamble(p);
+  if (preamble.with.length > 0 || preamble.declarations.length > 0) return prefixed(p, preamble);
+  const word = p.kind() === TokenKind.Word ? p.value() : '';
+  switch (word) {
+    case 'SELECT':
+      return queryAfter(p, preamble);
+    case 'INSERT':
+      return parseInsert(p, preamble);
+    case 'UPDATE':
+      return parseUpdate(p, preamble);
+    case 'DELETE':
+      return parseDelete(p);
+    case 'CREATE':
+      return parseCreate(p);
+    case 'ALTER':
+      return parseAlter(p);
+    case 'DROP':
+      return parseDrop(p);
+    case 'TRUNCATE':
+      return parseTruncate(p);
+    case 'RENAME':
+      return parseRename(p);
+    case 'SHOW':
+      return parseShow(p);
+    case 'EXPLAIN':
+      return parseExplain(p);
+    default:
+      return rarely(p, word, preamble);
+  }
+}
+
+function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
+  if (SESSION.has(word)) return parseSession(p);
+  if (word === 'VACUUM' || word === 'REINDEX') return parseMaintenance(p, word);
+  if (word === 'CANCEL' && p.value(1) === 'QUERY') return parseCancel(p);
+  if (word === 'DESCRIBE' && p.kind(1) <= TokenKind.String) return parseDescribe(p);
+  if (word === 'COPY') {
+    p.advance();
+    if (p.atEnd()) p.fail('copy source expected');
+    p.fail("'copy' is not supported yet");
+  }
+  if (NOT_YET.has(word) && p.kind(1) === TokenKind.Word) {
+    p.fail(`'${word.toLowerCase()}' is not supported yet`);
+  }
+  if (isLiteral(p)) return literalTable(p);
+  return queryAfter(p, preamble);
+}
+
+/** A statement that is a literal (`1`, `'x'`, `?`) names a table that cannot exist. */
+function isLiteral(p: Parser): boolean {
+  return p.at('?') || (p.kind() >= TokenKind.Integer && p.kind() <= TokenKind.NamedParameter);
+}
+
+function literalTable(p: Parser): never {
+  return p.fail(`table does not exist [table=${p.written()}]`);
+}
+
+/** What may follow WITH and DECLARE. */
+function prefixed(p: Parser, preamble: Preamble): NodeId {
+  if (p.at('INSERT')) return parseInsert(p, preamble);
+  if (p.at('UPDATE')) return parseUpdate(p, preamble);
+  if (p.atEnd()) p.fail("'select', 'update' or name expected expected");
+  return queryAfter(p, preamble);
+}
+
+function parseSession(p: Parser): NodeId {
+  const start = p.start();
+  const all: string[] = [];
+  while (!p.atEnd() && !p.at(';')) {
+    if (p.at(')')) {
+      all.push(p.written());
+      p.advance();
+    }
+    all.push(...words(p));
+  }
+  return p.add({ kind: 'Session', words: all }, start, p.lastEnd());
+}
+
+/** VACUUM and REINDEX name a table, so that a missing one is an error; there is nothing to do. */
+function parseMaintenance(p: Parser, word: string): NodeId {
+  const start = p.start();
+  const end = p.end();
+  p.advance();
+  if (!p.take('TABLE') && !(word === 'VACUUM' && p.take('PARTITIONS'))) {
+    if (word === 'VACUUM') p.fail("'table' expected");
+    p.failAt('TABLE expected', start, end);
+  }
+  const table = p.tableName('table name expected');
+  const action: AlterAction = { action: 'Other', words: [word, ...words(p)], span: { start, end } };
+  return p.add({ kind: 'AlterTable', table, actions: [action] }, start, p.lastEnd());
+}
+
+function parseCancel(p: Parser): NodeId {
+  const start = p.start();
+  p.advance(2);
+  const id = p.grammar.expression(p);
+  return p.add({ kind: 'CancelQuery', id }, start, p.lastEnd(), id);
+}
+
+function ifExists(p: Parser): boolean {
+  if (!p.at('IF')) return false;
+  p.advance();
+  p.expect('EXISTS');
+  return true;
+}
+
+function parseDrop(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  if (p.take('ALL')) {
+    p.take('TABLES');
+    return p.add({ kind: 'DropAllTables' }, start, p.lastEnd());
+  }
+  let what: ViewKind;
+  if (p.take('TABLE')) what = 'Table';
+  else if (p.take('VIEW')) what = 'View';
+  else if (p.take('MATERIALIZED', 'VIEW')) what = 'MaterializedView';
+  else return p.fail("'table' or 'view' or 'materialized view' or 'all' expected");
+  const conditional = ifExists(p);
+  const name = p.tableName(what === 'Table' ? 'table name expected' : 'view name expected');
+  p.take('CASCADE', 'PERMISSIONS');
+  return p.add({ kind: 'Drop', what, name, if_exists: conditional }, start, p.lastEnd());
+}
+
+function parseTruncate(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  p.expect('TABLE');
+  const conditional = ifExists(p);
+  const table = p.tableName('table name expected');
+  return p.add({ kind: 'Truncate', table, if_exists: conditional }, start, p.lastEnd());
+}
+
+function parseRename(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  p.expect('TABLE');
+  const table = p.tableName('table name expected');
+  if (!p.take('TO')) p.fail("'to' expected");
+  const to: Name = p.tableName('table name expected');
+  return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
+}
+
+const STAGES = new Map<string, ExplainStage>([
+  ['AST', 'Ast'],
+  ['BOUND', 'Bound'],
+  ['LOGICAL', 'Logical'],
+  ['PHYSICAL', 'Physical'],
+]);
+
+/** `EXPLAIN [ANALYZE] [FORMAT …] [(stage)] statement`. */
+function parseExplain(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  let stage: ExplainStage = 'Default';
+  let analyze = p.take('ANALYZE');
+  if (p.take('FORMAT')) p.name('format expected');
+  if (atExplainOptions(p)) {
+    for (const word of p.parenthesised(() => explainOption(p))) {
+      if (word === 'ANALYZE') analyze = true;
+      stage = STAGES.get(word) ?? stage;
+    }
+  }
+  if (p.atEnd()) p.fail("'create', 'insert', 'update', 'select', 'with' or '(' expected");
+  const refused = ['ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'SHOW', 'EXPLAIN', 'SET', 'BEGIN'];
+  if (p.kind() === TokenKind.Word && refused.includes(p.value())) {
+    p.fail("'create', 'format', 'insert', 'update', 'select' or 'with' expected");
+  }
+  const inner = p.nested(() => statement(p));
+  return p.add({ kind: 'Explain', stage, analyze, statement: inner }, start, p.lastEnd(), inner);
+}
+
+function atExplainOptions(p: Parser): boolean {
+  if (!p.at('(') || p.kind(1) !== TokenKind.Word) return false;
+  return STAGES.has(p.value(1)) || ['ANALYZE', 'FORMAT', 'VERBOSE', 'COSTS'].includes(p.value(1));
+}
+
+function explainOption(p: Parser): string {
+  const word = p.value();
+  p.advance();
+  if (p.kind() === TokenKind.Word) p.advance();
+  return word;
+}
