@@ -36,6 +36,8 @@ const MOST_HEADERS = 200;
 /** Connections over the limit are told so; beyond this many more they are dropped. */
 const REFUSED_AT_ONCE = 64;
 const MINIMAL_CONNECTIONS = 16;
+/** Answers under way at the end get so long. */
+const CLOSE_GRACE_MS = 2_500;
 
 /** A server that listens. */
 export interface RunningHttp {
@@ -249,9 +251,14 @@ function bind(server: Server, host: string, port: number): Promise<number> {
   });
 }
 
+/** Idle connections end at once, running answers get a moment, the rest is cut. */
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
+    const late = setTimeout(() => {
+      server.closeAllConnections();
+    }, CLOSE_GRACE_MS);
     server.close(() => {
+      clearTimeout(late);
       resolve();
     });
     server.closeIdleConnections();

@@ -1,0 +1,150 @@
+#!/usr/bin/env node
+/** The command line: `tidemark serve | check | version | help`. */
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { checkRoot } from './check.js';
+import {
+  packageVersion,
+  reasonOf,
+  type RunningServer,
+  type ServeOptions,
+  StartError,
+  startServer,
+} from './main.js';
+
+const HELP = `usage: tidemark [command] [options]
+
+  serve      start the server (the default; also: start)
+  check      verify every checksum and reference of a root nobody uses
+  version    print the version
+  help       print this text
+
+options of serve
+  -d, --root DIR     data directory, default ~/.tidemark
+      --config FILE  configuration, default ROOT/conf/server.conf
+      --set KEY=VALUE  one configuration value, repeatable; wins over file and environment
+      --demo         fill an empty database with demonstration data
+
+options of check
+  -d, --root DIR     data directory, default ~/.tidemark
+
+Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 picks a free one.
+`;
+
+const EXIT_USAGE = 64;
+/** The process ends within 5 s of a signal; this leaves room for the exit itself. */
+const SHUTDOWN_MS = 4_500;
+
+interface Arguments {
+  readonly command: string;
+  readonly root: string;
+  readonly config: string | undefined;
+  readonly set: readonly string[];
+  readonly demo: boolean;
+}
+
+function readArguments(args: readonly string[]): Arguments {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      root: { type: 'string', short: 'd', default: join(homedir(), '.tidemark') },
+      config: { type: 'string' },
+      set: { type: 'string', multiple: true, default: [] },
+      demo: { type: 'boolean', default: false },
+      version: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+  const [named = 'serve', ...rest] = positionals;
+  if (rest.length > 0) {
+    throw new StartError(`unexpected argument '${rest[0] ?? ''}', see tidemark help`, EXIT_USAGE);
+  }
+  const command = values.help ? 'help' : values.version ? 'version' : named;
+  const { config, demo, set } = values;
+  return { command, root: resolve(values.root), config, set, demo };
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  const chosen = readArguments(args);
+  switch (chosen.command) {
+    case 'serve':
+    case 'start':
+      await serve(chosen);
+      return 0;
+    case 'check':
+      return await check(chosen.root);
+    case 'version':
+      process.stdout.write(`tidemark ${packageVersion()}\n`);
+      return 0;
+    case 'help':
+      process.stdout.write(HELP);
+      return 0;
+    default:
+      throw new StartError(`unknown command '${chosen.command}', see tidemark help`, EXIT_USAGE);
+  }
+}
+
+/** Serves until a signal comes. */
+async function serve(chosen: Arguments): Promise<void> {
+  const stopped = nextSignal();
+  const options: ServeOptions = {
+    root: chosen.root,
+    set: chosen.set,
+    demo: chosen.demo,
+    progress: (text) => process.stderr.write(`${text}\n`),
+    ...(chosen.config === undefined ? {} : { configFile: resolve(chosen.config) }),
+  };
+  const server = await startServer(options);
+  process.stdout.write(`tidemark ready http=${server.httpAddress} pg=${server.pgAddress}\n`);
+  if (server.httpAddress !== 'off') {
+    process.stdout.write(`console at http://${browserAddress(server.httpAddress)}/\n`);
+  }
+  await stopped;
+  await shutDown(server);
+}
+
+/** A wildcard address is where it listens, not where a browser goes. */
+function browserAddress(address: string): string {
+  return address.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, 'localhost');
+}
+
+function nextSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        resolve();
+      });
+    }
+  });
+}
+
+async function shutDown(server: RunningServer): Promise<void> {
+  const late = setTimeout(() => {
+    process.stderr.write('tidemark: stopped before every answer was sent\n');
+    process.exit(0);
+  }, SHUTDOWN_MS);
+  await server.close();
+  clearTimeout(late);
+}
+
+async function check(root: string): Promise<number> {
+  const problems = await checkRoot(root, (text) => process.stderr.write(`${text}\n`));
+  for (const problem of problems) {
+    process.stdout.write(`${problem}\n`);
+  }
+  process.stdout.write(problems.length === 0 ? 'no problems\n' : `${problems.length} problems\n`);
+  return problems.length === 0 ? 0 : 1;
+}
+
+try {
+  process.exitCode = await run(process.argv.slice(2));
+  // Native threads must not keep a finished process alive.
+  process.exit();
+} catch (error) {
+  const usage = error instanceof TypeError && 'code' in error;
+  process.stderr.write(`tidemark: ${reasonOf(error)}\n`);
+  process.exit(error instanceof StartError ? error.exitCode : usage ? EXIT_USAGE : 1);
+}

@@ -1,0 +1,269 @@
+/**
+ * The composition root: reads the configuration, opens the database, starts every listener, and
+ * stops them in the opposite order. Only the command line and the embedded library import it.
+ */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { createBasicAuthenticator } from './auth/index.js';
+import { type Config, isLoopback, KEYS, loadConfig } from './config/index.js';
+import { loadDemoData } from './demo-data.js';
+import { type Database, DatabaseError, openDatabase } from './engine/index.js';
+import {
+  type HttpServices,
+  loadStaticFiles,
+  type RunningHttp,
+  startHttp,
+  startMinimalHttp,
+} from './http/index.js';
+import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
+import { type RunningPgWire, startPgWire } from './pgwire/index.js';
+import { SessionHost } from './session/index.js';
+import { parse } from './sql/index.js';
+
+/** `EX_CONFIG` of sysexits: the configuration must change before a start can succeed. */
+export const EXIT_CONFIG = 78;
+
+/** Why the server does not start; the message is one line for the operator. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+export interface ServeOptions {
+  readonly root: string;
+  /** Default `ROOT/conf/server.conf`. */
+  readonly configFile?: string;
+  readonly set?: readonly string[];
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Fill an empty database with the demonstration data set. */
+  readonly demo?: boolean;
+  /** Takes log lines; default standard error. */
+  readonly writeLog?: (line: string) => void;
+  /** Takes progress texts of long steps. */
+  readonly progress?: (text: string) => void;
+}
+
+export interface RunningServer {
+  /** `127.0.0.1:9000`; `off` when HTTP is disabled. */
+  readonly httpAddress: string;
+  readonly pgAddress: string;
+  readonly database: Database;
+  /** Finishes running commits, refuses new work; resolves when everything is released. */
+  close(): Promise<void>;
+}
+
+/** Anything that listens. */
+type Listener = RunningHttp | RunningPgWire;
+
+export async function startServer(options: ServeOptions): Promise<RunningServer> {
+  const config = loadServerConfig(options);
+  const writeLog = options.writeLog ?? ((line): unknown => process.stderr.write(line));
+  const logger = createLogger({ level: config.get(KEYS.logLevel), write: writeLog });
+  refuseOpenDoors(config);
+  logNotices(config, logger);
+  const database = await openRoot(options.root, config, logger);
+  const listeners: Listener[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(listeners.map((listener) => listener.close()));
+    await database.close();
+  };
+  try {
+    if (options.demo === true) {
+      await loadDemoData(database, options.progress ?? ((): void => undefined));
+    }
+    const services = createServices(database, config, logger);
+    const addresses = await startListeners(services, listeners);
+    logger.info('started', { root: options.root, ...addresses });
+    return { httpAddress: addresses.http, pgAddress: addresses.pg, database, close };
+  } catch (error) {
+    await close().catch(() => undefined);
+    throw asStartError(error);
+  }
+}
+
+/** The version of the package. */
+export function packageVersion(): string {
+  const path = fileURLToPath(new URL('../../package.json', import.meta.url));
+  const manifest = JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string };
+  return manifest.version;
+}
+
+function loadServerConfig(options: ServeOptions): Config {
+  try {
+    return loadConfig({
+      file: options.configFile ?? join(options.root, 'conf', 'server.conf'),
+      fileRequired: options.configFile !== undefined,
+      environment: options.environment ?? process.env,
+      set: options.set ?? [],
+    });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new StartError(message, EXIT_CONFIG, { cause: error });
+  }
+}
+
+/** A server other machines can reach without a login does not start by accident. */
+function refuseOpenDoors(config: Config): void {
+  if (config.get(KEYS.insecurePublic)) {
+    return;
+  }
+  const override = 'or set security.insecure.public=true to allow it';
+  const http = config.get(KEYS.httpBindTo);
+  const hasLogin = config.get(KEYS.httpUser) !== '' && config.get(KEYS.httpPassword) !== '';
+  if (config.get(KEYS.httpEnabled) && !isLoopback(http.host) && !hasLogin) {
+    throw new StartError(
+      `http.bind.to=${http.host ?? ''}:${http.port} can be reached by other machines and has ` +
+        `no login: set http.user and http.password, bind to 127.0.0.1, ${override}`,
+      EXIT_CONFIG,
+    );
+  }
+  const pg = config.get(KEYS.pgBindTo);
+  const defaultPassword =
+    config.get(KEYS.pgPassword) === KEYS.pgPassword.defaultText ||
+    (config.get(KEYS.pgReadOnlyEnabled) &&
+      config.get(KEYS.pgReadOnlyPassword) === KEYS.pgReadOnlyPassword.defaultText);
+  if (config.get(KEYS.pgEnabled) && !isLoopback(pg.host) && defaultPassword) {
+    throw new StartError(
+      `pg.net.bind.to=${pg.host ?? ''}:${pg.port} can be reached by other machines with the ` +
+        `default password: set pg.password, bind to 127.0.0.1, ${override}`,
+      EXIT_CONFIG,
+    );
+  }
+}
+
+function logNotices(config: Config, logger: Logger): void {
+  for (const notice of config.notices) {
+    logger.warn('configuration', { notice });
+  }
+  if (config.get(KEYS.insecurePublic)) {
+    logger.warn('insecure', { notice: 'security.insecure.public=true: anyone may get in' });
+  }
+  if (process.getuid?.() === 0) {
+    logger.warn('superuser', { notice: 'running as root: use an account of its own' });
+  }
+}
+
+async function openRoot(root: string, config: Config, logger: Logger): Promise<Database> {
+  try {
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StartError(`cannot use the root directory '${root}': ${reasonOf(error)}`, 1, {
+      cause: error,
+    });
+  }
+  const copyRoot = config.get(KEYS.copyRoot);
+  const memory = config.get(KEYS.queryMemory);
+  const workers = config.get(KEYS.queryWorkers);
+  const concurrency = config.get(KEYS.queryConcurrency);
+  const engine = logger.child('engine');
+  try {
+    return await openDatabase({
+      root,
+      commitMode: config.get(KEYS.commitMode),
+      importRoot: isAbsolute(copyRoot) ? copyRoot : join(root, copyRoot),
+      ...(memory > 0 ? { memoryLimitBytes: memory } : {}),
+      ...(workers > 0 ? { workers } : {}),
+      ...(concurrency > 0 ? { maxConcurrentQueries: concurrency } : {}),
+      logSink: (lines) => {
+        for (const line of lines) {
+          engine.log(line.level, line.event, { component: line.component, ...line.fields });
+        }
+      },
+    });
+  } catch (error) {
+    throw openFailure(root, error);
+  }
+}
+
+function openFailure(root: string, error: unknown): StartError {
+  if (error instanceof DatabaseError && error.code === 'RootLocked') {
+    const message = `the root directory '${root}' is in use by another process`;
+    return new StartError(message, 1, { cause: error });
+  }
+  return new StartError(`cannot open the root directory '${root}': ${reasonOf(error)}`, 1, {
+    cause: error,
+  });
+}
+
+function createServices(database: Database, config: Config, logger: Logger): HttpServices {
+  database.setParameters(
+    config.parameters().map((parameter) => ({
+      key: parameter.name,
+      environmentVariable: parameter.environmentName,
+      value: parameter.value,
+      source: parameter.source,
+    })),
+  );
+  const sessions = new SessionHost({
+    database,
+    parse,
+    defaultTimeoutMs: config.get(KEYS.queryTimeout),
+    maxTimeoutMs: config.get(KEYS.queryTimeoutMax),
+  });
+  const consoleDirectory = fileURLToPath(new URL('../console', import.meta.url));
+  return {
+    sessions,
+    config,
+    authenticator: createBasicAuthenticator(
+      config.get(KEYS.httpUser),
+      config.get(KEYS.httpPassword),
+    ),
+    logger,
+    metrics: new MetricsRegistry(),
+    console: loadStaticFiles(consoleDirectory),
+    version: packageVersion(),
+  };
+}
+
+interface Addresses {
+  readonly http: string;
+  readonly pg: string;
+}
+
+const OFF = 'off';
+
+async function startListeners(services: HttpServices, running: Listener[]): Promise<Addresses> {
+  const { config } = services;
+  const start = async (enabled: boolean, open: () => Promise<Listener>): Promise<string> => {
+    if (!enabled) {
+      return OFF;
+    }
+    const listener = await open();
+    running.push(listener);
+    return listener.address;
+  };
+  const http = await start(config.get(KEYS.httpEnabled), () => startHttp(services));
+  await start(config.get(KEYS.httpMinEnabled), () => startMinimalHttp(services));
+  const pg = await start(config.get(KEYS.pgEnabled), () => startPgWire(services));
+  return { http, pg };
+}
+
+function asStartError(error: unknown): StartError {
+  if (error instanceof StartError) {
+    return error;
+  }
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
+    const { address, port, code } = error as NodeJS.ErrnoException & {
+      address?: string;
+      port?: number;
+    };
+    const place = `${address ?? ''}:${port ?? ''}`;
+    const reason = code === 'EADDRINUSE' ? 'the port is taken' : reasonOf(error);
+    return new StartError(`cannot listen on ${place}: ${reason}`, 1, { cause: error });
+  }
+  return new StartError(reasonOf(error), 1, { cause: error });
+}
+
+/** One line: `EACCES: permission denied, mkdir '…'` → `permission denied`. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const system = /^E[A-Z]+: ([^,]+)/.exec(message)?.[1];
+  return (system ?? message).replaceAll(/\s*\n\s*/g, ' ');
+}
