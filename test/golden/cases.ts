@@ -1,0 +1,57 @@
+/** The golden cases on disk, and the lists beside them. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import type { HttpCase } from './http-runner.js';
+import { parseSqlCase, type SqlCase } from './sql-runner.js';
+
+/** Tests run from `build/`; the data stays where it is. */
+const FOLDER = new URL('../../../test/golden/', import.meta.url);
+
+export const SUITES = ['http', 'sql'] as const;
+export type Suite = (typeof SUITES)[number];
+
+/** Ids decided otherwise than the peer answers, with the reason; they are not run. */
+export function superseded(suite: Suite): ReadonlyMap<string, string> {
+  const list = readJson(`${suite}/superseded.json`) as Record<string, string>;
+  return new Map(Object.entries(list));
+}
+
+export function httpCases(): readonly HttpCase[] {
+  const skipped = superseded('http');
+  const files = ['exec', 'exp', 'imp', 'service', 'auth'];
+  const cases = files.flatMap((name) => readJson(`http/${name}.json`) as HttpCase[]);
+  return cases.filter(({ id }) => !skipped.has(id));
+}
+
+/** Cases of ours, for what was decided in place of superseded ones. */
+export function decidedCases(): readonly HttpCase[] {
+  return readJson('decided.json') as HttpCase[];
+}
+
+export function sqlCases(): readonly SqlCase[] {
+  const skipped = superseded('sql');
+  const files = readdirSync(new URL('sql/', FOLDER)).filter((name) => name.endsWith('.jsonl'));
+  const lines = files
+    .sort()
+    .flatMap((name) => readFileSync(new URL(`sql/${name}`, FOLDER), 'utf8').split('\n'));
+  const cases = lines.filter((line) => line.trim() !== '').map(parseSqlCase);
+  return cases.filter(({ id }) => !skipped.has(id));
+}
+
+/** Ids of cases that do not pass yet. The list only shrinks. */
+export type Pending = Readonly<Record<Suite, readonly string[]>>;
+
+export function readPending(): Pending {
+  return readJson('pending.json') as Pending;
+}
+
+export function writePending(pending: Pending): void {
+  const sorted = Object.fromEntries(SUITES.map((suite) => [suite, [...pending[suite]].sort()]));
+  const path = fileURLToPath(new URL('pending.json', FOLDER));
+  writeFileSync(path, `${JSON.stringify(sorted, null, 2)}\n`);
+}
+
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(new URL(path, FOLDER), 'utf8'));
+}

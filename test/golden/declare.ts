@@ -1,0 +1,41 @@
+/**
+ * One ava test per golden case. A case on the pending list is skipped, and one more test fails
+ * when any of those passes: the list only shrinks.
+ */
+import test from 'ava';
+
+import { readPending, type Suite } from './cases.js';
+import type { Results } from './run.js';
+
+const SUITE_MS = 20 * 60_000;
+
+export function declareSuite(
+  suite: Suite | 'decided',
+  ids: readonly string[],
+  run: () => Promise<Results>,
+): void {
+  const pending = new Set(suite === 'decided' ? [] : readPending()[suite]);
+  let results: Results = new Map();
+  test.before(async (t) => {
+    t.timeout(SUITE_MS);
+    results = await run();
+  });
+  for (const id of ids) {
+    const declare = pending.has(id) ? test.skip : test;
+    declare(`${suite} ${id}`, (t) => {
+      const problem = results.get(id);
+      t.is(problem, null, problem ?? 'the case did not run');
+    });
+  }
+  test(`${suite}: no pending case passes`, (t) => {
+    const passing = [...pending].filter((id) => results.get(id) === null);
+    t.deepEqual(passing, [], 'npm run golden -- --update-pending takes them off the list');
+  });
+  test(`${suite}: every pending id is a case`, (t) => {
+    const known = new Set(ids);
+    t.deepEqual(
+      [...pending].filter((id) => !known.has(id)),
+      [],
+    );
+  });
+}

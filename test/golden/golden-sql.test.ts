@@ -1,0 +1,10 @@
+/** The dialect as the peer answers it. */
+import { sqlCases } from './cases.js';
+import { declareSuite } from './declare.js';
+import { runSqlSuite } from './run.js';
+
+declareSuite(
+  'sql',
+  sqlCases().map(({ id }) => id),
+  () => runSqlSuite(),
+);

@@ -1,0 +1,75 @@
+/** Sends one request exactly as described and reads the answer whole. */
+import { Agent, type IncomingMessage, request } from 'node:http';
+
+export interface Exchange {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+const TIMEOUT_MS = 30_000;
+const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+
+export function send(base: string, exchange: Exchange): Promise<Reply> {
+  const address = new URL(base);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        agent,
+        host: address.hostname,
+        port: address.port,
+        method: exchange.method,
+        path: exchange.target,
+        headers: {
+          ...exchange.headers,
+          ...(exchange.body === null ? {} : { 'Content-Length': exchange.body.length }),
+        },
+        timeout: TIMEOUT_MS,
+      },
+      (incoming) => {
+        collect(incoming).then(resolve, reject);
+      },
+    );
+    outgoing.on('timeout', () => outgoing.destroy(new Error('timeout')));
+    outgoing.on('error', reject);
+    outgoing.end(exchange.body ?? undefined);
+  });
+}
+
+async function collect(incoming: IncomingMessage): Promise<Reply> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+  }
+  return {
+    status: incoming.statusCode ?? 0,
+    reason: incoming.statusMessage ?? '',
+    headers: incoming.headers,
+    body: Buffer.concat(chunks),
+  };
+}
+
+/** GET /exec of one statement. */
+export function execute(
+  base: string,
+  sql: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reply> {
+  const target = `/exec?query=${encodeURIComponent(sql.replace(/\p{Surrogate}/gu, '\ufffd'))}`;
+  // Statements longer than a request head may be go as a form.
+  if (target.length > 60_000) {
+    const body = Buffer.from(new URLSearchParams({ query: sql }).toString());
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded', ...headers };
+    return send(base, { method: 'POST', target: '/exec', headers: form, body });
+  }
+  return send(base, { method: 'GET', target, headers, body: null });
+}

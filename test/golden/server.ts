@@ -1,0 +1,108 @@
+/** A server of our own for the tests: temporary root, free ports, stopped by its handle. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const CLI = fileURLToPath(new URL('../../ts/cli.js', import.meta.url));
+const READY = /^tidemark ready http=(\S+) pg=(\S+)$/m;
+const START_MS = 30_000;
+
+export interface TestServer {
+  readonly root: string;
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  /** `127.0.0.1:PORT` */
+  readonly pg: string;
+  readonly process: ChildProcess;
+  /** What it wrote to standard error so far. */
+  log(): string;
+  /** Ends it as an operator would; resolves to the exit code. */
+  stop(): Promise<number | null>;
+}
+
+export interface TestServerOptions {
+  readonly root?: string;
+  readonly set?: readonly string[];
+  readonly args?: readonly string[];
+}
+
+const FREE_PORTS = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
+
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const root = options.root ?? (await mkdtemp(join(tmpdir(), 'tidemark-test-')));
+  const settings = [...FREE_PORTS, 'http.min.enabled=false', ...(options.set ?? [])];
+  const child = runCli([
+    'serve',
+    '--root',
+    root,
+    ...settings.flatMap((setting) => ['--set', setting]),
+    ...(options.args ?? []),
+  ]);
+  const match = await ready(child);
+  const stop = async (): Promise<number | null> => {
+    const code = await endProcess(child.process);
+    if (options.root === undefined) {
+      await rm(root, { recursive: true, force: true });
+    }
+    return code;
+  };
+  return {
+    root,
+    url: `http://${match[1] ?? ''}`,
+    pg: match[2] ?? '',
+    process: child.process,
+    log: child.err,
+    stop,
+  };
+}
+
+export interface RunningCli {
+  readonly process: ChildProcess;
+  /** Standard output so far. */
+  readonly out: () => string;
+  /** Standard error so far. */
+  readonly err: () => string;
+}
+
+/** Runs the command line as a process of its own. */
+export function runCli(args: readonly string[]): RunningCli {
+  const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let out = '';
+  let err = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text;
+  });
+  return { process: child, out: () => out, err: () => err };
+}
+
+/** Waits for the end of a command; resolves to its exit code. */
+export async function exitCode(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    await once(child, 'exit');
+  }
+  return child.exitCode;
+}
+
+async function ready(child: RunningCli): Promise<RegExpExecArray> {
+  const end = Date.now() + START_MS;
+  while (Date.now() < end && child.process.exitCode === null) {
+    const match = READY.exec(child.out());
+    if (match !== null) {
+      return match;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  child.process.kill('SIGKILL');
+  throw new Error(`the server does not start: ${child.err()}`);
+}
+
+async function endProcess(child: ChildProcess): Promise<number | null> {
+  child.kill('SIGTERM');
+  return await exitCode(child);
+}

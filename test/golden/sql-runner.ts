@@ -1,0 +1,198 @@
+/**
+ * Golden cases of the dialect: set-up statements, then one statement with its rows, its word of
+ * success, or its error and position. Message texts are advice; positions are the contract.
+ */
+import {
+  isObject,
+  type Json,
+  NumberText,
+  parseExact,
+  printExact,
+  sameValue,
+} from './exact-json.js';
+import { execute } from './http-client.js';
+
+type Members = { readonly [name: string]: Json };
+
+export interface SqlCase {
+  readonly id: string;
+  readonly group: string;
+  readonly setup: readonly string[];
+  readonly sql: string;
+  /** The whole line, with the expectation. */
+  readonly members: Members;
+}
+
+export function parseSqlCase(line: string): SqlCase {
+  const members = parseExact(line) as Members;
+  return {
+    id: String(members['id']),
+    group: String(members['group']),
+    setup: members['setup'] as readonly string[],
+    sql: String(members['sql']),
+    members,
+  };
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly body: Members;
+}
+
+/** Runs cases in their order; a set-up is kept while cases only read. */
+export class SqlRunner {
+  readonly #base: string;
+  /** The set-up that stands, `null` when the last case may have changed it. */
+  #standing: readonly string[] | null = null;
+
+  constructor(base: string) {
+    this.#base = base;
+  }
+
+  /** `null` when the case holds, otherwise what is wrong. */
+  async run(golden: SqlCase): Promise<string | null> {
+    const problem = await this.#setUp(golden.setup);
+    if (problem !== null) {
+      return problem;
+    }
+    const outcome = await this.#ask(golden.sql);
+    this.#standing = isReadOnly(golden.sql) ? golden.setup : null;
+    return compare(golden.members, outcome);
+  }
+
+  async #setUp(setup: readonly string[]): Promise<string | null> {
+    const standing = this.#standing;
+    if (standing?.length === setup.length && setup.every((sql, i) => sql === standing[i])) {
+      return null;
+    }
+    this.#standing = null;
+    for (const sql of setup) {
+      const { status, body } = await this.#ask(sql);
+      if (status !== 200) {
+        const reason = printExact(body['error'] ?? null);
+        return `set-up failed: ${shorten(sql, 120)} → ${status} ${shorten(reason, 160)}`;
+      }
+    }
+    return null;
+  }
+
+  async #ask(sql: string): Promise<Outcome> {
+    try {
+      const reply = await execute(this.#base, sql);
+      const body = parseExact(reply.body.toString('utf8'));
+      return { status: reply.status, body: isObject(body) ? body : {} };
+    } catch (error) {
+      return { status: 0, body: { error: String(error) } };
+    }
+  }
+}
+
+function isReadOnly(sql: string): boolean {
+  const text = sql.replace(/^(\s*--[^\n]*\n|\s*\/\*[\s\S]*?\*\/)*/, '');
+  return /^\s*(select|with|explain|show|declare|\()/i.test(text) && !/\binsert\s+into\b/i.test(text);
+}
+
+function compare(expected: Members, outcome: Outcome): string | null {
+  if ('error' in expected) {
+    return compareError(expected, outcome);
+  }
+  const { status, body } = outcome;
+  if (status !== 200) {
+    return `status ${status}: ${shorten(printExact(body['error'] ?? body), 200)}`;
+  }
+  const word = 'ddl' in expected ? 'ddl' : 'dml' in expected ? 'dml' : null;
+  if (word !== null) {
+    return compareMembers(expected, body, 'updated' in expected ? [word, 'updated'] : [word]);
+  }
+  return 'dataset' in body ? compareRows(expected, body) : `no rows: ${shorten(printExact(body))}`;
+}
+
+function compareError(expected: Members, { status, body }: Outcome): string | null {
+  if (status === 200 && expected['beyond'] === true) {
+    return null; // The peer lacks the feature; a server that has it is right.
+  }
+  const wanted = printExact(expected['error']);
+  if (status !== 400) {
+    return `expected 400 ${wanted}, got ${status} ${shorten(printExact(body['dataset'] ?? body))}`;
+  }
+  const problem = compareMembers(expected, body, ['position']);
+  const texts = `${shorten(wanted, 90)} / ${shorten(printExact(body['error']), 90)}`;
+  return problem === null ? null : `${problem} | ${texts}`;
+}
+
+function compareMembers(want: Members, got: Members, names: readonly string[]): string | null {
+  const name = names.find((candidate) => !sameValue(want[candidate], got[candidate]));
+  if (name === undefined) {
+    return null;
+  }
+  return `${name}: expected ${printExact(want[name])}, got ${printExact(got[name])}`;
+}
+
+function compareRows(expected: Members, body: Members): string | null {
+  for (const trait of ['name', 'type']) {
+    const [want, got] = [traits(expected, trait), traits(body, trait)];
+    if (!sameValue(want, got)) {
+      return `column ${trait}s: expected ${shorten(printExact(want))}, got ${printExact(got)}`;
+    }
+  }
+  const problem = compareMembers(expected, body, ['timestamp']);
+  if (problem !== null) {
+    return problem;
+  }
+  const got = rowsOf(body);
+  if ('min_rows' in expected || 'row_count' in expected) {
+    const least = numberOf(expected['min_rows']) ?? 0;
+    const exact = numberOf(expected['row_count']) ?? got.length;
+    return got.length < least || got.length !== exact ? `row count: got ${got.length}` : null;
+  }
+  return compareDatasets(rowsOf(expected), got, expected['ordered'] === true);
+}
+
+function traits(members: Members, trait: string): Json {
+  const columns = members['columns'];
+  return Array.isArray(columns)
+    ? columns.map((column: Json) => (isObject(column) ? (column[trait] ?? null) : null))
+    : [];
+}
+
+function rowsOf(members: Members): readonly Json[] {
+  const rows = members['dataset'];
+  return Array.isArray(rows) ? (rows as readonly Json[]) : [];
+}
+
+function numberOf(value: Json | undefined): number | null {
+  return value instanceof NumberText ? value.value : null;
+}
+
+function compareDatasets(
+  want: readonly Json[],
+  got: readonly Json[],
+  ordered: boolean,
+): string | null {
+  if (want.length !== got.length) {
+    const texts = `${shorten(printExact(want), 160)} / ${shorten(printExact(got), 160)}`;
+    return `rows: expected ${want.length}, got ${got.length} | ${texts}`;
+  }
+  if (ordered ? sameValue(want, got) : sameRows(want, got)) {
+    return null;
+  }
+  const at = want.findIndex((row, index) => !sameValue(row, got[index]));
+  const texts = `expected ${printExact(want[at])}, got ${printExact(got[at])}`;
+  return `row ${at}: ${shorten(texts, 400)}`;
+}
+
+/** The same rows in any order; numbers that differ in the last digits may sort apart. */
+function sameRows(want: readonly Json[], got: readonly Json[]): boolean {
+  const left = [...got];
+  return want.every((row) => {
+    const at = left.findIndex((candidate) => sameValue(row, candidate));
+    if (at >= 0) {
+      left.splice(at, 1);
+    }
+    return at >= 0;
+  });
+}
+
+function shorten(text: string, length = 220): string {
+  return text.length <= length ? text : `${text.slice(0, length)}…`;
+}
