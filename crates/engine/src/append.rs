@@ -281,7 +281,7 @@ fn parse(
     }
     reader.finish(&mut sink)?;
     batches.blocking_send(Rows::End).map_err(|_| aborted())?;
-    Ok(reader.report())
+    Ok(reader.report().clone())
 }
 
 fn write(mut writer: BulkWriter, mut incoming: mpsc::Receiver<Rows>) -> EngineResult<()> {

@@ -46,14 +46,14 @@ impl CancelToken {
 
 /// When a statement has to be over.
 #[derive(Debug, Clone, Copy)]
-pub struct Deadline {
+pub(crate) struct Deadline {
     at: Option<Instant>,
     timeout_ms: u64,
 }
 
 impl Deadline {
     /// A deadline `timeout_ms` from now; none when absent or 0.
-    pub fn after(timeout_ms: Option<u64>) -> Self {
+    pub(crate) fn after(timeout_ms: Option<u64>) -> Self {
         let timeout_ms = timeout_ms.unwrap_or(0);
         let at = (timeout_ms > 0).then(|| Instant::now() + Duration::from_millis(timeout_ms));
         Self { at, timeout_ms }
@@ -75,7 +75,7 @@ impl Deadline {
 }
 
 /// Runs `work` until it is done, cancelled or late; dropping it stops it.
-pub async fn until_stopped<T>(
+pub(crate) async fn until_stopped<T>(
     token: &CancelToken,
     deadline: Deadline,
     work: impl Future<Output = EngineResult<T>>,

@@ -51,7 +51,10 @@ impl Database {
     pub fn open(options: OpenOptions) -> EngineResult<Arc<Self>> {
         failpoint::arm_from_environment()?;
         let workers = options.workers.unwrap_or_else(default_workers).max(1);
-        let vfs = RealVfs::open(&options.root)?;
+        let vfs = RealVfs::new(&options.root).map_err(|error| {
+            let root = options.root.display();
+            EngineError::io(format_args!("cannot use the root directory {root}"), &error)
+        })?;
         let storage_options = StorageOptions {
             commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
             ..StorageOptions::default()

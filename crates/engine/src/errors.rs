@@ -5,7 +5,7 @@ use datafusion::error::DataFusionError;
 use tidemark_types::{EngineError, ErrorCode};
 
 /// The engine error inside, or the nearest kind of ours.
-pub fn from_datafusion(error: DataFusionError) -> EngineError {
+pub(crate) fn from_datafusion(error: DataFusionError) -> EngineError {
     match error {
         DataFusionError::External(inner) => match inner.downcast::<EngineError>() {
             Ok(own) => *own,

@@ -4,38 +4,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Everything counted, since the database was opened.
 #[derive(Debug, Default)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     /// Statements executed.
-    pub statements: Counter,
+    pub(crate) statements: Counter,
     /// Statements that failed.
-    pub failures: Counter,
+    pub(crate) failures: Counter,
     /// Rows encoded for clients.
-    pub rows_returned: Counter,
+    pub(crate) rows_returned: Counter,
     /// Rows written.
-    pub rows_written: Counter,
+    pub(crate) rows_written: Counter,
     /// Bytes taken by appenders.
-    pub bytes_imported: Counter,
+    pub(crate) bytes_imported: Counter,
 }
 
 /// A number that only grows.
 #[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
+pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     /// Adds `n`.
-    pub fn add(&self, n: u64) {
+    pub(crate) fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
     /// The present value.
-    pub fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl Metrics {
     /// Names as TypeScript exposes them, units last.
-    pub fn to_json(&self, running_queries: usize) -> serde_json::Value {
+    pub(crate) fn to_json(&self, running_queries: usize) -> serde_json::Value {
         serde_json::json!({
             "statements_total": self.statements.get(),
             "statement_failures_total": self.failures.get(),

@@ -140,7 +140,7 @@ impl PartitionStream for ParquetPartition {
             if let Some(limit) = limit {
                 reader = reader.with_limit(limit);
             }
-            for batch in reader.build()? {
+            for batch in reader.build().map_err(parquet_error)? {
                 let batch = convert(&batch?, &wanted, &schema)?;
                 if sender.blocking_send(Ok(batch)).is_err() {
                     break; // the plan has all it wants
@@ -150,6 +150,10 @@ impl PartitionStream for ParquetPartition {
         });
         builder.build()
     }
+}
+
+fn parquet_error(error: parquet::errors::ParquetError) -> DataFusionError {
+    DataFusionError::Execution(format!("cannot read a Parquet file: {error}"))
 }
 
 /// The reader yields the wanted columns in file order; the plan wants them in its own order and

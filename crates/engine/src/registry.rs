@@ -12,7 +12,7 @@ use crate::options::ActiveQuery;
 
 /// Every running query, by id.
 #[derive(Debug, Default)]
-pub struct QueryRegistry {
+pub(crate) struct QueryRegistry {
     next_id: AtomicU64,
     running: Mutex<BTreeMap<u64, Entry>>,
 }
@@ -25,17 +25,17 @@ struct Entry {
 
 /// A place in the registry, given back when dropped.
 #[derive(Debug)]
-pub struct Registration {
+pub(crate) struct Registration {
     registry: Arc<QueryRegistry>,
     /// The query's id.
-    pub id: u64,
+    pub(crate) id: u64,
     /// The query's token.
-    pub token: CancelToken,
+    pub(crate) token: CancelToken,
 }
 
 impl QueryRegistry {
     /// Enters a query.
-    pub fn register(self: &Arc<Self>, user: &str, text: &str) -> Registration {
+    pub(crate) fn register(self: &Arc<Self>, user: &str, text: &str) -> Registration {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
         let token = CancelToken::default();
         let description = ActiveQuery {
@@ -49,23 +49,23 @@ impl QueryRegistry {
     }
 
     /// Cancels a query; false when there is none with this id.
-    pub fn cancel(&self, id: u64) -> bool {
+    pub(crate) fn cancel(&self, id: u64) -> bool {
         let running = self.running.lock();
         running.get(&id).map(|entry| entry.token.cancel()).is_some()
     }
 
     /// Cancels every query.
-    pub fn cancel_all(&self) {
+    pub(crate) fn cancel_all(&self) {
         self.running.lock().values().for_each(|entry| entry.token.cancel());
     }
 
     /// The running queries, oldest first.
-    pub fn list(&self) -> Vec<ActiveQuery> {
+    pub(crate) fn list(&self) -> Vec<ActiveQuery> {
         self.running.lock().values().map(|entry| entry.description.clone()).collect()
     }
 
     /// How many run.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.running.lock().len()
     }
 }
