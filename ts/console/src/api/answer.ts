@@ -1,0 +1,143 @@
+/**
+ * The answer of `/exec`, read while it arrives. Knows JSON text and nothing of the network.
+ *
+ * The body is `{"query":…,"columns":[…],"timestamp":n,"dataset":[row,…],"count":n,…}`. The reader
+ * is in one of three states: *head* (until the rows begin), *rows*, *tail*. Rows come out as soon
+ * as they are whole, so that a large result shows its first page at once and a cancelled one
+ * keeps what had arrived.
+ */
+
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly dim?: number;
+  readonly elemType?: string;
+}
+
+export type Value = string | number | boolean | null | readonly Value[];
+export type Row = readonly Value[];
+
+export interface AnswerHead {
+  readonly query: string;
+  readonly columns: readonly Column[];
+  /** Index of the designated timestamp, -1 without one. */
+  readonly timestamp: number;
+}
+
+/** Nanoseconds, as the server measured them. */
+export interface Timings {
+  readonly authentication?: number;
+  readonly compiler?: number;
+  readonly execute?: number;
+  readonly count?: number;
+}
+
+export interface AnswerTail {
+  readonly count?: number;
+  readonly timings?: Timings;
+  readonly ddl?: string;
+  readonly dml?: string;
+  readonly updated?: number;
+  readonly notice?: string;
+  readonly error?: string;
+  readonly position?: number | string;
+}
+
+// An inner quote is always escaped, so this text cannot occur inside a JSON string.
+const ROWS_BEGIN = ',"dataset":[';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
+
+export class AnswerReader {
+  #state: "head" | "rows" | "tail" = "head";
+  #buffer = "";
+  #scanned = 0;
+  #depth = 0;
+  #inString = false;
+  #head: AnswerHead | undefined;
+
+  /** The columns, once they are known. */
+  get head(): AnswerHead | undefined {
+    return this.#head;
+  }
+
+  /** Takes the next piece of text and returns the rows that it completed. */
+  feed(text: string): Row[] {
+    this.#buffer += text;
+    if (this.#state === "head") this.#readHead();
+    return this.#state === "rows" ? this.#readRows() : [];
+  }
+
+  /** What followed the rows; of an answer without rows, the whole of it. */
+  finish(): AnswerTail {
+    if (this.#state === "rows") throw new SyntaxError("the answer ended inside its rows");
+    return parseObject(this.#buffer) as AnswerTail;
+  }
+
+  #readHead(): void {
+    const at = this.#buffer.indexOf(ROWS_BEGIN);
+    if (at < 0) return;
+    const head = parseObject(this.#buffer.slice(0, at) + "}") as Partial<AnswerHead>;
+    this.#head = {
+      query: head.query ?? "",
+      columns: head.columns ?? [],
+      timestamp: head.timestamp ?? -1,
+    };
+    this.#buffer = this.#buffer.slice(at + ROWS_BEGIN.length);
+    this.#state = "rows";
+  }
+
+  #readRows(): Row[] {
+    const text = this.#buffer;
+    let wholeEnd = 0;
+    for (let index = this.#scanned; index < text.length; index++) {
+      const code = text.charCodeAt(index);
+      if (this.#inString) {
+        // An escape takes the next character with it; across pieces it waits for more text.
+        if (code === BACKSLASH) {
+          if (index + 1 === text.length) return this.#takeRows(wholeEnd, index);
+          index++;
+        } else if (code === QUOTE) this.#inString = false;
+      } else if (code === QUOTE) this.#inString = true;
+      else if (code === OPEN) this.#depth++;
+      else if (code === CLOSE) {
+        if (this.#depth === 0) return this.#endRows(wholeEnd, index);
+        this.#depth--;
+        if (this.#depth === 0) wholeEnd = index + 1;
+      }
+    }
+    return this.#takeRows(wholeEnd, text.length);
+  }
+
+  /** Cuts the whole rows off the buffer; scanning goes on where it stood. */
+  #takeRows(wholeEnd: number, scanned: number): Row[] {
+    const rows = parseRows(this.#buffer.slice(0, wholeEnd));
+    this.#buffer = this.#buffer.slice(wholeEnd);
+    this.#scanned = scanned - wholeEnd;
+    return rows;
+  }
+
+  #endRows(wholeEnd: number, closeAt: number): Row[] {
+    const rows = parseRows(this.#buffer.slice(0, wholeEnd));
+    const rest = this.#buffer.slice(closeAt + 1);
+    this.#buffer = "{" + rest.replace(/^\s*,/, "");
+    this.#state = "tail";
+    return rows;
+  }
+}
+
+function parseRows(text: string): Row[] {
+  const list = text.replace(/^\s*,/, "");
+  return list === "" ? [] : (JSON.parse(`[${list}]`) as Row[]);
+}
+
+function parseObject(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new SyntaxError("the answer is not a JSON object");
+  }
+  return value;
+}

@@ -1,0 +1,143 @@
+/**
+ * The one door to the server: plain HTTP, relative addresses, no credentials kept.
+ * Every failure leaves as a `SqlError` (the server said no) or a `Unreachable` (it said nothing).
+ */
+import { AnswerReader, type AnswerHead, type AnswerTail, type Row } from "./answer.js";
+
+/** The server refused a statement. `position` counts UTF-16 units from the statement's start. */
+export class SqlError extends Error {
+  readonly position: number | undefined;
+  readonly status: number;
+
+  constructor(message: string, position: number | undefined, status: number) {
+    super(message);
+    this.name = "SqlError";
+    this.position = position;
+    this.status = status;
+  }
+}
+
+/** No answer, or one that broke off. */
+export class Unreachable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "Unreachable";
+  }
+}
+
+export interface Settings {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly preferences: Readonly<Record<string, unknown>>;
+}
+
+export interface ExecuteOptions {
+  /** At most this many rows are asked for; the count is of all of them. */
+  readonly maxRows: number;
+  readonly signal?: AbortSignal;
+  readonly onHead?: (head: AnswerHead) => void;
+  readonly onRows?: (rows: Row[]) => void;
+}
+
+const SILENT = "The server does not answer. Your drafts are safe.";
+const BROKEN_OFF = "The answer broke off before its end.";
+
+/** Runs one statement; rows are handed over as they arrive. */
+export async function execute(statement: string, options: ExecuteOptions): Promise<AnswerTail> {
+  const parameters = new URLSearchParams({
+    query: statement,
+    limit: `1,${options.maxRows}`,
+    count: "true",
+    timings: "true",
+    quoteLargeNum: "true",
+    src: "con",
+  });
+  const response = await request(`exec?${parameters}`, options.signal);
+  const reader = new AnswerReader();
+  let headSeen = false;
+  for await (const text of pieces(response)) {
+    const rows = read(() => reader.feed(text), response.status);
+    if (!headSeen && reader.head) {
+      headSeen = true;
+      options.onHead?.(reader.head);
+    }
+    if (rows.length > 0) options.onRows?.(rows);
+  }
+  const tail = read(() => reader.finish(), response.status);
+  if (tail.error !== undefined) throw refusal(tail, response.status);
+  return tail;
+}
+
+/** Runs a small statement to its end. */
+export async function query(
+  statement: string,
+  maxRows = 10_000,
+): Promise<{ head: AnswerHead; rows: Row[] }> {
+  let head: AnswerHead = { query: statement, columns: [], timestamp: -1 };
+  const rows: Row[] = [];
+  await execute(statement, {
+    maxRows,
+    onHead: (seen) => (head = seen),
+    onRows: (more) => rows.push(...more),
+  });
+  return { head, rows };
+}
+
+/** What the server tells about itself without a login. */
+export async function settings(signal?: AbortSignal): Promise<Settings> {
+  const response = await request("settings", signal);
+  const body = (await response.json()) as Partial<Settings>;
+  return { config: body.config ?? {}, preferences: body.preferences ?? {} };
+}
+
+/** The address that downloads a statement's whole result. */
+export function exportAddress(statement: string, format: "csv" | "parquet"): string {
+  return `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
+}
+
+async function request(address: string, signal: AbortSignal | undefined): Promise<Response> {
+  try {
+    return await fetch(address, { cache: "no-store", ...(signal ? { signal } : {}) });
+  } catch (cause) {
+    throw aborted(cause) ? cause : new Unreachable(SILENT, { cause });
+  }
+}
+
+async function* pieces(response: Response): AsyncGenerator<string> {
+  if (!response.body) return;
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      yield decoder.decode(value, { stream: true });
+    }
+    yield decoder.decode();
+  } catch (cause) {
+    throw aborted(cause) ? cause : new Unreachable(BROKEN_OFF, { cause });
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** A body that is not the JSON promised: of a proxy, or cut short. */
+function read<T>(parse: () => T, status: number): T {
+  try {
+    return parse();
+  } catch (cause) {
+    if (status >= 500) throw new Unreachable(SILENT, { cause });
+    if (status === 401) throw new SqlError("You are not signed in.", undefined, status);
+    if (status >= 400) throw new SqlError(`The server answered ${status}.`, undefined, status);
+    throw new Unreachable(BROKEN_OFF, { cause });
+  }
+}
+
+function refusal(tail: AnswerTail, status: number): SqlError {
+  const position = tail.position === undefined ? undefined : Number(tail.position);
+  return new SqlError(tail.error ?? "unknown error", position, status);
+}
+
+/** Whether a failure is the user's own cancel. */
+export function aborted(cause: unknown): boolean {
+  return cause instanceof DOMException && cause.name === "AbortError";
+}

@@ -1,0 +1,211 @@
+/**
+ * From a result to what can be drawn: which column is time, which are series, and the points.
+ * Pure; the drawing itself is in `plot.ts`.
+ */
+import type { Column, Row, Value } from "../api/answer.js";
+import { familyOf, isNumeric } from "../model/types.js";
+
+/** Series that have a colour of their own; the ones beyond are offered, not shown. */
+export const SHOWN_SERIES = 8;
+/** Beyond this many keys a chart by key says nothing. */
+const MOST_KEYS = 64;
+
+export interface CandleColumns {
+  readonly open: number;
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+  readonly volume: number | undefined;
+}
+
+export interface ChartPlan {
+  readonly time: number;
+  /** Column whose values split the rows into series. */
+  readonly key: number | undefined;
+  /** Numeric columns, in the result's order. */
+  readonly values: readonly number[];
+  readonly candles: CandleColumns | undefined;
+}
+
+export interface Series {
+  readonly label: string;
+  /** `null` is a gap; `undefined` a time at which only other series have a row. */
+  readonly points: (number | null | undefined)[];
+}
+
+export interface ChartData {
+  /** Milliseconds since 1970 UTC, ascending. */
+  readonly times: number[];
+  readonly series: readonly Series[];
+}
+
+export type ChartChoice =
+  | { readonly plan: ChartPlan; readonly why?: undefined }
+  | { readonly plan?: undefined; readonly why: string };
+
+/** What to draw of a result, or a sentence why nothing can be. */
+export function chooseChart(
+  columns: readonly Column[],
+  timestamp: number,
+  rows: readonly Row[],
+): ChartChoice {
+  if (rows.length === 0) return { why: "There are no rows to draw." };
+  const time = timestamp >= 0 ? timestamp : columns.findIndex(isTime);
+  if (time < 0) return { why: "A chart needs a time column; this result has none." };
+  const values = indexesWhere(columns, (column) => isNumeric(column.type));
+  if (values.length === 0) {
+    return { why: "A chart needs at least one number column beside the time." };
+  }
+  const key = keyColumn(columns, time, rows);
+  return { plan: { time, key, values, candles: candleColumns(columns, values, key) } };
+}
+
+function isTime(column: Column): boolean {
+  return familyOf(column.type) === "time";
+}
+
+function indexesWhere(columns: readonly Column[], test: (column: Column) => boolean): number[] {
+  return columns.flatMap((column, index) => (test(column) ? [index] : []));
+}
+
+/** The first text-like column, where some time occurs more than once. */
+function keyColumn(
+  columns: readonly Column[],
+  time: number,
+  rows: readonly Row[],
+): number | undefined {
+  const key = columns.findIndex(({ type }) => ["symbol", "text"].includes(familyOf(type)));
+  if (key < 0) return undefined;
+  const times = new Set<Value>();
+  const keys = new Set<Value>();
+  let repeated = false;
+  for (const row of rows) {
+    keys.add(row[key] ?? null);
+    if (keys.size > MOST_KEYS) return undefined;
+    const at = row[time] ?? null;
+    repeated ||= times.has(at);
+    times.add(at);
+  }
+  return keys.size > 1 || repeated ? key : undefined;
+}
+
+function candleColumns(
+  columns: readonly Column[],
+  values: readonly number[],
+  key: number | undefined,
+): CandleColumns | undefined {
+  if (key !== undefined) return undefined;
+  const named = (name: RegExp): number | undefined =>
+    values.find((index) => name.test(columns[index]?.name ?? ""));
+  const open = named(/^open$/i);
+  const high = named(/^high$/i);
+  const low = named(/^low$/i);
+  const close = named(/^close$/i);
+  if (open === undefined || high === undefined || low === undefined || close === undefined) {
+    return undefined;
+  }
+  return { open, high, low, close, volume: named(/^(?:volume|turnover|amount|vol)$/i) };
+}
+
+/** Series of the chosen columns, in time order whatever order the rows came in. */
+export function chartData(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  plan: Pick<ChartPlan, "time" | "key">,
+  values: readonly number[],
+): ChartData {
+  const timed: { at: number; row: Row }[] = [];
+  for (const row of rows) {
+    const at = milliseconds(row[plan.time] ?? null);
+    if (at !== undefined) timed.push({ at, row });
+  }
+  if (timed.some(({ at }, index) => index > 0 && at < timed[index - 1]!.at)) {
+    timed.sort((left, right) => left.at - right.at);
+  }
+  return plan.key === undefined
+    ? plainSeries(columns, timed, values)
+    : keyedSeries(columns, timed, values, plan.key);
+}
+
+function plainSeries(
+  columns: readonly Column[],
+  timed: readonly { at: number; row: Row }[],
+  values: readonly number[],
+): ChartData {
+  return {
+    times: timed.map(({ at }) => at),
+    series: values.map((value) => ({
+      label: columns[value]?.name ?? "",
+      points: timed.map(({ row }) => numberOf(row[value] ?? null)),
+    })),
+  };
+}
+
+function keyedSeries(
+  columns: readonly Column[],
+  timed: readonly { at: number; row: Row }[],
+  values: readonly number[],
+  key: number,
+): ChartData {
+  const times: number[] = [];
+  const series = new Map<string, Series>();
+  for (const { at, row } of timed) {
+    if (times.at(-1) !== at) times.push(at);
+    const name = row[key] === null ? "null" : String(row[key]);
+    for (const value of values) {
+      const label = values.length === 1 ? name : `${name} ${columns[value]?.name ?? ""}`;
+      let found = series.get(label);
+      if (!found) series.set(label, (found = { label, points: [] }));
+      // Of several rows with one time and key the last one stands, as in the grid's order.
+      found.points[times.length - 1] = numberOf(row[value] ?? null);
+    }
+  }
+  for (const { points } of series.values()) {
+    points.length = times.length;
+    for (let index = 0; index < points.length; index++) points[index] ??= gapAt(points, index);
+  }
+  return { times, series: [...series.values()] };
+}
+
+/** A stored null stays a gap; a hole left by another series' time is no gap. */
+function gapAt(points: Series["points"], index: number): null | undefined {
+  return index in points && points[index] === null ? null : undefined;
+}
+
+/** A finite number, or null: `LONG` and `DECIMAL` come as text so that the grid is exact. */
+export function numberOf(value: Value): number | null {
+  if (value === null || typeof value === "boolean" || Array.isArray(value)) return null;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : null;
+}
+
+const ISO_TIME = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
+
+/** Milliseconds with the microseconds as fraction. */
+export function milliseconds(value: Value): number | undefined {
+  if (typeof value !== "string") return undefined;
+  const match = ISO_TIME.exec(value);
+  if (!match) return undefined;
+  const whole = Date.parse(`${match[1]}Z`);
+  if (Number.isNaN(whole)) return undefined;
+  return whole + Number(`0.${match[2] ?? "0"}`) * 1000;
+}
+
+export interface Spoken {
+  readonly low: number;
+  readonly high: number;
+  readonly last: number;
+}
+
+/** Lowest, highest and last value of a series, for the summary that is read aloud. */
+export function spoken(points: Series["points"]): Spoken | undefined {
+  let found: { low: number; high: number; last: number } | undefined;
+  for (const point of points) {
+    if (typeof point !== "number") continue;
+    found ??= { low: point, high: point, last: point };
+    found.low = Math.min(found.low, point);
+    found.high = Math.max(found.high, point);
+    found.last = point;
+  }
+  return found;
+}

@@ -1,0 +1,97 @@
+/** The editor's view of its text: tokens, statements, colours. Rescanned on every change. */
+import { RangeSetBuilder, StateField, type EditorState } from "@codemirror/state";
+import {
+  Decoration,
+  EditorView,
+  ViewPlugin,
+  type DecorationSet,
+  type ViewUpdate,
+} from "@codemirror/view";
+import { scan, type Token } from "../sql/scanner.js";
+import { statementAt, statementsOf, type Statement } from "../sql/statements.js";
+
+/** Tokens of the whole text; a megabyte takes tens of milliseconds, a query nothing. */
+export const tokens = StateField.define<readonly Token[]>({
+  create: (state) => scan(state.doc.toString()),
+  update: (value, transaction) =>
+    transaction.docChanged ? scan(transaction.newDoc.toString()) : value,
+});
+
+const MARKS = new Map(
+  (["keyword", "function", "string", "number", "variable", "comment", "operator"] as const).map(
+    (kind) => [kind as Token["kind"], Decoration.mark({ class: `tok-${kind}` })],
+  ),
+);
+
+function colours(view: EditorView): DecorationSet {
+  const builder = new RangeSetBuilder<Decoration>();
+  const all = view.state.field(tokens);
+  for (const { from, to } of view.visibleRanges) {
+    let index = firstEndingAfter(all, from);
+    for (; index < all.length && all[index]!.start < to; index++) {
+      const { kind, start, end } = all[index]!;
+      const mark = MARKS.get(kind);
+      if (mark) builder.add(Math.max(start, from), Math.min(end, to), mark);
+    }
+  }
+  return builder.finish();
+}
+
+function firstEndingAfter(all: readonly Token[], offset: number): number {
+  let low = 0;
+  let high = all.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (all[middle]!.end <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Colours for what is in view. */
+export const highlighting = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet;
+
+    constructor(view: EditorView) {
+      this.decorations = colours(view);
+    }
+
+    update(update: ViewUpdate): void {
+      if (update.docChanged || update.viewportChanged) this.decorations = colours(update.view);
+    }
+  },
+  { decorations: (plugin) => plugin.decorations },
+);
+
+/** The statement that would run now. */
+export function currentStatement(state: EditorState): Statement | undefined {
+  return statementAt(state.doc.toString(), state.selection.main.head);
+}
+
+const IN_STATEMENT = Decoration.line({ class: "cm-in-statement" });
+
+function statementLines(state: EditorState): DecorationSet {
+  const statement = currentStatement(state);
+  if (!statement) return Decoration.none;
+  const builder = new RangeSetBuilder<Decoration>();
+  const last = state.doc.lineAt(Math.min(statement.end, state.doc.length)).number;
+  for (let line = state.doc.lineAt(statement.start).number; line <= last; line++) {
+    const { from } = state.doc.line(line);
+    builder.add(from, from, IN_STATEMENT);
+  }
+  return builder.finish();
+}
+
+/** A bar along the lines of the statement that would run. */
+export const statementBar = StateField.define<DecorationSet>({
+  create: statementLines,
+  update: (value, transaction) =>
+    transaction.docChanged || transaction.selection ? statementLines(transaction.state) : value,
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+/** All statements of the text, for running them in order. */
+export function allStatements(state: EditorState): Statement[] {
+  return statementsOf(state.field(tokens));
+}

@@ -1,0 +1,61 @@
+/** Which rows and columns of a large grid are on screen. Plain arithmetic over pixels. */
+
+export interface Range {
+  readonly first: number;
+  /** Behind the last one. */
+  readonly end: number;
+}
+
+/** Rows of one height; `spare` more on each side so that a quick scroll shows no gap. */
+export function rowWindow(
+  scrollTop: number,
+  viewHeight: number,
+  rowHeight: number,
+  rowCount: number,
+  spare: number,
+): Range {
+  const first = Math.max(0, Math.floor(scrollTop / rowHeight) - spare);
+  const end = Math.min(rowCount, Math.ceil((scrollTop + viewHeight) / rowHeight) + spare);
+  return { first: Math.min(first, end), end };
+}
+
+/** Left edges of columns, one more than there are columns. */
+export function edgesOf(widths: readonly number[]): number[] {
+  const edges = [0];
+  let edge = 0;
+  for (const width of widths) {
+    edge += width;
+    edges.push(edge);
+  }
+  return edges;
+}
+
+/** Columns that touch the view, found by binary search. */
+export function columnWindow(
+  scrollLeft: number,
+  viewWidth: number,
+  edges: readonly number[],
+): Range {
+  const count = edges.length - 1;
+  const first = Math.max(0, lastAtMost(edges, scrollLeft));
+  const end = Math.min(count, lastAtMost(edges, scrollLeft + viewWidth) + 1);
+  return { first: Math.min(first, count), end: Math.max(end, Math.min(first, count)) };
+}
+
+function lastAtMost(edges: readonly number[], position: number): number {
+  let low = 0;
+  let high = edges.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (edges[middle]! <= position) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Where to scroll so that `start..end` is in view, moving as little as possible. */
+export function scrollInto(scroll: number, view: number, start: number, end: number): number {
+  if (start < scroll) return start;
+  if (end > scroll + view) return Math.max(0, end - view);
+  return scroll;
+}

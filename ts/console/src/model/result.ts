@@ -1,0 +1,78 @@
+/**
+ * A result that grows while rows arrive. Rows are kept as the server sent them; what the views
+ * need to lay them out (widest cell, places of seconds) is kept up to date beside them.
+ */
+import type { AnswerHead, Column, Row, Value } from "../api/answer.js";
+import { cellText, fractionDigits } from "./format.js";
+import { familyOf } from "./types.js";
+
+/** The most rows that are kept in the page. What lies beyond is said, never silently dropped. */
+export const MAX_ROWS = 100_000;
+
+/** Rows whose width is measured: enough for a first page, cheap for any result. */
+const MEASURED_ROWS = 200;
+const WIDEST_CHARS = 48;
+
+export interface ColumnLayout {
+  readonly column: Column;
+  /** Widest header or cell seen so far, in characters. */
+  chars: number;
+  /** Places of seconds needed by the times seen so far. */
+  digits: number;
+}
+
+export class Result {
+  readonly statement: string;
+  readonly columns: readonly Column[];
+  readonly timestamp: number;
+  readonly layout: readonly ColumnLayout[];
+  readonly rows: Row[] = [];
+  /** Rows of the whole result, known when the answer has ended. */
+  total: number | undefined;
+
+  constructor(head: AnswerHead, statement: string) {
+    this.statement = statement;
+    this.columns = head.columns;
+    this.timestamp = head.timestamp;
+    this.layout = head.columns.map((column) => ({
+      column,
+      chars: Math.max(column.name.length, Math.ceil(typeName(column).length * 0.85)),
+      digits: 0,
+    }));
+  }
+
+  append(rows: readonly Row[]): void {
+    this.#measureTimes(rows);
+    const unmeasured = Math.max(0, MEASURED_ROWS - this.rows.length);
+    for (const row of rows) this.rows.push(row);
+    for (const row of rows.slice(0, unmeasured)) this.#measureWidths(row);
+  }
+
+  cell(row: number, column: number): Value {
+    return this.rows[row]?.[column] ?? null;
+  }
+
+  #measureTimes(rows: readonly Row[]): void {
+    this.layout.forEach((layout, index) => {
+      if (familyOf(layout.column.type) !== "time") return;
+      for (const row of rows) {
+        if (layout.digits === 9) return;
+        layout.digits = Math.max(layout.digits, fractionDigits(row[index] ?? null));
+      }
+    });
+  }
+
+  #measureWidths(row: Row): void {
+    this.layout.forEach((layout, index) => {
+      const shown = cellText(row[index] ?? null, layout.column, "utc", layout.digits);
+      const chars = shown.text.length + (shown.faint?.length ?? 0) + (shown.kind === "array" ? 3 : 0);
+      layout.chars = Math.max(layout.chars, Math.min(chars, WIDEST_CHARS));
+    });
+  }
+}
+
+/** The type as a person writes it: arrays by element and dimension. */
+export function typeName(column: Column): string {
+  if (column.type !== "ARRAY") return column.type;
+  return `${column.elemType ?? "DOUBLE"}${"[]".repeat(column.dim ?? 1)}`;
+}

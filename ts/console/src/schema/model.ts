@@ -1,0 +1,104 @@
+/** What the server's meta queries say about tables and columns, whichever names it gives them. */
+import type { Column, Row, Value } from "../api/answer.js";
+
+export interface TableEntry {
+  readonly name: string;
+  readonly kind: "table" | "view" | "materialized";
+  readonly rows: number | undefined;
+  readonly partitionBy: string | undefined;
+  readonly timestamp: string | undefined;
+  readonly suspended: boolean;
+}
+
+export interface ColumnEntry {
+  readonly name: string;
+  readonly type: string;
+  readonly designated: boolean;
+}
+
+interface Answer {
+  readonly head: { readonly columns: readonly Column[] };
+  readonly rows: readonly Row[];
+}
+
+/** Reads a cell by the first of several column names that the answer has. */
+function reader(answer: Answer, ...names: string[]): (row: Row) => Value {
+  const at = names
+    .map((name) => answer.head.columns.findIndex((column) => column.name === name))
+    .find((index) => index >= 0);
+  return (row) => (at === undefined ? null : (row[at] ?? null));
+}
+
+/** Rows of `tables()`, or of `SHOW TABLES`, which tells names only. */
+export function tableEntries(answer: Answer): TableEntry[] {
+  const name = reader(answer, "table_name", "table", "name");
+  const rows = reader(answer, "table_row_count", "row_count", "rows");
+  const partitionBy = reader(answer, "partitionBy", "partition_by");
+  const timestamp = reader(answer, "designatedTimestamp", "designated_timestamp");
+  const suspended = reader(answer, "table_suspended", "suspended");
+  const type = reader(answer, "table_type");
+  return answer.rows
+    .map((row) => ({
+      name: String(name(row)),
+      kind: kindOf(type(row)),
+      rows: rows(row) === null ? undefined : Number(rows(row)),
+      partitionBy: textOf(partitionBy(row)),
+      timestamp: textOf(timestamp(row)),
+      suspended: suspended(row) === true,
+    }))
+    .sort((left, right) => left.name.localeCompare(right.name));
+}
+
+/** Rows of `SHOW COLUMNS`. */
+export function columnEntries(answer: Answer): ColumnEntry[] {
+  const name = reader(answer, "column", "column_name", "name");
+  const type = reader(answer, "type", "data_type");
+  const designated = reader(answer, "designated");
+  return answer.rows.map((row) => ({
+    name: String(name(row)),
+    type: String(type(row)),
+    designated: designated(row) === true,
+  }));
+}
+
+function kindOf(value: Value): TableEntry["kind"] {
+  if (value === "V") return "view";
+  return value === "M" ? "materialized" : "table";
+}
+
+function textOf(value: Value): string | undefined {
+  return value === null || value === "" ? undefined : String(value);
+}
+
+/** A name as SQL takes it: quoted where it is not a plain word. */
+export function quoted(name: string): string {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/** The known name nearest to a misspelt one, if one is near at all. */
+export function nearest(wrong: string, known: Iterable<string>): string | undefined {
+  const limit = Math.max(1, Math.floor(wrong.length / 3));
+  let best: { name: string; distance: number } | undefined;
+  for (const name of known) {
+    const distance = editDistance(wrong.toLowerCase(), name.toLowerCase(), limit);
+    if (distance <= limit && distance > 0 && distance < (best?.distance ?? Infinity)) {
+      best = { name, distance };
+    }
+  }
+  return best?.name;
+}
+
+function editDistance(left: string, right: string, limit: number): number {
+  if (Math.abs(left.length - right.length) > limit) return Infinity;
+  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= left.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= right.length; column++) {
+      const same = left.charAt(row - 1) === right.charAt(column - 1);
+      const replace = previous[column - 1]! + (same ? 0 : 1);
+      current.push(Math.min(replace, previous[column]! + 1, current[column - 1]! + 1));
+    }
+    previous = current;
+  }
+  return previous[right.length]!;
+}

@@ -1,0 +1,363 @@
+/** The result: grid, chart or log, with one line that says what the last run did. */
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  lazy,
+  on,
+  onCleanup,
+  onMount,
+  Show,
+  Suspense,
+  type JSX,
+} from "solid-js";
+import { exportAddress } from "../api/client.js";
+import { Grid } from "../grid/Grid.js";
+import { copyRows, duration, grouped } from "../model/format.js";
+import { MAX_ROWS, type Result } from "../model/result.js";
+import type { Run } from "../state/run.js";
+import { outcome, rowsText, runTitle, type Session } from "../state/session.js";
+import { copy } from "./announce.js";
+import { Icon } from "./icons.js";
+
+const Chart = lazy(() => import("../chart/Chart.js"));
+
+/** From this width on, grid and chart can stand side by side. */
+const WIDE = "(min-width: 1180px)";
+const COPIED_ROWS = 10_000;
+
+export function ResultPane(props: { session: Session }): JSX.Element {
+  const { workspace } = props.session;
+  const runner = createMemo(() => workspace.runner(workspace.active()));
+  const run = createMemo(() => runner().run());
+  const result = createMemo(() => runner().result());
+  const [beside, setBeside] = createSignal(true);
+  const wide = useMedia(WIDE);
+  const showGrid = (): boolean => workspace.view() === "grid" || (sideBySide() && chartable());
+  const showChart = (): boolean => workspace.view() === "chart" || (sideBySide() && chartable());
+  const sideBySide = (): boolean => wide() && beside() && workspace.view() !== "log";
+  const chartable = createMemo(
+    () => !!result()?.columns.some(({ type }) => /^(?:TIMESTAMP|DATE)/.test(type)),
+  );
+  // A failure takes the place of the rows, until the user goes back to them.
+  const [kept, setKept] = createSignal(false);
+  createEffect(on(run, (now) => now?.state === "running" && setKept(false)));
+  const failed = (): boolean =>
+    run()?.state === "failed" && !kept() && workspace.view() !== "log";
+
+  const toggle = (view: "grid" | "chart"): void => {
+    if (!wide() || workspace.view() === "log") return workspace.setView(view);
+    if (sideBySide()) {
+      setBeside(false);
+      workspace.setView(view === "grid" ? "chart" : "grid");
+    } else if (workspace.view() !== view) setBeside(true);
+  };
+
+  return (
+    <section class="result" aria-label="Result" aria-busy={run()?.state === "running"}>
+      <div class="result-bar">
+        <div class="views" role="group" aria-label="Result shown as" data-region="views">
+          <ViewButton name="Grid" icon="grid" on={showGrid()} press={() => toggle("grid")} />
+          <ViewButton name="Chart" icon="chart" on={showChart()} press={() => toggle("chart")} />
+          <ViewButton
+            name="Log"
+            icon="log"
+            on={workspace.view() === "log"}
+            press={() => workspace.setView(workspace.view() === "log" ? "grid" : "log")}
+          />
+        </div>
+        <Summary run={run()} result={result()} revision={runner().revision()} />
+        <span class="spring" />
+        <ZoneSwitch session={props.session} />
+        <Show when={result()}>{(shown) => <ResultActions result={shown()} />}</Show>
+      </div>
+      <Show when={!failed()} fallback={<FailurePane run={run()} keep={() => setKept(true)} hasRows={!!result()} />}>
+        <Show when={workspace.view() !== "log"} fallback={<Log session={props.session} />}>
+          <Show when={result()} fallback={<NoResult run={run()} />}>
+            {(shown) => (
+              <div class="split" classList={{ both: showGrid() && showChart() }}>
+                <Show when={showGrid()}>
+                  <GridOrNothing
+                    session={props.session}
+                    result={shown()}
+                    revision={runner().revision()}
+                    running={run()?.state === "running"}
+                  />
+                </Show>
+                <Show when={showChart()}>
+                  <Suspense fallback={<div class="chart" />}>
+                    <Chart
+                      result={shown()}
+                      revision={runner().revision()}
+                      zone={props.session.zone()}
+                    />
+                  </Suspense>
+                </Show>
+              </div>
+            )}
+          </Show>
+        </Show>
+      </Show>
+    </section>
+  );
+}
+
+function useMedia(query: string): () => boolean {
+  const media = matchMedia(query);
+  const [matches, setMatches] = createSignal(media.matches);
+  const listen = (): void => void setMatches(media.matches);
+  onMount(() => media.addEventListener("change", listen));
+  onCleanup(() => media.removeEventListener("change", listen));
+  return matches;
+}
+
+function ViewButton(props: {
+  name: string;
+  icon: "grid" | "chart" | "log";
+  on: boolean;
+  press: () => void;
+}): JSX.Element {
+  return (
+    <button class="view" aria-pressed={props.on ? "true" : "false"} onClick={() => props.press()}>
+      <Icon name={props.icon} />
+      {props.name}
+    </button>
+  );
+}
+
+function Summary(props: {
+  run: Run | undefined;
+  result: Result | undefined;
+  revision: number;
+}): JSX.Element {
+  const rows = createMemo(() => (props.revision, props.result?.rows.length ?? 0));
+  return (
+    <Show when={props.run}>
+      {(run) => (
+        <div class="summary" data-state={run().state}>
+          <SummaryIcon state={run().state} />
+          <b>
+            <Show when={run().state === "done"} fallback={stateText(run(), rows())}>
+              {outcome(run())}
+            </Show>
+          </b>
+          <Show when={run().state === "done" && run().tail?.timings}>
+            <span class="server-time" title="Time the server spent compiling and executing">
+              server {duration(serverMs(run()))}
+            </span>
+          </Show>
+          <Show when={run().totalMs}>{(total) => <span>total {duration(total())}</span>}</Show>
+          <Show when={run().hasRows && run().state === "done" && rows() < (run().tail?.count ?? 0)}>
+            <span class="warn">first {grouped(String(rows()))} shown</span>
+          </Show>
+        </div>
+      )}
+    </Show>
+  );
+}
+
+function SummaryIcon(props: { state: Run["state"] }): JSX.Element {
+  const icons = {
+    running: ["running", "spin accent"],
+    done: ["check", "ok"],
+    failed: ["alert", "error"],
+    cancelled: ["stop", "warn"],
+  } as const;
+  return <Icon name={icons[props.state][0]} class={icons[props.state][1]} />;
+}
+
+function stateText(run: Run, rows: number): string {
+  if (run.state === "failed") return "Failed";
+  const word = run.state === "running" ? "Running" : "Cancelled";
+  return run.hasRows ? `${word}, ${rowsText(rows)} so far` : word;
+}
+
+function serverMs({ tail }: Run): number {
+  const timings = tail?.timings;
+  return ((timings?.compiler ?? 0) + (timings?.execute ?? 0) + (timings?.count ?? 0)) / 1e6;
+}
+
+function ZoneSwitch(props: { session: Session }): JSX.Element {
+  return (
+    <span class="segmented" role="group" aria-label="Time zone of displayed times">
+      <For each={["utc", "local"] as const}>
+        {(zone) => (
+          <button
+            aria-pressed={props.session.zone() === zone ? "true" : "false"}
+            onClick={() => props.session.setZone(zone)}
+          >
+            {zone === "utc" ? "UTC" : "Local"}
+          </button>
+        )}
+      </For>
+    </span>
+  );
+}
+
+function ResultActions(props: { result: Result }): JSX.Element {
+  const copyAll = (): void => {
+    const rows = props.result.rows.slice(0, COPIED_ROWS);
+    void copy(copyRows(props.result.columns, rows), rowsText(rows.length));
+  };
+  return (
+    <>
+      <button class="button ghost" title="Copy the rows with a header line" onClick={copyAll}>
+        <Icon name="copy" />
+        <span>Copy</span>
+      </button>
+      <a
+        class="button ghost"
+        title="Download the whole result as CSV"
+        href={exportAddress(props.result.statement, "csv")}
+        download="result.csv"
+      >
+        <Icon name="export" />
+        <span>CSV</span>
+      </a>
+      <a
+        class="button ghost"
+        title="Download the whole result as Parquet"
+        href={exportAddress(props.result.statement, "parquet")}
+        download="result.parquet"
+      >
+        <Icon name="export" />
+        <span>Parquet</span>
+      </a>
+    </>
+  );
+}
+
+function GridOrNothing(props: {
+  session: Session;
+  result: Result;
+  revision: number;
+  running: boolean;
+}): JSX.Element {
+  const empty = createMemo(() => (props.revision, props.result.rows.length === 0));
+  return (
+    <div class="grid-pane">
+      <Grid
+        result={props.result}
+        revision={props.revision}
+        zone={props.session.zone()}
+        onLeave={() => props.session.editor?.focus()}
+      />
+      <Show when={empty() && !props.running}>
+        <div class="empty over-grid">
+          <strong>No rows</strong>
+          <p>The query ran and found no rows.</p>
+        </div>
+      </Show>
+      <Show when={!props.running && props.result.rows.length >= MAX_ROWS}>
+        <p class="grid-note">
+          The page keeps the first {grouped(String(MAX_ROWS))} rows. Download the result for all of
+          them.
+        </p>
+      </Show>
+    </div>
+  );
+}
+
+function NoResult(props: { run: Run | undefined }): JSX.Element {
+  return (
+    <div class="empty">
+      <Show
+        when={props.run}
+        fallback={
+          <>
+            <strong>No result yet</strong>
+            <p>
+              Write a statement and run it with <kbd>Ctrl+Enter</kbd>.
+            </p>
+          </>
+        }
+      >
+        {(run) => <strong>{run().state === "running" ? "Running" : runTitle(run())}</strong>}
+      </Show>
+    </div>
+  );
+}
+
+function FailurePane(props: {
+  run: Run | undefined;
+  hasRows: boolean;
+  keep: () => void;
+}): JSX.Element {
+  const failure = createMemo(() => props.run?.failure);
+  const excerpt = createMemo(() => errorExcerpt(props.run));
+  return (
+    <div class="failure">
+      <div class="failure-head">
+        <Icon name="alert" />
+        <strong class="failure-message">
+          <bdi>{failure()?.message}</bdi>
+        </strong>
+      </div>
+      <Show when={excerpt()}>
+        {(shown) => (
+          <pre class="failure-excerpt">
+            {shown().line}
+            {"\n"}
+            <span class="caret">{shown().caret}</span>
+          </pre>
+        )}
+      </Show>
+      <div class="failure-actions">
+        <button
+          class="button small"
+          onClick={() => void copy(failure()?.message ?? "", "Message")}
+        >
+          <Icon name="copy" />
+          Copy message
+        </button>
+        <Show when={props.hasRows}>
+          <button class="button small" onClick={() => props.keep()}>
+            Back to the previous result
+          </button>
+        </Show>
+      </div>
+    </div>
+  );
+}
+
+/** The line of the statement that the server pointed at, and a caret under the place. */
+function errorExcerpt(run: Run | undefined): { line: string; caret: string } | undefined {
+  const offset = run?.failure?.offset;
+  if (!run || offset === undefined) return undefined;
+  const { text, start } = run.statement;
+  const at = Math.max(0, Math.min(offset - start, text.length));
+  const lineStart = text.lastIndexOf("\n", at - 1) + 1;
+  const lineEnd = text.indexOf("\n", at);
+  const line = text.slice(lineStart, lineEnd < 0 ? text.length : lineEnd);
+  return { line, caret: `${line.slice(0, at - lineStart).replace(/[^\t]/g, " ")}^` };
+}
+
+function Log(props: { session: Session }): JSX.Element {
+  const { workspace } = props.session;
+  return (
+    <Show
+      when={workspace.log().length > 0}
+      fallback={
+        <div class="empty">
+          <strong>No queries yet</strong>
+          <p>Every statement that runs is listed here, the newest first.</p>
+        </div>
+      }
+    >
+      <ol class="log" tabindex="0" aria-label="Query log" data-region="log">
+        <For each={workspace.log()}>
+          {({ run, at, tab }) => (
+            <li data-state={run.state}>
+              <SummaryIcon state={run.state} />
+              <time dateTime={at.toISOString()}>{at.toTimeString().slice(0, 8)}</time>
+              <bdi class="log-tab">{tab}</bdi>
+              <code>{run.statement.text.replace(/\s+/g, " ").slice(0, 300)}</code>
+              <span class="log-outcome">{runTitle(run)}</span>
+            </li>
+          )}
+        </For>
+      </ol>
+    </Show>
+  );
+}

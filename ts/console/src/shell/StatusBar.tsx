@@ -1,0 +1,43 @@
+/** Facts only: the connection, what runs, the time zone, the server's version. */
+import { createMemo, Show, type JSX } from "solid-js";
+import type { Session } from "../state/session.js";
+import { Icon } from "./icons.js";
+
+export function StatusBar(props: { session: Session }): JSX.Element {
+  const version = createMemo(() => {
+    const value = props.session.settings()?.config["release.version"];
+    return typeof value === "string" ? `Tidemark ${value}` : "";
+  });
+  const running = createMemo(() => {
+    const { workspace } = props.session;
+    return workspace.tabs.filter((tab) => workspace.runner(tab.id).running).length;
+  });
+  return (
+    <footer class="status" aria-label="Status">
+      <Show
+        when={props.session.connection() !== "lost"}
+        fallback={
+          <span class="error">
+            <Icon name="alert" />
+            The server does not answer. Your drafts are safe.
+          </span>
+        }
+      >
+        <span class={props.session.connection() === "connected" ? "ok" : ""}>
+          <Icon name={props.session.connection() === "connected" ? "check" : "running"} />
+          {props.session.connection() === "connected" ? "Connected" : "Connecting"}
+        </span>
+      </Show>
+      <span>{location.host}</span>
+      <Show when={running() > 0}>
+        <span>
+          <Icon name="running" class="spin" />
+          {running()} running
+        </span>
+      </Show>
+      <span class="spring" />
+      <span>{props.session.zone() === "utc" ? "UTC" : "Local time"}</span>
+      <span>{version()}</span>
+    </footer>
+  );
+}

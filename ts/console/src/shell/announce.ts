@@ -1,0 +1,62 @@
+/** One line for screen readers, and the toasts that everybody sees. */
+import { createSignal } from "solid-js";
+
+const [spoken, setSpoken] = createSignal("");
+export { spoken };
+
+/** Says a sentence through the live region. */
+export function announce(sentence: string): void {
+  setSpoken("");
+  queueMicrotask(() => setSpoken(sentence));
+}
+
+export interface Toast {
+  readonly text: string;
+  readonly action?: { readonly label: string; readonly run: () => void };
+}
+
+const SHOWN_MS = 6000;
+const [toast, setToast] = createSignal<Toast>();
+export { toast };
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Shows one line with at most one action; it goes by itself. */
+export function showToast(next: Toast): void {
+  setToast(next);
+  announce(next.text);
+  holdToast(false);
+}
+
+/** Keeps the toast while it is hovered or focused. */
+export function holdToast(held: boolean): void {
+  clearTimeout(timer);
+  if (!held) timer = setTimeout(() => setToast(undefined), SHOWN_MS);
+}
+
+export function dismissToast(): void {
+  clearTimeout(timer);
+  setToast(undefined);
+}
+
+/** Copies text and says so. Browsers offer the clipboard on secure origins only. */
+export async function copy(text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    copyBySelection(text);
+  }
+  showToast({ text: `${what} copied` });
+}
+
+function copyBySelection(text: string): void {
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "visually-hidden";
+  document.body.append(area);
+  const before = document.activeElement;
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+}

@@ -1,0 +1,86 @@
+/** The tree's content: tables at once, columns of a table when it is opened. */
+import { createSignal, type Accessor } from "solid-js";
+import { query, SqlError } from "../api/client.js";
+import {
+  columnEntries,
+  quoted,
+  tableEntries,
+  type ColumnEntry,
+  type TableEntry,
+} from "../schema/model.js";
+
+export type Loading<T> =
+  | { readonly state: "loading" }
+  | { readonly state: "ready"; readonly value: T }
+  | { readonly state: "failed"; readonly message: string };
+
+export class Schema {
+  readonly tables: Accessor<Loading<readonly TableEntry[]>>;
+  readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>;
+  readonly #setTables: (tables: Loading<readonly TableEntry[]>) => void;
+  readonly #setColumns: (columns: ReadonlyMap<string, Loading<readonly ColumnEntry[]>>) => void;
+
+  constructor() {
+    const [tables, setTables] = createSignal<Loading<readonly TableEntry[]>>({ state: "loading" });
+    const [columns, setColumns] = createSignal<
+      ReadonlyMap<string, Loading<readonly ColumnEntry[]>>
+    >(new Map());
+    this.tables = tables;
+    this.columns = columns;
+    this.#setTables = setTables;
+    this.#setColumns = setColumns;
+  }
+
+  /** Asks anew for the tables, and for the columns of those that were opened. */
+  async refresh(): Promise<void> {
+    this.#setTables(await settle(async () => tableEntries(await listTables())));
+    await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
+  }
+
+  async open(table: string): Promise<void> {
+    if (this.columns().get(table)?.state === "ready") return;
+    this.#put(table, { state: "loading" });
+    await this.#loadColumns(table);
+  }
+
+  /** Every table name and every column name that has been seen. */
+  names(): { tables: string[]; columns: string[] } {
+    const tables = this.tables();
+    const columns = new Set<string>();
+    for (const entry of this.columns().values()) {
+      if (entry.state === "ready") for (const column of entry.value) columns.add(column.name);
+    }
+    return {
+      tables: tables.state === "ready" ? tables.value.map((table) => table.name) : [],
+      columns: [...columns],
+    };
+  }
+
+  async #loadColumns(table: string): Promise<void> {
+    const ask = async (): Promise<ColumnEntry[]> =>
+      columnEntries(await query(`SHOW COLUMNS FROM ${quoted(table)}`));
+    this.#put(table, await settle(ask));
+  }
+
+  #put(table: string, entry: Loading<readonly ColumnEntry[]>): void {
+    this.#setColumns(new Map(this.columns()).set(table, entry));
+  }
+}
+
+/** `tables()` tells more; a server without it still answers `SHOW TABLES`. */
+async function listTables(): ReturnType<typeof query> {
+  try {
+    return await query("SELECT * FROM tables()");
+  } catch (cause) {
+    if (cause instanceof SqlError) return query("SHOW TABLES");
+    throw cause;
+  }
+}
+
+async function settle<T>(ask: () => Promise<T>): Promise<Loading<T>> {
+  try {
+    return { state: "ready", value: await ask() };
+  } catch (cause) {
+    return { state: "failed", message: cause instanceof Error ? cause.message : String(cause) };
+  }
+}

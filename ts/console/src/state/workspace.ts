@@ -1,0 +1,158 @@
+/**
+ * The tabs of the workspace: their texts, which one is in front, what each of them ran.
+ * Texts are saved a moment after each change and come back after a reload.
+ */
+import { createSignal, type Accessor } from "solid-js";
+import { createStore, produce } from "solid-js/store";
+import { Runner, type Run, type StatementText } from "./run.js";
+import { load, save } from "./store.js";
+
+export interface Tab {
+  readonly id: string;
+  title: string;
+  draft: string;
+}
+
+export interface LogEntry {
+  readonly run: Run;
+  readonly at: Date;
+  readonly tab: string;
+}
+
+export type ResultView = "grid" | "chart" | "log";
+
+interface Saved {
+  readonly tabs: readonly Tab[];
+  readonly active: string;
+}
+
+const SAVE_AFTER_MS = 300;
+const LOG_ENTRIES = 200;
+
+const FIRST_DRAFT = "-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n";
+
+export class Workspace {
+  readonly tabs: readonly Tab[];
+  readonly active: Accessor<string>;
+  readonly savedAt: Accessor<Date | undefined>;
+  readonly log: Accessor<readonly LogEntry[]>;
+  readonly view: Accessor<ResultView>;
+  readonly setView: (view: ResultView) => void;
+  readonly #setState: ReturnType<typeof createStore<{ tabs: Tab[] }>>[1];
+  readonly #setActive: (id: string) => void;
+  readonly #setSavedAt: (at: Date) => void;
+  readonly #setLog: (update: (log: readonly LogEntry[]) => readonly LogEntry[]) => void;
+  readonly #runners = new Map<string, Runner>();
+  #saveTimer: ReturnType<typeof setTimeout> | undefined;
+  #lastNumber = 0;
+
+  private constructor(saved: Saved | undefined) {
+    const tabs = saved?.tabs.length ? saved.tabs.map((tab) => ({ ...tab })) : [];
+    this.#lastNumber = tabs.length;
+    if (tabs.length === 0) tabs.push(this.#newTab(FIRST_DRAFT));
+    const [state, setState] = createStore({ tabs });
+    const known = tabs.some((tab) => tab.id === saved?.active);
+    const [active, setActive] = createSignal(known && saved ? saved.active : tabs[0]!.id);
+    const [savedAt, setSavedAt] = createSignal<Date>();
+    const [log, setLog] = createSignal<readonly LogEntry[]>([]);
+    const [view, setView] = createSignal<ResultView>("grid");
+    this.tabs = state.tabs;
+    this.active = active;
+    this.savedAt = savedAt;
+    this.log = log;
+    this.view = view;
+    this.setView = setView;
+    this.#setState = setState;
+    this.#setActive = setActive;
+    this.#setSavedAt = setSavedAt;
+    this.#setLog = setLog;
+  }
+
+  static async open(): Promise<Workspace> {
+    return new Workspace(await load<Saved>("tabs"));
+  }
+
+  get activeTab(): Tab {
+    return this.tabs.find((tab) => tab.id === this.active()) ?? this.tabs[0]!;
+  }
+
+  runner(id: string): Runner {
+    let runner = this.#runners.get(id);
+    if (!runner) this.#runners.set(id, (runner = new Runner()));
+    return runner;
+  }
+
+  select(id: string): void {
+    this.#setActive(id);
+    this.#saveSoon();
+  }
+
+  /** Selects the tab `steps` further on, around the ends. */
+  step(steps: number): void {
+    const index = this.tabs.findIndex((tab) => tab.id === this.active());
+    const next = this.tabs.at((index + steps) % this.tabs.length);
+    if (next) this.select(next.id);
+  }
+
+  add(draft = ""): Tab {
+    const tab = this.#newTab(draft);
+    this.#setState("tabs", (tabs) => [...tabs, tab]);
+    this.select(tab.id);
+    return tab;
+  }
+
+  /** Takes a tab away; an empty one takes its place when it was the last. */
+  close(id: string): Tab | undefined {
+    const index = this.tabs.findIndex((tab) => tab.id === id);
+    const closed = this.tabs[index];
+    if (!closed) return undefined;
+    this.#runners.get(id)?.cancel();
+    this.#runners.delete(id);
+    const kept = { ...closed };
+    if (this.tabs.length === 1) this.add();
+    else if (this.active() === id) this.select(this.tabs[index === 0 ? 1 : index - 1]!.id);
+    this.#setState("tabs", (tabs) => tabs.filter((tab) => tab.id !== id));
+    this.#saveSoon();
+    return kept;
+  }
+
+  /** Puts a closed tab back at the end. */
+  restore(tab: Tab): void {
+    this.#setState("tabs", (tabs) => [...tabs, tab]);
+    this.select(tab.id);
+  }
+
+  setDraft(id: string, draft: string): void {
+    this.#setState(
+      produce((state) => {
+        const tab = state.tabs.find((candidate) => candidate.id === id);
+        if (tab) tab.draft = draft;
+      }),
+    );
+    this.#saveSoon();
+  }
+
+  async run(id: string, statement: StatementText): Promise<Run> {
+    const finished = await this.runner(id).start(statement);
+    const title = this.tabs.find((tab) => tab.id === id)?.title ?? "";
+    const entry = { run: finished, at: new Date(), tab: title };
+    this.#setLog((log) => [entry, ...log].slice(0, LOG_ENTRIES));
+    return finished;
+  }
+
+  #newTab(draft: string): Tab {
+    const number = ++this.#lastNumber;
+    // Not randomUUID: browsers offer it on secure origins only, and plain HTTP in a LAN is not one.
+    return { id: `${Date.now().toString(36)}-${number}`, title: `Query ${number}`, draft };
+  }
+
+  #saveSoon(): void {
+    clearTimeout(this.#saveTimer);
+    this.#saveTimer = setTimeout(() => void this.#save(), SAVE_AFTER_MS);
+  }
+
+  async #save(): Promise<void> {
+    const tabs = this.tabs.map(({ id, title, draft }) => ({ id, title, draft }));
+    if (await save("tabs", { tabs, active: this.active() })) this.#setSavedAt(new Date());
+  }
+}
