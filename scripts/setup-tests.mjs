@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { answers, run, toolsDirectory } from './steps.mjs';
 
-const PYTHON_PACKAGES = ['psycopg[binary]==3.2.10', 'pyarrow==21.0.0', 'duckdb==1.4.1'];
+const PYTHON_PACKAGES = ['psycopg[binary]', 'numpy', 'pyarrow', 'duckdb'];
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
 
 function skipped(what, why) {
@@ -48,7 +48,7 @@ async function pythonPackages() {
     skipped('Python drivers', 'python3 -m venv failed');
     return;
   }
-  const probe = ['-c', 'import psycopg, pyarrow, duckdb'];
+  const probe = ['-c', 'import psycopg, numpy, pyarrow, duckdb'];
   if ((await run(python, probe, { quiet: true })).code === 0) {
     return;
   }
