@@ -1,0 +1,151 @@
+/** The border's shape: how many functions there are, and what crosses. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import test from 'ava';
+
+import { arenaToBatch, type Database, DatabaseError, openDatabase } from '../../ts/engine/index.js';
+import { parse } from '../../ts/sql/index.js';
+
+const MOST_FUNCTIONS = 30;
+const declarations = fileURLToPath(new URL('../../../native/index.d.ts', import.meta.url));
+
+async function withDatabase(work: (database: Database) => Promise<void>): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-border-'));
+  const database = await openDatabase({ root });
+  try {
+    await work(database);
+  } finally {
+    await database.close();
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function prepare(database: Database, sql: string): ReturnType<Database['prepare']> {
+  return await database.prepare(Buffer.from(JSON.stringify(parse(sql))), { user: 'admin' });
+}
+
+async function run(database: Database, sql: string): Promise<string> {
+  const statement = await prepare(database, sql);
+  const reply = await statement.execute([], { rows: { format: 'json' } });
+  return reply.chunk?.bytes.toString() ?? '';
+}
+
+test('TypeScript and Rust meet in at most 30 functions', async (t) => {
+  const text = await readFile(declarations, 'utf8');
+  const functions = text.match(/^export declare function \w+|^ {2}\w+\(.*$/gm) ?? [];
+  t.true(functions.length > 20, 'the declarations are read');
+  t.true(functions.length <= MOST_FUNCTIONS, functions.join('\n'));
+});
+
+test('rows written are rows read', async (t) => {
+  await withDatabase(async (database) => {
+    await run(database, 'create table t (ts timestamp, s symbol, x double) timestamp(ts)');
+    await run(database, "insert into t values ('2024-01-02', 'b', 2.5), ('2024-01-01', 'a', null)");
+    t.is(
+      await run(database, 'select * from t'),
+      '["2024-01-01T00:00:00.000000Z","a",null],["2024-01-02T00:00:00.000000Z","b",2.5]',
+    );
+  });
+});
+
+test('an arena is read by arrow-js-ffi without copies of the columns', async (t) => {
+  await withDatabase(async (database) => {
+    const statement = await prepare(
+      database,
+      "select x, x * 1.5 d, 'text ' || x s, x::timestamp ts from long_sequence(3)",
+    );
+    const reply = await statement.execute([], { rows: { format: 'arrow' } });
+    const batch = arenaToBatch(reply.chunk?.bytes ?? Buffer.alloc(0));
+    t.is(batch.numRows, 3);
+    t.deepEqual([...(batch.getChild('x') ?? [])], [1n, 2n, 3n]);
+    t.deepEqual([...(batch.getChild('d') ?? [])], [1.5, 3, 4.5]);
+    t.deepEqual([...(batch.getChild('s') ?? [])], ['text 1', 'text 2', 'text 3']);
+  });
+});
+
+test('a row limit holds for every chunk, and the summary comes at the end', async (t) => {
+  await withDatabase(async (database) => {
+    const statement = await prepare(database, 'select x from long_sequence(10)');
+    const reply = await statement.execute([], { rows: { format: 'json' }, firstChunkRows: 4 });
+    t.is(reply.chunk?.rows, 4);
+    const stream = reply.stream;
+    t.is((await stream?.next(4))?.rows, 4);
+    t.is((await stream?.next(4))?.rows, 2);
+    t.is(await stream?.next(4), null);
+    t.is(stream?.summary().rowsReturned, 10);
+  });
+});
+
+test('a slow reader stops the query instead of filling memory', async (t) => {
+  await withDatabase(async (database) => {
+    const statement = await prepare(database, 'select x, x * 2 y from long_sequence(20000000)');
+    const reply = await statement.execute([], { rows: { format: 'json' } });
+    const before = process.memoryUsage().rss;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    t.true(process.memoryUsage().rss - before < 64 * 1024 * 1024);
+    reply.stream?.cancel();
+    const error = await t.throwsAsync(async () => {
+      while ((await reply.stream?.next()) !== null);
+    });
+    t.true(error instanceof DatabaseError && error.code === 'Cancelled');
+  });
+});
+
+test('cancel by id stops a query', async (t) => {
+  await withDatabase(async (database) => {
+    const statement = await prepare(
+      database,
+      'select count() from long_sequence(100000) a cross join long_sequence(1000000) b',
+    );
+    const running = statement.execute([], { rows: { format: 'json' } });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const [query] = database.activeQueries();
+    t.true(database.cancelQuery(query?.queryId ?? 0n));
+    // The query itself would take hours: an answer at all shows that it was stopped.
+    const error = await t.throwsAsync(running);
+    t.true(error instanceof DatabaseError && error.code === 'Cancelled');
+  });
+});
+
+test('errors cross with code, text and position', async (t) => {
+  await withDatabase(async (database) => {
+    const error = await t.throwsAsync(prepare(database, 'select nope from long_sequence(1)'));
+    t.true(error instanceof DatabaseError);
+    if (error instanceof DatabaseError) {
+      t.is(error.code, 'ColumnNotFound');
+      t.is(error.start, 7);
+      t.is(error.message, 'Invalid column: nope');
+    }
+  });
+});
+
+test('depth and length are limits, not stack overflows', (t) => {
+  const nested = `select ${'('.repeat(100_000)}1${')'.repeat(100_000)}`;
+  t.throws(() => parse(nested), { message: /nest|deep/i });
+  const terms = Array.from({ length: 100_000 }, (_, i) => `x = ${i}`).join(' or ');
+  t.throws(() => parse(`select 1 from t where ${terms}`), { message: /terms|long/i });
+});
+
+test('a query of 9,000 terms is bound and run', async (t) => {
+  await withDatabase(async (database) => {
+    const terms = Array.from({ length: 9_000 }, (_, i) => `x = ${i + 1}`).join(' or ');
+    const sql = `select count() from long_sequence(10000) where ${terms}`;
+    t.is(await run(database, sql), '[9000]');
+  });
+});
+
+test('records are durable and come back by kind', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-records-'));
+  const first = await openDatabase({ root });
+  await first.commitRecords('user', new Map([['ann', Buffer.from([1, 2])]]));
+  await first.commitRecords('user', new Map([['bob', Buffer.from('x')]]));
+  await first.commitRecords('user', new Map([['bob', null]]));
+  await first.close();
+  const second = await openDatabase({ root });
+  t.deepEqual([...(await second.loadRecords('user'))], [['ann', Buffer.from([1, 2])]]);
+  await second.close();
+  await rm(root, { recursive: true, force: true });
+});

@@ -1,0 +1,106 @@
+/**
+ * One process with one armed failure point: calls the whole border once and reports, as one JSON
+ * line, which calls failed and how. That the line appears at all proves that the process lives.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { type Database, DatabaseError, engineInfo, openDatabase } from '../../ts/engine/index.js';
+import { parse } from '../../ts/sql/index.js';
+
+const failures: Record<string, string> = {};
+
+async function attempt<T>(name: string, call: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    failures[name] = error instanceof DatabaseError ? error.code : `not ours: ${String(error)}`;
+    return undefined;
+  }
+}
+
+async function prepare(database: Database, sql: string): Promise<string | undefined> {
+  const context = { user: 'admin', text: sql };
+  const tree = Buffer.from(JSON.stringify(parse(sql)));
+  const statement = await attempt('prepare', () => database.prepare(tree, context));
+  if (statement === undefined) {
+    return undefined;
+  }
+  const reply = await attempt('execute', () =>
+    statement.execute([], { rows: { format: 'json' }, firstChunkRows: 1 }),
+  );
+  const stream = reply?.stream ?? null;
+  if (stream !== null) {
+    await attempt('next', () => stream.next(1));
+    await attempt('summary', () => stream.summary());
+    await attempt('cancel', () => {
+      stream.cancel();
+    });
+  }
+  await attempt('close', () => {
+    statement.close();
+  });
+  return reply?.chunk?.bytes.toString();
+}
+
+async function append(database: Database): Promise<void> {
+  const spec = {
+    kind: 'csv',
+    table: 'imported',
+    create: true,
+    overwrite: false,
+    csv: {
+      delimiter: ',',
+      header: false,
+      columns: [{ index: 0, name: 'x', type: 'INT' }],
+      atomicity: 'skipCol',
+      skipExtraValues: false,
+    },
+  } as const;
+  const appender = await attempt('openAppender', () => database.openAppender(spec));
+  if (appender !== undefined) {
+    await attempt('write', () => appender.write(Buffer.from('1\n2\n')));
+    await attempt('finish', () => appender.finish());
+  }
+  const given = await attempt('openAppender', () => database.openAppender(spec));
+  await attempt('abort', async () => given?.abort());
+}
+
+async function callEverything(database: Database): Promise<void> {
+  await prepare(database, 'create table t (x int)');
+  await prepare(database, 'insert into t values (1)');
+  await prepare(database, 'insert into t select x::int from long_sequence(100000)');
+  await prepare(database, 'select x from t');
+  const insert = Buffer.from(JSON.stringify(parse('insert into t values ($1)')));
+  const statement = await attempt('prepare', () => database.prepare(insert, { user: 'admin' }));
+  await attempt('executeBatch', async () => statement?.executeBatch([['1'], ['2']]));
+  await attempt('tableMetadata', () => database.tableMetadata('t'));
+  await append(database);
+  await attempt('activeQueries', () => database.activeQueries());
+  await attempt('cancelQuery', () => database.cancelQuery(99n));
+  await attempt('metrics', () => database.metrics());
+  await attempt('setParameters', () => {
+    database.setParameters([]);
+  });
+  await attempt('commitRecords', () =>
+    database.commitRecords('test', new Map([['a', Buffer.from('b')]])),
+  );
+  await attempt('loadRecords', () => database.loadRecords('test'));
+  const transaction = await attempt('begin', () => database.begin());
+  await attempt('commit', async () => transaction?.commit());
+  await attempt('rollback', () => database.begin().rollback());
+}
+
+const root = await mkdtemp(join(tmpdir(), 'tidemark-panic-'));
+await attempt('engineInfo', () => engineInfo());
+const database = await attempt('openDatabase', () =>
+  openDatabase({ root, logSink: () => undefined }),
+);
+if (database !== undefined) {
+  await callEverything(database);
+  await attempt('closeDatabase', () => database.close());
+}
+await rm(root, { recursive: true, force: true });
+console.log(JSON.stringify(failures));
+process.exit(0);

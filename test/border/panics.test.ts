@@ -1,0 +1,74 @@
+/**
+ * A forced panic in every exported function and in every worker becomes an `Internal` error, and
+ * the process lives. Each failure point gets a process of its own.
+ */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+const run = promisify(execFile);
+const child = fileURLToPath(new URL('./panic-child.js', import.meta.url));
+
+/** Failure point → calls of which at least one must fail. */
+const POINTS: Readonly<Record<string, readonly string[]>> = {
+  engine_info: ['engineInfo'],
+  set_log_sink: ['openDatabase'],
+  open_database: ['openDatabase'],
+  prepare: ['prepare'],
+  'engine.prepare': ['prepare'],
+  describe: ['prepare'],
+  execute: ['execute'],
+  'engine.execute': ['execute'],
+  'engine.plan': ['execute'],
+  'engine.partition': ['execute', 'next'],
+  'engine.produce': ['execute'],
+  'engine.commit': ['execute'],
+  'engine.bulk_write': ['execute'],
+  execute_batch: ['executeBatch'],
+  'engine.execute_batch': ['executeBatch'],
+  statement_close: ['close'],
+  next: ['next'],
+  summary: ['summary'],
+  cancel: ['cancel'],
+  table_metadata: ['tableMetadata'],
+  open_appender: ['openAppender'],
+  append: ['write'],
+  'engine.parser': ['write', 'finish'],
+  'engine.writer': ['write', 'finish'],
+  append_finish: ['finish'],
+  append_abort: ['abort'],
+  cancel_query: ['cancelQuery'],
+  active_queries: ['activeQueries'],
+  metrics: ['metrics'],
+  begin: ['begin', 'rollback'],
+  transaction_commit: ['commit'],
+  transaction_rollback: ['rollback'],
+  load_records: ['loadRecords'],
+  commit_records: ['commitRecords'],
+  set_parameters: ['setParameters'],
+  close: ['closeDatabase'],
+};
+
+async function failuresWith(point: string): Promise<Record<string, string>> {
+  const env = { ...process.env, TIDEMARK_FAILPOINTS: `${point}=panic` };
+  const { stdout } = await run(process.execPath, [child], { env });
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, string>;
+}
+
+test('without a failure point every call answers', async (t) => {
+  t.deepEqual(await failuresWith('none'), {});
+});
+
+for (const [point, calls] of Object.entries(POINTS)) {
+  test(`a panic at ${point} is an error, not the end`, async (t) => {
+    const failures = await failuresWith(point);
+    const failed = calls.filter((call) => failures[call] === 'Internal');
+    t.true(failed.length > 0, `expected one of ${calls.join(', ')} in ${JSON.stringify(failures)}`);
+    t.deepEqual(
+      Object.values(failures).filter((code) => code.startsWith('not ours')),
+      [],
+    );
+  });
+}
