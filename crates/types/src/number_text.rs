@@ -1,0 +1,169 @@
+//! Text of numbers as the dialect writes it: shortest digits that read back to the same value,
+//! `1.0` and `1.0E10` rather than `1` and `1e10`.
+
+/// Appends an integer in decimal.
+pub fn write_i64(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends a DOUBLE: plain from 10⁻³ up to 10⁷, else one digit, point and `E` exponent. NaN and
+/// infinities are written as words; as values of the dialect they are null and never come here.
+pub fn write_f64(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        let mut buffer = ryu::Buffer::new();
+        let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+        relayout(out, buffer.format_finite(value).as_bytes(), plain);
+    } else {
+        write_not_finite(out, value.is_nan(), value > 0.0);
+    }
+}
+
+/// Appends a FLOAT, by the same rule with the digits a FLOAT needs.
+pub fn write_f32(out: &mut Vec<u8>, value: f32) {
+    if value.is_finite() {
+        let mut buffer = ryu::Buffer::new();
+        let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+        relayout(out, buffer.format_finite(value).as_bytes(), plain);
+    } else {
+        write_not_finite(out, value.is_nan(), value > 0.0);
+    }
+}
+
+/// The text of a DOUBLE.
+#[must_use]
+pub fn f64_text(value: f64) -> String {
+    let mut out = Vec::with_capacity(24);
+    write_f64(&mut out, value);
+    into_text(out)
+}
+
+/// The text of a FLOAT.
+#[must_use]
+pub fn f32_text(value: f32) -> String {
+    let mut out = Vec::with_capacity(16);
+    write_f32(&mut out, value);
+    into_text(out)
+}
+
+fn into_text(out: Vec<u8>) -> String {
+    // The writers emit ASCII only, so nothing is ever replaced here.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn write_not_finite(out: &mut Vec<u8>, nan: bool, positive: bool) {
+    out.extend_from_slice(match (nan, positive) {
+        (true, _) => b"NaN",
+        (false, true) => b"Infinity",
+        (false, false) => b"-Infinity",
+    });
+}
+
+/// Writes ryu's text (`123.45`, `1e16`, `1.25e-7`) in the dialect's layout.
+fn relayout(out: &mut Vec<u8>, shortest: &[u8], plain: bool) {
+    let exponent_mark = shortest.iter().position(|&byte| byte == b'e');
+    if plain && exponent_mark.is_none() {
+        out.extend_from_slice(shortest);
+        return;
+    }
+    let (mantissa, written_exponent) = match exponent_mark {
+        Some(mark) => (&shortest[..mark], parse_exponent(&shortest[mark + 1..])),
+        None => (shortest, 0),
+    };
+    let mantissa = match mantissa.strip_prefix(b"-") {
+        Some(rest) => {
+            out.push(b'-');
+            rest
+        }
+        None => mantissa,
+    };
+    let point = mantissa.iter().position(|&byte| byte == b'.').unwrap_or(mantissa.len());
+    let mut digits = [0_u8; 32];
+    let mut count = 0;
+    for &byte in mantissa.iter().filter(|byte| byte.is_ascii_digit()) {
+        digits[count] = byte;
+        count += 1;
+    }
+    let leading = digits[..count].iter().take_while(|&&byte| byte == b'0').count();
+    let trailing = digits[leading..count].iter().rev().take_while(|&&byte| byte == b'0').count();
+    let significant = &digits[leading..count - trailing];
+    let exponent = written_exponent + point as i32 - leading as i32 - 1;
+    if plain {
+        write_plain(out, significant, exponent);
+    } else {
+        out.push(significant[0]);
+        out.push(b'.');
+        out.extend_from_slice(if significant.len() > 1 { &significant[1..] } else { b"0" });
+        out.push(b'E');
+        out.extend_from_slice(itoa::Buffer::new().format(exponent).as_bytes());
+    }
+}
+
+/// `significant` × 10^`exponent` without an exponent; the first digit stands before the point of
+/// 10^`exponent`.
+fn write_plain(out: &mut Vec<u8>, significant: &[u8], exponent: i32) {
+    if exponent < 0 {
+        out.extend_from_slice(b"0.");
+        out.extend(std::iter::repeat_n(b'0', (-exponent - 1) as usize));
+        out.extend_from_slice(significant);
+        return;
+    }
+    let whole = exponent as usize + 1;
+    let kept = whole.min(significant.len());
+    out.extend_from_slice(&significant[..kept]);
+    out.extend(std::iter::repeat_n(b'0', whole - kept));
+    out.push(b'.');
+    out.extend_from_slice(if significant.len() > kept { &significant[kept..] } else { b"0" });
+}
+
+fn parse_exponent(text: &[u8]) -> i32 {
+    let (negative, digits) = match text.strip_prefix(b"-") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let value = digits.iter().fold(0_i32, |sum, byte| sum * 10 + i32::from(byte - b'0'));
+    if negative { -value } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_have_the_reference_layout() {
+        for (value, text) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0, "1.0"),
+            (-2.5, "-2.5"),
+            (0.001, "0.001"),
+            (0.00099, "9.9E-4"),
+            (9_999_999.0, "9999999.0"),
+            (1e7, "1.0E7"),
+            (1e10, "1.0E10"),
+            (123_456_789.0, "1.23456789E8"),
+            (123_456_789.123_456_79, "1.2345678912345679E8"),
+            (1e-5, "1.0E-5"),
+            (1e300, "1.0E300"),
+            (-1e-320, "-1.0E-320"),
+            (0.1 + 0.2, "0.30000000000000004"),
+        ] {
+            assert_eq!(f64_text(value), text);
+        }
+        assert_eq!(f32_text(1.5), "1.5");
+        assert_eq!(f32_text(1e10), "1.0E10");
+        assert_eq!(f32_text(0.1), "0.1");
+        assert_eq!(f32_text(16_777_216.0), "1.6777216E7");
+    }
+
+    #[test]
+    fn every_text_reads_back() {
+        let mut bits = 0x9E37_79B9_7F4A_7C15_u64;
+        for _ in 0..100_000 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                assert_eq!(f64_text(value).parse::<f64>().unwrap().to_bits(), bits);
+            }
+        }
+    }
+}

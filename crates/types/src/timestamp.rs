@@ -1,0 +1,384 @@
+//! Timestamp text: ISO prefixes in, ISO with the unit's digits out.
+
+use crate::calendar::{CivilDate, add_months};
+
+/// Resolution of a time type: DATE, TIMESTAMP, TIMESTAMP_NS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimestampUnit {
+    /// DATE.
+    Millis,
+    /// TIMESTAMP.
+    Micros,
+    /// TIMESTAMP_NS.
+    Nanos,
+}
+
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+impl TimestampUnit {
+    /// Units in a second.
+    #[must_use]
+    pub const fn per_second(self) -> i64 {
+        match self {
+            Self::Millis => 1_000,
+            Self::Micros => 1_000_000,
+            Self::Nanos => NANOS_PER_SECOND,
+        }
+    }
+
+    /// Units in a day.
+    #[must_use]
+    pub const fn per_day(self) -> i64 {
+        self.per_second() * SECONDS_PER_DAY
+    }
+
+    /// Nanoseconds in one unit.
+    #[must_use]
+    pub const fn nanos(self) -> i64 {
+        NANOS_PER_SECOND / self.per_second()
+    }
+
+    /// Fraction digits of this unit.
+    #[must_use]
+    pub const fn digits(self) -> usize {
+        match self {
+            Self::Millis => 3,
+            Self::Micros => 6,
+            Self::Nanos => 9,
+        }
+    }
+
+    /// `value` of this unit in `target` units: truncated like an integer division;
+    /// `None` when it does not fit.
+    #[must_use]
+    pub fn convert(self, value: i64, target: Self) -> Option<i64> {
+        let (from, to) = (self.per_second(), target.per_second());
+        if to >= from { value.checked_mul(to / from) } else { Some(value / (from / to)) }
+    }
+}
+
+/// The smallest field a timestamp text names, which is also how long it lasts as an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Granularity {
+    /// `2024`
+    Year,
+    /// `2024-01`
+    Month,
+    /// Anything finer, in nanoseconds: a day, an hour, … or one of 10^-n seconds.
+    Nanos(i64),
+}
+
+/// A timestamp text taken apart, before it is put into a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsedTimestamp {
+    /// Seconds since 1970 UTC, offset applied.
+    pub seconds: i64,
+    /// Nanoseconds of the second.
+    pub nanos: i64,
+    /// The smallest field named.
+    pub granularity: Granularity,
+    /// Whether the text names `Z` or an offset.
+    pub zoned: bool,
+}
+
+impl ParsedTimestamp {
+    /// The first instant, cut to `unit`; `None` when it does not fit.
+    #[must_use]
+    pub fn start(&self, unit: TimestampUnit) -> Option<i64> {
+        self.seconds.checked_mul(unit.per_second())?.checked_add(self.nanos / unit.nanos())
+    }
+
+    /// The first instant after the named field; at least one unit after the start.
+    #[must_use]
+    pub fn end(&self, unit: TimestampUnit) -> Option<i64> {
+        let start = self.start(unit)?;
+        let months = match self.granularity {
+            Granularity::Year => 12,
+            Granularity::Month => 1,
+            Granularity::Nanos(nanos) => {
+                return start.checked_add((nanos / unit.nanos()).max(1));
+            }
+        };
+        // A year or month text starts at midnight unless an offset moved it; offsets need a time.
+        let micros = self.seconds.checked_mul(1_000_000)?;
+        let end_seconds = add_months(micros, months).div_euclid(1_000_000);
+        end_seconds.checked_mul(unit.per_second())
+    }
+}
+
+/// Reads `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]]]]`. Nothing may surround it.
+#[must_use]
+pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
+    let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
+    let year = cursor.number(4)? as i32;
+    let mut date = CivilDate { year, month: 1, day: 1 };
+    let mut granularity = Granularity::Year;
+    if cursor.eat(b'-') {
+        date.month = cursor.number(2).filter(|month| (1..=12).contains(month))? as u8;
+        granularity = Granularity::Month;
+        if cursor.eat(b'-') {
+            let last = i64::from(date.days_in_month());
+            date.day = cursor.number(2).filter(|day| (1..=last).contains(day))? as u8;
+            granularity = Granularity::Nanos(SECONDS_PER_DAY * NANOS_PER_SECOND);
+        }
+    }
+    let midnight = date.to_days() * SECONDS_PER_DAY;
+    let mut parsed = ParsedTimestamp { seconds: midnight, nanos: 0, granularity, zoned: false };
+    let has_day = matches!(granularity, Granularity::Nanos(_));
+    if has_day && (cursor.eat(b'T') || cursor.eat(b' ')) {
+        let time = cursor.time()?;
+        parsed.granularity = Granularity::Nanos(time.granularity_nanos);
+        parsed.nanos = time.nanos;
+        parsed.seconds += time.seconds;
+        if let Some(offset) = cursor.offset()? {
+            parsed.seconds -= offset;
+            parsed.zoned = true;
+        }
+    }
+    cursor.done().then_some(parsed)
+}
+
+/// The first instant a timestamp text names, in `unit`. `None` when it is not one.
+#[must_use]
+pub fn parse(text: &str, unit: TimestampUnit) -> Option<i64> {
+    parse_fields(text)?.start(unit)
+}
+
+/// A time of day without date: `HH[:mm[:ss[.f]]]`, as (nanoseconds from midnight, granularity in
+/// nanoseconds).
+#[must_use]
+pub fn parse_time_of_day(text: &str) -> Option<(i64, i64)> {
+    let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
+    let time = cursor.time()?;
+    cursor.done().then_some((time.seconds * NANOS_PER_SECOND + time.nanos, time.granularity_nanos))
+}
+
+/// `Z`, `±HH`, `±HHmm`, `±HH:mm` as seconds east of UTC.
+#[must_use]
+pub fn parse_offset(text: &str) -> Option<i64> {
+    let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
+    let offset = cursor.offset()??;
+    cursor.done().then_some(offset)
+}
+
+struct TimeOfDay {
+    seconds: i64,
+    nanos: i64,
+    granularity_nanos: i64,
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn done(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.bytes.get(self.at) == Some(&byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Exactly `width` digits.
+    fn number(&mut self, width: usize) -> Option<i64> {
+        let digits = self.bytes.get(self.at..self.at + width)?;
+        let mut value = 0;
+        for &digit in digits {
+            if !digit.is_ascii_digit() {
+                return None;
+            }
+            value = value * 10 + i64::from(digit - b'0');
+        }
+        self.at += width;
+        Some(value)
+    }
+
+    fn time(&mut self) -> Option<TimeOfDay> {
+        let mut seconds = self.number(2).filter(|&hour| hour < 24)? * 3_600;
+        let mut nanos = 0;
+        let mut granularity_nanos = 3_600 * NANOS_PER_SECOND;
+        if self.eat(b':') {
+            seconds += self.number(2).filter(|&minute| minute < 60)? * 60;
+            granularity_nanos = 60 * NANOS_PER_SECOND;
+            if self.eat(b':') {
+                seconds += self.number(2).filter(|&second| second < 60)?;
+                granularity_nanos = NANOS_PER_SECOND;
+                if self.eat(b'.') {
+                    (nanos, granularity_nanos) = self.fraction()?;
+                }
+            }
+        }
+        Some(TimeOfDay { seconds, nanos, granularity_nanos })
+    }
+
+    /// One to nine digits, as (nanoseconds, value of the last digit).
+    fn fraction(&mut self) -> Option<(i64, i64)> {
+        let tail = self.bytes.get(self.at..)?;
+        let width = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=9).contains(&width) {
+            return None;
+        }
+        let step = 10_i64.pow(9 - width as u32);
+        Some((self.number(width)? * step, step))
+    }
+
+    /// `Some(None)` when no offset stands here, `None` when a malformed one does.
+    #[allow(clippy::option_option)]
+    fn offset(&mut self) -> Option<Option<i64>> {
+        if self.eat(b'Z') {
+            return Some(Some(0));
+        }
+        let sign = if self.eat(b'+') {
+            1
+        } else if self.eat(b'-') {
+            -1
+        } else {
+            return Some(None);
+        };
+        let hours = self.number(2).filter(|&hours| hours < 24)?;
+        let minutes = if self.eat(b':') || !self.done() {
+            self.number(2).filter(|&minutes| minutes < 60)?
+        } else {
+            0
+        };
+        Some(Some(sign * (hours * 3_600 + minutes * 60)))
+    }
+}
+
+/// Appends `2024-01-31T12:00:00.000000Z` with the unit's number of fraction digits.
+pub fn write_iso(out: &mut Vec<u8>, value: i64, unit: TimestampUnit) {
+    write_date_time(out, value, unit, b'T');
+    out.push(b'Z');
+}
+
+/// Appends the same without zone and with `separator` between date and time.
+pub fn write_date_time(out: &mut Vec<u8>, value: i64, unit: TimestampUnit, separator: u8) {
+    let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
+    let of_day = value.rem_euclid(unit.per_day());
+    let (seconds, fraction) = (of_day / unit.per_second(), of_day % unit.per_second());
+    write_year(out, date.year);
+    // One fixed template, so that the common case is a few stores and one copy.
+    let mut text = *b"-00-00T00:00:00.000000000";
+    let two = |text: &mut [u8], at: usize, number: i64| {
+        text[at] = b'0' + (number / 10) as u8;
+        text[at + 1] = b'0' + (number % 10) as u8;
+    };
+    two(&mut text, 1, i64::from(date.month));
+    two(&mut text, 4, i64::from(date.day));
+    text[6] = separator;
+    two(&mut text, 7, seconds / 3_600);
+    two(&mut text, 10, seconds / 60 % 60);
+    two(&mut text, 13, seconds % 60);
+    let mut rest = fraction;
+    for slot in text[16..16 + unit.digits()].iter_mut().rev() {
+        *slot = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(&text[..16 + unit.digits()]);
+}
+
+/// Appends a year with at least four digits, `-` before Christ.
+pub fn write_year(out: &mut Vec<u8>, year: i32) {
+    if (0..=9_999).contains(&year) {
+        let digits = [year / 1_000, year / 100 % 10, year / 10 % 10, year % 10];
+        out.extend(digits.map(|digit| b'0' + digit as u8));
+    } else {
+        out.extend_from_slice(format!("{year:05}").as_bytes());
+    }
+}
+
+/// The ISO text of a timestamp.
+#[must_use]
+pub fn iso_text(value: i64, unit: TimestampUnit) -> String {
+    let mut out = Vec::with_capacity(32);
+    write_iso(&mut out, value, unit);
+    // ASCII only, so nothing is ever replaced.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TimestampUnit::{Micros, Millis, Nanos};
+    use super::*;
+
+    fn iso(text: &str) -> Option<String> {
+        parse(text, Micros).map(|value| iso_text(value, Micros))
+    }
+
+    #[test]
+    fn prefixes_are_read() {
+        for (text, expected) in [
+            ("2024", "2024-01-01T00:00:00.000000Z"),
+            ("2024-05", "2024-05-01T00:00:00.000000Z"),
+            ("2024-05-17T13", "2024-05-17T13:00:00.000000Z"),
+            ("2024-05-17 13:45:56", "2024-05-17T13:45:56.000000Z"),
+            ("2024-05-17T13:45:56.1", "2024-05-17T13:45:56.100000Z"),
+            ("2024-05-17T13:45:56.123456789Z", "2024-05-17T13:45:56.123456Z"),
+            ("2024-05-17T13:45:56+02:00", "2024-05-17T11:45:56.000000Z"),
+            ("2024-05-17T13:45:56-0530", "2024-05-17T19:15:56.000000Z"),
+            ("2024-05-17T13:45:56+02", "2024-05-17T11:45:56.000000Z"),
+            ("0001-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z"),
+        ] {
+            assert_eq!(iso(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_text_is_refused() {
+        for text in [
+            "",
+            "x",
+            "24",
+            "2024-1-1",
+            "2024-13",
+            "2024-02-30",
+            "2024-01-01T24:00:00Z",
+            "2024-01-01T00:00:60Z",
+            "2024-01-01T",
+            "2024-01-01T00:00:00.",
+            "2024-01-01Tx",
+            "2024-01-01T00:00:00.1234567890",
+            " 2024",
+            "2024-01T10",
+            "2024-01-01T10+2",
+        ] {
+            assert_eq!(parse(text, Micros), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_interval_is_as_long_as_its_last_field() {
+        let length = |text: &str, unit| {
+            let parsed = parse_fields(text).unwrap();
+            parsed.end(unit).unwrap() - parsed.start(unit).unwrap()
+        };
+        assert_eq!(length("2024", Millis), 366 * 86_400_000);
+        assert_eq!(length("2024-02", Micros), 29 * 86_400_000_000);
+        assert_eq!(length("2024-02-01T10:30", Micros), 60_000_000);
+        assert_eq!(length("2024-02-01T10:30:00.12", Micros), 10_000);
+        assert_eq!(length("2024-02-01T10:30:00.123456789", Micros), 1);
+        assert_eq!(length("2024-02-01T10:30:00.123456", Nanos), 1_000);
+    }
+
+    #[test]
+    fn nanoseconds_out_of_range_are_refused() {
+        assert_eq!(parse("2400-01-01", Nanos), None);
+        assert!(parse("2200-01-01", Nanos).is_some());
+    }
+
+    #[test]
+    fn text_round_trips() {
+        let mut value = -60_000_000_000_000_000_i64;
+        while value < 200_000_000_000_000_000 {
+            assert_eq!(parse(&iso_text(value, Micros), Micros), Some(value));
+            value += 987_654_321_987_654;
+        }
+        assert_eq!(iso_text(-1, Millis), "1969-12-31T23:59:59.999Z");
+        assert_eq!(iso_text(1, Nanos), "1970-01-01T00:00:00.000000001Z");
+    }
+}
