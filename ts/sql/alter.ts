@@ -44,6 +44,7 @@ function parseActions(p: Parser, prefix: readonly string[]): AlterAction[] {
   const from = p.index;
   const start = p.start();
   const action = p.value();
+  p.suggest(['ADD', 'ALTER', 'DROP', 'RENAME', 'SET', 'CONVERT', 'DEDUP', 'ATTACH', 'DETACH']);
   if (p.kind() !== TokenKind.Word) p.fail(ACTIONS);
   p.advance();
   const known = knownActions(p, action);

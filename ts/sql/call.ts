@@ -198,7 +198,7 @@ function parseFrame(p: Parser): Frame {
     low = parseFrameBound(p);
     p.expect('AND');
     high = parseFrameBound(p);
-    checkFrameOrder(p, low, high);
+    checkFrameEnd(p, low, high);
   } else {
     low = parseFrameBound(p);
   }
@@ -214,10 +214,14 @@ function frameExclusion(p: Parser): boolean {
   return p.fail("'current row' or 'no others' expected");
 }
 
-/** A frame that starts after the current row cannot end before it. */
-export function checkFrameOrder(p: Parser, low: FrameBound, high: FrameBound): void {
+/** Frames look back: they end at the current row, before it, or at the partition's end. */
+function checkFrameEnd(p: Parser, low: FrameBound, high: FrameBound): void {
   if (low.bound === 'Following' && high.bound === 'Preceding') {
     const message = 'frame starting from FOLLOWING must end with FOLLOWING';
+    p.failAt(message, p.start(-1), p.end(-1));
+  }
+  if (high.bound === 'Following') {
+    const message = 'frame end supports _number_ PRECEDING and CURRENT ROW only';
     p.failAt(message, p.start(-1), p.end(-1));
   }
 }

@@ -41,7 +41,8 @@ export function parseCreate(p: Parser): NodeId {
   if (mode.given && word !== null) options.push({ name: word, value: null });
   if (mode.batch !== null) options.push(option(p, 'BATCH', p.spanOf(mode.batch)));
   if (mode.o3MaxLag !== null) {
-    options.push({ name: { ...mode.o3MaxLag, text: 'o3MaxLag' }, value: mode.o3MaxLag });
+    const name = { ...mode.o3MaxLag, text: 'BATCH o3MaxLag', quoted: false };
+    options.push({ name, value: mode.o3MaxLag });
   }
   if (!p.take('TABLE')) p.fail("'atomic' or 'table' or 'batch' expected");
   return parseTable(p, start, options);
@@ -246,6 +247,7 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
 }
 
 function partitionUnit(p: Parser): Name {
+  p.suggest(PARTITION_UNITS);
   if (!p.atOneOf(PARTITION_UNITS)) {
     p.fail("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected");
   }

@@ -89,12 +89,14 @@ export function binary(p: Parser, level: number): NodeId {
 
 /** Level of the operator at the current token, 0 when there is none. */
 function operatorLevel(p: Parser): number {
+  p.suggest(WORD_LEVELS.keys());
+  p.suggest(['NOT']);
   if (p.kind() === TokenKind.Mark) {
     if (p.value() === '||') return LEVEL_CONCAT;
     return MARK_OPERATORS.get(p.value())?.[1] ?? 0;
   }
   if (p.kind() !== TokenKind.Word) return 0;
-  if (p.at('OPERATOR', '(')) return LEVEL_EQUALITY;
+  if (p.sees('OPERATOR', '(')) return LEVEL_EQUALITY;
   const word = p.at('NOT') ? p.value(1) : p.value();
   if (p.at('NOT') && word === 'IS') return 0;
   return WORD_LEVELS.get(word) ?? 0;

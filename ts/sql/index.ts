@@ -5,13 +5,18 @@
  */
 import type { Tree } from './ast.generated.js';
 import { parseExpression } from './expression.js';
-import { Parser, type Grammar } from './parser.js';
+import { scan, TokenKind } from './lexer.js';
+import { Parser, type Grammar, type Probe, type ProbeContext } from './parser.js';
 import { parseQuery } from './query.js';
-import { parseStatement } from './statement.js';
+import { FIRST_WORDS, parseStatement } from './statement.js';
+import { SyntaxError_ } from './syntax-error.js';
 
 export type * from './ast.generated.js';
 export { scan, tokenize, TokenKind, type Tokens } from './lexer.js';
+export type { ProbeContext } from './parser.js';
 export { MAX_HEIGHT, MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from './parser.js';
+export { print, printExpression } from './printer.js';
+export { splitStatements, type StatementText } from './split.js';
 export { SyntaxError_ } from './syntax-error.js';
 
 const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery };
@@ -20,4 +25,50 @@ const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery };
 export function parse(text: string): Tree {
   const parser = new Parser(text, GRAMMAR);
   return parser.tree(parseStatement(parser));
+}
+
+/** What may stand at one offset of a text. */
+export interface Expected {
+  /** Where the word under the cursor begins; what is offered replaces it. */
+  readonly start: number;
+  /** Keywords in capitals, sorted. */
+  readonly keywords: readonly string[];
+  /** Places for something that is not a keyword: `table`, `expression`, `type`, `name`. */
+  readonly contexts: readonly ProbeContext[];
+}
+
+/**
+ * What may follow the text before `offset`. The parser itself is asked: it reads the text up to
+ * there, and every word it looks for at the end is one that may stand there.
+ */
+export function expectedAt(text: string, offset: number): Expected {
+  let before = text.slice(0, offset);
+  const word = /[\p{L}_][\p{L}\p{N}_$]*$/u.exec(before);
+  if (word !== null) before = before.slice(0, word.index);
+  const statement = before.slice(lastStatement(before));
+  const tokens = scan(statement);
+  const nothing = { start: offset, keywords: [], contexts: [] };
+  if (tokens.kinds.includes(TokenKind.Bad)) return nothing;
+  const index = tokens.kinds.length - 1;
+  const probe: Probe = { index, keywords: new Set(), contexts: new Set() };
+  try {
+    const parser = new Parser(statement, GRAMMAR, probe);
+    if (index === 0) return { ...nothing, start: before.length, keywords: FIRST_WORDS, contexts: ['table'] };
+    parseStatement(parser);
+  } catch (error) {
+    if (!(error instanceof SyntaxError_)) throw error;
+  }
+  const keywords = [...probe.keywords].filter((value) => /^[A-Z]/.test(value)).sort();
+  return { start: before.length, keywords, contexts: [...probe.contexts].sort() };
+}
+
+/** Where the last statement of a text begins. */
+function lastStatement(text: string): number {
+  const tokens = scan(text);
+  for (let index = tokens.kinds.length - 1; index >= 0; index -= 1) {
+    if (tokens.values[index] === ';' && tokens.kinds[index] === TokenKind.Mark) {
+      return tokens.ends[index] ?? 0;
+    }
+  }
+  return 0;
 }

@@ -189,8 +189,7 @@ class Scanner {
 
   private number(): void {
     const start = this.at;
-    const { text } = this;
-    if (/^0[xX]/.test(text.slice(start, start + 2))) {
+    if (this.code(start) === 48 && (this.code(start + 1) | 32) === 120) {
       this.hexadecimal();
       return;
     }
@@ -204,21 +203,31 @@ class Scanner {
         return;
       }
     }
-    const exponent = /^[eE][+-]?[0-9]+/.exec(text.slice(end, end + 24));
-    if (exponent !== null) {
+    const exponent = this.exponent(end);
+    if (exponent > end) {
       fraction = true;
-      end += exponent[0].length;
+      end = exponent;
     }
     const suffixStart = end;
     while (isWordPart(this.code(end))) end += 1;
     this.classifyNumber(start, suffixStart, end, fraction);
   }
 
+  /** Where the exponent that begins at `from` ends; `from` when there is none. */
+  private exponent(from: number): number {
+    if ((this.code(from) | 32) !== 101) return from;
+    const sign = this.code(from + 1);
+    const digits = from + (sign === 43 || sign === 45 ? 2 : 1);
+    return isDigit(this.code(digits)) ? this.digits(digits) : from;
+  }
+
   private classifyNumber(start: number, suffixStart: number, end: number, fraction: boolean): void {
-    const suffix = this.text.slice(suffixStart, end);
-    if (suffix === '') {
+    if (suffixStart === end) {
       this.push(fraction ? TokenKind.Float : TokenKind.Integer, start, end, '');
-    } else if (!fraction && /^[lL]$/.test(suffix)) {
+      return;
+    }
+    const suffix = this.text.slice(suffixStart, end);
+    if (!fraction && /^[lL]$/.test(suffix)) {
       this.push(TokenKind.Integer, start, end, '');
     } else if (/^[fF]$/.test(suffix) || (fraction && /^[dD]$/.test(suffix))) {
       this.push(TokenKind.Float, start, end, '');

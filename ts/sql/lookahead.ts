@@ -6,8 +6,13 @@ import type { Parser } from './parser.js';
 /** Marks an operand can begin with. */
 const OPERAND_MARKS: ReadonlySet<string> = new Set(['(', '[', '-', '+', '~', '?', '*']);
 
+/** Words that begin an operand. */
+const OPERAND_WORDS = ['CASE', 'CAST', 'NOT', 'NULL', 'TRUE', 'FALSE', 'ARRAY', 'EXISTS'];
+
 /** Whether an operand can begin at the current token. */
 export function atOperand(p: Parser): boolean {
+  p.suggestContext('expression');
+  p.suggest(OPERAND_WORDS);
   const kind = p.kind();
   if (kind === TokenKind.Word) {
     if (!p.atReserved()) return true;

@@ -25,6 +25,17 @@ export interface Grammar {
   readonly query: (parser: Parser) => NodeId;
 }
 
+/** What a parse asked for at one token: the words and kinds of thing that may stand there. */
+export interface Probe {
+  /** Index of the token asked about. */
+  readonly index: number;
+  readonly keywords: Set<string>;
+  readonly contexts: Set<ProbeContext>;
+}
+
+/** A place for something that is not a keyword. */
+export type ProbeContext = 'expression' | 'name' | 'table' | 'type';
+
 const WORD_OR_MARK_MAX = TokenKind.Mark;
 
 export class Parser {
@@ -38,8 +49,9 @@ export class Parser {
   private readonly heights: number[] = [];
   private depth = 0;
   private questionMarks = 0;
+  private readonly probe: Probe | null;
 
-  constructor(text: string, grammar: Grammar) {
+  constructor(text: string, grammar: Grammar, probe: Probe | null = null) {
     if (text.length > MAX_TEXT_LENGTH) {
       throw new SyntaxError_(
         `statement text is too long [length=${text.length}, max=${MAX_TEXT_LENGTH}]`,
@@ -50,6 +62,7 @@ export class Parser {
     this.text = text;
     this.grammar = grammar;
     this.tokens = tokenize(text);
+    this.probe = probe;
   }
 
   // ---- looking ----
@@ -85,14 +98,34 @@ export class Parser {
     return this.kind() === TokenKind.End;
   }
 
-  /** Whether the tokens from here on are these words and marks. */
+  /** Whether the tokens from here on are these words and marks, which may stand here. */
   at(...values: readonly string[]): boolean {
     for (let offset = 0; offset < values.length; offset += 1) {
+      if (this.probe !== null && this.index + offset === this.probe.index) {
+        this.probe.keywords.add(values[offset] ?? '');
+      }
       if (this.kind(offset) > WORD_OR_MARK_MAX || this.value(offset) !== values[offset]) {
         return false;
       }
     }
     return true;
+  }
+
+  /** Like `at` for one word that may not stand here: asked only to say so, or to tell it apart. */
+  sees(value: string, next = ''): boolean {
+    if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) return false;
+    return next === '' || this.value(1) === next;
+  }
+
+  /** Notes words that may stand here and are looked up in a table instead of asked for. */
+  suggest(words: Iterable<string>): void {
+    if (this.probe === null || this.index !== this.probe.index) return;
+    for (const word of words) this.probe.keywords.add(word);
+  }
+
+  /** Notes that a name, an expression, … may stand here. */
+  suggestContext(context: ProbeContext): void {
+    if (this.probe !== null && this.index === this.probe.index) this.probe.contexts.add(context);
   }
 
   atOneOf(words: ReadonlySet<string>, offset = 0): boolean {
@@ -151,7 +184,8 @@ export class Parser {
   // ---- names ----
 
   /** A name: a word that is not reserved, or a quoted one. `missing` is said at any other token. */
-  name(missing: string): Name {
+  name(missing: string, context: ProbeContext = 'name'): Name {
+    this.suggestContext(context);
     const kind = this.kind();
     if (kind === TokenKind.Quoted) return this.takeName(true);
     if (kind === TokenKind.Word) {
@@ -166,7 +200,7 @@ export class Parser {
 
   /** A name of a table or view; single quotes serve as well. */
   tableName(missing: string): Name {
-    const first = this.kind() === TokenKind.String ? this.takeName(true) : this.name(missing);
+    const first = this.kind() === TokenKind.String ? this.takeName(true) : this.name(missing, 'table');
     return this.qualified(first);
   }
 

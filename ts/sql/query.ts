@@ -119,6 +119,7 @@ function setOperations(p: Parser): NodeId {
   const start = p.start();
   let left = branch(p);
   for (let terms = 1; ; terms += 1) {
+    p.suggest(Object.keys(SET_OPERATORS));
     const operator = p.kind() === TokenKind.Word ? SET_OPERATORS[p.value()] : undefined;
     if (operator === undefined) return left;
     p.countTerm(terms, start);
@@ -171,7 +172,7 @@ function missingTable(p: Parser): string {
 function atContinuation(p: Parser): boolean {
   if (p.kind() === TokenKind.Quoted || p.at(',')) return p.kind() === TokenKind.Quoted;
   if (p.kind() !== TokenKind.Word) return false;
-  if (p.at('OFFSET')) return false;
+  if (p.sees('OFFSET')) return false;
   return !p.atOneOf(NOT_CONTINUING);
 }
 
@@ -199,9 +200,10 @@ function selectBlock(p: Parser): NodeId {
 }
 
 function requireItems(p: Parser): void {
+  p.suggestContext('expression');
   if (p.atEnd()) p.fail('[distinct] column expected');
   if (p.at(')')) p.failAt('[distinct] column expected', p.end(), p.end());
-  if (p.at('FROM')) p.fail('column expression expected');
+  if (p.sees('FROM')) p.fail('column expression expected');
 }
 
 function selectItems(p: Parser): SelectItem[] {
@@ -225,7 +227,7 @@ function selectItem(p: Parser): SelectItem {
   }
   if (p.at(',')) p.fail('missing expression');
   if (!atOperand(p)) {
-    if (p.atReserved() && !p.at('FROM')) p.failReserved();
+    if (p.atReserved() && !p.sees('FROM')) p.failReserved();
     p.fail('column expression expected');
   }
   const expression = p.grammar.expression(p);

@@ -32,10 +32,11 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
 }
 
 function atJoin(p: Parser): boolean {
+  p.suggest(SOFT_JOINS);
   if (p.atOneOf(SOFT_JOINS)) return p.value(1) === 'JOIN' || p.at('SPLICE');
   return (
     p.at('JOIN') || p.at('INNER') || p.at('LEFT') || p.at('RIGHT') || p.at('FULL') ||
-    p.at('CROSS') || p.at('ASOF') || p.at('NATURAL')
+    p.at('CROSS') || p.at('ASOF') || p.sees('NATURAL')
   );
 }
 
@@ -110,11 +111,11 @@ function tableAlias(p: Parser): Name | null {
   }
   if (p.kind() === TokenKind.Quoted) return p.takeName(true);
   if (p.kind() !== TokenKind.Word || p.at('TIMESTAMP', '(')) return null;
-  if (p.atOneOf(SOFT_JOINS) && (p.value(1) === 'JOIN' || p.at('SPLICE'))) return null;
-  if (p.at('WINDOW') && p.value(2) === 'AS') return null;
-  if (p.at('PIVOT', '(') || p.at('RANGE', 'BETWEEN') || p.at('RANGE', 'FROM')) return null;
-  if (p.at('LIST', '(') || (p.at('OFFSET') && p.kind(1) >= TokenKind.String)) return null;
-  if (p.at('INTO')) p.failReserved();
+  if (p.atOneOf(SOFT_JOINS) && (p.value(1) === 'JOIN' || p.sees('SPLICE'))) return null;
+  if (p.sees('WINDOW') && p.value(2) === 'AS') return null;
+  if (p.sees('PIVOT', '(') || p.sees('RANGE', 'BETWEEN') || p.sees('RANGE', 'FROM')) return null;
+  if (p.sees('LIST', '(') || (p.sees('OFFSET') && p.kind(1) >= TokenKind.String)) return null;
+  if (p.sees('INTO')) p.failReserved();
   return p.atOneOf(AFTER_SOURCE) ? null : p.takeName(false);
 }
 
@@ -129,7 +130,7 @@ function commaJoin(p: Parser, left: NodeId, start: number): NodeId {
 
 function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
   const keywordStart = p.start();
-  if (p.at('NATURAL')) p.fail('NATURAL JOIN is not supported');
+  if (p.sees('NATURAL')) p.fail('NATURAL JOIN is not supported');
   const word = p.value();
   const outer = joinWords(p, word);
   const keywordSpan = { start: keywordStart, end: p.lastEnd() };

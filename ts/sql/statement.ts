@@ -19,6 +19,12 @@ const NOT_YET: ReadonlySet<string> = new Set([
   'ASSUME', 'BACKUP', 'CHECKPOINT', 'COMPILE', 'GRANT', 'REFRESH', 'REVOKE', 'SNAPSHOT',
 ]);
 
+/** Words that begin a statement. */
+export const FIRST_WORDS: readonly string[] = [
+  'ALTER', 'CREATE', 'DECLARE', 'DELETE', 'DROP', 'EXPLAIN', 'INSERT', 'RENAME', 'SELECT', 'SHOW',
+  'TRUNCATE', 'UPDATE', 'WITH',
+];
+
 /** The whole text: one statement, perhaps followed by semicolons. */
 export function parseStatement(p: Parser): NodeId {
   while (p.take(';'));
@@ -30,6 +36,7 @@ export function parseStatement(p: Parser): NodeId {
 }
 
 function statement(p: Parser): NodeId {
+  p.suggest(FIRST_WORDS);
   const preamble = parsePreamble(p);
   if (preamble.with.length > 0 || preamble.declarations.length > 0) return prefixed(p, preamble);
   const word = p.kind() === TokenKind.Word ? p.value() : '';

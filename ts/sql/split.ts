@@ -1,0 +1,28 @@
+/** Several statements in one text: where each begins and ends. */
+import { TokenKind, scan } from './lexer.js';
+
+/** One statement of a text, without its semicolon. */
+export interface StatementText {
+  readonly text: string;
+  /** Offset of `text` in the whole. */
+  readonly start: number;
+}
+
+/** The statements between top-level semicolons; empty ones are left out. */
+export function splitStatements(text: string): StatementText[] {
+  const tokens = scan(text);
+  const statements: StatementText[] = [];
+  let first = -1;
+  for (let index = 0; index < tokens.kinds.length; index += 1) {
+    const kind = tokens.kinds[index];
+    const ends = kind === TokenKind.End || (kind === TokenKind.Mark && tokens.values[index] === ';');
+    if (!ends) {
+      if (first < 0) first = index;
+    } else if (first >= 0) {
+      const start = tokens.starts[first] ?? 0;
+      statements.push({ text: text.slice(start, tokens.ends[index - 1]), start });
+      first = -1;
+    }
+  }
+  return statements;
+}
