@@ -1,0 +1,195 @@
+/** /exec over a fake database: keys and their order, limits, errors, streaming, cancelling. */
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { type Harness, sendRaw, startHarness } from './harness.js';
+
+let harness: Harness;
+test.before(async () => {
+  harness = await startHarness();
+});
+test.after.always(() => harness.server.close());
+
+async function get(query: string, init: RequestInit = {}): Promise<[number, string]> {
+  const response = await fetch(`${harness.url}/exec?${query}`, init);
+  return [response.status, await response.text()];
+}
+
+const HEAD = '{"query":"rows 5","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,';
+
+test('an answer has its keys in the order clients know', async (t) => {
+  t.deepEqual(await get('query=rows+5'), [
+    200,
+    `${HEAD}"dataset":[[1],[2],[3],[4],[5]],"count":5}`,
+  ]);
+});
+
+const LIMITS: readonly (readonly [limit: string, rows: readonly number[], count: number])[] = [
+  ['2', [1, 2], 2],
+  ['2,4', [2, 3, 4], 4],
+  ['3,3', [3], 3],
+  ['4,2', [4], 4],
+  ['2,-1', [2], 2],
+  ['0,2', [1, 2], 2],
+  ['0', [1], 1],
+  ['-2', [1], 1],
+  ['-3,-1', [1], 1],
+  ['5,100', [5], 5],
+  ['10,20', [], 0],
+  ['', [1, 2, 3, 4, 5], 5],
+  ['abc', [1, 2, 3, 4, 5], 5],
+  ['1,', [1, 2, 3, 4, 5], 5],
+  [',2', [1, 2, 3, 4, 5], 5],
+  ['1,b', [1, 2, 3, 4, 5], 5],
+  ['1,2,3', [1, 2, 3, 4, 5], 5],
+  ['99999999999999999999', [1, 2, 3, 4, 5], 5],
+];
+
+for (const [limit, rows, count] of LIMITS) {
+  test(`limit=${limit}`, async (t) => {
+    const [, body] = await get(`query=rows+5&nm=true&limit=${limit}`);
+    const dataset = rows.map((row) => `[${row}]`).join(',');
+    t.is(body, `{"dataset":[${dataset}],"count":${count}}`);
+  });
+}
+
+test('count=true tells the whole, whatever the limit', async (t) => {
+  const [, body] = await get('query=rows+5&nm=true&limit=2&count=true');
+  t.is(body, '{"dataset":[[1],[2]],"count":5}');
+});
+
+test('timings and explain follow the count', async (t) => {
+  const [, body] = await get('query=rows+1&nm=true&timings=true&explain=true');
+  t.regex(
+    body,
+    /^\{"dataset":\[\[1\]\],"count":1,"timings":\{"authentication":\d+,"compiler":\d+,"execute":5,"count":0\},"explain":\{"jitCompiled":false\}\}$/,
+  );
+});
+
+test('an unknown column of cols has no position', async (t) => {
+  t.deepEqual(await get('query=rows+1&cols=zz'), [
+    400,
+    '{"query":"rows 1","error":"column not found: \'zz\'"}',
+  ]);
+});
+
+test('the last of repeated parameters wins and + is a space', async (t) => {
+  const [, body] = await get('query=rows+1&query=rows+2&nm=true');
+  t.is(body, '{"dataset":[[1],[2]],"count":2}');
+});
+
+test('an empty query is answered as clients expect it', async (t) => {
+  for (const query of ['', 'query', 'query=', 'foo=bar']) {
+    const expected = '{"error":"empty query","query":"","position":"0"}';
+    t.deepEqual(await get(query), [200, expected]);
+  }
+});
+
+test('statements answer with their word', async (t) => {
+  t.deepEqual(await get('query=insert+3'), [200, '{"dml":"OK","inserted":3}']);
+  t.deepEqual(await get('query=update+2'), [200, '{"ddl":"OK","dml":"OK","updated":2}']);
+  t.deepEqual(await get('query=create'), [200, '{"ddl":"OK"}']);
+});
+
+test('errors carry the text and the position', async (t) => {
+  t.deepEqual(await get('query=rows+!'), [
+    400,
+    '{"query":"rows !","error":"unexpected token [!]","position":5}',
+  ]);
+  t.deepEqual(await get('query=missing'), [
+    400,
+    '{"query":"missing","error":"table does not exist [table=missing]","position":0}',
+  ]);
+});
+
+test('bytes that are not UTF-8 are refused', async (t) => {
+  const [status, body] = await get('query=select%20%27%FF%27');
+  t.is(status, 400);
+  t.regex(body, /"error":"Bad UTF8 encoding in query text","position":0\}$/);
+});
+
+test('a form body is read like the address', async (t) => {
+  const body = new URLSearchParams({ query: 'rows 2', nm: 'true' });
+  t.deepEqual(await get('', { method: 'POST', body }), [
+    200,
+    '{"dataset":[[1],[2]],"count":2}',
+  ]);
+  const form = new FormData();
+  form.set('query', 'rows 1');
+  form.set('nm', 'true');
+  t.deepEqual(await get('', { method: 'POST', body: form }), [
+    200,
+    '{"dataset":[[1]],"count":1}',
+  ]);
+});
+
+test('other request bodies are refused', async (t) => {
+  const headers = { 'Content-Type': 'text/plain' };
+  const [status] = await get('', { method: 'POST', body: 'rows 1', headers });
+  t.is(status, 415);
+});
+
+test('many rows stream whole, also compressed', async (t) => {
+  for (const encoding of ['identity', 'gzip']) {
+    const response = await fetch(`${harness.url}/exec?query=rows+5000&nm=true`, {
+      headers: { 'Accept-Encoding': encoding },
+    });
+    const body = (await response.json()) as { dataset: number[][]; count: number };
+    t.is(body.dataset.length, 5000);
+    t.is(body.count, 5000);
+    t.is(response.headers.get('content-encoding'), encoding === 'gzip' ? 'gzip' : null);
+  }
+});
+
+test('a statement whose tables moved is prepared again, once', async (t) => {
+  const [status] = await get('query=replan');
+  t.is(status, 200);
+});
+
+test('an error after the first rows ends the text and cuts the body', async (t) => {
+  const answer = await sendRaw(
+    harness.port,
+    'GET /exec?query=breaks+9999&nm=true HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  );
+  t.true(answer.includes('HTTP/1.1 200 OK'));
+  t.true(answer.includes('],"error":"it broke","position":0}'));
+  t.false(answer.endsWith('0\r\n\r\n'));
+});
+
+test.serial('a client that goes away cancels what it waits for', async (t) => {
+  const before = harness.database.journal.cancelled;
+  const socket = connect(harness.port, '127.0.0.1');
+  socket.write('GET /exec?query=wait HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await sleep(200);
+  socket.destroy();
+  await sleep(200);
+  t.is(harness.database.journal.cancelled, before + 1);
+});
+
+test('HEAD runs nothing', async (t) => {
+  const before = harness.database.journal.executed.length;
+  const response = await fetch(`${harness.url}/exec?query=insert+1`, { method: 'HEAD' });
+  t.is(response.status, 200);
+  t.is(await response.text(), '');
+  t.false(harness.database.journal.executed.slice(before).includes('insert 1'));
+});
+
+test('requests sent together are answered in order', async (t) => {
+  const one = (n: number, more: string): string =>
+    `GET /exec?query=rows+${n}&nm=true HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
+  const answer = await sendRaw(harness.port, one(1, '') + one(2, 'Connection: close\r\n'));
+  t.regex(answer, /\{"dataset":\[\[1\]\],"count":1\}[\s\S]*\{"dataset":\[\[1\],\[2\]\],"count":2\}$/);
+});
+
+test('Expect: 100-continue is answered at once', async (t) => {
+  const body = 'query=rows+1&nm=true';
+  const answer = await sendRaw(
+    harness.port,
+    'POST /exec HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\n' +
+      `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n` +
+      body,
+  );
+  t.true(answer.startsWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK'));
+});

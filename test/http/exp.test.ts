@@ -1,0 +1,100 @@
+/** /exp over a fake database: limits, file names, parameters and their refusals. */
+import test from 'ava';
+
+import { type Harness, startHarness } from './harness.js';
+
+let harness: Harness;
+test.before(async () => {
+  harness = await startHarness();
+});
+test.after.always(() => harness.server.close());
+
+function get(query: string): Promise<Response> {
+  return fetch(`${harness.url}/exp?${query}`);
+}
+
+const LIMITS: readonly (readonly [limit: string, rows: readonly number[]])[] = [
+  ['2', [1, 2]],
+  ['1,2', [2]],
+  ['2,4', [3, 4]],
+  ['0,2', [1, 2]],
+  ['3,3', []],
+  ['4,2', []],
+  ['0', []],
+  ['5,100', []],
+  ['2,-1', []],
+  ['-2', [4, 5]],
+  ['-3,-1', [3, 4]],
+  ['-3,2', [1, 2]],
+  ['1,', [2, 3, 4, 5]],
+  ['1,b', [2, 3, 4, 5]],
+  ['1,2,3', [2, 3, 4, 5]],
+  ['2,+4', [3, 4, 5]],
+  [',2', [1, 2, 3, 4, 5]],
+  ['abc', [1, 2, 3, 4, 5]],
+  ['2.5', [1, 2, 3, 4, 5]],
+  ['', [1, 2, 3, 4, 5]],
+];
+
+for (const [limit, rows] of LIMITS) {
+  test(`limit=${limit}`, async (t) => {
+    const response = await get(`query=rows+5&nm=true&limit=${limit}`);
+    t.is(await response.text(), rows.map((row) => `${row}\r\n`).join(''));
+  });
+}
+
+test('a file has a name and a type', async (t) => {
+  const response = await get('query=rows+1');
+  t.is(response.headers.get('content-type'), 'text/csv; charset=utf-8');
+  t.regex(
+    response.headers.get('content-disposition') ?? '',
+    /^attachment; filename="questdb-query-\d+\.csv"$/,
+  );
+  t.is(await response.text(), '"x"\r\n1\r\n');
+});
+
+test('a name cannot leave its header', async (t) => {
+  const response = await get(`query=rows+1&filename=${encodeURIComponent('a"b\r\nX: y/é')}`);
+  t.is(
+    response.headers.get('content-disposition'),
+    `attachment; filename="a_b__X: y__.csv"; filename*=UTF-8''a_b__X%3A%20y_%C3%A9.csv`,
+  );
+});
+
+const REFUSALS: readonly (readonly [query: string, error: string])[] = [
+  ['fmt=json', 'unrecognised format [format=json]'],
+  ['fmt=parquet&compression_codec=ZSTD&compression_level=0',
+    'ZSTD compression level must be between 1 and 22'],
+  ['fmt=parquet&compression_codec=gzip&compression_level=10',
+    'GZIP compression level must be between 0 and 9'],
+  ['fmt=parquet&compression_codec=BROTLI&compression_level=12',
+    'Brotli compression level must be between 0 and 11'],
+  ['fmt=parquet&compression_level=abc', 'invalid compression level:abc'],
+  ['fmt=parquet&row_group_size=abc', 'invalid row group size:abc'],
+  ['fmt=parquet&data_page_size=abc', 'invalid data page size:abc'],
+  ['fmt=parquet&parquet_version=3', 'invalid parquet version: 3, supported versions: 1, 2'],
+  ['fmt=parquet&parquet_version=abc', 'invalid parquet version:abc'],
+  ['fmt=parquet&partition_by=foo', 'invalid partition_by: foo'],
+];
+
+for (const [query, error] of REFUSALS) {
+  test(`refuses ${query}`, async (t) => {
+    const response = await get(`query=rows+1&${query}`);
+    t.is(response.status, 400);
+    t.is(await response.text(), JSON.stringify({ query: 'rows 1', error, position: 0 }));
+  });
+}
+
+test('refuses what is not a query', async (t) => {
+  const refusals = [
+    ['', 'No query text'],
+    ['insert 1', '/exp endpoint only accepts SELECT'],
+    ['-- nothing', '/exp endpoint only accepts SELECT'],
+  ];
+  for (const [query = '', error] of refusals) {
+    const response = await get(`query=${encodeURIComponent(query)}`);
+    t.is(response.status, 400);
+    t.is(await response.text(), JSON.stringify({ query, error, position: 0 }));
+  }
+  t.false(harness.database.journal.executed.includes('insert 1'));
+});

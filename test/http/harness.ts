@@ -1,0 +1,58 @@
+/** The HTTP application over the fake database, on a free port. */
+import { createBasicAuthenticator } from '../../ts/auth/index.js';
+import { loadConfig } from '../../ts/config/index.js';
+import { type HttpServices, type RunningHttp, startHttp } from '../../ts/http/index.js';
+import { MetricsRegistry, SILENT } from '../../ts/observability/index.js';
+import { SessionHost } from '../../ts/session/index.js';
+import { type FakeDatabase, fakeDatabase, fakeParse } from './fake-database.js';
+
+export interface Harness {
+  readonly url: string;
+  readonly port: number;
+  readonly database: FakeDatabase;
+  readonly server: RunningHttp;
+}
+
+export interface HarnessOptions {
+  readonly set?: readonly string[];
+  readonly files?: HttpServices['console'];
+}
+
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const config = loadConfig({ set: ['http.bind.to=127.0.0.1:0', ...(options.set ?? [])] });
+  const settings = new Map(
+    (options.set ?? []).map((item) => item.split('=', 2) as [string, string]),
+  );
+  const database = fakeDatabase();
+  const server = await startHttp({
+    sessions: new SessionHost({ database, parse: fakeParse }),
+    config,
+    authenticator: createBasicAuthenticator(
+      settings.get('http.user') ?? '',
+      settings.get('http.password') ?? '',
+    ),
+    logger: SILENT,
+    metrics: new MetricsRegistry(),
+    console: options.files ?? new Map(),
+    version: '0.1.0',
+  });
+  return { url: `http://${server.address}`, port: server.port, database, server };
+}
+
+/** Sends bytes as they are and reads until the other side closes. */
+export async function sendRaw(port: number, bytes: string): Promise<string> {
+  const { connect } = await import('node:net');
+  return await new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    let answer = '';
+    socket.setEncoding('latin1');
+    socket.setTimeout(3000, () => socket.destroy());
+    socket.on('data', (text: string) => {
+      answer += text;
+    });
+    socket.on('close', () => {
+      resolve(answer);
+    });
+    socket.on('error', reject);
+  });
+}
