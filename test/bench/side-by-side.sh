@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# usage: side-by-side.sh SIZE [bench.py options …]        SIZE: tiny, small, full
+# Starts Tidemark and QuestDB with the same commit mode, measures both and the embedded engines by
+# turns, and prints the table of docs/benchmarks.md. Needs python3 with requirements.txt, Java and
+# Maven (for QuestDB's jar), and a finished `npm run build`.
+# Environment: WORK (data, roots, results; default a folder in the cache), MODE (commit mode of both
+# servers, default nosync), EMBEDDED (default duckdb,polars), PYTHON (default python3).
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repository=$(cd "$here/../.." && pwd)
+size=${1:?usage: side-by-side.sh SIZE [bench.py options]}
+shift
+work=${WORK:-${XDG_CACHE_HOME:-$HOME/.cache}/tidemark/bench}
+mode=${MODE:-nosync}
+python=${PYTHON:-python3}
+mkdir -p "$work"
+cd "$work"
+
+if [ ! -s "data/$size/meta.json" ]; then
+  echo "== generating data ($size)"
+  "$python" "$here/gen.py" --size "$size"
+fi
+
+peer=
+ours=
+stop() {
+  [ -z "$ours" ] || kill "$ours" 2>/dev/null || true
+  [ -z "$peer" ] || kill "$peer" 2>/dev/null || true
+}
+trap stop EXIT
+
+echo "== starting QuestDB"
+echo "cairo.commit.mode=$mode" > questdb.conf
+rm -rf questdb-root tidemark-root
+peer=$(QDB_EXTRA_CONF="$work/questdb.conf" QDB_XMX=8g "$here/start_questdb.sh" \
+  "$work/questdb-root" 19000 18812 19009)
+
+echo "== starting Tidemark"
+node "$repository/build/ts/cli.js" serve --root "$work/tidemark-root" \
+  --set http.bind.to=127.0.0.1:19100 --set pg.net.bind.to=127.0.0.1:18912 \
+  --set http.min.enabled=false --set pg.auth.method=cleartext --set "cairo.commit.mode=$mode" \
+  > tidemark.log 2>&1 &
+ours=$!
+for _ in $(seq 1 100); do
+  grep -q '^tidemark ready' tidemark.log && break
+  sleep 0.1
+done
+grep '^tidemark ready' tidemark.log
+
+"$python" "$here/bench.py" --size "$size" --out "results-$size.json" \
+  --server "name=tidemark,http=127.0.0.1:19100,pg=127.0.0.1:18912,dir=$work/tidemark-root" \
+  --server "name=questdb,http=127.0.0.1:19000,pg=127.0.0.1:18812,dir=$work/questdb-root/db" \
+  --embedded "${EMBEDDED-duckdb,polars}" "$@"
+"$python" "$here/report.py" "results-$size.json"
