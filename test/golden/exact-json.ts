@@ -21,12 +21,7 @@ export class NumberText {
 }
 
 export type Json =
-  | null
-  | boolean
-  | string
-  | NumberText
-  | readonly Json[]
-  | { readonly [name: string]: Json };
+  null | boolean | string | NumberText | readonly Json[] | { readonly [name: string]: Json };
 
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const MARK = '\u0000number:';
@@ -52,7 +47,8 @@ export function printExact(value: Json | undefined): string {
   }
   if (typeof value === 'object' && value !== null) {
     const members = Object.entries(value as Record<string, Json>);
-    return `{${members.map(([name, item]) => `${JSON.stringify(name)}:${printExact(item)}`).join(',')}}`;
+    const texts = members.map(([name, item]) => `${JSON.stringify(name)}:${printExact(item)}`);
+    return `{${texts.join(',')}}`;
   }
   return value === undefined ? 'nothing' : JSON.stringify(value);
 }
@@ -73,7 +69,9 @@ export function sameValue(left: Json | undefined, right: Json | undefined): bool
   }
   if (Array.isArray(left) && Array.isArray(right)) {
     const others = right as readonly Json[];
-    return left.length === right.length && left.every((item: Json, i) => sameValue(item, others[i]));
+    return (
+      left.length === right.length && left.every((item: Json, i) => sameValue(item, others[i]))
+    );
   }
   if (isObject(left) && isObject(right)) {
     const names = Object.keys(left);

@@ -202,7 +202,8 @@ function withoutPaths(document: Json, paths: readonly string[]): Json {
 }
 
 function withoutPath(value: Json, [name = '', ...below]: readonly string[]): Json {
-  const replace = (item: Json): Json => (below.length === 0 ? '<ignored>' : withoutPath(item, below));
+  const replace = (item: Json): Json =>
+    below.length === 0 ? '<ignored>' : withoutPath(item, below);
   if (Array.isArray(value)) {
     return value.map((item: Json, index) => (String(index) === name ? replace(item) : item));
   }
@@ -263,7 +264,10 @@ function unescapeBytes(text: string): Buffer {
 }
 
 function difference(what: string, expected: string, got: string): string {
-  const at = [...expected].findIndex((char, index) => char !== got[index]);
+  let at = 0;
+  while (at < expected.length && expected[at] === got[at]) {
+    at += 1;
+  }
   const from = Math.max(at - 40, 0);
   const cut = (text: string): string => text.slice(from, from + 160);
   return `${what}\n  expected ${cut(expected)}\n  got      ${cut(got)}`;

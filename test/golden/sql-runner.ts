@@ -12,7 +12,9 @@ import {
 } from './exact-json.js';
 import { execute } from './http-client.js';
 
-type Members = { readonly [name: string]: Json };
+interface Members {
+  readonly [name: string]: Json;
+}
 
 export interface SqlCase {
   readonly id: string;
@@ -26,12 +28,16 @@ export interface SqlCase {
 export function parseSqlCase(line: string): SqlCase {
   const members = parseExact(line) as Members;
   return {
-    id: String(members['id']),
-    group: String(members['group']),
+    id: textOf(members['id']),
+    group: textOf(members['group']),
     setup: members['setup'] as readonly string[],
-    sql: String(members['sql']),
+    sql: textOf(members['sql']),
     members,
   };
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
 }
 
 interface Outcome {
@@ -89,7 +95,9 @@ export class SqlRunner {
 
 function isReadOnly(sql: string): boolean {
   const text = sql.replace(/^(\s*--[^\n]*\n|\s*\/\*[\s\S]*?\*\/)*/, '');
-  return /^\s*(select|with|explain|show|declare|\()/i.test(text) && !/\binsert\s+into\b/i.test(text);
+  return (
+    /^\s*(select|with|explain|show|declare|\()/i.test(text) && !/\binsert\s+into\b/i.test(text)
+  );
 }
 
 function compare(expected: Members, outcome: Outcome): string | null {

@@ -62,10 +62,10 @@ test('count=true tells the whole, whatever the limit', async (t) => {
 
 test('timings and explain follow the count', async (t) => {
   const [, body] = await get('query=rows+1&nm=true&timings=true&explain=true');
-  t.regex(
-    body,
-    /^\{"dataset":\[\[1\]\],"count":1,"timings":\{"authentication":\d+,"compiler":\d+,"execute":5,"count":0\},"explain":\{"jitCompiled":false\}\}$/,
-  );
+  const timings = '"timings":{"authentication":0,"compiler":0,"execute":0,"count":0}';
+  const explain = '"explain":{"jitCompiled":false}';
+  const zeroed = body.replace(/("(?:authentication|compiler|execute)":)\d+/g, '$10');
+  t.is(zeroed, `{"dataset":[[1]],"count":1,${timings},${explain}}`);
 });
 
 test('an unknown column of cols has no position', async (t) => {
@@ -112,17 +112,11 @@ test('bytes that are not UTF-8 are refused', async (t) => {
 
 test('a form body is read like the address', async (t) => {
   const body = new URLSearchParams({ query: 'rows 2', nm: 'true' });
-  t.deepEqual(await get('', { method: 'POST', body }), [
-    200,
-    '{"dataset":[[1],[2]],"count":2}',
-  ]);
+  t.deepEqual(await get('', { method: 'POST', body }), [200, '{"dataset":[[1],[2]],"count":2}']);
   const form = new FormData();
   form.set('query', 'rows 1');
   form.set('nm', 'true');
-  t.deepEqual(await get('', { method: 'POST', body: form }), [
-    200,
-    '{"dataset":[[1]],"count":1}',
-  ]);
+  t.deepEqual(await get('', { method: 'POST', body: form }), [200, '{"dataset":[[1]],"count":1}']);
 });
 
 test('other request bodies are refused', async (t) => {
@@ -180,7 +174,10 @@ test('requests sent together are answered in order', async (t) => {
   const one = (n: number, more: string): string =>
     `GET /exec?query=rows+${n}&nm=true HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
   const answer = await sendRaw(harness.port, one(1, '') + one(2, 'Connection: close\r\n'));
-  t.regex(answer, /\{"dataset":\[\[1\]\],"count":1\}[\s\S]*\{"dataset":\[\[1\],\[2\]\],"count":2\}$/);
+  t.regex(
+    answer,
+    /\{"dataset":\[\[1\]\],"count":1\}[\s\S]*\{"dataset":\[\[1\],\[2\]\],"count":2\}$/,
+  );
 });
 
 test('Expect: 100-continue is answered at once', async (t) => {

@@ -63,12 +63,18 @@ test('a name cannot leave its header', async (t) => {
 
 const REFUSALS: readonly (readonly [query: string, error: string])[] = [
   ['fmt=json', 'unrecognised format [format=json]'],
-  ['fmt=parquet&compression_codec=ZSTD&compression_level=0',
-    'ZSTD compression level must be between 1 and 22'],
-  ['fmt=parquet&compression_codec=gzip&compression_level=10',
-    'GZIP compression level must be between 0 and 9'],
-  ['fmt=parquet&compression_codec=BROTLI&compression_level=12',
-    'Brotli compression level must be between 0 and 11'],
+  [
+    'fmt=parquet&compression_codec=ZSTD&compression_level=0',
+    'ZSTD compression level must be between 1 and 22',
+  ],
+  [
+    'fmt=parquet&compression_codec=gzip&compression_level=10',
+    'GZIP compression level must be between 0 and 9',
+  ],
+  [
+    'fmt=parquet&compression_codec=BROTLI&compression_level=12',
+    'Brotli compression level must be between 0 and 11',
+  ],
   ['fmt=parquet&compression_level=abc', 'invalid compression level:abc'],
   ['fmt=parquet&row_group_size=abc', 'invalid row group size:abc'],
   ['fmt=parquet&data_page_size=abc', 'invalid data page size:abc'],

@@ -55,9 +55,7 @@ export function fakeDatabase(): FakeDatabase {
     prepare: (tree, context) => prepare(journal, running, tree, context),
     tableMetadata: (name) =>
       Promise.resolve(
-        name === 'there'
-          ? { name, columns: [], partitionBy: 'NONE', timestamp: null }
-          : null,
+        name === 'there' ? { name, columns: [], partitionBy: 'NONE', timestamp: null } : null,
       ),
     openAppender: (): Promise<Appender> => Promise.reject(new Error('no appender here')),
     begin: () => NO_TRANSACTION,
@@ -81,7 +79,7 @@ export function fakeDatabase(): FakeDatabase {
   };
 }
 
-async function prepare(
+function prepare(
   journal: Journal,
   running: ActiveQuery[],
   tree: Buffer,
@@ -89,13 +87,10 @@ async function prepare(
 ): Promise<Statement> {
   const { text } = JSON.parse(tree.toString()) as { text: string };
   if (text.startsWith('missing')) {
-    throw new DatabaseError({
-      code: 'TableNotFound',
-      message: 'table does not exist [table=missing]',
-      start: 0,
-    });
+    const message = 'table does not exist [table=missing]';
+    return Promise.reject(new DatabaseError({ code: 'TableNotFound', message, start: 0 }));
   }
-  return {
+  return Promise.resolve({
     description: describe(text),
     execute: async (_parameters, options) => {
       if (text.startsWith('insert') && context.readOnly === true) {
@@ -116,7 +111,7 @@ async function prepare(
     close: () => {
       journal.closed += 1;
     },
-  };
+  });
 }
 
 function describe(text: string): StatementDescription {

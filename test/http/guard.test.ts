@@ -147,7 +147,11 @@ test('a login is asked for before the method, not before the path', async (t) =>
 
 const BROKEN: readonly (readonly [status: number, head: string])[] = [
   [431, `GET /exec?query=${'x'.repeat(70_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
-  [400, 'POST /exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+  [
+    400,
+    'POST /exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n' +
+      'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+  ],
   [400, 'POST /exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: +5\r\n\r\nabcde'],
   [400, 'GET /exec HTTP/1.1\r\nHost : localhost\r\n\r\n'],
   [400, 'GET /ex\u0000ec HTTP/1.1\r\nHost: localhost\r\n\r\n'],

@@ -151,9 +151,7 @@ class Loader {
       }
     }
     return (
-      this.#fromSet(names) ??
-      this.#fromEnvironment(environmentNames(key)) ??
-      this.#fromFile(names)
+      this.#fromSet(names) ?? this.#fromEnvironment(environmentNames(key)) ?? this.#fromFile(names)
     );
   }
 

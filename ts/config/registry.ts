@@ -15,15 +15,7 @@ import {
 
 /** What a value means, with its unit. */
 export type KeyKind =
-  | 'boolean'
-  | 'integer'
-  | 'size'
-  | 'duration'
-  | 'text'
-  | 'secret'
-  | 'endpoint'
-  | 'list'
-  | 'choice';
+  'boolean' | 'integer' | 'size' | 'duration' | 'text' | 'secret' | 'endpoint' | 'list' | 'choice';
 
 export interface Key<T> {
   readonly name: string;
@@ -49,7 +41,17 @@ function key<T>(
   doc: string,
   traits: Traits = {},
 ): Key<T> {
-  return { name, kind, defaultText, parse, doc, aliases: [], reloadable: false, own: false, ...traits };
+  return {
+    name,
+    kind,
+    defaultText,
+    parse,
+    doc,
+    aliases: [],
+    reloadable: false,
+    own: false,
+    ...traits,
+  };
 }
 
 function bool(name: string, fallback: boolean, doc: string, traits?: Traits): Key<boolean> {

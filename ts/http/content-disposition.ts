@@ -4,7 +4,6 @@ const LONGEST_NAME = 200;
 
 export function contentDisposition(name: string): string {
   // Quotes, backslashes and path separators would end the name or lead out of a folder.
-  // eslint-disable-next-line no-control-regex -- control characters would end the header
   const safe = name.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(-LONGEST_NAME);
   const ascii = safe.replace(/[^\x20-\x7e]/g, '_');
   const header = `attachment; filename="${ascii}"`;

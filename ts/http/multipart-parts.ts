@@ -36,7 +36,7 @@ export async function* readParts(request: IncomingMessage): AsyncGenerator<Impor
   const stop = watchBody(request);
   const parser = createParser(request, queue);
   pipeline(decodedBody(request), parser, (error) => {
-    queue.finish(error === null || error === undefined ? null : bodyError(error));
+    queue.finish(error == null ? null : bodyError(error));
   });
   try {
     for (let part = await queue.next(); part !== null; part = await queue.next()) {

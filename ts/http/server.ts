@@ -2,8 +2,9 @@
  * The HTTP servers: the main one (data and console) and the minimal one (health, metrics).
  * Knows addresses, limits and timers; what is answered is the routes' business.
  */
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 import { Router } from '@koa/router';
 import Koa from 'koa';
@@ -83,13 +84,16 @@ export function startMinimalHttp(services: HttpServices): Promise<RunningHttp> {
   return listen(endpoint, application, config, MINIMAL_CONNECTIONS);
 }
 
+/** What answers requests; resolves when the answer is out. */
+type Application = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
 /** The request listener of a set of routes; tests call it without a socket's address. */
 export function createApplication(
   services: HttpServices,
   routes: readonly Route[],
   endpoint: Endpoint,
   ...before: Koa.Middleware<RequestState>[]
-): RequestListener {
+): Application {
   const rules = originRules(services, endpoint);
   const table = routeTable(routes);
   const router = new Router<RequestState>({ sensitive: true, strict: true });
@@ -120,7 +124,7 @@ export function createApplication(
   application.use((context) => {
     answerText(context, 404, 'Not Found');
   });
-  return application.callback() as RequestListener;
+  return application.callback();
 }
 
 function originRules(services: HttpServices, endpoint: Endpoint): OriginRules {
@@ -140,7 +144,7 @@ function originRules(services: HttpServices, endpoint: Endpoint): OriginRules {
 
 async function listen(
   endpoint: Endpoint,
-  application: RequestListener,
+  application: Application,
   config: Config,
   limit: number,
 ): Promise<RunningHttp> {
@@ -192,10 +196,10 @@ function createHttpServer(gate: ConnectionGate, config: Config): Server {
 /** Counts connections and refuses requests on those over the limit. */
 class ConnectionGate {
   readonly limit: number;
-  readonly #application: RequestListener;
+  readonly #application: Application;
   #open = 0;
 
-  constructor(application: RequestListener, limit: number) {
+  constructor(application: Application, limit: number) {
     this.#application = application;
     this.limit = limit;
   }
@@ -208,7 +212,7 @@ class ConnectionGate {
     });
   };
 
-  readonly handle: RequestListener = (request, response) => {
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     if (this.#open > this.limit) {
       response.writeHead(503, {
         'Content-Type': 'text/plain; charset=utf-8',
@@ -223,7 +227,7 @@ class ConnectionGate {
 }
 
 /** One plain answer, then the connection ends: nothing after it can be read as a request. */
-function refuseMalformed(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

@@ -35,10 +35,7 @@ export function consoleRoutes(services: HttpServices): Route[] {
 
 function sendFile(context: HttpContext, file: StaticFile): void {
   context.set('ETag', file.etag);
-  context.set(
-    'Cache-Control',
-    file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
-  );
+  context.set('Cache-Control', file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache');
   if (matchesEtag(context.get('If-None-Match'), file.etag)) {
     context.status = 304;
     return;

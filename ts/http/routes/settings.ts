@@ -6,13 +6,7 @@
 import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
 import { readBody } from '../request-body.js';
-import {
-  answer,
-  type HttpContext,
-  type HttpServices,
-  JSON_TYPE,
-  type Route,
-} from '../route.js';
+import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
 const RECORD_KIND = 'preferences';
 const RECORD_KEY = 'console';

@@ -1,0 +1,136 @@
+// Rules of style that no linter knows, over every file git would commit:
+//   line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
+//   no file named utils, helpers, common or manager, no reminder without an issue number,
+//   no paths of one machine.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+
+const LONGEST_LINE = 100;
+const LONGEST_FUNCTION = 70;
+const WARN_FILE = 600;
+const LONGEST_FILE = 1000;
+const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
+const TEXT = new Set([...CODE, '.md', '.json', '.jsonl', '.toml', '.yml', '.yaml', '.html', '.sh']);
+// Recorded or generated: their lines are data.
+const DATA = /^(test\/golden\/(http|sql)\/|test\/bench\/|package-lock\.json|.*\.generated\.)/;
+const BANNED_NAMES = /^(utils?|helpers?|common|managers?|misc)$/i;
+// Written in pieces, so that this file does not find itself.
+const MACHINE_PATHS = new RegExp(
+  ['/wo' + 'rk/', '/ho' + 'me/\\w', '/ro' + 'ot/', 'C:\\\\Us' + 'ers'].join('|'),
+);
+const REMINDER = new RegExp('\\b(TO' + 'DO|FIX' + 'ME|X' + 'XX)\\b(?!\\(#\\d+\\))');
+
+const RUST_FUNCTION = /^(\s*)(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?(?:unsafe )?fn (\w+)/;
+/** A function by its word, or a method: modifiers, a name, an opening bracket. */
+const SCRIPT_FUNCTION = new RegExp(
+  '^(\\s*)(?:export )?(?:default )?(?:(?:async )?function\\*? (\\w+)|' +
+    '(?:(?:public|private|protected|static|override|readonly|async|get|set) )*' +
+    '\\*?(#?\\w+)\\([^)]*\\)?.*\\{$)',
+);
+
+const root = join(import.meta.dirname, '..');
+const problems = [];
+const warnings = [];
+
+function git(...args) {
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
+}
+
+const files = git('ls-files', '--cached', '--others', '--exclude-standard', '-z')
+  .split('\0')
+  .filter((file) => file !== '');
+
+for (const file of files) {
+  const text = readText(file);
+  if (text !== null && !DATA.test(file)) {
+    checkName(file);
+    checkText(file, text);
+  }
+}
+
+for (const warning of warnings) {
+  console.log(`warning: ${warning}`);
+}
+for (const problem of problems) {
+  console.log(problem);
+}
+console.log(
+  `tidy: ${files.length} files, ${warnings.length} warnings, ${problems.length} problems`,
+);
+process.exitCode = problems.length === 0 ? 0 : 1;
+
+function readText(file) {
+  if (!TEXT.has(extname(file))) {
+    return null;
+  }
+  try {
+    return readFileSync(join(root, file), 'utf8');
+  } catch {
+    return null; // Deleted, and not committed yet.
+  }
+}
+
+function checkName(file) {
+  for (const part of file.split('/')) {
+    if (BANNED_NAMES.test(basename(part, extname(part)))) {
+      problems.push(`${file}: the name says nothing, say what is in it`);
+    }
+  }
+}
+
+function checkText(file, text) {
+  const isCode = CODE.has(extname(file));
+  const lines = text.split('\n');
+  lines.forEach((line, index) => {
+    const place = `${file}:${index + 1}`;
+    if (isCode && [...line].length > LONGEST_LINE) {
+      problems.push(`${place}: ${[...line].length} characters, at most ${LONGEST_LINE}`);
+    }
+    if (isCode && REMINDER.test(line)) {
+      problems.push(`${place}: a reminder needs its issue number, (#N)`);
+    }
+    if (MACHINE_PATHS.test(line)) {
+      problems.push(`${place}: a path of one machine`);
+    }
+  });
+  if (isCode) {
+    checkSize(file, lines);
+    checkFunctions(file, lines);
+  }
+}
+
+function checkSize(file, lines) {
+  const testsAt = lines.findIndex((line) => line.trim() === '#[cfg(test)]');
+  const isTest = /(^|\/)tests?\//.test(file);
+  const own = testsAt >= 0 ? testsAt : lines.length;
+  if (own > LONGEST_FILE && !isTest) {
+    problems.push(`${file}: ${own} lines without tests, at most ${LONGEST_FILE}`);
+  } else if (own > WARN_FILE && !isTest) {
+    warnings.push(`${file}: ${own} lines without tests, better at most ${WARN_FILE}`);
+  }
+}
+
+/**
+ * Both languages are formatted, so a function begins at a line with its word and ends at the
+ * first line that closes a brace at the same depth.
+ */
+function checkFunctions(file, lines) {
+  const begins = extname(file) === '.rs' ? RUST_FUNCTION : SCRIPT_FUNCTION;
+  const words = /^(if|for|while|switch|catch|return|test|match|else|do|with)$/;
+  lines.forEach((line, index) => {
+    const match = begins.exec(line);
+    const name = match?.[2] ?? match?.[3];
+    if (name === undefined || words.test(name) || line.trimEnd().endsWith(';')) {
+      return;
+    }
+    const close = `${match[1]}}`;
+    const end = lines.findIndex((other, at) => at >= index && other.startsWith(close));
+    const length = end - index + 1;
+    if (end >= 0 && length > LONGEST_FUNCTION) {
+      problems.push(
+        `${file}:${index + 1}: function ${name} has ${length} lines, at most ${LONGEST_FUNCTION}`,
+      );
+    }
+  });
+}
