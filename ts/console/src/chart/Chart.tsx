@@ -21,6 +21,7 @@ import {
   spoken,
   type ChartData,
   type ChartPlan,
+  type Series,
 } from "./model.js";
 import { drawPlot, type ChartKind, type Plot } from "./plot.js";
 
@@ -64,7 +65,7 @@ export default function Chart(props: ChartProps): JSX.Element {
 function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
   const [kind, setKind] = createSignal<ChartKind>("line");
   const [value, setValue] = createSignal(0);
-  // What the user chose by series; without a choice the first eight are drawn.
+  // What the user chose by series, against what the plan draws by itself.
   const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
   const [cursor, setCursor] = createSignal<number>();
 
@@ -88,8 +89,10 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
     void props.revision;
     return chartData(props.result.columns, props.result.rows, props.plan, values());
   });
+  const drawn = (): number =>
+    props.plan.key === undefined ? props.plan.drawn : SHOWN_SERIES;
   const shown = createMemo(() =>
-    data().series.map(({ label }, index) => chosen().get(label) ?? index < SHOWN_SERIES),
+    data().series.map(({ label }, index) => chosen().get(label) ?? index < drawn()),
   );
   const toggle = (label: string, index: number): void => {
     setChosen(new Map(chosen()).set(label, !shown()[index]));
@@ -104,7 +107,7 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
   const title = (): string => {
     const { columns } = props.result;
     const { key } = props.plan;
-    if (kind() === "candles") return "open, high, low, close";
+    if (kind() === "candles") return "";
     if (key !== undefined) return `by ${columns[key]?.name ?? ""}`;
     return `by ${columns[props.plan.time]?.name ?? ""}`;
   };
@@ -147,10 +150,14 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
           </Show>
           <span class="muted">{title()}</span>
         </span>
-        <span class="spring" />
-        <span class="hint">Drag to zoom, double-click resets</span>
       </div>
-      <Readout data={data()} shown={shown()} index={cursor()} zone={props.zone} />
+      <Readout
+        data={data()}
+        shown={shown()}
+        initials={kind() === "candles"}
+        index={cursor()}
+        zone={props.zone}
+      />
       <Canvas
         kind={kind()}
         data={data()}
@@ -176,6 +183,7 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
               </li>
             )}
           </For>
+          <ZoomHint />
         </ul>
       </Show>
     </>
@@ -197,13 +205,20 @@ function CandleKeys(): JSX.Element {
         </svg>
         falling (filled)
       </li>
+      <ZoomHint />
     </ul>
   );
+}
+
+function ZoomHint(): JSX.Element {
+  return <li class="zoom-hint">Drag to zoom, double-click resets</li>;
 }
 
 function Readout(props: {
   data: ChartData;
   shown: readonly boolean[];
+  /** Open, high, low and close by their first letters. */
+  initials: boolean;
   index: number | undefined;
   zone: Zone;
 }): JSX.Element {
@@ -211,7 +226,10 @@ function Readout(props: {
   const entries = createMemo(() =>
     props.data.series
       .flatMap((series, index) => (props.shown[index] ? [series] : []))
-      .map(({ label, points }) => ({ label, point: points[at()] })),
+      .map(({ label, points }, index) => ({
+        label: props.initials && index < 4 ? label.charAt(0).toUpperCase() : label,
+        point: knownAt(points, at()),
+      })),
   );
   return (
     <div class="readout">
@@ -225,6 +243,13 @@ function Readout(props: {
       </For>
     </div>
   );
+}
+
+/** The point at an index, or the series' last one before it where only others have a row. */
+function knownAt(points: Series["points"], index: number): number | null | undefined {
+  let at = index;
+  while (at > 0 && points[at] === undefined) at--;
+  return points[at];
 }
 
 function pointText(point: number): string {

@@ -3,7 +3,7 @@
  * Pure; the drawing itself is in `plot.ts`.
  */
 import type { Column, Row, Value } from "../api/answer.js";
-import { familyOf, isNumeric } from "../model/types.js";
+import { familyOf } from "../model/types.js";
 
 /** Series that have a colour of their own; the ones beyond are offered, not shown. */
 export const SHOWN_SERIES = 8;
@@ -22,8 +22,10 @@ export interface ChartPlan {
   readonly time: number;
   /** Column whose values split the rows into series. */
   readonly key: number | undefined;
-  /** Numeric columns, in the result's order. */
+  /** Numeric columns: measurements in the result's order, then counts and identifiers. */
   readonly values: readonly number[];
+  /** How many of them are drawn unless the user chooses. */
+  readonly drawn: number;
   readonly candles: CandleColumns | undefined;
 }
 
@@ -52,12 +54,16 @@ export function chooseChart(
   if (rows.length === 0) return { why: "There are no rows to draw." };
   const time = timestamp >= 0 ? timestamp : columns.findIndex(isTime);
   if (time < 0) return { why: "A chart needs a time column; this result has none." };
-  const values = indexesWhere(columns, (column) => isNumeric(column.type));
+  // Whole numbers beside fractions are mostly counts and identifiers, on a scale of their own.
+  const measured = indexesWhere(columns, ({ type }) => familyOf(type) === "decimal");
+  const counted = indexesWhere(columns, ({ type }) => familyOf(type) === "integer");
+  const values = [...measured, ...counted];
   if (values.length === 0) {
     return { why: "A chart needs at least one number column beside the time." };
   }
   const key = keyColumn(columns, time, rows);
-  return { plan: { time, key, values, candles: candleColumns(columns, values, key) } };
+  const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
+  return { plan: { time, key, values, drawn, candles: candleColumns(columns, values, key) } };
 }
 
 function isTime(column: Column): boolean {

@@ -52,8 +52,8 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
         points: { size: 7 },
         focus: { prox: -1 },
       },
-      scales: { x: { time: true }, volume: { range: (_plot, _low, high) => [0, high * 5] } },
-      axes: axesOf(candles, role),
+      scales: scalesOf(options),
+      axes: axesOf(options, role),
       series: [{}, ...seriesOf(options, role)],
       hooks: {
         setCursor: [(self) => options.onCursor(self.cursor.idx ?? undefined)],
@@ -68,6 +68,23 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
     moveCursor: (steps) => moveCursor(plot, steps),
     resetZoom: () => plot.setData(plot.data, true),
     destroy: () => plot.destroy(),
+  };
+}
+
+/** Candles stand clear of the frame, and of the volume below them. */
+function scalesOf({ kind, data }: PlotOptions): uPlot.Scales {
+  if (kind !== "candles") return { x: { time: true } };
+  const side = spacing(data.times) * 0.7;
+  const hasVolume = data.series.length > VOLUME_SERIES;
+  return {
+    x: { time: true, range: (_self, min, max) => [min - side, max + side] },
+    y: {
+      range: (_self, min, max) => {
+        const room = (max - min || Math.abs(max) || 1) * 0.05;
+        return [min - room * (hasVolume ? 6 : 1), max + room];
+      },
+    },
+    volume: { range: (_self, _min, max) => [0, max * 6] },
   };
 }
 
@@ -100,7 +117,10 @@ const TIME_LABELS = [
   [1, "{ss}.{fff}", `${DATE_LINE} {HH}:{mm}`, null, `${DAY_LINE} {HH}:{mm}`, null, "\n{HH}:{mm}", null, 1],
 ] as unknown as uPlot.Axis.Values;
 
-function axesOf(candles: boolean, role: Role): uPlot.Axis[] {
+function axesOf({ kind, data }: PlotOptions, role: Role): uPlot.Axis[] {
+  const candles = kind === "candles";
+  const tag = candles ? lastPrice(data.series[3]?.points ?? []) : undefined;
+  const least = tag === undefined ? 3 : grouped(String(tag)).length + 1;
   const font = `11px ${role("font-ui")}`;
   const shared = { stroke: role("text-faint"), font, ticks: { show: false } };
   const grid = { stroke: role("line-soft"), width: 1 };
@@ -110,7 +130,7 @@ function axesOf(candles: boolean, role: Role): uPlot.Axis[] {
       ...shared,
       side: candles ? 1 : 3,
       gap: 6,
-      size: (_self, values) => 22 + 6.6 * Math.max(3, ...(values ?? []).map((text) => text.length)),
+      size: (_self, values) => 22 + 6.6 * Math.max(least, ...(values ?? []).map((text) => text.length)),
       values: (_self, splits) => splits.map(axisNumber),
       grid,
     },
@@ -120,6 +140,7 @@ function axesOf(candles: boolean, role: Role): uPlot.Axis[] {
 /** Large and tiny numbers short, the others in full. */
 function axisNumber(value: number): string {
   const size = Math.abs(value);
+  if (size >= 1e12) return value.toExponential(2);
   if (size >= 1e9) return `${Number((value / 1e9).toFixed(3))} G`;
   if (size >= 1e7) return `${Number((value / 1e6).toFixed(3))} M`;
   if (size !== 0 && size < 1e-4) return value.toExponential(1);
@@ -215,9 +236,13 @@ function spacing(times: readonly number[]): number {
   return Number.isFinite(least) ? least : 1;
 }
 
+function lastPrice(close: readonly (number | null | undefined)[]): number | undefined {
+  return close.findLast((value) => typeof value === "number") ?? undefined;
+}
+
 function drawLastPrice(self: uPlot, close: readonly (number | null)[], role: Role): void {
-  const last = close.findLast((value) => typeof value === "number");
-  if (typeof last !== "number") return;
+  const last = lastPrice(close);
+  if (last === undefined) return;
   const { ctx, bbox } = self;
   const scale = devicePixelRatio;
   const y = self.valToPos(last, "y", true);

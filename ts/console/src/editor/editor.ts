@@ -31,6 +31,7 @@ import {
 import { spanAt } from "../sql/statements.js";
 import type { StatementText } from "../state/run.js";
 import { completions, type KnownNames } from "./completion.js";
+import { plainTyping } from "./input.js";
 import { problem, problemAt, runMarks, setMark, setProblem, type MarkState } from "./marks.js";
 import { allStatements, currentStatement, highlighting, statementBar, tokens } from "./text.js";
 import { theme } from "./theme.js";
@@ -194,6 +195,7 @@ export class SqlEditor {
       statementBar,
       problem,
       theme,
+      plainTyping,
       autocompletion({ override: [completions(this.#events.names)], icons: false }),
       keymap.of([
         { key: "Mod-Enter", run },

@@ -24,7 +24,7 @@ import { columnWindow, edgesOf, rowWindow, scrollInto } from "./window.js";
 const ROW_HEIGHT = 26;
 const HEAD_HEIGHT = 42;
 const SPARE_ROWS = 8;
-const CELL_PADDING = 20;
+const CELL_PADDING = 24;
 const NARROWEST = 56;
 const WIDEST = 560;
 

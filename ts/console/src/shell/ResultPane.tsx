@@ -40,11 +40,14 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const chartable = createMemo(
     () => !!result()?.columns.some(({ type }) => /^(?:TIMESTAMP|DATE)/.test(type)),
   );
-  // A failure takes the place of the rows, until the user goes back to them.
+  // A run without rows takes their place, until the user goes back to the ones before.
   const [kept, setKept] = createSignal(false);
   createEffect(on(run, (now) => now?.state === "running" && setKept(false)));
-  const failed = (): boolean =>
-    run()?.state === "failed" && !kept() && workspace.view() !== "log";
+  const rowless = (): boolean => {
+    const now = run();
+    if (!now || kept() || workspace.view() === "log") return false;
+    return now.state === "failed" || (now.state === "done" && !now.hasRows);
+  };
 
   const toggle = (view: "grid" | "chart"): void => {
     if (!wide() || workspace.view() === "log") return workspace.setView(view);
@@ -72,7 +75,10 @@ export function ResultPane(props: { session: Session }): JSX.Element {
         <ZoneSwitch session={props.session} />
         <Show when={result()}>{(shown) => <ResultActions result={shown()} />}</Show>
       </div>
-      <Show when={!failed()} fallback={<FailurePane run={run()} keep={() => setKept(true)} hasRows={!!result()} />}>
+      <Show
+        when={!rowless()}
+        fallback={<Outcome run={run()} keep={() => setKept(true)} hasRows={!!result()} />}
+      >
         <Show when={workspace.view() !== "log"} fallback={<Log session={props.session} />}>
           <Show when={result()} fallback={<NoResult run={run()} />}>
             {(shown) => (
@@ -279,7 +285,8 @@ function NoResult(props: { run: Run | undefined }): JSX.Element {
   );
 }
 
-function FailurePane(props: {
+/** What a run did that left no rows: it failed, or it was no query. */
+function Outcome(props: {
   run: Run | undefined;
   hasRows: boolean;
   keep: () => void;
@@ -287,30 +294,33 @@ function FailurePane(props: {
   const failure = createMemo(() => props.run?.failure);
   const excerpt = createMemo(() => errorExcerpt(props.run));
   return (
-    <div class="failure">
-      <div class="failure-head">
-        <Icon name="alert" />
-        <strong class="failure-message">
-          <bdi>{failure()?.message}</bdi>
+    <div class="outcome">
+      <div class="outcome-head" data-state={props.run?.state}>
+        <Icon name={failure() ? "alert" : "check"} />
+        <strong class="outcome-message">
+          <bdi>{failure()?.message ?? (props.run && outcome(props.run))}</bdi>
         </strong>
       </div>
+      <Show when={!failure()}>
+        <pre class="outcome-excerpt">{props.run?.statement.text}</pre>
+      </Show>
       <Show when={excerpt()}>
         {(shown) => (
-          <pre class="failure-excerpt">
-            {shown().line}
-            {"\n"}
-            <span class="caret">{shown().caret}</span>
-          </pre>
+          <div class="outcome-excerpt">
+            <pre>{shown().line}</pre>
+            <pre class="caret">{shown().caret}</pre>
+          </div>
         )}
       </Show>
-      <div class="failure-actions">
-        <button
-          class="button small"
-          onClick={() => void copy(failure()?.message ?? "", "Message")}
-        >
-          <Icon name="copy" />
-          Copy message
-        </button>
+      <div class="outcome-actions">
+        <Show when={failure()}>
+          {(failed) => (
+            <button class="button small" onClick={() => void copy(failed().message, "Message")}>
+              <Icon name="copy" />
+              Copy message
+            </button>
+          )}
+        </Show>
         <Show when={props.hasRows}>
           <button class="button small" onClick={() => props.keep()}>
             Back to the previous result

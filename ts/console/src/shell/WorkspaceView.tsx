@@ -15,15 +15,16 @@ import type { Problem, Session } from "../state/session.js";
 import { Icon } from "./icons.js";
 import { ResultPane } from "./ResultPane.js";
 
+const DEFAULT_EDITOR = 356;
 const LEAST_EDITOR = 96;
 const LEAST_RESULT = 140;
 const STEP = 24;
 
 export function WorkspaceView(props: { session: Session }): JSX.Element {
   let pane!: HTMLDivElement;
-  const [height, setHeight] = createSignal(320);
+  const [height, setHeight] = createSignal(DEFAULT_EDITOR);
 
-  onMount(async () => setHeight((await load<number>("editor-height")) ?? 320));
+  onMount(async () => setHeight((await load<number>("editor-height")) ?? DEFAULT_EDITOR));
 
   const resize = (wanted: number): void => {
     const most = Math.max(LEAST_EDITOR, pane.clientHeight - LEAST_RESULT);

@@ -19,9 +19,9 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: "F2", does: "From the grid to the editor and back" },
   { keys: "Arrows, Home, End, PgUp, PgDn", does: "Move in grid, tree or chart; with Ctrl to the end" },
   { keys: "Ctrl+C, Ctrl+Shift+C", does: "Copy the cell, copy the row with its header" },
-  { keys: "Enter, Shift+Enter in the tree", does: "Open a table or insert a column's name; preview rows" },
-  { keys: "Escape, then Tab", does: "Leave the editor" },
-  { keys: "0 in the chart", does: "Reset the zoom" },
+  { keys: "Enter, Shift+Enter", does: "In the tree: open a table or insert a column; preview rows" },
+  { keys: "Escape, Tab", does: "One after the other: leave the editor" },
+  { keys: "0", does: "In the chart: reset the zoom" },
   { keys: "?", does: "Show these shortcuts (while grid, tree or chart has the focus)" },
 ];
 

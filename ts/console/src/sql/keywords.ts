@@ -22,3 +22,12 @@ const KNOWN: ReadonlySet<string> = new Set(KEYWORDS);
 export function isKeyword(word: string): boolean {
   return KNOWN.has(word.toUpperCase());
 }
+
+const ALSO_FUNCTIONS: ReadonlySet<string> = new Set(
+  "FIRST LAST LEFT RIGHT LENGTH REPLACE TIME TABLES COLUMNS".split(" "),
+);
+
+/** Keywords that are function names where an opening bracket follows. */
+export function isAlsoFunction(word: string): boolean {
+  return ALSO_FUNCTIONS.has(word.toUpperCase());
+}

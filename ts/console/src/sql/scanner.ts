@@ -4,7 +4,7 @@
  * Unlike the parser's lexer it never fails: an unclosed string or comment runs to the end of the
  * text, because that is what a half-typed statement looks like. It knows no grammar.
  */
-import { isKeyword } from "./keywords.js";
+import { isAlsoFunction, isKeyword } from "./keywords.js";
 
 export type TokenKind =
   | "keyword"
@@ -69,8 +69,10 @@ function tokenAt(text: string, start: number): Token {
 }
 
 function wordKind(text: string, start: number, end: number): TokenKind {
-  if (isKeyword(text.slice(start, end))) return "keyword";
-  return /^\s*\(/.test(text.slice(end, end + 8)) ? "function" : "identifier";
+  const word = text.slice(start, end);
+  const called = /^\s*\(/.test(text.slice(end, end + 8));
+  if (isKeyword(word) && !(called && isAlsoFunction(word))) return "keyword";
+  return called ? "function" : "identifier";
 }
 
 function endOf(pattern: RegExp, text: string, from: number): number {
