@@ -1,6 +1,20 @@
 /** The path of an import: parts of a request in, one answer out. */
-import type { Appender, AppenderSpec, TableMetadata } from '../engine/types.js';
-import type { ImportParameters } from './parameters.js';
+import type {
+  Appender,
+  AppenderSpec,
+  AppendReport,
+  CsvColumnSpec,
+  TableMetadata,
+} from '../engine/types.js';
+import { type ImportReport, renderJson, renderTabular } from './answers.js';
+import { ImportError } from './import-error.js';
+import { MAX_SCHEMA_BYTES } from './limits.js';
+import { cleanTableName } from './names.js';
+import { type CheckedParameters, type ImportParameters, checkParameters } from './parameters.js';
+import { readSample } from './sample.js';
+import { type ImportSchema, parseSchemaPart } from './schema-part.js';
+import { type TextStructure, analyseText } from './structure.js';
+import { mapToExisting, mapToNew } from './target.js';
 
 /** What an import needs of the database. */
 export interface ImportDatabase {
@@ -23,6 +37,9 @@ export interface ImportAccess {
   readonly overwrites: boolean;
 }
 
+/** Throws when the access is not granted. */
+export type Authorise = (access: ImportAccess) => Promise<void> | void;
+
 /** The whole answer. */
 export interface ImportAnswer {
   readonly status: number;
@@ -30,20 +47,213 @@ export interface ImportAnswer {
   readonly body: string;
 }
 
+/** Codes of database errors that tell the sender what to change; their message is the status. */
+const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
+  'InvalidValue',
+  'InvalidName',
+  'TypeMismatch',
+  'TableNotFound',
+  'TableExists',
+  'ColumnNotFound',
+  'DuplicateColumn',
+  'NotSupported',
+  'ResourceLimit',
+]);
+
 /**
  * Imports the `data` parts. Errors of the text and of the parameters become answers; a broken
  * request (the iterables throw) or a failing database is thrown, with nothing left behind.
- * `authorise` throws when the access is not granted; it runs before anything is written.
+ * `authorise` runs before anything is written.
+ *
+ * Every data part is one commit of its own. With `name`, all of them are loaded and the answer
+ * describes the first; without, only the first is loaded.
  */
 export async function importCsv(
   database: ImportDatabase,
   parameters: ImportParameters,
   parts: AsyncIterable<ImportPart>,
-  authorise?: (access: ImportAccess) => Promise<void> | void,
+  authorise: Authorise = () => undefined,
 ): Promise<ImportAnswer> {
-  void database;
-  void parts;
-  void authorise;
-  void parameters;
-  throw new Error('the import comes with the next change');
+  try {
+    const report = await importParts(database, parameters, parts, authorise);
+    const isJson = parameters.format === 'json';
+    return answer(parameters, isJson ? renderJson(report) : renderTabular(report));
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === null) throw error;
+    const isJson = parameters.format === 'json';
+    return answer(parameters, isJson ? JSON.stringify({ status }) : status);
+  }
+}
+
+function answer(parameters: ImportParameters, body: string): ImportAnswer {
+  const contentType = parameters.format === 'json' ? 'application/json' : 'text/plain';
+  return { status: 200, contentType: `${contentType}; charset=utf-8`, body };
+}
+
+function statusOf(error: unknown): string | null {
+  if (error instanceof ImportError) return error.message;
+  if (!(error instanceof Error) || !('code' in error)) return null;
+  return ANSWERED_CODES.has(error.code) ? error.message : null;
+}
+
+async function importParts(
+  database: ImportDatabase,
+  parameters: ImportParameters,
+  parts: AsyncIterable<ImportPart>,
+  authorise: Authorise,
+): Promise<ImportReport> {
+  let schema: ImportSchema = new Map();
+  let report: ImportReport | null = null;
+  for await (const part of parts) {
+    if (part.name === 'schema') {
+      const text = await readText(part.content);
+      if (report === null) schema = parseSchemaPart(text);
+    } else if (part.name !== 'data') {
+      throw new ImportError("invalid value in 'Content-Disposition' multipart header");
+    } else if (report === null || parameters.name !== null) {
+      const isFirst = report === null;
+      const ofPart = await importPart(database, parameters, part, schema, authorise, isFirst);
+      report ??= ofPart;
+    } else {
+      await drain(part.content);
+    }
+  }
+  if (report === null) throw new ImportError('no data part given');
+  return report;
+}
+
+async function importPart(
+  database: ImportDatabase,
+  parameters: ImportParameters,
+  part: ImportPart,
+  schema: ImportSchema,
+  authorise: Authorise,
+  isFirst: boolean,
+): Promise<ImportReport> {
+  const givenName = parameters.name ?? part.filename;
+  if (givenName === null || (parameters.name === null && givenName === '')) {
+    throw new ImportError('no file name given');
+  }
+  const checked = checkParameters(parameters);
+  const table = cleanTableName(givenName);
+  const existing = await database.tableMetadata(table);
+  // A second part adds to what the first has just replaced.
+  const overwrite = parameters.overwrite && isFirst;
+  if (existing === null && !parameters.create) {
+    throw new ImportError(
+      `table does not exist [table=${table}] and create param was set to false.`,
+    );
+  }
+  await authorise({
+    table: existing?.name ?? table,
+    creates: existing === null,
+    overwrites: overwrite && existing !== null,
+  });
+  const sample = await readSample(part.content);
+  const hints = {
+    table,
+    delimiter: parameters.delimiter,
+    forceHeader: parameters.forceHeader,
+    schema,
+  };
+  const structure = analyseText(sample.text, sample.isWhole, hints);
+  const target =
+    existing === null || overwrite
+      ? mapToNew(structure, checked)
+      : mapToExisting(structure, existing, checked);
+  const spec = appenderSpec(parameters, checked, structure, {
+    table: existing?.name ?? table,
+    overwrite: overwrite && existing !== null,
+    ...target,
+  });
+  const appended = await append(database, spec, sample.chunks);
+  return {
+    table: appended.table,
+    rowsImported: appended.rowsImported,
+    rowsRejected: appended.rowsRejected,
+    header: structure.header,
+    warnings: target.warnings,
+    errors: errorsByColumn(target.columns, appended),
+  };
+}
+
+interface Target {
+  readonly table: string;
+  readonly overwrite: boolean;
+  readonly columns: readonly CsvColumnSpec[];
+  /** Fields of the text that reach no column may follow the last one that does. */
+  readonly ignoresTrailing: boolean;
+}
+
+function appenderSpec(
+  parameters: ImportParameters,
+  checked: CheckedParameters,
+  structure: TextStructure,
+  target: Target,
+): AppenderSpec {
+  const { timestamp, maxUncommittedRows, o3MaxLagMicros } = checked;
+  return {
+    kind: 'csv',
+    table: target.table,
+    create: parameters.create,
+    overwrite: target.overwrite,
+    partitionBy: checked.partitionBy,
+    ...(timestamp === null ? {} : { timestamp }),
+    ...(maxUncommittedRows === null ? {} : { maxUncommittedRows }),
+    ...(o3MaxLagMicros === null ? {} : { o3MaxLagMicros }),
+    csv: {
+      delimiter: structure.delimiter,
+      header: structure.header,
+      columns: target.columns,
+      atomicity: parameters.atomicity,
+      skipExtraValues: parameters.skipExtraValues || target.ignoresTrailing,
+    },
+  };
+}
+
+function errorsByColumn(
+  columns: readonly CsvColumnSpec[],
+  report: AppendReport,
+): ReadonlyMap<string, number> {
+  const entries = columns.map(
+    ({ name }, index) => [name.toLowerCase(), report.columnErrors[index] ?? 0] as const,
+  );
+  return new Map(entries);
+}
+
+/** Streams the text into a new appender; whatever fails on the way leaves no trace. */
+async function append(
+  database: ImportDatabase,
+  spec: AppenderSpec,
+  chunks: AsyncIterable<Buffer>,
+): Promise<AppendReport> {
+  const appender = await database.openAppender(spec);
+  try {
+    for await (const chunk of chunks) {
+      await appender.write(chunk);
+    }
+    return await appender.finish();
+  } catch (error) {
+    // The first error is the one to tell; an appender that failed may refuse to abort.
+    await appender.abort().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function readText(content: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > MAX_SCHEMA_BYTES) {
+      throw new ImportError(`schema is too long, limit is ${MAX_SCHEMA_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function drain(content: AsyncIterable<Buffer>): Promise<void> {
+  for await (const chunk of content) void chunk;
 }

@@ -1,3 +1,6 @@
+/** The parameters of an import: read from the query, checked before anything happens. */
+import { ImportError } from './import-error.js';
+
 /** The query parameters of `/imp`, as text; their meaning is checked by `importCsv`. */
 export interface ImportParameters {
   /** Table name; `null` takes the data part's file name. */
@@ -25,7 +28,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
   const delimiter = last('delimiter');
   return {
     name: last('name'),
-    delimiter: delimiter !== null && delimiter.length === 1 ? delimiter : null,
+    delimiter: delimiter !== null && isDelimiter(delimiter) ? delimiter : null,
     format: last('fmt')?.toLowerCase() === 'json' ? 'json' : 'tabular',
     forceHeader: isTrue('forceHeader'),
     atomicity: readAtomicity(last('atomicity')),
@@ -39,6 +42,11 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
   };
 }
 
+/** One ASCII character that has no meaning of its own in CSV; anything else is ignored. */
+function isDelimiter(text: string): boolean {
+  return text.length === 1 && text < '\u0080' && !['"', '\n', '\r'].includes(text);
+}
+
 /** Unknown words mean `skipCol`, as observed. */
 function readAtomicity(text: string | null): ImportParameters['atomicity'] {
   switch (text?.toLowerCase()) {
@@ -49,4 +57,69 @@ function readAtomicity(text: string | null): ImportParameters['atomicity'] {
     default:
       return 'skipCol';
   }
+}
+
+/** Parameters whose text had to be understood first. */
+export interface CheckedParameters {
+  readonly timestamp: string | null;
+  /** NONE, HOUR, DAY, WEEK, MONTH, YEAR. */
+  readonly partitionBy: string;
+  /** The same, `null` when it was not given. */
+  readonly givenPartitionBy: string | null;
+  readonly o3MaxLagMicros: number | null;
+  readonly maxUncommittedRows: number | null;
+}
+
+const PARTITION_UNITS: ReadonlySet<string> = new Set([
+  'NONE',
+  'HOUR',
+  'DAY',
+  'WEEK',
+  'MONTH',
+  'YEAR',
+]);
+
+/** Checks what can be wrong about parameters by themselves. */
+export function checkParameters(parameters: ImportParameters): CheckedParameters {
+  const { timestamp } = parameters;
+  const given = parameters.partitionBy?.toUpperCase() ?? null;
+  if (given !== null && !PARTITION_UNITS.has(given)) throw new ImportError('invalid partitionBy');
+  const partitionBy = given ?? 'NONE';
+  if (partitionBy !== 'NONE' && timestamp === null) {
+    throw new ImportError('when specifying partitionBy you must also specify timestamp');
+  }
+  return {
+    timestamp,
+    partitionBy,
+    givenPartitionBy: given,
+    o3MaxLagMicros: readLag(parameters.o3MaxLag),
+    maxUncommittedRows: readRowCount(parameters.maxUncommittedRows),
+  };
+}
+
+const MICROS_PER_UNIT: Readonly<Record<string, number>> = {
+  us: 1,
+  ms: 1_000,
+  s: 1_000_000,
+  m: 60_000_000,
+  h: 3_600_000_000,
+  d: 86_400_000_000,
+};
+
+/** Whole microseconds, or a whole number with a unit: `10s`. */
+function readLag(text: string | null): number | null {
+  if (text === null) return null;
+  const parts = /^(\d{1,15})(us|ms|s|m|h|d)?$/.exec(text.trim());
+  const micros = Number(parts?.[1]) * (MICROS_PER_UNIT[parts?.[2] ?? 'us'] ?? Number.NaN);
+  if (Number.isSafeInteger(micros)) return micros;
+  throw new ImportError('invalid o3MaxLag value, must be a long');
+}
+
+const INT_MAX = 2_147_483_647;
+
+function readRowCount(text: string | null): number | null {
+  if (text === null) return null;
+  const count = /^\d{1,10}$/.test(text.trim()) ? Number(text) : Number.NaN;
+  if (count <= INT_MAX) return count;
+  throw new ImportError('invalid maxUncommittedRows, must be an int');
 }

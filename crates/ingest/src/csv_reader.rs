@@ -1,39 +1,610 @@
-//! The streaming reader.
+//! The streaming reader: chunks cut anywhere go in, batches of typed columns come out.
+//!
+//! Records are split and read where they lie in the chunk; only the record a chunk boundary cuts
+//! is copied. Within a row the designated timestamp is read first (a row without it is dropped
+//! whatever the mode), then the columns whose texts may fail, then text: so a dropped row only
+//! ever has to be taken back from columns of fixed width.
 
-use arrow_array::RecordBatch;
-use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use std::sync::Arc;
 
-use crate::csv_spec::{CsvReport, CsvSpec};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-/// Reads one CSV text, cut anywhere into chunks.
-#[derive(Debug)]
-pub struct CsvReader {
-    report: CsvReport,
-}
+use crate::column::{ColumnBuilder, absent_column};
+use crate::csv_spec::{Atomicity, CsvReport, CsvSpec};
+use crate::record::{FieldRange, split_record};
+
+/// Rows of a full batch.
+const BATCH_ROWS: usize = 65_536;
+/// Bytes of text after which a batch is full all the same.
+const BATCH_BYTES: usize = 32 * 1024 * 1024;
+/// Longest record, quotes and line ends inside included.
+const MAX_RECORD_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes tried first to complete a cut record.
+const TOP_UP_BYTES: usize = 4 * 1024;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Takes each finished batch.
 type Sink<'a> = &'a mut dyn FnMut(RecordBatch) -> EngineResult<()>;
 
+/// Reads one CSV text, cut anywhere into chunks.
+#[derive(Debug)]
+pub struct CsvReader {
+    delimiter: u8,
+    atomicity: Atomicity,
+    skip_extra_values: bool,
+    line_fields: usize,
+    schema: SchemaRef,
+    types: Vec<SqlType>,
+    /// In the order they are read.
+    inputs: Vec<Input>,
+    /// For each column of the target, the input that feeds it.
+    feeds: Vec<Option<usize>>,
+    designated: Designated,
+    at_start: bool,
+    header_due: bool,
+    /// The record a chunk boundary cut.
+    carry: Vec<u8>,
+    fields: Vec<FieldRange>,
+    scratch: Vec<u8>,
+    /// Data lines seen, blank ones not counted.
+    lines: u64,
+    rows: usize,
+    bytes: usize,
+    report: CsvReport,
+}
+
+/// One column of the file.
+#[derive(Debug)]
+struct Input {
+    field: usize,
+    /// Its place in [`CsvSpec::columns`].
+    reported: usize,
+    builder: ColumnBuilder,
+}
+
+/// Where the designated timestamp comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Designated {
+    /// The target has none.
+    None,
+    /// The first input.
+    FirstInput,
+    /// The target has one, no field feeds it: every row is rejected.
+    Missing,
+}
+
+/// What became of a row.
+enum RowOutcome {
+    Taken,
+    Dropped,
+}
+
 impl CsvReader {
     /// A reader for a text of this shape.
     pub fn new(spec: CsvSpec) -> EngineResult<Self> {
-        let column_errors = vec![0; spec.columns.len()];
-        Ok(Self { report: CsvReport { column_errors, ..CsvReport::default() } })
+        let mut feeds = vec![None; spec.target.len()];
+        let mut inputs = Vec::with_capacity(spec.columns.len());
+        for (reported, column) in spec.columns.iter().enumerate() {
+            let target = spec.target.get(column.target).ok_or_else(|| {
+                EngineError::internal(format!("import column {} has no target", column.index))
+            })?;
+            if feeds[column.target].replace(reported).is_some() {
+                let message = format!("two fields feed column \"{}\"", target.name);
+                return Err(EngineError::new(ErrorCode::DuplicateColumn, message));
+            }
+            let builder = ColumnBuilder::new(target.sql_type, column.pattern.as_deref())?;
+            inputs.push(Input { field: column.index, reported, builder });
+        }
+        let designated_input = spec.timestamp.and_then(|target| feeds[target]);
+        inputs.sort_by_key(|input| {
+            (Some(input.reported) != designated_input, input.builder.takes_any_text())
+        });
+        for feed in feeds.iter_mut().flatten() {
+            let reported = *feed;
+            *feed = inputs.iter().position(|input| input.reported == reported).unwrap_or(0);
+        }
+        let designated = match (spec.timestamp, designated_input) {
+            (None, _) => Designated::None,
+            (Some(_), Some(_)) => Designated::FirstInput,
+            (Some(_), None) => Designated::Missing,
+        };
+        let arrow_fields: Vec<arrow_schema::Field> = spec
+            .target
+            .iter()
+            .map(|field| {
+                let nullable = field.sql_type.is_nullable();
+                arrow_schema::Field::new(&field.name, field.sql_type.arrow_type(), nullable)
+            })
+            .collect();
+        Ok(Self {
+            delimiter: spec.delimiter,
+            atomicity: spec.atomicity,
+            skip_extra_values: spec.skip_extra_values,
+            line_fields: spec.line_fields,
+            schema: Arc::new(Schema::new(arrow_fields)),
+            types: spec.target.iter().map(|field| field.sql_type).collect(),
+            inputs,
+            feeds,
+            designated,
+            at_start: true,
+            header_due: spec.header,
+            carry: Vec::new(),
+            fields: Vec::with_capacity(spec.line_fields),
+            scratch: Vec::new(),
+            lines: 0,
+            rows: 0,
+            bytes: 0,
+            report: CsvReport {
+                column_errors: vec![0; spec.columns.len()],
+                ..CsvReport::default()
+            },
+        })
     }
 
     /// Reads the next chunk; full batches go to `sink`.
-    pub fn feed(&mut self, _bytes: &[u8], _sink: Sink<'_>) -> EngineResult<()> {
-        Err(EngineError::new(ErrorCode::NotSupported, "CSV comes with the next change"))
+    pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) -> EngineResult<()> {
+        let mut bytes = bytes;
+        if self.at_start {
+            let Some(rest) = self.skip_byte_order_mark(bytes) else { return Ok(()) };
+            bytes = rest;
+        }
+        bytes = self.complete_carry(bytes, sink)?;
+        let mut fields = std::mem::take(&mut self.fields);
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let Some(length) = split_record(rest, self.delimiter, false, &mut fields) else {
+                break;
+            };
+            self.take_record(&rest[..length], &fields, sink)?;
+            at += length;
+        }
+        self.fields = fields;
+        self.carry.extend_from_slice(&bytes[at..]);
+        if self.carry.len() > MAX_RECORD_BYTES { Err(record_too_long()) } else { Ok(()) }
     }
 
     /// Ends the text: the last line may lack its line end.
-    pub fn finish(&mut self, _sink: Sink<'_>) -> EngineResult<()> {
-        Ok(())
+    pub fn finish(&mut self, sink: Sink<'_>) -> EngineResult<()> {
+        self.at_start = false;
+        let carry = std::mem::take(&mut self.carry);
+        let mut fields = std::mem::take(&mut self.fields);
+        let mut at = 0;
+        while at < carry.len() {
+            let rest = &carry[at..];
+            let length = split_record(rest, self.delimiter, true, &mut fields)
+                .ok_or_else(|| EngineError::internal("a complete text has an open record"))?;
+            self.take_record(&rest[..length], &fields, sink)?;
+            at += length;
+        }
+        self.fields = fields;
+        if self.rows > 0 { self.flush(sink) } else { Ok(()) }
     }
 
     /// What was read so far.
     #[must_use]
     pub fn report(&self) -> &CsvReport {
         &self.report
+    }
+
+    /// `None` while too few bytes came to tell.
+    fn skip_byte_order_mark<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if !self.carry.is_empty() || bytes.len() < BYTE_ORDER_MARK.len() {
+            self.carry.extend_from_slice(bytes);
+            if self.carry.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(&self.carry)
+            {
+                return None;
+            }
+            self.at_start = false;
+            if self.carry.starts_with(BYTE_ORDER_MARK) {
+                self.carry.drain(..BYTE_ORDER_MARK.len());
+            }
+            return Some(&[]);
+        }
+        self.at_start = false;
+        Some(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes))
+    }
+
+    /// Completes the record the last boundary cut, with as few copied bytes as it takes; returns
+    /// the rest of `bytes`.
+    fn complete_carry<'a>(&mut self, bytes: &'a [u8], sink: Sink<'_>) -> EngineResult<&'a [u8]> {
+        if self.carry.is_empty() {
+            return Ok(bytes);
+        }
+        let mut carry = std::mem::take(&mut self.carry);
+        let mut fields = std::mem::take(&mut self.fields);
+        let before = carry.len();
+        let mut at = 0;
+        let mut copied = 0;
+        loop {
+            let rest = &carry[at..];
+            let length = match rest {
+                [] => None,
+                rest => split_record(rest, self.delimiter, false, &mut fields),
+            };
+            if let Some(length) = length {
+                self.take_record(&rest[..length], &fields, sink)?;
+                at += length;
+                if at >= before {
+                    break;
+                }
+            } else if copied < bytes.len() && carry.len() - at <= MAX_RECORD_BYTES {
+                let step = TOP_UP_BYTES.max(carry.len() - at).min(bytes.len() - copied);
+                carry.extend_from_slice(&bytes[copied..copied + step]);
+                copied += step;
+            } else {
+                carry.drain(..at);
+                self.carry = carry;
+                self.fields = fields;
+                return Ok(&[]);
+            }
+        }
+        self.fields = fields;
+        carry.clear();
+        let rest = &bytes[at - before..];
+        self.carry = carry;
+        Ok(rest)
+    }
+
+    #[inline]
+    fn take_record(
+        &mut self,
+        record: &[u8],
+        fields: &[FieldRange],
+        sink: Sink<'_>,
+    ) -> EngineResult<()> {
+        if let [FieldRange { start: 0, end: 0, .. }] = fields {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.header_due) {
+            return Ok(());
+        }
+        let line = self.lines;
+        self.lines += 1;
+        match self.take_row(record, fields, line)? {
+            RowOutcome::Taken => {
+                self.report.rows_imported += 1;
+                self.rows += 1;
+                self.bytes += record.len();
+                if self.rows == BATCH_ROWS || self.bytes >= BATCH_BYTES {
+                    self.flush(sink)?;
+                }
+            }
+            RowOutcome::Dropped => self.report.rows_rejected += 1,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn take_row(
+        &mut self,
+        record: &[u8],
+        fields: &[FieldRange],
+        line: u64,
+    ) -> EngineResult<RowOutcome> {
+        let too_long = fields.len() > self.line_fields && !self.skip_extra_values;
+        if too_long || self.designated == Designated::Missing {
+            return Ok(RowOutcome::Dropped);
+        }
+        for position in 0..self.inputs.len() {
+            let input = &mut self.inputs[position];
+            let is_designated = position == 0 && self.designated == Designated::FirstInput;
+            let text = match fields.get(input.field) {
+                Some(field) => field.text(record, &mut self.scratch),
+                None => &[],
+            };
+            if text.is_empty() && !is_designated {
+                input.builder.append_null();
+                continue;
+            }
+            if !text.is_empty() && input.builder.append(text)? {
+                continue;
+            }
+            self.report.column_errors[input.reported] += 1;
+            if is_designated {
+                return Ok(RowOutcome::Dropped);
+            }
+            match self.atomicity {
+                Atomicity::SkipColumn => input.builder.append_null(),
+                Atomicity::SkipRow => {
+                    let rows = self.rows;
+                    self.inputs.iter_mut().for_each(|input| input.builder.truncate(rows));
+                    return Ok(RowOutcome::Dropped);
+                }
+                Atomicity::Abort => return Err(bad_value(line, input.field)),
+            }
+        }
+        Ok(RowOutcome::Taken)
+    }
+
+    #[cold]
+    fn flush(&mut self, sink: Sink<'_>) -> EngineResult<()> {
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let inputs = &mut self.inputs;
+        let columns: Vec<ArrayRef> = self
+            .feeds
+            .iter()
+            .zip(&self.types)
+            .map(|(feed, sql_type)| match feed {
+                Some(input) => inputs[*input].builder.finish(),
+                None => Ok(absent_column(*sql_type, rows)),
+            })
+            .collect::<EngineResult<_>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch =
+            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+                .map_err(|error| {
+                    EngineError::internal(format!("columns of an import differ: {error}"))
+                })?;
+        sink(batch)
+    }
+}
+
+fn bad_value(line: u64, field: usize) -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, format!("bad syntax [line={line}, col={field}]"))
+}
+
+fn record_too_long() -> EngineError {
+    EngineError::new(
+        ErrorCode::ResourceLimit,
+        format!("a line of more than {} MiB", MAX_RECORD_BYTES / 1024 / 1024),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::compute::concat_batches;
+    use arrow::util::display::{ArrayFormatter, FormatOptions};
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int32Type;
+    use rand::{Rng, SeedableRng};
+    use tidemark_types::Field;
+
+    use super::*;
+    use crate::CsvColumn;
+
+    fn spec(columns: &[(&str, SqlType)]) -> CsvSpec {
+        CsvSpec {
+            delimiter: b',',
+            header: true,
+            columns: (0..columns.len())
+                .map(|index| CsvColumn { index, target: index, pattern: None })
+                .collect(),
+            atomicity: Atomicity::SkipColumn,
+            skip_extra_values: false,
+            line_fields: columns.len(),
+            target: columns
+                .iter()
+                .map(|(name, sql_type)| Field { name: (*name).into(), sql_type: *sql_type })
+                .collect(),
+            timestamp: None,
+        }
+    }
+
+    fn read_in(spec: &CsvSpec, chunks: &[&[u8]]) -> EngineResult<(RecordBatch, CsvReport)> {
+        let mut batches = Vec::new();
+        let mut sink = |batch| {
+            batches.push(batch);
+            Ok(())
+        };
+        let mut reader = CsvReader::new(spec.clone())?;
+        for chunk in chunks {
+            reader.feed(chunk, &mut sink)?;
+        }
+        reader.finish(&mut sink)?;
+        let batch = concat_batches(&reader.schema, &batches).unwrap();
+        Ok((batch, reader.report().clone()))
+    }
+
+    /// Rows as `a|b`, nulls as `-`.
+    fn rows(batch: &RecordBatch) -> Vec<String> {
+        let options = FormatOptions::default();
+        let formatters: Vec<_> = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
+            .collect();
+        (0..batch.num_rows())
+            .map(|row| {
+                let cells = formatters.iter().map(|column| column.value(row).to_string());
+                cells.map(|cell| if cell.is_empty() { "-".into() } else { cell })
+                    .collect::<Vec<_>>()
+                    .join("|")
+            })
+            .collect()
+    }
+
+    fn read(spec: &CsvSpec, text: &str) -> (Vec<String>, CsvReport) {
+        let (batch, report) = read_in(spec, &[text.as_bytes()]).unwrap();
+        (rows(&batch), report)
+    }
+
+    const AB: [(&str, SqlType); 2] = [("a", SqlType::Int), ("b", SqlType::Varchar)];
+
+    #[test]
+    fn line_ends_blank_lines_and_marks() {
+        for text in [
+            "a,b\n1,x\n2,y\n",
+            "a,b\r\n1,x\r\n2,y\r\n",
+            "a,b\r1,x\r2,y\r",
+            "a,b\n1,x\n\n\n2,y\n\n",
+            "\u{feff}a,b\n1,x\n2,y",
+            "\n\na,b\n1,\"x\"\n\"2\",y",
+        ] {
+            let (rows, report) = read(&spec(&AB), text);
+            assert_eq!(rows, ["1|x", "2|y"], "{text:?}");
+            assert_eq!((report.rows_imported, report.rows_rejected), (2, 0));
+        }
+    }
+
+    #[test]
+    fn short_and_long_lines() {
+        let mut spec = spec(&AB);
+        let text = "a,b\n1\n2,y,z\n3,w\n";
+        let (rows, report) = read(&spec, text);
+        assert_eq!(rows, ["1|-", "3|w"]);
+        assert_eq!(report.rows_rejected, 1);
+        spec.skip_extra_values = true;
+        let (rows, report) = read(&spec, text);
+        assert_eq!(rows, ["1|-", "2|y", "3|w"]);
+        assert_eq!(report, CsvReport { rows_imported: 3, rows_rejected: 0, column_errors: vec![0, 0] });
+    }
+
+    #[test]
+    fn bad_values_in_each_mode() {
+        let text = "a,b\n0,0\n1,1\n2,2\nx,7\n9,9\n";
+        let mut spec = spec(&[("a", SqlType::Int), ("b", SqlType::Int)]);
+        let (rows, report) = read(&spec, text);
+        assert_eq!(rows, ["0|0", "1|1", "2|2", "-|7", "9|9"]);
+        assert_eq!(report, CsvReport { rows_imported: 5, rows_rejected: 0, column_errors: vec![1, 0] });
+        spec.atomicity = Atomicity::SkipRow;
+        let (rows, report) = read(&spec, text);
+        assert_eq!(rows, ["0|0", "1|1", "2|2", "9|9"]);
+        assert_eq!(report, CsvReport { rows_imported: 4, rows_rejected: 1, column_errors: vec![1, 0] });
+        spec.atomicity = Atomicity::Abort;
+        let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
+        assert_eq!(error.message, "bad syntax [line=3, col=0]");
+    }
+
+    #[test]
+    fn rows_without_designated_timestamp_are_rejected_in_each_mode() {
+        let mut spec = spec(&[("a", SqlType::Int), ("ts", SqlType::Timestamp)]);
+        spec.timestamp = Some(1);
+        let text = "a,ts\n2,2024-01-02T00:00:00.000000Z\n1,\n5,nope\n4\n3,2024-01-03\n";
+        for atomicity in [Atomicity::Abort, Atomicity::SkipRow, Atomicity::SkipColumn] {
+            spec.atomicity = atomicity;
+            let (rows, report) = read(&spec, text);
+            assert_eq!(rows, ["2|2024-01-02T00:00:00", "3|2024-01-03T00:00:00"]);
+            assert_eq!(report, CsvReport { rows_imported: 2, rows_rejected: 3, column_errors: vec![0, 3] });
+        }
+    }
+
+    #[test]
+    fn a_dropped_row_leaves_nothing_in_any_column() {
+        let mut spec = spec(&[
+            ("s", SqlType::Symbol),
+            ("t", SqlType::Varchar),
+            ("d", SqlType::Double),
+            ("i", SqlType::Long),
+        ]);
+        spec.atomicity = Atomicity::SkipRow;
+        let (rows, report) = read(&spec, "s,t,d,i\nx,y,1.5,1\nq,w,2.5,bad\n,z,,3\n");
+        assert_eq!(rows, ["x|y|1.5|1", "-|z|-|3"]);
+        assert_eq!(report.column_errors, [0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn columns_reach_their_targets_in_any_order() {
+        let mut spec = spec(&[
+            ("a", SqlType::Boolean),
+            ("b", SqlType::Symbol),
+            ("c", SqlType::Short),
+            ("d", SqlType::Uuid),
+        ]);
+        spec.columns = vec![
+            CsvColumn { index: 2, target: 1, pattern: None },
+            CsvColumn { index: 0, target: 2, pattern: None },
+        ];
+        spec.line_fields = 3;
+        spec.header = false;
+        let (batch, _) = read_in(&spec, &[b"7,-,sym\n8,-,other\n9,-,sym"]).unwrap();
+        assert_eq!(rows(&batch), ["false|sym|7|-", "false|other|8|-", "false|sym|9|-"]);
+        assert_eq!(batch.column(1).as_dictionary::<Int32Type>().keys().values(), &[0, 1, 0]);
+    }
+
+    #[test]
+    fn every_type_has_a_reader() {
+        let spec = spec(&[
+            ("boolean", SqlType::Boolean),
+            ("byte", SqlType::Byte),
+            ("char", SqlType::Char),
+            ("float", SqlType::Float),
+            ("date", SqlType::Date),
+            ("ns", SqlType::TimestampNs),
+            ("uuid", SqlType::Uuid),
+            ("long256", SqlType::Long256),
+            ("ipv4", SqlType::Ipv4),
+            ("geohash", SqlType::Geohash(10)),
+            ("decimal", SqlType::Decimal(10, 2)),
+            ("wide", SqlType::Decimal(40, 1)),
+        ]);
+        let line = "true,-3,z,1.5,2024-01-02,2024-01-02T03:04:05.123456789Z,\
+                    00112233-4455-6677-8899-aabbccddeeff,0x12,1.2.3.4,u3,12.35,-7\n";
+        let text = format!("header\n{line},,,,,,,,,,,\n");
+        let (rows, report) = read(&spec, &text);
+        assert_eq!(
+            rows[0],
+            format!(
+                "true|-3|122|1.5|2024-01-02T00:00:00|2024-01-02T03:04:05.123456789|\
+                 00112233445566778899aabbccddeeff|{}12|16909060|835|12.35|-7.0",
+                "0".repeat(62)
+            )
+        );
+        assert_eq!(rows[1], "false|0|-|-|-|-|-|-|-|-|-|-");
+        assert_eq!(report.column_errors, [0; 12]);
+    }
+
+    #[test]
+    fn cuts_between_chunks_change_nothing() {
+        let text = "\u{feff}a,b\r\n1,\"x\r\ny\"\r\n\r\n2,\"say \"\"hi\"\"\"\r\n3,é😀\n4,\"\"\n5,end";
+        let spec = spec(&AB);
+        let (whole, report) = read_in(&spec, &[text.as_bytes()]).unwrap();
+        assert_eq!(whole.num_rows(), 5);
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(11);
+        for _ in 0..500 {
+            let mut rest = text.as_bytes();
+            let mut chunks = Vec::new();
+            while !rest.is_empty() {
+                let (chunk, tail) = rest.split_at(random.random_range(0..=rest.len().min(9)));
+                chunks.push(chunk);
+                rest = tail;
+            }
+            let (cut, cut_report) = read_in(&spec, &chunks).unwrap();
+            assert_eq!((&cut, &cut_report), (&whole, &report));
+        }
+        for at in 0..=text.len() {
+            let (head, tail) = text.as_bytes().split_at(at);
+            assert_eq!(read_in(&spec, &[head, tail]).unwrap().0, whole);
+        }
+    }
+
+    #[test]
+    fn many_rows_make_several_batches() {
+        let mut text = String::from("a,b\n");
+        for row in 0..150_000 {
+            text.push_str(&format!("{row},t{}\n", row % 7));
+        }
+        let mut reader = CsvReader::new(spec(&[AB[0], ("b", SqlType::Symbol)])).unwrap();
+        let mut sizes = Vec::new();
+        let mut sink = |batch: RecordBatch| {
+            sizes.push(batch.num_rows());
+            Ok(())
+        };
+        for chunk in text.as_bytes().chunks(70_001) {
+            reader.feed(chunk, &mut sink).unwrap();
+        }
+        reader.finish(&mut sink).unwrap();
+        assert_eq!(sizes, [65_536, 65_536, 18_928]);
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut reader = CsvReader::new(spec(&AB)).unwrap();
+        let chunk = vec![b'x'; 1024 * 1024];
+        let mut sink = |_| Ok(());
+        let error = (0..40).find_map(|_| reader.feed(&chunk, &mut sink).err()).unwrap();
+        assert_eq!(error.code, ErrorCode::ResourceLimit);
+    }
+
+    #[test]
+    fn an_empty_text_is_no_rows() {
+        for text in ["", "\n", "a,b\n", "a,b"] {
+            let (rows, report) = read(&spec(&AB), text);
+            assert!(rows.is_empty());
+            assert_eq!(report.rows_imported, 0);
+        }
     }
 }

@@ -3,11 +3,20 @@
 //! The reader is told everything about the text (delimiter, header, columns, types): detection is
 //! TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column order of the
 //! target.
+//!
+//! `csv_reader` cuts chunks into records and decides about rows, `record` splits a record into
+//! fields, `column` collects the values of one column, `value_text` and `instant` read single
+//! values, `symbol` interns texts.
 
 #![forbid(unsafe_code)]
 
+mod column;
 mod csv_reader;
 mod csv_spec;
+mod instant;
+mod record;
+mod symbol;
+mod value_text;
 
 pub use csv_reader::CsvReader;
 pub use csv_spec::{Atomicity, CsvColumn, CsvReport, CsvSpec};

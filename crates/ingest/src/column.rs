@@ -1,0 +1,379 @@
+//! Values of one column on their way from text into an Arrow array.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBufferBuilder, StringViewBuilder};
+use arrow_array::types::{
+    ArrowPrimitiveType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
+};
+use arrow_array::{
+    ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, new_null_array,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer, i256};
+use tidemark_types::timestamp::TimestampUnit;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::instant::InstantReader;
+use crate::symbol::SymbolTexts;
+use crate::value_text::{self, Read};
+
+/// Values with validity; the bitmap exists only once there is a null.
+#[derive(Debug)]
+pub(crate) struct Nullable<T> {
+    values: Vec<T>,
+    validity: Option<BooleanBufferBuilder>,
+}
+
+impl<T: Copy + Default> Nullable<T> {
+    fn new() -> Self {
+        Self { values: Vec::new(), validity: None }
+    }
+
+    #[inline]
+    fn push(&mut self, value: Option<T>) {
+        match value {
+            Some(value) => {
+                self.values.push(value);
+                if let Some(validity) = &mut self.validity {
+                    validity.append(true);
+                }
+            }
+            None => self.push_null(),
+        }
+    }
+
+    fn push_null(&mut self) {
+        let before = self.values.len();
+        let validity = self.validity.get_or_insert_with(|| {
+            let mut validity = BooleanBufferBuilder::new(before + 1);
+            validity.append_n(before, true);
+            validity
+        });
+        validity.append(false);
+        self.values.push(T::default());
+    }
+
+    /// Takes what was read; `false` when the text was not a value.
+    #[inline]
+    fn push_read(&mut self, value: Read<T>) -> bool {
+        match value {
+            Some(value) => {
+                self.push(value);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.values.truncate(rows);
+        if let Some(validity) = &mut self.validity {
+            validity.truncate(rows);
+        }
+    }
+
+    fn take(&mut self) -> (Vec<T>, Option<NullBuffer>) {
+        let rows = self.values.len();
+        let values = std::mem::replace(&mut self.values, Vec::with_capacity(rows));
+        let nulls = self.validity.take().map(|mut validity| NullBuffer::new(validity.finish()));
+        (values, nulls)
+    }
+
+    fn primitive<A: ArrowPrimitiveType<Native = T>>(&mut self) -> ArrayRef
+    where
+        T: ArrowNativeType,
+    {
+        let (values, nulls) = self.take();
+        Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from(values), nulls))
+    }
+}
+
+/// Collects one column.
+#[derive(Debug)]
+pub(crate) enum ColumnBuilder {
+    Boolean(Vec<bool>),
+    Byte(Vec<i8>),
+    Short(Vec<i16>),
+    Char(Nullable<u16>),
+    Int(Nullable<i32>),
+    Long(Nullable<i64>),
+    Float(Nullable<f32>),
+    Double(Nullable<f64>),
+    Instant { unit: TimestampUnit, reader: InstantReader, values: Nullable<i64> },
+    Symbol { texts: SymbolTexts, keys: Nullable<i32> },
+    Text(StringViewBuilder),
+    Uuid(Nullable<[u8; 16]>),
+    Long256(Nullable<[u8; 32]>),
+    Ipv4(Nullable<u32>),
+    Geohash { bits: u8, values: Nullable<i64> },
+    Decimal { precision: u8, scale: u8, values: Nullable<i256> },
+}
+
+impl ColumnBuilder {
+    pub(crate) fn new(sql_type: SqlType, pattern: Option<&str>) -> EngineResult<Self> {
+        let instant = |unit| Self::Instant {
+            unit,
+            reader: InstantReader::new(unit, pattern),
+            values: Nullable::new(),
+        };
+        Ok(match sql_type {
+            SqlType::Boolean => Self::Boolean(Vec::new()),
+            SqlType::Byte => Self::Byte(Vec::new()),
+            SqlType::Short => Self::Short(Vec::new()),
+            SqlType::Char => Self::Char(Nullable::new()),
+            SqlType::Int => Self::Int(Nullable::new()),
+            SqlType::Long => Self::Long(Nullable::new()),
+            SqlType::Float => Self::Float(Nullable::new()),
+            SqlType::Double => Self::Double(Nullable::new()),
+            SqlType::Date => instant(TimestampUnit::Millis),
+            SqlType::Timestamp => instant(TimestampUnit::Micros),
+            SqlType::TimestampNs => instant(TimestampUnit::Nanos),
+            SqlType::Symbol => {
+                Self::Symbol { texts: SymbolTexts::default(), keys: Nullable::new() }
+            }
+            SqlType::String | SqlType::Varchar => Self::Text(StringViewBuilder::new()),
+            SqlType::Uuid => Self::Uuid(Nullable::new()),
+            SqlType::Long256 => Self::Long256(Nullable::new()),
+            SqlType::Ipv4 => Self::Ipv4(Nullable::new()),
+            SqlType::Geohash(bits) => Self::Geohash { bits, values: Nullable::new() },
+            SqlType::Decimal(precision, scale) => {
+                Self::Decimal { precision, scale, values: Nullable::new() }
+            }
+            SqlType::Binary | SqlType::DoubleArray(_) | SqlType::Interval | SqlType::Null => {
+                return Err(EngineError::new(
+                    ErrorCode::NotSupported,
+                    format!("no adapter for type [name={}]", sql_type.name()),
+                ));
+            }
+        })
+    }
+
+    /// Whether every text is a value of this type. Such columns come last in each row, so that a
+    /// dropped row has not reached them.
+    pub(crate) fn takes_any_text(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Symbol { .. })
+    }
+
+    /// Appends the value of a text that is not empty. `false`: not a value of the type, nothing
+    /// was appended.
+    #[inline]
+    pub(crate) fn append(&mut self, text: &[u8]) -> EngineResult<bool> {
+        Ok(match self {
+            Self::Instant { reader, values, .. } => {
+                values.push_read(reader.read(text).map(Some))
+            }
+            Self::Double(values) => values.push_read(value_text::double(text)),
+            Self::Symbol { texts, keys } => {
+                let key = match std::str::from_utf8(text) {
+                    Ok(text) => texts.intern(text)?,
+                    Err(_) => texts.intern(&String::from_utf8_lossy(text))?,
+                };
+                keys.push(Some(key));
+                true
+            }
+            Self::Text(values) => {
+                match std::str::from_utf8(text) {
+                    Ok(text) => values.append_value(text),
+                    Err(_) => values.append_value(String::from_utf8_lossy(text)),
+                }
+                true
+            }
+            Self::Int(values) => values.push_read(value_text::int(text)),
+            Self::Long(values) => values.push_read(value_text::long(text)),
+            Self::Float(values) => values.push_read(value_text::float(text)),
+            other => other.append_rare(text),
+        })
+    }
+
+    fn append_rare(&mut self, text: &[u8]) -> bool {
+        match self {
+            Self::Boolean(values) => {
+                values.push(value_text::boolean(text));
+                true
+            }
+            Self::Byte(values) => push_some(values, value_text::byte(text)),
+            Self::Short(values) => push_some(values, value_text::short(text)),
+            Self::Char(values) => values.push_read(value_text::char(text).map(Some)),
+            Self::Uuid(values) => values.push_read(value_text::uuid(text).map(Some)),
+            Self::Long256(values) => values.push_read(value_text::long256(text).map(Some)),
+            Self::Ipv4(values) => values.push_read(value_text::ipv4(text)),
+            Self::Geohash { bits, values } => {
+                values.push_read(value_text::geohash(text, *bits).map(Some))
+            }
+            Self::Decimal { precision, scale, values } => {
+                values.push_read(value_text::decimal(text, *precision, *scale).map(Some))
+            }
+            _ => false,
+        }
+    }
+
+    /// Appends null; false or 0 where the type has none.
+    pub(crate) fn append_null(&mut self) {
+        match self {
+            Self::Boolean(values) => values.push(false),
+            Self::Byte(values) => values.push(0),
+            Self::Short(values) => values.push(0),
+            Self::Char(values) => values.push_null(),
+            Self::Int(values) | Self::Symbol { keys: values, .. } => values.push_null(),
+            Self::Long(values)
+            | Self::Instant { values, .. }
+            | Self::Geohash { values, .. } => values.push_null(),
+            Self::Float(values) => values.push_null(),
+            Self::Double(values) => values.push_null(),
+            Self::Text(values) => values.append_null(),
+            Self::Uuid(values) => values.push_null(),
+            Self::Long256(values) => values.push_null(),
+            Self::Ipv4(values) => values.push_null(),
+            Self::Decimal { values, .. } => values.push_null(),
+        }
+    }
+
+    /// Drops values from row `rows` on. Columns that take any text never need it.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        match self {
+            Self::Boolean(values) => values.truncate(rows),
+            Self::Byte(values) => values.truncate(rows),
+            Self::Short(values) => values.truncate(rows),
+            Self::Char(values) => values.truncate(rows),
+            Self::Int(values) => values.truncate(rows),
+            Self::Long(values)
+            | Self::Instant { values, .. }
+            | Self::Geohash { values, .. } => values.truncate(rows),
+            Self::Float(values) => values.truncate(rows),
+            Self::Double(values) => values.truncate(rows),
+            Self::Uuid(values) => values.truncate(rows),
+            Self::Long256(values) => values.truncate(rows),
+            Self::Ipv4(values) => values.truncate(rows),
+            Self::Decimal { values, .. } => values.truncate(rows),
+            Self::Text(_) | Self::Symbol { .. } => {}
+        }
+    }
+
+    /// The collected values as an array; the builder starts anew, its symbols stay.
+    pub(crate) fn finish(&mut self) -> EngineResult<ArrayRef> {
+        Ok(match self {
+            Self::Boolean(values) => {
+                let bits = BooleanBuffer::from(std::mem::take(values));
+                Arc::new(BooleanArray::new(bits, None))
+            }
+            Self::Byte(values) => plain::<Int8Type>(values),
+            Self::Short(values) => plain::<Int16Type>(values),
+            Self::Char(values) => values.primitive::<UInt16Type>(),
+            Self::Int(values) => values.primitive::<Int32Type>(),
+            Self::Long(values) => values.primitive::<Int64Type>(),
+            Self::Float(values) => values.primitive::<Float32Type>(),
+            Self::Double(values) => values.primitive::<Float64Type>(),
+            Self::Instant { unit, values, .. } => match unit {
+                TimestampUnit::Millis => values.primitive::<TimestampMillisecondType>(),
+                TimestampUnit::Micros => values.primitive::<TimestampMicrosecondType>(),
+                TimestampUnit::Nanos => values.primitive::<TimestampNanosecondType>(),
+            },
+            Self::Symbol { texts, keys } => {
+                let (keys, nulls) = keys.take();
+                texts.column(keys, nulls)?
+            }
+            Self::Text(values) => Arc::new(values.finish()),
+            Self::Uuid(values) => sized_binary(values)?,
+            Self::Long256(values) => sized_binary(values)?,
+            Self::Ipv4(values) => values.primitive::<UInt32Type>(),
+            Self::Geohash { bits, values } => geohash_array(*bits, values),
+            Self::Decimal { precision, scale, values } => {
+                decimal_array(*precision, *scale, values)?
+            }
+        })
+    }
+}
+
+/// A column no field feeds.
+pub(crate) fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
+    match sql_type {
+        SqlType::Boolean => Arc::new(BooleanArray::new(BooleanBuffer::new_unset(rows), None)),
+        SqlType::Byte => plain::<Int8Type>(&mut vec![0; rows]),
+        SqlType::Short => plain::<Int16Type>(&mut vec![0; rows]),
+        _ => new_null_array(&sql_type.arrow_type(), rows),
+    }
+}
+
+fn push_some<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
+    let is_value = value.is_some();
+    values.extend(value);
+    is_value
+}
+
+fn plain<A: ArrowPrimitiveType>(values: &mut Vec<A::Native>) -> ArrayRef {
+    Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from(std::mem::take(values)), None))
+}
+
+fn sized_binary<const SIZE: usize>(values: &mut Nullable<[u8; SIZE]>) -> EngineResult<ArrayRef>
+where
+    [u8; SIZE]: Default,
+{
+    let (values, nulls) = values.take();
+    let bytes = Buffer::from(values.as_flattened());
+    let array = FixedSizeBinaryArray::try_new(SIZE as i32, bytes, nulls).map_err(unexpected)?;
+    Ok(Arc::new(array))
+}
+
+/// Widths as in `SqlType::arrow_type`.
+fn geohash_array(bits: u8, values: &mut Nullable<i64>) -> ArrayRef {
+    let (values, nulls) = values.take();
+    let rows = values.into_iter();
+    match bits {
+        0..=7 => narrow::<Int8Type>(rows.map(|value| value as i8), nulls),
+        8..=15 => narrow::<Int16Type>(rows.map(|value| value as i16), nulls),
+        16..=31 => narrow::<Int32Type>(rows.map(|value| value as i32), nulls),
+        _ => narrow::<Int64Type>(rows, nulls),
+    }
+}
+
+fn narrow<A: ArrowPrimitiveType>(
+    values: impl Iterator<Item = A::Native>,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from_iter(values), nulls))
+}
+
+/// Widths as in `SqlType::arrow_type`; the values are within their precision.
+fn decimal_array(
+    precision: u8,
+    scale: u8,
+    values: &mut Nullable<i256>,
+) -> EngineResult<ArrayRef> {
+    let (values, nulls) = values.take();
+    let rows = values.into_iter();
+    let scale = scale as i8;
+    Ok(match precision {
+        0..=9 => Arc::new(
+            PrimitiveArray::<Decimal32Type>::new(
+                rows.map(|value| value.as_i128() as i32).collect(),
+                nulls,
+            )
+            .with_precision_and_scale(precision, scale)
+            .map_err(unexpected)?,
+        ),
+        10..=18 => Arc::new(
+            PrimitiveArray::<Decimal64Type>::new(
+                rows.map(|value| value.as_i128() as i64).collect(),
+                nulls,
+            )
+            .with_precision_and_scale(precision, scale)
+            .map_err(unexpected)?,
+        ),
+        19..=38 => Arc::new(
+            PrimitiveArray::<Decimal128Type>::new(rows.map(i256::as_i128).collect(), nulls)
+                .with_precision_and_scale(precision, scale)
+                .map_err(unexpected)?,
+        ),
+        _ => Arc::new(
+            PrimitiveArray::<Decimal256Type>::new(rows.collect(), nulls)
+                .with_precision_and_scale(precision, scale)
+                .map_err(unexpected)?,
+        ),
+    })
+}
+
+fn unexpected(error: arrow_schema::ArrowError) -> EngineError {
+    EngineError::internal(format!("values of an import do not form a column: {error}"))
+}

@@ -1,0 +1,127 @@
+//! Interned texts of a symbol column.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+/// Texts of one column, in order of first appearance; the reader's own dictionary.
+#[derive(Debug, Default)]
+pub(crate) struct SymbolTexts {
+    table: HashTable<i32>,
+    bytes: Vec<u8>,
+    /// Where each text ends in `bytes`; Arrow's offsets are 32-bit.
+    ends: Vec<i32>,
+    /// The dictionary as last handed out: shared by batches until it grows.
+    values: Option<Arc<StringArray>>,
+}
+
+fn hash(text: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text);
+    hasher.finish()
+}
+
+fn text_of<'a>(bytes: &'a [u8], ends: &[i32], key: i32) -> &'a [u8] {
+    let key = key as usize;
+    let start = if key == 0 { 0 } else { ends[key - 1] as usize };
+    &bytes[start..ends[key] as usize]
+}
+
+impl SymbolTexts {
+    /// The key of `text`, which is UTF-8.
+    #[inline]
+    pub(crate) fn intern(&mut self, text: &str) -> EngineResult<i32> {
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        let text = text.as_bytes();
+        let hashed = hash(text);
+        match self.table.find(hashed, |key| text_of(bytes, ends, *key) == text) {
+            Some(key) => Ok(*key),
+            None => self.insert(hashed, text),
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, hashed: u64, text: &[u8]) -> EngineResult<i32> {
+        let end = i32::try_from(self.bytes.len() + text.len()).map_err(|_| {
+            EngineError::new(
+                ErrorCode::ResourceLimit,
+                "a symbol column of one import holds more than 2 GiB of different texts",
+            )
+        })?;
+        let key = self.ends.len() as i32;
+        self.bytes.extend_from_slice(text);
+        self.ends.push(end);
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        self.table.insert_unique(hashed, key, |key| hash(text_of(bytes, ends, *key)));
+        self.values = None;
+        Ok(key)
+    }
+
+    /// A column of these keys over the dictionary as it is now.
+    pub(crate) fn column(
+        &mut self,
+        keys: Vec<i32>,
+        nulls: Option<NullBuffer>,
+    ) -> EngineResult<ArrayRef> {
+        let values = match &self.values {
+            Some(values) => Arc::clone(values),
+            None => self.rebuild_values()?,
+        };
+        let keys = Int32Array::new(ScalarBuffer::from(keys), nulls);
+        let column = DictionaryArray::try_new(keys, values).map_err(unexpected)?;
+        Ok(Arc::new(column))
+    }
+
+    fn rebuild_values(&mut self) -> EngineResult<Arc<StringArray>> {
+        let mut offsets = Vec::with_capacity(self.ends.len() + 1);
+        offsets.push(0);
+        offsets.extend_from_slice(&self.ends);
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        let bytes = Buffer::from_slice_ref(&self.bytes);
+        let values = Arc::new(StringArray::try_new(offsets, bytes, None).map_err(unexpected)?);
+        self.values = Some(Arc::clone(&values));
+        Ok(values)
+    }
+}
+
+fn unexpected(error: arrow_schema::ArrowError) -> EngineError {
+    EngineError::internal(format!("symbols of an import do not form a column: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int32Type;
+
+    #[test]
+    fn keys_stay_while_the_dictionary_grows() {
+        let mut texts = SymbolTexts::default();
+        let first: Vec<i32> = ["a", "b", "a"].map(|text| texts.intern(text).unwrap()).into();
+        assert_eq!(first, [0, 1, 0]);
+        let before = texts.column(first, None).unwrap();
+        assert_eq!(texts.intern("c").unwrap(), 2);
+        assert_eq!(texts.intern("").unwrap(), 3);
+        let after = texts.column(vec![2, 3], None).unwrap();
+        assert_eq!(before.as_dictionary::<Int32Type>().values().as_string::<i32>().len(), 2);
+        let values = after.as_dictionary::<Int32Type>().values().as_string::<i32>();
+        assert_eq!(values.iter().flatten().collect::<Vec<_>>(), ["a", "b", "c", ""]);
+    }
+
+    use arrow_array::Array;
+
+    #[test]
+    fn interning_many_texts() {
+        let mut texts = SymbolTexts::default();
+        for round in 0..2 {
+            for number in 0..10_000 {
+                assert_eq!(texts.intern(&format!("s{number}")).unwrap(), number, "{round}");
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/** The two answers of an import: JSON, and the table of 115 columns. */
+import type { TableMetadata } from '../engine/types.js';
+import { sizeOfType } from './column-types.js';
+
+/** What was imported, as the answers tell it. */
+export interface ImportReport {
+  readonly table: TableMetadata;
+  readonly rowsImported: number;
+  readonly rowsRejected: number;
+  readonly header: boolean;
+  readonly warnings: readonly string[];
+  /** Failed conversions by column name in lower case. */
+  readonly errors: ReadonlyMap<string, number>;
+}
+
+/** Columns are the table's, not the text's. */
+export function renderJson(report: ImportReport): string {
+  const { table } = report;
+  return JSON.stringify({
+    status: 'OK',
+    location: table.name,
+    rowsRejected: report.rowsRejected,
+    rowsImported: report.rowsImported,
+    header: report.header,
+    partitionBy: table.partitionBy,
+    ...(table.timestamp === null ? {} : { timestamp: table.timestamp }),
+    ...(report.warnings.length === 0 ? {} : { warnings: report.warnings }),
+    columns: table.columns.map(({ name, type }) => ({
+      name,
+      type,
+      size: sizeOfType(type),
+      errors: errorsOf(report, name),
+    })),
+  });
+}
+
+function errorsOf(report: ImportReport, column: string): number {
+  return report.errors.get(column.toLowerCase()) ?? 0;
+}
+
+const RULE = `+${'-'.repeat(113)}+`;
+
+/** Label or index, value or name, type, errors; all right-aligned. */
+const WIDTHS = { label: 15, value: 50, type: 25, errors: 12 } as const;
+
+function pad(text: string | number, width: number): string {
+  return String(text).padStart(width);
+}
+
+function headLine(label: string, value: string | number, rest: string): string {
+  return `|${pad(label, WIDTHS.label)}  |${pad(value, WIDTHS.value)}  |${rest}`;
+}
+
+const EMPTY_REST = '                 |         |              |';
+
+export function renderTabular(report: ImportReport): string {
+  const { table } = report;
+  const handled = report.rowsImported + report.rowsRejected;
+  const columns = table.columns.map(
+    ({ name, type }, index) =>
+      `|${pad(index, WIDTHS.label)}  |${pad(name, WIDTHS.value)}  ` +
+      `|${pad(type, WIDTHS.type)}  |${pad(errorsOf(report, name), WIDTHS.errors)}  |`,
+  );
+  const lines = [
+    RULE,
+    headLine('Location:', table.name, '        Pattern  | Locale  |      Errors  |'),
+    headLine('Partition by', table.partitionBy, EMPTY_REST),
+    headLine('Timestamp', table.timestamp ?? 'NONE', EMPTY_REST),
+    RULE,
+    headLine('Rows handled', handled, EMPTY_REST),
+    headLine('Rows imported', report.rowsImported, EMPTY_REST),
+    RULE,
+    ...columns,
+    RULE,
+  ];
+  return `${lines.join('\r\n')}\r\n`;
+}

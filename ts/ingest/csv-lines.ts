@@ -1,0 +1,80 @@
+/**
+ * Lines and fields of a CSV sample, cut by the rules of the engine's reader: a field that begins
+ * with `"` is quoted, `""` inside is one quote, line ends inside belong to it; CRLF, LF and CR end
+ * a line; blank lines do not count.
+ */
+
+/** Delimiters that detection knows, the more usual one first. */
+export const DELIMITER_CANDIDATES = [',', '\t', '|', ';', ':', ' '] as const;
+
+export interface SampleLines {
+  /** Lines that have their line end. */
+  readonly terminated: readonly string[];
+  /** What follows the last line end; empty when nothing does. */
+  readonly rest: string;
+}
+
+/**
+ * Cuts a text into at most `limit` lines. As long as the delimiter is not known, a quote opens a
+ * field after any of the `delimiters`.
+ */
+export function splitLines(
+  text: string,
+  delimiters: readonly string[],
+  limit: number,
+): SampleLines {
+  const terminated: string[] = [];
+  let start = 0;
+  let at = 0;
+  while (at < text.length && terminated.length < limit) {
+    const character = text[at] ?? '';
+    const opensField = at === start || delimiters.includes(text[at - 1] ?? '');
+    if (character === '"' && opensField) {
+      at = skipQuoted(text, at);
+    } else if (character === '\n' || character === '\r') {
+      if (at > start) terminated.push(text.slice(start, at));
+      at += 1;
+      start = at;
+    } else {
+      at += 1;
+    }
+  }
+  return { terminated, rest: text.slice(start) };
+}
+
+/** The index after the closing quote of the field that opens at `open`. */
+function skipQuoted(text: string, open: number): number {
+  let at = open + 1;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (quote < 0) return text.length;
+    if (text[quote + 1] !== '"') return quote + 1;
+    at = quote + 2;
+  }
+}
+
+/** The fields of one line. */
+export function splitFields(line: string, delimiter: string): string[] {
+  const fields: string[] = [];
+  let at = 0;
+  for (;;) {
+    let end: number;
+    const close = line[at] === '"' ? skipQuoted(line, at) : at;
+    const isQuoted = close > at + 1 && (close === line.length || line[close] === delimiter);
+    if (isQuoted) {
+      end = close;
+      fields.push(line.slice(at + 1, close - 1).replaceAll('""', '"'));
+    } else {
+      const found = line.indexOf(delimiter, close);
+      end = found < 0 ? line.length : found;
+      fields.push(line.slice(at, end));
+    }
+    if (end >= line.length) return fields;
+    at = end + 1;
+  }
+}
+
+/** How often a delimiter stands in a line, outside quotes. */
+export function countDelimiter(line: string, delimiter: string): number {
+  return splitFields(line, delimiter).length - 1;
+}

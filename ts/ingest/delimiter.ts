@@ -1,0 +1,39 @@
+/** Finds the delimiter of a text: the one that stands equally often in every line. */
+import { DELIMITER_CANDIDATES, countDelimiter } from './csv-lines.js';
+import { ImportError } from './import-error.js';
+import { MAX_ANALYSED_LINES } from './limits.js';
+
+/** Deviation of the delimiter's count from line to line that is still accepted. */
+const DELIMITER_MAX_STD_DEV = 0.1222;
+/** Deviation of line lengths below which lines count as alike. */
+const LINE_LENGTH_MAX_STD_DEV = 0.8;
+
+function standardDeviation(values: readonly number[]): number {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return Math.sqrt(squares / values.length);
+}
+
+/** A text in which no candidate occurs has one column, and any delimiter will do. */
+export function detectDelimiter(lines: readonly string[]): string {
+  let best: string | null = null;
+  let bestDeviation = Number.POSITIVE_INFINITY;
+  for (const candidate of DELIMITER_CANDIDATES) {
+    const counts = lines.map((line) => countDelimiter(line, candidate));
+    if (counts.every((count) => count === 0)) continue;
+    const deviation = standardDeviation(counts);
+    if (deviation < bestDeviation) {
+      best = candidate;
+      bestDeviation = deviation;
+    }
+  }
+  if (best === null) return DELIMITER_CANDIDATES[0];
+  if (bestDeviation <= DELIMITER_MAX_STD_DEV) return best;
+  const lengthDeviation = standardDeviation(lines.map((line) => Buffer.byteLength(line)));
+  throw new ImportError(
+    `min deviation is too high [delimiterStdDev=${bestDeviation}, ` +
+      `delimiterMaxStdDev=${DELIMITER_MAX_STD_DEV}, lineLengthStdDev=${lengthDeviation}, ` +
+      `lineLengthMaxStdDev=${LINE_LENGTH_MAX_STD_DEV}, lineCountLimit=${MAX_ANALYSED_LINES}, ` +
+      `lineCount=${lines.length}]`,
+  );
+}

@@ -1,0 +1,10 @@
+/** Limits of imports. */
+
+/** Lines from which structure and types are detected. */
+export const MAX_ANALYSED_LINES = 1000;
+/** Bytes read for detection at the most; also the longest line the engine takes. */
+export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
+/** Longest `schema` part. */
+export const MAX_SCHEMA_BYTES = 1024 * 1024;
+/** Longest name of a table or column, in UTF-8 bytes. */
+export const MAX_NAME_BYTES = 127;

@@ -1,0 +1,44 @@
+/** Names of tables and columns as texts and requests bring them. */
+import { ImportError } from './import-error.js';
+import { MAX_NAME_BYTES } from './limits.js';
+
+// eslint-disable-next-line no-control-regex -- control characters are what it removes
+const ILLEGAL_IN_COLUMN = /[\s?.,:"\\/'()+\-*~%\u0000-\u001f\u007f\ufeff]+(.?)/gu;
+// eslint-disable-next-line no-control-regex -- control characters are what it removes
+const ILLEGAL_IN_TABLE = /[?,'"\\/:()+*%~\u0000-\u001f\u007f\ufeff]/gu;
+
+/**
+ * A column's name from a header cell: illegal characters go and the next letter is upper-cased
+ * (`a b` → `aB`), a leading digit gets `_`, an empty name becomes `f<index>`.
+ */
+export function cleanColumnName(text: string, index: number): string {
+  const name = text.replaceAll(ILLEGAL_IN_COLUMN, (_, next: string) => next.toUpperCase());
+  if (name === '') return `f${index}`;
+  return /^\d/.test(name) ? `_${name}` : name;
+}
+
+/** Names of all columns; a name that is there twice, letter case ignored, is an error. */
+export function columnNames(header: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return header.map((text, index) => {
+    const name = cleanColumnName(text, index);
+    const key = name.toLowerCase();
+    if (seen.has(key)) {
+      throw new ImportError(`duplicate column name found [no=${index},name=${name}]`);
+    }
+    seen.add(key);
+    return name;
+  });
+}
+
+/** A valid name as it is; an invalid one without what makes it so. */
+export function cleanTableName(text: string): string {
+  const name = text
+    .replaceAll(ILLEGAL_IN_TABLE, '')
+    .replaceAll(/\.{2,}/g, '.')
+    .replaceAll(/^[.\s]+|[.\s]+$/g, '');
+  if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) {
+    throw new ImportError(`invalid table name [table=${text}]`);
+  }
+  return name;
+}

@@ -1,0 +1,59 @@
+/** The first bytes of a text, read for detection, and the whole of it again for the import. */
+import { MAX_ANALYSED_LINES, MAX_SAMPLE_BYTES } from './limits.js';
+
+export interface Sample {
+  readonly text: string;
+  /** The text ends with the sample. */
+  readonly isWhole: boolean;
+  /** The whole text, the sample included. */
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** Reads until there are enough lines to look at, or the text ends. */
+export async function readSample(content: AsyncIterable<Buffer>): Promise<Sample> {
+  const iterator = content[Symbol.asyncIterator]();
+  const chunks: Buffer[] = [];
+  let lines = 0;
+  let bytes = 0;
+  let isWhole = false;
+  while (lines <= MAX_ANALYSED_LINES && bytes < MAX_SAMPLE_BYTES) {
+    const next = await iterator.next();
+    if (next.done === true) {
+      isWhole = true;
+      break;
+    }
+    chunks.push(next.value);
+    bytes += next.value.length;
+    lines += countLineEnds(next.value);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  return { text, isWhole, chunks: replay(chunks, iterator, isWhole) };
+}
+
+/** CR LF counts once. */
+function countLineEnds(chunk: Buffer): number {
+  let count = 0;
+  for (let at = 0; at < chunk.length; at += 1) {
+    const byte = chunk[at];
+    if (byte === LINE_FEED || (byte === CARRIAGE_RETURN && chunk[at + 1] !== LINE_FEED)) {
+      count += 1;
+    }
+  }
+  return count;
+}
+
+async function* replay(
+  chunks: readonly Buffer[],
+  rest: AsyncIterator<Buffer>,
+  isWhole: boolean,
+): AsyncGenerator<Buffer> {
+  yield* chunks;
+  while (!isWhole) {
+    const next = await rest.next();
+    if (next.done === true) return;
+    yield next.value;
+  }
+}
