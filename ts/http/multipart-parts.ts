@@ -18,8 +18,7 @@ const CHUNK_BYTES = 512 * 1024;
 const LONGEST_BOUNDARY = 70;
 
 /** Whether the body is multipart, and well enough formed to begin with. */
-export function multipartProblem(request: IncomingMessage): string | null {
-  const type = request.headers['content-type'] ?? '';
+export function multipartProblem(type: string): string | null {
   if (!/^multipart\/form-data\b/i.test(type)) {
     return 'Non-multipart POST not supported';
   }
@@ -61,12 +60,25 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
     defParamCharset: 'utf8',
     highWaterMark: CHUNK_BYTES,
     fileHwm: CHUNK_BYTES,
-    limits: { parts: MOST_PARTS, headerPairs: MOST_PART_HEADERS, fieldSize: LARGEST_FIELD_BYTES },
+    limits: {
+      parts: MOST_PARTS + 1,
+      headerPairs: MOST_PART_HEADERS,
+      fieldSize: LARGEST_FIELD_BYTES,
+    },
   });
+  let found = 0;
+  const add = (part: QueuedPart): void => {
+    found += 1;
+    if (found > MOST_PARTS) {
+      parser.destroy(new BodyError(400, `too many parts [limit=${MOST_PARTS}]`));
+    } else {
+      queue.push(part);
+    }
+  };
   parser.on('file', (name: string | undefined, stream, info: { filename?: string }) => {
     // A stream that breaks while nobody reads it must not end the process.
     stream.on('error', () => undefined);
-    queue.push({ name: name ?? '', filename: info.filename ?? null, stream });
+    add({ name: name ?? '', filename: info.filename ?? null, stream });
   });
   parser.on('field', (name: string | undefined, value, info) => {
     if (info.valueTruncated) {
@@ -75,7 +87,7 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
       return;
     }
     const stream = Readable.from([Buffer.from(value, 'latin1')]);
-    queue.push({ name: name ?? '', filename: null, stream });
+    add({ name: name ?? '', filename: null, stream });
   });
   return parser;
 }

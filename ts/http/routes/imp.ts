@@ -23,7 +23,7 @@ export function impRoute(services: HttpServices): Route {
     methods: ['POST', 'PUT'],
     access: 'data',
     handle: async (context) => {
-      const problem = multipartProblem(context.req);
+      const problem = multipartProblem(context.get('Content-Type'));
       if (problem !== null) {
         answerText(context, 400, problem);
         return;

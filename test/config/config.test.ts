@@ -1,0 +1,134 @@
+/** Where values come from, and what they may be. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { ALL_KEYS, ConfigError, KEYS, loadConfig } from '../../ts/config/index.js';
+import { parseProperties } from '../../ts/config/properties.js';
+import { isLoopback, parseDurationMs, parseEndpoint, parseSize } from '../../ts/config/units.js';
+
+function file(text: string, name = 'server.conf'): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'tidemark-config-')), name);
+  writeFileSync(path, text);
+  return path;
+}
+
+test('every default of the registry can be read', (t) => {
+  const config = loadConfig();
+  for (const key of ALL_KEYS) {
+    t.is(config.source(key), 'default', key.name);
+  }
+  t.deepEqual(config.get(KEYS.httpBindTo), { host: null, port: 9000 });
+  t.is(config.get(KEYS.commitMode), 'sync');
+  t.is(config.get(KEYS.queryTimeout), 60_000);
+});
+
+test('--set wins over the environment, the environment over the file', (t) => {
+  const path = file('query.timeout=1s\npg.user=filed\nhttp.user=filed\n');
+  const environment = { QDB_PG_USER: 'env', QDB_HTTP_USER: 'env' };
+  const config = loadConfig({ file: path, environment, set: ['http.user=set'] });
+  t.is(config.get(KEYS.queryTimeout), 1000);
+  t.is(config.get(KEYS.pgUser), 'env');
+  t.is(config.get(KEYS.httpUser), 'set');
+  t.is(config.source(KEYS.httpUser), 'set');
+});
+
+test('older spellings and both environment prefixes work', (t) => {
+  const set = ['http.net.bind.to=0.0.0.0:9001'];
+  t.is(loadConfig({ set }).get(KEYS.httpBindTo).port, 9001);
+  const read = (name: string): string =>
+    loadConfig({ environment: { [name]: 'debug' } }).get(KEYS.logLevel);
+  t.is(read('TIDEMARK_LOG_LEVEL'), 'debug');
+  t.is(read('QDB_LOG_LEVEL'), 'debug');
+  const environment = { QDB_HTTP_KEEP_ALIVE_TIMEOUT: '7' };
+  t.is(loadConfig({ environment }).get(KEYS.httpKeepAlive), 7000);
+});
+
+test('unknown keys are notices, or errors when asked for', (t) => {
+  const config = loadConfig({ set: ['no.such.key=1'], environment: { QDB_NOPE: '1', HOME: 'x' } });
+  t.is(config.notices.length, 2);
+  t.throws(() => loadConfig({ set: ['no.such.key=1', 'config.validation.strict=true'] }), {
+    instanceOf: ConfigError,
+    message: /no\.such\.key/,
+  });
+});
+
+test('a bad value names its key and its source', (t) => {
+  const bad = [
+    ['query.timeout=soon', /^query\.timeout \(--set\): expected a duration/],
+    ['http.bind.to=localhost', /^http\.bind\.to \(--set\): expected host:port/],
+    ['http.bind.to=127.0.0.1:70000', /expected host:port/],
+    ['http.enabled=yes', /expected true or false/],
+    ['cairo.commit.mode=often', /expected one of sync, async, nosync, adaptive/],
+    ['nonsense', /--set expects key=value/],
+  ] as const;
+  for (const [setting, message] of bad) {
+    t.throws(() => loadConfig({ set: [setting] }), { instanceOf: ConfigError, message });
+  }
+});
+
+test('a secret may lie in a file of its own, which wins', (t) => {
+  const path = file(' hidden \n', 'secret');
+  const config = loadConfig({
+    set: ['http.password=shown'],
+    environment: { QDB_HTTP_PASSWORD_FILE: path },
+  });
+  t.is(config.get(KEYS.httpPassword), 'hidden');
+  const shown = config.parameters().find(({ name }) => name === 'http.password');
+  t.is(shown?.value, '****');
+  t.is(shown?.source, 'file');
+  const refused = (value: string): void => {
+    t.throws(() => loadConfig({ set: [`http.password.file=${value}`] }), {
+      instanceOf: ConfigError,
+    });
+  };
+  refused('/dev/zero');
+  refused('/a/../b');
+  refused('/does/not/exist');
+});
+
+test('a file that was asked for must be there', (t) => {
+  const missing = join(tmpdir(), 'no-such-folder', 'server.conf');
+  t.notThrows(() => loadConfig({ file: missing }));
+  t.throws(() => loadConfig({ file: missing, fileRequired: true }), {
+    message: /cannot read the configuration .*no such file/,
+  });
+});
+
+test('properties have comments, escapes and continued lines', (t) => {
+  const text = [
+    '# comment',
+    '! another',
+    'a = 1',
+    'b: two words  ',
+    'path=C\\:\\\\data',
+    'long=one,\\',
+    '   two',
+    'a=3',
+    'empty=',
+  ].join('\r\n');
+  t.deepEqual(
+    [...parseProperties(text)],
+    [
+      ['a', '3'],
+      ['b', 'two words'],
+      ['path', 'C:\\data'],
+      ['long', 'one,two'],
+      ['empty', ''],
+    ],
+  );
+});
+
+test('sizes, durations and addresses', (t) => {
+  t.is(parseSize('64K'), 65_536);
+  t.is(parseSize('2mb'), 2_097_152);
+  t.is(parseDurationMs('2m'), 120_000);
+  t.is(parseDurationMs('7', 1000), 7000);
+  t.deepEqual(parseEndpoint('[::1]:9'), { host: '::1', port: 9 });
+  t.deepEqual(parseEndpoint('0'), { host: null, port: 0 });
+  t.true(isLoopback('127.8.0.1'));
+  t.false(isLoopback('0.0.0.0'));
+  t.false(isLoopback('127.0.0.1.example'));
+});

@@ -1,0 +1,155 @@
+/** Parts of an upload: bytes as sent, whole or not at all. */
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+
+import test from 'ava';
+
+import { multipartProblem, readParts } from '../../ts/http/multipart-parts.js';
+
+interface Seen {
+  readonly parts: { name: string; filename: string | null; bytes: Buffer }[];
+  error: Error | null;
+}
+
+let server: Server;
+/** Resolves when the request at hand was read, or broke off. */
+let seen: Promise<Seen>;
+let skipFirst = false;
+
+test.before(async () => {
+  let report: (seen: Seen) => void = () => undefined;
+  const expectNext = (): void => {
+    seen = new Promise((resolve) => {
+      report = resolve;
+    });
+  };
+  expectNext();
+  server = createServer((request, response) => {
+    const result: Seen = { parts: [], error: null };
+    const read = async (): Promise<void> => {
+      for await (const part of readParts(request)) {
+        const chunks: Buffer[] = [];
+        if (!(skipFirst && result.parts.length === 0)) {
+          for await (const chunk of part.content) {
+            chunks.push(chunk);
+          }
+        }
+        const { name, filename } = part;
+        result.parts.push({ name, filename, bytes: Buffer.concat(chunks) });
+      }
+    };
+    read()
+      .catch((error: unknown) => {
+        result.error = error as Error;
+      })
+      .finally(() => {
+        report(result);
+        expectNext();
+        response.end('done');
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+test.after.always(() => server.close());
+
+function port(): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function part(name: string, content: string | Buffer, filename?: string): Buffer {
+  const file = filename === undefined ? '' : `; filename="${filename}"`;
+  const head = `--b\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), Buffer.from(content), Buffer.from('\r\n')]);
+}
+
+const END = Buffer.from('--b--\r\n');
+
+async function upload(body: Buffer, headers: Record<string, string> = {}): Promise<Seen> {
+  const waiting = seen;
+  await fetch(`http://127.0.0.1:${port()}/`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'multipart/form-data; boundary=b', ...headers },
+    body: new Uint8Array(body),
+  }).catch(() => undefined);
+  return await waiting;
+}
+
+test.serial('parts come in their order, byte for byte', async (t) => {
+  const large = Buffer.alloc(3_000_000, 'abc\r\n--x');
+  const result = await upload(
+    Buffer.concat([
+      part('schema', Buffer.from([0x5b, 0xff, 0x5d])),
+      part('data', large, 'dir/é.csv'),
+      part('data', '', 'empty'),
+      END,
+    ]),
+  );
+  t.is(result.error, null);
+  t.deepEqual(
+    result.parts.map(({ name, filename }) => [name, filename]),
+    [
+      ['schema', null],
+      ['data', 'dir/é.csv'],
+      ['data', 'empty'],
+    ],
+  );
+  t.deepEqual(result.parts[0]?.bytes, Buffer.from([0x5b, 0xff, 0x5d]));
+  t.true(result.parts[1]?.bytes.equals(large));
+  t.is(result.parts[2]?.bytes.length, 0);
+});
+
+test.serial('a part nobody reads does not hold up the next', async (t) => {
+  skipFirst = true;
+  const large = Buffer.alloc(3_000_000, 'x');
+  const result = await upload(Buffer.concat([part('a', large, 'a'), part('b', 'kept', 'b'), END]));
+  skipFirst = false;
+  t.is(result.error, null);
+  t.is(result.parts[1]?.bytes.toString(), 'kept');
+});
+
+test.serial('a body without its last boundary is an error', async (t) => {
+  const result = await upload(part('data', 'a,b\n1,2\n', 'x.csv'));
+  t.regex(result.error?.message ?? '', /malformed multipart body/);
+});
+
+test.serial('a connection that breaks off is an error', async (t) => {
+  const waiting = seen;
+  const socket = connect(port(), '127.0.0.1');
+  socket.write(
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n' +
+      'Content-Length: 100000\r\n\r\n',
+  );
+  socket.write(part('data', 'a,b\n1,2\n', 'x.csv').subarray(0, -2));
+  setTimeout(() => socket.destroy(), 100);
+  const result = await waiting;
+  t.true(result.error instanceof Error);
+});
+
+test.serial('too many parts are an error', async (t) => {
+  const eight = Array.from({ length: 8 }, (_, index) => part('data', 'x', `f${index}`));
+  t.is((await upload(Buffer.concat([...eight, END]))).error, null);
+  const nine = [...eight, part('data', 'x', 'f8'), END];
+  t.true((await upload(Buffer.concat(nine))).error instanceof Error);
+});
+
+test.serial('a compressed body is inflated, a bomb is not', async (t) => {
+  const headers = { 'Content-Encoding': 'gzip' };
+  const body = Buffer.concat([part('data', 'a,b\n', 'x'), END]);
+  const plain = await upload(gzipSync(body), headers);
+  t.is(plain.parts[0]?.bytes.toString(), 'a,b\n');
+  const zeros = Buffer.concat([part('data', Buffer.alloc(200_000_000), 'x'), END]);
+  const bomb = await upload(gzipSync(zeros), headers);
+  t.regex(bomb.error?.message ?? '', /inflates too far/);
+  const other = await upload(body, { 'Content-Encoding': 'br' });
+  t.regex(other.error?.message ?? '', /unsupported content encoding/);
+});
+
+test('what is not multipart is told so', (t) => {
+  const problem = multipartProblem;
+  t.is(problem('text/csv'), 'Non-multipart POST not supported');
+  t.is(problem('multipart/form-data; boundary=x'), null);
+  t.is(problem('multipart/form-data; boundary="x y"'), null);
+  t.regex(problem('multipart/form-data') ?? '', /boundary/);
+  t.regex(problem(`multipart/form-data; boundary=${'x'.repeat(71)}`) ?? '', /boundary/);
+});

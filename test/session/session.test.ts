@@ -1,0 +1,86 @@
+/** The path of a statement, without an engine. */
+import test from 'ava';
+
+import {
+  asDatabaseError,
+  DatabaseError,
+  errorMeaning,
+  SessionHost,
+  StatementCache,
+} from '../../ts/session/index.js';
+import { ERROR_CODES } from '../../ts/engine/types.js';
+import { fakeDatabase, fakeParse } from '../http/fake-database.js';
+
+const ROWS = { rows: { format: 'json' } } as const;
+
+test('every error code has a status, an SQLSTATE and a level', (t) => {
+  for (const code of ERROR_CODES) {
+    const meaning = errorMeaning(code);
+    t.true(meaning.httpStatus >= 400 && meaning.httpStatus < 600, code);
+    t.regex(meaning.sqlState, /^[0-9A-Z]{5}$/, code);
+  }
+});
+
+test('a text is parsed once', (t) => {
+  let parsed = 0;
+  const cache = new StatementCache((text) => {
+    parsed += 1;
+    return { text };
+  });
+  t.is(cache.tree('a'), cache.tree('a'));
+  t.is(parsed, 1);
+});
+
+test('rights are asked for at prepare and at every execution', async (t) => {
+  const database = fakeDatabase();
+  let allowed = true;
+  const host = new SessionHost({
+    database,
+    parse: fakeParse,
+    authorise: () => {
+      if (!allowed) {
+        throw new DatabaseError({ code: 'AccessDenied', message: 'no' });
+      }
+    },
+  });
+  const statement = await host.open({ name: 'u', readOnly: false }).prepare('rows 1');
+  await statement.execute([], ROWS);
+  allowed = false;
+  await t.throwsAsync(() => statement.execute([], ROWS), { message: 'no' });
+  t.is(database.journal.executed.length, 1);
+});
+
+test('a moved catalog is prepared again once', async (t) => {
+  const database = fakeDatabase();
+  const host = new SessionHost({ database, parse: fakeParse });
+  const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan');
+  await t.notThrowsAsync(() => statement.execute([], ROWS));
+  t.is(database.journal.closed, 1);
+});
+
+test('time limits: a default, and a bound for what clients ask', (t) => {
+  const host = new SessionHost({
+    database: fakeDatabase(),
+    parse: fakeParse,
+    defaultTimeoutMs: 10,
+    maxTimeoutMs: 100,
+  });
+  t.is(host.timeoutMs(undefined), 10);
+  t.is(host.timeoutMs(50), 50);
+  t.is(host.timeoutMs(5000), 100);
+});
+
+test('a closed statement says so', async (t) => {
+  const host = new SessionHost({ database: fakeDatabase(), parse: fakeParse });
+  const statement = await host.open({ name: 'u', readOnly: false }).prepare('rows 1');
+  statement.close();
+  t.throws(() => statement.description, { message: /closed/ });
+});
+
+test('a defect shows an id and keeps its cause for the log', (t) => {
+  const cause = new TypeError('secret detail');
+  const error = asDatabaseError(cause);
+  t.is(error.code, 'Internal');
+  t.regex(error.message, /^internal error \[id=[0-9a-f]{12}\]$/);
+  t.is(error.cause, cause);
+});

@@ -1,0 +1,122 @@
+/**
+ * The embedded library: a database in this process, and the server as a function.
+ *
+ *   import { open } from 'tidemark';
+ *   const db = await open({ root: './data' });
+ *   const table = await db.query('SELECT symbol, avg(price) FROM trades SAMPLE BY 1h');
+ *   await db.close();
+ */
+import { type RecordBatch, Table } from 'apache-arrow';
+
+import {
+  type Appender,
+  type AppenderSpec,
+  arenaToBatch,
+  type Database,
+  openDatabase,
+  type OpenOptions,
+} from './engine/index.js';
+import {
+  type ParameterValues,
+  type PreparedStatement,
+  type Session,
+  SessionHost,
+  type Summary,
+} from './session/index.js';
+import { parse } from './sql/index.js';
+
+export { DatabaseError } from './engine/index.js';
+export type { Appender, AppenderSpec, OpenOptions } from './engine/index.js';
+export { type RunningServer, type ServeOptions, StartError, startServer as serve } from './main.js';
+export type { ParameterValues, Summary } from './session/index.js';
+
+const USER = { name: 'admin', readOnly: false };
+
+/** A database open in this process; nobody else may open its root meanwhile. */
+export class EmbeddedDatabase {
+  readonly #database: Database;
+  readonly #session: Session;
+
+  /** Use `open`. */
+  constructor(database: Database) {
+    this.#database = database;
+    this.#session = new SessionHost({ database, parse }).open(USER);
+  }
+
+  /**
+   * Runs a query and returns its rows as an Arrow table; 64-bit integers are bigint. `parameters`
+   * are the values of `$1`, `$2`, … as text.
+   */
+  async query(sql: string, parameters: ParameterValues = []): Promise<Table> {
+    const batches: RecordBatch[] = [];
+    for await (const batch of this.stream(sql, parameters)) {
+      batches.push(batch);
+    }
+    return new Table(batches);
+  }
+
+  /** The same, one batch at a time; leaving the loop stops the query. */
+  async *stream(sql: string, parameters: ParameterValues = []): AsyncGenerator<RecordBatch> {
+    const statement = await this.#session.prepare(sql);
+    try {
+      yield* batchesOf(statement, parameters);
+    } finally {
+      statement.close();
+    }
+  }
+
+  /** Runs a statement that returns no rows: INSERT, UPDATE, CREATE TABLE, … */
+  async execute(sql: string, parameters: ParameterValues = []): Promise<Summary> {
+    const statement = await this.#session.prepare(sql);
+    try {
+      const { summary, stream } = await statement.execute(parameters, {
+        rows: { format: 'json' },
+      });
+      stream?.cancel();
+      return summary ?? NOTHING_COUNTED;
+    } finally {
+      statement.close();
+    }
+  }
+
+  /** Rows by the million: CSV or an Arrow IPC stream, committed at `finish`. */
+  async appender(spec: AppenderSpec): Promise<Appender> {
+    return await this.#database.openAppender(spec);
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close();
+  }
+}
+
+const NOTHING_COUNTED: Summary = {
+  rowsReturned: 0,
+  rowsTotal: 0,
+  rowsAffected: 0,
+  executeNanos: 0,
+};
+
+/** Opens a root directory, recovering what a crash left; the directory is made when missing. */
+export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
+  return new EmbeddedDatabase(await openDatabase(options));
+}
+
+async function* batchesOf(
+  statement: PreparedStatement,
+  parameters: ParameterValues,
+): AsyncGenerator<RecordBatch> {
+  const reply = await statement.execute(parameters, { rows: { format: 'arrow' } });
+  let finished = false;
+  try {
+    let chunk = reply.chunk ?? (await reply.stream?.next()) ?? null;
+    while (chunk !== null) {
+      yield arenaToBatch(chunk.bytes);
+      chunk = (await reply.stream?.next()) ?? null;
+    }
+    finished = true;
+  } finally {
+    if (!finished) {
+      reply.stream?.cancel();
+    }
+  }
+}
