@@ -1,17 +1,290 @@
-//! INSERT.
+//! INSERT: which columns are given, and the rows for them.
+
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use datafusion::logical_expr::Expr;
+use tidemark_ast::{InsertNode, Name, Node, Span, ValuesBlock};
+use tidemark_functions::CastMode;
+use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use super::expression::Scope;
+use super::insert_values::{Cell, ValueRows};
+use super::{Binder, Typed, error, relation};
+use crate::{Access, BoundInsert, BoundStatement, InsertSource};
 
 /// The rows of a VALUES list with parameters in it.
 #[derive(Debug, Clone)]
-pub struct InsertTemplate {}
+pub struct InsertTemplate {
+    rows: ValueRows,
+}
 
 impl InsertTemplate {
     /// The rows that these parameter rows make, in one batch. Values are text in the parameter's
     /// own type.
     pub fn rows(&self, parameter_rows: &[Vec<Option<String>>]) -> EngineResult<RecordBatch> {
-        let _ = parameter_rows;
-        Err(EngineError::new(ErrorCode::NotSupported, "parameters in INSERT"))
+        self.rows.with_parameters(parameter_rows)?.batch()
     }
+}
+
+impl Binder<'_> {
+    /// Binds INSERT.
+    pub(crate) fn insert(mut self, node: &InsertNode) -> EngineResult<BoundStatement> {
+        let table = self.writable_table(&node.table)?;
+        let schema = Arc::clone(table.schema());
+        if let Some(item) = node.returning.first() {
+            return Err(error::not_supported("RETURNING is", self.tree.span(item.expression)));
+        }
+        let targets = insert_columns(&schema, &node.columns)?;
+        self.accesses.note(Access {
+            table: schema.name.clone(),
+            columns: Vec::new(),
+            permission: "INSERT",
+        });
+        let source = match (&node.values, node.query) {
+            (Some(values), _) => self.insert_values(&schema, targets, values, &node.table)?,
+            (None, Some(query)) => self.insert_query(&schema, &targets, query, &node.table)?,
+            (None, None) => return Err(EngineError::internal("an INSERT without rows")),
+        };
+        Ok(self.bound_insert(table, source))
+    }
+
+    fn bound_insert(self, table: Arc<TableSnapshot>, source: InsertSource) -> BoundStatement {
+        BoundStatement::Insert(BoundInsert {
+            table,
+            source,
+            parameters: self.parameters.types(),
+            accesses: self.accesses.list(),
+        })
+    }
+
+    fn insert_values(
+        &mut self,
+        schema: &Arc<TableSchema>,
+        targets: Vec<usize>,
+        values: &ValuesBlock,
+        name: &Name,
+    ) -> EngineResult<InsertSource> {
+        if let Some(timestamp) = schema.timestamp
+            && !targets.contains(&timestamp)
+        {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "insert statement must populate timestamp",
+                name.span,
+            ));
+        }
+        let mut rows = ValueRows::new(Arc::clone(schema), targets);
+        let mut cell = 0;
+        for (row, width) in values.widths.iter().enumerate() {
+            let width = *width as usize;
+            if width != rows.width() {
+                return Err(self.width_error(values, row, cell + width, rows.width(), width));
+            }
+            for position in 0..width {
+                let start = values.starts.get(cell).copied().unwrap_or_default();
+                let bound = self.insert_cell(values, cell, rows.target(position), start)?;
+                rows.push(bound, start);
+                cell += 1;
+            }
+        }
+        if !rows.has_parameters() {
+            return Ok(InsertSource::Batch(rows.batch()?));
+        }
+        match &self.context.parameter_values {
+            Some(given) => {
+                let given = given.clone();
+                Ok(InsertSource::Batch(rows.with_parameters(&[given])?.batch()?))
+            }
+            None => Ok(InsertSource::Template(InsertTemplate { rows })),
+        }
+    }
+
+    fn insert_cell(
+        &mut self,
+        values: &ValuesBlock,
+        cell: usize,
+        target: (String, SqlType),
+        start: u32,
+    ) -> EngineResult<Cell> {
+        let text = values.texts.get(cell).map_or("", String::as_str);
+        Ok(match values.kinds.as_bytes().get(cell) {
+            Some(b't') => Cell::Boolean(true),
+            Some(b'f') => Cell::Boolean(false),
+            Some(b'i') => Cell::Integer(text.to_owned()),
+            Some(b'd') => Cell::Floating(text.to_owned()),
+            Some(b's') => Cell::Text(text.to_owned()),
+            Some(b'x') => self.insert_expression(text, target, start)?,
+            _ => Cell::Null,
+        })
+    }
+
+    /// A cell that is an expression: its value in the column's type.
+    fn insert_expression(
+        &mut self,
+        text: &str,
+        (name, sql_type): (String, SqlType),
+        start: u32,
+    ) -> EngineResult<Cell> {
+        let id = text.parse().unwrap_or(tidemark_ast::NodeId::MAX);
+        if let Node::Parameter { index } = self.node(id)? {
+            self.parameters.settle(*index, sql_type);
+            return Ok(Cell::Parameter(*index));
+        }
+        let value = self.expression(id, &Scope::empty())?;
+        let at = Span { start, end: start };
+        refuse_conversion(value.sql_type, sql_type, &super::names::canonical(self.tree, id), &name)
+            .map_err(|failure| failure.at(error::span(at)))?;
+        let value = self.cast(value, sql_type, CastMode::Insert, at)?;
+        let scalar = match value.constant {
+            Some(scalar) => scalar,
+            None => super::constant::evaluate(&value.expr).map_err(runtime_value)?,
+        };
+        Ok(Cell::Value(scalar))
+    }
+
+    /// A row of another width than the columns: the error stands where the row ends.
+    fn width_error(
+        &self,
+        values: &ValuesBlock,
+        row: usize,
+        end: usize,
+        expected: usize,
+        actual: usize,
+    ) -> EngineError {
+        let last = end.saturating_sub(1);
+        let start = values.starts.get(last).copied().unwrap_or_default();
+        let text = values.texts.get(last).map_or("", String::as_str);
+        let units = text.encode_utf16().count() as u32;
+        let quotes = text.matches('\'').count() as u32;
+        let length = match values.kinds.as_bytes().get(last) {
+            Some(b's') => units + quotes + 2,
+            Some(b'n' | b't') => 4,
+            Some(b'f') => 5,
+            Some(b'x') => {
+                let span = self.tree.span(text.parse().unwrap_or_default());
+                span.end.saturating_sub(start)
+            }
+            _ => units,
+        };
+        let at = Span { start: start + length, end: start + length + 1 };
+        let tuple = row + 1;
+        error::at(
+            ErrorCode::InvalidValue,
+            format!(
+                "row value count does not match column count [expected={expected}, \
+                 actual={actual}, tuple={tuple}]"
+            ),
+            at,
+        )
+    }
+
+    /// INSERT … SELECT: the query's columns by position, in the types of their targets.
+    fn insert_query(
+        &mut self,
+        schema: &Arc<TableSchema>,
+        targets: &[usize],
+        query: tidemark_ast::NodeId,
+        name: &Name,
+    ) -> EngineResult<InsertSource> {
+        let rows = self.query(query)?;
+        if rows.columns.len() != targets.len() {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "column count mismatch",
+                name.span,
+            ));
+        }
+        if let Some(timestamp) = schema.timestamp
+            && !targets.contains(&timestamp)
+        {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "insert statement must populate timestamp",
+                name.span,
+            ));
+        }
+        let mut exprs: Vec<Option<Expr>> = vec![None; schema.columns.len()];
+        for (column, target) in rows.columns.iter().zip(targets) {
+            let wanted = &schema.columns[*target];
+            refuse_conversion(column.sql_type, wanted.sql_type, &column.name, &wanted.name)
+                .map_err(|failure| failure.at(error::span(name.span)))?;
+            let value = Typed::computed(column.expr(), column.sql_type);
+            let value = self.cast(value, wanted.sql_type, CastMode::Insert, name.span)?;
+            exprs[*target] = Some(value.expr);
+        }
+        let mut list = Vec::with_capacity(exprs.len());
+        for (expr, column) in exprs.into_iter().zip(&schema.columns) {
+            let expr = match expr {
+                Some(expr) => expr,
+                None => {
+                    let null = Typed::null();
+                    self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
+                }
+            };
+            list.push(expr.alias(&column.name));
+        }
+        Ok(InsertSource::Plan(relation::project(rows.plan, list)?))
+    }
+}
+
+/// Positions of the listed columns, or of all.
+fn insert_columns(schema: &TableSchema, names: &[Name]) -> EngineResult<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..schema.columns.len()).collect());
+    }
+    let mut targets = Vec::with_capacity(names.len());
+    for name in names {
+        let index = schema
+            .column_index(&name.text)
+            .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+        if targets.contains(&index) {
+            return Err(error::at(
+                ErrorCode::DuplicateColumn,
+                format!("Duplicate column [name={}]", name.text),
+                name.span,
+            ));
+        }
+        targets.push(index);
+    }
+    Ok(targets)
+}
+
+/// INSERT converts text to anything, and numbers to numbers and times; numbers do not become
+/// text by themselves.
+pub(crate) fn refuse_conversion(
+    from: SqlType,
+    to: SqlType,
+    shown: &str,
+    column: &str,
+) -> EngineResult<()> {
+    let number = |of: SqlType| of.is_integer() || of.is_floating();
+    let refused = match to {
+        SqlType::Symbol | SqlType::String | SqlType::Varchar => {
+            number(from) || from.is_timestamp() || from == SqlType::Date
+        }
+        SqlType::Boolean | SqlType::Uuid | SqlType::Ipv4 | SqlType::Binary => number(from),
+        SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Float => {
+            from.is_timestamp() || from == SqlType::Boolean && to == SqlType::Float
+        }
+        _ => false,
+    };
+    if !refused {
+        return Ok(());
+    }
+    let (from, to) = (from.name(), to.name());
+    Err(EngineError::new(
+        ErrorCode::TypeMismatch,
+        format!("inconvertible types: {from} -> {to} [from={shown}, to={column}]"),
+    ))
+}
+
+/// A value that cannot be converted is an error at position 0.
+pub(crate) fn runtime_value(failure: datafusion::error::DataFusionError) -> EngineError {
+    let mut engine = error::plan(failure);
+    if engine.code == ErrorCode::Internal {
+        engine.code = ErrorCode::InvalidValue;
+    }
+    engine.at_if_missing(tidemark_types::Span::new(0, 0))
 }

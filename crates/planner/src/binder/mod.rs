@@ -1,26 +1,241 @@
-//! The binder.
+//! The binder, by concern: sources and scopes, expressions, the clauses of a query in the order
+//! they are applied, and statements that are no queries.
 
 use std::sync::Arc;
 
-use tidemark_ast::Tree;
+use hashbrown::HashMap;
+use tidemark_ast::{Name, Node, NodeId, Tree};
 use tidemark_storage::Snapshot;
-use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
-use crate::{BindContext, BoundStatement};
+use crate::{Access, BindContext, BoundExplain, BoundQuery, BoundStatement};
 
+mod accesses;
+mod aggregate;
+mod call;
+mod case;
+mod catalog_rows;
+mod constant;
+mod create_table;
+mod ddl;
+mod error;
+mod expression;
 pub(crate) mod insert;
+mod insert_values;
+mod join;
+mod latest_on;
+mod limit;
+mod literal;
+mod membership;
+mod names;
+mod order;
+mod parameters;
+mod predicate;
+mod projection;
+mod query;
+mod relation;
+mod sample_by;
+mod scope;
+mod select;
+mod set_operation;
+mod show;
+mod source;
+mod table_function;
+mod time_range;
+mod typing;
+mod unify;
+mod window;
+
+use accesses::Accesses;
+use parameters::Parameters;
 
 /// Binds statements.
 pub struct Planner;
 
 impl Planner {
     /// Binds a statement against a snapshot.
+    ///
+    /// Errors carry the span of the token that caused them.
     pub fn bind(
         tree: &Tree,
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<BoundStatement> {
-        let _ = (tree, snapshot, context);
-        Err(EngineError::new(ErrorCode::NotSupported, "the binder is being written"))
+        let statement = Binder::new(tree, snapshot, context).statement(tree.root)?;
+        if context.read_only && writes(&statement) {
+            return Err(EngineError::new(
+                ErrorCode::ReadOnly,
+                "Write permission denied: the session is read-only",
+            ));
+        }
+        Ok(statement)
     }
+}
+
+fn writes(statement: &BoundStatement) -> bool {
+    matches!(
+        statement,
+        BoundStatement::Insert(_) | BoundStatement::CreateTable(_) | BoundStatement::SchemaChange(_)
+    )
+}
+
+/// A common table expression in scope: bound anew wherever it is named.
+#[derive(Debug, Clone)]
+pub(crate) struct CommonTable {
+    name: String,
+    columns: Vec<Name>,
+    query: NodeId,
+}
+
+/// One statement's binding in progress.
+pub(crate) struct Binder<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) snapshot: &'a Arc<Snapshot>,
+    pub(crate) context: &'a BindContext,
+    pub(crate) parameters: Parameters,
+    pub(crate) accesses: Accesses,
+    /// Common table expressions in scope, innermost last.
+    pub(crate) common_tables: Vec<CommonTable>,
+    /// Values of `@name`, innermost last.
+    pub(crate) variables: Vec<HashMap<String, NodeId>>,
+    /// Relations named so far; plans refer to each by a name of its own.
+    relations: usize,
+}
+
+impl<'a> Binder<'a> {
+    fn new(tree: &'a Tree, snapshot: &'a Arc<Snapshot>, context: &'a BindContext) -> Self {
+        Self {
+            tree,
+            snapshot,
+            context,
+            parameters: Parameters::new(context),
+            accesses: Accesses::default(),
+            common_tables: Vec::new(),
+            variables: Vec::new(),
+            relations: 0,
+        }
+    }
+
+    /// A name no other relation of this statement has.
+    pub(crate) fn relation_name(&mut self) -> String {
+        self.relations += 1;
+        format!("r{}", self.relations)
+    }
+
+    /// A node that must be there.
+    pub(crate) fn node(&self, id: NodeId) -> EngineResult<&'a Node> {
+        self.tree
+            .get(id)
+            .ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
+    }
+
+    fn statement(mut self, id: NodeId) -> EngineResult<BoundStatement> {
+        let node = self.node(id)?;
+        match node {
+            Node::Query { .. } | Node::Select(_) | Node::SetOperation { .. } => {
+                self.query_statement(id, "SELECT")
+            }
+            Node::Values { .. } => self.query_statement(id, "SELECT"),
+            Node::Show { .. } => self.query_statement(id, "SHOW"),
+            Node::Explain { stage, analyze, statement } => {
+                let stage = *stage;
+                let tree = match stage {
+                    tidemark_ast::ExplainStage::Ast => show::tree_lines(self.tree)?,
+                    _ => Vec::new(),
+                };
+                let statement = Box::new(self.statement(*statement)?);
+                let analyze = *analyze;
+                Ok(BoundStatement::Explain(BoundExplain { stage, analyze, statement, tree }))
+            }
+            Node::Insert(insert) => self.insert(insert),
+            Node::CreateTable(create) => self.create_table(create),
+            Node::Drop { .. }
+            | Node::DropAllTables
+            | Node::Truncate { .. }
+            | Node::Rename { .. }
+            | Node::AlterTable { .. } => self.schema_change(node),
+            Node::Session { words } => Ok(session(words)),
+            Node::CancelQuery { id } => self.cancel_query(*id),
+            Node::Empty => Ok(BoundStatement::Empty),
+            Node::Update(update) => {
+                self.writable_table(&update.table)?;
+                Err(error::not_supported("UPDATE is", update.table.span))
+            }
+            Node::Delete { table, .. } => Err(error::not_supported("DELETE is", table.span)),
+            Node::CreateView { name, .. } => Err(error::not_supported("views are", name.span)),
+            _ => Err(EngineError::internal("an expression where a statement was expected")),
+        }
+    }
+
+    fn query_statement(
+        mut self,
+        id: NodeId,
+        command: &'static str,
+    ) -> EngineResult<BoundStatement> {
+        let relation = self.query(id)?;
+        let columns: Vec<Field> = relation
+            .columns
+            .iter()
+            .map(|column| Field {
+                name: names::reported(&column.name),
+                sql_type: column.sql_type,
+            })
+            .collect();
+        Ok(BoundStatement::Query(BoundQuery {
+            timestamp: relation.timestamp,
+            plan: relation.plan,
+            columns,
+            parameters: self.parameters.types(),
+            accesses: self.accesses.list(),
+            command,
+        }))
+    }
+
+    fn cancel_query(&mut self, id: NodeId) -> EngineResult<BoundStatement> {
+        let value = self.constant(id)?;
+        match value.and_then(|value| constant::as_i64(&value)) {
+            Some(query) if query >= 0 => Ok(BoundStatement::CancelQuery { id: query as u64 }),
+            _ => Err(error::at(
+                ErrorCode::InvalidValue,
+                "non-negative integer literal expected as query id",
+                self.tree.span(id),
+            )),
+        }
+    }
+
+    /// Notes that a table is read.
+    pub(crate) fn note_read(&mut self, table: &str, columns: Vec<String>) {
+        self.accesses.note(Access { table: table.to_owned(), columns, permission: "SELECT" });
+    }
+
+    /// Notes that a column is read, if it is a table's own.
+    pub(crate) fn note_column(&mut self, column: &scope::ScopeColumn) {
+        if let Some(table) = &column.origin {
+            self.note_read(table, vec![column.name.clone()]);
+        }
+    }
+}
+
+/// Session words are taken as they come; the tag's word is the first, or both of two-word verbs.
+fn session(words: &[String]) -> BoundStatement {
+    let first = words.first().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
+    let command = match first.as_str() {
+        "START" => "BEGIN".to_owned(),
+        "END" => "COMMIT".to_owned(),
+        "ABORT" => "ROLLBACK".to_owned(),
+        "DISCARD" => "DISCARD ALL".to_owned(),
+        _ => first,
+    };
+    BoundStatement::Session { words: words.to_vec(), command }
+}
+
+/// An expression with the SQL type the binder gave it.
+#[derive(Debug, Clone)]
+pub(crate) struct Typed {
+    pub(crate) expr: datafusion::logical_expr::Expr,
+    pub(crate) sql_type: SqlType,
+    /// Its value, when it is known while binding.
+    pub(crate) constant: Option<datafusion::common::ScalarValue>,
+    /// The parameter it is, while its type is still open.
+    pub(crate) parameter: Option<u32>,
 }

@@ -1,0 +1,251 @@
+//! GROUP BY, written or implied: every item without an aggregate is a key.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
+use tidemark_ast::{Name, Node, NodeId};
+use tidemark_operators::SampleByNode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+
+use super::expression::{Scope, has_aggregate};
+use super::projection::{Replaced, Stage};
+use super::scope::Relation;
+use super::select::Item;
+use super::{Binder, Typed, error, order};
+
+/// Adds what is not there yet.
+pub(crate) fn push_new(into: &mut Vec<Expr>, expr: &Expr) {
+    if !into.contains(expr) {
+        into.push(expr.clone());
+    }
+}
+
+/// The aggregates of an expression, in order of appearance.
+pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Vec<Expr>) {
+    // The closure never fails.
+    let _ = expr.apply(|node| {
+        if let Expr::AggregateFunction(_) = node {
+            push_new(into, node);
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+}
+
+/// The columns of an expression that stand outside its aggregates.
+pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Vec<Expr>) {
+    let _ = expr.apply(|node| match node {
+        Expr::AggregateFunction(_) => Ok(TreeNodeRecursion::Jump),
+        Expr::Column(_) => {
+            push_new(into, node);
+            Ok(TreeNodeRecursion::Jump)
+        }
+        _ => Ok(TreeNodeRecursion::Continue),
+    });
+}
+
+impl Binder<'_> {
+    /// Groups rows. `extras` are expressions of ORDER BY and HAVING, for their aggregates.
+    pub(crate) fn aggregate(
+        &mut self,
+        source: Relation,
+        items: Vec<Item>,
+        group_by: &[NodeId],
+        extras: &[Typed],
+    ) -> EngineResult<Stage> {
+        let mut aggregates = Vec::new();
+        for item in &items {
+            collect_aggregates(&item.value.expr, &mut aggregates);
+        }
+        for extra in extras {
+            collect_aggregates(&extra.expr, &mut aggregates);
+        }
+        let mut keys: Vec<(Expr, SqlType)> = Vec::new();
+        for id in group_by {
+            let key = self.group_key(*id, &source, &items)?;
+            if !keys.iter().any(|(known, _)| *known == key.expr) {
+                keys.push((key.expr, key.sql_type));
+            }
+        }
+        if group_by.is_empty() {
+            implied_keys(&items, &source, &mut keys);
+        }
+        let (plan, replaced) = grouped_plan(&source, &keys, &aggregates)?;
+        let mut rewritten = Vec::with_capacity(items.len());
+        for item in items {
+            let expr = replaced.apply(item.value.expr.clone())?;
+            if !group_by.is_empty() && reads_source(&expr, &source) {
+                return Err(self.ungrouped_column(&item, &source, &keys));
+            }
+            rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
+        }
+        Ok(Stage {
+            source,
+            plan,
+            items: rewritten,
+            replaced,
+            timestamp: None,
+            ascending: false,
+        })
+    }
+
+    /// A key of GROUP BY: a position, the name of an item, or an expression.
+    fn group_key(
+        &mut self,
+        id: NodeId,
+        source: &Relation,
+        items: &[Item],
+    ) -> EngineResult<Typed> {
+        let position = self.tree.span(id);
+        let key = match self.node(id)? {
+            Node::Integer { text } => {
+                let index = order::position(text, items.len(), position)?;
+                items[index].value.clone()
+            }
+            Node::Column { path } => match (item_named(path, items), source.resolve(path)) {
+                (Some(item), _) if item.node.is_some() => item.value.clone(),
+                (_, Ok(index)) => {
+                    let column = &source.columns[index];
+                    Typed::computed(column.expr(), column.sql_type)
+                }
+                (_, Err(failure)) => return Err(failure),
+            },
+            _ => {
+                let scope = Scope { aggregates: true, ..Scope::rows(source) };
+                self.expression(id, &scope)?
+            }
+        };
+        if has_aggregate(&key.expr) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "aggregate functions are not allowed in GROUP BY",
+                position,
+            ));
+        }
+        Ok(key)
+    }
+
+    /// The error for an item that is neither key nor aggregate, at the column that makes it so.
+    fn ungrouped_column(
+        &self,
+        item: &Item,
+        source: &Relation,
+        keys: &[(Expr, SqlType)],
+    ) -> tidemark_types::EngineError {
+        let at = item.node.and_then(|id| self.first_ungrouped(id, source, keys));
+        let fallback = item.node.map(|id| self.tree.span(id)).unwrap_or_default();
+        error::at(
+            ErrorCode::ColumnNotFound,
+            "column must appear in GROUP BY clause or aggregate function",
+            at.unwrap_or(fallback),
+        )
+    }
+
+    fn first_ungrouped(
+        &self,
+        id: NodeId,
+        source: &Relation,
+        keys: &[(Expr, SqlType)],
+    ) -> Option<tidemark_ast::Span> {
+        match self.tree.get(id)? {
+            Node::Column { path } => {
+                let column = &source.columns[source.resolve(path).ok()?];
+                let grouped = keys.iter().any(|(key, _)| *key == column.expr());
+                (!grouped).then(|| self.tree.span(id))
+            }
+            Node::Binary { left, right, .. } => self
+                .first_ungrouped(*left, source, keys)
+                .or_else(|| self.first_ungrouped(*right, source, keys)),
+            Node::Unary { operand, .. } | Node::Cast { operand, .. } => {
+                self.first_ungrouped(*operand, source, keys)
+            }
+            Node::Concat { operands, .. } | Node::Logical { operands, .. } => {
+                operands.iter().find_map(|id| self.first_ungrouped(*id, source, keys))
+            }
+            Node::Call(call) if !tidemark_functions::is_aggregate(&call.name.text) => {
+                call.arguments.iter().find_map(|id| self.first_ungrouped(*id, source, keys))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
+    let [name] = path else { return None };
+    items.iter().find(|item| {
+        identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr)
+    })
+}
+
+/// Items without aggregates are keys whole; beside an aggregate, each column is one.
+fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType)>) {
+    let mut add = |expr: &Expr, sql_type: SqlType| {
+        if !keys.iter().any(|(known, _)| known == expr) {
+            keys.push((expr.clone(), sql_type));
+        }
+    };
+    for item in items {
+        let expr = &item.value.expr;
+        let mut columns = Vec::new();
+        collect_plain_columns(expr, &mut columns);
+        if has_aggregate(expr) {
+            for column in &columns {
+                add(column, type_of(column, source));
+            }
+        } else if item.value.constant.is_none() && (!columns.is_empty() || expr.is_volatile()) {
+            add(expr, item.value.sql_type);
+        }
+    }
+}
+
+/// The SQL type of a column of the source.
+pub(crate) fn type_of(expr: &Expr, source: &Relation) -> SqlType {
+    source
+        .columns
+        .iter()
+        .find(|column| column.expr() == *expr)
+        .map_or(SqlType::Null, |column| column.sql_type)
+}
+
+fn reads_source(expr: &Expr, source: &Relation) -> bool {
+    expr.exists(|node| {
+        Ok(matches!(node, Expr::Column(_))
+            && source.columns.iter().any(|column| column.expr() == *node))
+    })
+    .unwrap_or(false)
+}
+
+/// Groups by our operator where keys are symbols or there are none, else by DataFusion's.
+fn grouped_plan(
+    source: &Relation,
+    keys: &[(Expr, SqlType)],
+    aggregates: &[Expr],
+) -> EngineResult<(LogicalPlan, Replaced)> {
+    let mut replaced = Replaced::default();
+    let name = |prefix: &str, number: usize| format!("{prefix}{number}");
+    let mut key_exprs = Vec::with_capacity(keys.len());
+    for (number, (key, _)) in keys.iter().enumerate() {
+        key_exprs.push(key.clone().alias(name("k", number)));
+        replaced.insert(key.clone(), ident(name("k", number)));
+    }
+    let mut aggregate_exprs = Vec::with_capacity(aggregates.len());
+    for (number, aggregate) in aggregates.iter().enumerate() {
+        aggregate_exprs.push(aggregate.clone().alias(name("a", number)));
+        replaced.insert(aggregate.clone(), ident(name("a", number)));
+    }
+    let input = source.plan.clone();
+    let symbols = keys
+        .iter()
+        .all(|(key, sql_type)| *sql_type == SqlType::Symbol && matches!(key, Expr::Column(_)));
+    let plan = if symbols && !aggregates.is_empty() {
+        let node = SampleByNode::try_new(input, None, key_exprs, aggregate_exprs)
+            .map_err(error::plan)?;
+        LogicalPlan::Extension(Extension { node: Arc::new(node) })
+    } else {
+        let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)
+            .map_err(error::plan)?;
+        LogicalPlan::Aggregate(node)
+    };
+    Ok((plan, replaced))
+}

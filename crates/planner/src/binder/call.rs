@@ -1,0 +1,144 @@
+//! Function calls: scalar functions, aggregates, and the few that the binder answers itself.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
+use tidemark_ast::{CallNode, Node, Span};
+use tidemark_functions::{Argument, CastMode, is_aggregate, resolve_aggregate};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::expression::{Scope, has_aggregate};
+use super::typing::located_call;
+use super::{Binder, Typed, error, literal};
+
+impl Binder<'_> {
+    /// A function call.
+    pub(crate) fn call(
+        &mut self,
+        call: &CallNode,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if let Some(over) = &call.over {
+            return self.window_call(call, over, position, scope);
+        }
+        let name = call.name.text.to_ascii_lowercase();
+        if is_aggregate(&name) {
+            return self.aggregate_call(call, &name, position, scope);
+        }
+        if let [only] = call.arguments.as_slice()
+            && let Node::Star { .. } = self.node(*only)?
+        {
+            return Err(error::at(
+                ErrorCode::Syntax,
+                "too few arguments for '*' [found=0,expected=2]",
+                self.tree.span(*only),
+            ));
+        }
+        if let Some(own) = self.own_function(&name, call) {
+            return Ok(own);
+        }
+        let arguments = self.expressions(&call.arguments, scope)?;
+        let spans = self.argument_spans(call);
+        self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
+    }
+
+    fn argument_spans(&self, call: &CallNode) -> Vec<Span> {
+        call.arguments.iter().map(|id| self.tree.span(*id)).collect()
+    }
+
+    /// Functions whose answer the session knows.
+    fn own_function(&self, name: &str, call: &CallNode) -> Option<Typed> {
+        if !call.arguments.is_empty() {
+            return None;
+        }
+        let now = self.context.now_micros;
+        Some(match name {
+            "now" | "systimestamp" | "current_timestamp" => Typed::literal(
+                ScalarValue::TimestampMicrosecond(Some(now), None),
+                SqlType::Timestamp,
+            ),
+            "now_ns" | "systimestamp_ns" => Typed::literal(
+                ScalarValue::TimestampNanosecond(now.checked_mul(1_000), None),
+                SqlType::TimestampNs,
+            ),
+            "sysdate" => Typed::literal(
+                ScalarValue::TimestampMillisecond(Some(now.div_euclid(1_000)), None),
+                SqlType::Date,
+            ),
+            "current_user" | "session_user" | "user" => literal::text(&self.context.user),
+            "current_database" | "current_schema" | "current_catalog" => literal::text(
+                if name == "current_schema" { "public" } else { "qdb" },
+            ),
+            _ => return None,
+        })
+    }
+
+    fn aggregate_call(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if !scope.aggregates {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "aggregate functions are not allowed here",
+                call.name.span,
+            ));
+        }
+        if call.filter.is_some() {
+            return Err(error::not_supported("FILTER is", position));
+        }
+        let inner = Scope { aggregates: true, ..*scope };
+        let arguments = self.aggregate_arguments(call, name, &inner)?;
+        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "Aggregate function cannot be passed as an argument",
+                call.arguments.first().map_or(position, |id| self.tree.span(*id)),
+            ));
+        }
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        let spans = self.argument_spans(call);
+        let resolved = resolve_aggregate(name, call.distinct, &described)
+            .map_err(|failure| located_call(failure, call.name.span, &spans))?;
+        let mut exprs = Vec::with_capacity(arguments.len());
+        for (index, argument) in arguments.into_iter().enumerate() {
+            let wanted = resolved.argument_types.get(index).copied();
+            let wanted = wanted.unwrap_or(argument.sql_type);
+            exprs.push(self.cast(argument, wanted, CastMode::Implicit, call.name.span)?.expr);
+        }
+        let function = AggregateFunction::new_udf(
+            resolved.udaf,
+            exprs,
+            resolved.distinct,
+            None,
+            Vec::new(),
+            resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
+        );
+        Ok(Typed::computed(Expr::AggregateFunction(function), resolved.return_type))
+    }
+
+    fn aggregate_arguments(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Vec<Typed>> {
+        if let [only] = call.arguments.as_slice()
+            && let Node::Star { .. } = self.node(*only)?
+        {
+            if name == "count" {
+                return Ok(Vec::new());
+            }
+            return Err(error::at(
+                ErrorCode::Syntax,
+                "too few arguments for '*' [found=0,expected=2]",
+                self.tree.span(*only),
+            ));
+        }
+        self.expressions(&call.arguments, scope)
+    }
+}

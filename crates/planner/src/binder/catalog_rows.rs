@@ -1,0 +1,295 @@
+//! Rows about the catalog: what SHOW prints and what functions such as `tables()` return. All
+//! are made while binding, from the snapshot.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray,
+    TimestampMicrosecondArray, UInt16Array,
+};
+use arrow_schema::{Field, Schema};
+use datafusion::datasource::{MemTable, provider_as_source};
+use datafusion::logical_expr::{LogicalPlan, TableScan};
+use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType, identifier};
+
+use super::scope::{Relation, ScopeColumn};
+use super::{Binder, error};
+
+/// A column of rows made while binding.
+pub(crate) type LiteralColumn = (&'static str, SqlType, ArrayRef);
+
+/// Text cells.
+pub(crate) fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<StringViewArray>())
+}
+
+fn booleans(values: impl IntoIterator<Item = bool>) -> ArrayRef {
+    Arc::new(values.into_iter().map(Some).collect::<BooleanArray>())
+}
+
+fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<Int32Array>())
+}
+
+fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<Int64Array>())
+}
+
+impl Binder<'_> {
+    /// Rows made while binding, as a source.
+    pub(crate) fn literal_rows(&mut self, columns: Vec<LiteralColumn>) -> EngineResult<Relation> {
+        let fields: Vec<Field> = columns
+            .iter()
+            .map(|(name, sql_type, _)| Field::new(*name, sql_type.arrow_type(), true))
+            .collect();
+        let schema = Arc::new(Schema::new(fields));
+        let types: Vec<(String, SqlType)> =
+            columns.iter().map(|(name, sql_type, _)| ((*name).to_owned(), *sql_type)).collect();
+        let arrays = columns.into_iter().map(|(_, _, array)| array).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)
+            .map_err(|failure| EngineError::internal(failure.to_string()))?;
+        let table = MemTable::try_new(schema, vec![vec![batch]]).map_err(error::plan)?;
+        self.provider_rows(Arc::new(table), &types)
+    }
+
+    /// A provider's rows as a source.
+    pub(crate) fn provider_rows(
+        &mut self,
+        provider: Arc<dyn datafusion::catalog::TableProvider>,
+        columns: &[(String, SqlType)],
+    ) -> EngineResult<Relation> {
+        let reference = self.relation_name();
+        let source = provider_as_source(provider);
+        let scan = TableScan::try_new(reference.as_str(), source, None, Vec::new(), None)
+            .map_err(error::plan)?;
+        let columns = columns
+            .iter()
+            .map(|(name, sql_type)| ScopeColumn {
+                qualifier: None,
+                name: name.clone(),
+                sql_type: *sql_type,
+                column: datafusion::common::Column::new(Some(reference.as_str()), name),
+                origin: None,
+            })
+            .collect();
+        Ok(Relation {
+            plan: LogicalPlan::TableScan(scan),
+            columns,
+            timestamp: None,
+            ascending: false,
+            base: None,
+        })
+    }
+
+    /// All tables, by name.
+    pub(crate) fn sorted_tables(&self) -> Vec<Arc<TableSnapshot>> {
+        let mut tables: Vec<_> = self.snapshot.tables().map(Arc::clone).collect();
+        tables.sort_by(|a, b| a.schema().name.cmp(&b.schema().name));
+        tables
+    }
+
+    /// `tables()`.
+    pub(crate) fn tables_rows(&mut self) -> EngineResult<Relation> {
+        let tables = self.sorted_tables();
+        let schemas: Vec<&TableSchema> =
+            tables.iter().map(|table| table.schema().as_ref()).collect();
+        let ttl = |schema: &TableSchema| shown_ttl(schema.ttl_hours_or_months);
+        self.literal_rows(vec![
+            ("id", SqlType::Int, ints(schemas.iter().map(|s| s.id as i32))),
+            ("table_name", SqlType::String, texts(schemas.iter().map(|s| Some(&s.name)))),
+            (
+                "designatedTimestamp",
+                SqlType::String,
+                texts(schemas.iter().map(|s| s.timestamp.map(|index| &s.columns[index].name))),
+            ),
+            (
+                "partitionBy",
+                SqlType::String,
+                texts(schemas.iter().map(|s| Some(s.partition_by.name()))),
+            ),
+            (
+                "maxUncommittedRows",
+                SqlType::Int,
+                ints(schemas.iter().map(|s| s.max_uncommitted_rows as i32)),
+            ),
+            ("o3MaxLag", SqlType::Long, longs(schemas.iter().map(|s| s.o3_max_lag_micros))),
+            ("walEnabled", SqlType::Boolean, booleans(schemas.iter().map(|s| s.wal))),
+            (
+                "directoryName",
+                SqlType::String,
+                texts(schemas.iter().map(|s| Some(format!("{}~{}", s.name, s.id)))),
+            ),
+            (
+                "dedup",
+                SqlType::Boolean,
+                booleans(schemas.iter().map(|s| !s.dedup_keys.is_empty())),
+            ),
+            ("ttlValue", SqlType::Int, ints(schemas.iter().map(|s| ttl(s).0))),
+            ("ttlUnit", SqlType::String, texts(schemas.iter().map(|s| Some(ttl(s).1)))),
+            ("matView", SqlType::Boolean, booleans(schemas.iter().map(|_| false))),
+            (
+                "table_type",
+                SqlType::Char,
+                Arc::new(schemas.iter().map(|_| Some(u16::from(b'T'))).collect::<UInt16Array>()),
+            ),
+        ])
+    }
+
+    /// `wal_tables()`: a commit is applied when it is made.
+    pub(crate) fn wal_tables_rows(&mut self) -> EngineResult<Relation> {
+        let tables = self.sorted_tables();
+        let wal: Vec<&Arc<TableSnapshot>> =
+            tables.iter().filter(|table| table.schema().wal).collect();
+        let names = texts(wal.iter().map(|table| Some(&table.schema().name)));
+        let version = |table: &&Arc<TableSnapshot>| table.schema().version as i64;
+        self.literal_rows(vec![
+            ("name", SqlType::String, names),
+            ("suspended", SqlType::Boolean, booleans(wal.iter().map(|_| false))),
+            ("writerTxn", SqlType::Long, longs(wal.iter().map(version))),
+            ("bufferedTxnSize", SqlType::Long, longs(wal.iter().map(|_| 0))),
+            ("sequencerTxn", SqlType::Long, longs(wal.iter().map(version))),
+            ("errorTag", SqlType::String, texts(wal.iter().map(|_| Some("")))),
+            ("errorMessage", SqlType::String, texts(wal.iter().map(|_| Some("")))),
+            ("memoryPressure", SqlType::Int, ints(wal.iter().map(|_| 0))),
+        ])
+    }
+
+    /// SHOW COLUMNS and `table_columns('t')`.
+    pub(crate) fn columns_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
+        let schema = Arc::clone(table.schema());
+        let columns = &schema.columns;
+        let symbol = |sql_type: SqlType| sql_type == SqlType::Symbol;
+        let mut sizes = Vec::with_capacity(columns.len());
+        for (index, column) in columns.iter().enumerate() {
+            sizes.push(match column.sql_type {
+                SqlType::Symbol => table.symbols(index)?.len() as i32,
+                _ => 0,
+            });
+        }
+        self.literal_rows(vec![
+            ("column", SqlType::String, texts(columns.iter().map(|c| Some(&c.name)))),
+            ("type", SqlType::String, texts(columns.iter().map(|c| Some(c.sql_type.name())))),
+            ("indexed", SqlType::Boolean, booleans(columns.iter().map(|c| c.indexed))),
+            (
+                "indexBlockCapacity",
+                SqlType::Int,
+                ints(columns.iter().map(|c| if symbol(c.sql_type) { 256 } else { 0 })),
+            ),
+            (
+                "symbolCached",
+                SqlType::Boolean,
+                booleans(columns.iter().map(|c| symbol(c.sql_type) && c.symbol_cache)),
+            ),
+            (
+                "symbolCapacity",
+                SqlType::Int,
+                ints(columns.iter().map(|c| {
+                    if symbol(c.sql_type) { c.symbol_capacity as i32 } else { 0 }
+                })),
+            ),
+            ("symbolTableSize", SqlType::Int, ints(sizes)),
+            (
+                "designated",
+                SqlType::Boolean,
+                booleans((0..columns.len()).map(|index| schema.timestamp == Some(index))),
+            ),
+            (
+                "upsertKey",
+                SqlType::Boolean,
+                booleans(columns.iter().map(|c| schema.dedup_keys.contains(&c.id))),
+            ),
+        ])
+    }
+
+    /// SHOW PARTITIONS and `table_partitions('t')`.
+    pub(crate) fn partitions_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
+        let schema = Arc::clone(table.schema());
+        let partitions = table.partition_list();
+        let count = partitions.len();
+        let nanos = schema
+            .timestamp
+            .is_some_and(|index| schema.columns[index].sql_type == SqlType::TimestampNs);
+        let micros = |at: i64| if nanos { at.div_euclid(1_000) } else { at };
+        let times = |pick: fn((i64, i64)) -> i64| -> ArrayRef {
+            let values = partitions.iter().map(|partition| micros(pick(partition.bounds)));
+            Arc::new(TimestampMicrosecondArray::from_iter_values(values))
+        };
+        let same = |value: bool| booleans((0..count).map(|_| value));
+        let unit = schema.partition_by.name();
+        let columns: Vec<LiteralColumn> = vec![
+            ("index", SqlType::Int, ints((0..count).map(|index| index as i32))),
+            ("partitionBy", SqlType::String, texts(partitions.iter().map(|_| Some(unit)))),
+            ("name", SqlType::String, texts(partitions.iter().map(|p| Some(&p.name)))),
+            ("minTimestamp", SqlType::Timestamp, times(|bounds| bounds.0)),
+            ("maxTimestamp", SqlType::Timestamp, times(|bounds| bounds.1)),
+            ("numRows", SqlType::Long, longs(partitions.iter().map(|p| p.rows as i64))),
+            ("readOnly", SqlType::Boolean, same(false)),
+            (
+                "active",
+                SqlType::Boolean,
+                booleans((0..count).map(|index| index + 1 == count)),
+            ),
+            ("attached", SqlType::Boolean, same(true)),
+            ("detached", SqlType::Boolean, same(false)),
+            ("attachable", SqlType::Boolean, same(false)),
+            ("isParquet", SqlType::Boolean, same(false)),
+            ("parquetFileSize", SqlType::Long, longs((0..count).map(|_| -1))),
+        ];
+        self.literal_rows(columns)
+    }
+
+    /// `information_schema.tables`.
+    pub(crate) fn information_tables(&mut self) -> EngineResult<Relation> {
+        let tables = self.sorted_tables();
+        let same = |text: &'static str| texts(tables.iter().map(|_| Some(text)));
+        let names = texts(tables.iter().map(|table| Some(&table.schema().name)));
+        self.literal_rows(vec![
+            ("table_catalog", SqlType::String, same("qdb")),
+            ("table_schema", SqlType::String, same("public")),
+            ("table_name", SqlType::String, names),
+            ("table_type", SqlType::String, same("BASE TABLE")),
+        ])
+    }
+
+    /// A catalog table that is written without parentheses.
+    pub(crate) fn catalog_table(&mut self, name: &str) -> EngineResult<Option<Relation>> {
+        let known = |wanted: &str| identifier::same(name, wanted);
+        if known("information_schema.tables") {
+            return self.information_tables().map(Some);
+        }
+        let Some(external) = self.context.external.clone() else { return Ok(None) };
+        let Some(table) = external.table_function(name)? else { return Ok(None) };
+        let columns: Vec<(String, SqlType)> =
+            table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
+        let mut rows = self.provider_rows(table.provider, &columns)?;
+        rows.timestamp = table.timestamp;
+        Ok(Some(rows))
+    }
+}
+
+/// A time to live in the largest unit that holds it whole.
+pub(crate) fn shown_ttl(hours_or_months: i64) -> (i32, &'static str) {
+    let months = -hours_or_months;
+    match hours_or_months {
+        0 => (0, "HOUR"),
+        hours if hours > 0 && hours % (24 * 7) == 0 => ((hours / (24 * 7)) as i32, "WEEK"),
+        hours if hours > 0 && hours % 24 == 0 => ((hours / 24) as i32, "DAY"),
+        hours if hours > 0 => (hours as i32, "HOUR"),
+        _ if months % 12 == 0 => ((months / 12) as i32, "YEAR"),
+        _ => (months as i32, "MONTH"),
+    }
+}
+
+/// Whether a time to live is a whole number of partitions.
+pub(crate) fn ttl_fits(hours_or_months: i64, partition_by: PartitionBy) -> bool {
+    let (hours, months) = (hours_or_months.max(0), (-hours_or_months).max(0));
+    match partition_by {
+        PartitionBy::None => false,
+        PartitionBy::Hour => true,
+        PartitionBy::Day => hours % 24 == 0,
+        PartitionBy::Week => hours > 0 && hours % (24 * 7) == 0,
+        PartitionBy::Month => months > 0,
+        PartitionBy::Year => months > 0 && months % 12 == 0,
+    }
+}

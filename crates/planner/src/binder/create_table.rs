@@ -1,0 +1,397 @@
+//! CREATE TABLE.
+
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_ast::{ColumnDefinition, CreateTableNode, Name, OptionValue, TypeName};
+use tidemark_functions::CastMode;
+use tidemark_storage::{ColumnSchema, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
+
+use super::catalog_rows::ttl_fits;
+use super::scope::Relation;
+use super::{Binder, Typed, error, relation};
+use crate::{Access, BoundCreateTable, BoundStatement};
+
+/// Column ids of a new table: storage keeps those given, so keys can name their columns.
+fn numbered(columns: &mut [ColumnSchema]) {
+    for (index, column) in columns.iter_mut().enumerate() {
+        column.id = index as u32 + 1;
+    }
+}
+
+impl Binder<'_> {
+    /// Binds CREATE TABLE.
+    pub(crate) fn create_table(mut self, node: &CreateTableNode) -> EngineResult<BoundStatement> {
+        check_table_name(&node.name)?;
+        self.accesses.note(Access {
+            table: node.name.text.clone(),
+            columns: Vec::new(),
+            permission: "CREATE TABLE",
+        });
+        if self.snapshot.table(&node.name.text).is_some() {
+            if node.if_not_exists {
+                return Ok(self.bound_create(None, None));
+            }
+            return Err(error::at(
+                ErrorCode::TableExists,
+                format!("table already exists [table={}]", node.name.text),
+                node.name.span,
+            ));
+        }
+        if let Some(like) = &node.like {
+            let other = self.writable_table(like)?;
+            let mut schema = other.schema().as_ref().clone();
+            schema.id = 0;
+            schema.version = 0;
+            schema.name.clone_from(&node.name.text);
+            return Ok(self.bound_create(Some(schema), None));
+        }
+        let query = match node.query {
+            Some(query) => Some(self.query(query)?),
+            None => None,
+        };
+        let mut columns = match &query {
+            Some(rows) => query_columns(rows, node)?,
+            None => self.defined_columns(&node.columns)?,
+        };
+        numbered(&mut columns);
+        let mut schema = TableSchema::new(node.name.text.clone(), columns);
+        apply_layout(&mut schema, node, query.as_ref())?;
+        apply_options(&mut schema, &node.options)?;
+        let source = match query {
+            Some(rows) => Some(self.conformed_source(rows, &schema)?),
+            None => None,
+        };
+        Ok(self.bound_create(Some(schema), source))
+    }
+
+    fn bound_create(
+        self,
+        schema: Option<TableSchema>,
+        source: Option<LogicalPlan>,
+    ) -> BoundStatement {
+        let accesses = self.accesses.list();
+        BoundStatement::CreateTable(BoundCreateTable { schema, source, accesses })
+    }
+
+    fn defined_columns(
+        &mut self,
+        definitions: &[ColumnDefinition],
+    ) -> EngineResult<Vec<ColumnSchema>> {
+        let mut columns: Vec<ColumnSchema> = Vec::with_capacity(definitions.len());
+        for definition in definitions {
+            let column = self.column_schema(definition)?;
+            if columns.iter().any(|known| identifier::same(&known.name, &column.name)) {
+                return Err(error::at(
+                    ErrorCode::DuplicateColumn,
+                    format!("Duplicate column [name={}]", column.name),
+                    definition.name.span,
+                ));
+            }
+            columns.push(column);
+        }
+        Ok(columns)
+    }
+
+    /// A column as defined.
+    pub(crate) fn column_schema(
+        &mut self,
+        definition: &ColumnDefinition,
+    ) -> EngineResult<ColumnSchema> {
+        check_column_name(&definition.name)?;
+        if let Some(default) = definition.default {
+            return Err(error::not_supported("DEFAULT is", self.tree.span(default)));
+        }
+        let sql_type = column_type(&definition.type_name)?;
+        let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
+        column.indexed = definition.indexed;
+        column.symbol_cache = definition.symbol_cache.unwrap_or(true);
+        if let Some(capacity) = &definition.symbol_capacity {
+            let asked: i64 = capacity.text.parse().map_err(|_| {
+                error::at(ErrorCode::InvalidValue, "numeric capacity expected", capacity.span)
+            })?;
+            let message = match asked {
+                ..2 => Some("min symbol capacity is 2"),
+                2..=1_073_741_824 => None,
+                _ => Some("max symbol capacity is 1073741824"),
+            };
+            if let Some(message) = message {
+                return Err(error::at(ErrorCode::InvalidValue, message, capacity.span));
+            }
+            column.symbol_capacity = (asked as u32).next_power_of_two();
+        }
+        Ok(column)
+    }
+
+    /// The query's rows in the table's types.
+    fn conformed_source(
+        &mut self,
+        rows: Relation,
+        schema: &TableSchema,
+    ) -> EngineResult<LogicalPlan> {
+        let mut exprs = Vec::with_capacity(schema.columns.len());
+        for (column, target) in rows.columns.iter().zip(&schema.columns) {
+            let value = Typed::computed(column.expr(), column.sql_type);
+            let at = tidemark_ast::Span::default();
+            let value = self.cast(value, target.sql_type, CastMode::Explicit, at)?;
+            exprs.push(value.expr.alias(&target.name));
+        }
+        relation::project(rows.plan, exprs)
+    }
+}
+
+fn check_table_name(name: &Name) -> EngineResult<()> {
+    if identifier::is_valid_table_name(&name.text) {
+        return Ok(());
+    }
+    let message = match name.text.chars().find(|c| identifier::is_illegal_in_table_name(*c)) {
+        Some(illegal) => format!("'{illegal}' is not allowed"),
+        None => format!("invalid table name: {}", name.text),
+    };
+    Err(error::at(ErrorCode::InvalidName, message, name.span))
+}
+
+/// Refuses names that no column may have.
+pub(crate) fn check_column_name(name: &Name) -> EngineResult<()> {
+    if identifier::is_valid_column_name(&name.text) {
+        return Ok(());
+    }
+    Err(error::at(
+        ErrorCode::InvalidName,
+        format!("new column name contains invalid characters [name={}]", name.text),
+        name.span,
+    ))
+}
+
+/// The type of a column definition.
+pub(crate) fn column_type(type_name: &TypeName) -> EngineResult<SqlType> {
+    let found = SqlType::parse(&type_name.name, &type_name.arguments, type_name.dimensions);
+    if let Some(sql_type) = found.filter(|sql_type| sql_type.is_storable()) {
+        return Ok(sql_type);
+    }
+    let message = match (type_name.name.to_ascii_uppercase().as_str(), &type_name.arguments[..]) {
+        ("GEOHASH", [size]) => {
+            let digits: String = size.chars().filter(char::is_ascii_digit).collect();
+            let bits = digits.parse::<u32>().unwrap_or(0) * if size.ends_with('c') { 5 } else { 1 };
+            format!("invalid GEOHASH type precision range, must be [1, 60] bits, provided={bits}")
+        }
+        ("DECIMAL", [precision, ..]) => {
+            format!("Invalid decimal type. The precision ({precision}) must be less than 76")
+        }
+        _ => format!("unsupported column type: {}", type_name.name),
+    };
+    Err(error::at(ErrorCode::TypeMismatch, message, type_name.span))
+}
+
+fn query_columns(rows: &Relation, node: &CreateTableNode) -> EngineResult<Vec<ColumnSchema>> {
+    let mut columns = Vec::with_capacity(rows.columns.len());
+    for column in &rows.columns {
+        let sql_type = match column.sql_type {
+            SqlType::Null => SqlType::String,
+            SqlType::Interval => {
+                return Err(EngineError::new(
+                    ErrorCode::TypeMismatch,
+                    format!("unsupported column type [column={}, type=INTERVAL]", column.name),
+                ));
+            }
+            other => other,
+        };
+        columns.push(ColumnSchema::new(column.name.clone(), sql_type));
+    }
+    for (name, type_name) in &node.casts {
+        let column = columns
+            .iter_mut()
+            .find(|column| identifier::same(&column.name, &name.text))
+            .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+        column.sql_type = column_type(type_name)?;
+    }
+    Ok(columns)
+}
+
+/// TIMESTAMP, PARTITION BY, WAL, DEDUP and TTL.
+fn apply_layout(
+    schema: &mut TableSchema,
+    node: &CreateTableNode,
+    query: Option<&Relation>,
+) -> EngineResult<()> {
+    match &node.timestamp {
+        Some(name) => {
+            let index = schema.column_index(&name.text).ok_or_else(|| {
+                error::at(
+                    ErrorCode::ColumnNotFound,
+                    format!("invalid designated timestamp column [name={}]", name.text),
+                    name.span,
+                )
+            })?;
+            let actual = schema.columns[index].sql_type;
+            if !actual.is_timestamp() {
+                let (actual, name_text) = (actual.name(), &name.text);
+                return Err(error::at(
+                    ErrorCode::TypeMismatch,
+                    format!("TIMESTAMP column expected [actual={actual}, columnName={name_text}]"),
+                    name.span,
+                ));
+            }
+            schema.timestamp = Some(index);
+        }
+        None => schema.timestamp = query.and_then(|rows| rows.timestamp),
+    }
+    if let Some(unit) = &node.partition_by {
+        schema.partition_by = PartitionBy::parse(&unit.text).ok_or_else(|| {
+            error::at(
+                ErrorCode::InvalidValue,
+                "'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected",
+                unit.span,
+            )
+        })?;
+        if schema.timestamp.is_none() && schema.partition_by != PartitionBy::None {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "partitioning is possible only on tables with designated timestamps",
+                unit.span,
+            ));
+        }
+    } else if schema.timestamp.is_some() && node.timestamp.is_none() {
+        schema.partition_by = PartitionBy::Day;
+    }
+    let partitioned = schema.partition_by != PartitionBy::None;
+    schema.wal = node.wal.unwrap_or(partitioned);
+    if schema.wal && !partitioned {
+        let at = node.partition_by.as_ref().map_or(node.name.span, |unit| unit.span);
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            "WAL Write Mode can only be used on partitioned tables",
+            at,
+        ));
+    }
+    apply_dedup(schema, &node.dedup_keys)?;
+    if let Some(ttl) = &node.ttl {
+        schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+    }
+    Ok(())
+}
+
+/// DEDUP UPSERT KEYS: WAL tables only, and the timestamp is one of the keys.
+pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResult<()> {
+    let Some(first) = keys.first() else { return Ok(()) };
+    if !schema.wal {
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            "deduplication is possible only on WAL tables",
+            first.span,
+        ));
+    }
+    schema.dedup_keys.clear();
+    for key in keys {
+        let index = schema.column_index(&key.text).ok_or_else(|| {
+            error::at(
+                ErrorCode::ColumnNotFound,
+                format!("deduplicate key column not found [column={}]", key.text),
+                key.span,
+            )
+        })?;
+        schema.dedup_keys.push(schema.columns[index].id);
+    }
+    let includes_time = schema
+        .timestamp
+        .is_some_and(|index| schema.dedup_keys.contains(&schema.columns[index].id));
+    if !includes_time {
+        return Err(error::at(
+            ErrorCode::InvalidValue,
+            "deduplicate key list must include dedicated timestamp column",
+            first.span,
+        ));
+    }
+    Ok(())
+}
+
+/// `30d`, `4 WEEKS`: hours when positive, months when negative.
+pub(crate) fn parse_ttl(ttl: &Name, partition_by: PartitionBy) -> EngineResult<i64> {
+    let text = ttl.text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let invalid = || {
+        error::at(
+            ErrorCode::InvalidValue,
+            "missing argument, should be <number> <unit> or <number_with_unit>",
+            ttl.span,
+        )
+    };
+    let count: i64 = text[..digits].parse().map_err(|_| invalid())?;
+    let word = text[digits..].trim();
+    let value = match (word, word.to_ascii_uppercase().as_str()) {
+        ("M", _) | (_, "MONTH" | "MONTHS") => -count,
+        (_, "H" | "HOUR" | "HOURS") => count,
+        (_, "D" | "DAY" | "DAYS") => count.saturating_mul(24),
+        (_, "W" | "WEEK" | "WEEKS") => count.saturating_mul(24 * 7),
+        (_, "Y" | "YEAR" | "YEARS") => count.saturating_mul(-12),
+        _ => return Err(invalid()),
+    };
+    if value == 0 {
+        return Ok(0);
+    }
+    if partition_by == PartitionBy::None {
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            "cannot set TTL on a non-partitioned table",
+            ttl.span,
+        ));
+    }
+    if !ttl_fits(value, partition_by) {
+        return Err(error::at(
+            ErrorCode::InvalidValue,
+            "TTL value must be an integer multiple of partition size",
+            ttl.span,
+        ));
+    }
+    Ok(value)
+}
+
+/// maxUncommittedRows, o3MaxLag, index clauses.
+fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineResult<()> {
+    for option in options {
+        let value = option.value.as_ref();
+        match option.name.text.to_ascii_lowercase().as_str() {
+            "maxuncommittedrows" => {
+                let value = value.and_then(|value| value.text.parse().ok());
+                schema.max_uncommitted_rows = value.ok_or_else(|| invalid_option(option))?;
+            }
+            "o3maxlag" => {
+                let micros = value.and_then(|value| parse_lag(&value.text));
+                schema.o3_max_lag_micros = micros.ok_or_else(|| invalid_option(option))?;
+            }
+            "index" => {
+                let Some(name) = value else { continue };
+                let index = schema
+                    .column_index(&name.text)
+                    .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+                schema.columns[index].indexed = true;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn invalid_option(option: &OptionValue) -> EngineError {
+    let value = option.value.as_ref().map_or("", |value| value.text.as_str());
+    error::at(
+        ErrorCode::InvalidValue,
+        format!("invalid value [value={value},parameter={}]", option.name.text),
+        option.value.as_ref().map_or(option.name.span, |value| value.span),
+    )
+}
+
+/// `600000000us`, `10s`, `5m`, or plain microseconds.
+pub(crate) fn parse_lag(text: &str) -> Option<i64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let count: i64 = text[..digits].parse().ok()?;
+    let scale = match text[digits..].trim() {
+        "" | "us" => 1,
+        "ms" => 1_000,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return None,
+    };
+    count.checked_mul(scale)
+}

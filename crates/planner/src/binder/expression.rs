@@ -1,0 +1,244 @@
+//! Expressions: from nodes to typed DataFusion expressions.
+
+use datafusion::logical_expr::expr::AggregateFunction;
+use tidemark_ast::{Name, Node, NodeId, Span, TypeName, UnaryOperator};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::scope::Relation;
+use super::{Binder, Typed, error, literal};
+
+/// A name given to a select item, visible to later ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Alias {
+    pub(crate) name: String,
+    pub(crate) value: Typed,
+}
+
+/// What an expression may refer to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    /// Columns; `None` where no row is in sight.
+    pub(crate) relation: Option<&'s Relation>,
+    /// Names of select items.
+    pub(crate) aliases: &'s [Alias],
+    /// Whether aliases win over columns.
+    pub(crate) aliases_first: bool,
+    /// Whether aggregates and window functions are allowed.
+    pub(crate) aggregates: bool,
+}
+
+impl<'s> Scope<'s> {
+    /// Constants only.
+    pub(crate) fn empty() -> Self {
+        Scope { relation: None, aliases: &[], aliases_first: false, aggregates: false }
+    }
+
+    /// The rows of a relation, without aggregates: WHERE, ON, PARTITION BY.
+    pub(crate) fn rows(relation: &'s Relation) -> Self {
+        Scope { relation: Some(relation), ..Scope::empty() }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds an expression.
+    pub(crate) fn expression(&mut self, id: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let node = self.node(id)?;
+        let position = self.tree.span(id);
+        if let Some(literal) = literal::literal(node, position)? {
+            return Ok(literal);
+        }
+        match node {
+            Node::Column { path } => self.column(path, scope),
+            Node::Variable { name } => self.variable(name, scope),
+            Node::Parameter { index } => self.parameter(*index),
+            Node::NamedParameter { name } => {
+                Err(error::not_supported("named parameters are", name.span))
+            }
+            Node::TypedString { type_name, value } => {
+                let to = self.type_name(type_name)?;
+                self.cast(literal::text(value), to, CastMode::Explicit, position)
+            }
+            Node::Unary { operator: UnaryOperator::Not, .. }
+            | Node::Logical { .. }
+            | Node::IsNull { .. }
+            | Node::Between { .. }
+            | Node::InList { .. }
+            | Node::InQuery { .. }
+            | Node::Within { .. } => self.predicate(id, scope, false),
+            Node::Unary { operator, operand } => self.unary(*operator, *operand, scope, position),
+            Node::Binary { operator, left, right, operator_span } => {
+                self.binary(*operator, *left, *right, *operator_span, scope)
+            }
+            Node::Concat { operands, operator_span } => {
+                let operands = self.expressions(operands, scope)?;
+                self.scalar_call("concat", operands, *operator_span, &[])
+            }
+            Node::Cast { operand, type_name, double_colon } => {
+                let operand = self.expression(*operand, scope)?;
+                let to = self.cast_type(type_name, *double_colon)?;
+                self.cast(operand, to, CastMode::Explicit, position)
+            }
+            Node::Case { operand, branches, otherwise } => {
+                self.case(*operand, branches, *otherwise, scope)
+            }
+            Node::Call(call) => self.call(call, position, scope),
+            Node::Subquery { query } => {
+                let at = self.tree.span(*query);
+                Err(error::at(
+                    ErrorCode::NotSupported,
+                    "query is not expected, did you mean column?",
+                    at,
+                ))
+            }
+            Node::Exists { .. } => Err(error::not_supported("EXISTS is", position)),
+            Node::Array { .. } | Node::Index { .. } => {
+                Err(error::not_supported("array expressions are", position))
+            }
+            Node::Duration { text } => Err(error::at(
+                ErrorCode::InvalidValue,
+                format!("invalid constant: {text}"),
+                position,
+            )),
+            _ => Err(error::at(ErrorCode::Syntax, "expression expected", position)),
+        }
+    }
+
+    /// Binds several expressions in one scope.
+    pub(crate) fn expressions(
+        &mut self,
+        ids: &[NodeId],
+        scope: &Scope<'_>,
+    ) -> EngineResult<Vec<Typed>> {
+        ids.iter().map(|id| self.expression(*id, scope)).collect()
+    }
+
+    fn column(&mut self, path: &[Name], scope: &Scope<'_>) -> EngineResult<Typed> {
+        let alias = match path {
+            [name] => scope
+                .aliases
+                .iter()
+                .find(|alias| tidemark_types::identifier::same(&alias.name, &name.text)),
+            _ => None,
+        };
+        if let (Some(alias), true) = (alias, scope.aliases_first) {
+            return Ok(alias.value.clone());
+        }
+        let found = match scope.relation {
+            Some(relation) => relation.resolve(path).map(|index| &relation.columns[index]),
+            None => Err(unknown_column(path)),
+        };
+        match (found, alias) {
+            (Ok(column), _) => {
+                self.note_column(column);
+                Ok(Typed::computed(column.expr(), column.sql_type))
+            }
+            (Err(failure), Some(alias)) if failure.code == ErrorCode::ColumnNotFound => {
+                Ok(alias.value.clone())
+            }
+            (Err(failure), _) => Err(failure),
+        }
+    }
+
+    fn variable(&mut self, name: &Name, scope: &Scope<'_>) -> EngineResult<Typed> {
+        match self.variable_node(name)? {
+            Some(value) => self.expression(value, scope),
+            None if self.variables.is_empty() => {
+                Err(error::invalid_column(&format!("@{}", name.text), name.span))
+            }
+            None => Err(error::at(
+                ErrorCode::ColumnNotFound,
+                format!("tried to use undeclared variable `@{}`", name.text),
+                name.span,
+            )),
+        }
+    }
+
+    /// The node a variable was declared as; nothing when it was not.
+    pub(crate) fn variable_node(&self, name: &Name) -> EngineResult<Option<NodeId>> {
+        let key = tidemark_types::identifier::fold(&name.text);
+        Ok(self.variables.iter().rev().find_map(|frame| frame.get(&key).copied()))
+    }
+
+    fn unary(
+        &mut self,
+        operator: UnaryOperator,
+        operand: NodeId,
+        scope: &Scope<'_>,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let operand = self.expression(operand, scope)?;
+        match operator {
+            UnaryOperator::Plus => Ok(operand),
+            UnaryOperator::Minus => self.scalar_call("-", vec![operand], position, &[]),
+            UnaryOperator::BitNot => self.scalar_call("~", vec![operand], position, &[]),
+            UnaryOperator::Not => {
+                let operand = self.truth_of(operand, position)?;
+                Ok(super::predicate::not(operand))
+            }
+        }
+    }
+
+    fn binary(
+        &mut self,
+        operator: tidemark_ast::BinaryOperator,
+        left: NodeId,
+        right: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if let Node::Subquery { query } = self.node(right)? {
+            return self.compare_with_query(operator, left, *query, position, scope);
+        }
+        let left = self.expression(left, scope)?;
+        let right = self.expression(right, scope)?;
+        self.operator(operator, left, right, position)
+    }
+
+    /// The type a cast names. `::float` is DOUBLE, as PostgreSQL has it.
+    fn cast_type(&mut self, type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
+        let plain = type_name.arguments.is_empty() && type_name.dimensions == 0;
+        if double_colon && plain {
+            match type_name.name.to_ascii_lowercase().as_str() {
+                "float" => return Ok(SqlType::Double),
+                "numeric" => return Ok(SqlType::Decimal(76, 38)),
+                _ => {}
+            }
+        }
+        self.type_name(type_name)
+    }
+
+    /// The type a name means.
+    pub(crate) fn type_name(&mut self, type_name: &TypeName) -> EngineResult<SqlType> {
+        SqlType::parse(&type_name.name, &type_name.arguments, type_name.dimensions).ok_or_else(
+            || {
+                error::at(
+                    ErrorCode::TypeMismatch,
+                    format!("invalid constant: {}", type_name.name),
+                    type_name.span,
+                )
+            },
+        )
+    }
+}
+
+fn unknown_column(path: &[Name]) -> tidemark_types::EngineError {
+    let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
+    let position = path.first().map(|name| name.span).unwrap_or_default();
+    error::invalid_column(&words.join("."), position)
+}
+
+/// Whether an aggregate stands somewhere in the expression.
+pub(crate) fn has_aggregate(expr: &datafusion::logical_expr::Expr) -> bool {
+    use datafusion::common::tree_node::TreeNode;
+    use datafusion::logical_expr::Expr;
+    expr.exists(|node| Ok(matches!(node, Expr::AggregateFunction(AggregateFunction { .. }))))
+        .unwrap_or(false)
+}
+
+/// Whether a window function stands somewhere in the expression.
+pub(crate) fn has_window(expr: &datafusion::logical_expr::Expr) -> bool {
+    use datafusion::common::tree_node::TreeNode;
+    use datafusion::logical_expr::Expr;
+    expr.exists(|node| Ok(matches!(node, Expr::WindowFunction(_)))).unwrap_or(false)
+}

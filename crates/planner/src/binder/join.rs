@@ -1,0 +1,405 @@
+//! Joins. Relational ones run in DataFusion, ASOF and LT in our own operator. Null keys match
+//! null keys.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinConstraint, JoinType, NullEquality};
+use datafusion::logical_expr::{Expr, Extension, Join, LogicalPlan};
+use tidemark_ast::{
+    AsofTolerance, BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span,
+};
+use tidemark_functions::CastMode;
+use tidemark_operators::{AsofJoinNode, AsofKind, StepUnit};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::expression::Scope;
+use super::projection::never_null;
+use super::scope::{Relation, ScopeColumn};
+use super::{Binder, Typed, error, names, order, predicate, relation};
+
+/// A join's condition, taken apart.
+#[derive(Default)]
+struct Condition {
+    keys: Vec<(Expr, Expr)>,
+    rest: Vec<Typed>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Left,
+    Right,
+    Both,
+    Neither,
+}
+
+impl Binder<'_> {
+    /// Binds a join and its sources.
+    pub(crate) fn join(&mut self, id: NodeId) -> EngineResult<Relation> {
+        let Node::Join { join, left, right, on, tolerance, keyword_span } = self.node(id)? else {
+            return Err(tidemark_types::EngineError::internal("a join without its node"));
+        };
+        let left = self.source(*left)?;
+        let right = self.source(*right)?;
+        let kind = match join {
+            JoinKind::Asof => {
+                let tolerance = tolerance.as_ref();
+                return self.time_join(
+                    AsofKind::Asof,
+                    left,
+                    right,
+                    on.as_ref(),
+                    tolerance,
+                    *keyword_span,
+                );
+            }
+            JoinKind::Lt => {
+                let tolerance = tolerance.as_ref();
+                return self.time_join(
+                    AsofKind::Lt,
+                    left,
+                    right,
+                    on.as_ref(),
+                    tolerance,
+                    *keyword_span,
+                );
+            }
+            JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => JoinType::Inner,
+            JoinKind::Left => JoinType::Left,
+            JoinKind::Right => JoinType::Right,
+            JoinKind::Full => JoinType::Full,
+            JoinKind::Splice => return Err(error::not_supported("SPLICE JOIN is", *keyword_span)),
+            JoinKind::Window { .. } => {
+                return Err(error::not_supported("WINDOW JOIN is", *keyword_span));
+            }
+            JoinKind::Horizon { .. } => {
+                return Err(error::not_supported("HORIZON JOIN is", *keyword_span));
+            }
+        };
+        let condition = match on {
+            Some(on) => self.condition(on, &left, &right)?,
+            None => Condition::default(),
+        };
+        relational(left, right, condition, kind)
+    }
+
+    fn condition(
+        &mut self,
+        on: &JoinOn,
+        left: &Relation,
+        right: &Relation,
+    ) -> EngineResult<Condition> {
+        let mut condition = Condition::default();
+        match on {
+            JoinOn::Columns { columns } => {
+                for name in columns {
+                    condition.keys.push(self.common_column(name, left, right)?);
+                }
+            }
+            JoinOn::Expression { condition: id } => {
+                let both = combined(left, right);
+                self.condition_term(*id, left, right, &both, &mut condition)?;
+            }
+        }
+        Ok(condition)
+    }
+
+    fn common_column(
+        &mut self,
+        name: &Name,
+        left: &Relation,
+        right: &Relation,
+    ) -> EngineResult<(Expr, Expr)> {
+        let path = std::slice::from_ref(name);
+        let left = &left.columns[left.resolve(path)?];
+        let right = &right.columns[right.resolve(path)?];
+        self.note_column(left);
+        self.note_column(right);
+        let typed = |column: &ScopeColumn| Typed::computed(column.expr(), column.sql_type);
+        self.key_pair(typed(left), typed(right), name.span)
+    }
+
+    fn condition_term(
+        &mut self,
+        id: NodeId,
+        left: &Relation,
+        right: &Relation,
+        both: &Relation,
+        into: &mut Condition,
+    ) -> EngineResult<()> {
+        let scope = Scope::rows(both);
+        match self.node(id)? {
+            Node::Logical { operator: LogicalOperator::And, operands } => {
+                for operand in operands {
+                    self.condition_term(*operand, left, right, both, into)?;
+                }
+            }
+            // `ON a`: a column that both sides have.
+            Node::Column { path } if path.len() == 1 => {
+                into.keys.push(self.common_column(&path[0], left, right)?);
+            }
+            Node::Binary { operator: BinaryOperator::Equal, left: a, right: b, .. } => {
+                let first = self.expression(*a, &scope)?;
+                let second = self.expression(*b, &scope)?;
+                let at = self.tree.span(*b);
+                match (side(&first.expr, left, right), side(&second.expr, left, right)) {
+                    (Side::Left, Side::Right) => {
+                        into.keys.push(self.key_pair(first, second, at)?);
+                    }
+                    (Side::Right, Side::Left) => {
+                        into.keys.push(self.key_pair(second, first, at)?);
+                    }
+                    _ => into.rest.push(self.predicate(id, &scope, false)?),
+                }
+            }
+            _ => into.rest.push(self.predicate(id, &scope, false)?),
+        }
+        Ok(())
+    }
+
+    /// Two keys in one type. Text of all kinds goes together; numbers must agree.
+    fn key_pair(&mut self, left: Typed, right: Typed, at: Span) -> EngineResult<(Expr, Expr)> {
+        if left.sql_type == right.sql_type {
+            return Ok((left.expr, right.expr));
+        }
+        let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
+        let common = match (left.sql_type, right.sql_type) {
+            (one, other) if texty(one) && texty(other) => SqlType::Varchar,
+            (SqlType::Timestamp, SqlType::TimestampNs)
+            | (SqlType::TimestampNs, SqlType::Timestamp) => SqlType::TimestampNs,
+            _ => {
+                return Err(error::at(
+                    ErrorCode::TypeMismatch,
+                    "join column type mismatch",
+                    at,
+                ));
+            }
+        };
+        let left = self.cast(left, common, CastMode::Implicit, at)?;
+        let right = self.cast(right, common, CastMode::Implicit, at)?;
+        Ok((left.expr, right.expr))
+    }
+
+    fn time_join(
+        &mut self,
+        kind: AsofKind,
+        left: Relation,
+        right: Relation,
+        on: Option<&JoinOn>,
+        tolerance: Option<&AsofTolerance>,
+        keyword: Span,
+    ) -> EngineResult<Relation> {
+        let missing = |which: &str| {
+            error::at(
+                ErrorCode::NotSupported,
+                format!("{which} side of time series join has no timestamp"),
+                keyword,
+            )
+        };
+        let left_time = left.timestamp_column().cloned().ok_or_else(|| missing("left"))?;
+        let right_time = right.timestamp_column().cloned().ok_or_else(|| missing("right"))?;
+        self.note_column(&left_time);
+        self.note_column(&right_time);
+        let condition = match on {
+            Some(on) => {
+                self.refuse_inequality(on, kind)?;
+                self.condition(on, &left, &right)?
+            }
+            None => Condition::default(),
+        };
+        if !condition.rest.is_empty() {
+            return Err(error::at(ErrorCode::NotSupported, "unsupported join condition", keyword));
+        }
+        let nanoseconds = left_time.sql_type == SqlType::TimestampNs;
+        let tolerance = match tolerance {
+            Some(tolerance) => Some(self.tolerance(tolerance, nanoseconds)?),
+            None => None,
+        };
+        let (left_plan, left_key) = self.in_time_order(&left, &left_time, left_time.sql_type)?;
+        let (right_plan, right_key) =
+            self.in_time_order(&right, &right_time, left_time.sql_type)?;
+        let node = AsofJoinNode::try_new(
+            left_plan,
+            right_plan,
+            left_key,
+            right_key,
+            condition.keys,
+            kind,
+            tolerance,
+        )
+        .map_err(error::plan)?;
+        let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
+        let width = left.columns.len();
+        let mut joined = combined(&left, &right);
+        joined.plan = filled_in(plan, &joined.columns, |index| index >= width)?;
+        joined.timestamp = left.timestamp;
+        joined.ascending = true;
+        Ok(joined)
+    }
+
+    /// A side's rows by time, and its timestamp in the unit of the join.
+    fn in_time_order(
+        &mut self,
+        side: &Relation,
+        time: &ScopeColumn,
+        unit: SqlType,
+    ) -> EngineResult<(LogicalPlan, Expr)> {
+        let mut plan = side.plan.clone();
+        if !side.ascending {
+            let key = datafusion::logical_expr::SortExpr::new(time.expr(), true, true);
+            plan = order::sort(plan, std::iter::once(key))?;
+        }
+        let typed = Typed::computed(time.expr(), time.sql_type);
+        let key = self.cast(typed, unit, CastMode::Implicit, Span::default())?;
+        Ok((plan, key.expr))
+    }
+
+    fn refuse_inequality(&self, on: &JoinOn, kind: AsofKind) -> EngineResult<()> {
+        let JoinOn::Expression { condition } = on else { return Ok(()) };
+        let mut pending = vec![*condition];
+        while let Some(id) = pending.pop() {
+            match self.node(id)? {
+                Node::Logical { operator: LogicalOperator::And, operands } => {
+                    pending.extend(operands.iter().rev());
+                }
+                Node::Column { .. } | Node::Binary { operator: BinaryOperator::Equal, .. } => {}
+                other => {
+                    let at = match other {
+                        Node::Binary { operator_span, .. } => *operator_span,
+                        _ => self.tree.span(id),
+                    };
+                    let word = match kind {
+                        AsofKind::Asof => "ASOF",
+                        AsofKind::Lt => "LT",
+                    };
+                    let text = names::canonical(self.tree, id);
+                    return Err(error::at(
+                        ErrorCode::NotSupported,
+                        format!("unsupported {word} join expression [expr='{text}']"),
+                        at,
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// TOLERANCE in the unit of the left timestamp.
+    fn tolerance(&mut self, tolerance: &AsofTolerance, nanoseconds: bool) -> EngineResult<i64> {
+        let at = self.tree.span(tolerance.interval);
+        let (count, unit) = self.step(tolerance.interval)?;
+        let nanos = match unit {
+            StepUnit::Nanosecond => 1,
+            StepUnit::Microsecond => 1_000,
+            StepUnit::Millisecond => 1_000_000,
+            StepUnit::Second => 1_000_000_000,
+            StepUnit::Minute => 60_000_000_000,
+            StepUnit::Hour => 3_600_000_000_000,
+            StepUnit::Day => 86_400_000_000_000,
+            StepUnit::Week => 7 * 86_400_000_000_000,
+            StepUnit::Month | StepUnit::Year => {
+                let letter = unit.letter();
+                return Err(error::at(
+                    ErrorCode::InvalidValue,
+                    format!("unsupported TOLERANCE unit [unit={letter}]"),
+                    at,
+                ));
+            }
+        };
+        let total = i64::from(count).saturating_mul(nanos);
+        Ok(if nanoseconds { total } else { total / 1_000 })
+    }
+}
+
+/// The columns of both sides, left first.
+fn combined(left: &Relation, right: &Relation) -> Relation {
+    let columns = left.columns.iter().chain(&right.columns).cloned().collect();
+    Relation {
+        plan: left.plan.clone(),
+        columns,
+        timestamp: None,
+        ascending: false,
+        base: None,
+    }
+}
+
+fn relational(
+    left: Relation,
+    right: Relation,
+    condition: Condition,
+    kind: JoinType,
+) -> EngineResult<Relation> {
+    let mut joined = combined(&left, &right);
+    let filter = match condition.rest.is_empty() {
+        true => None,
+        false => Some(predicate::all(condition.rest).expr),
+    };
+    let width = left.columns.len();
+    let join = Join::try_new(
+        Arc::new(left.plan),
+        Arc::new(right.plan),
+        condition.keys,
+        filter,
+        kind,
+        JoinConstraint::On,
+        NullEquality::NullEqualsNull,
+        false,
+    )
+    .map_err(error::plan)?;
+    let plan = LogicalPlan::Join(join);
+    joined.plan = match kind {
+        JoinType::Left => filled_in(plan, &joined.columns, |index| index >= width)?,
+        JoinType::Right => filled_in(plan, &joined.columns, |index| index < width)?,
+        JoinType::Full => filled_in(plan, &joined.columns, |_| true)?,
+        _ => plan,
+    };
+    Ok(joined)
+}
+
+/// A row without a match has false and 0 where a type has no null.
+fn filled_in(
+    plan: LogicalPlan,
+    columns: &[ScopeColumn],
+    may_miss: impl Fn(usize) -> bool,
+) -> EngineResult<LogicalPlan> {
+    let lacks = |(index, column): (usize, &ScopeColumn)| {
+        may_miss(index) && !column.sql_type.is_nullable()
+    };
+    if !columns.iter().enumerate().any(lacks) {
+        return Ok(plan);
+    }
+    let exprs = columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| {
+            if !lacks((index, column)) {
+                return column.expr();
+            }
+            let value = never_null(Typed::computed(column.expr(), column.sql_type));
+            value.expr.alias_qualified(column.column.relation.clone(), &column.column.name)
+        })
+        .collect();
+    relation::project(plan, exprs)
+}
+
+/// Which side's columns an expression reads.
+fn side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
+    let mut found = Side::Neither;
+    let reads = |side: &Relation, node: &Expr| side.columns.iter().any(|c| c.expr() == *node);
+    let _ = expr.apply(|node| {
+        if let Expr::Column(_) = node {
+            let here = match (reads(left, node), reads(right, node)) {
+                (true, _) => Side::Left,
+                (false, true) => Side::Right,
+                _ => Side::Neither,
+            };
+            found = match found {
+                Side::Neither => here,
+                same if same == here => same,
+                _ => Side::Both,
+            };
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}

@@ -1,0 +1,206 @@
+//! BETWEEN, IN, and comparisons with a sub-query.
+
+use datafusion::logical_expr::expr::InSubquery;
+use datafusion::logical_expr::{Expr, Subquery};
+use std::sync::Arc;
+use tidemark_ast::{BinaryOperator, Node, NodeId, Span};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::expression::Scope;
+use super::{Binder, Typed, constant, error, predicate, time_range};
+
+impl Binder<'_> {
+    /// `operand BETWEEN low AND high`: bounds in either order, false beside a null.
+    pub(crate) fn between(
+        &mut self,
+        operand: NodeId,
+        low: NodeId,
+        high: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let operand = self.expression(operand, scope)?;
+        let low = self.expression(low, scope)?;
+        let high = self.expression(high, scope)?;
+        if low.is_null_constant() || high.is_null_constant() {
+            return Ok(Typed::truth(false));
+        }
+        let forward = self.inside(&operand, &low, &high, position)?;
+        let backward = self.inside(&operand, &high, &low, position)?;
+        Ok(predicate::any(vec![forward, backward]))
+    }
+
+    fn inside(
+        &mut self,
+        operand: &Typed,
+        low: &Typed,
+        high: &Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let from = BinaryOperator::GreaterOrEqual;
+        let to = BinaryOperator::LessOrEqual;
+        let mut parts = vec![
+            self.operator(from, operand.clone(), low.clone(), position)?,
+            self.operator(to, operand.clone(), high.clone(), position)?,
+        ];
+        // `>=` and `<=` hold between two nulls; BETWEEN does not.
+        if low.constant.is_none() && high.constant.is_none() {
+            parts.push(predicate::is_null(operand.clone(), true));
+        }
+        Ok(predicate::all(parts))
+    }
+
+    /// `operand IN (…)`, and `ts IN 'interval text'`.
+    pub(crate) fn in_list(
+        &mut self,
+        operand: NodeId,
+        items: &[NodeId],
+        bare: bool,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let operand_typed = self.expression(operand, scope)?;
+        let is_time = operand_typed.sql_type.is_timestamp();
+        if is_time && let Some(ranges) = self.interval_item(items, bare, operand_typed.sql_type)? {
+            return Ok(time_range::predicate(&operand_typed, &ranges));
+        }
+        let mut bound = Vec::with_capacity(items.len());
+        for item in items {
+            let typed = self.expression(*item, scope)?;
+            // A single character beside text is text.
+            bound.push((typed, *item));
+        }
+        self.membership(operand_typed, bound, position)
+    }
+
+    fn membership(
+        &mut self,
+        operand: Typed,
+        items: Vec<(Typed, NodeId)>,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let mut tests = Vec::with_capacity(items.len());
+        for (item, id) in items {
+            let item_type = item.sql_type;
+            let at = match (operand.sql_type, item_type) {
+                (left, right) if left.is_timestamp() && right.is_text() => self.tree.span(id),
+                _ => position,
+            };
+            let test = self.operator(BinaryOperator::Equal, operand.clone(), item, at)?;
+            tests.push(test);
+        }
+        Ok(predicate::any(tests))
+    }
+
+    /// The ranges of `ts IN 'text'` and `ts IN interval`; `None` for a list of points.
+    pub(crate) fn interval_item(
+        &mut self,
+        items: &[NodeId],
+        bare: bool,
+        unit: SqlType,
+    ) -> EngineResult<Option<Vec<tidemark_storage::TimeRange>>> {
+        let [item] = items else { return Ok(None) };
+        let position = self.tree.span(*item);
+        if let (Node::String { value }, true) = (self.node(*item)?, bare) {
+            return self.interval_text(value, unit, position).map(Some);
+        }
+        if !matches!(self.node(*item)?, Node::Call(_) | Node::Variable { .. } | Node::Parameter { .. })
+        {
+            return Ok(None);
+        }
+        let value = match self.expression(*item, &Scope::empty()) {
+            Ok(value) => value,
+            Err(failure) if failure.code == ErrorCode::ColumnNotFound => return Ok(None),
+            Err(failure) => return Err(failure),
+        };
+        if value.sql_type == SqlType::Interval
+            && let Some(value) = &value.constant
+        {
+            return Ok(Some(time_range::of_interval(value, unit)));
+        }
+        if bare && let Some(text) = value.constant.as_ref().and_then(constant::as_text) {
+            let text = text.to_owned();
+            return self.interval_text(&text, unit, position).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// `operand IN (SELECT …)`.
+    pub(crate) fn in_query(
+        &mut self,
+        operand: NodeId,
+        query: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let operand = self.expression(operand, scope)?;
+        let relation = self.query(query)?;
+        let [column] = relation.columns.as_slice() else {
+            return Err(error::at(
+                ErrorCode::TypeMismatch,
+                "query must return one column",
+                self.tree.span(query),
+            ));
+        };
+        let texts = operand.sql_type.is_text() && column.sql_type.is_text();
+        if !texts && operand.sql_type != column.sql_type {
+            return Err(error::at(
+                ErrorCode::TypeMismatch,
+                format!(
+                    "there is no matching operator `in` with the argument types: {} in CURSOR",
+                    operand.sql_type.name()
+                ),
+                position,
+            ));
+        }
+        // Text of any kind meets as VARCHAR: dictionaries of two tables share no keys.
+        let common = if texts { SqlType::Varchar } else { operand.sql_type };
+        let item = Typed::computed(column.expr(), column.sql_type);
+        let item = self.cast(item, common, CastMode::Implicit, position)?;
+        let plan = super::relation::project(relation.plan.clone(), vec![item.expr.alias("in")])?;
+        let operand = self.cast(operand, common, CastMode::Implicit, position)?;
+        let subquery = Subquery {
+            subquery: Arc::new(plan),
+            outer_ref_columns: Vec::new(),
+            spans: datafusion::common::Spans::new(),
+        };
+        let expr = Expr::InSubquery(InSubquery::new(Box::new(operand.expr), subquery, false));
+        Ok(Typed::computed(expr, SqlType::Boolean))
+    }
+
+    /// `ts > (SELECT max(ts) …)`: only a timestamp may be compared with a query.
+    pub(crate) fn compare_with_query(
+        &mut self,
+        operator: BinaryOperator,
+        left: NodeId,
+        query: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let operand = self.expression(left, scope)?;
+        if !operand.sql_type.is_timestamp() {
+            let found = operand.sql_type.name();
+            return Err(error::at(
+                ErrorCode::TypeMismatch,
+                format!("left operand must be a TIMESTAMP, found: {found}"),
+                self.tree.span(left),
+            ));
+        }
+        let relation = self.query(query)?;
+        let [column] = relation.columns.as_slice() else {
+            return Err(error::at(
+                ErrorCode::TypeMismatch,
+                "query must return one column",
+                self.tree.span(query),
+            ));
+        };
+        let subquery = Subquery {
+            subquery: Arc::new(relation.plan.clone()),
+            outer_ref_columns: Vec::new(),
+            spans: datafusion::common::Spans::new(),
+        };
+        let value = Typed::computed(Expr::ScalarSubquery(subquery), column.sql_type);
+        self.operator(operator, operand, value, position)
+    }
+}

@@ -1,0 +1,426 @@
+//! Names of output columns: an expression's canonical text, and the numbering of duplicates.
+
+use hashbrown::HashSet;
+use tidemark_ast::{
+    BinaryOperator, CallNode, IndexSelector, LogicalOperator, Node, NodeId, Tree, UnaryOperator,
+};
+use tidemark_types::identifier;
+
+/// Longest generated name, in characters.
+const MAX_GENERATED_CHARS: usize = 64;
+
+/// Binding strength of an expression's outermost operator; greater binds tighter.
+type Strength = u8;
+
+const ATOM: Strength = 20;
+
+/// The name an unaliased select item gets.
+pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
+    if let Some(Node::Column { path }) = tree.get(id) {
+        return path.last().map(|name| name.text.clone()).unwrap_or_default();
+    }
+    let mut printer = Printer { tree, text: String::new() };
+    printer.print(id, 0);
+    let text = printer.text;
+    match text.char_indices().nth(MAX_GENERATED_CHARS) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// The canonical text of an expression, whole.
+pub(crate) fn canonical(tree: &Tree, id: NodeId) -> String {
+    let mut printer = Printer { tree, text: String::new() };
+    printer.print(id, 0);
+    printer.text
+}
+
+/// The name as a client sees it: a dot makes quotes.
+pub(crate) fn reported(name: &str) -> String {
+    if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
+}
+
+/// Names given so far in one select list; compared without letter case.
+#[derive(Debug, Default)]
+pub(crate) struct NameSet {
+    taken: HashSet<String>,
+}
+
+impl NameSet {
+    /// Takes an explicit alias; false when it is taken.
+    pub(crate) fn take(&mut self, name: &str) -> bool {
+        self.taken.insert(identifier::fold(name))
+    }
+
+    /// Takes a generated or plain name: `a`, `a_2`, `a_3`.
+    pub(crate) fn number(&mut self, name: &str) -> String {
+        self.first_free(name, 2, "_")
+    }
+
+    /// Takes a name that comes from `*`: `a`, `a1`, `a2`.
+    pub(crate) fn number_star(&mut self, name: &str) -> String {
+        self.first_free(name, 1, "")
+    }
+
+    fn first_free(&mut self, name: &str, from: u32, separator: &str) -> String {
+        if self.take(name) {
+            return name.to_owned();
+        }
+        let mut number = from;
+        loop {
+            let candidate = format!("{name}{separator}{number}");
+            if self.take(&candidate) {
+                return candidate;
+            }
+            number += 1;
+        }
+    }
+}
+
+struct Printer<'a> {
+    tree: &'a Tree,
+    text: String,
+}
+
+impl Printer<'_> {
+    /// Prints a node, in parentheses when it binds less tightly than `context`.
+    fn print(&mut self, id: NodeId, context: Strength) {
+        let Some(node) = self.tree.get(id) else { return };
+        let parenthesised = strength(node) < context;
+        if parenthesised {
+            self.text.push('(');
+        }
+        self.print_node(node);
+        if parenthesised {
+            self.text.push(')');
+        }
+    }
+
+    fn print_node(&mut self, node: &Node) {
+        match node {
+            Node::Null => self.text.push_str("null"),
+            Node::Boolean { value } => self.text.push_str(if *value { "true" } else { "false" }),
+            Node::Integer { text }
+            | Node::Float { text }
+            | Node::Decimal { text }
+            | Node::Long256 { text }
+            | Node::Geohash { text }
+            | Node::Duration { text } => self.text.push_str(text),
+            Node::String { value } => self.quote(value),
+            Node::TypedString { type_name, value } => {
+                self.quote(value);
+                self.text.push_str("::");
+                self.text.push_str(&type_name.name);
+            }
+            Node::Column { path } => {
+                let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
+                self.text.push_str(&words.join("."));
+            }
+            Node::Star { qualifier } => match qualifier {
+                Some(name) => {
+                    self.text.push_str(&name.text);
+                    self.text.push_str(".*");
+                }
+                None => self.text.push('*'),
+            },
+            Node::Parameter { index } => self.text.push_str(&format!("${index}")),
+            Node::NamedParameter { name } => self.text.push_str(&format!(":{}", name.text)),
+            Node::Variable { name } => self.text.push_str(&format!("@{}", name.text)),
+            _ => self.print_operation(node),
+        }
+    }
+
+    fn print_operation(&mut self, node: &Node) {
+        match node {
+            Node::Unary { operator, operand } => {
+                self.text.push_str(match operator {
+                    UnaryOperator::Minus => "-",
+                    UnaryOperator::Plus => "+",
+                    UnaryOperator::BitNot => "~",
+                    UnaryOperator::Not => "not",
+                });
+                self.list(&[*operand]);
+            }
+            Node::Binary { operator, left, right, .. } => {
+                let own = strength(node);
+                self.print(*left, own);
+                self.text.push_str(&format!(" {} ", operator_text(*operator)));
+                self.print(*right, own + 1);
+            }
+            Node::Logical { operator, operands } => {
+                let word = match operator {
+                    LogicalOperator::And => " and ",
+                    LogicalOperator::Or => " or ",
+                };
+                let own = strength(node);
+                for (index, operand) in operands.iter().enumerate() {
+                    if index > 0 {
+                        self.text.push_str(word);
+                    }
+                    self.print(*operand, own + 1);
+                }
+            }
+            Node::Concat { operands, .. } => {
+                self.text.push_str("concat");
+                self.list(operands);
+            }
+            Node::IsNull { operand, negated } => {
+                self.print(*operand, 7);
+                self.text.push_str(if *negated { " != NULL" } else { " = NULL" });
+            }
+            Node::Between { operand, low, high, negated, .. } => {
+                self.membership(*operand, " between ", &[*low, *high], *negated);
+            }
+            Node::InList { operand, items, bare, negated, .. } => {
+                if *bare && items.len() == 1 {
+                    self.negation(*negated, |printer| {
+                        printer.print(*operand, 8);
+                        printer.text.push_str(" in ");
+                        printer.print(items[0], 0);
+                    });
+                } else {
+                    self.membership(*operand, " in ", items, *negated);
+                }
+            }
+            Node::Within { operand, items, .. } => {
+                self.membership(*operand, " within ", items, false);
+            }
+            Node::InQuery { operand, negated, .. } => {
+                self.membership(*operand, " in ", &[], *negated);
+            }
+            _ => self.print_call_like(node),
+        }
+    }
+
+    fn print_call_like(&mut self, node: &Node) {
+        match node {
+            Node::Cast { operand, type_name, double_colon } => {
+                self.print(*operand, 18);
+                self.text.push_str("::");
+                // `::float` is DOUBLE in this dialect, and says so.
+                let floats = *double_colon && type_name.name.eq_ignore_ascii_case("float");
+                self.text.push_str(if floats { "DOUBLE" } else { &type_name.name });
+                if !type_name.arguments.is_empty() {
+                    self.text.push_str(&format!("({})", type_name.arguments.join(",")));
+                }
+                self.text.push_str(&"[]".repeat(type_name.dimensions as usize));
+            }
+            Node::Case { operand, branches, otherwise } => {
+                let switched = operand.or_else(|| self.common_operand(branches));
+                match switched {
+                    Some(on) => self.print_switch(on, operand.is_some(), branches, *otherwise),
+                    None => self.print_case(branches, *otherwise),
+                }
+            }
+            Node::Call(call) => self.print_call(call),
+            Node::Array { items } => {
+                self.text.push_str("ARRAY[");
+                self.join(items);
+                self.text.push(']');
+            }
+            Node::Index { operand, selectors } => {
+                self.print(*operand, 18);
+                self.print_selectors(selectors);
+            }
+            _ => self.text.push_str("column"),
+        }
+    }
+
+    fn print_selectors(&mut self, selectors: &[IndexSelector]) {
+        self.text.push('[');
+        for (position, selector) in selectors.iter().enumerate() {
+            if position > 0 {
+                self.text.push(',');
+            }
+            match selector {
+                IndexSelector::Item { index } => self.print(*index, 0),
+                IndexSelector::Slice { low, high } => {
+                    self.print(*low, 0);
+                    self.text.push(':');
+                    if let Some(high) = high {
+                        self.print(*high, 0);
+                    }
+                }
+            }
+        }
+        self.text.push(']');
+    }
+
+    fn print_call(&mut self, call: &CallNode) {
+        let distinct_count = call.distinct && call.name.text.eq_ignore_ascii_case("count");
+        self.text.push_str(if distinct_count { "count_distinct" } else { &call.name.text });
+        let star = matches!(call.arguments.as_slice(), [only]
+            if matches!(self.tree.get(*only), Some(Node::Star { qualifier: None })));
+        self.list(if star { &[] } else { &call.arguments });
+    }
+
+    fn print_switch(
+        &mut self,
+        on: NodeId,
+        has_operand: bool,
+        branches: &[tidemark_ast::CaseBranch],
+        otherwise: Option<NodeId>,
+    ) {
+        let mut items = vec![on];
+        for branch in branches {
+            let value = match self.tree.get(branch.when) {
+                Some(Node::Binary { right, .. }) if !has_operand => *right,
+                _ => branch.when,
+            };
+            items.extend([value, branch.then]);
+        }
+        items.extend(otherwise);
+        self.text.push_str("switch");
+        self.list(&items);
+    }
+
+    fn print_case(&mut self, branches: &[tidemark_ast::CaseBranch], otherwise: Option<NodeId>) {
+        self.text.push_str("case");
+        for branch in branches {
+            self.text.push_str(" when ");
+            self.print(branch.when, 0);
+            self.text.push_str(" then ");
+            self.print(branch.then, 0);
+        }
+        if let Some(otherwise) = otherwise {
+            self.text.push_str(" else ");
+            self.print(otherwise, 0);
+        }
+        self.text.push_str(" end");
+    }
+
+    /// The column that every branch compares with a constant, if there is one.
+    fn common_operand(&self, branches: &[tidemark_ast::CaseBranch]) -> Option<NodeId> {
+        let mut common: Option<(NodeId, String)> = None;
+        for branch in branches {
+            let Node::Binary { operator: BinaryOperator::Equal, left, right, .. } =
+                self.tree.get(branch.when)?
+            else {
+                return None;
+            };
+            let is_column = matches!(self.tree.get(*left), Some(Node::Column { .. }));
+            if !is_column || !is_literal(self.tree.get(*right)?) {
+                return None;
+            }
+            let text = canonical(self.tree, *left);
+            match &common {
+                Some((_, seen)) if *seen != text => return None,
+                _ => common = Some((*left, text)),
+            }
+        }
+        common.map(|(id, _)| id)
+    }
+
+    fn membership(&mut self, operand: NodeId, word: &str, items: &[NodeId], negated: bool) {
+        self.negation(negated, |printer| {
+            printer.print(operand, 8);
+            printer.text.push_str(word);
+            printer.list(items);
+        });
+    }
+
+    fn negation(&mut self, negated: bool, print: impl FnOnce(&mut Self)) {
+        if negated {
+            self.text.push_str("not(");
+        }
+        print(self);
+        if negated {
+            self.text.push(')');
+        }
+    }
+
+    fn list(&mut self, items: &[NodeId]) {
+        self.text.push('(');
+        self.join(items);
+        self.text.push(')');
+    }
+
+    fn join(&mut self, items: &[NodeId]) {
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                self.text.push_str(", ");
+            }
+            self.print(*item, 0);
+        }
+    }
+
+    fn quote(&mut self, value: &str) {
+        self.text.push('\'');
+        self.text.push_str(value);
+        self.text.push('\'');
+    }
+}
+
+fn is_literal(node: &Node) -> bool {
+    matches!(
+        node,
+        Node::Null
+            | Node::Boolean { .. }
+            | Node::Integer { .. }
+            | Node::Float { .. }
+            | Node::String { .. }
+    )
+}
+
+fn strength(node: &Node) -> Strength {
+    match node {
+        Node::Logical { operator: LogicalOperator::Or, .. } => 2,
+        Node::Logical { operator: LogicalOperator::And, .. } => 3,
+        Node::IsNull { .. } => 6,
+        Node::Binary { operator, .. } => match operator {
+            BinaryOperator::Equal
+            | BinaryOperator::NotEqual
+            | BinaryOperator::Matches
+            | BinaryOperator::NotMatches
+            | BinaryOperator::Like
+            | BinaryOperator::NotLike
+            | BinaryOperator::ILike
+            | BinaryOperator::NotILike => 6,
+            BinaryOperator::Less
+            | BinaryOperator::LessOrEqual
+            | BinaryOperator::Greater
+            | BinaryOperator::GreaterOrEqual => 7,
+            BinaryOperator::BitOr => 9,
+            BinaryOperator::BitXor => 10,
+            BinaryOperator::BitAnd => 11,
+            BinaryOperator::ContainedBy
+            | BinaryOperator::ContainedByOrEqual
+            | BinaryOperator::Contains
+            | BinaryOperator::ContainsOrEqual => 13,
+            BinaryOperator::Add | BinaryOperator::Subtract => 14,
+            BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo => 15,
+        },
+        Node::Between { .. } | Node::InList { .. } | Node::InQuery { .. } | Node::Within { .. } => 8,
+        _ => ATOM,
+    }
+}
+
+/// The operator as messages and names print it.
+pub(crate) fn operator_text(operator: BinaryOperator) -> &'static str {
+    match operator {
+        BinaryOperator::Add => "+",
+        BinaryOperator::Subtract => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::BitAnd => "&",
+        BinaryOperator::BitOr => "|",
+        BinaryOperator::BitXor => "^",
+        BinaryOperator::Equal => "=",
+        BinaryOperator::NotEqual => "!=",
+        BinaryOperator::Less => "<",
+        BinaryOperator::LessOrEqual => "<=",
+        BinaryOperator::Greater => ">",
+        BinaryOperator::GreaterOrEqual => ">=",
+        BinaryOperator::Matches => "~",
+        BinaryOperator::NotMatches => "!~",
+        BinaryOperator::Like => "like",
+        BinaryOperator::NotLike => "not like",
+        BinaryOperator::ILike => "ilike",
+        BinaryOperator::NotILike => "not ilike",
+        BinaryOperator::ContainedBy => "<<",
+        BinaryOperator::ContainedByOrEqual => "<<=",
+        BinaryOperator::Contains => ">>",
+        BinaryOperator::ContainsOrEqual => ">>=",
+    }
+}

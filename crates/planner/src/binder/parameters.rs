@@ -1,0 +1,96 @@
+//! Parameters: `$1`, `$2`, …. A parameter's type is what the client declared, else what its
+//! first use asks for, else VARCHAR.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Expr, lit};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, SqlType};
+
+use super::{Binder, Typed};
+use crate::BindContext;
+
+/// Types of the parameters met so far.
+#[derive(Debug, Default)]
+pub(crate) struct Parameters {
+    types: Vec<Option<SqlType>>,
+}
+
+impl Parameters {
+    pub(crate) fn new(context: &BindContext) -> Self {
+        Self { types: context.parameter_types.clone() }
+    }
+
+    fn slot(&mut self, index: u32) -> &mut Option<SqlType> {
+        let position = (index as usize).saturating_sub(1);
+        if self.types.len() <= position {
+            self.types.resize(position + 1, None);
+        }
+        &mut self.types[position]
+    }
+
+    /// Gives a parameter its type unless it has one; returns the type it has.
+    pub(crate) fn settle(&mut self, index: u32, wanted: SqlType) -> SqlType {
+        *self.slot(index).get_or_insert(match wanted {
+            // Values come as text; what is interned or one character long is text to a client.
+            SqlType::Null | SqlType::Symbol | SqlType::Char => SqlType::Varchar,
+            other => other,
+        })
+    }
+
+    /// The types, open ones as VARCHAR.
+    pub(crate) fn types(&self) -> Vec<SqlType> {
+        self.types.iter().map(|known| known.unwrap_or(SqlType::Varchar)).collect()
+    }
+}
+
+impl Binder<'_> {
+    /// `$index` before its type is known.
+    pub(crate) fn parameter(&mut self, index: u32) -> EngineResult<Typed> {
+        if let Some(declared) = *self.parameters.slot(index) {
+            return self.parameter_of_type(index, declared);
+        }
+        Ok(Typed {
+            expr: Expr::Placeholder(Placeholder::new_with_field(format!("${index}"), None)),
+            sql_type: SqlType::Null,
+            constant: None,
+            parameter: Some(index),
+        })
+    }
+
+    /// The same expression; if it is a parameter whose type is open, as one of this type.
+    pub(crate) fn settled(&mut self, typed: Typed, wanted: SqlType) -> EngineResult<Typed> {
+        match typed.parameter {
+            Some(index) => {
+                let settled = self.parameters.settle(index, wanted);
+                self.parameter_of_type(index, settled)
+            }
+            None => Ok(typed),
+        }
+    }
+
+    fn parameter_of_type(&mut self, index: u32, sql_type: SqlType) -> EngineResult<Typed> {
+        let position = (index as usize).saturating_sub(1);
+        let Some(values) = &self.context.parameter_values else {
+            let field = arrow_schema::Field::new("", sql_type.arrow_type(), true);
+            let name = format!("${index}");
+            let placeholder = Placeholder::new_with_field(name, Some(field.into()));
+            return Ok(Typed {
+                expr: Expr::Placeholder(placeholder),
+                sql_type,
+                constant: None,
+                parameter: None,
+            });
+        };
+        let value = values.get(position).cloned().flatten();
+        let text = ScalarValue::Utf8View(value);
+        let from = if text.is_null() { SqlType::Null } else { SqlType::Varchar };
+        let literal = Typed {
+            expr: lit(text.clone()),
+            sql_type: from,
+            constant: Some(text),
+            parameter: None,
+        };
+        self.cast(literal, sql_type, CastMode::Insert, tidemark_ast::Span::default())
+    }
+}

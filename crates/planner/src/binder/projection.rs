@@ -1,0 +1,248 @@
+//! From the rows that FROM, WHERE and GROUP BY leave to a query's output: the list's
+//! expressions, window functions, ORDER BY, DISTINCT.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan, Window};
+use hashbrown::HashMap;
+use tidemark_ast::{Node, OrderItem};
+use tidemark_types::{EngineResult, SqlType, identifier};
+
+use super::expression::{Alias, Scope};
+use super::order::SortKey;
+use super::scope::Relation;
+use super::select::{Item, distinct, is_column};
+use super::{Binder, Typed, error, order, relation};
+
+/// Rows and the list over them, before the list is computed.
+pub(crate) struct Stage {
+    /// The rows, as names still see them.
+    pub(crate) source: Relation,
+    /// The rows, as the list reads them.
+    pub(crate) plan: LogicalPlan,
+    /// The list over `plan`.
+    pub(crate) items: Vec<Item>,
+    /// What an expression over `source` is over `plan`.
+    pub(crate) replaced: Replaced,
+    /// The designated timestamp over `plan`.
+    pub(crate) timestamp: Option<Expr>,
+    /// Whether rows ascend by it.
+    pub(crate) ascending: bool,
+}
+
+/// Expressions computed below, and the columns that hold them.
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    columns: HashMap<Expr, Expr>,
+}
+
+impl Replaced {
+    pub(crate) fn insert(&mut self, expr: Expr, column: Expr) {
+        self.columns.insert(expr, column);
+    }
+
+    /// The expression with everything computed below read from its column.
+    pub(crate) fn apply(&self, expr: Expr) -> EngineResult<Expr> {
+        if self.columns.is_empty() {
+            return Ok(expr);
+        }
+        expr.transform_down(|node| match self.columns.get(&node) {
+            Some(column) => {
+                Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump))
+            }
+            None => Ok(Transformed::no(node)),
+        })
+        .map(|transformed| transformed.data)
+        .map_err(error::plan)
+    }
+}
+
+impl Binder<'_> {
+    /// A list without aggregates.
+    pub(crate) fn ungrouped(
+        &mut self,
+        source: Relation,
+        items: Vec<Item>,
+    ) -> EngineResult<Stage> {
+        let timestamp = source.timestamp_column().map(super::scope::ScopeColumn::expr);
+        let mut stage = Stage {
+            plan: source.plan.clone(),
+            timestamp,
+            ascending: source.ascending,
+            source,
+            items,
+            replaced: Replaced::default(),
+        };
+        stage.plan_windows()?;
+        Ok(stage)
+    }
+
+    /// Computes the list and applies ORDER BY and DISTINCT.
+    pub(crate) fn projected(
+        &mut self,
+        stage: Stage,
+        aliases: &[Alias],
+        order_by: &[OrderItem],
+        is_distinct: bool,
+    ) -> EngineResult<Relation> {
+        let keys = self.sort_keys(&stage, aliases, order_by)?;
+        let by_output = keys.iter().all(|key| key.output.is_some());
+        let mut plan = stage.plan;
+        let timestamp = stage.timestamp.as_ref();
+        let already = is_time_order(&keys, timestamp) && stage.ascending && !is_distinct;
+        if !by_output && !already && !is_distinct {
+            plan = order::sort(plan, keys.iter().map(|key| key.sort(key.expr.clone())))?;
+        }
+        let exprs = stage
+            .items
+            .iter()
+            .map(|item| item.value.expr.clone().alias(&item.name))
+            .collect();
+        plan = relation::project(plan, exprs)?;
+        if is_distinct {
+            plan = distinct(plan);
+        }
+        let columns: Vec<_> = stage
+            .items
+            .iter()
+            .map(|item| relation::output_column(&item.name, item.value.sql_type))
+            .collect();
+        if !keys.is_empty() && !already && (by_output || is_distinct) {
+            let sorts = keys
+                .iter()
+                .filter_map(|key| key.output.map(|index| key.sort(columns[index].expr())));
+            plan = order::sort(plan, sorts)?;
+        }
+        let designated = timestamp.and_then(|timestamp| {
+            stage.items.iter().rposition(|item| is_column(&item.value.expr, timestamp))
+        });
+        let mut output =
+            Relation { plan, columns, timestamp: designated, ascending: stage.ascending, base: None };
+        if is_distinct {
+            output.timestamp = None;
+        }
+        output.designate_by(&keys);
+        Ok(output)
+    }
+
+    /// Binds ORDER BY: positions, names of the output, expressions over the rows.
+    fn sort_keys(
+        &mut self,
+        stage: &Stage,
+        aliases: &[Alias],
+        order_by: &[OrderItem],
+    ) -> EngineResult<Vec<SortKey>> {
+        let mut keys = Vec::with_capacity(order_by.len());
+        for item in order_by {
+            let output = self.output_position(item.expression, &stage.items)?;
+            let (expr, sql_type, output) = match output {
+                Some(index) => {
+                    let value = &stage.items[index].value;
+                    (value.expr.clone(), value.sql_type, Some(index))
+                }
+                None => {
+                    let scope = Scope {
+                        relation: Some(&stage.source),
+                        aliases,
+                        aliases_first: true,
+                        aggregates: true,
+                    };
+                    let value = self.expression(item.expression, &scope)?;
+                    let expr = stage.replaced.apply(value.expr)?;
+                    let same = stage.items.iter().position(|item| item.value.expr == expr);
+                    (expr, value.sql_type, same)
+                }
+            };
+            keys.push(SortKey::new(item, expr, sql_type, output));
+        }
+        Ok(keys)
+    }
+
+    /// The output column that an ORDER BY item names by position or by name.
+    fn output_position(
+        &mut self,
+        id: tidemark_ast::NodeId,
+        items: &[Item],
+    ) -> EngineResult<Option<usize>> {
+        match self.node(id)? {
+            Node::Integer { text } => {
+                order::position(text, items.len(), self.tree.span(id)).map(Some)
+            }
+            Node::Column { path } => match path.as_slice() {
+                [name] => Ok(items.iter().position(|item| identifier::same(&item.name, &name.text))),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether the keys ask for nothing but ascending designated time.
+fn is_time_order(keys: &[SortKey], timestamp: Option<&Expr>) -> bool {
+    match (keys, timestamp) {
+        ([key], Some(timestamp)) => !key.descending && is_column(&key.expr, timestamp),
+        _ => false,
+    }
+}
+
+impl Relation {
+    /// ORDER BY keeps the designation of the column it orders by first and ends any other; an
+    /// ascending timestamp becomes designated.
+    pub(crate) fn designate_by(&mut self, keys: &[SortKey]) {
+        let Some(first) = keys.first() else { return };
+        let designated = first.output.filter(|index| {
+            let is_time = self.columns[*index].sql_type.is_timestamp();
+            is_time && (!first.descending || self.timestamp == Some(*index))
+        });
+        self.timestamp = designated;
+        self.ascending = designated.is_some() && !first.descending;
+    }
+}
+
+impl Stage {
+    /// Computes window functions below the list.
+    fn plan_windows(&mut self) -> EngineResult<()> {
+        let mut windows: Vec<Expr> = Vec::new();
+        for item in &self.items {
+            let _ = item.value.expr.apply(|node| {
+                if let Expr::WindowFunction(_) = node {
+                    if !windows.contains(node) {
+                        windows.push(node.clone());
+                    }
+                    return Ok(TreeNodeRecursion::Jump);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            });
+        }
+        for (number, window) in windows.into_iter().enumerate() {
+            let name = format!("w{number}");
+            let plan = Window::try_new(vec![window.clone().alias(&name)], Arc::new(self.plan.clone()))
+                .map_err(error::plan)?;
+            self.plan = LogicalPlan::Window(plan);
+            self.replaced.insert(window, datafusion::logical_expr::ident(name));
+        }
+        for item in &mut self.items {
+            let expr = std::mem::replace(&mut item.value.expr, Expr::default());
+            item.value.expr = self.replaced.apply(expr)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes sure that what is not nullable in the dialect is not null in the plan.
+pub(crate) fn never_null(value: Typed) -> Typed {
+    let zero = match value.sql_type {
+        SqlType::Boolean => datafusion::logical_expr::lit(false),
+        SqlType::Byte => datafusion::logical_expr::lit(0_i8),
+        SqlType::Short => datafusion::logical_expr::lit(0_i16),
+        _ => return value,
+    };
+    let test = Box::new(value.expr.clone().is_not_null());
+    let case = datafusion::logical_expr::expr::Case::new(
+        None,
+        vec![(test, Box::new(value.expr))],
+        Some(Box::new(zero)),
+    );
+    Typed::computed(Expr::Case(case), value.sql_type)
+}

@@ -1,0 +1,72 @@
+//! Whole queries: WITH and DECLARE around a body, ORDER BY and LIMIT behind it.
+
+use hashbrown::HashMap;
+use tidemark_ast::{Node, NodeId, OrderItem};
+use tidemark_types::{EngineError, EngineResult, identifier};
+
+use super::scope::Relation;
+use super::{Binder, CommonTable};
+
+impl Binder<'_> {
+    /// Binds a query: its rows, with the names and types of its columns.
+    pub(crate) fn query(&mut self, id: NodeId) -> EngineResult<Relation> {
+        let Node::Query { declarations, with, body, order_by, limit } = self.node(id)? else {
+            return self.body(id, &[]);
+        };
+        let tables_before = self.common_tables.len();
+        let frames_before = self.variables.len();
+        if !declarations.is_empty() {
+            let mut frame = HashMap::with_capacity(declarations.len());
+            for declaration in declarations {
+                frame.insert(identifier::fold(&declaration.name.text), declaration.value);
+            }
+            self.variables.push(frame);
+        }
+        for table in with {
+            self.common_tables.push(CommonTable {
+                name: table.name.text.clone(),
+                columns: table.columns.clone(),
+                query: table.query,
+            });
+        }
+        let bound = self.body(*body, order_by).and_then(|relation| match limit {
+            Some(limit) => self.limited(relation, limit),
+            None => Ok(relation),
+        });
+        self.common_tables.truncate(tables_before);
+        self.variables.truncate(frames_before);
+        bound
+    }
+
+    fn body(&mut self, id: NodeId, order_by: &[OrderItem]) -> EngineResult<Relation> {
+        let relation = match self.node(id)? {
+            Node::Select(select) => return self.select(select, order_by, self.tree.span(id)),
+            Node::Query { .. } => self.query(id)?,
+            Node::SetOperation { operator, all, left, right } => {
+                self.set_operation(*operator, *all, *left, *right)?
+            }
+            Node::Values { rows } => self.values_rows(rows)?,
+            Node::Show { subject } => self.show(subject)?,
+            Node::Table { .. } | Node::TableFunction { .. } | Node::Derived { .. } => {
+                self.source(id)?
+            }
+            _ => return Err(EngineError::internal("a query without a body")),
+        };
+        self.ordered(relation, order_by)
+    }
+
+    /// The common table expression with this name, and those it can see itself.
+    pub(crate) fn common_table(&mut self, name: &str) -> Option<EngineResult<Relation>> {
+        let position = self
+            .common_tables
+            .iter()
+            .rposition(|table| identifier::same(&table.name, name))?;
+        let table = self.common_tables[position].clone();
+        // Its body sees the ones before it, and not itself.
+        let hidden = self.common_tables.split_off(position);
+        let bound =
+            self.query(table.query).and_then(|relation| relation.renamed(&table.columns));
+        self.common_tables.extend(hidden);
+        Some(bound)
+    }
+}

@@ -1,0 +1,138 @@
+//! Small steps of plan building.
+
+use std::sync::Arc;
+
+use datafusion::common::{Column, DFSchema};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{
+    EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
+};
+use tidemark_operators::SnapshotTable;
+use tidemark_storage::{TableSnapshot, TimeRange};
+use tidemark_types::{EngineResult, SqlType};
+
+use super::error;
+use super::scope::{BaseScan, Relation, ScopeColumn};
+
+/// The expressions of each row.
+pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<LogicalPlan> {
+    Projection::try_new(exprs, Arc::new(plan)).map(LogicalPlan::Projection).map_err(error::plan)
+}
+
+/// The rows for which a predicate holds.
+pub(crate) fn filter(plan: LogicalPlan, predicate: Expr) -> EngineResult<LogicalPlan> {
+    Filter::try_new(predicate, Arc::new(plan)).map(LogicalPlan::Filter).map_err(error::plan)
+}
+
+/// One row without columns.
+pub(crate) fn one_row() -> Relation {
+    let plan = LogicalPlan::EmptyRelation(EmptyRelation {
+        produce_one_row: true,
+        schema: Arc::new(DFSchema::empty()),
+    });
+    Relation { plan, columns: Vec::new(), timestamp: None, ascending: false, base: None }
+}
+
+/// A scan of a table, whole or of some time ranges; `Some(vec![])` reads nothing.
+pub(crate) fn scan(
+    base: &BaseScan,
+    ranges: Option<Vec<TimeRange>>,
+) -> EngineResult<LogicalPlan> {
+    let nothing = ranges.as_ref().is_some_and(Vec::is_empty);
+    let provider = SnapshotTable::new(Arc::clone(&base.table), ranges.unwrap_or_default());
+    let source = provider_as_source(Arc::new(provider));
+    let scan = TableScan::try_new(base.reference.as_str(), source, None, Vec::new(), None)
+        .map_err(error::plan)?;
+    if nothing {
+        return Ok(LogicalPlan::EmptyRelation(EmptyRelation {
+            produce_one_row: false,
+            schema: scan.projected_schema,
+        }));
+    }
+    Ok(LogicalPlan::TableScan(scan))
+}
+
+/// A table as a source of rows.
+pub(crate) fn of_table(
+    table: Arc<TableSnapshot>,
+    qualifier: &str,
+    reference: String,
+) -> EngineResult<Relation> {
+    let schema = Arc::clone(table.schema());
+    let base = BaseScan { table, reference };
+    let qualifier: Arc<str> = Arc::from(qualifier);
+    let columns = schema
+        .columns
+        .iter()
+        .map(|column| ScopeColumn {
+            qualifier: Some(Arc::clone(&qualifier)),
+            name: column.name.clone(),
+            sql_type: column.sql_type,
+            column: Column::new(Some(base.reference.as_str()), &column.name),
+            origin: Some(Arc::from(schema.name.as_str())),
+        })
+        .collect();
+    Ok(Relation {
+        plan: scan(&base, None)?,
+        columns,
+        timestamp: schema.timestamp,
+        ascending: schema.timestamp.is_some(),
+        base: Some(base),
+    })
+}
+
+impl Relation {
+    /// The relation as a source with an alias: columns are found by the alias from now on.
+    pub(crate) fn aliased(self, qualifier: Option<&str>, reference: &str) -> EngineResult<Self> {
+        let plan = SubqueryAlias::try_new(Arc::new(self.plan), reference).map_err(error::plan)?;
+        let qualifier: Option<Arc<str>> = qualifier.map(Arc::from);
+        let columns = self
+            .columns
+            .into_iter()
+            .map(|column| ScopeColumn {
+                qualifier: qualifier.clone(),
+                column: Column::new(Some(reference), column.column.name),
+                name: column.name,
+                sql_type: column.sql_type,
+                origin: None,
+            })
+            .collect();
+        Ok(Self { plan: LogicalPlan::SubqueryAlias(plan), columns, base: None, ..self })
+    }
+
+    /// The same rows with one plan node more above them.
+    pub(crate) fn with_plan(self, plan: LogicalPlan) -> Self {
+        Self { plan, base: None, ..self }
+    }
+
+    /// Columns renamed, as `WITH name(a, b)` does.
+    pub(crate) fn renamed(mut self, names: &[tidemark_ast::Name]) -> EngineResult<Self> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let mut exprs = Vec::with_capacity(self.columns.len());
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            if let Some(name) = names.get(index) {
+                column.name.clone_from(&name.text);
+            }
+            exprs.push(column.expr().alias(&column.name));
+        }
+        self.plan = project(self.plan, exprs)?;
+        for column in &mut self.columns {
+            column.column = Column::new_unqualified(&column.name);
+        }
+        self.base = None;
+        Ok(self)
+    }
+}
+
+/// An output column of a projection.
+pub(crate) fn output_column(name: &str, sql_type: SqlType) -> ScopeColumn {
+    ScopeColumn {
+        qualifier: None,
+        name: name.to_owned(),
+        sql_type,
+        column: Column::new_unqualified(name),
+        origin: None,
+    }
+}

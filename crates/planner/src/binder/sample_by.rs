@@ -1,0 +1,407 @@
+//! SAMPLE BY: buckets of time, keys beside them, and what fills the gaps.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, ident};
+use tidemark_ast::{Fill, Node, NodeId, SampleAlign, SampleBy, Span};
+use tidemark_functions::CastMode;
+use tidemark_operators::{
+    Alignment, Bucket, BucketSpec, FillNode, FillValue, SampleByNode, StepUnit, Zone,
+};
+use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use super::aggregate::{collect_aggregates, collect_plain_columns, push_new};
+use super::expression::{Scope, has_aggregate};
+use super::projection::{Replaced, Stage};
+use super::scope::{Relation, ScopeColumn};
+use super::select::{Item, is_column};
+use super::{Binder, Typed, constant, error};
+
+/// The aggregates under a SAMPLE BY, with their types, in order of appearance.
+struct Sampled {
+    keys: Vec<Expr>,
+    aggregates: Vec<Expr>,
+}
+
+impl Binder<'_> {
+    /// Groups rows by buckets of the designated timestamp.
+    pub(crate) fn sample_by(
+        &mut self,
+        source: Relation,
+        items: Vec<Item>,
+        sample_by: &SampleBy,
+        extras: &[Typed],
+    ) -> EngineResult<Stage> {
+        let timestamp = source.timestamp_column().cloned().ok_or_else(no_timestamp)?;
+        if !source.ascending {
+            return Err(no_timestamp());
+        }
+        self.note_column(&timestamp);
+        self.refuse_star(&items)?;
+        let spec = self.bucket_spec(sample_by, &timestamp)?;
+        let sampled = sampled(&items, extras, &timestamp.expr());
+        if sampled.aggregates.is_empty() {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "at least one aggregation function must be present in 'select' clause",
+                self.tree.span(sample_by.interval),
+            ));
+        }
+        let (mut plan, replaced) = sampled_plan(&source, &timestamp, spec, &sampled)?;
+        if sample_by.fill.iter().any(|fill| !matches!(fill, Fill::None { .. })) {
+            plan = self.filled(plan, spec, &sampled, &items, &source, sample_by)?;
+        }
+        let mut rewritten = Vec::with_capacity(items.len());
+        for item in items {
+            let expr = replaced.apply(item.value.expr.clone())?;
+            rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
+        }
+        Ok(Stage {
+            source,
+            plan,
+            items: rewritten,
+            replaced,
+            timestamp: Some(timestamp.expr()),
+            ascending: true,
+        })
+    }
+
+    fn refuse_star(&self, items: &[Item]) -> EngineResult<()> {
+        if items.iter().all(|item| item.node.is_some()) {
+            return Ok(());
+        }
+        let star = self
+            .tree
+            .nodes
+            .iter()
+            .position(|node| matches!(node, Node::Star { .. }))
+            .map(|index| self.tree.span(index as NodeId));
+        Err(error::at(
+            ErrorCode::NotSupported,
+            "wildcard column select is not allowed in sample-by queries",
+            star.unwrap_or_default(),
+        ))
+    }
+
+    fn bucket_spec(
+        &mut self,
+        sample_by: &SampleBy,
+        timestamp: &ScopeColumn,
+    ) -> EngineResult<BucketSpec> {
+        let (count, unit) = self.step(sample_by.interval)?;
+        let alignment = match &sample_by.align {
+            Some(SampleAlign::FirstObservation) => Alignment::FirstObservation,
+            Some(SampleAlign::Calendar { time_zone, offset }) => Alignment::Calendar {
+                zone: time_zone.map(|id| self.zone(id)).transpose()?,
+                offset_micros: match offset {
+                    Some(offset) => self.offset(*offset)?,
+                    None => 0,
+                },
+            },
+            None => Alignment::Calendar { zone: None, offset_micros: 0 },
+        };
+        let from = self.bound(sample_by.from, timestamp.sql_type)?;
+        let to = self.bound(sample_by.to, timestamp.sql_type)?;
+        if (from.is_some() || to.is_some()) && alignment == Alignment::FirstObservation {
+            let at = sample_by.from.or(sample_by.to).map(|id| self.tree.span(id));
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "FROM-TO intervals are not supported for FIRST OBSERVATION",
+                at.unwrap_or(sample_by.span),
+            ));
+        }
+        let nanoseconds = timestamp.sql_type == SqlType::TimestampNs;
+        Ok(BucketSpec { count, unit, alignment, from, to, nanoseconds })
+    }
+
+    fn bound(&mut self, id: Option<NodeId>, unit: SqlType) -> EngineResult<Option<i64>> {
+        match id {
+            Some(id) => self.instant(id, unit, "Invalid date"),
+            None => Ok(None),
+        }
+    }
+
+    /// `1h`, `h`, or a variable that stands for one.
+    pub(crate) fn step(&mut self, id: NodeId) -> EngineResult<(u32, StepUnit)> {
+        let position = self.tree.span(id);
+        match self.node(id)? {
+            Node::Duration { text } => parse_step(text, position),
+            Node::Column { path } if path.len() == 1 => parse_step(&path[0].text, position),
+            Node::Integer { text } => parse_step(text, position),
+            Node::String { value } => Err(error::at(
+                ErrorCode::InvalidValue,
+                format!("Invalid unit: '{value}'"),
+                position,
+            )),
+            Node::Variable { name } => match self.variable_node(name)? {
+                Some(value) => self.step(value),
+                None => Err(error::at(
+                    ErrorCode::ColumnNotFound,
+                    format!("tried to use undeclared variable `@{}`", name.text),
+                    position,
+                )),
+            },
+            _ => Err(error::at(ErrorCode::InvalidValue, "time interval unit expected", position)),
+        }
+    }
+
+    fn text_of(&mut self, id: NodeId, message: &str) -> EngineResult<String> {
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, self.tree.span(id))?;
+        match value.constant.as_ref().and_then(constant::as_text) {
+            Some(text) => Ok(text.to_owned()),
+            None => Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(id))),
+        }
+    }
+
+    fn zone(&mut self, id: NodeId) -> EngineResult<Zone> {
+        let text = self.text_of(id, "invalid timezone")?;
+        if let Some(micros) = parse_offset(&text) {
+            return Ok(Zone::Fixed(micros));
+        }
+        match text.parse::<chrono_tz::Tz>() {
+            Ok(zone) => Ok(Zone::Named(zone)),
+            Err(_) => Err(error::at(
+                ErrorCode::InvalidValue,
+                format!("invalid timezone: {text}"),
+                self.tree.span(id),
+            )),
+        }
+    }
+
+    fn offset(&mut self, id: NodeId) -> EngineResult<i64> {
+        let text = self.text_of(id, "invalid offset")?;
+        parse_offset(&text).ok_or_else(|| {
+            error::at(
+                ErrorCode::InvalidValue,
+                format!("invalid offset: {text}"),
+                self.tree.span(id),
+            )
+        })
+    }
+
+    /// FILL over the sampled rows.
+    fn filled(
+        &mut self,
+        plan: LogicalPlan,
+        spec: BucketSpec,
+        sampled: &Sampled,
+        items: &[Item],
+        source: &Relation,
+        sample_by: &SampleBy,
+    ) -> EngineResult<LogicalPlan> {
+        let fills = &sample_by.fill;
+        let single = fills.len() == 1;
+        let mut values = Vec::with_capacity(sampled.aggregates.len());
+        for (index, aggregate) in sampled.aggregates.iter().enumerate() {
+            let constant_alone =
+                single && index > 0 && matches!(fills[0], Fill::Constant { .. });
+            let fill = match fills.get(if single { 0 } else { index }) {
+                Some(fill) if !constant_alone => fill,
+                _ => {
+                    return Err(EngineError::new(
+                        ErrorCode::InvalidValue,
+                        "not enough fill values",
+                    ));
+                }
+            };
+            let sql_type = aggregate_type(aggregate, items);
+            values.push(self.fill_value(fill, sql_type)?);
+        }
+        let keys: Vec<usize> = (1..=sampled.keys.len()).collect();
+        let range = match (spec.from, spec.to) {
+            (None, None) => None,
+            (from, to) => Some((from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))),
+        };
+        let _ = source;
+        let node =
+            FillNode::try_new(plan, 0, keys, values, spec, range).map_err(error::plan)?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
+
+    fn fill_value(&mut self, fill: &Fill, sql_type: SqlType) -> EngineResult<FillValue> {
+        Ok(match fill {
+            Fill::None { span } => {
+                return Err(error::at(
+                    ErrorCode::NotSupported,
+                    "NONE cannot be mixed with other fill values",
+                    *span,
+                ));
+            }
+            Fill::Null { .. } => FillValue::Null,
+            Fill::Prev { of: None, .. } => FillValue::Prev,
+            Fill::Prev { of: Some(of), .. } => {
+                return Err(error::not_supported("PREV of another column is", of.span));
+            }
+            Fill::Linear { span } => {
+                let numeric = sql_type.is_integer() || sql_type.is_floating();
+                if !numeric && !sql_type.is_timestamp() && sql_type != SqlType::Date {
+                    return Err(error::at(
+                        ErrorCode::TypeMismatch,
+                        format!("support for LINEAR fill is not yet implemented [type={}]",
+                            sql_type.name()),
+                        *span,
+                    ));
+                }
+                FillValue::Linear
+            }
+            Fill::Constant { value } => {
+                let typed = self.expression(*value, &Scope::empty())?;
+                FillValue::Constant(self.fill_constant(typed, sql_type)?)
+            }
+        })
+    }
+
+    fn fill_constant(&mut self, typed: Typed, sql_type: SqlType) -> EngineResult<ScalarValue> {
+        let shown = typed.constant.clone();
+        let (from, to) = (typed.sql_type.name(), sql_type.name());
+        let nowhere = Span::default();
+        let cast = self.cast(typed, sql_type, CastMode::Insert, nowhere)?;
+        match cast.constant {
+            Some(value) => Ok(value),
+            None => {
+                let text = shown.map(|value| shown_text(&value)).unwrap_or_default();
+                Err(error::at(
+                    ErrorCode::InvalidValue,
+                    format!("inconvertible value: {text} [{from} -> {to}]"),
+                    nowhere,
+                ))
+            }
+        }
+    }
+}
+
+fn shown_text(value: &ScalarValue) -> String {
+    match value {
+        ScalarValue::UInt16(Some(unit)) => {
+            char::from_u32(u32::from(*unit)).map(String::from).unwrap_or_default()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn no_timestamp() -> EngineError {
+    error::at(
+        ErrorCode::NotSupported,
+        "base query does not provide designated TIMESTAMP column",
+        Span::default(),
+    )
+}
+
+/// Keys are what the list names beside the timestamp and outside aggregates. The timestamp
+/// itself means the bucket there.
+fn sampled(items: &[Item], extras: &[Typed], timestamp: &Expr) -> Sampled {
+    let mut keys = Vec::new();
+    let mut aggregates = Vec::new();
+    for item in items {
+        let expr = &item.value.expr;
+        collect_aggregates(expr, &mut aggregates);
+        let mut columns = Vec::new();
+        collect_plain_columns(expr, &mut columns);
+        let reads_time = columns.contains(timestamp);
+        if !has_aggregate(expr) && !reads_time && !columns.is_empty() {
+            push_new(&mut keys, expr);
+            continue;
+        }
+        for column in columns.iter().filter(|column| *column != timestamp) {
+            push_new(&mut keys, column);
+        }
+    }
+    for extra in extras {
+        collect_aggregates(&extra.expr, &mut aggregates);
+    }
+    Sampled { keys, aggregates }
+}
+
+fn sampled_plan(
+    source: &Relation,
+    timestamp: &ScopeColumn,
+    spec: BucketSpec,
+    sampled: &Sampled,
+) -> EngineResult<(LogicalPlan, Replaced)> {
+    let mut replaced = Replaced::default();
+    let mut keys = Vec::with_capacity(sampled.keys.len());
+    for (number, key) in sampled.keys.iter().enumerate() {
+        let name = format!("k{number}");
+        keys.push(key.clone().alias(&name));
+        replaced.insert(key.clone(), ident(name));
+    }
+    let mut aggregates = Vec::with_capacity(sampled.aggregates.len());
+    for (number, aggregate) in sampled.aggregates.iter().enumerate() {
+        let name = format!("a{number}");
+        aggregates.push(aggregate.clone().alias(&name));
+        replaced.insert(aggregate.clone(), ident(name));
+    }
+    let bucket = Bucket { timestamp: timestamp.expr(), spec };
+    let node = SampleByNode::try_new(source.plan.clone(), Some(bucket), keys, aggregates)
+        .map_err(error::plan)?;
+    Ok((LogicalPlan::Extension(Extension { node: Arc::new(node) }), replaced))
+}
+
+/// The SQL type of an aggregate: that of the item it is, else of its Arrow type.
+fn aggregate_type(aggregate: &Expr, items: &[Item]) -> SqlType {
+    items
+        .iter()
+        .find(|item| is_column(&item.value.expr, aggregate))
+        .map_or(SqlType::Double, |item| item.value.sql_type)
+}
+
+fn parse_step(text: &str, position: Span) -> EngineResult<(u32, StepUnit)> {
+    let invalid =
+        || error::at(ErrorCode::InvalidValue, format!("Invalid unit: {text}"), position);
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (count, unit) = text.split_at(digits);
+    let mut letters = unit.chars();
+    let (Some(letter), None) = (letters.next(), letters.next()) else { return Err(invalid()) };
+    let unit = StepUnit::parse(letter).ok_or_else(invalid)?;
+    let count: u32 = match count {
+        "" => 1,
+        digits => digits.parse().map_err(|_| invalid())?,
+    };
+    if count == 0 {
+        return Err(error::at(
+            ErrorCode::InvalidValue,
+            format!("positive number expected: {text}"),
+            position,
+        ));
+    }
+    Ok((count, unit))
+}
+
+/// `±hh:mm`, in microseconds.
+fn parse_offset(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let (hours, minutes) = match digits.split_once(':') {
+        Some(parts) => parts,
+        None if digits.len() == 4 => digits.split_at(2),
+        None => (digits, "0"),
+    };
+    if hours.is_empty() || hours.len() > 2 || minutes.len() > 2 {
+        return None;
+    }
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (minutes < 60).then_some(sign * (hours * MICROS_PER_HOUR + minutes * MICROS_PER_MINUTE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_and_offsets() {
+        let step = |text: &str| parse_step(text, Span::default()).ok();
+        assert_eq!(step("15m"), Some((15, StepUnit::Minute)));
+        assert_eq!(step("M"), Some((1, StepUnit::Month)));
+        assert_eq!(step("0h"), None);
+        assert_eq!(step("10u"), None);
+        assert_eq!(parse_offset("-01:30"), Some(-90 * MICROS_PER_MINUTE));
+        assert_eq!(parse_offset("+0530"), Some(330 * MICROS_PER_MINUTE));
+        assert_eq!(parse_offset("Europe/Berlin"), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! Relations, their columns, and how names find them.
+
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use tidemark_ast::Name;
+use tidemark_storage::TableSnapshot;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+
+use super::error;
+
+/// A column that names can find.
+#[derive(Debug, Clone)]
+pub(crate) struct ScopeColumn {
+    /// The source's alias or name; `None` where there is nothing to qualify with.
+    pub(crate) qualifier: Option<Arc<str>>,
+    /// The column's name.
+    pub(crate) name: String,
+    /// Its type.
+    pub(crate) sql_type: SqlType,
+    /// Where the plan has it.
+    pub(crate) column: Column,
+    /// The table it is read from, while it is a table's own column.
+    pub(crate) origin: Option<Arc<str>>,
+}
+
+impl ScopeColumn {
+    /// The column as an expression.
+    pub(crate) fn expr(&self) -> Expr {
+        Expr::Column(self.column.clone())
+    }
+}
+
+/// A table as scanned, while nothing but a filter stands above the scan: time ranges can still
+/// be pushed into it.
+#[derive(Debug, Clone)]
+pub(crate) struct BaseScan {
+    pub(crate) table: Arc<TableSnapshot>,
+    /// Qualifier of the scan's columns in the plan.
+    pub(crate) reference: String,
+}
+
+/// Rows with named, typed columns: a source in FROM, or what a clause made of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Relation {
+    pub(crate) plan: LogicalPlan,
+    pub(crate) columns: Vec<ScopeColumn>,
+    /// Index of the designated timestamp.
+    pub(crate) timestamp: Option<usize>,
+    /// Whether rows are known to ascend by the designated timestamp.
+    pub(crate) ascending: bool,
+    pub(crate) base: Option<BaseScan>,
+}
+
+impl Relation {
+    /// The designated timestamp's column.
+    pub(crate) fn timestamp_column(&self) -> Option<&ScopeColumn> {
+        self.columns.get(self.timestamp?)
+    }
+
+    /// The index of the column that a dotted path names.
+    pub(crate) fn resolve(&self, path: &[Name]) -> EngineResult<usize> {
+        let (qualifier, name) = match path {
+            [name] => (None, name),
+            [.., qualifier, name] => (Some(qualifier), name),
+            [] => return Err(EngineError::internal("a column without a name")),
+        };
+        let mut found = None;
+        for (index, column) in self.columns.iter().enumerate() {
+            let qualifies = qualifier.is_none_or(|wanted| has_qualifier(column, &wanted.text));
+            if qualifies && identifier::same(&column.name, &name.text) {
+                if found.is_some() {
+                    return Err(error::at(
+                        ErrorCode::AmbiguousColumn,
+                        format!("Ambiguous column [name={}]", name.text),
+                        name.span,
+                    ));
+                }
+                found = Some(index);
+            }
+        }
+        found.ok_or_else(|| self.not_found(path))
+    }
+
+    /// Whether some source has this alias.
+    pub(crate) fn has_source(&self, qualifier: &str) -> bool {
+        self.columns.iter().any(|column| has_qualifier(column, qualifier))
+    }
+
+    fn not_found(&self, path: &[Name]) -> EngineError {
+        let first = &path[0];
+        if let [qualifier, _] = path
+            && !self.has_source(&qualifier.text)
+        {
+            return error::at(
+                ErrorCode::TableNotFound,
+                "Invalid table name or alias",
+                qualifier.span,
+            );
+        }
+        let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
+        error::invalid_column(&words.join("."), first.span)
+    }
+}
+
+fn has_qualifier(column: &ScopeColumn, qualifier: &str) -> bool {
+    column.qualifier.as_deref().is_some_and(|own| identifier::same(own, qualifier))
+}

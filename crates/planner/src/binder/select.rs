@@ -1,0 +1,279 @@
+//! One SELECT block. Clauses apply in this order: FROM, WHERE, LATEST ON, GROUP BY or SAMPLE BY,
+//! the list, window functions, ORDER BY, DISTINCT.
+
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+use std::sync::Arc;
+use tidemark_ast::{LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::expression::{Alias, Scope, has_aggregate, has_window};
+use super::names::{self, NameSet};
+use super::projection::Stage;
+use super::scope::Relation;
+use super::{Binder, Typed, error, predicate, relation, time_range};
+
+/// One output column.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) name: String,
+    pub(crate) value: Typed,
+    /// The expression's node; `None` for a column that `*` brought in.
+    pub(crate) node: Option<NodeId>,
+}
+
+impl Binder<'_> {
+    /// Binds a SELECT block with the ORDER BY behind it.
+    pub(crate) fn select(
+        &mut self,
+        select: &SelectNode,
+        order_by: &[OrderItem],
+        position: Span,
+    ) -> EngineResult<Relation> {
+        self.refuse_unsupported(select, position)?;
+        let source = match select.from {
+            Some(from) => self.source(from)?,
+            None => relation::one_row(),
+        };
+        let source = match select.filter {
+            Some(filter) => self.filtered(source, filter)?,
+            None => source,
+        };
+        let source = match &select.latest_on {
+            Some(latest_on) => self.latest_on(source, latest_on)?,
+            None => source,
+        };
+        let items = self.items(&select.items, &source)?;
+        let grouped = select.sample_by.is_some()
+            || !select.group_by.is_empty()
+            || items.iter().any(|item| has_aggregate(&item.value.expr));
+        if grouped && items.iter().any(|item| has_window(&item.value.expr)) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "Window function is not allowed in context of aggregation. Use sub-query.",
+                Span::default(),
+            ));
+        }
+        let aliases = aliases_of(&items);
+        let extras = match grouped {
+            true => self.extras(&source, &aliases, select, order_by)?,
+            false => Vec::new(),
+        };
+        let stage = match &select.sample_by {
+            Some(_) if !select.group_by.is_empty() => {
+                return Err(error::at(
+                    ErrorCode::NotSupported,
+                    "SELECT query must not contain both GROUP BY and SAMPLE BY",
+                    self.tree.span(select.group_by[0]),
+                ));
+            }
+            Some(sample_by) => self.sample_by(source, items, sample_by, &extras)?,
+            None if grouped => self.aggregate(source, items, &select.group_by, &extras)?,
+            None => self.ungrouped(source, items)?,
+        };
+        let stage = match select.having {
+            Some(having) => self.having(stage, &aliases, having)?,
+            None => stage,
+        };
+        self.projected(stage, &aliases, order_by, select.distinct)
+    }
+
+    /// Expressions of HAVING and ORDER BY, bound for the aggregates in them.
+    fn extras(
+        &mut self,
+        source: &Relation,
+        aliases: &[Alias],
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Vec<Typed>> {
+        let scope =
+            Scope { relation: Some(source), aliases, aliases_first: true, aggregates: true };
+        let mut extras = Vec::new();
+        if let Some(having) = select.having {
+            extras.push(self.predicate(having, &scope, false)?);
+        }
+        for item in order_by {
+            if let Node::Call(_) | Node::Binary { .. } = self.node(item.expression)? {
+                extras.push(self.expression(item.expression, &scope)?);
+            }
+        }
+        Ok(extras)
+    }
+
+    /// Keeps the groups for which HAVING holds.
+    fn having(
+        &mut self,
+        mut stage: Stage,
+        aliases: &[Alias],
+        having: NodeId,
+    ) -> EngineResult<Stage> {
+        let scope = Scope {
+            relation: Some(&stage.source),
+            aliases,
+            aliases_first: true,
+            aggregates: true,
+        };
+        let test = self.predicate(having, &scope, false)?;
+        let test = stage.replaced.apply(test.expr)?;
+        stage.plan = relation::filter(stage.plan, test)?;
+        Ok(stage)
+    }
+
+    fn refuse_unsupported(&self, select: &SelectNode, position: Span) -> EngineResult<()> {
+        if select.pivot.is_some() {
+            return Err(error::not_supported("PIVOT is", position));
+        }
+        if let Some(first) = select.distinct_on.first() {
+            return Err(error::not_supported("DISTINCT ON is", self.tree.span(*first)));
+        }
+        Ok(())
+    }
+
+    /// Applies WHERE: what can be a time range goes into the scan, the rest above it.
+    pub(crate) fn filtered(&mut self, source: Relation, id: NodeId) -> EngineResult<Relation> {
+        let mut conjuncts = Vec::new();
+        self.conjuncts(id, &mut conjuncts);
+        let mut ranges: Option<time_range::Ranges> = None;
+        let mut rest = Vec::new();
+        for conjunct in conjuncts {
+            let found = match source.base {
+                Some(_) => self.time_ranges(conjunct, &source)?,
+                None => None,
+            };
+            match found {
+                Some(found) => {
+                    if let Some(column) = source.timestamp_column() {
+                        self.note_column(column);
+                    }
+                    ranges = Some(match ranges {
+                        Some(so_far) => time_range::intersection(&so_far, &found),
+                        None => found,
+                    });
+                }
+                None => rest.push(conjunct),
+            }
+        }
+        let mut plan = match (&source.base, ranges) {
+            (Some(base), Some(ranges)) => relation::scan(base, Some(ranges))?,
+            _ => source.plan.clone(),
+        };
+        let scope = Scope::rows(&source);
+        let mut tests = Vec::with_capacity(rest.len());
+        for conjunct in rest {
+            tests.push(self.predicate(conjunct, &scope, false)?);
+        }
+        let test = predicate::all(tests);
+        if test.as_truth() != Some(true) {
+            plan = relation::filter(plan, test.expr)?;
+        }
+        Ok(source.with_plan(plan))
+    }
+
+    fn conjuncts(&self, id: NodeId, into: &mut Vec<NodeId>) {
+        match self.tree.get(id) {
+            Some(Node::Logical { operator: LogicalOperator::And, operands }) => {
+                for operand in operands {
+                    self.conjuncts(*operand, into);
+                }
+            }
+            _ => into.push(id),
+        }
+    }
+
+    /// Binds the select list and names its columns.
+    fn items(&mut self, items: &[SelectItem], source: &Relation) -> EngineResult<Vec<Item>> {
+        let mut bound: Vec<Item> = Vec::with_capacity(items.len());
+        let mut names = NameSet::default();
+        let mut aliases: Vec<Alias> = Vec::new();
+        for item in items {
+            if let Node::Star { qualifier } = self.node(item.expression)? {
+                let position = self.tree.span(item.expression);
+                self.star(qualifier.as_ref(), source, position, &mut names, &mut bound)?;
+                continue;
+            }
+            let scope = Scope {
+                relation: Some(source),
+                aliases: &aliases,
+                aliases_first: false,
+                aggregates: true,
+            };
+            let value = self.expression(item.expression, &scope)?;
+            let value = self.settled(value, SqlType::Varchar)?;
+            let name = match &item.alias {
+                Some(alias) => {
+                    if !names.take(&alias.text) {
+                        return Err(error::at(
+                            ErrorCode::DuplicateColumn,
+                            format!("Duplicate column [name={}]", alias.text),
+                            alias.span,
+                        ));
+                    }
+                    aliases.push(Alias { name: alias.text.clone(), value: value.clone() });
+                    alias.text.clone()
+                }
+                None => names.number(&names::generated(self.tree, item.expression)),
+            };
+            bound.push(Item { name, value, node: Some(item.expression) });
+        }
+        Ok(bound)
+    }
+
+    fn star(
+        &mut self,
+        qualifier: Option<&tidemark_ast::Name>,
+        source: &Relation,
+        position: Span,
+        names: &mut NameSet,
+        into: &mut Vec<Item>,
+    ) -> EngineResult<()> {
+        if let Some(qualifier) = qualifier
+            && !source.has_source(&qualifier.text)
+        {
+            return Err(error::at(
+                ErrorCode::TableNotFound,
+                "invalid table alias",
+                qualifier.span,
+            ));
+        }
+        if source.columns.is_empty() {
+            return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
+        }
+        for column in &source.columns {
+            let wanted = match (qualifier, column.qualifier.as_deref()) {
+                (Some(qualifier), Some(own)) => {
+                    tidemark_types::identifier::same(own, &qualifier.text)
+                }
+                (Some(_), None) => false,
+                (None, _) => true,
+            };
+            if wanted {
+                self.note_column(column);
+                into.push(Item {
+                    name: names.number_star(&column.name),
+                    value: Typed::computed(column.expr(), column.sql_type),
+                    node: None,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn aliases_of(items: &[Item]) -> Vec<Alias> {
+    items
+        .iter()
+        .map(|item| Alias { name: item.name.clone(), value: item.value.clone() })
+        .collect()
+}
+
+/// Rows without their duplicates.
+pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
+    LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
+}
+
+/// Whether an expression is exactly this column.
+pub(crate) fn is_column(expr: &Expr, column: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_column(&alias.expr, column),
+        other => other == column,
+    }
+}

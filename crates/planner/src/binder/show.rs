@@ -1,0 +1,151 @@
+//! SHOW, and the tree's own lines for EXPLAIN (AST).
+
+use std::fmt::Write as _;
+
+use tidemark_ast::{ShowSubject, Tree};
+use tidemark_storage::TableSchema;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use super::catalog_rows::{shown_ttl, texts};
+use super::scope::Relation;
+use super::{Binder, error};
+
+/// The version that drivers choose their catalog queries by.
+const SERVER_VERSION: &str = "14.0";
+
+impl Binder<'_> {
+    /// The rows that SHOW prints.
+    pub(crate) fn show(&mut self, subject: &ShowSubject) -> EngineResult<Relation> {
+        match subject {
+            ShowSubject::Tables => {
+                let tables = self.sorted_tables();
+                let names = texts(tables.iter().map(|table| Some(&table.schema().name)));
+                self.literal_rows(vec![("table_name", SqlType::String, names)])
+            }
+            ShowSubject::Columns { table } => {
+                let table = self.writable_table(table)?;
+                self.note_read(&table.schema().name, Vec::new());
+                self.columns_rows(&table)
+            }
+            ShowSubject::Partitions { table } => {
+                let table = self.writable_table(table)?;
+                self.note_read(&table.schema().name, Vec::new());
+                self.partitions_rows(&table)
+            }
+            ShowSubject::CreateTable { table } => {
+                let table = self.writable_table(table)?;
+                self.note_read(&table.schema().name, Vec::new());
+                let ddl = create_table_text(table.schema());
+                self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
+            }
+            ShowSubject::Parameters => self.parameters_rows(),
+            ShowSubject::Setting { words } => self.setting(words),
+        }
+    }
+
+    fn parameters_rows(&mut self) -> EngineResult<Relation> {
+        let settings = std::sync::Arc::clone(&self.context.settings);
+        let column = |index: usize| texts(settings.iter().map(|row| Some(&row[index])));
+        let no: arrow_array::ArrayRef = std::sync::Arc::new(
+            settings.iter().map(|_| Some(false)).collect::<arrow_array::BooleanArray>(),
+        );
+        let sensitive = std::sync::Arc::clone(&no);
+        self.literal_rows(vec![
+            ("property_path", SqlType::String, column(0)),
+            ("env_var_name", SqlType::String, column(1)),
+            ("value", SqlType::String, column(2)),
+            ("value_source", SqlType::String, column(3)),
+            ("sensitive", SqlType::Boolean, sensitive),
+            ("reloadable", SqlType::Boolean, no),
+        ])
+    }
+
+    /// One setting of a session, as PostgreSQL clients ask for it.
+    fn setting(&mut self, words: &[String]) -> EngineResult<Relation> {
+        let lower = words.join(" ").to_ascii_lowercase();
+        let (name, value) = match lower.as_str() {
+            "transaction isolation level" | "transaction_isolation" => {
+                ("transaction_isolation", "read committed")
+            }
+            "standard_conforming_strings" => ("standard_conforming_strings", "on"),
+            "search_path" => ("search_path", "\"$user\", public"),
+            "time zone" | "timezone" => ("TimeZone", "UTC"),
+            "datestyle" => ("DateStyle", "ISO,YMD"),
+            "server_version" => ("server_version", SERVER_VERSION),
+            "server_version_num" => ("server_version_num", "140000"),
+            "max_identifier_length" => ("max_identifier_length", "63"),
+            "client_encoding" => ("client_encoding", "UTF8"),
+            "server_encoding" => ("server_encoding", "UTF8"),
+            "default_transaction_read_only" => ("default_transaction_read_only", "off"),
+            _ => {
+                return Err(error::at(
+                    ErrorCode::Syntax,
+                    "expected TABLES, COLUMNS FROM <tab>, PARTITIONS FROM <tab>, TRANSACTION \
+                     ISOLATION LEVEL, transaction_isolation, max_identifier_length, \
+                     standard_conforming_strings, parameters, server_version, \
+                     server_version_num, search_path, datestyle, or time zone",
+                    self.tree.span(self.tree.root),
+                ));
+            }
+        };
+        self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
+    }
+}
+
+/// The statement that makes the table again; defaults are left out.
+fn create_table_text(schema: &TableSchema) -> String {
+    let mut text = format!("CREATE TABLE '{}' ( \n", schema.name.replace('\'', "''"));
+    for (index, column) in schema.columns.iter().enumerate() {
+        let comma = if index + 1 < schema.columns.len() { "," } else { "" };
+        let _ = write!(text, "\t{} {}", quoted(&column.name), column.sql_type.name());
+        if column.sql_type == SqlType::Symbol {
+            if column.symbol_capacity != 256 {
+                let _ = write!(text, " CAPACITY {}", column.symbol_capacity);
+            }
+            if !column.symbol_cache {
+                text.push_str(" NOCACHE");
+            }
+            if column.indexed {
+                text.push_str(" INDEX");
+            }
+        }
+        let _ = writeln!(text, "{comma}");
+    }
+    text.push(')');
+    if let Some(timestamp) = schema.timestamp {
+        let name = quoted(&schema.columns[timestamp].name);
+        let _ = write!(text, " timestamp({name}) PARTITION BY {}", schema.partition_by.name());
+        if !schema.wal && schema.partition_by != tidemark_types::PartitionBy::None {
+            text.push_str(" BYPASS WAL");
+        }
+    }
+    if schema.ttl_hours_or_months != 0 {
+        let (value, unit) = shown_ttl(schema.ttl_hours_or_months);
+        let plural = if value == 1 { "" } else { "S" };
+        let _ = write!(text, " TTL {value} {unit}{plural}");
+    }
+    let keys: Vec<String> = schema
+        .columns
+        .iter()
+        .filter(|column| schema.dedup_keys.contains(&column.id))
+        .map(|column| quoted(&column.name))
+        .collect();
+    if !keys.is_empty() {
+        let _ = write!(text, "\nDEDUP UPSERT KEYS({})", keys.join(","));
+    }
+    text.push(';');
+    text
+}
+
+fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    if plain { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+/// The tree as indented JSON, line by line.
+pub(crate) fn tree_lines(tree: &Tree) -> EngineResult<Vec<String>> {
+    let text = serde_json::to_string_pretty(tree)
+        .map_err(|failure| EngineError::internal(failure.to_string()))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}

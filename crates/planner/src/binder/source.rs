@@ -1,0 +1,113 @@
+//! Sources in FROM: tables, common table expressions, sub-queries.
+
+use std::sync::Arc;
+
+use tidemark_ast::{Name, Node, NodeId};
+use tidemark_types::{EngineResult, ErrorCode, identifier};
+
+use super::scope::Relation;
+use super::{Binder, error, relation};
+
+impl Binder<'_> {
+    /// Binds a source.
+    pub(crate) fn source(&mut self, id: NodeId) -> EngineResult<Relation> {
+        match self.node(id)? {
+            Node::Table { name, alias, timestamp } => {
+                let relation = self.named_source(name, alias.as_ref())?;
+                redesignated(relation, timestamp.as_ref())
+            }
+            Node::Derived { query, alias, timestamp, lateral } => {
+                if *lateral {
+                    return Err(error::not_supported("LATERAL is", self.tree.span(id)));
+                }
+                let relation = self.derived(*query, alias.as_ref())?;
+                redesignated(relation, timestamp.as_ref())
+            }
+            Node::TableFunction { call, alias, columns, timestamp, .. } => {
+                let relation = self.table_function(*call, alias.as_ref())?;
+                let relation = match columns.is_empty() {
+                    true => relation,
+                    false => {
+                        let reference = self.relation_name();
+                        let qualifier = alias.as_ref().map(|alias| alias.text.as_str());
+                        relation.renamed(columns)?.aliased(qualifier, &reference)?
+                    }
+                };
+                redesignated(relation, timestamp.as_ref())
+            }
+            Node::Join { .. } => self.join(id),
+            Node::Variable { name } => match self.variable_node(name)? {
+                Some(query) => self.derived(query, Some(name)),
+                None => Err(error::no_table(name)),
+            },
+            Node::Query { .. } | Node::Select(_) | Node::SetOperation { .. } | Node::Show { .. } => {
+                self.derived(id, None)
+            }
+            _ => Err(error::at(
+                ErrorCode::Syntax,
+                "table name or query expected",
+                self.tree.span(id),
+            )),
+        }
+    }
+
+    /// A sub-query as a source.
+    fn derived(&mut self, query: NodeId, alias: Option<&Name>) -> EngineResult<Relation> {
+        let relation = self.query(query)?;
+        let reference = self.relation_name();
+        relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
+    }
+
+    fn named_source(&mut self, name: &Name, alias: Option<&Name>) -> EngineResult<Relation> {
+        let qualifier = alias.unwrap_or(name).text.as_str();
+        if let Some(variable) = name.text.strip_prefix('@') {
+            let bare = Name { text: variable.to_owned(), ..name.clone() };
+            if let Some(query) = self.variable_node(&bare)? {
+                return self.derived(query, Some(alias.unwrap_or(&bare)));
+            }
+        }
+        if let Some(common) = self.common_table(&name.text) {
+            let reference = self.relation_name();
+            return common?.aliased(Some(qualifier), &reference);
+        }
+        if let Some(table) = self.snapshot.table(&name.text) {
+            let reference = self.relation_name();
+            self.note_read(&table.schema().name, Vec::new());
+            return relation::of_table(table, qualifier, reference);
+        }
+        match self.catalog_table(&name.text)? {
+            Some(rows) => {
+                let reference = self.relation_name();
+                rows.aliased(Some(qualifier), &reference)
+            }
+            None => Err(error::no_table(name)),
+        }
+    }
+
+    /// The table a statement changes.
+    pub(crate) fn writable_table(
+        &mut self,
+        name: &Name,
+    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        self.snapshot.table(&name.text).ok_or_else(|| error::no_table(name))
+    }
+}
+
+/// `source TIMESTAMP(column)`: the column is trusted to ascend.
+fn redesignated(mut relation: Relation, column: Option<&Name>) -> EngineResult<Relation> {
+    let Some(name) = column else { return Ok(relation) };
+    let found = relation
+        .columns
+        .iter()
+        .position(|column| identifier::same(&column.name, &name.text))
+        .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+    if !relation.columns[found].sql_type.is_timestamp() {
+        return Err(error::at(ErrorCode::TypeMismatch, "not a TIMESTAMP", name.span));
+    }
+    if relation.timestamp != Some(found) {
+        relation.base = None;
+    }
+    relation.timestamp = Some(found);
+    relation.ascending = true;
+    Ok(relation)
+}

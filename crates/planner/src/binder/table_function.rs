@@ -1,0 +1,342 @@
+//! Functions in FROM: generators, catalog functions, `read_parquet`.
+
+use std::sync::Arc;
+
+use arrow_array::{Float64Array, TimestampMicrosecondArray};
+use datafusion::catalog::TableFunctionImpl;
+use datafusion::common::ScalarValue;
+use datafusion::functions_table::generate_series::GenerateSeriesFunc;
+use datafusion::logical_expr::lit;
+use tidemark_ast::{CallNode, Name, Node, NodeId};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::expression::Scope;
+use super::scope::Relation;
+use super::{Binder, constant, error, relation};
+
+/// Most rows that a generator makes while binding.
+const MAX_LITERAL_ROWS: usize = 10_000_000;
+
+impl Binder<'_> {
+    /// A function call in FROM.
+    pub(crate) fn table_function(
+        &mut self,
+        id: NodeId,
+        alias: Option<&Name>,
+    ) -> EngineResult<Relation> {
+        let Node::Call(call) = self.node(id)? else {
+            return Err(error::at(ErrorCode::Syntax, "function expected", self.tree.span(id)));
+        };
+        let name = call.name.text.to_ascii_lowercase();
+        let rows = match name.as_str() {
+            "long_sequence" => self.long_sequence(call)?,
+            "generate_series" => self.generate_series(call)?,
+            "tables" | "all_tables" => self.tables_rows()?,
+            "wal_tables" => self.wal_tables_rows()?,
+            "information_schema.tables" => self.information_tables()?,
+            "table_columns" => {
+                let table = self.table_argument(call)?;
+                self.columns_rows(&table)?
+            }
+            "table_partitions" => {
+                let table = self.table_argument(call)?;
+                self.partitions_rows(&table)?
+            }
+            "read_parquet" => self.read_parquet(call)?,
+            _ => match self.catalog_table(&name)? {
+                Some(rows) => rows,
+                None => return Err(self.not_a_source(call, id)),
+            },
+        };
+        let reference = self.relation_name();
+        let qualifier = alias.map_or(call.name.text.as_str(), |alias| alias.text.as_str());
+        let (timestamp, ascending) = (rows.timestamp, rows.ascending);
+        let mut relation = rows.aliased(Some(qualifier), &reference)?;
+        relation.timestamp = timestamp;
+        relation.ascending = ascending;
+        Ok(relation)
+    }
+
+    fn not_a_source(&mut self, call: &CallNode, id: NodeId) -> tidemark_types::EngineError {
+        match self.expression(id, &Scope { aggregates: true, ..Scope::empty() }) {
+            Ok(_) => error::at(
+                ErrorCode::TypeMismatch,
+                "function must return CURSOR",
+                call.name.span,
+            ),
+            Err(failure) => failure,
+        }
+    }
+
+    fn integer_argument(&mut self, id: NodeId) -> EngineResult<Option<i64>> {
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.cast(value, SqlType::Long, CastMode::Explicit, position)?;
+        Ok(value.constant.as_ref().and_then(constant::as_i64))
+    }
+
+    fn long_sequence(&mut self, call: &CallNode) -> EngineResult<Relation> {
+        let count = match call.arguments.first() {
+            Some(id) => self.integer_argument(*id)?.unwrap_or(0),
+            None => {
+                return Err(error::at(
+                    ErrorCode::InvalidValue,
+                    "wrong number of arguments for function `long_sequence`; expected: 1, \
+                     provided: 0",
+                    call.name.span,
+                ));
+            }
+        };
+        self.series("x", 1, count, 1)
+    }
+
+    /// `low..=high` in steps, made row by row while it is read.
+    fn series(
+        &mut self,
+        name: &str,
+        low: i64,
+        high: i64,
+        step: i64,
+    ) -> EngineResult<Relation> {
+        // An empty series is one whose end lies before its start.
+        let empty = (step > 0 && low > high) || (step < 0 && low < high);
+        let (high, step) = if empty { (low - 1, 1) } else { (high, step) };
+        let provider = GenerateSeriesFunc {}
+            .call(&[lit(low), lit(high), lit(step)])
+            .map_err(error::plan)?;
+        let produced = provider.schema().field(0).name().clone();
+        let rows = self.provider_rows(provider, &[(produced, SqlType::Long)])?;
+        let exprs = vec![rows.columns[0].expr().alias(name)];
+        let plan = relation::project(rows.plan, exprs)?;
+        Ok(Relation {
+            plan,
+            columns: vec![relation::output_column(name, SqlType::Long)],
+            timestamp: None,
+            ascending: false,
+            base: None,
+        })
+    }
+
+    fn generate_series(&mut self, call: &CallNode) -> EngineResult<Relation> {
+        let (low, high, step) = match call.arguments.as_slice() {
+            [low, high] => (*low, *high, None),
+            [low, high, step] => (*low, *high, Some(*step)),
+            _ => {
+                return Err(error::at(
+                    ErrorCode::InvalidValue,
+                    "generate_series needs a start, an end and a step",
+                    call.name.span,
+                ));
+            }
+        };
+        let first = self.expression(low, &Scope::empty())?;
+        let last = self.expression(high, &Scope::empty())?;
+        let times = [first.sql_type, last.sql_type].iter().any(|of| of.is_timestamp());
+        let step_value = match step {
+            Some(step) => Some(self.expression(step, &Scope::empty())?),
+            None => None,
+        };
+        let zero = |value: &ScalarValue| match value {
+            ScalarValue::Float64(number) => *number == Some(0.0),
+            other => constant::as_i64(other) == Some(0),
+        };
+        if let (Some(step), Some(id)) = (&step_value, step)
+            && step.constant.as_ref().is_some_and(zero)
+        {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "step cannot be zero",
+                self.tree.span(id),
+            ));
+        }
+        if times {
+            return self.time_series(low, high, step);
+        }
+        let floating = [Some(&first), Some(&last), step_value.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|typed| typed.sql_type.is_floating());
+        if floating {
+            return self.floating_series(low, high, step);
+        }
+        let low = self.integer_argument(low)?.unwrap_or(0);
+        let high = self.integer_argument(high)?.unwrap_or(0);
+        let step = match step {
+            Some(step) => self.integer_argument(step)?.unwrap_or(1),
+            None => 1,
+        };
+        self.series("generate_series", low, high, step)
+    }
+
+    fn double_argument(&mut self, id: NodeId) -> EngineResult<f64> {
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.cast(value, SqlType::Double, CastMode::Explicit, position)?;
+        match value.constant {
+            Some(ScalarValue::Float64(Some(number))) => Ok(number),
+            _ => Err(error::at(ErrorCode::InvalidValue, "number expected", position)),
+        }
+    }
+
+    fn floating_series(
+        &mut self,
+        low: NodeId,
+        high: NodeId,
+        step: Option<NodeId>,
+    ) -> EngineResult<Relation> {
+        let (low, high) = (self.double_argument(low)?, self.double_argument(high)?);
+        let step = match step {
+            Some(step) => self.double_argument(step)?,
+            None => 1.0,
+        };
+        let count = ((high - low) / step + 1e-9).floor();
+        let count = if count < 0.0 { 0 } else { (count as usize + 1).min(MAX_LITERAL_ROWS) };
+        let values = (0..count).map(|index| low + step * index as f64);
+        let array = Arc::new(Float64Array::from_iter_values(values));
+        self.literal_rows(vec![("generate_series", SqlType::Double, array)])
+    }
+
+    /// Timestamps a number of microseconds, or a period such as `1d` or `-1M`, apart.
+    fn time_series(
+        &mut self,
+        low: NodeId,
+        high: NodeId,
+        step: Option<NodeId>,
+    ) -> EngineResult<Relation> {
+        let unit = SqlType::Timestamp;
+        let first = self.instant(low, unit, "Invalid date")?.unwrap_or(0);
+        let last = self.instant(high, unit, "Invalid date")?.unwrap_or(0);
+        let period = match step {
+            Some(step) => self.period(step)?,
+            None => Period::Micros(1),
+        };
+        let mut values = Vec::new();
+        let mut number = 0;
+        while values.len() < MAX_LITERAL_ROWS {
+            let at = period.times(first, number);
+            let beyond = if period.is_negative() { at < last } else { at > last };
+            if beyond {
+                break;
+            }
+            values.push(at);
+            number += 1;
+        }
+        let array = Arc::new(TimestampMicrosecondArray::from(values));
+        let mut rows = self.literal_rows(vec![("generate_series", unit, array)])?;
+        rows.timestamp = Some(0);
+        rows.ascending = !period.is_negative();
+        Ok(rows)
+    }
+
+    fn period(&mut self, id: NodeId) -> EngineResult<Period> {
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let Some(value) = value.constant else {
+            return Err(error::at(ErrorCode::InvalidValue, "constant step expected", position));
+        };
+        if let Some(micros) = constant::as_i64(&value) {
+            return Ok(Period::Micros(micros));
+        }
+        let text = constant::as_text(&value).unwrap_or_default();
+        Period::parse(text).ok_or_else(|| {
+            error::at(ErrorCode::InvalidValue, format!("invalid period: {text}"), position)
+        })
+    }
+
+    fn table_argument(
+        &mut self,
+        call: &CallNode,
+    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        let Some(id) = call.arguments.first() else {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "table name expected",
+                call.name.span,
+            ));
+        };
+        let span = self.tree.span(*id);
+        let text = match self.node(*id)? {
+            Node::String { value } => value.clone(),
+            _ => String::new(),
+        };
+        let table = self.writable_table(&Name { text, quoted: true, span })?;
+        self.note_read(&table.schema().name, Vec::new());
+        Ok(table)
+    }
+
+    fn read_parquet(&mut self, call: &CallNode) -> EngineResult<Relation> {
+        let path = match call.arguments.first() {
+            Some(id) => {
+                let value = self.expression(*id, &Scope::empty())?;
+                let at = self.tree.span(*id);
+                let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?;
+                value.constant.as_ref().and_then(constant::as_text).map(str::to_owned)
+            }
+            None => None,
+        };
+        let at = call.arguments.first().map_or(call.name.span, |id| self.tree.span(*id));
+        let Some(path) = path else {
+            return Err(error::at(ErrorCode::InvalidValue, "file name expected", at));
+        };
+        let Some(external) = self.context.external.clone() else {
+            return Err(error::not_supported("read_parquet is", call.name.span));
+        };
+        let table = external
+            .read_parquet(&path)
+            .map_err(|failure| failure.at_if_missing(error::span(at)))?;
+        let columns: Vec<(String, SqlType)> =
+            table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
+        let mut rows = self.provider_rows(table.provider, &columns)?;
+        rows.timestamp = table.timestamp;
+        Ok(rows)
+    }
+}
+
+/// The step of a series of timestamps.
+#[derive(Debug, Clone, Copy)]
+enum Period {
+    Micros(i64),
+    Months(i64),
+}
+
+impl Period {
+    fn parse(text: &str) -> Option<Self> {
+        let unit = text.chars().next_back()?;
+        let count: i64 = match &text[..text.len() - unit.len_utf8()] {
+            "" => 1,
+            "-" => -1,
+            digits => digits.parse().ok()?,
+        };
+        if count == 0 {
+            return None;
+        }
+        Some(match unit {
+            'U' | 'u' => Self::Micros(count),
+            'T' => Self::Micros(count.checked_mul(1_000)?),
+            's' => Self::Micros(count.checked_mul(1_000_000)?),
+            'm' => Self::Micros(count.checked_mul(60_000_000)?),
+            'h' => Self::Micros(count.checked_mul(3_600_000_000)?),
+            'd' => Self::Micros(count.checked_mul(86_400_000_000)?),
+            'w' => Self::Micros(count.checked_mul(604_800_000_000)?),
+            'M' => Self::Months(count),
+            'y' => Self::Months(count.checked_mul(12)?),
+            _ => return None,
+        })
+    }
+
+    fn is_negative(self) -> bool {
+        match self {
+            Self::Micros(count) | Self::Months(count) => count < 0,
+        }
+    }
+
+    fn times(self, from: i64, number: i64) -> i64 {
+        match self {
+            Self::Micros(micros) => from.saturating_add(micros.saturating_mul(number)),
+            Self::Months(months) => {
+                tidemark_types::calendar::add_months(from, months.saturating_mul(number))
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The seam to the function library: resolves operators, functions and casts, inserts the casts
+//! they ask for, and folds what is constant.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Expr, ScalarUDF, Volatility, lit};
+use tidemark_ast::{BinaryOperator, Span};
+use tidemark_functions::{
+    Argument, BinaryOp, CastMode, ResolveError, resolve_operator, resolve_scalar,
+};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use super::{Binder, Typed, constant, error};
+
+impl Typed {
+    /// A value known while binding.
+    pub(crate) fn literal(value: ScalarValue, sql_type: SqlType) -> Self {
+        Self { expr: lit(value.clone()), sql_type, constant: Some(value), parameter: None }
+    }
+
+    /// An expression whose value rows decide.
+    pub(crate) fn computed(expr: Expr, sql_type: SqlType) -> Self {
+        Self { expr, sql_type, constant: None, parameter: None }
+    }
+
+    /// The untyped null.
+    pub(crate) fn null() -> Self {
+        Self::literal(ScalarValue::Utf8View(None), SqlType::Null)
+    }
+
+    /// A truth value.
+    pub(crate) fn truth(value: bool) -> Self {
+        Self::literal(ScalarValue::Boolean(Some(value)), SqlType::Boolean)
+    }
+
+    /// What the function library wants to know of an argument.
+    pub(crate) fn argument(&self) -> Argument {
+        Argument { sql_type: self.sql_type, constant: self.constant.clone() }
+    }
+
+    /// Whether the value is the constant null.
+    pub(crate) fn is_null_constant(&self) -> bool {
+        self.constant.as_ref().is_some_and(ScalarValue::is_null)
+    }
+
+    /// The constant truth value it has, if it has one.
+    pub(crate) fn as_truth(&self) -> Option<bool> {
+        match self.constant {
+            Some(ScalarValue::Boolean(value)) => value,
+            _ => None,
+        }
+    }
+
+    /// The same value, computed now when nothing but constants goes into it. What fails is left
+    /// to fail at run time, as the dialect does.
+    pub(crate) fn folded(self) -> Self {
+        match constant::evaluate(&self.expr) {
+            Ok(value) => Self::literal(value, self.sql_type),
+            Err(_) => self,
+        }
+    }
+}
+
+/// An error of the function library at a position.
+pub(crate) fn located(source: ResolveError, position: Span) -> EngineError {
+    let engine: EngineError = source.into();
+    engine.at_if_missing(error::span(position))
+}
+
+/// An error of the function library: at the argument it speaks of, else at the call.
+pub(crate) fn located_call(source: ResolveError, position: Span, spans: &[Span]) -> EngineError {
+    let at = source.argument().and_then(|index| spans.get(index)).copied();
+    located(source, at.unwrap_or(position))
+}
+
+impl Binder<'_> {
+    /// `left operator right`.
+    pub(crate) fn operator(
+        &mut self,
+        operator: BinaryOperator,
+        left: Typed,
+        right: Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let left = self.settled_beside(left, &right, operator)?;
+        let right = self.settled_beside(right, &left, operator)?;
+        let resolved =
+            resolve_operator(binary_op(operator), &left.argument(), &right.argument())
+                .map_err(|error| located(error, position))?;
+        let mode = CastMode::Constant;
+        let left = self.cast(left, resolved.left_type, mode, position)?;
+        let right = self.cast(right, resolved.right_type, mode, position)?;
+        let constant = left.constant.is_some() && right.constant.is_some();
+        let expr = (resolved.build)(left.expr, right.expr);
+        let typed = Typed::computed(expr, resolved.return_type);
+        Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// An open parameter takes the type of the operand on the other side.
+    fn settled_beside(
+        &mut self,
+        typed: Typed,
+        other: &Typed,
+        operator: BinaryOperator,
+    ) -> EngineResult<Typed> {
+        let pattern = matches!(
+            operator,
+            BinaryOperator::Like
+                | BinaryOperator::NotLike
+                | BinaryOperator::ILike
+                | BinaryOperator::NotILike
+                | BinaryOperator::Matches
+                | BinaryOperator::NotMatches
+        );
+        self.settled(typed, if pattern { SqlType::Varchar } else { other.sql_type })
+    }
+
+    /// A call of a scalar function. An error about one argument stands at its span.
+    pub(crate) fn scalar_call(
+        &mut self,
+        name: &str,
+        arguments: Vec<Typed>,
+        position: Span,
+        spans: &[Span],
+    ) -> EngineResult<Typed> {
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        let resolved = resolve_scalar(name, &described)
+            .map_err(|error| located_call(error, position, spans))?;
+        let mut exprs = Vec::with_capacity(arguments.len());
+        let mut constant = true;
+        for (index, argument) in arguments.into_iter().enumerate() {
+            let wanted = resolved.argument_types.get(index).copied();
+            let wanted = wanted.unwrap_or(argument.sql_type);
+            let argument = self.settled(argument, wanted)?;
+            let argument = self.cast(argument, wanted, CastMode::Implicit, position)?;
+            constant &= argument.constant.is_some();
+            exprs.push(argument.expr);
+        }
+        let foldable = constant && is_immutable(&resolved.udf);
+        let expr = Expr::ScalarFunction(datafusion::logical_expr::expr::ScalarFunction {
+            func: resolved.udf,
+            args: exprs,
+        });
+        let typed = Typed::computed(expr, resolved.return_type);
+        Ok(if foldable { typed.folded() } else { typed })
+    }
+
+    /// The value as another type.
+    pub(crate) fn cast(
+        &mut self,
+        typed: Typed,
+        to: SqlType,
+        mode: CastMode,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let typed = self.settled(typed, to)?;
+        if typed.sql_type == to {
+            return Ok(typed);
+        }
+        let constant = typed.constant.is_some();
+        let expr = tidemark_functions::cast(typed.expr, typed.sql_type, to, mode)
+            .map_err(|error| located(error, position))?;
+        let typed = Typed::computed(expr, to);
+        Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// The value as a predicate: a BOOLEAN, never null.
+    pub(crate) fn truth_of(&mut self, typed: Typed, position: Span) -> EngineResult<Typed> {
+        match typed.sql_type {
+            SqlType::Boolean => Ok(typed),
+            SqlType::Null => {
+                self.cast(typed, SqlType::Boolean, CastMode::Implicit, position)
+            }
+            _ => Err(error::at(
+                ErrorCode::TypeMismatch,
+                "boolean expression expected",
+                position,
+            )),
+        }
+    }
+}
+
+fn is_immutable(function: &ScalarUDF) -> bool {
+    function.signature().volatility == Volatility::Immutable
+}
+
+fn binary_op(operator: BinaryOperator) -> BinaryOp {
+    match operator {
+        BinaryOperator::Add => BinaryOp::Add,
+        BinaryOperator::Subtract => BinaryOp::Subtract,
+        BinaryOperator::Multiply => BinaryOp::Multiply,
+        BinaryOperator::Divide => BinaryOp::Divide,
+        BinaryOperator::Modulo => BinaryOp::Modulo,
+        BinaryOperator::BitAnd => BinaryOp::BitAnd,
+        BinaryOperator::BitOr => BinaryOp::BitOr,
+        BinaryOperator::BitXor => BinaryOp::BitXor,
+        BinaryOperator::Equal => BinaryOp::Equal,
+        BinaryOperator::NotEqual => BinaryOp::NotEqual,
+        BinaryOperator::Less => BinaryOp::Less,
+        BinaryOperator::LessOrEqual => BinaryOp::LessOrEqual,
+        BinaryOperator::Greater => BinaryOp::Greater,
+        BinaryOperator::GreaterOrEqual => BinaryOp::GreaterOrEqual,
+        BinaryOperator::Matches => BinaryOp::Matches,
+        BinaryOperator::NotMatches => BinaryOp::NotMatches,
+        BinaryOperator::Like => BinaryOp::Like,
+        BinaryOperator::NotLike => BinaryOp::NotLike,
+        BinaryOperator::ILike => BinaryOp::ILike,
+        BinaryOperator::NotILike => BinaryOp::NotILike,
+        BinaryOperator::ContainedBy => BinaryOp::ContainedBy,
+        BinaryOperator::ContainedByOrEqual => BinaryOp::ContainedByOrEqual,
+        BinaryOperator::Contains => BinaryOp::Contains,
+        BinaryOperator::ContainsOrEqual => BinaryOp::ContainsOrEqual,
+    }
+}

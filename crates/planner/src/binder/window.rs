@@ -1,0 +1,262 @@
+//! Window functions, run by DataFusion's window operators.
+
+use datafusion::common::ScalarValue;
+use datafusion::functions_aggregate as aggregates;
+use datafusion::functions_window as windows;
+use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::{
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
+};
+use tidemark_ast::{CallNode, Frame, FrameBound, FrameMode, Node, Span, WindowSpec};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::expression::Scope;
+use super::order::SortKey;
+use super::{Binder, Typed, constant, error};
+
+/// A window function as DataFusion has it, and the types around it.
+struct Resolved {
+    function: WindowFunctionDefinition,
+    arguments: Vec<Typed>,
+    return_type: SqlType,
+}
+
+impl Binder<'_> {
+    /// `f(…) OVER (…)`.
+    pub(crate) fn window_call(
+        &mut self,
+        call: &CallNode,
+        over: &WindowSpec,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if let Some(name) = &over.name {
+            return Err(error::not_supported("named windows are", name.span));
+        }
+        let inner = Scope { aggregates: false, ..*scope };
+        let arguments = match call.arguments.as_slice() {
+            [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
+            ids => self.expressions(ids, &inner)?,
+        };
+        let resolved = self.window_function(call, arguments, position)?;
+        let partition_by = self.expressions(&over.partition_by, &inner)?;
+        let mut order_by: Vec<SortExpr> = Vec::with_capacity(over.order_by.len());
+        for item in &over.order_by {
+            let key = self.expression(item.expression, &inner)?;
+            let expr = key.expr.clone();
+            order_by.push(SortKey::new(item, key.expr, key.sql_type, None).sort(expr));
+        }
+        let window_frame = match &over.frame {
+            Some(frame) => self.frame(frame, &order_by, scope)?,
+            None => default_frame(!order_by.is_empty()),
+        };
+        let params = WindowFunctionParams {
+            args: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
+            partition_by: partition_by.into_iter().map(|key| key.expr).collect(),
+            order_by,
+            window_frame,
+            filter: None,
+            null_treatment: call.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
+            distinct: false,
+        };
+        let expr = Expr::from(WindowFunction { fun: resolved.function, params });
+        Ok(Typed::computed(expr, resolved.return_type))
+    }
+
+    fn window_function(
+        &mut self,
+        call: &CallNode,
+        arguments: Vec<Typed>,
+        position: Span,
+    ) -> EngineResult<Resolved> {
+        use WindowFunctionDefinition::{AggregateUDF, WindowUDF};
+        let name = call.name.text.to_ascii_lowercase();
+        let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
+        let plain = |function, return_type| Ok((function, return_type));
+        let whole = |of: SqlType| if of.is_integer() { SqlType::Long } else { of };
+        let (function, return_type) = match name.as_str() {
+            "row_number" => plain(WindowUDF(windows::row_number::row_number_udwf()), SqlType::Long),
+            "rank" => plain(WindowUDF(windows::rank::rank_udwf()), SqlType::Long),
+            "dense_rank" => plain(WindowUDF(windows::rank::dense_rank_udwf()), SqlType::Long),
+            "percent_rank" => {
+                plain(WindowUDF(windows::rank::percent_rank_udwf()), SqlType::Double)
+            }
+            "cume_dist" => {
+                plain(WindowUDF(windows::cume_dist::cume_dist_udwf()), SqlType::Double)
+            }
+            "ntile" => plain(WindowUDF(windows::ntile::ntile_udwf()), SqlType::Long),
+            "lag" => plain(WindowUDF(windows::lead_lag::lag_udwf()), whole(first_type)),
+            "lead" => plain(WindowUDF(windows::lead_lag::lead_udwf()), whole(first_type)),
+            "first_value" | "first_not_null_value" => plain(
+                WindowUDF(windows::nth_value::first_value_udwf()),
+                whole(first_type),
+            ),
+            "last_value" | "last_not_null_value" => plain(
+                WindowUDF(windows::nth_value::last_value_udwf()),
+                whole(first_type),
+            ),
+            "nth_value" => {
+                plain(WindowUDF(windows::nth_value::nth_value_udwf()), whole(first_type))
+            }
+            "count" => plain(AggregateUDF(aggregates::count::count_udaf()), SqlType::Long),
+            "sum" | "ksum" => plain(AggregateUDF(aggregates::sum::sum_udaf()), SqlType::Double),
+            "avg" if arguments.len() == 1 => {
+                plain(AggregateUDF(aggregates::average::avg_udaf()), SqlType::Double)
+            }
+            "min" => plain(AggregateUDF(aggregates::min_max::min_udaf()), whole(first_type)),
+            "max" => plain(AggregateUDF(aggregates::min_max::max_udaf()), whole(first_type)),
+            _ => Err(error::at(
+                ErrorCode::FunctionNotFound,
+                format!("unknown window function: {name}"),
+                call.name.span,
+            )),
+        }?;
+        let arguments = self.window_arguments(&name, arguments, return_type, position)?;
+        Ok(Resolved { function, arguments, return_type })
+    }
+
+    fn window_arguments(
+        &mut self,
+        name: &str,
+        arguments: Vec<Typed>,
+        return_type: SqlType,
+        position: Span,
+    ) -> EngineResult<Vec<Typed>> {
+        let mut cast = Vec::with_capacity(arguments.len().max(1));
+        let value_first = !matches!(name, "count" | "ntile" | "row_number" | "rank" | "dense_rank");
+        for (index, argument) in arguments.into_iter().enumerate() {
+            let argument = match index {
+                0 if value_first => {
+                    self.cast(argument, return_type, CastMode::Implicit, position)?
+                }
+                0 if name == "count" => argument,
+                2 if matches!(name, "lag" | "lead") => {
+                    self.cast(argument, return_type, CastMode::Implicit, position)?
+                }
+                _ => self.cast(argument, SqlType::Long, CastMode::Implicit, position)?,
+            };
+            cast.push(argument);
+        }
+        if name == "count" && cast.is_empty() {
+            cast.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::Long));
+        }
+        Ok(cast)
+    }
+
+    fn frame(
+        &mut self,
+        frame: &Frame,
+        order_by: &[SortExpr],
+        scope: &Scope<'_>,
+    ) -> EngineResult<WindowFrame> {
+        let units = match frame.mode {
+            FrameMode::Rows | FrameMode::Cumulative => WindowFrameUnits::Rows,
+            FrameMode::Range => WindowFrameUnits::Range,
+            FrameMode::Groups => {
+                return Err(error::not_supported("GROUPS is", frame.span));
+            }
+        };
+        if frame.exclude_current_row {
+            return Err(error::not_supported("EXCLUDE CURRENT ROW is", frame.span));
+        }
+        let unit = match (units, order_by, scope.relation) {
+            (WindowFrameUnits::Range, [key], Some(relation)) => {
+                let designated = relation.timestamp_column();
+                let column = designated.filter(|column| column.expr() == key.expr);
+                Some(column.map(|column| column.sql_type).ok_or_else(|| {
+                    error::at(
+                        ErrorCode::NotSupported,
+                        "RANGE is supported only for queries ordered by designated timestamp",
+                        frame.span,
+                    )
+                })?)
+            }
+            _ => None,
+        };
+        let start = self.frame_bound(&frame.start, unit)?;
+        let end = match &frame.end {
+            Some(end) => self.frame_bound(end, unit)?,
+            None => WindowFrameBound::CurrentRow,
+        };
+        Ok(WindowFrame::new_bounds(units, start, end))
+    }
+
+    fn frame_bound(
+        &mut self,
+        bound: &FrameBound,
+        unit: Option<SqlType>,
+    ) -> EngineResult<WindowFrameBound> {
+        let endless = |unit: Option<SqlType>| match unit {
+            Some(_) => ScalarValue::Null,
+            None => ScalarValue::UInt64(None),
+        };
+        Ok(match bound {
+            FrameBound::UnboundedPreceding => WindowFrameBound::Preceding(endless(unit)),
+            FrameBound::UnboundedFollowing => WindowFrameBound::Following(endless(unit)),
+            FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+            FrameBound::Preceding { value, unit: word } => {
+                WindowFrameBound::Preceding(self.distance(*value, word.as_deref(), unit)?)
+            }
+            FrameBound::Following { value, unit: word } => {
+                WindowFrameBound::Following(self.distance(*value, word.as_deref(), unit)?)
+            }
+        })
+    }
+
+    /// A frame's distance: rows, or time in the timestamp's unit.
+    fn distance(
+        &mut self,
+        id: tidemark_ast::NodeId,
+        word: Option<&str>,
+        unit: Option<SqlType>,
+    ) -> EngineResult<ScalarValue> {
+        let position = self.tree.span(id);
+        let value = self.constant(id)?.as_ref().and_then(constant::as_i64);
+        let Some(value) = value.filter(|value| *value >= 0) else {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "integer expected",
+                position,
+            ));
+        };
+        let Some(unit) = unit else { return Ok(ScalarValue::UInt64(Some(value as u64))) };
+        let nanos_per = match word {
+            Some(word) => time_word(word)
+                .ok_or_else(|| error::at(ErrorCode::InvalidValue, "unknown unit", position))?,
+            None if unit == SqlType::TimestampNs => 1,
+            None => 1_000,
+        };
+        let interval = arrow::datatypes::IntervalMonthDayNano {
+            months: 0,
+            days: 0,
+            nanoseconds: value.saturating_mul(nanos_per),
+        };
+        Ok(ScalarValue::IntervalMonthDayNano(Some(interval)))
+    }
+}
+
+/// Nanoseconds in a unit word, singular or plural.
+fn time_word(word: &str) -> Option<i64> {
+    let lower = word.to_ascii_lowercase();
+    Some(match lower.strip_suffix('s').unwrap_or(&lower) {
+        "nanosecond" => 1,
+        "microsecond" => 1_000,
+        "millisecond" => 1_000_000,
+        "second" => 1_000_000_000,
+        "minute" => 60_000_000_000,
+        "hour" => 3_600_000_000_000,
+        "day" => 86_400_000_000_000,
+        _ => return None,
+    })
+}
+
+/// With ORDER BY up to the current row, counted in rows; without, the whole partition.
+fn default_frame(ordered: bool) -> WindowFrame {
+    let endless = ScalarValue::UInt64(None);
+    let end = match ordered {
+        true => WindowFrameBound::CurrentRow,
+        false => WindowFrameBound::Following(endless.clone()),
+    };
+    WindowFrame::new_bounds(WindowFrameUnits::Rows, WindowFrameBound::Preceding(endless), end)
+}
