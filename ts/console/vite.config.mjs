@@ -2,31 +2,31 @@
 //
 // The page is served under `script-src 'self'; style-src 'self'; require-trusted-types-for 'script'`,
 // so nothing may end up inline, and every address is relative so that a context path works.
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
-import { transformAsync } from "@babel/core";
-import { defineConfig } from "vite";
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { transformAsync } from '@babel/core';
+import { defineConfig } from 'vite';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Compiles JSX to Solid's DOM calls; Vite strips the types afterwards. */
 function solid() {
   return {
-    name: "tidemark-solid",
-    enforce: "pre",
+    name: 'tidemark-solid',
+    enforce: 'pre',
     async transform(code, id) {
-      if (!id.endsWith(".tsx")) return null;
+      if (!id.endsWith('.tsx')) return null;
       const compiled = await transformAsync(code, {
         filename: id,
         configFile: false,
         babelrc: false,
         sourceMaps: true,
-        parserOpts: { plugins: ["jsx", "typescript"] },
-        presets: [["babel-preset-solid", { moduleName: here("src/dom.ts") }]],
+        parserOpts: { plugins: ['jsx', 'typescript'] },
+        presets: [['babel-preset-solid', { moduleName: here('src/dom.ts') }]],
       });
       // The file keeps its types: hand it on as TypeScript without JSX.
-      return { code: compiled.code, map: compiled.map, moduleType: "ts" };
+      return { code: compiled.code, map: compiled.map, moduleType: 'ts' };
     },
   };
 }
@@ -34,39 +34,39 @@ function solid() {
 /** Emits the script that sets the theme before the first paint: small, classic, blocking. */
 function themeBoot() {
   return {
-    name: "tidemark-theme-boot",
+    name: 'tidemark-theme-boot',
     async transformIndexHtml(html, context) {
       if (context.server) return html;
-      const source = await readFile(here("src/theme-boot.js"), "utf8");
-      const hash = createHash("sha256").update(source).digest("hex").slice(0, 8);
+      const source = await readFile(here('src/theme-boot.js'), 'utf8');
+      const hash = createHash('sha256').update(source).digest('hex').slice(0, 8);
       const fileName = `assets/theme-boot-${hash}.js`;
-      this.emitFile({ type: "asset", fileName, source: source.replace(/^\/\/.*\n/gm, "") });
+      this.emitFile({ type: 'asset', fileName, source: source.replace(/^\/\/.*\n/gm, '') });
       return {
         html,
-        tags: [{ tag: "script", attrs: { src: `./${fileName}` }, injectTo: "head-prepend" }],
+        tags: [{ tag: 'script', attrs: { src: `./${fileName}` }, injectTo: 'head-prepend' }],
       };
     },
   };
 }
 
 export default defineConfig({
-  root: here("."),
-  base: "./",
+  root: here('.'),
+  base: './',
   plugins: [solid(), themeBoot()],
-  resolve: { conditions: ["browser", "module", "import", "default"] },
+  resolve: { conditions: ['browser', 'module', 'import', 'default'] },
   build: {
-    outDir: here("../../build/console"),
+    outDir: here('../../build/console'),
     emptyOutDir: true,
-    target: "es2022",
+    target: 'es2022',
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
   server: {
     proxy: Object.fromEntries(
-      ["exec", "exp", "imp", "settings", "chk"].map((path) => [
+      ['exec', 'exp', 'imp', 'settings', 'chk'].map((path) => [
         `/${path}`,
-        process.env.TIDEMARK_URL ?? "http://127.0.0.1:9000",
+        process.env.TIDEMARK_URL ?? 'http://127.0.0.1:9000',
       ]),
     ),
   },

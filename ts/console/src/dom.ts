@@ -6,9 +6,9 @@
  * module makes them through a policy of its own. The policy is not exported and only ever sees
  * what the compiler wrote; values from the server reach the page as text nodes.
  */
-import { untrack } from "solid-js";
+import { untrack } from 'solid-js';
 
-export * from "solid-js/web";
+export * from 'solid-js/web';
 
 interface TemplatePolicy {
   createHTML(html: string): string;
@@ -20,23 +20,23 @@ interface TrustedTypes {
 
 const rules: TemplatePolicy = { createHTML: (html) => html };
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
-const policy = trustedTypes?.createPolicy("tidemark-templates", rules) ?? rules;
+const policy = trustedTypes?.createPolicy('tidemark-templates', rules) ?? rules;
 
 /** Parses a template once, on its first use, and clones it from then on. */
 export function template(html: string, isImportNode?: boolean, isSvg?: boolean): () => Node {
   let parsed: Node | undefined;
   const parse = (): Node => {
-    const holder = document.createElement("template");
+    const holder = document.createElement('template');
     holder.innerHTML = policy.createHTML(html);
     const first = isSvg ? holder.content.firstChild?.firstChild : holder.content.firstChild;
-    if (!first) throw new Error("a template without an element");
+    if (!first) {
+      throw new Error('a template without an element');
+    }
     return first;
   };
   return () => {
     parsed ??= parse();
     const source = parsed;
-    return isImportNode
-      ? untrack(() => document.importNode(source, true))
-      : source.cloneNode(true);
+    return isImportNode ? untrack(() => document.importNode(source, true)) : source.cloneNode(true);
   };
 }

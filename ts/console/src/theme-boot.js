@@ -3,15 +3,15 @@
 (() => {
   let saved = null;
   try {
-    saved = localStorage.getItem("tidemark.theme");
+    saved = localStorage.getItem('tidemark.theme');
   } catch {
     saved = null;
   }
-  const system = matchMedia("(prefers-contrast: more)").matches
-    ? "contrast"
-    : matchMedia("(prefers-color-scheme: dark)").matches
-      ? "dark"
-      : "light";
-  const known = ["light", "dark", "contrast"].includes(saved);
+  const system = matchMedia('(prefers-contrast: more)').matches
+    ? 'contrast'
+    : matchMedia('(prefers-color-scheme: dark)').matches
+      ? 'dark'
+      : 'light';
+  const known = ['light', 'dark', 'contrast'].includes(saved);
   document.documentElement.dataset.theme = known ? saved : system;
 })();

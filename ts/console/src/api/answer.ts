@@ -52,8 +52,8 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 
 export class AnswerReader {
-  #state: "head" | "rows" | "tail" = "head";
-  #buffer = "";
+  #state: 'head' | 'rows' | 'tail' = 'head';
+  #buffer = '';
   #scanned = 0;
   #depth = 0;
   #inString = false;
@@ -67,27 +67,35 @@ export class AnswerReader {
   /** Takes the next piece of text and returns the rows that it completed. */
   feed(text: string): Row[] {
     this.#buffer += text;
-    if (this.#state === "head") this.#readHead();
-    return this.#state === "rows" ? this.#readRows() : [];
+    if (this.#state === 'head') {
+      this.#readHead();
+    }
+    return this.#state === 'rows' ? this.#readRows() : [];
   }
 
   /** What followed the rows; of an answer without rows, the whole of it. */
   finish(): AnswerTail {
-    if (this.#state === "rows") throw new SyntaxError("the answer ended inside its rows");
-    return parseObject(this.#buffer) as AnswerTail;
+    if (this.#state === 'rows') {
+      throw new SyntaxError('the answer ended inside its rows');
+    }
+    const rest = this.#buffer;
+    const text = this.#state === 'tail' ? `{${rest.replace(/^\s*,/, '')}` : rest;
+    return parseObject(text) as AnswerTail;
   }
 
   #readHead(): void {
     const at = this.#buffer.indexOf(ROWS_BEGIN);
-    if (at < 0) return;
-    const head = parseObject(this.#buffer.slice(0, at) + "}") as Partial<AnswerHead>;
+    if (at < 0) {
+      return;
+    }
+    const head = parseObject(this.#buffer.slice(0, at) + '}') as Partial<AnswerHead>;
     this.#head = {
-      query: head.query ?? "",
+      query: head.query ?? '',
       columns: head.columns ?? [],
       timestamp: head.timestamp ?? -1,
     };
     this.#buffer = this.#buffer.slice(at + ROWS_BEGIN.length);
-    this.#state = "rows";
+    this.#state = 'rows';
   }
 
   #readRows(): Row[] {
@@ -98,15 +106,25 @@ export class AnswerReader {
       if (this.#inString) {
         // An escape takes the next character with it; across pieces it waits for more text.
         if (code === BACKSLASH) {
-          if (index + 1 === text.length) return this.#takeRows(wholeEnd, index);
+          if (index + 1 === text.length) {
+            return this.#takeRows(wholeEnd, index);
+          }
           index++;
-        } else if (code === QUOTE) this.#inString = false;
-      } else if (code === QUOTE) this.#inString = true;
-      else if (code === OPEN) this.#depth++;
-      else if (code === CLOSE) {
-        if (this.#depth === 0) return this.#endRows(wholeEnd, index);
+        } else if (code === QUOTE) {
+          this.#inString = false;
+        }
+      } else if (code === QUOTE) {
+        this.#inString = true;
+      } else if (code === OPEN) {
+        this.#depth++;
+      } else if (code === CLOSE) {
+        if (this.#depth === 0) {
+          return this.#endRows(wholeEnd, index);
+        }
         this.#depth--;
-        if (this.#depth === 0) wholeEnd = index + 1;
+        if (this.#depth === 0) {
+          wholeEnd = index + 1;
+        }
       }
     }
     return this.#takeRows(wholeEnd, text.length);
@@ -122,22 +140,21 @@ export class AnswerReader {
 
   #endRows(wholeEnd: number, closeAt: number): Row[] {
     const rows = parseRows(this.#buffer.slice(0, wholeEnd));
-    const rest = this.#buffer.slice(closeAt + 1);
-    this.#buffer = "{" + rest.replace(/^\s*,/, "");
-    this.#state = "tail";
+    this.#buffer = this.#buffer.slice(closeAt + 1);
+    this.#state = 'tail';
     return rows;
   }
 }
 
 function parseRows(text: string): Row[] {
-  const list = text.replace(/^\s*,/, "");
-  return list === "" ? [] : (JSON.parse(`[${list}]`) as Row[]);
+  const list = text.replace(/^\s*,/, '');
+  return list === '' ? [] : (JSON.parse(`[${list}]`) as Row[]);
 }
 
 function parseObject(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new SyntaxError("the answer is not a JSON object");
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new SyntaxError('the answer is not a JSON object');
   }
   return value;
 }

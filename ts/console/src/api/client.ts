@@ -2,7 +2,7 @@
  * The one door to the server: plain HTTP, relative addresses, no credentials kept.
  * Every failure leaves as a `SqlError` (the server said no) or a `Unreachable` (it said nothing).
  */
-import { AnswerReader, type AnswerHead, type AnswerTail, type Row } from "./answer.js";
+import { AnswerReader, type AnswerHead, type AnswerTail, type Row } from './answer.js';
 
 /** The server refused a statement. `position` counts UTF-16 units from the statement's start. */
 export class SqlError extends Error {
@@ -11,7 +11,7 @@ export class SqlError extends Error {
 
   constructor(message: string, position: number | undefined, status: number) {
     super(message);
-    this.name = "SqlError";
+    this.name = 'SqlError';
     this.position = position;
     this.status = status;
   }
@@ -21,7 +21,7 @@ export class SqlError extends Error {
 export class Unreachable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = "Unreachable";
+    this.name = 'Unreachable';
   }
 }
 
@@ -38,18 +38,18 @@ export interface ExecuteOptions {
   readonly onRows?: (rows: Row[]) => void;
 }
 
-const SILENT = "The server does not answer. Your drafts are safe.";
-const BROKEN_OFF = "The answer broke off before its end.";
+const SILENT = 'The server does not answer. Your drafts are safe.';
+const BROKEN_OFF = 'The answer broke off before its end.';
 
 /** Runs one statement; rows are handed over as they arrive. */
 export async function execute(statement: string, options: ExecuteOptions): Promise<AnswerTail> {
   const parameters = new URLSearchParams({
     query: statement,
     limit: `1,${options.maxRows}`,
-    count: "true",
-    timings: "true",
-    quoteLargeNum: "true",
-    src: "con",
+    count: 'true',
+    timings: 'true',
+    quoteLargeNum: 'true',
+    src: 'con',
   });
   const response = await request(`exec?${parameters}`, options.signal);
   const reader = new AnswerReader();
@@ -60,10 +60,14 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
       headSeen = true;
       options.onHead?.(reader.head);
     }
-    if (rows.length > 0) options.onRows?.(rows);
+    if (rows.length > 0) {
+      options.onRows?.(rows);
+    }
   }
   const tail = read(() => reader.finish(), response.status);
-  if (tail.error !== undefined) throw refusal(tail, response.status);
+  if (tail.error !== undefined) {
+    throw refusal(tail, response.status);
+  }
   return tail;
 }
 
@@ -84,32 +88,36 @@ export async function query(
 
 /** What the server tells about itself without a login. */
 export async function settings(signal?: AbortSignal): Promise<Settings> {
-  const response = await request("settings", signal);
+  const response = await request('settings', signal);
   const body = (await response.json()) as Partial<Settings>;
   return { config: body.config ?? {}, preferences: body.preferences ?? {} };
 }
 
 /** The address that downloads a statement's whole result. */
-export function exportAddress(statement: string, format: "csv" | "parquet"): string {
+export function exportAddress(statement: string, format: 'csv' | 'parquet'): string {
   return `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
 }
 
 async function request(address: string, signal: AbortSignal | undefined): Promise<Response> {
   try {
-    return await fetch(address, { cache: "no-store", ...(signal ? { signal } : {}) });
+    return await fetch(address, { cache: 'no-store', ...(signal ? { signal } : {}) });
   } catch (cause) {
     throw aborted(cause) ? cause : new Unreachable(SILENT, { cause });
   }
 }
 
 async function* pieces(response: Response): AsyncGenerator<string> {
-  if (!response.body) return;
+  if (!response.body) {
+    return;
+  }
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) break;
+      if (done) {
+        break;
+      }
       yield decoder.decode(value, { stream: true });
     }
     yield decoder.decode();
@@ -125,19 +133,25 @@ function read<T>(parse: () => T, status: number): T {
   try {
     return parse();
   } catch (cause) {
-    if (status >= 500) throw new Unreachable(SILENT, { cause });
-    if (status === 401) throw new SqlError("You are not signed in.", undefined, status);
-    if (status >= 400) throw new SqlError(`The server answered ${status}.`, undefined, status);
+    if (status >= 500) {
+      throw new Unreachable(SILENT, { cause });
+    }
+    if (status === 401) {
+      throw new SqlError('You are not signed in.', undefined, status);
+    }
+    if (status >= 400) {
+      throw new SqlError(`The server answered ${status}.`, undefined, status);
+    }
     throw new Unreachable(BROKEN_OFF, { cause });
   }
 }
 
 function refusal(tail: AnswerTail, status: number): SqlError {
   const position = tail.position === undefined ? undefined : Number(tail.position);
-  return new SqlError(tail.error ?? "unknown error", position, status);
+  return new SqlError(tail.error ?? 'unknown error', position, status);
 }
 
 /** Whether a failure is the user's own cancel. */
 export function aborted(cause: unknown): boolean {
-  return cause instanceof DOMException && cause.name === "AbortError";
+  return cause instanceof DOMException && cause.name === 'AbortError';
 }

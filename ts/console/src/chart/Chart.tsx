@@ -1,5 +1,5 @@
 /** The chart of a result: what is drawn, of what kind, which series; the drawing is `plot.ts`. */
-import "uplot/dist/uPlot.min.css";
+import 'uplot/dist/uPlot.min.css';
 import {
   createEffect,
   createMemo,
@@ -10,10 +10,10 @@ import {
   onMount,
   Show,
   type JSX,
-} from "solid-js";
-import { grouped, type Zone } from "../model/format.js";
-import type { Result } from "../model/result.js";
-import { theme } from "../shell/theme.js";
+} from 'solid-js';
+import { grouped, type Zone } from '../model/format.js';
+import type { Result } from '../model/result.js';
+import { theme } from '../shell/theme.js';
 import {
   chartData,
   chooseChart,
@@ -22,8 +22,8 @@ import {
   type ChartData,
   type ChartPlan,
   type Series,
-} from "./model.js";
-import { drawPlot, type ChartKind, type Plot } from "./plot.js";
+} from './model.js';
+import { drawPlot, type ChartKind, type Plot } from './plot.js';
 
 interface ChartProps {
   readonly result: Result;
@@ -32,16 +32,16 @@ interface ChartProps {
 }
 
 const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
-  line: "Line",
-  area: "Area",
-  step: "Step",
-  bars: "Bars",
-  candles: "Candlestick",
+  line: 'Line',
+  area: 'Area',
+  step: 'Step',
+  bars: 'Bars',
+  candles: 'Candlestick',
 };
 
 export default function Chart(props: ChartProps): JSX.Element {
   const choice = createMemo(() => {
-    void props.revision;
+    props.revision;
     const { columns, timestamp, rows } = props.result;
     return chooseChart(columns, timestamp, rows);
   });
@@ -63,14 +63,14 @@ export default function Chart(props: ChartProps): JSX.Element {
 }
 
 function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
-  const [kind, setKind] = createSignal<ChartKind>("line");
+  const [kind, setKind] = createSignal<ChartKind>('line');
   const [value, setValue] = createSignal(0);
   // What the user chose by series, against what the plan draws by itself.
   const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
   const [cursor, setCursor] = createSignal<number>();
 
   const reset = (): void => {
-    setKind(props.plan.candles ? "candles" : "line");
+    setKind(props.plan.candles ? 'candles' : 'line');
     setValue(props.plan.values[0] ?? 0);
     setChosen(new Map<string, boolean>());
   };
@@ -79,18 +79,17 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
 
   const values = createMemo((): readonly number[] => {
     const { candles, key } = props.plan;
-    if (kind() === "candles" && candles) {
+    if (kind() === 'candles' && candles) {
       const { open, high, low, close, volume } = candles;
       return [open, high, low, close, ...(volume === undefined ? [] : [volume])];
     }
     return key === undefined ? props.plan.values : [value()];
   });
   const data = createMemo(() => {
-    void props.revision;
+    props.revision;
     return chartData(props.result.columns, props.result.rows, props.plan, values());
   });
-  const drawn = (): number =>
-    props.plan.key === undefined ? props.plan.drawn : SHOWN_SERIES;
+  const drawn = (): number => (props.plan.key === undefined ? props.plan.drawn : SHOWN_SERIES);
   const shown = createMemo(() =>
     data().series.map(({ label }, index) => chosen().get(label) ?? index < drawn()),
   );
@@ -98,18 +97,22 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
     setChosen(new Map(chosen()).set(label, !shown()[index]));
   };
   const kinds = (): ChartKind[] => [
-    ...(props.plan.candles ? (["candles"] as const) : []),
-    "line",
-    "area",
-    "step",
-    "bars",
+    ...(props.plan.candles ? (['candles'] as const) : []),
+    'line',
+    'area',
+    'step',
+    'bars',
   ];
   const title = (): string => {
     const { columns } = props.result;
     const { key } = props.plan;
-    if (kind() === "candles") return "";
-    if (key !== undefined) return `by ${columns[key]?.name ?? ""}`;
-    return `by ${columns[props.plan.time]?.name ?? ""}`;
+    if (kind() === 'candles') {
+      return '';
+    }
+    if (key !== undefined) {
+      return `by ${columns[key]?.name ?? ''}`;
+    }
+    return `by ${columns[props.plan.time]?.name ?? ''}`;
   };
 
   return (
@@ -145,8 +148,8 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
           </select>
         </Show>
         <span class="chart-title">
-          <Show when={kind() !== "candles" && props.plan.key !== undefined}>
-            {props.result.columns[value()]?.name}{" "}
+          <Show when={kind() !== 'candles' && props.plan.key !== undefined}>
+            {props.result.columns[value()]?.name}{' '}
           </Show>
           <span class="muted">{title()}</span>
         </span>
@@ -154,25 +157,19 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
       <Readout
         data={data()}
         shown={shown()}
-        initials={kind() === "candles"}
+        initials={kind() === 'candles'}
         index={cursor()}
         zone={props.zone}
       />
-      <Canvas
-        kind={kind()}
-        data={data()}
-        shown={shown()}
-        zone={props.zone}
-        onCursor={setCursor}
-      />
-      <Show when={kind() !== "candles"} fallback={<CandleKeys />}>
+      <Canvas kind={kind()} data={data()} shown={shown()} zone={props.zone} onCursor={setCursor} />
+      <Show when={kind() !== 'candles'} fallback={<CandleKeys />}>
         <ul class="chart-keys" aria-label="Series">
           <For each={data().series}>
             {(series, index) => (
               <li>
                 <button
                   class="chart-key"
-                  aria-pressed={shown()[index()] ? "true" : "false"}
+                  aria-pressed={shown()[index()] ? 'true' : 'false'}
                   onClick={() => toggle(series.label, index())}
                 >
                   <svg class={`line-key c${index() < 8 ? index() + 1 : 0}`} viewBox="0 0 18 8">
@@ -237,7 +234,7 @@ function Readout(props: {
       <For each={entries()}>
         {({ label, point }) => (
           <span>
-            <bdi>{label}</bdi> <b>{typeof point === "number" ? pointText(point) : "–"}</b>
+            <bdi>{label}</bdi> <b>{typeof point === 'number' ? pointText(point) : '–'}</b>
           </span>
         )}
       </For>
@@ -246,9 +243,11 @@ function Readout(props: {
 }
 
 /** The point at an index, or the series' last one before it where only others have a row. */
-function knownAt(points: Series["points"], index: number): number | null | undefined {
+function knownAt(points: Series['points'], index: number): number | null | undefined {
   let at = index;
-  while (at > 0 && points[at] === undefined) at--;
+  while (at > 0 && points[at] === undefined) {
+    at--;
+  }
   return points[at];
 }
 
@@ -257,10 +256,12 @@ function pointText(point: number): string {
 }
 
 function timeText(time: number | undefined, zone: Zone): string {
-  if (time === undefined) return "";
-  const shift = zone === "utc" ? 0 : new Date(time).getTimezoneOffset() * 60_000;
-  const text = new Date(time - shift).toISOString().replace("T", " ").replace("Z", "");
-  return text.replace(/(?::00)?\.000$/, "");
+  if (time === undefined) {
+    return '';
+  }
+  const shift = zone === 'utc' ? 0 : new Date(time).getTimezoneOffset() * 60_000;
+  const text = new Date(time - shift).toISOString().replace('T', ' ').replace('Z', '');
+  return text.replace(/(?::00)?\.000$/, '');
 }
 
 interface CanvasProps {
@@ -280,7 +281,7 @@ function Canvas(props: CanvasProps): JSX.Element {
       void theme();
       const { kind, data, shown, zone, onCursor } = props;
       const all = data.series.map((_series, index) => index);
-      const drawn = kind === "candles" ? all.map(() => true) : shown;
+      const drawn = kind === 'candles' ? all.map(() => true) : shown;
       plot?.destroy();
       plot = drawPlot(host, { kind, data, shown: drawn, colours: all, zone, onCursor });
     });
@@ -294,9 +295,13 @@ function Canvas(props: CanvasProps): JSX.Element {
 
   const onKeyDown = (event: KeyboardEvent): void => {
     const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
-    if (steps !== undefined) plot?.moveCursor(steps);
-    else if (event.key === "0") plot?.resetZoom();
-    else return;
+    if (steps !== undefined) {
+      plot?.moveCursor(steps);
+    } else if (event.key === '0') {
+      plot?.resetZoom();
+    } else {
+      return;
+    }
     event.preventDefault();
   };
 
@@ -316,10 +321,12 @@ function Canvas(props: CanvasProps): JSX.Element {
 function summary(props: CanvasProps): string {
   const lines = props.data.series.slice(0, SHOWN_SERIES).flatMap(({ label, points }, index) => {
     const told = spoken(points);
-    if (!told || !(props.kind === "candles" || props.shown[index])) return [];
+    if (!told || !(props.kind === 'candles' || props.shown[index])) {
+      return [];
+    }
     return [`${label}: lowest ${told.low}, highest ${told.high}, last ${told.last}`];
   });
   const { times } = props.data;
   const range = `${timeText(times[0], props.zone)} to ${timeText(times.at(-1), props.zone)}`;
-  return `${KIND_NAMES[props.kind]} chart, ${times.length} points, ${range}. ${lines.join(". ")}.`;
+  return `${KIND_NAMES[props.kind]} chart, ${times.length} points, ${range}. ${lines.join('. ')}.`;
 }

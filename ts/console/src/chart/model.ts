@@ -2,8 +2,8 @@
  * From a result to what can be drawn: which column is time, which are series, and the points.
  * Pure; the drawing itself is in `plot.ts`.
  */
-import type { Column, Row, Value } from "../api/answer.js";
-import { familyOf } from "../model/types.js";
+import type { Column, Row, Value } from '../api/answer.js';
+import { familyOf } from '../model/types.js';
 
 /** Series that have a colour of their own; the ones beyond are offered, not shown. */
 export const SHOWN_SERIES = 8;
@@ -51,15 +51,19 @@ export function chooseChart(
   timestamp: number,
   rows: readonly Row[],
 ): ChartChoice {
-  if (rows.length === 0) return { why: "There are no rows to draw." };
+  if (rows.length === 0) {
+    return { why: 'There are no rows to draw.' };
+  }
   const time = timestamp >= 0 ? timestamp : columns.findIndex(isTime);
-  if (time < 0) return { why: "A chart needs a time column; this result has none." };
+  if (time < 0) {
+    return { why: 'A chart needs a time column; this result has none.' };
+  }
   // Whole numbers beside fractions are mostly counts and identifiers, on a scale of their own.
-  const measured = indexesWhere(columns, ({ type }) => familyOf(type) === "decimal");
-  const counted = indexesWhere(columns, ({ type }) => familyOf(type) === "integer");
+  const measured = indexesWhere(columns, ({ type }) => familyOf(type) === 'decimal');
+  const counted = indexesWhere(columns, ({ type }) => familyOf(type) === 'integer');
   const values = [...measured, ...counted];
   if (values.length === 0) {
-    return { why: "A chart needs at least one number column beside the time." };
+    return { why: 'A chart needs at least one number column beside the time.' };
   }
   const key = keyColumn(columns, time, rows);
   const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
@@ -67,7 +71,7 @@ export function chooseChart(
 }
 
 function isTime(column: Column): boolean {
-  return familyOf(column.type) === "time";
+  return familyOf(column.type) === 'time';
 }
 
 function indexesWhere(columns: readonly Column[], test: (column: Column) => boolean): number[] {
@@ -80,14 +84,18 @@ function keyColumn(
   time: number,
   rows: readonly Row[],
 ): number | undefined {
-  const key = columns.findIndex(({ type }) => ["symbol", "text"].includes(familyOf(type)));
-  if (key < 0) return undefined;
+  const key = columns.findIndex(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
+  if (key < 0) {
+    return undefined;
+  }
   const times = new Set<Value>();
   const keys = new Set<Value>();
   let repeated = false;
   for (const row of rows) {
     keys.add(row[key] ?? null);
-    if (keys.size > MOST_KEYS) return undefined;
+    if (keys.size > MOST_KEYS) {
+      return undefined;
+    }
     const at = row[time] ?? null;
     repeated ||= times.has(at);
     times.add(at);
@@ -100,9 +108,11 @@ function candleColumns(
   values: readonly number[],
   key: number | undefined,
 ): CandleColumns | undefined {
-  if (key !== undefined) return undefined;
+  if (key !== undefined) {
+    return undefined;
+  }
   const named = (name: RegExp): number | undefined =>
-    values.find((index) => name.test(columns[index]?.name ?? ""));
+    values.find((index) => name.test(columns[index]?.name ?? ''));
   const open = named(/^open$/i);
   const high = named(/^high$/i);
   const low = named(/^low$/i);
@@ -117,13 +127,15 @@ function candleColumns(
 export function chartData(
   columns: readonly Column[],
   rows: readonly Row[],
-  plan: Pick<ChartPlan, "time" | "key">,
+  plan: Pick<ChartPlan, 'time' | 'key'>,
   values: readonly number[],
 ): ChartData {
   const timed: { at: number; row: Row }[] = [];
   for (const row of rows) {
     const at = milliseconds(row[plan.time] ?? null);
-    if (at !== undefined) timed.push({ at, row });
+    if (at !== undefined) {
+      timed.push({ at, row });
+    }
   }
   if (timed.some(({ at }, index) => index > 0 && at < timed[index - 1]!.at)) {
     timed.sort((left, right) => left.at - right.at);
@@ -141,7 +153,7 @@ function plainSeries(
   return {
     times: timed.map(({ at }) => at),
     series: values.map((value) => ({
-      label: columns[value]?.name ?? "",
+      label: columns[value]?.name ?? '',
       points: timed.map(({ row }) => numberOf(row[value] ?? null)),
     })),
   };
@@ -156,31 +168,39 @@ function keyedSeries(
   const times: number[] = [];
   const series = new Map<string, Series>();
   for (const { at, row } of timed) {
-    if (times.at(-1) !== at) times.push(at);
-    const name = row[key] === null ? "null" : String(row[key]);
+    if (times.at(-1) !== at) {
+      times.push(at);
+    }
+    const name = row[key] === null ? 'null' : String(row[key]);
     for (const value of values) {
-      const label = values.length === 1 ? name : `${name} ${columns[value]?.name ?? ""}`;
+      const label = values.length === 1 ? name : `${name} ${columns[value]?.name ?? ''}`;
       let found = series.get(label);
-      if (!found) series.set(label, (found = { label, points: [] }));
+      if (!found) {
+        series.set(label, (found = { label, points: [] }));
+      }
       // Of several rows with one time and key the last one stands, as in the grid's order.
       found.points[times.length - 1] = numberOf(row[value] ?? null);
     }
   }
   for (const { points } of series.values()) {
     points.length = times.length;
-    for (let index = 0; index < points.length; index++) points[index] ??= gapAt(points, index);
+    for (let index = 0; index < points.length; index++) {
+      points[index] ??= gapAt(points, index);
+    }
   }
   return { times, series: [...series.values()] };
 }
 
 /** A stored null stays a gap; a hole left by another series' time is no gap. */
-function gapAt(points: Series["points"], index: number): null | undefined {
+function gapAt(points: Series['points'], index: number): null | undefined {
   return index in points && points[index] === null ? null : undefined;
 }
 
 /** A finite number, or null: `LONG` and `DECIMAL` come as text so that the grid is exact. */
 export function numberOf(value: Value): number | null {
-  if (value === null || typeof value === "boolean" || Array.isArray(value)) return null;
+  if (value === null || typeof value === 'boolean' || Array.isArray(value)) {
+    return null;
+  }
   const number = Number(value);
   return Number.isFinite(number) ? number : null;
 }
@@ -189,12 +209,18 @@ const ISO_TIME = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
 /** Milliseconds with the microseconds as fraction. */
 export function milliseconds(value: Value): number | undefined {
-  if (typeof value !== "string") return undefined;
+  if (typeof value !== 'string') {
+    return undefined;
+  }
   const match = ISO_TIME.exec(value);
-  if (!match) return undefined;
+  if (!match) {
+    return undefined;
+  }
   const whole = Date.parse(`${match[1]}Z`);
-  if (Number.isNaN(whole)) return undefined;
-  return whole + Number(`0.${match[2] ?? "0"}`) * 1000;
+  if (Number.isNaN(whole)) {
+    return undefined;
+  }
+  return whole + Number(`0.${match[2] ?? '0'}`) * 1000;
 }
 
 export interface Spoken {
@@ -204,10 +230,12 @@ export interface Spoken {
 }
 
 /** Lowest, highest and last value of a series, for the summary that is read aloud. */
-export function spoken(points: Series["points"]): Spoken | undefined {
+export function spoken(points: Series['points']): Spoken | undefined {
   let found: { low: number; high: number; last: number } | undefined;
   for (const point of points) {
-    if (typeof point !== "number") continue;
+    if (typeof point !== 'number') {
+      continue;
+    }
     found ??= { low: point, high: point, last: point };
     found.low = Math.min(found.low, point);
     found.high = Math.max(found.high, point);

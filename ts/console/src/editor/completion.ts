@@ -1,39 +1,56 @@
-/** Completion from what the console knows: tables, columns of opened tables, keywords. */
-import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
-import { quoted } from "../schema/model.js";
-import { KEYWORDS } from "../sql/keywords.js";
-import { tokens } from "./text.js";
+/**
+ * Completion: the parser says which words may follow and what kind of name is wanted, the schema
+ * says which names there are.
+ */
+import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
+import { expectedAt } from '../../../sql/index.js';
+import { quoted } from '../schema/model.js';
+import { currentStatement, tokens } from './text.js';
 
 export interface KnownNames {
   readonly tables: readonly string[];
   readonly columns: readonly string[];
 }
 
-const AFTER_TABLE_WORD = /\b(?:from|join|into|table|update|truncate|describe)\s+["\w]*$/i;
+/** Beyond this the parser is not asked at every key. */
+const LONGEST_STATEMENT = 20_000;
 
 export function completions(
   names: () => KnownNames,
 ): (context: CompletionContext) => CompletionResult | null {
   return (context) => {
-    const word = context.matchBefore(/["\w]+$/);
-    if (!word && !context.explicit) return null;
-    const from = word?.from ?? context.pos;
-    const inside = context.state
-      .field(tokens)
-      .find((token) => token.start < context.pos && context.pos <= token.end);
-    if (inside && ["string", "comment", "number"].includes(inside.kind)) return null;
+    const word = context.matchBefore(/["\p{L}_][\p{L}\p{N}_$]*$/u);
+    if ((!word && !context.explicit) || insideText(context)) {
+      return null;
+    }
+    const statement = currentStatement(context.state);
+    const start = statement && statement.start <= context.pos ? statement.start : context.pos;
+    if (context.pos - start > LONGEST_STATEMENT) {
+      return null;
+    }
+    const { keywords, contexts } = expectedAt(
+      context.state.sliceDoc(start, context.pos),
+      context.pos - start,
+    );
     const { tables, columns } = names();
-    const line = context.state.sliceDoc(Math.max(0, from - 200), context.pos);
-    const wantsTable = AFTER_TABLE_WORD.test(line);
-    const options: Completion[] = [
-      ...tables.map((name) => offer(name, "table", wantsTable ? 3 : 1)),
-      ...columns.map((name) => offer(name, "column", wantsTable ? 0 : 2)),
-      ...KEYWORDS.map((label) => ({ label, type: "keyword", boost: wantsTable ? -2 : -1 })),
-    ];
-    return { from, options, validFor: /^["\w]*$/ };
+    const options: Completion[] = keywords.map((label) => ({ label, boost: -1 }));
+    if (contexts.includes('table')) {
+      options.push(...tables.map((name) => offer(name, 'table')));
+    }
+    if (contexts.includes('expression') || contexts.includes('name')) {
+      options.push(...columns.map((name) => offer(name, 'column')));
+    }
+    return { from: word?.from ?? context.pos, options, validFor: /^["\p{L}_][\p{L}\p{N}_$]*$/u };
   };
 }
 
-function offer(name: string, detail: string, boost: number): Completion {
-  return { label: name, apply: quoted(name), detail, boost };
+function insideText(context: CompletionContext): boolean {
+  const inside = context.state
+    .field(tokens)
+    .find((token) => token.start < context.pos && context.pos <= token.end);
+  return inside !== undefined && ['string', 'comment', 'number'].includes(inside.kind);
+}
+
+function offer(name: string, detail: string): Completion {
+  return { label: name, apply: quoted(name), detail, boost: 1 };
 }

@@ -10,15 +10,15 @@ import {
   closeBrackets,
   closeBracketsKeymap,
   completionKeymap,
-} from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { bracketMatching } from "@codemirror/language";
+} from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
+import { bracketMatching } from '@codemirror/language';
 import {
   EditorSelection,
   EditorState,
   type Extension,
   type TransactionSpec,
-} from "@codemirror/state";
+} from '@codemirror/state';
 import {
   drawSelection,
   EditorView,
@@ -27,14 +27,14 @@ import {
   keymap,
   lineNumbers,
   placeholder,
-} from "@codemirror/view";
-import { spanAt } from "../sql/statements.js";
-import type { StatementText } from "../state/run.js";
-import { completions, type KnownNames } from "./completion.js";
-import { plainTyping } from "./input.js";
-import { problem, problemAt, runMarks, setMark, setProblem, type MarkState } from "./marks.js";
-import { allStatements, currentStatement, highlighting, statementBar, tokens } from "./text.js";
-import { theme } from "./theme.js";
+} from '@codemirror/view';
+import { spanAt } from '../sql/statements.js';
+import type { StatementText } from '../state/run.js';
+import { completions, type KnownNames } from './completion.js';
+import { plainTyping } from './input.js';
+import { problem, problemAt, runMarks, setMark, setProblem, type MarkState } from './marks.js';
+import { allStatements, currentStatement, highlighting, statementBar, tokens } from './text.js';
+import { theme } from './theme.js';
 
 export interface EditorEvents {
   readonly changed: (tab: string, text: string) => void;
@@ -57,11 +57,11 @@ export class SqlEditor {
   readonly #view: EditorView;
   readonly #events: EditorEvents;
   readonly #states = new Map<string, EditorState>();
-  #tab = "";
+  #tab = '';
 
   constructor(host: HTMLElement, events: EditorEvents) {
     this.#events = events;
-    const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
+    const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
     this.#view = new EditorView({
       root,
       parent: root,
@@ -71,8 +71,12 @@ export class SqlEditor {
 
   /** Shows a tab's text; each tab keeps its own history, cursor and marks. */
   show(tab: string, text: string): void {
-    if (tab === this.#tab) return;
-    if (this.#tab !== "") this.#states.set(this.#tab, this.#view.state);
+    if (tab === this.#tab) {
+      return;
+    }
+    if (this.#tab !== '') {
+      this.#states.set(this.#tab, this.#view.state);
+    }
     this.#tab = tab;
     const kept = this.#states.get(tab);
     this.#view.setState(kept ?? this.#newState(text));
@@ -91,12 +95,14 @@ export class SqlEditor {
     const { state } = this.#view;
     const { main } = state.selection;
     const selected = state.sliceDoc(main.from, main.to);
-    if (selected.trim() !== "") {
+    if (selected.trim() !== '') {
       const lead = selected.length - selected.trimStart().length;
-      return { text: selected.trim().replace(/[;\s]+$/, ""), start: main.from + lead };
+      return { text: selected.trim().replace(/[;\s]+$/, ''), start: main.from + lead };
     }
     const statement = currentStatement(state);
-    if (!statement) return undefined;
+    if (!statement) {
+      return undefined;
+    }
     return { text: state.sliceDoc(statement.start, statement.end), start: statement.start };
   }
 
@@ -138,7 +144,9 @@ export class SqlEditor {
   /** Puts the cursor on the underlined place. */
   goToProblem(): void {
     const place = problemAt(this.#view.state.field(problem));
-    if (!place) return;
+    if (!place) {
+      return;
+    }
     const selection = EditorSelection.cursor(place.from);
     this.#view.dispatch({ selection, scrollIntoView: true });
     this.#view.focus();
@@ -147,7 +155,9 @@ export class SqlEditor {
   /** Writes another name over the underlined one. */
   replaceProblem(text: string): void {
     const place = problemAt(this.#view.state.field(problem));
-    if (!place) return;
+    if (!place) {
+      return;
+    }
     this.#view.dispatch({ changes: { ...place, insert: text } });
     this.#view.focus();
   }
@@ -169,7 +179,9 @@ export class SqlEditor {
       return;
     }
     const state = this.#states.get(tab);
-    if (state) this.#states.set(tab, state.update(change(state)).state);
+    if (state) {
+      this.#states.set(tab, state.update(change(state)).state);
+    }
   }
 
   #newState(text: string): EditorState {
@@ -188,7 +200,7 @@ export class SqlEditor {
       closeBrackets(),
       highlightActiveLine(),
       highlightActiveLineGutter(),
-      placeholder("Write SQL here"),
+      placeholder('Write SQL here'),
       EditorState.tabSize.of(2),
       tokens,
       highlighting,
@@ -198,24 +210,26 @@ export class SqlEditor {
       plainTyping,
       autocompletion({ override: [completions(this.#events.names)], icons: false }),
       keymap.of([
-        { key: "Mod-Enter", run },
-        { key: "Mod-Shift-Enter", run: runAll },
-        { key: "F9", run },
+        { key: 'Mod-Enter', run },
+        { key: 'Mod-Shift-Enter', run: runAll },
+        { key: 'F9', run },
         ...completionKeymap,
-        { key: "Escape", run: (view) => (view.setTabFocusMode(TAB_LEAVES_MS), false) },
+        { key: 'Escape', run: (view) => (view.setTabFocusMode(TAB_LEAVES_MS), false) },
         indentWithTab,
         ...closeBracketsKeymap,
         ...historyKeymap,
         ...defaultKeymap,
       ]),
       EditorView.contentAttributes.of({
-        "aria-label": "SQL editor. Escape, then Tab leaves it.",
-        spellcheck: "false",
-        autocorrect: "off",
-        autocapitalize: "off",
+        'aria-label': 'SQL editor. Escape, then Tab leaves it.',
+        spellcheck: 'false',
+        autocorrect: 'off',
+        autocapitalize: 'off',
       }),
       EditorView.updateListener.of((update) => {
-        if (update.docChanged) this.#events.changed(this.#tab, update.state.doc.toString());
+        if (update.docChanged) {
+          this.#events.changed(this.#tab, update.state.doc.toString());
+        }
       }),
     ];
   }

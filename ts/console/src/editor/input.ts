@@ -2,18 +2,18 @@
  * Typing over a selection as an edit of our own. Left to itself, Chromium replaces the selected
  * elements and keeps their look in style attributes, which the content policy refuses and reports.
  */
-import { EditorView } from "@codemirror/view";
+import { EditorView } from '@codemirror/view';
 
 export const plainTyping = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
     const { from, to, empty } = view.state.selection.main;
     const text = event.data;
-    if (event.inputType !== "insertText" || event.isComposing || empty || text === null) {
+    if (event.inputType !== 'insertText' || event.isComposing || empty || text === null) {
       return false;
     }
     event.preventDefault();
     const replace = () =>
-      view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
+      view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type' });
     const handlers = view.state.facet(EditorView.inputHandler);
     if (!handlers.some((handle) => handle(view, from, to, text, replace))) {
       view.dispatch(replace());

@@ -1,16 +1,16 @@
 /** What runs have left in the editor: a mark beside each statement and one under the error. */
-import { RangeSet, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, EditorView, gutter, GutterMarker, type DecorationSet } from "@codemirror/view";
+import { RangeSet, StateEffect, StateField } from '@codemirror/state';
+import { Decoration, EditorView, gutter, GutterMarker, type DecorationSet } from '@codemirror/view';
 
-export type MarkState = "running" | "done" | "failed" | "cancelled";
+export type MarkState = 'running' | 'done' | 'failed' | 'cancelled';
 
-const SVG = "http://www.w3.org/2000/svg";
+const SVG = 'http://www.w3.org/2000/svg';
 
 const SHAPES: Readonly<Record<MarkState, string>> = {
-  running: "M8 2.5A5.5 5.5 0 1 1 2.5 8",
-  done: "M3.5 8.5l3 3 6-7",
-  failed: "M8 2.5 14.2 13.3H1.8zM8 6.5v3.2M8 11.3v.3",
-  cancelled: "M4.5 4.5h7v7h-7z",
+  running: 'M8 2.5A5.5 5.5 0 1 1 2.5 8',
+  done: 'M3.5 8.5l3 3 6-7',
+  failed: 'M8 2.5 14.2 13.3H1.8zM8 6.5v3.2M8 11.3v.3',
+  cancelled: 'M4.5 4.5h7v7h-7z',
 };
 
 class RunMarker extends GutterMarker {
@@ -28,15 +28,15 @@ class RunMarker extends GutterMarker {
   }
 
   override toDOM(): Node {
-    const holder = document.createElement("span");
+    const holder = document.createElement('span');
     holder.className = `cm-run-mark cm-run-${this.state}`;
     holder.title = this.title;
-    const image = document.createElementNS(SVG, "svg");
-    image.setAttribute("viewBox", "0 0 16 16");
-    image.setAttribute("role", "img");
-    image.setAttribute("aria-label", this.title);
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", SHAPES[this.state]);
+    const image = document.createElementNS(SVG, 'svg');
+    image.setAttribute('viewBox', '0 0 16 16');
+    image.setAttribute('role', 'img');
+    image.setAttribute('aria-label', this.title);
+    const path = document.createElementNS(SVG, 'path');
+    path.setAttribute('d', SHAPES[this.state]);
     image.append(path);
     holder.append(image);
     return holder;
@@ -53,7 +53,9 @@ const marks = StateField.define<RangeSet<RunMarker>>({
   update: (before, transaction) => {
     let value = before.map(transaction.changes);
     for (const effect of transaction.effects) {
-      if (!effect.is(setMark)) continue;
+      if (!effect.is(setMark)) {
+        continue;
+      }
       const line = transaction.state.doc.lineAt(effect.value.at);
       const marker = new RunMarker(effect.value.state, effect.value.title);
       value = value.update({
@@ -76,7 +78,7 @@ export const setProblem = StateEffect.define<Problem | undefined>({
     value && { from: changes.mapPos(value.from), to: changes.mapPos(value.to) },
 });
 
-const SQUIGGLE = Decoration.mark({ class: "cm-squiggle" });
+const SQUIGGLE = Decoration.mark({ class: 'cm-squiggle' });
 
 /** At most one place; it goes as soon as the text under it is edited. */
 export const problem = StateField.define<DecorationSet>({
@@ -87,7 +89,9 @@ export const problem = StateField.define<DecorationSet>({
       value = value.update({ filter: (start, end) => end < from || start > to });
     });
     for (const effect of transaction.effects) {
-      if (!effect.is(setProblem)) continue;
+      if (!effect.is(setProblem)) {
+        continue;
+      }
       const place = effect.value;
       value = place ? Decoration.set(SQUIGGLE.range(place.from, place.to)) : Decoration.none;
     }
@@ -105,8 +109,8 @@ export function problemAt(value: DecorationSet): Problem | undefined {
 export const runMarks = [
   marks,
   gutter({
-    class: "cm-run-gutter",
+    class: 'cm-run-gutter',
     markers: (view) => view.state.field(marks),
-    initialSpacer: () => new RunMarker("done", ""),
+    initialSpacer: () => new RunMarker('done', ''),
   }),
 ];

@@ -1,14 +1,14 @@
 /** The editor's view of its text: tokens, statements, colours. Rescanned on every change. */
-import { RangeSetBuilder, StateField, type EditorState } from "@codemirror/state";
+import { RangeSetBuilder, StateField, type EditorState } from '@codemirror/state';
 import {
   Decoration,
   EditorView,
   ViewPlugin,
   type DecorationSet,
   type ViewUpdate,
-} from "@codemirror/view";
-import { scan, type Token } from "../sql/scanner.js";
-import { statementAt, statementsOf, type Statement } from "../sql/statements.js";
+} from '@codemirror/view';
+import { scan, type Token } from '../sql/scanner.js';
+import { statementAt, statementsOf, type Statement } from '../sql/statements.js';
 
 /** Tokens of the whole text; a megabyte takes tens of milliseconds, a query nothing. */
 export const tokens = StateField.define<readonly Token[]>({
@@ -18,8 +18,8 @@ export const tokens = StateField.define<readonly Token[]>({
 });
 
 const MARKS = new Map(
-  (["keyword", "function", "string", "number", "variable", "comment", "operator"] as const).map(
-    (kind) => [kind as Token["kind"], Decoration.mark({ class: `tok-${kind}` })],
+  (['keyword', 'function', 'string', 'number', 'variable', 'comment', 'operator'] as const).map(
+    (kind) => [kind as Token['kind'], Decoration.mark({ class: `tok-${kind}` })],
   ),
 );
 
@@ -31,7 +31,9 @@ function colours(view: EditorView): DecorationSet {
     for (; index < all.length && all[index]!.start < to; index++) {
       const { kind, start, end } = all[index]!;
       const mark = MARKS.get(kind);
-      if (mark) builder.add(Math.max(start, from), Math.min(end, to), mark);
+      if (mark) {
+        builder.add(Math.max(start, from), Math.min(end, to), mark);
+      }
     }
   }
   return builder.finish();
@@ -42,8 +44,11 @@ function firstEndingAfter(all: readonly Token[], offset: number): number {
   let high = all.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (all[middle]!.end <= offset) low = middle + 1;
-    else high = middle;
+    if (all[middle]!.end <= offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
   }
   return low;
 }
@@ -58,7 +63,9 @@ export const highlighting = ViewPlugin.fromClass(
     }
 
     update(update: ViewUpdate): void {
-      if (update.docChanged || update.viewportChanged) this.decorations = colours(update.view);
+      if (update.docChanged || update.viewportChanged) {
+        this.decorations = colours(update.view);
+      }
     }
   },
   { decorations: (plugin) => plugin.decorations },
@@ -69,11 +76,13 @@ export function currentStatement(state: EditorState): Statement | undefined {
   return statementAt(state.doc.toString(), state.selection.main.head);
 }
 
-const IN_STATEMENT = Decoration.line({ class: "cm-in-statement" });
+const IN_STATEMENT = Decoration.line({ class: 'cm-in-statement' });
 
 function statementLines(state: EditorState): DecorationSet {
   const statement = currentStatement(state);
-  if (!statement) return Decoration.none;
+  if (!statement) {
+    return Decoration.none;
+  }
   const builder = new RangeSetBuilder<Decoration>();
   const last = state.doc.lineAt(Math.min(statement.end, state.doc.length)).number;
   for (let line = state.doc.lineAt(statement.start).number; line <= last; line++) {

@@ -12,14 +12,14 @@ import {
   onMount,
   Show,
   type JSX,
-} from "solid-js";
-import { cellText, copyRows, copyText, type CellText, type Zone } from "../model/format.js";
-import { typeName, type ColumnLayout, type Result } from "../model/result.js";
-import { isNumeric } from "../model/types.js";
-import { announce, copy } from "../shell/announce.js";
-import { Icon } from "../shell/icons.js";
-import { moveCell, type Cell } from "./keys.js";
-import { columnWindow, edgesOf, rowWindow, scrollInto } from "./window.js";
+} from 'solid-js';
+import { cellText, copyRows, copyText, type CellText, type Zone } from '../model/format.js';
+import { typeName, type ColumnLayout, type Result } from '../model/result.js';
+import { isNumeric } from '../model/types.js';
+import { announce, copy } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import { moveCell, type Cell } from './keys.js';
+import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
 
 const ROW_HEIGHT = 26;
 const HEAD_HEIGHT = 42;
@@ -39,12 +39,16 @@ interface GridProps {
 const charWidth = ((): (() => number) => {
   let width = 0;
   return () => {
-    if (width > 0) return width;
-    const context = document.createElement("canvas").getContext("2d");
-    if (!context) return 7.3;
+    if (width > 0) {
+      return width;
+    }
+    const context = document.createElement('canvas').getContext('2d');
+    if (!context) {
+      return 7.3;
+    }
     const style = getComputedStyle(document.documentElement);
-    context.font = `12px ${style.getPropertyValue("--font-data")}`;
-    return (width = context.measureText("0".repeat(20)).width / 20 || 7.3);
+    context.font = `12px ${style.getPropertyValue('--font-data')}`;
+    return (width = context.measureText('0'.repeat(20)).width / 20 || 7.3);
   };
 })();
 
@@ -58,7 +62,7 @@ export function Grid(props: GridProps): JSX.Element {
   const rowCount = createMemo(() => (props.revision, props.result.rows.length));
   const numberWidth = createMemo(() => Math.max(48, String(rowCount()).length * 8 + 20));
   const widths = createMemo(() => {
-    void props.revision;
+    props.revision;
     return props.result.layout.map((layout, index) => dragged().get(index) ?? naturalWidth(layout));
   });
   const edges = createMemo(() => edgesOf(widths()));
@@ -104,12 +108,14 @@ export function Grid(props: GridProps): JSX.Element {
 
   const copyCell = (): void => {
     const { row, column } = cell();
-    void copy(copyText(props.result.cell(row, column)), "Cell");
+    void copy(copyText(props.result.cell(row, column)), 'Cell');
   };
 
   const copyRow = (): void => {
     const row = props.result.rows[cell().row];
-    if (row) void copy(copyRows(props.result.columns, [row]), "Row with header");
+    if (row) {
+      void copy(copyRows(props.result.columns, [row]), 'Row with header');
+    }
   };
 
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -120,12 +126,19 @@ export function Grid(props: GridProps): JSX.Element {
       setCell(next);
       reveal(next);
       announceCell(props, next);
-    } else if ((event.ctrlKey || event.metaKey) && event.code === "KeyC") {
-      if (event.shiftKey) copyRow();
-      else if (getSelection()?.toString()) return;
-      else copyCell();
-    } else if (event.key === "F2") props.onLeave();
-    else return;
+    } else if ((event.ctrlKey || event.metaKey) && event.code === 'KeyC') {
+      if (event.shiftKey) {
+        copyRow();
+      } else if (getSelection()?.toString()) {
+        return;
+      } else {
+        copyCell();
+      }
+    } else if (event.key === 'F2') {
+      props.onLeave();
+    } else {
+      return;
+    }
     event.preventDefault();
   };
 
@@ -230,14 +243,11 @@ function indexes(first: number, end: number): number[] {
 
 function announceCell(props: GridProps, { row, column }: Cell): void {
   const layout = props.result.layout[column];
-  if (!layout) return;
-  const shown = cellText(
-    props.result.cell(row, column),
-    layout.column,
-    props.zone,
-    layout.digits,
-  );
-  announce(`${layout.column.name}, row ${row + 1}: ${shown.text}${shown.faint ?? ""}`);
+  if (!layout) {
+    return;
+  }
+  const shown = cellText(props.result.cell(row, column), layout.column, props.zone, layout.digits);
+  announce(`${layout.column.name}, row ${row + 1}: ${shown.text}${shown.faint ?? ''}`);
 }
 
 function HeadCell(props: {
@@ -248,14 +258,14 @@ function HeadCell(props: {
   designated: boolean;
   onDrag: (event: PointerEvent) => void;
 }): JSX.Element {
-  const type = (): string => (props.layout ? typeName(props.layout.column) : "");
-  const name = (): string => props.layout?.column.name ?? "";
+  const type = (): string => (props.layout ? typeName(props.layout.column) : '');
+  const name = (): string => props.layout?.column.name ?? '';
   return (
     <span
       class="grid-head-cell"
       role="columnheader"
       aria-colindex={props.index + 2}
-      classList={{ right: isNumeric(props.layout?.column.type ?? "") }}
+      classList={{ right: isNumeric(props.layout?.column.type ?? '') }}
       style={{ left: `${props.left}px`, width: `${props.width}px` }}
       title={`${name()} ${type()}`}
     >
@@ -283,9 +293,11 @@ interface BodyCellProps extends GridProps {
 
 function BodyCell(props: BodyCellProps): JSX.Element {
   const shown = createMemo((): CellText => {
-    void props.revision;
+    props.revision;
     const layout = props.result.layout[props.index];
-    if (!layout) return { kind: "plain", text: "" };
+    if (!layout) {
+      return { kind: 'plain', text: '' };
+    }
     const value = props.result.cell(props.row, props.index);
     return cellText(value, layout.column, props.zone, layout.digits);
   });
@@ -297,9 +309,9 @@ function BodyCell(props: BodyCellProps): JSX.Element {
       aria-colindex={props.index + 2}
       class={`grid-cell is-${shown().kind}`}
       classList={{
-        right: isNumeric(props.result.columns[props.index]?.type ?? ""),
+        right: isNumeric(props.result.columns[props.index]?.type ?? ''),
         focused: props.focused,
-        no: shown().text === "false",
+        no: shown().text === 'false',
       }}
       style={{ left: `${props.left}px`, width: `${props.width}px` }}
       title={overlong() ? shown().text : undefined}

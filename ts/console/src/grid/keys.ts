@@ -12,7 +12,7 @@ export interface Bounds {
   readonly page: number;
 }
 
-type Key = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
+type Key = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey'>;
 
 /** The cell a key leads to, or nothing when the key is not a move. */
 export function moveCell(from: Cell, key: Key, bounds: Bounds): Cell | undefined {
@@ -21,27 +21,29 @@ export function moveCell(from: Cell, key: Key, bounds: Bounds): Cell | undefined
   const lastColumn = bounds.columns - 1;
   const to = ((): Cell | undefined => {
     switch (key.key) {
-      case "ArrowUp":
+      case 'ArrowUp':
         return { ...from, row: far ? 0 : from.row - 1 };
-      case "ArrowDown":
+      case 'ArrowDown':
         return { ...from, row: far ? lastRow : from.row + 1 };
-      case "ArrowLeft":
+      case 'ArrowLeft':
         return { ...from, column: far ? 0 : from.column - 1 };
-      case "ArrowRight":
+      case 'ArrowRight':
         return { ...from, column: far ? lastColumn : from.column + 1 };
-      case "Home":
+      case 'Home':
         return { row: far ? 0 : from.row, column: 0 };
-      case "End":
+      case 'End':
         return { row: far ? lastRow : from.row, column: lastColumn };
-      case "PageUp":
+      case 'PageUp':
         return { ...from, row: from.row - bounds.page };
-      case "PageDown":
+      case 'PageDown':
         return { ...from, row: from.row + bounds.page };
       default:
         return undefined;
     }
   })();
-  if (!to) return undefined;
+  if (!to) {
+    return undefined;
+  }
   return { row: within(to.row, lastRow), column: within(to.column, lastColumn) };
 }
 

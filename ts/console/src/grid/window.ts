@@ -47,15 +47,22 @@ function lastAtMost(edges: readonly number[], position: number): number {
   let high = edges.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (edges[middle]! <= position) low = middle;
-    else high = middle - 1;
+    if (edges[middle]! <= position) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
   }
   return low;
 }
 
 /** Where to scroll so that `start..end` is in view, moving as little as possible. */
 export function scrollInto(scroll: number, view: number, start: number, end: number): number {
-  if (start < scroll) return start;
-  if (end > scroll + view) return Math.max(0, end - view);
+  if (start < scroll) {
+    return start;
+  }
+  if (end > scroll + view) {
+    return Math.max(0, end - view);
+  }
   return scroll;
 }

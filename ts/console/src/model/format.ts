@@ -2,12 +2,12 @@
  * From a value as the server sent it to what a cell shows, and to what a copy holds.
  * A copy is the value itself: no separators, no cutting.
  */
-import type { Column, Value } from "../api/answer.js";
-import { familyOf } from "./types.js";
+import type { Column, Value } from '../api/answer.js';
+import { familyOf } from './types.js';
 
-export type Zone = "utc" | "local";
+export type Zone = 'utc' | 'local';
 
-export type CellKind = "plain" | "number" | "time" | "null" | "special" | "boolean" | "array";
+export type CellKind = 'plain' | 'number' | 'time' | 'null' | 'special' | 'boolean' | 'array';
 
 export interface CellText {
   readonly kind: CellKind;
@@ -16,125 +16,153 @@ export interface CellText {
   readonly faint?: string;
 }
 
-const NULL: CellText = { kind: "null", text: "null" };
+const NULL: CellText = { kind: 'null', text: 'null' };
 const ARRAY_SHOWN = 5;
 const TEXT_SHOWN = 400;
 
 /** `digits`: how many places of seconds the column's times need (0, 3, 6 or 9). */
 export function cellText(value: Value, column: Column, zone: Zone, digits: number): CellText {
-  if (value === null || value === undefined) return NULL;
+  if (value === null || value === undefined) {
+    return NULL;
+  }
   switch (familyOf(column.type)) {
-    case "time":
+    case 'time':
       return timeCell(String(value), zone, digits);
-    case "integer":
-    case "decimal":
+    case 'integer':
+    case 'decimal':
       return numberCell(value);
-    case "boolean":
-      return { kind: "boolean", text: value === true ? "true" : "false" };
-    case "array":
+    case 'boolean':
+      return { kind: 'boolean', text: value === true ? 'true' : 'false' };
+    case 'array':
       return Array.isArray(value) ? arrayCell(value) : plainCell(String(value));
-    case "binary":
-      return { kind: "special", text: "binary" };
-    case "symbol":
-    case "text":
-    case "other":
+    case 'binary':
+      return { kind: 'special', text: 'binary' };
+    case 'symbol':
+    case 'text':
+    case 'other':
       return plainCell(String(value));
   }
 }
 
 function plainCell(text: string): CellText {
-  if (text === "") return { kind: "special", text: "empty" };
-  const line = text.replace(/[\r\n\t]+/g, " ");
-  if (line.length <= TEXT_SHOWN) return { kind: "plain", text: line };
-  return { kind: "plain", text: line.slice(0, TEXT_SHOWN), faint: " …" };
+  if (text === '') {
+    return { kind: 'special', text: 'empty' };
+  }
+  const line = text.replace(/[\r\n\t]+/g, ' ');
+  if (line.length <= TEXT_SHOWN) {
+    return { kind: 'plain', text: line };
+  }
+  return { kind: 'plain', text: line.slice(0, TEXT_SHOWN), faint: ' …' };
 }
 
 function numberCell(value: Value): CellText {
-  if (Object.is(value, -0)) return { kind: "special", text: "-0.0" };
+  if (Object.is(value, -0)) {
+    return { kind: 'special', text: '-0.0' };
+  }
   const text = String(value);
-  if (/^[+-]?(?:NaN|Infinity)$/.test(text)) return { kind: "special", text };
-  return { kind: "number", text: grouped(text) };
+  if (/^[+-]?(?:NaN|Infinity)$/.test(text)) {
+    return { kind: 'special', text };
+  }
+  return { kind: 'number', text: grouped(text) };
 }
 
 /** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent stay as they are. */
 export function grouped(number: string): string {
   const match = /^([+-]?)(\d+)(.*)$/.exec(number);
-  if (!match) return number;
+  if (!match) {
+    return number;
+  }
   const [, sign, whole, rest] = match;
-  return `${sign}${whole!.replace(/\B(?=(\d{3})+$)/g, ",")}${rest}`;
+  return `${sign}${whole!.replace(/\B(?=(\d{3})+$)/g, ',')}${rest}`;
 }
 
 function arrayCell(values: readonly Value[]): CellText {
-  const text = values.slice(0, ARRAY_SHOWN).map(nestedText).join(", ");
+  const text = values.slice(0, ARRAY_SHOWN).map(nestedText).join(', ');
   const more = values.length - ARRAY_SHOWN;
-  return more > 0
-    ? { kind: "array", text, faint: `… +${more}` }
-    : { kind: "array", text };
+  return more > 0 ? { kind: 'array', text, faint: `… +${more}` } : { kind: 'array', text };
 }
 
 function nestedText(value: Value): string {
-  if (Array.isArray(value)) return `[${value.map(nestedText).join(", ")}]`;
-  return value === null ? "null" : String(value);
+  if (Array.isArray(value)) {
+    return `[${value.map(nestedText).join(', ')}]`;
+  }
+  return value === null ? 'null' : String(value);
 }
 
 const ISO = /^(-?\d{4,6})-(\d\d)-(\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
 function timeCell(iso: string, zone: Zone, digits: number): CellText {
   const match = ISO.exec(iso);
-  if (!match) return plainCell(iso);
-  const fraction = (match[5] ?? "").padEnd(9, "0");
-  const moment = zone === "utc" ? match.slice(1, 5) : localParts(iso);
+  if (!match) {
+    return plainCell(iso);
+  }
+  const fraction = (match[5] ?? '').padEnd(9, '0');
+  const moment = zone === 'utc' ? match.slice(1, 5) : localParts(iso);
   const [year, month, day, time] = moment;
   const base = `${year}-${month}-${day} ${time}`;
-  if (digits === 0) return { kind: "time", text: base };
+  if (digits === 0) {
+    return { kind: 'time', text: base };
+  }
   const text = `${base}.${fraction.slice(0, 3)}`;
   const beyond = fraction.slice(3, digits);
-  return beyond === "" ? { kind: "time", text } : { kind: "time", text, faint: beyond };
+  return beyond === '' ? { kind: 'time', text } : { kind: 'time', text, faint: beyond };
 }
 
 function localParts(iso: string): string[] {
   const date = new Date(iso);
-  const two = (part: number): string => String(part).padStart(2, "0");
+  const two = (part: number): string => String(part).padStart(2, '0');
   return [
-    String(date.getFullYear()).padStart(4, "0"),
+    String(date.getFullYear()).padStart(4, '0'),
     two(date.getMonth() + 1),
     two(date.getDate()),
-    [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":"),
+    [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':'),
   ];
 }
 
 /** How many places of seconds a time uses, rounded up to 0, 3, 6 or 9. */
 export function fractionDigits(iso: Value): number {
-  if (typeof iso !== "string") return 0;
-  const used = (ISO.exec(iso)?.[5] ?? "").replace(/0+$/, "").length;
+  if (typeof iso !== 'string') {
+    return 0;
+  }
+  const used = (ISO.exec(iso)?.[5] ?? '').replace(/0+$/, '').length;
   return Math.ceil(used / 3) * 3;
 }
 
 /** The value as text for the clipboard. */
 export function copyText(value: Value): string {
-  if (value === null || value === undefined) return "";
+  if (value === null || value === undefined) {
+    return '';
+  }
   return Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
 /** Rows with a header line, tab-separated, as spreadsheets take them. */
 export function copyRows(columns: readonly Column[], rows: readonly (readonly Value[])[]): string {
-  const clean = (text: string): string => text.replace(/[\t\r\n]+/g, " ");
-  const lines = rows.map((row) => row.map((value) => clean(copyText(value))).join("\t"));
-  return [columns.map((column) => clean(column.name)).join("\t"), ...lines].join("\n");
+  const clean = (text: string): string => text.replace(/[\t\r\n]+/g, ' ');
+  const lines = rows.map((row) => row.map((value) => clean(copyText(value))).join('\t'));
+  return [columns.map((column) => clean(column.name)).join('\t'), ...lines].join('\n');
 }
 
 /** 48213004 becomes `48.2 M`: for places where only the size matters. */
 export function approximate(count: number): string {
-  if (count < 10_000) return grouped(String(count));
-  const [unit, size] = count < 1e6 ? ["k", 1e3] : count < 1e9 ? ["M", 1e6] : ["G", 1e9];
+  if (count < 10_000) {
+    return grouped(String(count));
+  }
+  const [unit, size] = count < 1e6 ? ['k', 1e3] : count < 1e9 ? ['M', 1e6] : ['G', 1e9];
   const scaled = count / Number(size);
   return `${scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${unit}`;
 }
 
 /** 0.4 becomes `0.4 ms`, 1532 becomes `1.53 s`. */
 export function duration(ms: number): string {
-  if (ms < 10) return `${Number(ms.toFixed(1))} ms`;
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${Number((ms / 1000).toFixed(2))} s`;
+  if (ms < 10) {
+    return `${Number(ms.toFixed(1))} ms`;
+  }
+  if (ms < 1000) {
+    return `${Math.round(ms)} ms`;
+  }
+  if (ms < 60_000) {
+    return `${Number((ms / 1000).toFixed(2))} s`;
+  }
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }

@@ -2,9 +2,9 @@
  * A result that grows while rows arrive. Rows are kept as the server sent them; what the views
  * need to lay them out (widest cell, places of seconds) is kept up to date beside them.
  */
-import type { AnswerHead, Column, Row, Value } from "../api/answer.js";
-import { cellText, fractionDigits } from "./format.js";
-import { familyOf } from "./types.js";
+import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
+import { cellText, fractionDigits } from './format.js';
+import { familyOf } from './types.js';
 
 /** The most rows that are kept in the page. What lies beyond is said, never silently dropped. */
 export const MAX_ROWS = 100_000;
@@ -44,8 +44,12 @@ export class Result {
   append(rows: readonly Row[]): void {
     this.#measureTimes(rows);
     const unmeasured = Math.max(0, MEASURED_ROWS - this.rows.length);
-    for (const row of rows) this.rows.push(row);
-    for (const row of rows.slice(0, unmeasured)) this.#measureWidths(row);
+    for (const row of rows) {
+      this.rows.push(row);
+    }
+    for (const row of rows.slice(0, unmeasured)) {
+      this.#measureWidths(row);
+    }
   }
 
   cell(row: number, column: number): Value {
@@ -54,9 +58,13 @@ export class Result {
 
   #measureTimes(rows: readonly Row[]): void {
     this.layout.forEach((layout, index) => {
-      if (familyOf(layout.column.type) !== "time") return;
+      if (familyOf(layout.column.type) !== 'time') {
+        return;
+      }
       for (const row of rows) {
-        if (layout.digits === 9) return;
+        if (layout.digits === 9) {
+          return;
+        }
         layout.digits = Math.max(layout.digits, fractionDigits(row[index] ?? null));
       }
     });
@@ -64,8 +72,9 @@ export class Result {
 
   #measureWidths(row: Row): void {
     this.layout.forEach((layout, index) => {
-      const shown = cellText(row[index] ?? null, layout.column, "utc", layout.digits);
-      const chars = shown.text.length + (shown.faint?.length ?? 0) + (shown.kind === "array" ? 3 : 0);
+      const shown = cellText(row[index] ?? null, layout.column, 'utc', layout.digits);
+      const chars =
+        shown.text.length + (shown.faint?.length ?? 0) + (shown.kind === 'array' ? 3 : 0);
       layout.chars = Math.max(layout.chars, Math.min(chars, WIDEST_CHARS));
     });
   }
@@ -73,6 +82,8 @@ export class Result {
 
 /** The type as a person writes it: arrays by element and dimension. */
 export function typeName(column: Column): string {
-  if (column.type !== "ARRAY") return column.type;
-  return `${column.elemType ?? "DOUBLE"}${"[]".repeat(column.dim ?? 1)}`;
+  if (column.type !== 'ARRAY') {
+    return column.type;
+  }
+  return `${column.elemType ?? 'DOUBLE'}${'[]'.repeat(column.dim ?? 1)}`;
 }

@@ -1,9 +1,9 @@
 /** What the server's meta queries say about tables and columns, whichever names it gives them. */
-import type { Column, Row, Value } from "../api/answer.js";
+import type { Column, Row, Value } from '../api/answer.js';
 
 export interface TableEntry {
   readonly name: string;
-  readonly kind: "table" | "view" | "materialized";
+  readonly kind: 'table' | 'view' | 'materialized';
   readonly rows: number | undefined;
   readonly partitionBy: string | undefined;
   readonly timestamp: string | undefined;
@@ -31,12 +31,12 @@ function reader(answer: Answer, ...names: string[]): (row: Row) => Value {
 
 /** Rows of `tables()`, or of `SHOW TABLES`, which tells names only. */
 export function tableEntries(answer: Answer): TableEntry[] {
-  const name = reader(answer, "table_name", "table", "name");
-  const rows = reader(answer, "table_row_count", "row_count", "rows");
-  const partitionBy = reader(answer, "partitionBy", "partition_by");
-  const timestamp = reader(answer, "designatedTimestamp", "designated_timestamp");
-  const suspended = reader(answer, "table_suspended", "suspended");
-  const type = reader(answer, "table_type");
+  const name = reader(answer, 'table_name', 'table', 'name');
+  const rows = reader(answer, 'table_row_count', 'row_count', 'rows');
+  const partitionBy = reader(answer, 'partitionBy', 'partition_by');
+  const timestamp = reader(answer, 'designatedTimestamp', 'designated_timestamp');
+  const suspended = reader(answer, 'table_suspended', 'suspended');
+  const type = reader(answer, 'table_type');
   return answer.rows
     .map((row) => ({
       name: String(name(row)),
@@ -51,9 +51,9 @@ export function tableEntries(answer: Answer): TableEntry[] {
 
 /** Rows of `SHOW COLUMNS`. */
 export function columnEntries(answer: Answer): ColumnEntry[] {
-  const name = reader(answer, "column", "column_name", "name");
-  const type = reader(answer, "type", "data_type");
-  const designated = reader(answer, "designated");
+  const name = reader(answer, 'column', 'column_name', 'name');
+  const type = reader(answer, 'type', 'data_type');
+  const designated = reader(answer, 'designated');
   return answer.rows.map((row) => ({
     name: String(name(row)),
     type: String(type(row)),
@@ -61,13 +61,15 @@ export function columnEntries(answer: Answer): ColumnEntry[] {
   }));
 }
 
-function kindOf(value: Value): TableEntry["kind"] {
-  if (value === "V") return "view";
-  return value === "M" ? "materialized" : "table";
+function kindOf(value: Value): TableEntry['kind'] {
+  if (value === 'V') {
+    return 'view';
+  }
+  return value === 'M' ? 'materialized' : 'table';
 }
 
 function textOf(value: Value): string | undefined {
-  return value === null || value === "" ? undefined : String(value);
+  return value === null || value === '' ? undefined : String(value);
 }
 
 /** A name as SQL takes it: quoted where it is not a plain word. */
@@ -89,7 +91,9 @@ export function nearest(wrong: string, known: Iterable<string>): string | undefi
 }
 
 function editDistance(left: string, right: string, limit: number): number {
-  if (Math.abs(left.length - right.length) > limit) return Infinity;
+  if (Math.abs(left.length - right.length) > limit) {
+    return Infinity;
+  }
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {
     const current = [row];

@@ -1,19 +1,35 @@
 /** The tree as the flat list of rows that is on screen. */
-import type { Loading } from "../state/schema.js";
-import type { ColumnEntry, TableEntry } from "./model.js";
+import type { Loading } from '../state/schema.js';
+import type { ColumnEntry, TableEntry } from './model.js';
 
 export type TreeRow =
-  | { readonly kind: "group"; readonly id: string; readonly name: string; readonly count: number; readonly open: boolean }
-  | { readonly kind: "table"; readonly id: string; readonly table: TableEntry; readonly open: boolean }
-  | { readonly kind: "column"; readonly id: string; readonly table: TableEntry; readonly column: ColumnEntry }
-  | { readonly kind: "note"; readonly id: string; readonly text: string; readonly failed: boolean };
+  | {
+      readonly kind: 'group';
+      readonly id: string;
+      readonly name: string;
+      readonly count: number;
+      readonly open: boolean;
+    }
+  | {
+      readonly kind: 'table';
+      readonly id: string;
+      readonly table: TableEntry;
+      readonly open: boolean;
+    }
+  | {
+      readonly kind: 'column';
+      readonly id: string;
+      readonly table: TableEntry;
+      readonly column: ColumnEntry;
+    }
+  | { readonly kind: 'note'; readonly id: string; readonly text: string; readonly failed: boolean };
 
 export type Columns = ReadonlyMap<string, Loading<readonly ColumnEntry[]>>;
 
 const GROUPS = [
-  { kind: "table", name: "Tables" },
-  { kind: "materialized", name: "Materialized views" },
-  { kind: "view", name: "Views" },
+  { kind: 'table', name: 'Tables' },
+  { kind: 'materialized', name: 'Materialized views' },
+  { kind: 'view', name: 'Views' },
 ] as const;
 
 /** `closed` holds the groups that were shut, `opened` the tables that were opened. */
@@ -29,23 +45,31 @@ export function treeRows(
   for (const group of GROUPS) {
     const members = tables.filter((table) => table.kind === group.kind);
     const kept = members.filter((table) => matches(table, columns, wanted));
-    if (members.length === 0) continue;
+    if (members.length === 0) {
+      continue;
+    }
     const open = !closed.has(group.kind);
-    rows.push({ kind: "group", id: group.kind, name: group.name, count: kept.length, open });
-    if (!open) continue;
-    for (const table of kept) pushTable(rows, table, columns, opened, wanted);
+    rows.push({ kind: 'group', id: group.kind, name: group.name, count: kept.length, open });
+    if (!open) {
+      continue;
+    }
+    for (const table of kept) {
+      pushTable(rows, table, columns, opened, wanted);
+    }
   }
   return rows;
 }
 
 function matches(table: TableEntry, columns: Columns, wanted: string): boolean {
-  if (wanted === "" || table.name.toLowerCase().includes(wanted)) return true;
+  if (wanted === '' || table.name.toLowerCase().includes(wanted)) {
+    return true;
+  }
   return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(wanted));
 }
 
 function columnsOf(table: TableEntry, columns: Columns): readonly ColumnEntry[] {
   const entry = columns.get(table.name);
-  return entry?.state === "ready" ? entry.value : [];
+  return entry?.state === 'ready' ? entry.value : [];
 }
 
 function pushTable(
@@ -55,19 +79,23 @@ function pushTable(
   opened: ReadonlySet<string>,
   wanted: string,
 ): void {
-  const byColumn = wanted !== "" && !table.name.toLowerCase().includes(wanted);
+  const byColumn = wanted !== '' && !table.name.toLowerCase().includes(wanted);
   const open = opened.has(table.name) || byColumn;
   const id = `table:${table.name}`;
-  rows.push({ kind: "table", id, table, open });
-  if (!open) return;
+  rows.push({ kind: 'table', id, table, open });
+  if (!open) {
+    return;
+  }
   const entry = columns.get(table.name);
-  if (entry?.state === "failed") {
-    rows.push({ kind: "note", id: `${id}:failed`, text: entry.message, failed: true });
-  } else if (entry?.state !== "ready") {
-    rows.push({ kind: "note", id: `${id}:loading`, text: "Loading columns", failed: false });
+  if (entry?.state === 'failed') {
+    rows.push({ kind: 'note', id: `${id}:failed`, text: entry.message, failed: true });
+  } else if (entry?.state !== 'ready') {
+    rows.push({ kind: 'note', id: `${id}:loading`, text: 'Loading columns', failed: false });
   }
   for (const column of columnsOf(table, columns)) {
-    if (byColumn && !column.name.toLowerCase().includes(wanted)) continue;
-    rows.push({ kind: "column", id: `${id}:${column.name}`, table, column });
+    if (byColumn && !column.name.toLowerCase().includes(wanted)) {
+      continue;
+    }
+    rows.push({ kind: 'column', id: `${id}:${column.name}`, table, column });
   }
 }

@@ -1,14 +1,14 @@
 /** The frame of the page: rail, schema, workspace, status; and the keys that work everywhere. */
-import { createEffect, createSignal, onCleanup, onMount, Show, type JSX } from "solid-js";
-import type { Session } from "../state/session.js";
-import { SchemaPanel } from "../schema/SchemaPanel.js";
-import { dismissToast, holdToast, spoken, toast } from "./announce.js";
-import { HelpDialog } from "./HelpDialog.js";
-import { Icon, Logo } from "./icons.js";
-import { handleShortcut } from "./shortcuts.js";
-import { StatusBar } from "./StatusBar.js";
-import { nextTheme, setTheme, theme, THEME_NAMES } from "./theme.js";
-import { WorkspaceView } from "./WorkspaceView.js";
+import { createEffect, createSignal, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import type { Session } from '../state/session.js';
+import { SchemaPanel } from '../schema/SchemaPanel.js';
+import { dismissToast, holdToast, spoken, toast } from './announce.js';
+import { HelpDialog } from './HelpDialog.js';
+import { Icon, Logo } from './icons.js';
+import { handleShortcut } from './shortcuts.js';
+import { StatusBar } from './StatusBar.js';
+import { nextTheme, setTheme, theme, THEME_NAMES } from './theme.js';
+import { WorkspaceView } from './WorkspaceView.js';
 
 export function App(props: { session: Session }): JSX.Element {
   const [help, setHelp] = createSignal(false);
@@ -19,18 +19,18 @@ export function App(props: { session: Session }): JSX.Element {
     onCleanup(session.watch());
     const onKeyDown = (event: KeyboardEvent): void =>
       handleShortcut(event, session, { help: () => setHelp(true) });
-    document.addEventListener("keydown", onKeyDown);
-    onCleanup(() => document.removeEventListener("keydown", onKeyDown));
+    document.addEventListener('keydown', onKeyDown);
+    onCleanup(() => document.removeEventListener('keydown', onKeyDown));
   });
 
   createEffect(() => {
-    const name = session.settings()?.preferences["instance_name"];
-    document.title = typeof name === "string" && name !== "" ? `${name} – Tidemark` : "Tidemark";
+    const name = session.settings()?.preferences['instance_name'];
+    document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
   return (
-    <div class="app" classList={{ "drawer-open": drawer() }}>
-      <Show when={session.settings()?.config["security.insecure.public"] === true}>
+    <div class="app" classList={{ 'drawer-open': drawer() }}>
+      <Show when={session.settings()?.config['security.insecure.public'] === true}>
         <div class="insecure" role="alert">
           <Icon name="alert" />
           This server is open to the network without sign-in. Anyone who reaches it can read and
@@ -61,7 +61,7 @@ export function App(props: { session: Session }): JSX.Element {
             <button
               aria-label="Tables"
               title="Tables"
-              aria-expanded={drawer() ? "true" : "false"}
+              aria-expanded={drawer() ? 'true' : 'false'}
               onClick={() => setDrawer(!drawer())}
             >
               <Icon name="table" />

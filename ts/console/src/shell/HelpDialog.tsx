@@ -1,16 +1,25 @@
 /** All shortcuts, in the browser's own modal dialog: it keeps the focus and gives it back. */
-import { createEffect, For, type JSX } from "solid-js";
-import { Icon } from "./icons.js";
-import { SHORTCUTS } from "./shortcuts.js";
+import { createEffect, For, type JSX } from 'solid-js';
+import { Icon } from './icons.js';
+import { SHORTCUTS } from './shortcuts.js';
 
 export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.Element {
   let dialog!: HTMLDialogElement;
   createEffect(() => {
-    if (props.open && !dialog.open) dialog.showModal();
-    if (!props.open && dialog.open) dialog.close();
+    if (props.open && !dialog.open) {
+      dialog.showModal();
+    }
+    if (!props.open && dialog.open) {
+      dialog.close();
+    }
   });
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="help-title" onClose={() => props.onClose()}>
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby="help-title"
+      onClose={() => props.onClose()}
+    >
       <header>
         <h2 id="help-title">Shortcuts</h2>
         <button class="icon-button" aria-label="Close" onClick={() => props.onClose()}>
@@ -22,7 +31,7 @@ export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.E
           {({ keys, does }) => (
             <>
               <dt>
-                <For each={keys.split(", ")}>{(key) => <kbd>{key}</kbd>}</For>
+                <For each={keys.split(', ')}>{(key) => <kbd>{key}</kbd>}</For>
               </dt>
               <dd>{does}</dd>
             </>

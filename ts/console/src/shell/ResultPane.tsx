@@ -11,20 +11,20 @@ import {
   Show,
   Suspense,
   type JSX,
-} from "solid-js";
-import { exportAddress } from "../api/client.js";
-import { Grid } from "../grid/Grid.js";
-import { copyRows, duration, grouped } from "../model/format.js";
-import { MAX_ROWS, type Result } from "../model/result.js";
-import type { Run } from "../state/run.js";
-import { outcome, rowsText, runTitle, type Session } from "../state/session.js";
-import { copy } from "./announce.js";
-import { Icon } from "./icons.js";
+} from 'solid-js';
+import { exportAddress } from '../api/client.js';
+import { Grid } from '../grid/Grid.js';
+import { copyRows, duration, grouped } from '../model/format.js';
+import { MAX_ROWS, type Result } from '../model/result.js';
+import type { Run } from '../state/run.js';
+import { outcome, rowsText, runTitle, type Session } from '../state/session.js';
+import { copy } from './announce.js';
+import { Icon } from './icons.js';
 
-const Chart = lazy(() => import("../chart/Chart.js"));
+const Chart = lazy(() => import('../chart/Chart.js'));
 
 /** From this width on, grid and chart can stand side by side. */
-const WIDE = "(min-width: 1180px)";
+const WIDE = '(min-width: 1180px)';
 const COPIED_ROWS = 10_000;
 
 export function ResultPane(props: { session: Session }): JSX.Element {
@@ -34,40 +34,47 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const result = createMemo(() => runner().result());
   const [beside, setBeside] = createSignal(true);
   const wide = useMedia(WIDE);
-  const showGrid = (): boolean => workspace.view() === "grid" || (sideBySide() && chartable());
-  const showChart = (): boolean => workspace.view() === "chart" || (sideBySide() && chartable());
-  const sideBySide = (): boolean => wide() && beside() && workspace.view() !== "log";
+  const showGrid = (): boolean => workspace.view() === 'grid' || (sideBySide() && chartable());
+  const showChart = (): boolean => workspace.view() === 'chart' || (sideBySide() && chartable());
+  const sideBySide = (): boolean => wide() && beside() && workspace.view() !== 'log';
   const chartable = createMemo(
     () => !!result()?.columns.some(({ type }) => /^(?:TIMESTAMP|DATE)/.test(type)),
   );
   // A run without rows takes their place, until the user goes back to the ones before.
   const [kept, setKept] = createSignal(false);
-  createEffect(on(run, (now) => now?.state === "running" && setKept(false)));
+  createEffect(on(run, (now) => now?.state === 'running' && setKept(false)));
   const rowless = (): boolean => {
     const now = run();
-    if (!now || kept() || workspace.view() === "log") return false;
-    return now.state === "failed" || (now.state === "done" && !now.hasRows);
+    if (!now || kept() || workspace.view() === 'log') {
+      return false;
+    }
+    return now.state === 'failed' || (now.state === 'done' && !now.hasRows);
   };
 
-  const toggle = (view: "grid" | "chart"): void => {
-    if (!wide() || workspace.view() === "log") return workspace.setView(view);
+  const toggle = (view: 'grid' | 'chart'): void => {
+    if (!wide() || workspace.view() === 'log') {
+      workspace.setView(view);
+      return;
+    }
     if (sideBySide()) {
       setBeside(false);
-      workspace.setView(view === "grid" ? "chart" : "grid");
-    } else if (workspace.view() !== view) setBeside(true);
+      workspace.setView(view === 'grid' ? 'chart' : 'grid');
+    } else if (workspace.view() !== view) {
+      setBeside(true);
+    }
   };
 
   return (
-    <section class="result" aria-label="Result" aria-busy={run()?.state === "running"}>
+    <section class="result" aria-label="Result" aria-busy={run()?.state === 'running'}>
       <div class="result-bar">
         <div class="views" role="group" aria-label="Result shown as" data-region="views">
-          <ViewButton name="Grid" icon="grid" on={showGrid()} press={() => toggle("grid")} />
-          <ViewButton name="Chart" icon="chart" on={showChart()} press={() => toggle("chart")} />
+          <ViewButton name="Grid" icon="grid" on={showGrid()} press={() => toggle('grid')} />
+          <ViewButton name="Chart" icon="chart" on={showChart()} press={() => toggle('chart')} />
           <ViewButton
             name="Log"
             icon="log"
-            on={workspace.view() === "log"}
-            press={() => workspace.setView(workspace.view() === "log" ? "grid" : "log")}
+            on={workspace.view() === 'log'}
+            press={() => workspace.setView(workspace.view() === 'log' ? 'grid' : 'log')}
           />
         </div>
         <Summary run={run()} result={result()} revision={runner().revision()} />
@@ -79,7 +86,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
         when={!rowless()}
         fallback={<Outcome run={run()} keep={() => setKept(true)} hasRows={!!result()} />}
       >
-        <Show when={workspace.view() !== "log"} fallback={<Log session={props.session} />}>
+        <Show when={workspace.view() !== 'log'} fallback={<Log session={props.session} />}>
           <Show when={result()} fallback={<NoResult run={run()} />}>
             {(shown) => (
               <div class="split" classList={{ both: showGrid() && showChart() }}>
@@ -88,7 +95,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
                     session={props.session}
                     result={shown()}
                     revision={runner().revision()}
-                    running={run()?.state === "running"}
+                    running={run()?.state === 'running'}
                   />
                 </Show>
                 <Show when={showChart()}>
@@ -113,19 +120,19 @@ function useMedia(query: string): () => boolean {
   const media = matchMedia(query);
   const [matches, setMatches] = createSignal(media.matches);
   const listen = (): void => void setMatches(media.matches);
-  onMount(() => media.addEventListener("change", listen));
-  onCleanup(() => media.removeEventListener("change", listen));
+  onMount(() => media.addEventListener('change', listen));
+  onCleanup(() => media.removeEventListener('change', listen));
   return matches;
 }
 
 function ViewButton(props: {
   name: string;
-  icon: "grid" | "chart" | "log";
+  icon: 'grid' | 'chart' | 'log';
   on: boolean;
   press: () => void;
 }): JSX.Element {
   return (
-    <button class="view" aria-pressed={props.on ? "true" : "false"} onClick={() => props.press()}>
+    <button class="view" aria-pressed={props.on ? 'true' : 'false'} onClick={() => props.press()}>
       <Icon name={props.icon} />
       {props.name}
     </button>
@@ -144,17 +151,17 @@ function Summary(props: {
         <div class="summary" data-state={run().state}>
           <SummaryIcon state={run().state} />
           <b>
-            <Show when={run().state === "done"} fallback={stateText(run(), rows())}>
+            <Show when={run().state === 'done'} fallback={stateText(run(), rows())}>
               {outcome(run())}
             </Show>
           </b>
-          <Show when={run().state === "done" && run().tail?.timings}>
+          <Show when={run().state === 'done' && run().tail?.timings}>
             <span class="server-time" title="Time the server spent compiling and executing">
               server {duration(serverMs(run()))}
             </span>
           </Show>
           <Show when={run().totalMs}>{(total) => <span>total {duration(total())}</span>}</Show>
-          <Show when={run().hasRows && run().state === "done" && rows() < (run().tail?.count ?? 0)}>
+          <Show when={run().hasRows && run().state === 'done' && rows() < (run().tail?.count ?? 0)}>
             <span class="warn">first {grouped(String(rows()))} shown</span>
           </Show>
         </div>
@@ -163,19 +170,21 @@ function Summary(props: {
   );
 }
 
-function SummaryIcon(props: { state: Run["state"] }): JSX.Element {
+function SummaryIcon(props: { state: Run['state'] }): JSX.Element {
   const icons = {
-    running: ["running", "spin accent"],
-    done: ["check", "ok"],
-    failed: ["alert", "error"],
-    cancelled: ["stop", "warn"],
+    running: ['running', 'spin accent'],
+    done: ['check', 'ok'],
+    failed: ['alert', 'error'],
+    cancelled: ['stop', 'warn'],
   } as const;
   return <Icon name={icons[props.state][0]} class={icons[props.state][1]} />;
 }
 
 function stateText(run: Run, rows: number): string {
-  if (run.state === "failed") return "Failed";
-  const word = run.state === "running" ? "Running" : "Cancelled";
+  if (run.state === 'failed') {
+    return 'Failed';
+  }
+  const word = run.state === 'running' ? 'Running' : 'Cancelled';
   return run.hasRows ? `${word}, ${rowsText(rows)} so far` : word;
 }
 
@@ -187,13 +196,13 @@ function serverMs({ tail }: Run): number {
 function ZoneSwitch(props: { session: Session }): JSX.Element {
   return (
     <span class="segmented" role="group" aria-label="Time zone of displayed times">
-      <For each={["utc", "local"] as const}>
+      <For each={['utc', 'local'] as const}>
         {(zone) => (
           <button
-            aria-pressed={props.session.zone() === zone ? "true" : "false"}
+            aria-pressed={props.session.zone() === zone ? 'true' : 'false'}
             onClick={() => props.session.setZone(zone)}
           >
-            {zone === "utc" ? "UTC" : "Local"}
+            {zone === 'utc' ? 'UTC' : 'Local'}
           </button>
         )}
       </For>
@@ -215,7 +224,7 @@ function ResultActions(props: { result: Result }): JSX.Element {
       <a
         class="button ghost"
         title="Download the whole result as CSV"
-        href={exportAddress(props.result.statement, "csv")}
+        href={exportAddress(props.result.statement, 'csv')}
         download="result.csv"
       >
         <Icon name="export" />
@@ -224,7 +233,7 @@ function ResultActions(props: { result: Result }): JSX.Element {
       <a
         class="button ghost"
         title="Download the whole result as Parquet"
-        href={exportAddress(props.result.statement, "parquet")}
+        href={exportAddress(props.result.statement, 'parquet')}
         download="result.parquet"
       >
         <Icon name="export" />
@@ -279,24 +288,20 @@ function NoResult(props: { run: Run | undefined }): JSX.Element {
           </>
         }
       >
-        {(run) => <strong>{run().state === "running" ? "Running" : runTitle(run())}</strong>}
+        {(run) => <strong>{run().state === 'running' ? 'Running' : runTitle(run())}</strong>}
       </Show>
     </div>
   );
 }
 
 /** What a run did that left no rows: it failed, or it was no query. */
-function Outcome(props: {
-  run: Run | undefined;
-  hasRows: boolean;
-  keep: () => void;
-}): JSX.Element {
+function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => void }): JSX.Element {
   const failure = createMemo(() => props.run?.failure);
   const excerpt = createMemo(() => errorExcerpt(props.run));
   return (
     <div class="outcome">
       <div class="outcome-head" data-state={props.run?.state}>
-        <Icon name={failure() ? "alert" : "check"} />
+        <Icon name={failure() ? 'alert' : 'check'} />
         <strong class="outcome-message">
           <bdi>{failure()?.message ?? (props.run && outcome(props.run))}</bdi>
         </strong>
@@ -315,7 +320,7 @@ function Outcome(props: {
       <div class="outcome-actions">
         <Show when={failure()}>
           {(failed) => (
-            <button class="button small" onClick={() => void copy(failed().message, "Message")}>
+            <button class="button small" onClick={() => void copy(failed().message, 'Message')}>
               <Icon name="copy" />
               Copy message
             </button>
@@ -334,13 +339,15 @@ function Outcome(props: {
 /** The line of the statement that the server pointed at, and a caret under the place. */
 function errorExcerpt(run: Run | undefined): { line: string; caret: string } | undefined {
   const offset = run?.failure?.offset;
-  if (!run || offset === undefined) return undefined;
+  if (!run || offset === undefined) {
+    return undefined;
+  }
   const { text, start } = run.statement;
   const at = Math.max(0, Math.min(offset - start, text.length));
-  const lineStart = text.lastIndexOf("\n", at - 1) + 1;
-  const lineEnd = text.indexOf("\n", at);
+  const lineStart = text.lastIndexOf('\n', at - 1) + 1;
+  const lineEnd = text.indexOf('\n', at);
   const line = text.slice(lineStart, lineEnd < 0 ? text.length : lineEnd);
-  return { line, caret: `${line.slice(0, at - lineStart).replace(/[^\t]/g, " ")}^` };
+  return { line, caret: `${line.slice(0, at - lineStart).replace(/[^\t]/g, ' ')}^` };
 }
 
 function Log(props: { session: Session }): JSX.Element {
@@ -362,7 +369,7 @@ function Log(props: { session: Session }): JSX.Element {
               <SummaryIcon state={run.state} />
               <time dateTime={at.toISOString()}>{at.toTimeString().slice(0, 8)}</time>
               <bdi class="log-tab">{tab}</bdi>
-              <code>{run.statement.text.replace(/\s+/g, " ").slice(0, 300)}</code>
+              <code>{run.statement.text.replace(/\s+/g, ' ').slice(0, 300)}</code>
               <span class="log-outcome">{runTitle(run)}</span>
             </li>
           )}

@@ -1,12 +1,12 @@
 /** Facts only: the connection, what runs, the time zone, the server's version. */
-import { createMemo, Show, type JSX } from "solid-js";
-import type { Session } from "../state/session.js";
-import { Icon } from "./icons.js";
+import { createMemo, Show, type JSX } from 'solid-js';
+import type { Session } from '../state/session.js';
+import { Icon } from './icons.js';
 
 export function StatusBar(props: { session: Session }): JSX.Element {
   const version = createMemo(() => {
-    const value = props.session.settings()?.config["release.version"];
-    return typeof value === "string" ? `Tidemark ${value}` : "";
+    const value = props.session.settings()?.config['release.version'];
+    return typeof value === 'string' ? `Tidemark ${value}` : '';
   });
   const running = createMemo(() => {
     const { workspace } = props.session;
@@ -15,7 +15,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
   return (
     <footer class="status" aria-label="Status">
       <Show
-        when={props.session.connection() !== "lost"}
+        when={props.session.connection() !== 'lost'}
         fallback={
           <span class="error">
             <Icon name="alert" />
@@ -23,9 +23,9 @@ export function StatusBar(props: { session: Session }): JSX.Element {
           </span>
         }
       >
-        <span class={props.session.connection() === "connected" ? "ok" : ""}>
-          <Icon name={props.session.connection() === "connected" ? "check" : "running"} />
-          {props.session.connection() === "connected" ? "Connected" : "Connecting"}
+        <span class={props.session.connection() === 'connected' ? 'ok' : ''}>
+          <Icon name={props.session.connection() === 'connected' ? 'check' : 'running'} />
+          {props.session.connection() === 'connected' ? 'Connected' : 'Connecting'}
         </span>
       </Show>
       <span>{location.host}</span>
@@ -36,7 +36,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
         </span>
       </Show>
       <span class="spring" />
-      <span>{props.session.zone() === "utc" ? "UTC" : "Local time"}</span>
+      <span>{props.session.zone() === 'utc' ? 'UTC' : 'Local time'}</span>
       <span>{version()}</span>
     </footer>
   );

@@ -9,11 +9,11 @@ import {
   onMount,
   Show,
   type JSX,
-} from "solid-js";
-import { load, save } from "../state/store.js";
-import type { Problem, Session } from "../state/session.js";
-import { Icon } from "./icons.js";
-import { ResultPane } from "./ResultPane.js";
+} from 'solid-js';
+import { load, save } from '../state/store.js';
+import type { Problem, Session } from '../state/session.js';
+import { Icon } from './icons.js';
+import { ResultPane } from './ResultPane.js';
 
 const DEFAULT_EDITOR = 356;
 const LEAST_EDITOR = 96;
@@ -24,12 +24,12 @@ export function WorkspaceView(props: { session: Session }): JSX.Element {
   let pane!: HTMLDivElement;
   const [height, setHeight] = createSignal(DEFAULT_EDITOR);
 
-  onMount(async () => setHeight((await load<number>("editor-height")) ?? DEFAULT_EDITOR));
+  onMount(async () => setHeight((await load<number>('editor-height')) ?? DEFAULT_EDITOR));
 
   const resize = (wanted: number): void => {
     const most = Math.max(LEAST_EDITOR, pane.clientHeight - LEAST_RESULT);
     setHeight(Math.round(Math.max(LEAST_EDITOR, Math.min(most, wanted))));
-    void save("editor-height", height());
+    void save('editor-height', height());
   };
 
   return (
@@ -57,8 +57,11 @@ function TabBar(props: { session: Session }): JSX.Element {
     if (step !== undefined) {
       workspace.step(step);
       document.getElementById(`tab-${workspace.active()}`)?.focus();
-    } else if (event.key === "Delete") props.session.closeTab(workspace.active());
-    else return;
+    } else if (event.key === 'Delete') {
+      props.session.closeTab(workspace.active());
+    } else {
+      return;
+    }
     event.preventDefault();
   };
   return (
@@ -71,13 +74,13 @@ function TabBar(props: { session: Session }): JSX.Element {
                 id={`tab-${tab.id}`}
                 class="tab"
                 role="tab"
-                aria-selected={workspace.active() === tab.id ? "true" : "false"}
+                aria-selected={workspace.active() === tab.id ? 'true' : 'false'}
                 tabindex={workspace.active() === tab.id ? 0 : -1}
                 onClick={() => workspace.select(tab.id)}
                 onAuxClick={(event) => event.button === 1 && props.session.closeTab(tab.id)}
               >
                 <Show
-                  when={workspace.runner(tab.id).run()?.state === "running"}
+                  when={workspace.runner(tab.id).run()?.state === 'running'}
                   fallback={<Icon name="sql" class="faint-icon" />}
                 >
                   <Icon name="running" class="spin accent" />
@@ -114,13 +117,13 @@ function TabBar(props: { session: Session }): JSX.Element {
 function Toolbar(props: { session: Session }): JSX.Element {
   const { session } = props;
   const running = createMemo(
-    () => session.workspace.runner(session.workspace.active()).run()?.state === "running",
+    () => session.workspace.runner(session.workspace.active()).run()?.state === 'running',
   );
-  const savedAt = (): string => session.workspace.savedAt()?.toTimeString().slice(0, 8) ?? "";
+  const savedAt = (): string => session.workspace.savedAt()?.toTimeString().slice(0, 8) ?? '';
   return (
     <div class="toolbar" role="toolbar" aria-label="Query">
       <button class="button primary" data-action="run" onClick={() => void session.run()}>
-        <Icon name={running() ? "running" : "play"} class={running() ? "spin" : ""} />
+        <Icon name={running() ? 'running' : 'play'} class={running() ? 'spin' : ''} />
         Run
         <kbd>Ctrl ⏎</kbd>
       </button>
@@ -152,7 +155,7 @@ function EditorHost(props: { session: Session }): JSX.Element {
   const [ready, setReady] = createSignal(false);
 
   onMount(async () => {
-    const { SqlEditor } = await import("../editor/editor.js");
+    const { SqlEditor } = await import('../editor/editor.js');
     const editor = new SqlEditor(host, {
       changed: (tab, text) => session.edited(tab, text),
       run: () => void session.run(),
@@ -190,7 +193,7 @@ function ProblemStrip(props: { session: Session }): JSX.Element {
           <span class="what">
             <b>
               <bdi>{found().message}</bdi>
-            </b>{" "}
+            </b>{' '}
             {found().advice}
           </span>
           <span class="spring" />
@@ -220,7 +223,9 @@ function Splitter(props: { height: number; onResize: (height: number) => void })
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowUp: -STEP, ArrowDown: STEP }[event.key];
-    if (step === undefined) return;
+    if (step === undefined) {
+      return;
+    }
     event.preventDefault();
     props.onResize(props.height + step);
   };

@@ -1,12 +1,12 @@
 /** One line for screen readers, and the toasts that everybody sees. */
-import { createSignal } from "solid-js";
+import { createSignal } from 'solid-js';
 
-const [spoken, setSpoken] = createSignal("");
+const [spoken, setSpoken] = createSignal('');
 export { spoken };
 
 /** Says a sentence through the live region. */
 export function announce(sentence: string): void {
-  setSpoken("");
+  setSpoken('');
   queueMicrotask(() => setSpoken(sentence));
 }
 
@@ -31,7 +31,9 @@ export function showToast(next: Toast): void {
 /** Keeps the toast while it is hovered or focused. */
 export function holdToast(held: boolean): void {
   clearTimeout(timer);
-  if (!held) timer = setTimeout(() => setToast(undefined), SHOWN_MS);
+  if (!held) {
+    timer = setTimeout(() => setToast(undefined), SHOWN_MS);
+  }
 }
 
 export function dismissToast(): void {
@@ -50,13 +52,15 @@ export async function copy(text: string, what: string): Promise<void> {
 }
 
 function copyBySelection(text: string): void {
-  const area = document.createElement("textarea");
+  const area = document.createElement('textarea');
   area.value = text;
-  area.className = "visually-hidden";
+  area.className = 'visually-hidden';
   document.body.append(area);
   const before = document.activeElement;
   area.select();
-  document.execCommand("copy");
+  document.execCommand('copy');
   area.remove();
-  if (before instanceof HTMLElement) before.focus();
+  if (before instanceof HTMLElement) {
+    before.focus();
+  }
 }

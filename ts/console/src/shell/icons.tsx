@@ -1,5 +1,5 @@
 /** The icons: 16 px grid, round ends. Always beside a word or in a control with a name. */
-import { Show, type JSX } from "solid-js";
+import { Show, type JSX } from 'solid-js';
 
 interface Shape {
   readonly line?: string;
@@ -8,38 +8,36 @@ interface Shape {
 }
 
 const SHAPES = {
-  sql: { line: "M2 3.5h12v9H2zM4.5 6.5l2 1.7-2 1.7M8.5 10h3" },
-  chevron: { line: "M6 4.5 9.5 8 6 11.5" },
-  down: { line: "M4.5 6.2 8 9.7l3.5-3.5" },
-  plus: { line: "M8 3.5v9M3.5 8h9" },
-  close: { line: "M4.5 4.5l7 7M11.5 4.5l-7 7" },
-  play: { solid: "M5 3.2v9.6L12.5 8z" },
-  stop: { solid: "M5 4h6a1 1 0 0 1 1 1v6a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1z" },
-  check: { line: "M3.5 8.5l3 3 6-7" },
-  alert: { line: "M8 2.5 14.2 13.3H1.8zM8 6.5v3.2M8 11.3v.3" },
-  search: { line: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.5 10.5l3.5 3.5" },
-  refresh: { line: "M13 8a5 5 0 1 1-1.5-3.6M13 2.5v2.8h-2.8" },
-  table: { line: "M2.5 3h11v10h-11zM2.5 6.3h11M6.5 6.3V13" },
-  layers: { line: "M8 2.5 14 5.7 8 9 2 5.7zM2.5 8.5 8 11.5l5.5-3M2.5 11 8 14l5.5-3" },
+  sql: { line: 'M2 3.5h12v9H2zM4.5 6.5l2 1.7-2 1.7M8.5 10h3' },
+  chevron: { line: 'M6 4.5 9.5 8 6 11.5' },
+  down: { line: 'M4.5 6.2 8 9.7l3.5-3.5' },
+  plus: { line: 'M8 3.5v9M3.5 8h9' },
+  close: { line: 'M4.5 4.5l7 7M11.5 4.5l-7 7' },
+  play: { solid: 'M5 3.2v9.6L12.5 8z' },
+  stop: { solid: 'M5 4h6a1 1 0 0 1 1 1v6a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1z' },
+  check: { line: 'M3.5 8.5l3 3 6-7' },
+  alert: { line: 'M8 2.5 14.2 13.3H1.8zM8 6.5v3.2M8 11.3v.3' },
+  search: { line: 'M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.5 10.5l3.5 3.5' },
+  refresh: { line: 'M13 8a5 5 0 1 1-1.5-3.6M13 2.5v2.8h-2.8' },
+  table: { line: 'M2.5 3h11v10h-11zM2.5 6.3h11M6.5 6.3V13' },
+  layers: { line: 'M8 2.5 14 5.7 8 9 2 5.7zM2.5 8.5 8 11.5l5.5-3M2.5 11 8 14l5.5-3' },
   view: {
-    line:
-      "M1.5 8C3 5.2 5.3 3.8 8 3.8S13 5.2 14.5 8C13 10.8 10.7 12.2 8 12.2S3 10.8 1.5 8zM8 9.8a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6z",
+    line: 'M1.5 8C3 5.2 5.3 3.8 8 3.8S13 5.2 14.5 8C13 10.8 10.7 12.2 8 12.2S3 10.8 1.5 8zM8 9.8a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6z',
   },
-  grid: { line: "M2.5 3h11v10h-11zM2.5 6.3h11M2.5 9.7h11M6.2 3v10" },
-  chart: { line: "M2.5 2.5v11h11M4.8 10.5l2.7-3.5 2.2 2 3.5-4.5" },
-  log: { line: "M3 3.5h10M3 6.5h10M3 9.5h7M3 12.5h5" },
-  copy: { line: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" },
-  export: { line: "M8 9.8V2.3M5 5 8 2l3 3M2.5 10.5v3h11v-3" },
+  grid: { line: 'M2.5 3h11v10h-11zM2.5 6.3h11M2.5 9.7h11M6.2 3v10' },
+  chart: { line: 'M2.5 2.5v11h11M4.8 10.5l2.7-3.5 2.2 2 3.5-4.5' },
+  log: { line: 'M3 3.5h10M3 6.5h10M3 9.5h7M3 12.5h5' },
+  copy: { line: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3' },
+  export: { line: 'M8 9.8V2.3M5 5 8 2l3 3M2.5 10.5v3h11v-3' },
   help: {
-    line:
-      "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM6.2 6.3C6.3 5.2 7 4.6 8 4.6s1.8.6 1.8 1.6c0 1.5-1.8 1.4-1.8 2.9M8 11.2v.3",
+    line: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM6.2 6.3C6.3 5.2 7 4.6 8 4.6s1.8.6 1.8 1.6c0 1.5-1.8 1.4-1.8 2.9M8 11.2v.3',
   },
-  theme: { line: "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12z", solid: "M8 2a6 6 0 0 1 0 12z" },
+  theme: { line: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12z', solid: 'M8 2a6 6 0 0 1 0 12z' },
   running: {
-    line: "M8 2.5A5.5 5.5 0 0 1 13.5 8",
-    faint: "M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11z",
+    line: 'M8 2.5A5.5 5.5 0 0 1 13.5 8',
+    faint: 'M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11z',
   },
-  clock: { line: "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 4.8V8l2.2 1.5" },
+  clock: { line: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 4.8V8l2.2 1.5' },
 } as const satisfies Record<string, Shape>;
 
 export type IconName = keyof typeof SHAPES;
@@ -47,7 +45,7 @@ export type IconName = keyof typeof SHAPES;
 export function Icon(props: { name: IconName; class?: string }): JSX.Element {
   const shape = (): Shape => SHAPES[props.name];
   return (
-    <svg class={`icon ${props.class ?? ""}`} viewBox="0 0 16 16" aria-hidden="true">
+    <svg class={`icon ${props.class ?? ''}`} viewBox="0 0 16 16" aria-hidden="true">
       <Show when={shape().faint}>
         <path class="faint" d={shape().faint} />
       </Show>
@@ -67,10 +65,7 @@ export function Logo(): JSX.Element {
     <svg class="icon logo-mark" viewBox="0 0 20 20" role="img" aria-label="Tidemark">
       <path class="fine" d="M2 5.5h14" />
       <path class="bold" d="M2 5.5h6.5" />
-      <path
-        class="bold"
-        d="M1.5 12c2 0 2-2.2 4.2-2.2S8 12 10 12s2.3-2.2 4.3-2.2S16.6 12 18.5 12"
-      />
+      <path class="bold" d="M1.5 12c2 0 2-2.2 4.2-2.2S8 12 10 12s2.3-2.2 4.3-2.2S16.6 12 18.5 12" />
       <path
         class="fine"
         d="M1.5 16.2c2 0 2-2.2 4.2-2.2S8 16.2 10 16.2s2.3-2.2 4.3-2.2 2.3 2.2 4.2 2.2"

@@ -1,6 +1,6 @@
 /** Keys that work wherever the focus is. Matched by the physical key, so layouts do not matter. */
-import type { Session } from "../state/session.js";
-import type { ResultView } from "../state/workspace.js";
+import type { Session } from '../state/session.js';
+import type { ResultView } from '../state/workspace.js';
 
 export interface Shortcut {
   readonly keys: string;
@@ -8,27 +8,33 @@ export interface Shortcut {
 }
 
 export const SHORTCUTS: readonly Shortcut[] = [
-  { keys: "Ctrl+Enter, F9", does: "Run the selection or the statement under the cursor" },
-  { keys: "Ctrl+Shift+Enter", does: "Run all statements in order" },
-  { keys: "Alt+K", does: "Cancel the running query" },
-  { keys: "F8", does: "Go to the problem" },
-  { keys: "Alt+T, Alt+W", does: "New tab, close tab" },
-  { keys: "Alt+PgUp, Alt+PgDn", does: "Previous tab, next tab" },
-  { keys: "Alt+1 … Alt+3", does: "Grid, chart, log" },
-  { keys: "F6, Shift+F6", does: "Next region, previous region" },
-  { keys: "F2", does: "From the grid to the editor and back" },
-  { keys: "Arrows, Home, End, PgUp, PgDn", does: "Move in grid, tree or chart; with Ctrl to the end" },
-  { keys: "Ctrl+C, Ctrl+Shift+C", does: "Copy the cell, copy the row with its header" },
-  { keys: "Enter, Shift+Enter", does: "In the tree: open a table or insert a column; preview rows" },
-  { keys: "Escape, Tab", does: "One after the other: leave the editor" },
-  { keys: "0", does: "In the chart: reset the zoom" },
-  { keys: "?", does: "Show these shortcuts (while grid, tree or chart has the focus)" },
+  { keys: 'Ctrl+Enter, F9', does: 'Run the selection or the statement under the cursor' },
+  { keys: 'Ctrl+Shift+Enter', does: 'Run all statements in order' },
+  { keys: 'Alt+K', does: 'Cancel the running query' },
+  { keys: 'F8', does: 'Go to the problem' },
+  { keys: 'Alt+T, Alt+W', does: 'New tab, close tab' },
+  { keys: 'Alt+PgUp, Alt+PgDn', does: 'Previous tab, next tab' },
+  { keys: 'Alt+1 … Alt+3', does: 'Grid, chart, log' },
+  { keys: 'F6, Shift+F6', does: 'Next region, previous region' },
+  { keys: 'F2', does: 'From the grid to the editor and back' },
+  {
+    keys: 'Arrows, Home, End, PgUp, PgDn',
+    does: 'Move in grid, tree or chart; with Ctrl to the end',
+  },
+  { keys: 'Ctrl+C, Ctrl+Shift+C', does: 'Copy the cell, copy the row with its header' },
+  {
+    keys: 'Enter, Shift+Enter',
+    does: 'In the tree: open a table or insert a column; preview rows',
+  },
+  { keys: 'Escape, Tab', does: 'One after the other: leave the editor' },
+  { keys: '0', does: 'In the chart: reset the zoom' },
+  { keys: '?', does: 'Show these shortcuts (while grid, tree or chart has the focus)' },
 ];
 
 const VIEWS: Readonly<Record<string, ResultView>> = {
-  Digit1: "grid",
-  Digit2: "chart",
-  Digit3: "log",
+  Digit1: 'grid',
+  Digit2: 'chart',
+  Digit3: 'log',
 };
 
 interface Actions {
@@ -36,9 +42,13 @@ interface Actions {
 }
 
 export function handleShortcut(event: KeyboardEvent, session: Session, actions: Actions): void {
-  if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (event.defaultPrevented || document.querySelector('dialog[open]')) {
+    return;
+  }
   const command = plainKey(event, session, actions) ?? altKey(event, session);
-  if (!command) return;
+  if (!command) {
+    return;
+  }
   event.preventDefault();
   command();
 }
@@ -48,38 +58,56 @@ function plainKey(
   session: Session,
   actions: Actions,
 ): (() => void) | undefined {
-  if (event.altKey) return undefined;
+  if (event.altKey) {
+    return undefined;
+  }
   const modified = event.ctrlKey || event.metaKey;
-  if (modified && event.code === "Enter") {
+  if (modified && event.code === 'Enter') {
     return event.shiftKey ? () => void session.runAll() : () => void session.run();
   }
-  if (modified) return undefined;
-  if (event.code === "F9") return () => void session.run();
-  if (event.code === "F8") return () => session.editor?.goToProblem();
-  if (event.code === "F6") return () => stepRegion(event.shiftKey ? -1 : 1);
-  if (event.code === "F2") return () => focusRegion("grid");
-  if (event.key === "?" && !inText()) return actions.help;
+  if (modified) {
+    return undefined;
+  }
+  if (event.code === 'F9') {
+    return () => void session.run();
+  }
+  if (event.code === 'F8') {
+    return () => session.editor?.goToProblem();
+  }
+  if (event.code === 'F6') {
+    return () => stepRegion(event.shiftKey ? -1 : 1);
+  }
+  if (event.code === 'F2') {
+    return () => focusRegion('grid');
+  }
+  if (event.key === '?' && !inText()) {
+    return actions.help;
+  }
   return undefined;
 }
 
 function altKey(event: KeyboardEvent, session: Session): (() => void) | undefined {
-  if (!event.altKey || event.ctrlKey || event.metaKey) return undefined;
+  if (!event.altKey || event.ctrlKey || event.metaKey) {
+    return undefined;
+  }
   const { workspace } = session;
   const view = VIEWS[event.code];
-  if (view) return () => workspace.setView(view);
+  if (view) {
+    return () => workspace.setView(view);
+  }
   switch (event.code) {
-    case "KeyK":
+    case 'KeyK':
       return () => session.cancel();
-    case "KeyT":
+    case 'KeyT':
       return () => {
         workspace.add();
         session.editor?.focus();
       };
-    case "KeyW":
+    case 'KeyW':
       return () => session.closeTab(workspace.active());
-    case "PageUp":
+    case 'PageUp':
       return () => workspace.step(-1);
-    case "PageDown":
+    case 'PageDown':
       return () => workspace.step(1);
     default:
       return undefined;
@@ -97,7 +125,7 @@ function inText(): boolean {
 }
 
 function regions(): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>("[data-region]")].filter(
+  return [...document.querySelectorAll<HTMLElement>('[data-region]')].filter(
     (region) => region.getClientRects().length > 0,
   );
 }
@@ -109,14 +137,16 @@ function stepRegion(step: number): void {
 }
 
 function focusRegion(name: string): void {
-  focusIn(regions().find((region) => region.dataset["region"] === name));
+  focusIn(regions().find((region) => region.dataset['region'] === name));
 }
 
 function focusIn(region: HTMLElement | undefined): void {
-  if (!region) return;
-  const editor = region.querySelector<HTMLElement>(".editor-host");
+  if (!region) {
+    return;
+  }
+  const editor = region.querySelector<HTMLElement>('.editor-host');
   const inner =
-    editor?.shadowRoot?.querySelector<HTMLElement>(".cm-content") ??
+    editor?.shadowRoot?.querySelector<HTMLElement>('.cm-content') ??
     (region.tabIndex >= 0
       ? region
       : region.querySelector<HTMLElement>("[tabindex='0'], button:not(:disabled), input, select"));

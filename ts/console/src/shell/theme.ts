@@ -1,27 +1,27 @@
 /** The theme in force. The boot script has set it before the first paint. */
-import { createSignal } from "solid-js";
+import { createSignal } from 'solid-js';
 
-export const THEMES = ["light", "dark", "contrast"] as const;
+export const THEMES = ['light', 'dark', 'contrast'] as const;
 export type Theme = (typeof THEMES)[number];
 
-const KEY = "tidemark.theme";
+const KEY = 'tidemark.theme';
 
 export const THEME_NAMES: Readonly<Record<Theme, string>> = {
-  light: "Light",
-  dark: "Dark",
-  contrast: "High contrast",
+  light: 'Light',
+  dark: 'Dark',
+  contrast: 'High contrast',
 };
 
 function current(): Theme {
-  const set = document.documentElement.dataset["theme"];
-  return THEMES.find((theme) => theme === set) ?? "light";
+  const set = document.documentElement.dataset['theme'];
+  return THEMES.find((theme) => theme === set) ?? 'light';
 }
 
 const [theme, setSignal] = createSignal<Theme>(current());
 export { theme };
 
 export function setTheme(next: Theme): void {
-  document.documentElement.dataset["theme"] = next;
+  document.documentElement.dataset['theme'] = next;
   setSignal(next);
   try {
     localStorage.setItem(KEY, next);
@@ -31,5 +31,5 @@ export function setTheme(next: Theme): void {
 }
 
 export function nextTheme(): Theme {
-  return THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length] ?? "light";
+  return THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length] ?? 'light';
 }

@@ -1,21 +1,22 @@
 /**
- * A tolerant scanner of SQL text for the editor: colours, statement borders, the word at a place.
+ * The project's lexer as the editor needs it: colours, statement borders, the word at a place.
  *
- * Unlike the parser's lexer it never fails: an unclosed string or comment runs to the end of the
- * text, because that is what a half-typed statement looks like. It knows no grammar.
+ * The lexer leaves comments out and marks what it cannot read. Here comments are found again in
+ * the gaps between its tokens, and a half-typed string or comment keeps its colour.
  */
-import { isAlsoFunction, isKeyword } from "./keywords.js";
+import { scan as lex, TokenKind as Lexed, type Tokens } from '../../../sql/lexer.js';
+import { isAlsoFunction, isKeyword } from './keywords.js';
 
 export type TokenKind =
-  | "keyword"
-  | "function"
-  | "identifier"
-  | "string"
-  | "number"
-  | "variable"
-  | "comment"
-  | "operator"
-  | "separator";
+  | 'keyword'
+  | 'function'
+  | 'identifier'
+  | 'string'
+  | 'number'
+  | 'variable'
+  | 'comment'
+  | 'operator'
+  | 'separator';
 
 export interface Token {
   readonly kind: TokenKind;
@@ -23,89 +24,82 @@ export interface Token {
   readonly end: number;
 }
 
-const WORD = /[\p{L}\p{N}_$]/uy;
-const NUMBER = /(?:0[xX][\da-fA-F]+|(?:\d[\d_]*)?\.?\d[\d_]*(?:[eE][+-]?\d+)?\w*)/y;
-const BLANK = /\s+/y;
-const GEOHASH = /##?[\da-zA-Z]+(?:\/\d+)?/y;
-const VARIABLE = /(?:[@:][\p{L}_][\p{L}\p{N}_]*|\$\d+)/uy;
+const KINDS: ReadonlyMap<Lexed, TokenKind> = new Map<Lexed, TokenKind>([
+  [Lexed.Quoted, 'identifier'],
+  [Lexed.String, 'string'],
+  [Lexed.Integer, 'number'],
+  [Lexed.Float, 'number'],
+  [Lexed.Decimal, 'number'],
+  [Lexed.Long256, 'number'],
+  [Lexed.Geohash, 'number'],
+  [Lexed.Duration, 'number'],
+  [Lexed.Parameter, 'variable'],
+  [Lexed.NamedParameter, 'variable'],
+  [Lexed.Variable, 'variable'],
+  [Lexed.Hint, 'comment'],
+]);
 
-/** Every token of the text, in order; blanks are left out. */
+const COMMENT = /--[^\n]*|\/\*[^]*?\*\//g;
+
+/** Every token of the text, in order, comments included; blanks are left out. Never fails. */
 export function scan(text: string): Token[] {
+  const lexed = lex(text);
   const tokens: Token[] = [];
-  let at = 0;
-  while (at < text.length) {
-    const blank = endOf(BLANK, text, at);
-    if (blank > at) {
-      at = blank;
-      continue;
+  let before = 0;
+  for (let index = 0; index < lexed.kinds.length; index += 1) {
+    const start = lexed.starts[index] ?? text.length;
+    pushComments(tokens, text, before, start);
+    const end = lexed.ends[index] ?? text.length;
+    if (end > start) {
+      tokens.push({ kind: kindOf(lexed, index), start, end });
     }
-    const token = tokenAt(text, at);
-    tokens.push(token);
-    at = token.end;
+    before = end;
   }
   return tokens;
 }
 
-function tokenAt(text: string, start: number): Token {
-  const first = text.charAt(start);
-  const pair = text.slice(start, start + 2);
-  if (pair === "--") return { kind: "comment", start, end: lineEnd(text, start) };
-  if (pair === "/*") return { kind: "comment", start, end: after(text, "*/", start + 2) };
-  if (first === "'") return { kind: "string", start, end: quoteEnd(text, start) };
-  if (first === '"' || first === "`") {
-    return { kind: "identifier", start, end: quoteEnd(text, start) };
+function pushComments(tokens: Token[], text: string, from: number, to: number): void {
+  if (to - from < 2) {
+    return;
   }
-  if (first === ";") return { kind: "separator", start, end: start + 1 };
-  const variable = endOf(VARIABLE, text, start);
-  if (variable > start) return { kind: "variable", start, end: variable };
-  if (/\d/.test(first) || /^\.\d/.test(pair)) {
-    return { kind: "number", start, end: Math.max(start + 1, endOf(NUMBER, text, start)) };
-  }
-  const geohash = endOf(GEOHASH, text, start);
-  if (geohash > start) return { kind: "number", start, end: geohash };
-  const word = wordEnd(text, start);
-  if (word > start) return { kind: wordKind(text, start, word), start, end: word };
-  return { kind: "operator", start, end: start + (text.codePointAt(start)! > 0xffff ? 2 : 1) };
-}
-
-function wordKind(text: string, start: number, end: number): TokenKind {
-  const word = text.slice(start, end);
-  const called = /^\s*\(/.test(text.slice(end, end + 8));
-  if (isKeyword(word) && !(called && isAlsoFunction(word))) return "keyword";
-  return called ? "function" : "identifier";
-}
-
-function endOf(pattern: RegExp, text: string, from: number): number {
-  pattern.lastIndex = from;
-  return pattern.test(text) ? pattern.lastIndex : from;
-}
-
-function wordEnd(text: string, from: number): number {
-  let at = from;
-  for (;;) {
-    const next = endOf(WORD, text, at);
-    if (next === at) return at;
-    at = next;
+  for (const { 0: comment, index } of text.slice(from, to).matchAll(COMMENT)) {
+    tokens.push({ kind: 'comment', start: from + index, end: from + index + comment.length });
   }
 }
 
-function lineEnd(text: string, from: number): number {
-  const at = text.indexOf("\n", from);
-  return at < 0 ? text.length : at;
-}
-
-function after(text: string, mark: string, from: number): number {
-  const at = text.indexOf(mark, from);
-  return at < 0 ? text.length : at + mark.length;
-}
-
-/** A doubled quote inside stands for itself. */
-function quoteEnd(text: string, start: number): number {
-  const quote = text.charAt(start);
-  for (let at = start + 1; at < text.length; at++) {
-    if (text.charAt(at) !== quote) continue;
-    if (text.charAt(at + 1) !== quote) return at + 1;
-    at++;
+function kindOf(lexed: Tokens, index: number): TokenKind {
+  const kind = lexed.kinds[index] ?? Lexed.End;
+  const value = lexed.values[index] ?? '';
+  if (kind === Lexed.Word) {
+    return wordKind(value, lexed.values[index + 1] === '(');
   }
-  return text.length;
+  if (kind === Lexed.Mark) {
+    return value === ';' ? 'separator' : 'operator';
+  }
+  if (kind === Lexed.Bad) {
+    return unreadableKind(lexed.text.charAt(lexed.starts[index] ?? 0));
+  }
+  return KINDS.get(kind) ?? 'operator';
+}
+
+function wordKind(word: string, isCalled: boolean): TokenKind {
+  if (isKeyword(word) && !(isCalled && isAlsoFunction(word))) {
+    return 'keyword';
+  }
+  return isCalled ? 'function' : 'identifier';
+}
+
+/** What an unreadable part was meant to be, by its first character. */
+function unreadableKind(first: string): TokenKind {
+  switch (first) {
+    case "'":
+      return 'string';
+    case '"':
+    case '`':
+      return 'identifier';
+    case '/':
+      return 'comment';
+    default:
+      return /[\d.#]/.test(first) ? 'number' : 'operator';
+  }
 }

@@ -1,5 +1,5 @@
 /** Which statements a text holds, and which one is meant by a cursor. */
-import { scan, type Token } from "./scanner.js";
+import { scan, type Token } from './scanner.js';
 
 export interface Statement {
   /** First character that is neither blank nor comment. */
@@ -16,16 +16,22 @@ export function statementsOf(tokens: readonly Token[]): Statement[] {
   let first: Token | undefined;
   let last: Token | undefined;
   for (const token of tokens) {
-    if (token.kind === "comment") continue;
-    if (token.kind !== "separator") {
+    if (token.kind === 'comment') {
+      continue;
+    }
+    if (token.kind !== 'separator') {
       first ??= token;
       last = token;
       continue;
     }
-    if (first && last) found.push({ start: first.start, end: last.end, close: token.end });
+    if (first && last) {
+      found.push({ start: first.start, end: last.end, close: token.end });
+    }
     first = last = undefined;
   }
-  if (first && last) found.push({ start: first.start, end: last.end, close: last.end });
+  if (first && last) {
+    found.push({ start: first.start, end: last.end, close: last.end });
+  }
   return found;
 }
 
@@ -38,10 +44,12 @@ export function statementAt(text: string, offset: number): Statement | undefined
   let before: Statement | undefined;
   for (const statement of statements) {
     if (offset < statement.start) {
-      const sameLine = before && !text.slice(before.close, offset).includes("\n");
+      const sameLine = before && !text.slice(before.close, offset).includes('\n');
       return sameLine ? before : statement;
     }
-    if (offset <= statement.end) return statement;
+    if (offset <= statement.end) {
+      return statement;
+    }
     before = statement;
   }
   return before;
@@ -51,7 +59,9 @@ export function statementAt(text: string, offset: number): Statement | undefined
 export function spanAt(text: string, offset: number): { start: number; end: number } {
   const at = Math.max(0, Math.min(offset, text.length));
   const token = scan(text).find((candidate) => candidate.start <= at && at < candidate.end);
-  if (token) return { start: Math.max(token.start, at), end: token.end };
+  if (token) {
+    return { start: Math.max(token.start, at), end: token.end };
+  }
   const start = at === text.length ? Math.max(0, at - 1) : at;
   return { start, end: Math.min(text.length, start + 1) };
 }

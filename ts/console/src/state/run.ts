@@ -1,8 +1,8 @@
 /** One run of a statement in one tab: its states, its clock, its rows as they arrive. */
-import { batch, createSignal, type Accessor } from "solid-js";
-import type { AnswerTail } from "../api/answer.js";
-import { aborted, execute, SqlError, Unreachable } from "../api/client.js";
-import { MAX_ROWS, Result } from "../model/result.js";
+import { batch, createSignal, type Accessor } from 'solid-js';
+import type { AnswerTail } from '../api/answer.js';
+import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
+import { MAX_ROWS, Result } from '../model/result.js';
 
 export interface StatementText {
   readonly text: string;
@@ -17,7 +17,7 @@ export interface Failure {
   readonly reachable: boolean;
 }
 
-export type RunState = "running" | "done" | "failed" | "cancelled";
+export type RunState = 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface Run {
   readonly id: number;
@@ -57,7 +57,7 @@ export class Runner {
   }
 
   get running(): boolean {
-    return this.run()?.state === "running";
+    return this.run()?.state === 'running';
   }
 
   cancel(): void {
@@ -72,7 +72,7 @@ export class Runner {
     let run: Run = {
       id: ++lastRunId,
       statement,
-      state: "running",
+      state: 'running',
       startedAt: performance.now(),
       totalMs: undefined,
       tail: undefined,
@@ -82,17 +82,19 @@ export class Runner {
     const current = (): boolean => this.#abort === abort;
     const publish = (changes: Partial<Run>): void => {
       run = { ...run, ...changes };
-      if (current()) this.#setRun(run);
+      if (current()) {
+        this.#setRun(run);
+      }
     };
     publish({});
     try {
       const tail = await this.#execute(statement, abort.signal, current, () =>
         publish({ hasRows: true }),
       );
-      publish({ state: "done", totalMs: performance.now() - run.startedAt, tail });
+      publish({ state: 'done', totalMs: performance.now() - run.startedAt, tail });
     } catch (cause) {
-      const state = aborted(cause) ? "cancelled" : "failed";
-      const failure = state === "failed" ? failureOf(cause, statement) : undefined;
+      const state = aborted(cause) ? 'cancelled' : 'failed';
+      const failure = state === 'failed' ? failureOf(cause, statement) : undefined;
       publish({ state, totalMs: performance.now() - run.startedAt, failure });
     }
     return run;
@@ -112,7 +114,9 @@ export class Runner {
       onHead: (head) => {
         const shown = new Result(head, statement.text);
         result = shown;
-        if (!current()) return;
+        if (!current()) {
+          return;
+        }
         batch(() => {
           onRows();
           this.#setResult(shown);
@@ -122,15 +126,21 @@ export class Runner {
       onRows: (rows) => {
         result?.append(rows);
         // However fast pieces arrive, the views are told once per frame.
-        if (!current() || frame !== 0) return;
+        if (!current() || frame !== 0) {
+          return;
+        }
         frame = requestAnimationFrame(() => {
           frame = 0;
           this.#bump();
         });
       },
     });
-    if (result) result.total = tail.count ?? result.rows.length;
-    if (current()) this.#bump();
+    if (result) {
+      result.total = tail.count ?? result.rows.length;
+    }
+    if (current()) {
+      this.#bump();
+    }
     return tail;
   }
 }

@@ -1,18 +1,18 @@
 /** The tree's content: tables at once, columns of a table when it is opened. */
-import { createSignal, type Accessor } from "solid-js";
-import { query, SqlError } from "../api/client.js";
+import { createSignal, type Accessor } from 'solid-js';
+import { query, SqlError } from '../api/client.js';
 import {
   columnEntries,
   quoted,
   tableEntries,
   type ColumnEntry,
   type TableEntry,
-} from "../schema/model.js";
+} from '../schema/model.js';
 
 export type Loading<T> =
-  | { readonly state: "loading" }
-  | { readonly state: "ready"; readonly value: T }
-  | { readonly state: "failed"; readonly message: string };
+  | { readonly state: 'loading' }
+  | { readonly state: 'ready'; readonly value: T }
+  | { readonly state: 'failed'; readonly message: string };
 
 export class Schema {
   readonly tables: Accessor<Loading<readonly TableEntry[]>>;
@@ -21,7 +21,7 @@ export class Schema {
   readonly #setColumns: (columns: ReadonlyMap<string, Loading<readonly ColumnEntry[]>>) => void;
 
   constructor() {
-    const [tables, setTables] = createSignal<Loading<readonly TableEntry[]>>({ state: "loading" });
+    const [tables, setTables] = createSignal<Loading<readonly TableEntry[]>>({ state: 'loading' });
     const [columns, setColumns] = createSignal<
       ReadonlyMap<string, Loading<readonly ColumnEntry[]>>
     >(new Map());
@@ -38,8 +38,10 @@ export class Schema {
   }
 
   async open(table: string): Promise<void> {
-    if (this.columns().get(table)?.state === "ready") return;
-    this.#put(table, { state: "loading" });
+    if (this.columns().get(table)?.state === 'ready') {
+      return;
+    }
+    this.#put(table, { state: 'loading' });
     await this.#loadColumns(table);
   }
 
@@ -48,10 +50,14 @@ export class Schema {
     const tables = this.tables();
     const columns = new Set<string>();
     for (const entry of this.columns().values()) {
-      if (entry.state === "ready") for (const column of entry.value) columns.add(column.name);
+      if (entry.state === 'ready') {
+        for (const column of entry.value) {
+          columns.add(column.name);
+        }
+      }
     }
     return {
-      tables: tables.state === "ready" ? tables.value.map((table) => table.name) : [],
+      tables: tables.state === 'ready' ? tables.value.map((table) => table.name) : [],
       columns: [...columns],
     };
   }
@@ -70,17 +76,19 @@ export class Schema {
 /** `tables()` tells more; a server without it still answers `SHOW TABLES`. */
 async function listTables(): ReturnType<typeof query> {
   try {
-    return await query("SELECT * FROM tables()");
+    return await query('SELECT * FROM tables()');
   } catch (cause) {
-    if (cause instanceof SqlError) return query("SHOW TABLES");
+    if (cause instanceof SqlError) {
+      return query('SHOW TABLES');
+    }
     throw cause;
   }
 }
 
 async function settle<T>(ask: () => Promise<T>): Promise<Loading<T>> {
   try {
-    return { state: "ready", value: await ask() };
+    return { state: 'ready', value: await ask() };
   } catch (cause) {
-    return { state: "failed", message: cause instanceof Error ? cause.message : String(cause) };
+    return { state: 'failed', message: cause instanceof Error ? cause.message : String(cause) };
   }
 }

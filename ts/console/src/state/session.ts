@@ -1,13 +1,13 @@
 /** Everything the page shares: workspace, schema, connection, and what the commands do with them. */
-import { createSignal, type Accessor } from "solid-js";
-import { settings, type Settings } from "../api/client.js";
-import type { Place, SqlEditor } from "../editor/editor.js";
-import { duration, grouped, type Zone } from "../model/format.js";
-import { nearest } from "../schema/model.js";
-import { announce, showToast } from "../shell/announce.js";
-import type { Run, StatementText } from "./run.js";
-import { Schema } from "./schema.js";
-import { Workspace, type LogEntry } from "./workspace.js";
+import { createSignal, type Accessor } from 'solid-js';
+import { settings, type Settings } from '../api/client.js';
+import type { Place, SqlEditor } from '../editor/editor.js';
+import { duration, grouped, type Zone } from '../model/format.js';
+import { nearest } from '../schema/model.js';
+import { announce, showToast } from '../shell/announce.js';
+import type { Run, StatementText } from './run.js';
+import { Schema } from './schema.js';
+import { type Workspace, type LogEntry } from './workspace.js';
 
 export interface Problem extends Place {
   readonly message: string;
@@ -15,7 +15,7 @@ export interface Problem extends Place {
   readonly replacement: string | undefined;
 }
 
-export type Connection = "connecting" | "connected" | "lost";
+export type Connection = 'connecting' | 'connected' | 'lost';
 
 const HEARTBEAT_MS = 5000;
 const CHANGES_SCHEMA = /^\s*(?:create|drop|alter|rename|truncate|insert|copy)\b/i;
@@ -34,9 +34,9 @@ export class Session {
   readonly #setProblems: (problems: ReadonlyMap<string, Problem>) => void;
 
   constructor(workspace: Workspace) {
-    const [connection, setConnection] = createSignal<Connection>("connecting");
+    const [connection, setConnection] = createSignal<Connection>('connecting');
     const [known, setSettings] = createSignal<Settings>();
-    const [zone, setZone] = createSignal<Zone>("utc");
+    const [zone, setZone] = createSignal<Zone>('utc');
     const [problems, setProblems] = createSignal<ReadonlyMap<string, Problem>>(new Map());
     this.workspace = workspace;
     this.connection = connection;
@@ -52,15 +52,21 @@ export class Session {
   /** Asks the server who it is, now and every few seconds while the page is looked at. */
   watch(): () => void {
     const beat = async (): Promise<void> => {
-      if (document.hidden && this.connection() === "connected") return;
+      if (document.hidden && this.connection() === 'connected') {
+        return;
+      }
       const before = this.connection();
       try {
         this.#setSettings(await settings());
-        this.#setConnection("connected");
-        if (before !== "connected") await this.schema.refresh();
+        this.#setConnection('connected');
+        if (before !== 'connected') {
+          await this.schema.refresh();
+        }
       } catch {
-        this.#setConnection("lost");
-        if (before === "connected") announce("The server does not answer.");
+        this.#setConnection('lost');
+        if (before === 'connected') {
+          announce('The server does not answer.');
+        }
       }
     };
     void beat();
@@ -72,7 +78,7 @@ export class Session {
   async run(): Promise<void> {
     const statement = this.editor?.statementToRun();
     if (!statement) {
-      announce("There is no statement to run.");
+      announce('There is no statement to run.');
       return;
     }
     await this.#runOne(this.workspace.active(), statement);
@@ -83,7 +89,9 @@ export class Session {
     const tab = this.workspace.active();
     for (const statement of this.editor?.statements() ?? []) {
       const finished = await this.#runOne(tab, statement);
-      if (finished.state !== "done") return;
+      if (finished.state !== 'done') {
+        return;
+      }
     }
   }
 
@@ -101,37 +109,49 @@ export class Session {
 
   closeTab(id: string): void {
     const closed = this.workspace.close(id);
-    if (!closed) return;
+    if (!closed) {
+      return;
+    }
     this.editor?.forget(id);
     this.#clearProblem(id);
-    if (closed.draft.trim() === "") return;
+    if (closed.draft.trim() === '') {
+      return;
+    }
     showToast({
       text: `${closed.title} closed`,
-      action: { label: "Undo", run: () => this.workspace.restore(closed) },
+      action: { label: 'Undo', run: () => this.workspace.restore(closed) },
     });
   }
 
   edited(tab: string, text: string): void {
     this.workspace.setDraft(tab, text);
-    if (this.problems().has(tab)) this.#clearProblem(tab);
+    if (this.problems().has(tab)) {
+      this.#clearProblem(tab);
+    }
   }
 
   replaceProblem(tab: string): void {
     const replacement = this.problems().get(tab)?.replacement;
-    if (replacement !== undefined) this.editor?.replaceProblem(replacement);
+    if (replacement !== undefined) {
+      this.editor?.replaceProblem(replacement);
+    }
   }
 
   async #runOne(tab: string, statement: StatementText): Promise<Run> {
     const { editor } = this;
     editor?.clearProblem(tab);
     this.#clearProblem(tab);
-    editor?.mark(tab, statement.start, "running", "Running");
+    editor?.mark(tab, statement.start, 'running', 'Running');
     const finished = await this.workspace.run(tab, statement);
     editor?.mark(tab, statement.start, finished.state, runTitle(finished));
     announce(runTitle(finished));
-    if (finished.failure?.offset !== undefined) this.#place(tab, finished);
-    if (finished.failure && !finished.failure.reachable) this.#setConnection("lost");
-    if (finished.state === "done" && CHANGES_SCHEMA.test(statement.text)) {
+    if (finished.failure?.offset !== undefined) {
+      this.#place(tab, finished);
+    }
+    if (finished.failure && !finished.failure.reachable) {
+      this.#setConnection('lost');
+    }
+    if (finished.state === 'done' && CHANGES_SCHEMA.test(statement.text)) {
       void this.schema.refresh();
     }
     return finished;
@@ -139,7 +159,9 @@ export class Session {
 
   #place(tab: string, { failure }: Run): void {
     const place = this.editor?.showProblem(tab, failure?.offset ?? 0);
-    if (!failure || !place) return;
+    if (!failure || !place) {
+      return;
+    }
     const replacement = this.#suggestion(failure.message, place.text);
     const advice = replacement === undefined ? undefined : `The closest name is ${replacement}.`;
     const problem = { ...place, message: failure.message, advice, replacement };
@@ -147,13 +169,17 @@ export class Session {
   }
 
   #suggestion(message: string, word: string): string | undefined {
-    if (!/invalid column|does not exist|unknown (?:column|table)/i.test(message)) return undefined;
+    if (!/invalid column|does not exist|unknown (?:column|table)/i.test(message)) {
+      return undefined;
+    }
     const names = this.schema.names();
     return nearest(word, [...names.columns, ...names.tables]);
   }
 
   #clearProblem(tab: string): void {
-    if (!this.problems().has(tab)) return;
+    if (!this.problems().has(tab)) {
+      return;
+    }
     const kept = new Map(this.problems());
     kept.delete(tab);
     this.#setProblems(kept);
@@ -162,28 +188,32 @@ export class Session {
 
 /** A run in one sentence: for the mark's tooltip, the log and the live region. */
 export function runTitle(run: Run): string {
-  const took = run.totalMs === undefined ? "" : ` in ${duration(run.totalMs)}`;
+  const took = run.totalMs === undefined ? '' : ` in ${duration(run.totalMs)}`;
   switch (run.state) {
-    case "running":
-      return "Running";
-    case "cancelled":
+    case 'running':
+      return 'Running';
+    case 'cancelled':
       return `Cancelled after ${duration(run.totalMs ?? 0)}`;
-    case "failed":
-      return `Failed: ${run.failure?.message ?? ""}`;
-    case "done":
+    case 'failed':
+      return `Failed: ${run.failure?.message ?? ''}`;
+    case 'done':
       return `${outcome(run)}${took}`;
   }
 }
 
 /** What a finished run did: `72 rows`, `OK`, `2 rows updated`. */
 export function outcome({ hasRows, tail }: Run): string {
-  if (hasRows) return rowsText(tail?.count ?? 0);
-  if (tail?.updated !== undefined) return `${rowsText(tail.updated)} updated`;
-  return tail?.notice ?? tail?.ddl ?? tail?.dml ?? "OK";
+  if (hasRows) {
+    return rowsText(tail?.count ?? 0);
+  }
+  if (tail?.updated !== undefined) {
+    return `${rowsText(tail.updated)} updated`;
+  }
+  return tail?.notice ?? tail?.ddl ?? tail?.dml ?? 'OK';
 }
 
 export function rowsText(count: number): string {
-  return `${grouped(String(count))} ${count === 1 ? "row" : "rows"}`;
+  return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
 }
 
 export type { LogEntry };

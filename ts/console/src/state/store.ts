@@ -1,7 +1,7 @@
 /** Drafts and layout, kept in the browser's own database. Never credentials. */
 
-const DATABASE = "tidemark";
-const STORE = "workspace";
+const DATABASE = 'tidemark';
+const STORE = 'workspace';
 
 let opened: Promise<IDBDatabase> | undefined;
 
@@ -10,7 +10,7 @@ function database(): Promise<IDBDatabase> {
     const request = indexedDB.open(DATABASE, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(STORE);
     request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error ?? new Error("no browser database"));
+    request.onerror = () => reject(request.error ?? new Error('no browser database'));
   });
   return opened;
 }
@@ -28,7 +28,7 @@ export async function load<T>(key: string): Promise<T | undefined> {
 /** Whether the value is safe now. */
 export async function save(key: string, value: unknown): Promise<boolean> {
   try {
-    const store = (await database()).transaction(STORE, "readwrite").objectStore(STORE);
+    const store = (await database()).transaction(STORE, 'readwrite').objectStore(STORE);
     await settled(store.put(value, key));
     return true;
   } catch {
@@ -39,6 +39,6 @@ export async function save(key: string, value: unknown): Promise<boolean> {
 function settled<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error ?? new Error("browser database failed"));
+    request.onerror = () => reject(request.error ?? new Error('browser database failed'));
   });
 }

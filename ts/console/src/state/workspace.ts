@@ -2,10 +2,10 @@
  * The tabs of the workspace: their texts, which one is in front, what each of them ran.
  * Texts are saved a moment after each change and come back after a reload.
  */
-import { createSignal, type Accessor } from "solid-js";
-import { createStore, produce } from "solid-js/store";
-import { Runner, type Run, type StatementText } from "./run.js";
-import { load, save } from "./store.js";
+import { createSignal, type Accessor } from 'solid-js';
+import { createStore, produce } from 'solid-js/store';
+import { Runner, type Run, type StatementText } from './run.js';
+import { load, save } from './store.js';
 
 export interface Tab {
   readonly id: string;
@@ -19,7 +19,7 @@ export interface LogEntry {
   readonly tab: string;
 }
 
-export type ResultView = "grid" | "chart" | "log";
+export type ResultView = 'grid' | 'chart' | 'log';
 
 interface Saved {
   readonly tabs: readonly Tab[];
@@ -29,7 +29,7 @@ interface Saved {
 const SAVE_AFTER_MS = 300;
 const LOG_ENTRIES = 200;
 
-const FIRST_DRAFT = "-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n";
+const FIRST_DRAFT = '-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n';
 
 export class Workspace {
   readonly tabs: readonly Tab[];
@@ -49,13 +49,15 @@ export class Workspace {
   private constructor(saved: Saved | undefined) {
     const tabs = saved?.tabs.length ? saved.tabs.map((tab) => ({ ...tab })) : [];
     this.#lastNumber = tabs.length;
-    if (tabs.length === 0) tabs.push(this.#newTab(FIRST_DRAFT));
+    if (tabs.length === 0) {
+      tabs.push(this.#newTab(FIRST_DRAFT));
+    }
     const [state, setState] = createStore({ tabs });
     const known = tabs.some((tab) => tab.id === saved?.active);
     const [active, setActive] = createSignal(known && saved ? saved.active : tabs[0]!.id);
     const [savedAt, setSavedAt] = createSignal<Date>();
     const [log, setLog] = createSignal<readonly LogEntry[]>([]);
-    const [view, setView] = createSignal<ResultView>("grid");
+    const [view, setView] = createSignal<ResultView>('grid');
     this.tabs = state.tabs;
     this.active = active;
     this.savedAt = savedAt;
@@ -69,7 +71,7 @@ export class Workspace {
   }
 
   static async open(): Promise<Workspace> {
-    return new Workspace(await load<Saved>("tabs"));
+    return new Workspace(await load<Saved>('tabs'));
   }
 
   get activeTab(): Tab {
@@ -78,7 +80,9 @@ export class Workspace {
 
   runner(id: string): Runner {
     let runner = this.#runners.get(id);
-    if (!runner) this.#runners.set(id, (runner = new Runner()));
+    if (!runner) {
+      this.#runners.set(id, (runner = new Runner()));
+    }
     return runner;
   }
 
@@ -91,12 +95,14 @@ export class Workspace {
   step(steps: number): void {
     const index = this.tabs.findIndex((tab) => tab.id === this.active());
     const next = this.tabs.at((index + steps) % this.tabs.length);
-    if (next) this.select(next.id);
+    if (next) {
+      this.select(next.id);
+    }
   }
 
-  add(draft = ""): Tab {
+  add(draft = ''): Tab {
     const tab = this.#newTab(draft);
-    this.#setState("tabs", (tabs) => [...tabs, tab]);
+    this.#setState('tabs', (tabs) => [...tabs, tab]);
     this.select(tab.id);
     return tab;
   }
@@ -105,20 +111,25 @@ export class Workspace {
   close(id: string): Tab | undefined {
     const index = this.tabs.findIndex((tab) => tab.id === id);
     const closed = this.tabs[index];
-    if (!closed) return undefined;
+    if (!closed) {
+      return undefined;
+    }
     this.#runners.get(id)?.cancel();
     this.#runners.delete(id);
     const kept = { ...closed };
-    if (this.tabs.length === 1) this.add();
-    else if (this.active() === id) this.select(this.tabs[index === 0 ? 1 : index - 1]!.id);
-    this.#setState("tabs", (tabs) => tabs.filter((tab) => tab.id !== id));
+    if (this.tabs.length === 1) {
+      this.add();
+    } else if (this.active() === id) {
+      this.select(this.tabs[index === 0 ? 1 : index - 1]!.id);
+    }
+    this.#setState('tabs', (tabs) => tabs.filter((tab) => tab.id !== id));
     this.#saveSoon();
     return kept;
   }
 
   /** Puts a closed tab back at the end. */
   restore(tab: Tab): void {
-    this.#setState("tabs", (tabs) => [...tabs, tab]);
+    this.#setState('tabs', (tabs) => [...tabs, tab]);
     this.select(tab.id);
   }
 
@@ -126,7 +137,9 @@ export class Workspace {
     this.#setState(
       produce((state) => {
         const tab = state.tabs.find((candidate) => candidate.id === id);
-        if (tab) tab.draft = draft;
+        if (tab) {
+          tab.draft = draft;
+        }
       }),
     );
     this.#saveSoon();
@@ -134,7 +147,7 @@ export class Workspace {
 
   async run(id: string, statement: StatementText): Promise<Run> {
     const finished = await this.runner(id).start(statement);
-    const title = this.tabs.find((tab) => tab.id === id)?.title ?? "";
+    const title = this.tabs.find((tab) => tab.id === id)?.title ?? '';
     const entry = { run: finished, at: new Date(), tab: title };
     this.#setLog((log) => [entry, ...log].slice(0, LOG_ENTRIES));
     return finished;
@@ -153,6 +166,8 @@ export class Workspace {
 
   async #save(): Promise<void> {
     const tabs = this.tabs.map(({ id, title, draft }) => ({ id, title, draft }));
-    if (await save("tabs", { tabs, active: this.active() })) this.#setSavedAt(new Date());
+    if (await save('tabs', { tabs, active: this.active() })) {
+      this.#setSavedAt(new Date());
+    }
   }
 }

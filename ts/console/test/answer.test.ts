@@ -1,0 +1,56 @@
+import test from 'ava';
+import { AnswerReader, type Row } from '../src/api/answer.js';
+
+const BODY =
+  '{"query":"select \\"dataset\\":[ x","columns":[{"name":"a","type":"INT"},{"name":"b","type":' +
+  '"STRING"}],"timestamp":-1,"dataset":[[1,"x]\\"[,\\\\"],[2,null],[3,"é\\u0001"]],' +
+  '"count":3,"timings":{"execute":12}}';
+
+function readIn(pieces: readonly string[]): { rows: Row[]; reader: AnswerReader } {
+  const reader = new AnswerReader();
+  const rows = pieces.flatMap((piece) => reader.feed(piece));
+  return { rows, reader };
+}
+
+test('an answer reads the same however it is cut', (t) => {
+  const expected = [
+    [1, 'x]"[,\\'],
+    [2, null],
+    [3, 'é\u0001'],
+  ];
+  for (let size = 1; size <= BODY.length; size++) {
+    const pieces = BODY.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    const { rows, reader } = readIn(pieces);
+    t.deepEqual(rows, expected, `pieces of ${size}`);
+    t.is(reader.head?.query, 'select "dataset":[ x');
+    t.is(reader.head?.timestamp, -1);
+    t.deepEqual(reader.finish(), { count: 3, timings: { execute: 12 } });
+  }
+});
+
+test('whole rows come out before the answer has ended', (t) => {
+  const reader = new AnswerReader();
+  const head = '{"columns":[{"name":"a","type":"INT"}],"dataset":[';
+  t.deepEqual(reader.feed(`${head}[1],[2],[`), [[1], [2]]);
+  t.is(reader.head?.columns[0]?.name, 'a');
+  t.deepEqual(reader.feed('3]'), [[3]]);
+  t.throws(() => reader.finish(), { instanceOf: SyntaxError });
+});
+
+test('arrays inside rows do not end them', (t) => {
+  const { rows } = readIn(['{"columns":[],"dataset":[[[1.0,[2]],"a"],[null,"b"]],"count":2}']);
+  t.deepEqual(rows, [
+    [[1, [2]], 'a'],
+    [null, 'b'],
+  ]);
+});
+
+test('an empty result, a statement and an error have no rows', (t) => {
+  const empty = readIn(['{"columns":[{"name":"a","type":"INT"}],"dataset":[],"count":0}']);
+  t.deepEqual(empty.rows, []);
+  t.is(empty.reader.finish().count, 0);
+  t.deepEqual(readIn(['{"ddl":"OK"}']).reader.finish(), { ddl: 'OK' });
+  t.is(readIn(['{"query":"x","error":"no","position":3}']).reader.finish().position, 3);
+  t.throws(() => readIn(['<html>']).reader.finish(), { instanceOf: SyntaxError });
+  t.throws(() => readIn(['[]']).reader.finish(), { instanceOf: SyntaxError });
+});

@@ -1,0 +1,107 @@
+import test from 'ava';
+import type { Column, Value } from '../src/api/answer.js';
+import {
+  approximate,
+  cellText,
+  copyRows,
+  copyText,
+  duration,
+  fractionDigits,
+  grouped,
+} from '../src/model/format.js';
+import { Result, typeName } from '../src/model/result.js';
+
+function shown(value: Value, type: string, digits = 0): string {
+  const cell = cellText(value, { name: 'c', type }, 'utc', digits);
+  return `${cell.kind}: ${cell.text}${cell.faint === undefined ? '' : ` + ${cell.faint}`}`;
+}
+
+test('null looks like no value of any type', (t) => {
+  for (const type of ['INT', 'DOUBLE', 'STRING', 'TIMESTAMP', 'BOOLEAN', 'ARRAY']) {
+    t.is(shown(null, type), 'null: null');
+  }
+  t.is(shown('null', 'STRING'), 'plain: null');
+  t.is(shown('', 'STRING'), 'special: empty');
+});
+
+test('numbers are exact and grouped', (t) => {
+  t.is(shown('9223372036854775807', 'LONG'), 'number: 9,223,372,036,854,775,807');
+  t.is(shown(-1234.5, 'DOUBLE'), 'number: -1,234.5');
+  t.is(shown(1e21, 'DOUBLE'), 'number: 1e+21');
+  t.is(shown(-0, 'DOUBLE'), 'special: -0.0');
+  t.is(shown('1234.5000', 'DECIMAL(18,4)'), 'number: 1,234.5000');
+  t.is(grouped('100'), '100');
+  t.is(grouped('1000'), '1,000');
+});
+
+test('times show the places that the column needs', (t) => {
+  const time = '2024-01-02T03:04:05.678901Z';
+  t.is(shown(time, 'TIMESTAMP', 0), 'time: 2024-01-02 03:04:05');
+  t.is(shown(time, 'TIMESTAMP', 3), 'time: 2024-01-02 03:04:05.678');
+  t.is(shown(time, 'TIMESTAMP', 6), 'time: 2024-01-02 03:04:05.678 + 901');
+  t.is(
+    shown('2024-01-02T03:04:05.678901234Z', 'TIMESTAMP_NS', 9),
+    'time: 2024-01-02 03:04:05.678 + 901234',
+  );
+  t.is(shown('not a time', 'TIMESTAMP'), 'plain: not a time');
+  t.is(fractionDigits('2024-01-02T03:04:05.000000Z'), 0);
+  t.is(fractionDigits('2024-01-02T03:04:05.500000Z'), 3);
+  t.is(fractionDigits('2024-01-02T03:04:05.500001Z'), 6);
+});
+
+test('arrays, booleans, binary and long text stay on one line', (t) => {
+  t.is(shown([1, null, [2.5]], 'ARRAY'), 'array: 1, null, [2.5]');
+  t.is(shown([1, 2, 3, 4, 5, 6, 7], 'ARRAY'), 'array: 1, 2, 3, 4, 5 + … +2');
+  t.is(shown(true, 'BOOLEAN'), 'boolean: true');
+  t.is(shown(['any'], 'BINARY'), 'special: binary');
+  t.is(shown('a\n\tb', 'STRING'), 'plain: a b');
+  t.true(shown('x'.repeat(1000), 'STRING').endsWith(' …'));
+});
+
+test('a copy holds the value itself', (t) => {
+  t.is(copyText('9223372036854775807'), '9223372036854775807');
+  t.is(copyText(1234.5), '1234.5');
+  t.is(copyText(null), '');
+  t.is(copyText([1, null]), '[1,null]');
+  const columns: Column[] = [
+    { name: 'a', type: 'INT' },
+    { name: 'b', type: 'STRING' },
+  ];
+  t.is(copyRows(columns, [[1, 'x\ty']]), 'a\tb\n1\tx y');
+});
+
+test('sizes and durations are short', (t) => {
+  t.is(approximate(1204), '1,204');
+  t.is(approximate(66_400), '66.4 k');
+  t.is(approximate(48_213_004), '48.2 M');
+  t.is(approximate(412_000_000), '412 M');
+  t.is(duration(0.42), '0.4 ms');
+  t.is(duration(14.2), '14 ms');
+  t.is(duration(1532), '1.53 s');
+  t.is(duration(95_000), '1 min 35 s');
+});
+
+test('a growing result keeps its layout up to date', (t) => {
+  const head = {
+    query: '',
+    columns: [
+      { name: 'ts', type: 'TIMESTAMP' },
+      { name: 'text', type: 'VARCHAR' },
+    ],
+    timestamp: 0,
+  };
+  const result = new Result(head, 'select');
+  result.append([['2024-01-01T00:00:00.000000Z', 'a']]);
+  t.is(result.layout[0]?.digits, 0);
+  result.append([['2024-01-01T00:00:00.000001Z', 'a longer text']]);
+  t.is(result.layout[0]?.digits, 6);
+  t.is(result.layout[1]?.chars, 13);
+  t.is(result.rows.length, 2);
+  t.is(result.cell(1, 1), 'a longer text');
+  t.is(result.cell(9, 9), null);
+});
+
+test('array types are named as people write them', (t) => {
+  t.is(typeName({ name: 'a', type: 'ARRAY', dim: 2, elemType: 'DOUBLE' }), 'DOUBLE[][]');
+  t.is(typeName({ name: 'a', type: 'INT' }), 'INT');
+});

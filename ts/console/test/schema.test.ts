@@ -1,0 +1,83 @@
+import test from 'ava';
+import type { Row } from '../src/api/answer.js';
+import { columnEntries, nearest, quoted, tableEntries } from '../src/schema/model.js';
+import { treeRows } from '../src/schema/rows.js';
+
+function answer(names: string[], rows: Row[]): Parameters<typeof tableEntries>[0] {
+  return { head: { columns: names.map((name) => ({ name, type: 'STRING' })) }, rows };
+}
+
+const TABLES = tableEntries(
+  answer(
+    ['id', 'table_name', 'partitionBy', 'table_row_count', 'table_suspended', 'table_type'],
+    [
+      [1, 'trades', 'DAY', '100', false, 'T'],
+      [2, 'hourly', 'DAY', '5', false, 'M'],
+      [3, 'open', null, null, true, 'V'],
+    ],
+  ),
+);
+
+test('tables are read by column name, whatever else the answer tells', (t) => {
+  t.deepEqual(
+    TABLES.map(({ name, kind, rows, suspended }) => [name, kind, rows, suspended]),
+    [
+      ['hourly', 'materialized', 5, false],
+      ['open', 'view', undefined, true],
+      ['trades', 'table', 100, false],
+    ],
+  );
+  t.like(tableEntries(answer(['table_name'], [['only']]))[0], { name: 'only', kind: 'table' });
+});
+
+test('columns are read the same way', (t) => {
+  const rows: Row[] = [
+    ['ts', 'TIMESTAMP', true],
+    ['x', 'INT', false],
+  ];
+  t.deepEqual(columnEntries(answer(['column', 'type', 'designated'], rows)), [
+    { name: 'ts', type: 'TIMESTAMP', designated: true },
+    { name: 'x', type: 'INT', designated: false },
+  ]);
+});
+
+test('the tree shows groups, opened tables and what the filter finds', (t) => {
+  const columns = new Map([
+    [
+      'trades',
+      { state: 'ready', value: [{ name: 'price', type: 'DOUBLE', designated: false }] } as const,
+    ],
+  ]);
+  const ids = (opened: string[], closed: string[], filter: string): string[] =>
+    treeRows(TABLES, columns, new Set(opened), new Set(closed), filter).map(({ id }) => id);
+  t.deepEqual(ids([], [], ''), [
+    'table',
+    'table:trades',
+    'materialized',
+    'table:hourly',
+    'view',
+    'table:open',
+  ]);
+  t.deepEqual(ids(['trades'], ['materialized', 'view'], ''), [
+    'table',
+    'table:trades',
+    'table:trades:price',
+    'materialized',
+    'view',
+  ]);
+  t.true(ids([], [], 'pri').includes('table:trades:price'));
+  t.false(ids([], [], 'pri').includes('table:hourly'));
+  t.true(ids(['hourly'], [], '').includes('table:hourly:loading'));
+});
+
+test('names are quoted only where they must be', (t) => {
+  t.is(quoted('trades'), 'trades');
+  t.is(quoted('my table'), '"my table"');
+  t.is(quoted('a"b'), '"a""b"');
+});
+
+test('a misspelt name finds its neighbour, a strange one none', (t) => {
+  t.is(nearest('temprature', ['time', 'temperature', 'station']), 'temperature');
+  t.is(nearest('Prise', ['price', 'amount']), 'price');
+  t.is(nearest('zzzzzz', ['price', 'amount']), undefined);
+});

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import test from 'ava';
+
+/** Contrast by WCAG 2.2: each role over every background it may stand on. */
+const SOURCE = readFileSync('ts/console/src/styles/tokens.css', 'utf8');
+const THEMES = ['light', 'dark', 'contrast'] as const;
+
+const TEXT_GROUNDS = ['bg-app', 'bg-surface', 'bg-raised', 'bg-sunken', 'bg-hover', 'bg-selected'];
+const STATE_GROUNDS = ['bg-surface', 'bg-app', 'bg-selected'];
+const ON_EDITOR = ['bg-surface', 'bg-active-line', 'bg-selected'];
+
+interface Rule {
+  readonly role: string;
+  readonly over: readonly string[];
+  readonly least: number;
+}
+
+const SYNTAX = ['keyword', 'function', 'string', 'number', 'variable', 'comment', 'operator'];
+const RULES: readonly Rule[] = [
+  ...['text', 'text-muted', 'text-faint', 'null', 'accent-text'].map((role) => ({
+    role,
+    over: TEXT_GROUNDS,
+    least: 4.5,
+  })),
+  ...['accent', 'focus'].map((role) => ({ role, over: STATE_GROUNDS, least: 3 })),
+  { role: 'line-control', over: ['bg-surface', 'bg-app'], least: 3 },
+  { role: 'on-accent', over: ['accent', 'accent-hover'], least: 4.5 },
+  { role: 'on-danger', over: ['danger', 'danger-hover'], least: 4.5 },
+  ...['ok', 'warn', 'error'].map((role) => ({
+    role,
+    over: [...STATE_GROUNDS, ...(role === 'ok' ? ['ok-bg'] : [`${role}-bg`])],
+    least: 4.5,
+  })),
+  ...SYNTAX.map((name) => ({ role: `syn-${name}`, over: ON_EDITOR, least: 4.5 })),
+  ...Array.from({ length: 8 }, (_, index) => ({
+    role: `chart-${index + 1}`,
+    over: ['bg-surface'],
+    least: 3,
+  })),
+];
+
+function rolesOf(theme: string): Map<string, string> {
+  const roles = new Map<string, string>();
+  for (const [, selector, body] of SOURCE.matchAll(/([^{}]+)\{([^{}]*)\}/g)) {
+    const shared = /(^|\s):root\s*(,|$)/.test(selector ?? '');
+    if (!shared && !selector?.includes(`"${theme}"`)) {
+      continue;
+    }
+    for (const [, name, value] of (body ?? '').matchAll(/--([\w-]+):\s*(#[\da-f]{6})\b/gi)) {
+      roles.set(name!, value!);
+    }
+  }
+  return roles;
+}
+
+function luminance(colour: string): number {
+  const [red, green, blue] = [1, 3, 5]
+    .map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+}
+
+function contrast(one: string, other: string): number {
+  const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+  return (high! + 0.05) / (low! + 0.05);
+}
+
+for (const theme of THEMES) {
+  test(`the ${theme} theme keeps its contrasts`, (t) => {
+    const roles = rolesOf(theme);
+    for (const { role, over, least } of RULES) {
+      for (const ground of over) {
+        const [front, back] = [roles.get(role), roles.get(ground)];
+        if (front === undefined || back === undefined) {
+          t.fail(`${role} over ${ground} is not defined`);
+          continue;
+        }
+        const ratio = contrast(front, back);
+        t.true(ratio >= least, `${role} over ${ground}: ${ratio.toFixed(2)} < ${least}`);
+      }
+    }
+  });
+}
