@@ -109,7 +109,12 @@ function jsonColumns(p: Parser): NodeId {
     const field = p.name('column name expected');
     const column = p.add({ kind: 'Column', path: [field] }, from, p.lastEnd());
     const typeName = parseType(p, 'column type expected');
-    const node = { kind: 'Cast', operand: column, type_name: typeName, double_colon: true } as const;
+    const node = {
+      kind: 'Cast',
+      operand: column,
+      type_name: typeName,
+      double_colon: true,
+    } as const;
     return p.add(node, from, p.lastEnd(), column);
   });
   const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
@@ -188,7 +193,10 @@ function parseFrame(p: Parser): Frame {
   p.advance();
   if (word === 'CUMULATIVE') {
     const span = { start, end: p.lastEnd() };
-    const bounds = { start: { bound: 'UnboundedPreceding' }, end: { bound: 'CurrentRow' } } as const;
+    const bounds = {
+      start: { bound: 'UnboundedPreceding' },
+      end: { bound: 'CurrentRow' },
+    } as const;
     return { mode: 'Cumulative', ...bounds, exclude_current_row: false, span };
   }
   const mode = word === 'ROWS' ? 'Rows' : word === 'RANGE' ? 'Range' : 'Groups';
@@ -267,7 +275,11 @@ export function parseCase(p: Parser): NodeId {
     otherwise = p.grammar.expression(p);
   }
   if (!p.take('END')) unbalanced();
-  const children = [operand, otherwise, ...branches.flatMap((branch) => [branch.when, branch.then])];
+  const children = [
+    operand,
+    otherwise,
+    ...branches.flatMap((branch) => [branch.when, branch.then]),
+  ];
   return p.add({ kind: 'Case', operand, branches, otherwise }, start, p.lastEnd(), ...children);
 }
 

@@ -212,7 +212,12 @@ function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
 }
 
 const PARTITION_UNITS: ReadonlySet<string> = new Set([
-  'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR',
+  'NONE',
+  'HOUR',
+  'DAY',
+  'WEEK',
+  'MONTH',
+  'YEAR',
 ]);
 
 /** What follows the columns or the query. */
@@ -226,7 +231,8 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
     table.partition_by = partitionUnit(p);
     if (p.at('TTL')) table.ttl = parseTtl(p);
     else if (p.at('STORAGE', 'POLICY')) table.options.push(storagePolicy(p));
-    if (p.at('FORMAT')) table.options.push({ name: p.takeName(false), value: p.name('format expected') });
+    if (p.at('FORMAT'))
+      table.options.push({ name: p.takeName(false), value: p.name('format expected') });
     walMode(p, table);
   }
   if (p.at('DEDUP')) dedupKeys(p, table);
@@ -285,7 +291,8 @@ export function parseTtl(p: Parser): Name {
     p.fail(`invalid syntax, should be <number> <unit> but was ${p.written()}`);
   }
   p.advance();
-  if (p.kind() !== TokenKind.Word) p.fail('missing unit, HOUR(S), DAY(S), WEEK(S), MONTH(S) or YEAR(S) expected');
+  if (p.kind() !== TokenKind.Word)
+    p.fail('missing unit, HOUR(S), DAY(S), WEEK(S), MONTH(S) or YEAR(S) expected');
   p.advance();
   const span = { start, end: p.lastEnd() };
   return { text: p.text.slice(span.start, span.end), quoted: false, span };

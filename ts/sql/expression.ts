@@ -206,7 +206,14 @@ function between(
   const low = binary(p, LEVEL_RANGE - 1);
   if (!p.take('AND') || !atOperand(p)) failMissing(p, 'between', at, 2, 3);
   const high = binary(p, LEVEL_RANGE - 1);
-  const node = { kind: 'Between', operand, low, high, negated, operator_span: operatorSpan } as const;
+  const node = {
+    kind: 'Between',
+    operand,
+    low,
+    high,
+    negated,
+    operator_span: operatorSpan,
+  } as const;
   return p.add(node, start, p.lastEnd(), operand, low, high);
 }
 

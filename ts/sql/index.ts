@@ -53,7 +53,8 @@ export function expectedAt(text: string, offset: number): Expected {
   const probe: Probe = { index, keywords: new Set(), contexts: new Set() };
   try {
     const parser = new Parser(statement, GRAMMAR, probe);
-    if (index === 0) return { ...nothing, start: before.length, keywords: FIRST_WORDS, contexts: ['table'] };
+    if (index === 0)
+      return { ...nothing, start: before.length, keywords: FIRST_WORDS, contexts: ['table'] };
     parseStatement(parser);
   } catch (error) {
     if (!(error instanceof SyntaxError_)) throw error;

@@ -5,11 +5,58 @@
 
 /** Words that name nothing unless they stand in double quotes. */
 export const RESERVED: ReadonlySet<string> = new Set([
-  'ALTER', 'AND', 'AS', 'ASC', 'ASOF', 'BETWEEN', 'CASE', 'CAST', 'CREATE', 'CROSS',
-  'DECLARE', 'DESC', 'DISTINCT', 'DROP', 'ELSE', 'END', 'EXCEPT', 'FROM', 'FULL', 'GROUP', 'ILIKE',
-  'IN', 'INNER', 'INSERT', 'INTERSECT', 'INTO', 'IS', 'JOIN', 'LATEST', 'LEFT', 'LIKE', 'LIMIT',
-  'NATURAL', 'NOT', 'NULL', 'ON', 'OR', 'ORDER', 'OVER', 'PARTITION', 'RIGHT', 'SAMPLE', 'SELECT',
-  'SET', 'SPLICE', 'THEN', 'UNION', 'USING', 'WHEN', 'WHERE', 'WITH', 'WITHIN',
+  'ALTER',
+  'AND',
+  'AS',
+  'ASC',
+  'ASOF',
+  'BETWEEN',
+  'CASE',
+  'CAST',
+  'CREATE',
+  'CROSS',
+  'DECLARE',
+  'DESC',
+  'DISTINCT',
+  'DROP',
+  'ELSE',
+  'END',
+  'EXCEPT',
+  'FROM',
+  'FULL',
+  'GROUP',
+  'ILIKE',
+  'IN',
+  'INNER',
+  'INSERT',
+  'INTERSECT',
+  'INTO',
+  'IS',
+  'JOIN',
+  'LATEST',
+  'LEFT',
+  'LIKE',
+  'LIMIT',
+  'NATURAL',
+  'NOT',
+  'NULL',
+  'ON',
+  'OR',
+  'ORDER',
+  'OVER',
+  'PARTITION',
+  'RIGHT',
+  'SAMPLE',
+  'SELECT',
+  'SET',
+  'SPLICE',
+  'THEN',
+  'UNION',
+  'USING',
+  'WHEN',
+  'WHERE',
+  'WITH',
+  'WITHIN',
 ]);
 
 /** Reserved words that begin an operand. */
@@ -20,7 +67,12 @@ export const CALLABLE: ReadonlySet<string> = new Set(['LEFT', 'RIGHT', 'INSERT',
 
 /** Words that continue a query after a source, and so are not its alias without AS. */
 export const AFTER_SOURCE: ReadonlySet<string> = new Set([
-  ...RESERVED, 'ALIGN', 'FILL', 'HAVING', 'RETURNING', 'TOLERANCE',
+  ...RESERVED,
+  'ALIGN',
+  'FILL',
+  'HAVING',
+  'RETURNING',
+  'TOLERANCE',
 ]);
 
 /** Words that make a join only before JOIN: `lt` or `window` may be a name. */
@@ -28,15 +80,37 @@ export const SOFT_JOINS: ReadonlySet<string> = new Set(['HORIZON', 'LT', 'SPLICE
 
 /** Units of SAMPLE BY, TOLERANCE and offsets; the letter's case matters. */
 export const INTERVAL_UNITS: ReadonlySet<string> = new Set([
-  'n', 'U', 'T', 's', 'm', 'h', 'd', 'w', 'M', 'y',
+  'n',
+  'U',
+  'T',
+  's',
+  'm',
+  'h',
+  'd',
+  'w',
+  'M',
+  'y',
 ]);
 
 /** Unit words of frames and WINDOW JOIN bounds, in the singular. */
 export const FRAME_UNITS: ReadonlySet<string> = new Set([
-  'NANOSECOND', 'MICROSECOND', 'MILLISECOND', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK',
+  'NANOSECOND',
+  'MICROSECOND',
+  'MILLISECOND',
+  'SECOND',
+  'MINUTE',
+  'HOUR',
+  'DAY',
+  'WEEK',
 ]);
 
 /** Types that may stand before a string literal. */
 export const LITERAL_TYPES: ReadonlySet<string> = new Set([
-  'DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'TIMESTAMPTZ', 'IPV4', 'INTERVAL', 'UUID',
+  'DATE',
+  'TIMESTAMP',
+  'TIMESTAMP_NS',
+  'TIMESTAMPTZ',
+  'IPV4',
+  'INTERVAL',
+  'UUID',
 ]);

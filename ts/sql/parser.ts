@@ -200,7 +200,8 @@ export class Parser {
 
   /** A name of a table or view; single quotes serve as well. */
   tableName(missing: string): Name {
-    const first = this.kind() === TokenKind.String ? this.takeName(true) : this.name(missing, 'table');
+    const first =
+      this.kind() === TokenKind.String ? this.takeName(true) : this.name(missing, 'table');
     return this.qualified(first);
   }
 

@@ -133,7 +133,8 @@ function printSelect(printer: Printer, select: SelectNode): string {
   const parts = ['SELECT'];
   if (select.hint !== null) parts.push(`/*+ ${select.hint} */`);
   if (select.distinct) parts.push('DISTINCT');
-  if (select.distinct_on.length > 0) parts.push(`ON (${expressionList(printer, select.distinct_on)})`);
+  if (select.distinct_on.length > 0)
+    parts.push(`ON (${expressionList(printer, select.distinct_on)})`);
   parts.push(selectItems(printer, select.items));
   if (select.from !== null) parts.push(`FROM ${printSource(printer, select.from)}`);
   if (select.filter !== null) parts.push(`WHERE ${expression(printer, select.filter)}`);
@@ -195,8 +196,7 @@ function printFill(printer: Printer, fill: Fill): string {
 function printPivot(printer: Printer, pivot: PivotNode): string {
   const axes = pivot.axes.map(([column, values]) => {
     const first = values[0];
-    const isQuery =
-      first !== undefined && nodeOf(printer.tree, first.expression).kind === 'Query';
+    const isQuery = first !== undefined && nodeOf(printer.tree, first.expression).kind === 'Query';
     const list = isQuery ? printer.query(first.expression) : selectItems(printer, values);
     return `${expression(printer, column)} IN (${list})`;
   });

@@ -130,7 +130,14 @@ function printUpdate(printer: Printer, node: UpdateNode): string {
 
 /** Options of CREATE TABLE that have a place of their own; the others stand after WITH. */
 const PLACED: ReadonlySet<string> = new Set([
-  'ATOMIC', 'BATCH', 'BATCH O3MAXLAG', 'INDEX', 'FORMAT', 'STORAGE POLICY', 'VOLUME', 'OWNED',
+  'ATOMIC',
+  'BATCH',
+  'BATCH O3MAXLAG',
+  'INDEX',
+  'FORMAT',
+  'STORAGE POLICY',
+  'VOLUME',
+  'OWNED',
 ]);
 
 function printCreateTable(printer: Printer, node: CreateTableNode): string {
@@ -158,7 +165,8 @@ function printCreateTable(printer: Printer, node: CreateTableNode): string {
   if (node.dedup_keys.length > 0) parts.push(`DEDUP UPSERT KEYS(${list(node.dedup_keys)})`);
   const others = node.options.filter((one) => !PLACED.has(one.name.text.toUpperCase()));
   if (others.length > 0) parts.push(`WITH ${others.map(assignment).join(', ')}`);
-  for (const one of option('VOLUME')) parts.push(`${others.length > 0 ? ', ' : ''}IN VOLUME ${word(one)}`);
+  for (const one of option('VOLUME'))
+    parts.push(`${others.length > 0 ? ', ' : ''}IN VOLUME ${word(one)}`);
   for (const one of option('OWNED')) parts.push(`OWNED BY ${word(one)}`);
   return parts.join(' ');
 }

@@ -177,8 +177,28 @@ function atContinuation(p: Parser): boolean {
 }
 
 const NOT_CONTINUING: ReadonlySet<string> = new Set([
-  'UNION', 'EXCEPT', 'INTERSECT', 'ORDER', 'LIMIT', 'ON', 'USING', 'FROM', 'SELECT', 'BY', 'AND',
-  'OR', 'THEN', 'ELSE', 'WHEN', 'END', 'SET', 'INTO', 'RETURNING', 'FILL', 'ALIGN', 'WITH',
+  'UNION',
+  'EXCEPT',
+  'INTERSECT',
+  'ORDER',
+  'LIMIT',
+  'ON',
+  'USING',
+  'FROM',
+  'SELECT',
+  'BY',
+  'AND',
+  'OR',
+  'THEN',
+  'ELSE',
+  'WHEN',
+  'END',
+  'SET',
+  'INTO',
+  'RETURNING',
+  'FILL',
+  'ALIGN',
+  'WITH',
 ]);
 
 /** `SELECT …`. */
@@ -189,7 +209,9 @@ function selectBlock(p: Parser): NodeId {
   if (hint !== null) p.advance();
   const distinct = p.take('DISTINCT');
   const distinctOn =
-    distinct && p.at('ON', '(') ? (p.advance(), p.parenthesised(() => p.grammar.expression(p))) : [];
+    distinct && p.at('ON', '(')
+      ? (p.advance(), p.parenthesised(() => p.grammar.expression(p)))
+      : [];
   requireItems(p);
   const items = selectItems(p);
   const star = items.some((item) => p.node(item.expression).kind === 'Star');
@@ -308,4 +330,3 @@ function pivotAlias(p: Parser): void {
   if (p.take('AS')) p.name('alias expected');
   else if (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE)) p.advance();
 }
-

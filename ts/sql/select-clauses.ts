@@ -35,9 +35,11 @@ export function parseInterval(p: Parser): NodeId {
 }
 
 function isInterval(text: string): boolean {
-  return text.replaceAll(/[0-9][0-9_]*([a-zA-Z]+)/g, (whole, unit: string) =>
-    INTERVAL_UNITS.has(unit) ? '' : whole,
-  ) === '';
+  return (
+    text.replaceAll(/[0-9][0-9_]*([a-zA-Z]+)/g, (whole, unit: string) =>
+      INTERVAL_UNITS.has(unit) ? '' : whole,
+    ) === ''
+  );
 }
 
 /** `LATEST ON ts PARTITION BY a, b`, `LATEST BY a, b`. */
@@ -149,7 +151,11 @@ function groupingSets(p: Parser): NodeId {
     const bare = !p.at('(');
     const empty = p.at('(', ')');
     if (empty) p.advance(2);
-    const members = empty ? [] : bare ? [p.grammar.expression(p)] : p.parenthesised(() => p.grammar.expression(p));
+    const members = empty
+      ? []
+      : bare
+        ? [p.grammar.expression(p)]
+        : p.parenthesised(() => p.grammar.expression(p));
     const name = { text: 'ROW', quoted: false, span: { start: from, end: p.lastEnd() } };
     const row = { kind: 'Call', name, arguments: members, ...NO_SUFFIX } as const;
     return p.add(row, from, p.lastEnd(), ...members);

@@ -1,12 +1,5 @@
 /** FROM: tables, table functions, sub-queries, and every kind of join. */
-import type {
-  AsofTolerance,
-  FrameBound,
-  JoinKind,
-  JoinOn,
-  Name,
-  NodeId,
-} from './ast.generated.js';
+import type { AsofTolerance, FrameBound, JoinKind, JoinOn, Name, NodeId } from './ast.generated.js';
 import { parseCall, parseFrameBound } from './call.js';
 import { AFTER_SOURCE, SOFT_JOINS } from './keywords.js';
 import { TokenKind } from './lexer.js';
@@ -35,8 +28,14 @@ function atJoin(p: Parser): boolean {
   p.suggest(SOFT_JOINS);
   if (p.atOneOf(SOFT_JOINS)) return p.value(1) === 'JOIN' || p.at('SPLICE');
   return (
-    p.at('JOIN') || p.at('INNER') || p.at('LEFT') || p.at('RIGHT') || p.at('FULL') ||
-    p.at('CROSS') || p.at('ASOF') || p.sees('NATURAL')
+    p.at('JOIN') ||
+    p.at('INNER') ||
+    p.at('LEFT') ||
+    p.at('RIGHT') ||
+    p.at('FULL') ||
+    p.at('CROSS') ||
+    p.at('ASOF') ||
+    p.sees('NATURAL')
   );
 }
 
@@ -140,7 +139,15 @@ function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
   if (word === 'WINDOW') join = windowRange(p);
   else if (word === 'HORIZON') join = horizonRange(p);
   const tolerance = parseTolerance(p, word);
-  const node = { kind: 'Join', join, left, right, on, tolerance, keyword_span: keywordSpan } as const;
+  const node = {
+    kind: 'Join',
+    join,
+    left,
+    right,
+    on,
+    tolerance,
+    keyword_span: keywordSpan,
+  } as const;
   const condition = on?.on === 'Expression' ? on.condition : null;
   return p.add(node, start, p.lastEnd(), left, right, condition);
 }
@@ -180,7 +187,15 @@ function parseOn(p: Parser): JoinOn | null {
 }
 
 const CONTINUES_EXPRESSION: ReadonlySet<string> = new Set([
-  'AND', 'OR', 'NOT', 'IS', 'IN', 'BETWEEN', 'LIKE', 'ILIKE', 'WITHIN',
+  'AND',
+  'OR',
+  'NOT',
+  'IS',
+  'IN',
+  'BETWEEN',
+  'LIKE',
+  'ILIKE',
+  'WITHIN',
 ]);
 
 /** `sym`, `(sym)`, `(a, b)`: names alone, not part of an expression; null for anything else. */
@@ -238,7 +253,14 @@ function windowBound(p: Parser): FrameBound {
 
 /** `RANGE FROM a TO b STEP c AS alias`, `LIST (a, b) AS alias`; nothing before another HORIZON. */
 function horizonRange(p: Parser): JoinKind {
-  const none = { join: 'Horizon', from: null, to: null, step: null, list: [], alias: null } as const;
+  const none = {
+    join: 'Horizon',
+    from: null,
+    to: null,
+    step: null,
+    list: [],
+    alias: null,
+  } as const;
   if (p.at('HORIZON', 'JOIN')) return { ...none, list: [] };
   if (p.take('LIST')) {
     const list = p.parenthesised(() => parseInterval(p));

@@ -15,7 +15,8 @@ export function splitStatements(text: string): StatementText[] {
   let first = -1;
   for (let index = 0; index < tokens.kinds.length; index += 1) {
     const kind = tokens.kinds[index];
-    const ends = kind === TokenKind.End || (kind === TokenKind.Mark && tokens.values[index] === ';');
+    const ends =
+      kind === TokenKind.End || (kind === TokenKind.Mark && tokens.values[index] === ';');
     if (!ends) {
       if (first < 0) first = index;
     } else if (first >= 0) {

@@ -10,19 +10,50 @@ import { parseDescribe, parseShow, words } from './show.js';
 
 /** Words that begin statements of the session; they change nothing in the database. */
 const SESSION: ReadonlySet<string> = new Set([
-  'ABORT', 'BEGIN', 'CLOSE', 'COMMIT', 'DEALLOCATE', 'DISCARD', 'END', 'LISTEN', 'RELEASE', 'RESET',
-  'ROLLBACK', 'SAVEPOINT', 'SET', 'START', 'UNLISTEN',
+  'ABORT',
+  'BEGIN',
+  'CLOSE',
+  'COMMIT',
+  'DEALLOCATE',
+  'DISCARD',
+  'END',
+  'LISTEN',
+  'RELEASE',
+  'RESET',
+  'ROLLBACK',
+  'SAVEPOINT',
+  'SET',
+  'START',
+  'UNLISTEN',
 ]);
 
 /** Words of statements that are known but not built yet: refused, never taken for a table. */
 const NOT_YET: ReadonlySet<string> = new Set([
-  'ASSUME', 'BACKUP', 'CHECKPOINT', 'COMPILE', 'GRANT', 'REFRESH', 'REVOKE', 'SNAPSHOT',
+  'ASSUME',
+  'BACKUP',
+  'CHECKPOINT',
+  'COMPILE',
+  'GRANT',
+  'REFRESH',
+  'REVOKE',
+  'SNAPSHOT',
 ]);
 
 /** Words that begin a statement. */
 export const FIRST_WORDS: readonly string[] = [
-  'ALTER', 'CREATE', 'DECLARE', 'DELETE', 'DROP', 'EXPLAIN', 'INSERT', 'RENAME', 'SELECT', 'SHOW',
-  'TRUNCATE', 'UPDATE', 'WITH',
+  'ALTER',
+  'CREATE',
+  'DECLARE',
+  'DELETE',
+  'DROP',
+  'EXPLAIN',
+  'INSERT',
+  'RENAME',
+  'SELECT',
+  'SHOW',
+  'TRUNCATE',
+  'UPDATE',
+  'WITH',
 ];
 
 /** The whole text: one statement, perhaps followed by semicolons. */

@@ -19,7 +19,12 @@ interface Rows {
 /** `(…), (…)`, after VALUES. */
 export function parseValues(p: Parser): ValuesBlock {
   const rows: Rows = {
-    widths: [], kinds: [], texts: [], starts: [], row_starts: [], row_ends: [],
+    widths: [],
+    kinds: [],
+    texts: [],
+    starts: [],
+    row_starts: [],
+    row_ends: [],
   };
   do {
     if (!p.at('(')) p.fail("'(' expected");

@@ -1,0 +1,40 @@
+/** Which CancelRequest stops which connection's statement. */
+import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+
+const SECRET_BYTES = 4;
+
+interface Entry {
+  readonly secret: Buffer;
+  readonly cancel: () => void;
+}
+
+/** What a client is told to be able to cancel. */
+export interface CancelTicket {
+  readonly processId: number;
+  readonly secret: Buffer;
+}
+
+export class CancelBook {
+  private readonly entries = new Map<number, Entry>();
+
+  register(cancel: () => void): CancelTicket {
+    let processId = 0;
+    do processId = randomInt(1, 0x7fff_ffff);
+    while (this.entries.has(processId));
+    const secret = randomBytes(SECRET_BYTES);
+    this.entries.set(processId, { secret, cancel });
+    return { processId, secret };
+  }
+
+  /** A request that fits nothing is ignored, and never answered. */
+  cancel(processId: number, secret: Buffer): void {
+    const entry = this.entries.get(processId);
+    const known = entry?.secret ?? Buffer.alloc(SECRET_BYTES);
+    const same = secret.length === known.length && timingSafeEqual(secret, known);
+    if (same && entry !== undefined) entry.cancel();
+  }
+
+  forget(processId: number): void {
+    this.entries.delete(processId);
+  }
+}

@@ -1,0 +1,203 @@
+/** What clients send: bodies of frames to values. Strict: what is cut short or too long is refused. */
+import type { Frame } from './frames.js';
+import { ProtocolError } from './protocol-error.js';
+
+export const CANCEL_CODE = 80_877_102;
+export const SSL_CODE = 80_877_103;
+export const GSS_CODE = 80_877_104;
+
+export type StartupMessage =
+  | { readonly kind: 'ssl' | 'gss' }
+  | { readonly kind: 'cancel'; readonly processId: number; readonly secret: Buffer }
+  | {
+      readonly kind: 'startup';
+      readonly major: number;
+      readonly minor: number;
+      readonly parameters: ReadonlyMap<string, string>;
+    };
+
+export interface BindMessage {
+  readonly kind: 'bind';
+  readonly portal: string;
+  readonly statement: string;
+  readonly parameterFormats: readonly number[];
+  readonly parameters: readonly (Buffer | null)[];
+  readonly resultFormats: readonly number[];
+}
+
+export type ClientMessage =
+  | BindMessage
+  | { readonly kind: 'query'; readonly text: string }
+  | {
+      readonly kind: 'parse';
+      readonly name: string;
+      readonly text: string;
+      readonly types: readonly number[];
+    }
+  | { readonly kind: 'describe' | 'close'; readonly what: 'S' | 'P'; readonly name: string }
+  | { readonly kind: 'execute'; readonly portal: string; readonly maxRows: number }
+  | { readonly kind: 'sync' | 'flush' | 'terminate' | 'copy' | 'functionCall' }
+  | { readonly kind: 'password'; readonly body: Buffer };
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/** UTF-8, strictly. */
+export function decodeText(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new ProtocolError('22021', 'invalid byte sequence for encoding "UTF8"');
+  }
+}
+
+/** Reads a body from its start to its end. */
+class BodyReader {
+  private readonly body: Buffer;
+  private at = 0;
+
+  constructor(body: Buffer) {
+    this.body = body;
+  }
+
+  int16(): number {
+    return this.need(2).readInt16BE(0);
+  }
+
+  uint16(): number {
+    return this.need(2).readUInt16BE(0);
+  }
+
+  int32(): number {
+    return this.need(4).readInt32BE(0);
+  }
+
+  uint32(): number {
+    return this.need(4).readUInt32BE(0);
+  }
+
+  /** Text up to a zero byte. */
+  text(): string {
+    const end = this.body.indexOf(0, this.at);
+    if (end < 0) throw cutShort();
+    const text = decodeText(this.body.subarray(this.at, end));
+    this.at = end + 1;
+    return text;
+  }
+
+  bytes(count: number): Buffer {
+    return this.need(count);
+  }
+
+  get left(): number {
+    return this.body.length - this.at;
+  }
+
+  end(): void {
+    if (this.left !== 0) throw new ProtocolError('08P01', 'invalid message format');
+  }
+
+  private need(count: number): Buffer {
+    if (count < 0 || this.left < count) throw cutShort();
+    const part = this.body.subarray(this.at, this.at + count);
+    this.at += count;
+    return part;
+  }
+}
+
+function cutShort(): ProtocolError {
+  return new ProtocolError('08P01', 'insufficient data left in message');
+}
+
+export function readStartup(frame: Frame): StartupMessage {
+  const body = new BodyReader(frame.body);
+  const code = body.int32();
+  if (code === SSL_CODE) return { kind: 'ssl' };
+  if (code === GSS_CODE) return { kind: 'gss' };
+  if (code === CANCEL_CODE) {
+    return { kind: 'cancel', processId: body.int32(), secret: body.bytes(body.left) };
+  }
+  const parameters = new Map<string, string>();
+  if (code >>> 16 !== 3) return { kind: 'startup', major: code >>> 16, minor: 0, parameters };
+  for (let name = body.text(); name !== ''; name = body.text()) parameters.set(name, body.text());
+  body.end();
+  return { kind: 'startup', major: 3, minor: code & 0xffff, parameters };
+}
+
+export function readMessage(frame: Frame): ClientMessage {
+  const body = new BodyReader(frame.body);
+  const message = readBody(frame, body);
+  if (message.kind !== 'password' && message.kind !== 'copy') {
+    if (message.kind !== 'functionCall') body.end();
+  }
+  return message;
+}
+
+function readBody(frame: Frame, body: BodyReader): ClientMessage {
+  switch (frame.type) {
+    case 'Q':
+      return { kind: 'query', text: body.text() };
+    case 'P':
+      return readParse(body);
+    case 'B':
+      return readBind(body);
+    case 'D':
+    case 'C':
+      return readTarget(frame.type === 'D' ? 'describe' : 'close', body);
+    case 'E':
+      return { kind: 'execute', portal: body.text(), maxRows: body.int32() };
+    case 'S':
+      return { kind: 'sync' };
+    case 'H':
+      return { kind: 'flush' };
+    case 'X':
+      return { kind: 'terminate' };
+    case 'p':
+      return { kind: 'password', body: frame.body };
+    case 'F':
+      return { kind: 'functionCall' };
+    case 'd':
+    case 'c':
+    case 'f':
+      return { kind: 'copy' };
+    default:
+      throw new ProtocolError(
+        '08P01',
+        `invalid frontend message type ${frame.type.charCodeAt(0)}`,
+        true,
+      );
+  }
+}
+
+function readParse(body: BodyReader): ClientMessage {
+  const name = body.text();
+  const text = body.text();
+  const types = repeat(body.uint16(), () => body.uint32());
+  return { kind: 'parse', name, text, types };
+}
+
+function readBind(body: BodyReader): BindMessage {
+  const portal = body.text();
+  const statement = body.text();
+  const parameterFormats = repeat(body.uint16(), () => body.int16());
+  const parameters = repeat(body.uint16(), () => {
+    const length = body.int32();
+    if (length < -1) throw cutShort();
+    return length === -1 ? null : body.bytes(length);
+  });
+  const resultFormats = repeat(body.uint16(), () => body.int16());
+  return { kind: 'bind', portal, statement, parameterFormats, parameters, resultFormats };
+}
+
+function repeat<T>(count: number, read: () => T): T[] {
+  const all: T[] = [];
+  for (let index = 0; index < count; index += 1) all.push(read());
+  return all;
+}
+
+function readTarget(kind: 'describe' | 'close', body: BodyReader): ClientMessage {
+  const what = String.fromCharCode(body.bytes(1)[0] ?? 0);
+  if (what !== 'S' && what !== 'P') {
+    throw new ProtocolError('08P01', `invalid ${kind.toUpperCase()} message subtype`);
+  }
+  return { kind, what, name: body.text() };
+}

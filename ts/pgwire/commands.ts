@@ -1,0 +1,87 @@
+/**
+ * Statements of the session that the protocol answers itself: blocks, prepared statements and
+ * settings of a connection. Told apart by their first words; everything else goes to the engine.
+ */
+
+export type SessionCommand =
+  | { readonly command: 'begin' | 'commit' | 'rollback' }
+  | { readonly command: 'savepoint' | 'listen' }
+  | { readonly command: 'deallocate'; readonly name: string | null }
+  | { readonly command: 'close'; readonly name: string | null }
+  | { readonly command: 'discard' | 'ignore'; readonly tag: string }
+  | { readonly command: 'set'; readonly name: string; readonly value: string | null };
+
+/** The session command a text is, or null. `text` has no semicolon and no leading comment. */
+export function sessionCommand(text: string): SessionCommand | null {
+  const words = text
+    .trim()
+    .split(/\s+/, 4)
+    .map((word) => word.toUpperCase());
+  const [first, second, third] = words;
+  switch (first) {
+    case 'BEGIN':
+      return { command: 'begin' };
+    case 'START':
+      return second === 'TRANSACTION' ? { command: 'begin' } : null;
+    case 'COMMIT':
+    case 'END':
+      return second === 'PREPARED' ? { command: 'savepoint' } : { command: 'commit' };
+    case 'ROLLBACK':
+    case 'ABORT': {
+      const target = second === 'WORK' || second === 'TRANSACTION' ? third : second;
+      return target === undefined ? { command: 'rollback' } : { command: 'savepoint' };
+    }
+    case 'SAVEPOINT':
+    case 'RELEASE':
+      return { command: 'savepoint' };
+    case 'LISTEN':
+    case 'NOTIFY':
+      return { command: 'listen' };
+    case 'UNLISTEN':
+      return { command: 'ignore', tag: 'UNLISTEN' };
+    case 'DISCARD':
+      return { command: 'discard', tag: `DISCARD ${second ?? 'ALL'}` };
+    case 'RESET':
+      return { command: 'ignore', tag: 'RESET' };
+    default:
+      return namedCommand(text, first ?? '');
+  }
+}
+
+function namedCommand(text: string, first: string): SessionCommand | null {
+  if (first === 'DEALLOCATE') {
+    const name = /^deallocate\s+(?:prepare\s+)?(\S+)\s*$/i.exec(text.trim())?.[1];
+    return { command: 'deallocate', name: targetName(name) };
+  }
+  if (first === 'CLOSE') {
+    const name = /^close\s+(\S+)\s*$/i.exec(text.trim())?.[1];
+    return { command: 'close', name: targetName(name) };
+  }
+  if (first !== 'SET') return null;
+  const match = /^set\s+(?:session\s+|local\s+)?([\w."]+)(?:\s*=\s*|\s+to\s+)(.*)$/is.exec(
+    text.trim(),
+  );
+  const value = match?.[2]?.trim().replace(/^'(.*)'$/s, '$1') ?? null;
+  return { command: 'set', name: (match?.[1] ?? '').toLowerCase(), value };
+}
+
+/** A name without its quotes, folded as PostgreSQL folds it; null for ALL and for none. */
+function targetName(word: string | undefined): string | null {
+  if (word === undefined || word.toUpperCase() === 'ALL') return null;
+  return /^".*"$/s.test(word) ? word.slice(1, -1).replaceAll('""', '"') : word.toLowerCase();
+}
+
+/** The tag that completes an engine's statement. */
+export function commandTag(kind: string, command: string, rows: number): string {
+  const word = command.toUpperCase();
+  switch (kind) {
+    case 'select':
+      return word === 'EXPLAIN' ? 'EXPLAIN' : `SELECT ${rows}`;
+    case 'insert':
+      return `INSERT 0 ${rows}`;
+    case 'update':
+      return `${word === 'DELETE' ? 'DELETE' : 'UPDATE'} ${rows}`;
+    default:
+      return word === '' ? 'OK' : word;
+  }
+}

@@ -1,0 +1,369 @@
+/**
+ * One socket: start-up, login, then its conversation. Reads are serialised, writes collected;
+ * rows wait until the client has taken the bytes before them.
+ */
+import type { Socket } from 'node:net';
+
+import type { Logger } from '../observability/index.js';
+import type { SessionHost } from '../session/index.js';
+import type { CancelBook } from './cancel-book.js';
+import { readMessage, readStartup, type StartupMessage } from './client-messages.js';
+import { Conversation, timeoutOf } from './conversation.js';
+import { type Frame, FrameReader } from './frames.js';
+import type { Account, LoginBook, LoginExchange } from './login.js';
+import { ProtocolError } from './protocol-error.js';
+import * as reply from './server-messages.js';
+
+/** Bytes a client may send ahead of the message that is worked on. */
+const INBOUND_BYTES = 1_048_576;
+/** Replies collected before they are written without waiting for a flush. */
+const OUTBOUND_BYTES = 65_536;
+const AUTH_MESSAGE_BYTES = 65_536;
+const LOGIN_DEADLINE_MS = 10_000;
+/** A client that reads nothing for so long is gone. */
+const WRITE_STALL_MS = 60_000;
+/** A refused login is told after this time, whatever the reason. */
+const REFUSAL_DELAY_MS = 200;
+
+export interface ConnectionServices {
+  readonly sessions: SessionHost;
+  readonly logins: LoginBook;
+  readonly cancels: CancelBook;
+  readonly logger: Logger;
+  readonly readOnly: boolean;
+  readonly messageBytesMax: number;
+  readonly statementsMax: number;
+  readonly idleMs: number;
+  /** False: the limit of connections is reached. */
+  readonly admitted: boolean;
+}
+
+type Stage = 'startup' | 'login' | 'ready' | 'ended';
+
+export class Connection {
+  private readonly socket: Socket;
+  private readonly services: ConnectionServices;
+  private readonly reader = new FrameReader();
+  private stage: Stage = 'startup';
+  private encryptionAsked = new Set<string>();
+  private parameters: ReadonlyMap<string, string> = new Map();
+  private login: LoginExchange | null = null;
+  private conversation: Conversation | null = null;
+  private outbound: Buffer[] = [];
+  private outboundBytes = 0;
+  private working = false;
+  private processId = 0;
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(socket: Socket, services: ConnectionServices) {
+    this.socket = socket;
+    this.services = services;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => {
+      this.reader.push(chunk);
+      if (this.reader.buffered > INBOUND_BYTES && this.working) socket.pause();
+      void this.work();
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.end();
+    });
+    this.setTimer(LOGIN_DEADLINE_MS, 'login took too long');
+  }
+
+  /** Ends the conversation in good order: the statement that runs may finish. */
+  shutdown(): void {
+    if (this.stage === 'ended') return;
+    const message = 'terminating connection due to administrator command';
+    this.write(reply.errorResponse({ severity: 'FATAL', sqlState: '57P01', message }));
+    this.flush();
+    this.socket.end();
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  get busy(): boolean {
+    return this.working;
+  }
+
+  /** Works on what has arrived, one message after another. */
+  private async work(): Promise<void> {
+    if (this.working) return;
+    this.working = true;
+    try {
+      let frame = this.hasEnded() ? null : this.nextFrame();
+      while (frame !== null) {
+        if (this.stage === 'ready') this.clearTimer();
+        await this.handleFrame(frame);
+        if (this.socket.isPaused()) this.socket.resume();
+        frame = this.hasEnded() ? null : this.nextFrame();
+      }
+    } catch (error) {
+      this.failConnection(error);
+    } finally {
+      this.working = false;
+    }
+    this.flush();
+    if (this.stage === 'ready') this.setTimer(this.services.idleMs, 'idle for too long');
+  }
+
+  private hasEnded(): boolean {
+    return this.stage === 'ended';
+  }
+
+  private nextFrame(): Frame | null {
+    if (this.stage === 'startup') return this.reader.nextStartup();
+    const limit = this.stage === 'login' ? AUTH_MESSAGE_BYTES : this.services.messageBytesMax;
+    return this.reader.next(limit);
+  }
+
+  private async handleFrame(frame: Frame): Promise<void> {
+    if (this.stage === 'startup') {
+      this.handleStartup(readStartup(frame));
+    } else if (this.stage === 'login') {
+      await this.handleLogin(frame);
+    } else {
+      await this.handleMessage(frame);
+    }
+  }
+
+  private async handleMessage(frame: Frame): Promise<void> {
+    const { conversation } = this;
+    if (conversation === null) return;
+    let message;
+    try {
+      message = readMessage(frame);
+    } catch (error) {
+      if (error instanceof ProtocolError && error.fatal) throw error;
+      conversation.malformed(error, frame.type === 'Q');
+      return;
+    }
+    if (!(await conversation.handle(message))) this.finish();
+  }
+
+  // ---- start-up ----
+
+  private handleStartup(message: StartupMessage): void {
+    switch (message.kind) {
+      case 'ssl':
+      case 'gss':
+        this.refuseEncryption(message.kind);
+        break;
+      case 'cancel':
+        this.services.cancels.cancel(message.processId, message.secret);
+        this.finish();
+        break;
+      case 'startup':
+        this.begin(message);
+        break;
+      default:
+    }
+  }
+
+  private refuseEncryption(kind: string): void {
+    // Bytes sent along with the request would be read as if they had been encrypted.
+    if (this.encryptionAsked.has(kind) || this.reader.buffered > 0) {
+      throw new ProtocolError('08P01', 'received unencrypted data after encryption request', true);
+    }
+    this.encryptionAsked.add(kind);
+    this.write(Buffer.from('N', 'latin1'));
+    this.flush();
+  }
+
+  private begin(message: Extract<StartupMessage, { kind: 'startup' }>): void {
+    if (message.major !== 3) {
+      const version = `${message.major}.${message.minor}`;
+      const text = `unsupported frontend protocol ${version}: server supports 3.0`;
+      throw new ProtocolError('0A000', text, true);
+    }
+    const unknown = [...message.parameters.keys()].filter((name) => name.startsWith('_pq_.'));
+    if (message.minor > 0 || unknown.length > 0) {
+      this.write(reply.negotiateProtocolVersion(0, unknown));
+    }
+    if (!this.services.admitted) {
+      throw new ProtocolError('53300', 'sorry, too many clients already', true);
+    }
+    this.parameters = message.parameters;
+    const user = message.parameters.get('user') ?? '';
+    if (user === '') {
+      throw new ProtocolError('28000', 'no PostgreSQL user name specified in startup packet', true);
+    }
+    this.services.logins.throttle.check(user, this.socket.remoteAddress ?? '');
+    this.login = this.services.logins.begin(user);
+    this.stage = 'login';
+    this.write(this.login.challenge());
+    this.flush();
+  }
+
+  // ---- login ----
+
+  private async handleLogin(frame: Frame): Promise<void> {
+    if (frame.type !== 'p' || this.login === null) {
+      if (frame.type === 'X') {
+        this.finish();
+        return;
+      }
+      throw new ProtocolError('08P01', `expected password response, got '${frame.type}'`, true);
+    }
+    let step;
+    try {
+      step = this.login.answer(frame.body);
+    } catch (error) {
+      const user = this.parameters.get('user') ?? '';
+      this.services.logins.throttle.failed(user, this.socket.remoteAddress ?? '');
+      this.services.logger.info('login_failed', { user, address: this.socket.remoteAddress });
+      await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
+      throw error;
+    }
+    if (step.send !== null) this.write(step.send);
+    if (step.account === null) this.flush();
+    else this.welcome(step.account);
+  }
+
+  private welcome(account: Account): void {
+    const { services } = this;
+    const readOnly = account.readOnly || services.readOnly;
+    const session = services.sessions.open({ name: account.user, readOnly });
+    const outlet = {
+      queue: (bytes: Buffer): void => {
+        this.write(bytes);
+      },
+      send: (bytes: Buffer): Promise<void> => this.send(bytes),
+      flush: (): void => {
+        this.flush();
+      },
+    };
+    const limits = { statementsMax: services.statementsMax, timeoutMs: this.startupTimeout() };
+    const conversation = new Conversation(session, outlet, limits);
+    this.conversation = conversation;
+    this.stage = 'ready';
+    this.clearTimer();
+    this.write(reply.authenticationOk());
+    for (const [name, value] of this.statusParameters(account)) {
+      this.write(reply.parameterStatus(name, value));
+    }
+    const ticket = services.cancels.register(() => {
+      conversation.cancel();
+    });
+    this.processId = ticket.processId;
+    this.write(reply.backendKeyData(ticket.processId, ticket.secret));
+    this.write(reply.readyForQuery('I'));
+    this.flush();
+  }
+
+  private statusParameters(account: Account): (readonly [string, string])[] {
+    return [
+      ['server_version', '14.0'],
+      ['server_encoding', 'UTF8'],
+      ['client_encoding', 'UTF8'],
+      ['DateStyle', 'ISO, YMD'],
+      ['IntervalStyle', 'postgres'],
+      ['TimeZone', 'UTC'],
+      ['integer_datetimes', 'on'],
+      ['standard_conforming_strings', 'on'],
+      ['is_superuser', account.readOnly ? 'off' : 'on'],
+      ['session_authorization', account.user],
+      ['application_name', this.parameters.get('application_name') ?? ''],
+    ];
+  }
+
+  /** `options=-c statement_timeout=50`. */
+  private startupTimeout(): number | undefined {
+    const options = this.parameters.get('options') ?? '';
+    const value = /(?:^|\s)(?:-c\s*|--)statement_timeout=(\S+)/.exec(options)?.[1];
+    if (value === undefined) return undefined;
+    const timeout = timeoutOf(value);
+    return timeout === 0 ? undefined : timeout;
+  }
+
+  // ---- bytes out ----
+
+  private write(bytes: Buffer): void {
+    this.outbound.push(bytes);
+    this.outboundBytes += bytes.length;
+    if (this.outboundBytes > OUTBOUND_BYTES) this.flush();
+  }
+
+  /** Everything collected leaves in one write. */
+  private flush(): boolean {
+    if (this.outbound.length === 0) return true;
+    const bytes = this.outbound.length === 1 ? this.outbound[0] : Buffer.concat(this.outbound);
+    this.outbound = [];
+    this.outboundBytes = 0;
+    if (bytes === undefined || this.socket.destroyed || this.socket.writableEnded) return true;
+    return this.socket.write(bytes);
+  }
+
+  private async send(bytes: Buffer): Promise<void> {
+    if (this.stage === 'ended') throw new ProtocolError('08006', 'the client is gone', true);
+    this.outbound.push(bytes);
+    this.outboundBytes += bytes.length;
+    if (this.outboundBytes <= OUTBOUND_BYTES) return;
+    if (!this.flush()) await this.drained();
+  }
+
+  /** Resolves when the client has read enough, rejects when it is gone. */
+  private drained(): Promise<void> {
+    const { socket } = this;
+    return new Promise((resolve, reject) => {
+      const stalled = setTimeout(() => {
+        socket.destroy();
+      }, WRITE_STALL_MS);
+      const done = (): void => {
+        clearTimeout(stalled);
+        socket.off('drain', done);
+        socket.off('close', done);
+        if (socket.destroyed) reject(new ProtocolError('08006', 'the client is gone', true));
+        else resolve();
+      };
+      socket.on('drain', done);
+      socket.on('close', done);
+      if (socket.destroyed) done();
+    });
+  }
+
+  // ---- ends ----
+
+  private failConnection(error: unknown): void {
+    if (this.stage === 'ended') return;
+    const known = error instanceof ProtocolError;
+    if (!known) this.services.logger.error('connection_failed', { error });
+    const sqlState = known ? error.sqlState : 'XX000';
+    const message = known ? error.message : 'internal error';
+    this.write(reply.errorResponse({ severity: 'FATAL', sqlState, message }));
+    this.finish();
+  }
+
+  /** Sends what is left and closes. */
+  private finish(): void {
+    this.flush();
+    this.socket.end();
+    this.end();
+  }
+
+  private end(): void {
+    if (this.stage === 'ended') return;
+    this.stage = 'ended';
+    this.clearTimer();
+    this.services.cancels.forget(this.processId);
+    const { conversation } = this;
+    this.conversation = null;
+    conversation?.cancel();
+    conversation?.close();
+  }
+
+  private setTimer(delayMs: number, reason: string): void {
+    this.clearTimer();
+    this.timer = setTimeout(() => {
+      this.failConnection(new ProtocolError('57P05', reason, true));
+    }, delayMs);
+    this.timer.unref();
+  }
+
+  private clearTimer(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+  }
+}

@@ -1,0 +1,580 @@
+/**
+ * One client's conversation after login: simple and extended queries, statements, portals, and
+ * the state of its block. Knows no socket: it is fed messages and sends bytes.
+ *
+ * States: idle (`I`), in a block (`T`), in a failed block (`E`); and, in each of them, skipping to
+ * Sync after an error of the extended protocol.
+ *
+ * Today's limits: inserts between BEGIN and COMMIT are held back by the engine, become visible
+ * together at COMMIT and are gone after ROLLBACK, but the block itself does not see them before.
+ * UPDATE and statements that change tables commit at once; a notice says so.
+ */
+import {
+  asDatabaseError,
+  DatabaseError,
+  type ParameterTypes,
+  type PreparedStatement,
+  type Principal,
+  splitStatements,
+  sqlStateOf,
+  type Transaction,
+} from '../session/index.js';
+import type { BindMessage, ClientMessage } from './client-messages.js';
+import { commandTag, sessionCommand, type SessionCommand } from './commands.js';
+import { parameterText } from './parameter-values.js';
+import { type Executable, Portal, type Send } from './portal.js';
+import { ProtocolError } from './protocol-error.js';
+import * as reply from './server-messages.js';
+import { declaredType, describeField, oidOf } from './types.js';
+
+/** Parameters of one statement; the count is an unsigned 16-bit number. */
+const PARAMETERS_MAX = 65_535;
+
+/** What the conversation needs of a session. */
+export interface ConversationSession {
+  readonly principal: Principal;
+  transaction: Transaction | null;
+  readonly database: { begin(): Transaction };
+  prepare(text: string, parameterTypes?: ParameterTypes): Promise<PreparedStatement>;
+}
+
+/** Where bytes go. */
+export interface Outlet {
+  /** Queues bytes; they leave with the next `flush` at the latest. */
+  queue(bytes: Buffer): void;
+  /** Sends rows; resolves when there is room for more. */
+  readonly send: Send;
+  flush(): void;
+}
+
+export interface ConversationLimits {
+  /** Prepared statements, and portals, of one session. */
+  readonly statementsMax: number;
+  /** Sent in place of the server's own when the client asked for one. */
+  readonly timeoutMs?: number | undefined;
+}
+
+type Status = 'I' | 'T' | 'E';
+
+/** A statement of Parse. */
+type Stored =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'session'; readonly command: SessionCommand; readonly text: string }
+  | {
+      readonly kind: 'engine';
+      readonly prepared: PreparedStatement;
+      readonly oids: readonly number[];
+      readonly text: string;
+    };
+
+type Bound =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'session'; readonly command: SessionCommand }
+  | { readonly kind: 'engine'; readonly portal: Portal; done: boolean };
+
+export class Conversation {
+  private readonly session: ConversationSession;
+  private readonly outlet: Outlet;
+  private readonly limits: ConversationLimits;
+  private readonly statements = new Map<string, Stored>();
+  private readonly portals = new Map<string, Bound>();
+  private status: Status = 'I';
+  private skipping = false;
+  private timeoutMs: number | undefined;
+  private running: Portal | null = null;
+  private preparing = false;
+  private cancelAsked = false;
+
+  constructor(session: ConversationSession, outlet: Outlet, limits: ConversationLimits) {
+    this.session = session;
+    this.outlet = outlet;
+    this.limits = limits;
+    this.timeoutMs = limits.timeoutMs;
+  }
+
+  /** Whether a block is open. */
+  get inBlock(): boolean {
+    return this.status !== 'I';
+  }
+
+  /** Handles one message. False: the client said good-bye. */
+  async handle(message: ClientMessage): Promise<boolean> {
+    if (message.kind === 'terminate') return false;
+    if (message.kind === 'query') {
+      this.skipping = false;
+      await this.simpleQuery(message.text);
+      return true;
+    }
+    if (message.kind === 'sync') {
+      this.skipping = false;
+      this.endOfBatch();
+      this.ready();
+      return true;
+    }
+    if (this.skipping) return true;
+    try {
+      await this.extended(message);
+    } catch (error) {
+      this.fail(error, '', 0);
+      this.skipping = true;
+    }
+    return true;
+  }
+
+  /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
+  malformed(error: unknown, simple: boolean): void {
+    this.fail(error, '', 0);
+    if (simple) this.ready();
+    else this.skipping = true;
+  }
+
+  /** Stops the statement that runs now. */
+  cancel(): void {
+    if (this.running !== null) this.running.cancel();
+    else if (this.preparing) this.cancelAsked = true;
+  }
+
+  /** Ends everything; an open block is rolled back. */
+  close(): void {
+    for (const name of [...this.portals.keys()]) this.closePortal(name);
+    for (const name of [...this.statements.keys()]) this.closeStatement(name);
+    this.rollback();
+  }
+
+  // ---- simple query ----
+
+  private async simpleQuery(text: string): Promise<void> {
+    const statements = splitStatements(text);
+    if (statements.length === 0) this.outlet.queue(reply.emptyQueryResponse());
+    for (const { text: one, start } of statements) {
+      try {
+        await this.runText(one);
+      } catch (error) {
+        this.fail(error, text, start);
+        break;
+      }
+    }
+    this.ready();
+  }
+
+  private async runText(text: string): Promise<void> {
+    const command = sessionCommand(text);
+    if (command !== null) {
+      await this.runCommand(command);
+      return;
+    }
+    this.refuseInFailedBlock();
+    const prepared = await this.prepare(text);
+    try {
+      const { columns, kind } = prepared.description;
+      const formats = columns.map(() => 0);
+      if (kind === 'select') this.outlet.queue(this.describeColumns(prepared, formats));
+      const portal = new Portal(prepared, [], formats);
+      await this.runPortal(portal, 0);
+    } finally {
+      prepared.close();
+    }
+  }
+
+  // ---- extended query ----
+
+  private async extended(message: ClientMessage): Promise<void> {
+    switch (message.kind) {
+      case 'parse':
+        await this.parse(message.name, message.text, message.types);
+        break;
+      case 'bind':
+        this.bind(message);
+        break;
+      case 'describe':
+        this.describe(message.what, message.name);
+        break;
+      case 'execute':
+        await this.execute(message.portal, message.maxRows);
+        break;
+      case 'close':
+        if (message.what === 'S') this.closeStatement(message.name);
+        else this.closePortal(message.name);
+        this.outlet.queue(reply.closeComplete());
+        break;
+      case 'flush':
+        this.outlet.flush();
+        break;
+      case 'functionCall':
+        throw new ProtocolError('0A000', 'function calls of the protocol are not supported');
+      case 'copy':
+        break;
+      case 'password':
+        throw new ProtocolError('08P01', 'unexpected password message', true);
+      default:
+    }
+  }
+
+  private async parse(name: string, text: string, types: readonly number[]): Promise<void> {
+    if (name !== '' && this.statements.has(name)) {
+      throw new ProtocolError('42P05', `prepared statement "${name}" already exists`);
+    }
+    if (name === '') this.closeStatement('');
+    if (this.statements.size >= this.limits.statementsMax) {
+      const limit = this.limits.statementsMax;
+      throw new ProtocolError('53400', `too many prepared statements [limit=${limit}]`);
+    }
+    this.statements.set(name, await this.store(text, types));
+    this.outlet.queue(reply.parseComplete());
+  }
+
+  private async store(text: string, types: readonly number[]): Promise<Stored> {
+    const [first, ...others] = splitStatements(text);
+    if (first === undefined) return { kind: 'empty' };
+    if (others.length > 0) {
+      throw new ProtocolError('42601', 'cannot insert multiple commands into a prepared statement');
+    }
+    const command = sessionCommand(first.text);
+    if (command !== null) return { kind: 'session', command, text };
+    this.refuseInFailedBlock();
+    try {
+      const prepared = await this.prepare(first.text, types.map(declaredType));
+      const oids = prepared.description.parameters.map((type, index) => {
+        const declared = types[index] ?? 0;
+        return declared === 0 ? oidOf(type) : declared;
+      });
+      return { kind: 'engine', prepared, oids, text };
+    } catch (error) {
+      throw located(error, text, first.start);
+    }
+  }
+
+  private bind(message: BindMessage): void {
+    const stored = this.statements.get(message.statement);
+    if (stored === undefined) {
+      const name = message.statement;
+      throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
+    }
+    if (message.portal !== '' && this.portals.has(message.portal)) {
+      throw new ProtocolError('42P03', `cursor "${message.portal}" already exists`);
+    }
+    this.closePortal(message.portal);
+    if (this.portals.size >= this.limits.statementsMax) {
+      throw new ProtocolError('53400', `too many portals [limit=${this.limits.statementsMax}]`);
+    }
+    this.portals.set(message.portal, this.bound(stored, message));
+    this.outlet.queue(reply.bindComplete());
+  }
+
+  private bound(stored: Stored, message: BindMessage): Bound {
+    if (stored.kind === 'empty') return { kind: 'empty' };
+    if (stored.kind === 'session') return { kind: 'session', command: stored.command };
+    this.refuseInFailedBlock();
+    const { prepared, oids } = stored;
+    const count = message.parameters.length;
+    if (count !== oids.length || count > PARAMETERS_MAX) {
+      const text = `bind message supplies ${count} parameters, but the statement requires ${oids.length}`;
+      throw new ProtocolError('08P01', text);
+    }
+    const formatOf = spread(message.parameterFormats, count, 'parameter');
+    const values = message.parameters.map((bytes, index) =>
+      bytes === null ? null : parameterText(bytes, formatOf[index] ?? 0, oids[index] ?? 0),
+    );
+    const formats = spread(message.resultFormats, prepared.description.columns.length, 'result');
+    return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
+  }
+
+  private describe(what: 'S' | 'P', name: string): void {
+    if (what === 'P') {
+      const bound = this.portalNamed(name);
+      if (bound.kind !== 'engine' || bound.portal.statement.description.kind !== 'select') {
+        this.outlet.queue(reply.noData());
+      } else {
+        this.outlet.queue(this.describeColumns(bound.portal.statement, bound.portal.formats));
+      }
+      return;
+    }
+    const stored = this.statements.get(name);
+    if (stored === undefined) {
+      throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
+    }
+    const oids = stored.kind === 'engine' ? stored.oids : [];
+    this.outlet.queue(reply.parameterDescription(oids));
+    if (stored.kind === 'engine' && stored.prepared.description.kind === 'select') {
+      const formats = stored.prepared.description.columns.map(() => 0);
+      this.outlet.queue(this.describeColumns(stored.prepared, formats));
+    } else {
+      this.outlet.queue(reply.noData());
+    }
+  }
+
+  private portalNamed(name: string): Bound {
+    const bound = this.portals.get(name);
+    if (bound === undefined) throw new ProtocolError('34000', `portal "${name}" does not exist`);
+    return bound;
+  }
+
+  private async execute(name: string, maxRows: number): Promise<void> {
+    const bound = this.portalNamed(name);
+    if (bound.kind === 'empty') {
+      this.outlet.queue(reply.emptyQueryResponse());
+      return;
+    }
+    if (bound.kind === 'session') {
+      await this.runCommand(bound.command);
+      return;
+    }
+    this.refuseInFailedBlock();
+    if (bound.done) throw new ProtocolError('55000', `portal "${name}" cannot be run again`);
+    const complete = await this.runPortal(bound.portal, Math.max(0, maxRows));
+    if (complete) bound.done = true;
+  }
+
+  // ---- running ----
+
+  private async prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement> {
+    this.preparing = true;
+    this.cancelAsked = false;
+    try {
+      const prepared = await this.session.prepare(text, types);
+      if (this.cancelAsked) {
+        prepared.close();
+        throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
+      }
+      return prepared;
+    } finally {
+      this.preparing = false;
+    }
+  }
+
+  /** Runs a portal and tells how it ended; true when nothing is left in it. */
+  private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
+    this.running = portal;
+    try {
+      const run = await portal.run(maxRows, this.outlet.send, this.timeoutMs);
+      const { kind, command } = portal.statement.description;
+      if (run.complete) {
+        if (this.status === 'T' && (kind === 'ddl' || kind === 'update')) this.tellAtOnce(command);
+        this.outlet.queue(reply.commandComplete(commandTag(kind, command, run.rows)));
+      } else {
+        this.outlet.queue(reply.portalSuspended());
+      }
+      return run.complete;
+    } catch (error) {
+      portal.close();
+      throw error;
+    } finally {
+      this.running = null;
+    }
+  }
+
+  private tellAtOnce(command: string): void {
+    const message = `${command} was committed at once: ROLLBACK does not undo it`;
+    this.outlet.queue(reply.noticeResponse({ severity: 'NOTICE', sqlState: '00000', message }));
+  }
+
+  private describeColumns(statement: Executable, formats: readonly number[]): Buffer {
+    const fields = statement.description.columns.map((column, index) =>
+      describeField(column, formats[index] ?? 0),
+    );
+    return reply.rowDescription(fields);
+  }
+
+  private refuseInFailedBlock(): void {
+    if (this.status !== 'E') return;
+    const message =
+      'current transaction is aborted, commands ignored until end of transaction block';
+    throw new ProtocolError('25P02', message);
+  }
+
+  private async runCommand(command: SessionCommand): Promise<void> {
+    if (command.command !== 'commit' && command.command !== 'rollback') this.refuseInFailedBlock();
+    this.outlet.queue(reply.commandComplete(await this.applyCommand(command)));
+  }
+
+  private async applyCommand(command: SessionCommand): Promise<string> {
+    switch (command.command) {
+      case 'begin':
+        this.begin();
+        return 'BEGIN';
+      case 'commit':
+        return this.commit();
+      case 'rollback':
+        this.rollback();
+        return 'ROLLBACK';
+      case 'savepoint':
+        throw new ProtocolError('0A000', 'savepoints are not supported');
+      case 'listen':
+        throw new ProtocolError('0A000', 'notifications are not supported');
+      case 'deallocate':
+        return this.deallocate(command.name);
+      case 'close':
+        if (command.name === null) this.closeAllPortals();
+        else this.closePortal(command.name);
+        return command.name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR';
+      case 'discard':
+        this.closeAllPortals();
+        this.closeAllStatements();
+        this.timeoutMs = this.limits.timeoutMs;
+        return command.tag;
+      case 'ignore':
+        return command.tag;
+      case 'set':
+        this.set(command.name, command.value);
+        return 'SET';
+      default:
+        return assertNever(command);
+    }
+  }
+
+  private set(name: string, value: string | null): void {
+    if (name === 'application_name' && value !== null) {
+      this.outlet.queue(reply.parameterStatus('application_name', value));
+    }
+    if (name !== 'statement_timeout' || value === null) return;
+    const timeout = timeoutOf(value);
+    // Zero switches it off for PostgreSQL; here the server's own limit stays.
+    this.timeoutMs = timeout === 0 ? this.limits.timeoutMs : timeout;
+  }
+
+  private deallocate(name: string | null): string {
+    if (name === null) {
+      this.closeAllStatements();
+      return 'DEALLOCATE ALL';
+    }
+    if (!this.statements.has(name)) {
+      throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
+    }
+    this.closeStatement(name);
+    return 'DEALLOCATE';
+  }
+
+  // ---- blocks ----
+
+  private begin(): void {
+    if (this.status !== 'I') {
+      const message = 'there is already a transaction in progress';
+      this.outlet.queue(reply.noticeResponse({ severity: 'WARNING', sqlState: '25001', message }));
+      return;
+    }
+    this.session.transaction = this.session.database.begin();
+    this.status = 'T';
+  }
+
+  /** COMMIT; of a failed block, ROLLBACK. Returns the tag. */
+  private async commit(): Promise<string> {
+    const { transaction } = this.session;
+    if (this.status === 'E' || transaction === null) {
+      const failed = this.status === 'E';
+      this.rollback();
+      return failed ? 'ROLLBACK' : 'COMMIT';
+    }
+    this.session.transaction = null;
+    this.status = 'I';
+    await transaction.commit();
+    return 'COMMIT';
+  }
+
+  private rollback(): void {
+    this.session.transaction?.rollback();
+    this.session.transaction = null;
+    this.status = 'I';
+  }
+
+  // ---- ends ----
+
+  /** Portals end with the block; outside one, those without a name end with their batch. */
+  private endOfBatch(): void {
+    if (this.status === 'I') this.closePortal('');
+  }
+
+  private ready(): void {
+    this.outlet.queue(reply.readyForQuery(this.status));
+    this.outlet.flush();
+  }
+
+  private closeStatement(name: string): void {
+    const stored = this.statements.get(name);
+    if (stored?.kind === 'engine') stored.prepared.close();
+    this.statements.delete(name);
+  }
+
+  private closeAllStatements(): void {
+    for (const name of [...this.statements.keys()]) this.closeStatement(name);
+  }
+
+  private closePortal(name: string): void {
+    const bound = this.portals.get(name);
+    if (bound?.kind === 'engine') bound.portal.close();
+    this.portals.delete(name);
+  }
+
+  private closeAllPortals(): void {
+    for (const name of [...this.portals.keys()]) this.closePortal(name);
+  }
+
+  private fail(error: unknown, text: string, offset: number): void {
+    if (this.status === 'T') this.status = 'E';
+    if (error instanceof ProtocolError) {
+      if (error.fatal) throw error;
+      const { sqlState, message } = error;
+      this.outlet.queue(reply.errorResponse({ severity: 'ERROR', sqlState, message }));
+      return;
+    }
+    this.outlet.queue(errorReport(located(error, text, offset)));
+  }
+}
+
+/** An error with its place in the text the client sent. */
+class LocatedError extends Error {
+  readonly failure: DatabaseError;
+  readonly position: number | undefined;
+
+  constructor(failure: DatabaseError, position: number | undefined) {
+    super(failure.message);
+    this.failure = failure;
+    this.position = position;
+  }
+}
+
+/** `offset` is where the statement begins in `text`; positions count characters from 1. */
+function located(error: unknown, text: string, offset: number): LocatedError | ProtocolError {
+  if (error instanceof LocatedError || error instanceof ProtocolError) return error;
+  const failure = asDatabaseError(error);
+  if (failure.start === undefined) return new LocatedError(failure, undefined);
+  const before = text === '' ? failure.start : [...text.slice(0, offset + failure.start)].length;
+  return new LocatedError(failure, before + 1);
+}
+
+function errorReport(error: LocatedError | ProtocolError): Buffer {
+  const { message } = error;
+  if (error instanceof ProtocolError) {
+    return reply.errorResponse({ severity: 'ERROR', sqlState: error.sqlState, message });
+  }
+  const { code, detail, hint } = error.failure;
+  const fields = { sqlState: sqlStateOf(code), message, detail, hint, position: error.position };
+  return reply.errorResponse({ severity: 'ERROR', ...fields });
+}
+
+/** Format codes of Bind: none is text, one serves all, else one each. */
+function spread(codes: readonly number[], count: number, what: string): number[] {
+  if (codes.some((code) => code !== 0 && code !== 1)) {
+    throw new ProtocolError('22023', 'unsupported format code');
+  }
+  if (codes.length === 0) return new Array<number>(count).fill(0);
+  if (codes.length === 1) return new Array<number>(count).fill(codes[0] ?? 0);
+  if (codes.length === count) return [...codes];
+  const message = `bind message has ${codes.length} ${what} formats but ${count} ${what}s`;
+  throw new ProtocolError('08P01', message);
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
+
+/** Milliseconds of a `statement_timeout`, with or without a unit. */
+export function timeoutOf(value: string): number {
+  const match = /^(\d{1,9})\s*(ms|s|min|h)?$/.exec(value.trim());
+  if (match === null) {
+    const message = `invalid value for parameter "statement_timeout": "${value}"`;
+    throw new ProtocolError('22023', message);
+  }
+  return Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? 1);
+}
+
+function assertNever(value: never): never {
+  throw new TypeError(`unexpected value ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,137 @@
+/** Values of Bind to the text the engine takes, whatever their format. */
+import { decodeText } from './client-messages.js';
+import { ProtocolError } from './protocol-error.js';
+import { Oid } from './types.js';
+
+/** 2000-01-01 in microseconds since 1970, the protocol's origin of time. */
+const ORIGIN_MICROS = 946_684_800_000_000n;
+const DAY_MICROS = 86_400_000_000n;
+
+/** One value as text; `format` 0 is text, 1 binary. */
+export function parameterText(bytes: Buffer, format: number, oid: number): string {
+  if (format === 0) return textValue(decodeText(bytes), oid);
+  if (format !== 1) throw new ProtocolError('22023', `unsupported format code: ${format}`);
+  return binaryValue(bytes, oid);
+}
+
+function textValue(text: string, oid: number): string {
+  if (text.includes('\0')) {
+    throw new ProtocolError('22021', 'invalid byte sequence for encoding "UTF8": 0x00');
+  }
+  if (oid === Oid.Bool) return booleanText(text);
+  return text;
+}
+
+/** PostgreSQL's words for truth. */
+function booleanText(text: string): string {
+  if (/^(?:t|true|y|yes|on|1)$/i.test(text)) return 'true';
+  return /^(?:f|false|n|no|off|0)$/i.test(text) ? 'false' : text;
+}
+
+function binaryValue(bytes: Buffer, oid: number): string {
+  switch (oid) {
+    case Oid.Bool:
+      return sized(bytes, 1)[0] === 0 ? 'false' : 'true';
+    case Oid.Int2:
+      return String(sized(bytes, 2).readInt16BE(0));
+    case Oid.Int4:
+      return String(sized(bytes, 4).readInt32BE(0));
+    case Oid.Int8:
+      return String(sized(bytes, 8).readBigInt64BE(0));
+    case Oid.Float4:
+      return String(sized(bytes, 4).readFloatBE(0));
+    case Oid.Float8:
+      return String(sized(bytes, 8).readDoubleBE(0));
+    case Oid.Date:
+      return microsText(BigInt(sized(bytes, 4).readInt32BE(0)) * DAY_MICROS + ORIGIN_MICROS);
+    case Oid.Timestamp:
+    case Oid.Timestamptz:
+      return microsText(sized(bytes, 8).readBigInt64BE(0) + ORIGIN_MICROS);
+    case Oid.Uuid:
+      return sized(bytes, 16)
+        .toString('hex')
+        .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+    case Oid.Bytea:
+      return `\\x${bytes.toString('hex')}`;
+    case Oid.Float8Array:
+      return arrayText(bytes);
+    case Oid.Numeric:
+      return numericText(bytes);
+    default:
+      return textValue(decodeText(bytes), oid);
+  }
+}
+
+function sized(bytes: Buffer, size: number): Buffer {
+  if (bytes.length !== size) {
+    throw new ProtocolError('22P03', 'incorrect binary data format in bind parameter');
+  }
+  return bytes;
+}
+
+/** ISO text of microseconds since 1970, exact to the last digit. */
+export function microsText(micros: bigint): string {
+  const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n;
+  const date = new Date(Number((micros - fraction) / 1_000n));
+  if (Number.isNaN(date.getTime())) throw new ProtocolError('22008', 'timestamp out of range');
+  return date.toISOString().replace(/\.\d{3}Z$/, `.${String(fraction).padStart(6, '0')}Z`);
+}
+
+/** `{1.0,NULL,{…}}` of the binary array of float8. */
+function arrayText(bytes: Buffer): string {
+  const malformed = (): ProtocolError =>
+    new ProtocolError('22P03', 'incorrect binary data format in bind parameter');
+  if (bytes.length < 12) throw malformed();
+  const dimensions = bytes.readInt32BE(0);
+  if (dimensions < 0 || dimensions > 32 || bytes.length < 12 + dimensions * 8) throw malformed();
+  const lengths: number[] = [];
+  for (let index = 0; index < dimensions; index += 1) {
+    lengths.push(bytes.readInt32BE(12 + index * 8));
+  }
+  const element = bytes.readInt32BE(8);
+  if (element !== Oid.Float8 && element !== Oid.Float4) throw malformed();
+  let at = 12 + dimensions * 8;
+  const value = (): string => {
+    if (at + 4 > bytes.length) throw malformed();
+    const size = bytes.readInt32BE(at);
+    at += 4;
+    if (size === -1) return 'NULL';
+    if (at + size > bytes.length || size !== (element === Oid.Float8 ? 8 : 4)) throw malformed();
+    const number = size === 8 ? bytes.readDoubleBE(at) : bytes.readFloatBE(at);
+    at += size;
+    return String(number);
+  };
+  const level = (depth: number): string => {
+    const length = lengths[depth];
+    if (length === undefined) return value();
+    if (length < 0 || length > bytes.length) throw malformed();
+    const members = Array.from({ length }, () => level(depth + 1));
+    return `{${members.join(',')}}`;
+  };
+  return dimensions === 0 ? '{}' : level(0);
+}
+
+/** Decimal text of the binary numeric: groups of four digits. */
+function numericText(bytes: Buffer): string {
+  if (bytes.length < 8 || bytes.length !== 8 + bytes.readInt16BE(0) * 2) {
+    throw new ProtocolError('22P03', 'incorrect binary data format in bind parameter');
+  }
+  const groups = bytes.readInt16BE(0);
+  const weight = bytes.readInt16BE(2);
+  const sign = bytes.readUInt16BE(4);
+  const scale = bytes.readInt16BE(6);
+  if (sign === 0xc000) return 'NaN';
+  if (sign === 0xd000) return 'Infinity';
+  if (sign === 0xf000) return '-Infinity';
+  const group = (index: number): string =>
+    index >= 0 && index < groups
+      ? String(bytes.readInt16BE(8 + index * 2)).padStart(4, '0')
+      : '0000';
+  let whole = '';
+  for (let index = 0; index <= weight; index += 1) whole += group(index);
+  let fraction = '';
+  for (let index = weight + 1; fraction.length < scale; index += 1) fraction += group(index);
+  const digits = whole.replace(/^0+(?=\d)/, '') || '0';
+  const point = scale > 0 ? `.${fraction.slice(0, scale)}` : '';
+  return `${sign === 0x4000 ? '-' : ''}${digits}${point}`;
+}

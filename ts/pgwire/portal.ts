@@ -1,0 +1,117 @@
+/**
+ * A bound statement on its way to a client. Rows arrive as ready DataRow messages; when a client
+ * asks for a number of rows, the bytes of a chunk are cut at message borders.
+ */
+import type {
+  Chunk,
+  ParameterValues,
+  PreparedStatement,
+  ResultStream,
+  Summary,
+} from '../session/index.js';
+
+/** What a portal needs of a prepared statement. */
+export type Executable = Pick<PreparedStatement, 'description' | 'execute' | 'cancel'>;
+
+/** Takes bytes for the client; resolves when there is room for more. */
+export type Send = (bytes: Buffer) => Promise<void>;
+
+/** How a run of a portal ended. */
+export interface PortalRun {
+  /** False: the row limit was reached and more may follow. */
+  readonly complete: boolean;
+  /** Rows sent by this run, or rows written. */
+  readonly rows: number;
+}
+
+/** Rows of one request to the engine when the client sets no limit. */
+const ROWS_ALL = 0;
+
+export class Portal {
+  readonly statement: Executable;
+  /** Format of each result column. */
+  readonly formats: readonly number[];
+  private readonly parameters: ParameterValues;
+  private stream: ResultStream | null = null;
+  private summary: Summary | null = null;
+  private rest: Buffer = Buffer.alloc(0);
+  private started = false;
+
+  constructor(statement: Executable, parameters: ParameterValues, formats: readonly number[]) {
+    this.statement = statement;
+    this.parameters = parameters;
+    this.formats = formats;
+  }
+
+  /** Sends at most `maxRows` rows, all of them for 0. */
+  async run(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<PortalRun> {
+    const { kind } = this.statement.description;
+    let sent = 0;
+    if (!this.started) sent += await this.start(maxRows, send, timeoutMs);
+    else if (this.rest.length > 0) sent += await this.sendRows(this.rest, maxRows, send);
+    while (this.stream !== null && (maxRows === ROWS_ALL || sent < maxRows)) {
+      const chunk = await this.next(maxRows === ROWS_ALL ? undefined : maxRows - sent);
+      if (chunk === null) break;
+      sent += await this.take(chunk, maxRows === ROWS_ALL ? 0 : maxRows - sent, send);
+    }
+    if (kind !== 'select') return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
+    // As PostgreSQL: a limit that is just reached suspends, the next run tells that none is left.
+    const complete = maxRows === ROWS_ALL || sent < maxRows;
+    return { complete, rows: sent };
+  }
+
+  /** Stops whatever runs; the portal cannot go on. */
+  cancel(): void {
+    this.stream?.cancel();
+    if (this.stream === null) this.statement.cancel();
+  }
+
+  close(): void {
+    this.stream?.cancel();
+    this.stream = null;
+    this.rest = Buffer.alloc(0);
+  }
+
+  private async start(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<number> {
+    this.started = true;
+    const reply = await this.statement.execute(this.parameters, {
+      rows: { format: 'pg', formatCodes: this.formats },
+      ...(maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    });
+    this.stream = reply.stream;
+    this.summary = reply.summary;
+    return reply.chunk === null ? 0 : this.take(reply.chunk, maxRows, send);
+  }
+
+  private async next(rows: number | undefined): Promise<Chunk | null> {
+    const stream = this.stream;
+    if (stream === null) return null;
+    const chunk = await (rows === undefined ? stream.next() : stream.next(rows));
+    if (chunk !== null) return chunk;
+    this.summary = stream.summary();
+    this.stream = null;
+    return null;
+  }
+
+  private async take(chunk: Chunk, maxRows: number, send: Send): Promise<number> {
+    if (maxRows !== ROWS_ALL && chunk.rows > maxRows) {
+      return this.sendRows(chunk.bytes, maxRows, send);
+    }
+    if (chunk.bytes.length > 0) await send(chunk.bytes);
+    return chunk.rows;
+  }
+
+  /** Sends the first `maxRows` DataRow messages of `bytes` and keeps the others. */
+  private async sendRows(bytes: Buffer, maxRows: number, send: Send): Promise<number> {
+    let end = 0;
+    let rows = 0;
+    while (end < bytes.length && (maxRows === ROWS_ALL || rows < maxRows)) {
+      end += 1 + bytes.readInt32BE(end + 1);
+      rows += 1;
+    }
+    this.rest = bytes.subarray(end);
+    await send(bytes.subarray(0, end));
+    return rows;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * SCRAM-SHA-256, the server's side (RFC 5802, RFC 7677). The password itself is forgotten: a
+ * verifier is made of it at start. Unknown users go through the same exchange with a mock one.
+ */
+import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+
+import { ProtocolError } from './protocol-error.js';
+
+export const SCRAM_MECHANISM = 'SCRAM-SHA-256';
+
+/** Every login pays this on the client's side. */
+const ITERATIONS = 16_384;
+const SALT_BYTES = 16;
+const NONCE_BYTES = 18;
+
+/** What the server keeps of a password. */
+export interface ScramVerifier {
+  readonly salt: Buffer;
+  readonly iterations: number;
+  readonly storedKey: Buffer;
+  readonly serverKey: Buffer;
+}
+
+const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
+const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
+
+export async function scramVerifier(
+  password: string,
+  salt: Buffer = randomBytes(SALT_BYTES),
+  iterations = ITERATIONS,
+): Promise<ScramVerifier> {
+  const text = password.normalize('NFKC');
+  const salted = await promisify(pbkdf2)(text, salt, iterations, 32, 'sha256');
+  const storedKey = hash(hmac(salted, 'Client Key'));
+  return { salt, iterations, storedKey, serverKey: hmac(salted, 'Server Key') };
+}
+
+const MOCK_KEY = randomBytes(32);
+
+/** A verifier no password fits; the salt of a name is always the same. */
+export function mockVerifier(user: string): ScramVerifier {
+  const salt = hmac(MOCK_KEY, `salt ${user}`).subarray(0, SALT_BYTES);
+  const storedKey = hmac(MOCK_KEY, `stored ${user}`);
+  return { salt, iterations: ITERATIONS, storedKey, serverKey: hmac(MOCK_KEY, `server ${user}`) };
+}
+
+/** One exchange: `first`, then `final`. */
+export class ScramExchange {
+  private readonly verifier: ScramVerifier;
+  private readonly serverNonce: string;
+  private binding = '';
+  private nonce = '';
+  private transcript = '';
+
+  constructor(verifier: ScramVerifier, nonce = randomBytes(NONCE_BYTES).toString('base64')) {
+    this.verifier = verifier;
+    this.serverNonce = nonce;
+  }
+
+  /** The answer to the client's first message. */
+  first(message: string): string {
+    const match =
+      /^((?:n|y),(?:a=[^,]*)?,)((?:m=[^,]*,)?n=[^,]*,r=([\x21-\x2b\x2d-\x7e]+).*)$/s.exec(message);
+    const [, header, bare, nonce] = match ?? [];
+    if (header === undefined || bare === undefined || nonce === undefined) {
+      throw new ProtocolError('08P01', 'malformed SCRAM message', true);
+    }
+    this.binding = Buffer.from(header).toString('base64');
+    this.nonce = nonce + this.serverNonce;
+    const { salt, iterations } = this.verifier;
+    const answer = `r=${this.nonce},s=${salt.toString('base64')},i=${iterations}`;
+    this.transcript = `${bare},${answer}`;
+    return answer;
+  }
+
+  /** The answer to the client's proof, null when the proof is wrong. */
+  final(message: string): string | null {
+    const match = /^(c=([^,]*),r=([^,]*)(?:,.*)?),p=([A-Za-z0-9+/]+=*)$/s.exec(message);
+    const [, unproved, binding, nonce, proofText] = match ?? [];
+    if (unproved === undefined || proofText === undefined) {
+      throw new ProtocolError('08P01', 'malformed SCRAM message', true);
+    }
+    const proof = Buffer.from(proofText, 'base64');
+    if (binding !== this.binding || nonce !== this.nonce || proof.length !== 32) return null;
+    const transcript = `${this.transcript},${unproved}`;
+    const signature = hmac(this.verifier.storedKey, transcript);
+    const clientKey = Buffer.from(proof.map((byte, index) => byte ^ (signature[index] ?? 0)));
+    if (!timingSafeEqual(hash(clientKey), this.verifier.storedKey)) return null;
+    return `v=${hmac(this.verifier.serverKey, transcript).toString('base64')}`;
+  }
+}

@@ -1,0 +1,97 @@
+/** Type texts of the engine and type OIDs of the protocol. */
+import type { ResultColumn } from '../session/index.js';
+
+export const Oid = {
+  Bool: 16,
+  Bytea: 17,
+  Int8: 20,
+  Int2: 21,
+  Int4: 23,
+  Text: 25,
+  Json: 114,
+  Float4: 700,
+  Float8: 701,
+  Unknown: 705,
+  Float8Array: 1022,
+  Bpchar: 1042,
+  Varchar: 1043,
+  Date: 1082,
+  Timestamp: 1114,
+  Timestamptz: 1184,
+  Numeric: 1700,
+  Uuid: 2950,
+} as const;
+
+/** One column of a RowDescription. */
+export interface FieldDescription {
+  readonly name: string;
+  readonly oid: number;
+  /** Bytes of a value, -1 when they vary. */
+  readonly size: number;
+  readonly modifier: number;
+  /** 0 text, 1 binary. */
+  readonly format: number;
+}
+
+type Shape = readonly [oid: number, size: number];
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  BOOLEAN: [Oid.Bool, 1],
+  BYTE: [Oid.Int2, 2],
+  SHORT: [Oid.Int2, 2],
+  CHAR: [Oid.Bpchar, -1],
+  INT: [Oid.Int4, 4],
+  LONG: [Oid.Int8, 8],
+  FLOAT: [Oid.Float4, 4],
+  DOUBLE: [Oid.Float8, 8],
+  DATE: [Oid.Timestamp, 8],
+  TIMESTAMP: [Oid.Timestamp, 8],
+  TIMESTAMP_NS: [Oid.Timestamp, 8],
+  UUID: [Oid.Uuid, 16],
+  BINARY: [Oid.Bytea, -1],
+  ARRAY: [Oid.Float8Array, -1],
+  DECIMAL: [Oid.Numeric, -1],
+};
+
+/** CHAR is `character(1)`: a length of one plus the header's four. */
+const CHAR_MODIFIER = 5;
+
+function shapeOf(type: string): Shape {
+  const bare = /^[A-Z0-9_]+/i.exec(type)?.[0].toUpperCase() ?? '';
+  if (type.endsWith('[]')) return [Oid.Float8Array, -1];
+  // Symbols, texts, addresses, geohashes and whatever comes later are text to a client.
+  return SHAPES[bare] ?? [Oid.Varchar, -1];
+}
+
+export function oidOf(type: string): number {
+  return shapeOf(type)[0];
+}
+
+export function describeField(column: ResultColumn, format: number): FieldDescription {
+  const [oid, size] = shapeOf(column.type);
+  const modifier = oid === Oid.Bpchar ? CHAR_MODIFIER : -1;
+  return { name: column.name, oid, size, modifier, format };
+}
+
+const DECLARED: Readonly<Record<number, string>> = {
+  [Oid.Bool]: 'BOOLEAN',
+  [Oid.Bytea]: 'BINARY',
+  [Oid.Int8]: 'LONG',
+  [Oid.Int2]: 'SHORT',
+  [Oid.Int4]: 'INT',
+  [Oid.Text]: 'VARCHAR',
+  [Oid.Json]: 'VARCHAR',
+  [Oid.Float4]: 'FLOAT',
+  [Oid.Float8]: 'DOUBLE',
+  [Oid.Bpchar]: 'VARCHAR',
+  [Oid.Varchar]: 'VARCHAR',
+  [Oid.Date]: 'TIMESTAMP',
+  [Oid.Timestamp]: 'TIMESTAMP',
+  [Oid.Timestamptz]: 'TIMESTAMP',
+  [Oid.Uuid]: 'UUID',
+};
+
+/** The engine's type for a declared parameter; null leaves it to be inferred. */
+export function declaredType(oid: number): string | null {
+  return DECLARED[oid] ?? null;
+}
