@@ -1,0 +1,219 @@
+/** The command line: what it prints, how it starts, refuses and ends. */
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { exitCode, runCli, startTestServer } from '../golden/server.js';
+
+function emptyFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'tidemark-cli-'));
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(...args: string[]): Promise<Ended> {
+  const child = runCli(args);
+  const code = await exitCode(child.process);
+  return { code, out: child.out(), err: child.err() };
+}
+
+const FREE = ['--set', 'http.bind.to=127.0.0.1:0', '--set', 'pg.net.bind.to=127.0.0.1:0'];
+const NO_MIN = ['--set', 'http.min.enabled=false'];
+
+function serve(root: string, ...args: string[]): Promise<Ended> {
+  return run('serve', '--root', root, ...FREE, ...NO_MIN, ...args);
+}
+
+/** One line for the operator, and no stack trace. */
+function isOneLine(err: string): boolean {
+  const lines = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+  return lines.length === 1 && (lines[0] ?? '').startsWith('tidemark: ');
+}
+
+test('version and help', async (t) => {
+  for (const word of ['version', '--version']) {
+    const { code, out } = await run(word);
+    t.is(code, 0);
+    t.regex(out, /^tidemark \d+\.\d+\.\d+\n$/);
+  }
+  for (const word of ['help', '--help']) {
+    const { code, out } = await run(word);
+    t.is(code, 0);
+    t.regex(out, /^usage: tidemark/);
+  }
+});
+
+test('wrong usage ends with 64 and one line', async (t) => {
+  for (const args of [['dance'], ['serve', 'twice'], ['--nonsense']]) {
+    const { code, err } = await run(...args);
+    t.is(code, 64);
+    t.true(isOneLine(err), err);
+  }
+});
+
+test('ready means that every port answers; a signal ends it with 0', async (t) => {
+  const server = await startTestServer();
+  const response = await fetch(`${server.url}/exec?query=select%201`);
+  t.is(response.status, 200);
+  const started = Date.now();
+  t.is(await server.stop(), 0);
+  t.true(Date.now() - started < 5000);
+});
+
+test('demonstration data is there once, and stays', async (t) => {
+  const root = emptyFolder();
+  for (const round of [1, 2]) {
+    const server = await startTestServer({ root, args: ['--demo'] });
+    const query = encodeURIComponent('select count() from trades');
+    const response = await fetch(`${server.url}/exec?query=${query}`);
+    const body = (await response.json()) as { dataset: number[][] };
+    t.deepEqual(body.dataset, [[100_000]], `round ${round}`);
+    await server.stop();
+  }
+});
+
+test('a root in use is refused with one line', async (t) => {
+  const server = await startTestServer();
+  const { code, err } = await serve(server.root);
+  t.is(code, 1);
+  t.true(isOneLine(err), err);
+  t.regex(err, /in use by another process/);
+  const checked = await run('check', '--root', server.root);
+  t.is(checked.code, 1);
+  t.regex(checked.err, /in use by another process/);
+  await server.stop();
+});
+
+test('a taken port is refused with one line', async (t) => {
+  const blocker = createServer();
+  const port = await new Promise<number>((resolve) => {
+    blocker.listen(0, '127.0.0.1', () => {
+      const address = blocker.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : 0);
+    });
+  });
+  for (const key of ['http.bind.to', 'pg.net.bind.to']) {
+    const { code, err } = await serve(emptyFolder(), '--set', `${key}=127.0.0.1:${port}`);
+    t.is(code, 1);
+    t.true(isOneLine(err), err);
+    t.regex(err, /the port is taken/);
+  }
+  blocker.close();
+});
+
+test('a root that cannot be written is refused with one line', async (t) => {
+  const folder = emptyFolder();
+  writeFileSync(join(folder, 'file'), '');
+  const underFile = await serve(join(folder, 'file', 'root'));
+  t.is(underFile.code, 1);
+  t.true(isOneLine(underFile.err), underFile.err);
+  if (process.getuid?.() !== 0) {
+    const closed = join(folder, 'closed');
+    mkdirSync(closed);
+    chmodSync(closed, 0o500);
+    const { code, err } = await serve(closed);
+    t.is(code, 1);
+    t.true(isOneLine(err), err);
+  }
+});
+
+test('a corrupt manifest is refused with one line', async (t) => {
+  const root = emptyFolder();
+  const server = await startTestServer({ root });
+  const create = encodeURIComponent('create table t (x int)');
+  await fetch(`${server.url}/exec?query=${create}`);
+  await server.stop();
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  for (const name of files.filter((file) => /manifest/i.test(file))) {
+    writeFileSync(join(root, name), Buffer.alloc(4096, 0x5a));
+  }
+  const { code, err } = await serve(root);
+  t.not(code, 0);
+  t.true(isOneLine(err), err);
+});
+
+test('an address others can reach needs a login', async (t) => {
+  const wide = [
+    ['http.bind.to=0.0.0.0:0'],
+    ['http.bind.to=[::]:0'],
+    ['http.bind.to=192.0.2.1:0'],
+    ['http.bind.to=0.0.0.0:0', 'http.user=x'],
+    ['pg.net.bind.to=0.0.0.0:0'],
+    ['pg.net.bind.to=0.0.0.0:0', 'http.user=x', 'http.password=y'],
+    ['pg.net.bind.to=0.0.0.0:0', 'pg.password=z', 'pg.readonly.user.enabled=true'],
+  ];
+  for (const settings of wide) {
+    const root = join(emptyFolder(), 'root');
+    const { code, err } = await serve(root, ...settings.flatMap((item) => ['--set', item]));
+    t.is(code, 78, settings.join());
+    t.true(isOneLine(err), err);
+    t.false(existsSync(root), 'nothing is touched');
+  }
+});
+
+test('with a login, or when told to, it starts there', async (t) => {
+  const open = [
+    ['http.bind.to=0.0.0.0:0', 'http.user=x', 'http.password=y'],
+    ['http.bind.to=0.0.0.0:0', 'security.insecure.public=true'],
+    ['pg.net.bind.to=0.0.0.0:0', 'pg.password=z'],
+  ];
+  for (const set of open) {
+    const server = await startTestServer({ set });
+    t.is(await server.stop(), 0);
+  }
+});
+
+test('a bad configuration ends with 78 and one line', async (t) => {
+  const { code, err } = await serve(emptyFolder(), '--set', 'query.timeout=soon');
+  t.is(code, 78);
+  t.true(isOneLine(err), err);
+  t.regex(err, /query\.timeout \(--set\)/);
+  const missing = await serve(emptyFolder(), '--config', '/does/not/exist.conf');
+  t.is(missing.code, 78);
+});
+
+test('server.conf of the root is read', async (t) => {
+  const root = emptyFolder();
+  mkdirSync(join(root, 'conf'));
+  writeFileSync(join(root, 'conf', 'server.conf'), 'http.user=joe\nhttp.password=secret\n');
+  const server = await startTestServer({ root });
+  t.is((await fetch(`${server.url}/exec?query=select%201`)).status, 401);
+  const headers = { Authorization: `Basic ${btoa('joe:secret')}` };
+  t.is((await fetch(`${server.url}/exec?query=select%201`, { headers })).status, 200);
+  await server.stop();
+});
+
+test('check finds nothing in a whole root', async (t) => {
+  const root = emptyFolder();
+  const server = await startTestServer({ root, args: ['--demo'] });
+  await server.stop();
+  const { code, out } = await run('check', '--root', root);
+  t.is(code, 0);
+  t.is(out, 'no problems\n');
+});
+
+test('health and metrics answer on the minimal port', async (t) => {
+  const blocker = createServer();
+  const port = await new Promise<number>((resolve) => {
+    blocker.listen(0, '127.0.0.1', () => {
+      const address = blocker.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : 0);
+      blocker.close();
+    });
+  });
+  const server = await startTestServer({
+    set: ['http.min.enabled=true', `http.min.bind.to=127.0.0.1:${port}`, 'metrics.enabled=true'],
+  });
+  const text = async (path: string): Promise<string> =>
+    await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+  t.is(await text('/anything'), 'Status: Healthy');
+  t.regex(await text('/metrics'), /^# TYPE tidemark_/m);
+  await server.stop();
+});
