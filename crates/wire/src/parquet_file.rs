@@ -1,6 +1,33 @@
-//! Rows as one Parquet file.
-use arrow_array::RecordBatch;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
+//! Rows as one Parquet file, handed out row group by row group.
+//!
+//! The file is for other readers first: plain logical types, no embedded Arrow schema, instants
+//! UTC-adjusted. What Parquet cannot say about a column (LONG256, the width of a CHAR) is in the
+//! footer's key `tidemark`, as JSON.
+
+use std::sync::Arc;
+
+use arrow::compute::cast;
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::basic::{
+    BrotliLevel, Compression, GzipLevel, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
+
+use crate::cells;
+use crate::columns::{Column, geohash_bits};
+
+/// The footer key with the SQL types.
+const METADATA_KEY: &str = "tidemark";
+/// Level of codecs that have levels, when none is asked for.
+const DEFAULT_LEVEL: i32 = 9;
 
 /// Compression of Parquet pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,16 +76,219 @@ impl Default for ParquetOptions {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct ParquetFile {}
+/// Writes the file of one result.
+pub(crate) struct ParquetFile {
+    fields: Vec<Field>,
+    schema: SchemaRef,
+    writer: ArrowWriter<Vec<u8>>,
+}
+
+impl std::fmt::Debug for ParquetFile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ParquetFile").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
 impl ParquetFile {
-    pub(crate) fn new(_: &[Field], _: Option<usize>, _: ParquetOptions) -> EngineResult<Self> {
-        Ok(Self {})
+    pub(crate) fn new(
+        fields: &[Field],
+        timestamp: Option<usize>,
+        options: ParquetOptions,
+    ) -> EngineResult<Self> {
+        let arrow_fields: Vec<_> = fields.iter().map(file_field).collect();
+        let schema = Arc::new(Schema::new(arrow_fields));
+        let converted = ArrowSchemaConverter::new().convert(&schema).map_err(failed)?;
+        let writer_options = ArrowWriterOptions::new()
+            .with_properties(properties(fields, timestamp, &options)?)
+            .with_skip_arrow_metadata(true)
+            .with_parquet_schema(with_uuids(fields, &converted)?);
+        let writer =
+            ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), writer_options)
+                .map_err(failed)?;
+        Ok(Self { fields: fields.to_vec(), schema, writer })
     }
-    pub(crate) fn encode(&mut self, _: &RecordBatch, _: &mut Vec<u8>) -> EngineResult<()> {
-        Err(EngineError::new(ErrorCode::NotSupported, "Parquet comes with the next change"))
-    }
-    pub(crate) fn finish(&mut self, _: &mut Vec<u8>) -> EngineResult<()> {
+
+    pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
+        if batch.num_columns() != self.fields.len() {
+            return Err(EngineError::internal("a batch with other columns than announced"));
+        }
+        let columns = self
+            .fields
+            .iter()
+            .zip(batch.columns())
+            .zip(self.schema.fields())
+            .map(|((field, array), target)| file_column(field, array, target.data_type()))
+            .collect::<EngineResult<Vec<_>>>()?;
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|error| EngineError::internal(format!("columns for Parquet: {error}")))?;
+        self.writer.write(&batch).map_err(failed)?;
+        out.append(self.writer.inner_mut());
         Ok(())
     }
+
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
+        self.writer.finish().map_err(failed)?;
+        out.append(self.writer.inner_mut());
+        Ok(())
+    }
+}
+
+fn failed(error: ParquetError) -> EngineError {
+    EngineError::internal(format!("writing Parquet failed: {error}"))
+}
+
+/// The column in the file. Columns that are never null in the dialect stay required.
+fn file_field(field: &Field) -> arrow_schema::Field {
+    let utc = || Some("UTC".into());
+    let data_type = match field.sql_type {
+        SqlType::Date => DataType::Timestamp(TimeUnit::Millisecond, utc()),
+        SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, utc()),
+        SqlType::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, utc()),
+        SqlType::Char
+        | SqlType::Ipv4
+        | SqlType::Geohash(_)
+        | SqlType::Interval
+        | SqlType::Null => DataType::Utf8,
+        other => other.arrow_type(),
+    };
+    arrow_schema::Field::new(&field.name, data_type, field.sql_type.is_nullable())
+}
+
+fn properties(
+    fields: &[Field],
+    timestamp: Option<usize>,
+    options: &ParquetOptions,
+) -> EngineResult<WriterProperties> {
+    let columns: Vec<_> = fields
+        .iter()
+        .map(|field| serde_json::json!({ "name": field.name, "type": field.sql_type.name() }))
+        .collect();
+    let about = serde_json::json!({ "version": 1, "columns": columns, "timestamp": timestamp });
+    let version = match options.version {
+        1 => WriterVersion::PARQUET_1_0,
+        2 => WriterVersion::PARQUET_2_0,
+        other => return Err(invalid(format!("parquet version {other}: expected 1 or 2"))),
+    };
+    let statistics =
+        if options.statistics { EnabledStatistics::Page } else { EnabledStatistics::None };
+    Ok(WriterProperties::builder()
+        .set_created_by(format!("tidemark version {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(vec![KeyValue::new(METADATA_KEY.into(), about.to_string())]))
+        .set_compression(compression(options)?)
+        .set_max_row_group_row_count(Some(options.row_group_rows.max(1)))
+        .set_data_page_size_limit(options.data_page_bytes.max(1))
+        .set_statistics_enabled(statistics)
+        .set_writer_version(version)
+        .build())
+}
+
+fn invalid(message: impl Into<String>) -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, message)
+}
+
+fn compression(options: &ParquetOptions) -> EngineResult<Compression> {
+    let level = options.level.unwrap_or(DEFAULT_LEVEL);
+    let unsigned = u32::try_from(level).unwrap_or(u32::MAX);
+    Ok(match options.codec {
+        Codec::Uncompressed => Compression::UNCOMPRESSED,
+        Codec::Snappy => Compression::SNAPPY,
+        Codec::Lz4Raw => Compression::LZ4_RAW,
+        Codec::Gzip => Compression::GZIP(GzipLevel::try_new(unsigned).map_err(|_| {
+            invalid("GZIP compression level must be between 0 and 9")
+        })?),
+        Codec::Zstd => Compression::ZSTD(ZstdLevel::try_new(level).map_err(|_| {
+            invalid("ZSTD compression level must be between 1 and 22")
+        })?),
+        Codec::Brotli => Compression::BROTLI(BrotliLevel::try_new(unsigned).map_err(|_| {
+            invalid("Brotli compression level must be between 0 and 11")
+        })?),
+    })
+}
+
+/// The same schema with the UUID logical type, which Arrow's 16 bytes do not imply.
+fn with_uuids(fields: &[Field], converted: &SchemaDescriptor) -> EngineResult<SchemaDescriptor> {
+    let columns = fields
+        .iter()
+        .zip(converted.root_schema().get_fields())
+        .map(|(field, column)| match field.sql_type {
+            SqlType::Uuid => uuid_column(&field.name),
+            _ => Ok(TypePtr::clone(column)),
+        })
+        .collect::<EngineResult<Vec<_>>>()?;
+    let root = Type::group_type_builder(converted.root_schema().name())
+        .with_fields(columns)
+        .build()
+        .map_err(failed)?;
+    Ok(SchemaDescriptor::new(Arc::new(root)))
+}
+
+fn uuid_column(name: &str) -> EngineResult<TypePtr> {
+    let column = Type::primitive_type_builder(name, PhysicalType::FIXED_LEN_BYTE_ARRAY)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_length(16)
+        .with_logical_type(Some(LogicalType::Uuid))
+        .build()
+        .map_err(failed)?;
+    Ok(Arc::new(column))
+}
+
+/// The array as the file holds it.
+fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResult<ArrayRef> {
+    if array.data_type() == &DataType::Null {
+        return Ok(new_null_array(target, array.len()));
+    }
+    let rendered = match field.sql_type {
+        SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval => {
+            Some(text_column(field, array)?)
+        }
+        _ if array.data_type() == target => Some(ArrayRef::clone(array)),
+        _ => None,
+    };
+    match rendered {
+        Some(column) => Ok(column),
+        None => cast(array, target).map_err(|error| {
+            EngineError::internal(format!("column \"{}\" for Parquet: {error}", field.name))
+        }),
+    }
+}
+
+/// Values that only the dialect can read, as the text it writes for them.
+fn text_column(field: &Field, array: &ArrayRef) -> EngineResult<ArrayRef> {
+    let column = Column::new(field.sql_type, array.as_ref()).ok_or_else(|| {
+        EngineError::internal(format!("column \"{}\" is {}", field.name, array.data_type()))
+    })?;
+    let mut texts = StringBuilder::new();
+    let mut text = Vec::new();
+    for row in 0..array.len() {
+        text.clear();
+        if push_text(&mut text, &column, row) {
+            texts.append_value(String::from_utf8_lossy(&text));
+        } else {
+            texts.append_null();
+        }
+    }
+    Ok(Arc::new(texts.finish()))
+}
+
+/// `false` when the cell is null.
+fn push_text(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
+    match column {
+        Column::Char(values) => match values.get(row).filter(|unit| *unit != 0) {
+            Some(unit) => cells::push_char(out, unit),
+            None => return false,
+        },
+        Column::Ipv4(values) => match values.get(row) {
+            Some(address) => cells::push_ipv4(out, address),
+            None => return false,
+        },
+        Column::Geohash { bits, array } => match geohash_bits(*array, row) {
+            Some(value) => cells::push_geohash(out, *bits, value),
+            None => return false,
+        },
+        Column::Interval { nulls, lo, hi } if nulls.is_none_or(|nulls| nulls.is_valid(row)) => {
+            cells::push_interval(out, [*lo, *hi], row);
+        }
+        _ => return false,
+    }
+    true
 }
