@@ -125,6 +125,37 @@ test('methods and paths', async (t) => {
   t.is(response.headers.get('allow'), 'GET, POST, HEAD, OPTIONS');
 });
 
+test('a program gets a challenge, a browser does not', async (t) => {
+  const challenge = async (...lines: string[]): Promise<boolean> => {
+    const head = ['GET /exec HTTP/1.1', 'Host: localhost', 'Connection: close', ...lines];
+    return /^WWW-Authenticate: Basic /im.test(
+      await sendRaw(login.port, `${head.join('\r\n')}\r\n\r\n`),
+    );
+  };
+  t.true(await challenge());
+  t.false(await challenge('Accept: text/html,*/*'));
+  t.false(await challenge('Sec-Fetch-Mode: cors', 'Sec-Fetch-Site: same-origin'));
+});
+
+test('guessing is slowed down, for the guessed name only', async (t) => {
+  const guarded = await startHarness({ set: ['http.user=joe', 'http.password=secret'] });
+  const attempt = (user: string, password: string): Promise<number> => {
+    const basic = btoa(`${user}:${password}`);
+    return status(
+      '/exec?query=rows+1',
+      ['Host: x', `Authorization: Basic ${basic}`],
+      'GET',
+      guarded.port,
+    );
+  };
+  for (let round = 0; round < 10; round += 1) {
+    t.is(await attempt('joe', 'guess'), 401);
+  }
+  t.is(await attempt('joe', 'secret'), 429);
+  t.is(await attempt('jim', 'guess'), 401);
+  await guarded.server.close();
+});
+
 test('a login is asked for before the method, not before the path', async (t) => {
   const { port } = login;
   const good = 'Authorization: Basic am9lOnNlY3JldA==';
@@ -136,6 +167,7 @@ test('a login is asked for before the method, not before the path', async (t) =>
   t.is(await code('/exec?query=rows+1', good.replace('Basic', 'basic')), 200);
   t.is(await code('/exec?query=rows+1', 'Authorization: Bearer abc'), 401);
   t.is(await code('/exec?query=rows+1', 'Authorization: Basic !!!'), 401);
+  t.is(await code('/exec?query=rows+1', good, good), 400);
   t.is(await code('/imp'), 401);
   t.is(await code('/ping'), 204);
   t.is(await code('/warnings'), 200);

@@ -4,34 +4,60 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
+import { FailureLimiter } from './failure-limiter.js';
+
 export interface Identity {
   readonly name: string;
 }
 
+/** What an `Authorization` value proves. */
+export type Login =
+  | { readonly kind: 'known'; readonly identity: Identity }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'wait'; readonly seconds: number };
+
 export interface Authenticator {
   /** Whether requests must log in at all. */
   readonly required: boolean;
-  /** The identity behind an `Authorization` value, `null` when it proves nothing. */
-  identify(authorization: string | undefined): Identity | null;
+  /** `address` is the socket's, never a header's. */
+  login(authorization: string | undefined, address: string): Login;
 }
 
 /** Who asks when nobody has to log in. */
-const OPEN_IDENTITY: Identity = { name: 'admin' };
+const OPEN: Login = { kind: 'known', identity: { name: 'admin' } };
+const UNKNOWN: Login = { kind: 'unknown' };
 
-export function createBasicAuthenticator(user: string, password: string): Authenticator {
+export function createBasicAuthenticator(
+  user: string,
+  password: string,
+  limiter: FailureLimiter = new FailureLimiter(),
+): Authenticator {
   if (user === '' || password === '') {
-    return { required: false, identify: () => OPEN_IDENTITY };
+    return { required: false, login: () => OPEN };
   }
   // Digests of equal length compare in constant time, whatever the client sends.
   const key = randomBytes(32);
   const digest = (text: string): Buffer => createHmac('sha256', key).update(text).digest();
   const expected = digest(`${user}:${password}`);
+  const known: Login = { kind: 'known', identity: { name: user } };
   return {
     required: true,
-    identify: (authorization) => {
+    login: (authorization, address) => {
       const credentials = decodeBasic(authorization ?? '');
-      const same = timingSafeEqual(digest(credentials ?? ''), expected);
-      return same && credentials !== null ? { name: user } : null;
+      if (credentials === null) {
+        return UNKNOWN;
+      }
+      const claimed = credentials.slice(0, Math.max(credentials.indexOf(':'), 0));
+      const seconds = limiter.waitSeconds(claimed, address);
+      if (seconds > 0) {
+        return { kind: 'wait', seconds };
+      }
+      if (timingSafeEqual(digest(credentials), expected)) {
+        limiter.succeeded(claimed, address);
+        return known;
+      }
+      limiter.failed(claimed, address);
+      return UNKNOWN;
     },
   };
 }

@@ -1,2 +1,8 @@
 /** Who asks. */
-export { type Authenticator, createBasicAuthenticator, type Identity } from './basic.js';
+export {
+  type Authenticator,
+  createBasicAuthenticator,
+  type Identity,
+  type Login,
+} from './basic.js';
+export { FailureLimiter } from './failure-limiter.js';

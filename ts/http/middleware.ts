@@ -4,11 +4,11 @@
  */
 import type Koa from 'koa';
 
-import type { Authenticator } from '../auth/index.js';
+import type { Authenticator, Login } from '../auth/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { ClientGone } from './body-writer.js';
-import { hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
+import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
 import { Parameters } from './parameters.js';
 import { BodyError } from './request-body.js';
 import { answerText, type HttpContext, type RequestState, type Route } from './route.js';
@@ -162,16 +162,36 @@ export function checkAccess(
       answerText(context, 403, 'Forbidden: the request comes from a page of another site');
       return;
     }
-    const started = process.hrtime.bigint();
-    const identity = authenticator.identify(context.headers.authorization);
-    context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
-    if (identity === null) {
-      answerText(context, 401, 'Unauthorized');
+    if (countHeader(context.req, 'authorization') > 1) {
+      answerText(context, 400, 'Bad Request: more than one Authorization header');
       return;
     }
-    context.state.identity = identity;
+    const started = process.hrtime.bigint();
+    const { remoteAddress = '' } = context.req.socket;
+    const login = authenticator.login(context.headers.authorization, remoteAddress);
+    context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
+    if (login.kind !== 'known') {
+      refuseLogin(context, login);
+      return;
+    }
+    context.state.identity = login.identity;
     await next();
   };
+}
+
+function refuseLogin(context: HttpContext, login: Exclude<Login, { kind: 'known' }>): void {
+  if (login.kind === 'wait') {
+    context.set('Retry-After', String(login.seconds));
+    answerText(context, 429, 'Too Many Requests');
+    return;
+  }
+  // A browser that sees a challenge asks for a password by itself, and sends it along for pages
+  // of other sites ever after: only programs get one.
+  const browser = Object.keys(context.headers).some((name) => name.startsWith('sec-fetch-'));
+  if (!browser && !context.get('Accept').includes('text/html')) {
+    context.set('WWW-Authenticate', 'Basic realm="tidemark", charset="UTF-8"');
+  }
+  answerText(context, 401, 'Unauthorized');
 }
 
 /** OPTIONS tells the methods; others than those get 405. */

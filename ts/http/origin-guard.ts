@@ -39,7 +39,8 @@ export function pageAllowed(headers: IncomingHttpHeaders, rules: OriginRules): b
   return referer === undefined || sameHost(referer, headers.host);
 }
 
-function countHeader(request: IncomingMessage, name: string): number {
+/** How often a header was sent; Node keeps the first of some. */
+export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
     count += request.rawHeaders[index]?.toLowerCase() === name ? 1 : 0;
