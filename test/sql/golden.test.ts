@@ -1,0 +1,38 @@
+/** The parser against every golden statement. */
+import test from 'ava';
+
+import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
+import { goldenStatements } from './golden-statements.js';
+import { shape } from './shape.js';
+
+/** Golden errors that the parser finds alone; the others need names and types. */
+const FOUND_BY_PARSER = 139;
+
+const golden = goldenStatements();
+
+test('every statement that runs is parsed', (t) => {
+  t.true(golden.accepted.length > 1_200);
+  for (const text of golden.accepted) t.notThrows(() => parse(text), text);
+});
+
+test('an error found while parsing stands where the peer puts it', (t) => {
+  let found = 0;
+  for (const { id, text, position, message } of golden.refused) {
+    try {
+      parse(text);
+    } catch (error) {
+      if (!(error instanceof SyntaxError_)) throw error;
+      found += 1;
+      t.is(error.start, position, `${id}: ${text} (expected ${message}, got ${error.message})`);
+    }
+  }
+  t.true(found >= FOUND_BY_PARSER, `only ${found} errors found`);
+});
+
+test('what is printed parses to the same tree', (t) => {
+  for (const text of golden.accepted) {
+    const tree = parse(text);
+    const printed = print(tree);
+    t.deepEqual(shape(parse(printed)), shape(tree), `${text}\n${printed}`);
+  }
+});

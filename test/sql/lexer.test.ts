@@ -1,0 +1,127 @@
+import test from 'ava';
+
+import { scan, splitStatements, SyntaxError_, TokenKind, tokenize } from '../../ts/sql/index.js';
+
+const NAMES = Object.entries(TokenKind);
+
+/** Tokens as `Kind text`. */
+function tokens(text: string): string[] {
+  const { kinds, starts, ends } = scan(text);
+  return kinds.map((kind, index) => {
+    const name = NAMES.find(([, value]) => value === kind)?.[0] ?? '';
+    return `${name} ${text.slice(starts[index], ends[index])}`.trim();
+  });
+}
+
+test('words, names and strings', (t) => {
+  t.deepEqual(tokens(`select "a""b" 'it''s' \`c\` größe $x`), [
+    'Word select',
+    'Quoted "a""b"',
+    "String 'it''s'",
+    'Quoted `c`',
+    'Word größe',
+    'Bad $',
+    'Word x',
+    'End',
+  ]);
+});
+
+test('numbers and their suffixes', (t) => {
+  t.deepEqual(tokens('1 1_000 17L 1.5 .5 1e3 2.5E-7 1.5f 12.50m 3d 0x1F 1h30m 10u'), [
+    'Integer 1',
+    'Integer 1_000',
+    'Integer 17L',
+    'Float 1.5',
+    'Float .5',
+    'Float 1e3',
+    'Float 2.5E-7',
+    'Float 1.5f',
+    'Decimal 12.50m',
+    'Duration 3d',
+    'Long256 0x1F',
+    'Duration 1h30m',
+    'Duration 10u',
+    'End',
+  ]);
+});
+
+test('geohashes, parameters and variables', (t) => {
+  t.deepEqual(tokens('#u33d #u33d/18 ##0110 $1 ? :name @var a[1:b]'), [
+    'Geohash #u33d',
+    'Geohash #u33d/18',
+    'Geohash ##0110',
+    'Parameter $1',
+    'Mark ?',
+    'NamedParameter :name',
+    'Variable @var',
+    'Word a',
+    'Mark [',
+    'Integer 1',
+    'Mark :',
+    'Word b',
+    'Mark ]',
+    'End',
+  ]);
+});
+
+test('operators, the longest first', (t) => {
+  t.deepEqual(tokens('a<<=b>>c!~d::e||f:=g<>h'), [
+    'Word a',
+    'Mark <<=',
+    'Word b',
+    'Mark >>',
+    'Word c',
+    'Mark !~',
+    'Word d',
+    'Mark ::',
+    'Word e',
+    'Mark ||',
+    'Word f',
+    'Mark :=',
+    'Word g',
+    'Mark <>',
+    'Word h',
+    'End',
+  ]);
+});
+
+test('comments vanish, hints stay', (t) => {
+  t.deepEqual(tokens('select /*+ h(a) */ 1 -- end\n/* x */+ 2 /*+ no hint */'), [
+    'Word select',
+    'Hint /*+ h(a) */',
+    'Integer 1',
+    'Mark +',
+    'Integer 2',
+    'End',
+  ]);
+});
+
+test('spans count UTF-16 units', (t) => {
+  const { starts } = scan("'😀' x");
+  t.deepEqual(starts, [0, 5, 6]);
+});
+
+test('unreadable text is refused where it begins', (t) => {
+  const cases: [string, number, string][] = [
+    ["SELECT 'abc", 7, 'unclosed quoted string?'],
+    ['select "abc', 7, 'unclosed quotation mark'],
+    ['SELECT 1..2', 9, 'too many dots'],
+    ['SELECT 0xZZ', 7, 'invalid constant: 0xZZ'],
+    ['SELECT #', 7, 'invalid constant: #'],
+    ['SELECT 1 /* x', 9, 'unclosed comment'],
+    ['SELECT \0', 7, "unexpected character '\\u0'"],
+  ];
+  for (const [text, start, message] of cases) {
+    const error = t.throws(() => tokenize(text), { instanceOf: SyntaxError_ }, text);
+    t.is(error.start, start, text);
+    t.is(error.message, message, text);
+  }
+});
+
+test('a text is split at semicolons of its own level only', (t) => {
+  t.deepEqual(splitStatements("select 1; ; -- x;\n select ';' ;insert into t values ('a;b')"), [
+    { text: 'select 1', start: 0 },
+    { text: "select ';'", start: 19 },
+    { text: "insert into t values ('a;b')", start: 31 },
+  ]);
+});

@@ -1,0 +1,175 @@
+import test from 'ava';
+
+import {
+  expectedAt,
+  MAX_NESTING,
+  MAX_TERMS,
+  MAX_TEXT_LENGTH,
+  parse,
+  print,
+  printExpression,
+  SyntaxError_,
+  type Tree,
+} from '../../ts/sql/index.js';
+
+/** The first select item, printed with all its parentheses told by its tree. */
+function grouping(text: string): string {
+  const tree = parse(`SELECT ${text}`);
+  const select = tree.nodes.find((node) => node.kind === 'Select');
+  const first = select?.kind === 'Select' ? select.items[0] : undefined;
+  return first === undefined ? '' : bracket(tree, first.expression);
+}
+
+function bracket(tree: Tree, id: number): string {
+  const node = tree.nodes[id];
+  const all = (ids: readonly number[]): string => ids.map((one) => bracket(tree, one)).join(' ');
+  switch (node?.kind) {
+    case 'Binary':
+      return `(${node.operator} ${all([node.left, node.right])})`;
+    case 'Logical':
+      return `(${node.operator} ${all(node.operands)})`;
+    case 'Concat':
+      return `(Concat ${all(node.operands)})`;
+    case 'Unary':
+      return `(${node.operator} ${bracket(tree, node.operand)})`;
+    case 'Cast':
+      return `(${node.type_name.name} ${bracket(tree, node.operand)})`;
+    default:
+      return printExpression(tree, id);
+  }
+}
+
+test('operators bind by the levels of the reference', (t) => {
+  const cases: [string, string][] = [
+    ['1 + 2 * 3', '(Add 1 (Multiply 2 3))'],
+    ['1 - 2 - 3', '(Subtract (Subtract 1 2) 3)'],
+    ['-a::int', '(Minus (int a))'],
+    ['-a * b', '(Multiply (Minus a) b)'],
+    ['a | b ^ c & d', '(BitOr a (BitXor b (BitAnd c d)))'],
+    ['a & b || c', '(BitAnd a (Concat b c))'],
+    ['a || b + c || d', '(Concat a (Add b c) d)'],
+    ['a < b = c', '(Equal (Less a b) c)'],
+    ['a = b < c', '(Equal a (Less b c))'],
+    ['not a = b and c or d', '(Or (And (Not (Equal a b)) c) d)'],
+    ['a and b and c', '(And a b c)'],
+    ['a or b or c', '(Or a b c)'],
+    ["a << 'x' and b", "(And (ContainedBy a 'x') b)"],
+    ['~a + 1', '(Add (BitNot a) 1)'],
+    ['a is not distinct from b', '(Equal a b)'],
+  ];
+  for (const [text, expected] of cases) t.is(grouping(text), expected, text);
+});
+
+test('suffixes make numbers in expressions and intervals in clauses', (t) => {
+  const tree = parse('SELECT 3d, 5m, 1h FROM t SAMPLE BY 1d');
+  const kinds = tree.nodes.map((node) => node.kind).filter((kind) => /Fl|De|Du/.test(kind));
+  t.deepEqual(kinds, ['Float', 'Decimal', 'Duration', 'Duration']);
+});
+
+test('children come before their parents, spans beside their nodes', (t) => {
+  const text = "SELECT a + 1 AS b FROM (t WHERE ts IN '2024') x JOIN y ON x.k = y.k ORDER BY 1";
+  const tree = parse(text);
+  t.is(tree.spans.length, tree.nodes.length);
+  t.is(tree.root, tree.nodes.length - 1);
+  const sum = tree.nodes.findIndex((node) => node.kind === 'Binary');
+  const span = tree.spans[sum];
+  t.is(text.slice(span?.start, span?.end), 'a + 1');
+});
+
+test('rows of VALUES are blocks, not nodes', (t) => {
+  const tree = parse("INSERT INTO t VALUES (1, -2.5, 'it''s', null, true, now()), (2L, +3)");
+  const insert = tree.nodes[tree.root];
+  t.is(insert?.kind, 'Insert');
+  if (insert?.kind !== 'Insert') return;
+  t.deepEqual(insert.values?.kinds, 'idsntxii');
+  t.deepEqual(insert.values?.widths, [6, 2]);
+  t.deepEqual(insert.values?.texts.slice(0, 5), ['1', '-2.5', "it's", 'null', 'true']);
+  t.deepEqual(insert.values?.texts.slice(6), ['2L', '3']);
+  t.is(tree.nodes.filter((node) => node.kind === 'Integer').length, 0);
+});
+
+test('WITH before INSERT belongs to its query', (t) => {
+  const printed = print(parse('WITH a AS (SELECT 1 x) INSERT INTO t SELECT x FROM a'));
+  t.is(printed, 'INSERT INTO t WITH a AS (SELECT 1 AS x) SELECT x FROM a');
+});
+
+test('no text exhausts a stack or takes long', (t) => {
+  const many = 100_000;
+  const texts = [
+    `select ${'('.repeat(many)}1${')'.repeat(many)}`,
+    `select 1 from t where ${Array<string>(many).fill('a=1').join(' or ')}`,
+    `select ${Array<string>(many).fill('1').join('+')}`,
+    `select ${'- '.repeat(many)}1`,
+    `select ${'not '.repeat(many)}1`,
+    `select 1${'::int'.repeat(many)}`,
+    `select a${'[1]'.repeat(many)}`,
+    `select ${'case when '.repeat(many)}`,
+    `select ${'ARRAY['.repeat(many)}`,
+    `select ${'f('.repeat(many)}`,
+    `select 1${' union select 1'.repeat(50_000)}`,
+    `select * from a${' join b on x=y'.repeat(50_000)}`,
+    `select * from ${'('.repeat(many)}`,
+    `${'('.repeat(many)}`,
+    `with a as (${'with a as ('.repeat(50_000)}`,
+    `declare @x := ${'('.repeat(many)}`,
+    `select a in (${Array<string>(many).fill('1').join(',')})`,
+    `select ${'1'.repeat(MAX_TEXT_LENGTH)}`,
+  ];
+  for (const text of texts) {
+    const started = Date.now();
+    const error = t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text.slice(0, 40));
+    t.true(error.start >= 0 && error.start <= text.length);
+    t.true(Date.now() - started < 10_000, text.slice(0, 40));
+  }
+});
+
+test('the limits themselves are allowed', (t) => {
+  const depth = MAX_NESTING - 8;
+  t.notThrows(() => parse(`select ${'('.repeat(depth)}1${')'.repeat(depth)}`));
+  t.notThrows(() => parse(`select ${Array<string>(MAX_TERMS).fill('a').join(' or ')}`));
+  const rows = Array<string>(MAX_TERMS * 3).fill("(1,'a')");
+  t.notThrows(() => parse(`insert into t values ${rows.join(',')}`));
+});
+
+test('an empty text is a statement of its own', (t) => {
+  for (const text of ['', '   ', ';', ' ; ; ', '-- nothing', '/* nothing */']) {
+    const tree = parse(text);
+    t.is(tree.nodes[tree.root]?.kind, 'Empty', text);
+  }
+});
+
+test('statements of the session keep their words', (t) => {
+  const tree = parse("SET TIME ZONE 'UTC';");
+  t.deepEqual(tree.nodes[tree.root], { kind: 'Session', words: ['SET', 'TIME', 'ZONE', 'UTC'] });
+});
+
+test('what is known but not built is refused, not taken for a table', (t) => {
+  for (const text of ['GRANT SELECT ON t TO u', 'BACKUP DATABASE', 'COPY t FROM STDIN']) {
+    t.throws(() => parse(text), { instanceOf: SyntaxError_, message: /not supported yet/ }, text);
+  }
+});
+
+test('completion tells what the parser would take', (t) => {
+  const at = (text: string): ReturnType<typeof expectedAt> => expectedAt(text, text.length);
+  t.true(at('').keywords.includes('SELECT'));
+  t.deepEqual(at('SELECT * FROM ').contexts, ['table']);
+  t.deepEqual(at('SELECT ').contexts, ['expression']);
+  const clauses = ['ASOF', 'GROUP', 'JOIN', 'LATEST', 'LIMIT', 'ORDER', 'SAMPLE', 'UNION', 'WHERE'];
+  for (const word of clauses) t.true(at('SELECT * FROM t ').keywords.includes(word), word);
+  t.false(at('SELECT * FROM t ').keywords.includes('SELECT'));
+  t.deepEqual(at('CREATE TABLE t (a ').contexts, ['type']);
+  t.deepEqual(at('CREATE TABLE t (a int) TIMESTAMP(a) PARTITION BY ').keywords, [
+    'DAY',
+    'HOUR',
+    'MONTH',
+    'NONE',
+    'WEEK',
+    'YEAR',
+  ]);
+  t.deepEqual(at('SELECT 1; DROP TA'), {
+    start: 15,
+    keywords: ['ALL', 'MATERIALIZED', 'TABLE', 'VIEW'],
+    contexts: [],
+  });
+  t.deepEqual(at("SELECT 'te").keywords, []);
+});

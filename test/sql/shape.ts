@@ -1,0 +1,34 @@
+/** Trees without positions: what two texts have in common when they mean the same. */
+import type { NodeId, Tree } from '../../ts/sql/index.js';
+
+/** Fields that hold a position, or a text copied as written. */
+const POSITIONS = /(?:^|_)span$|^starts$|^row_(?:starts|ends)$|^query_text$/;
+
+/** Numbers that are not node ids. */
+const NUMBERS = new Set(['rows', 'widths', 'dimensions']);
+
+/** The tree with every child in its place. */
+export function shape(tree: Tree): unknown {
+  return inline(tree, tree.root);
+}
+
+function inline(tree: Tree, id: NodeId): unknown {
+  const node = tree.nodes[id];
+  if (node?.kind === 'Parameter') return node;
+  return walk(tree, node, '');
+}
+
+function walk(tree: Tree, value: unknown, key: string): unknown {
+  if (typeof value === 'number') return NUMBERS.has(key) ? value : inline(tree, value);
+  if (Array.isArray(value)) return value.map((member) => walk(tree, member, key));
+  if (value === null || typeof value !== 'object') return value;
+  const entries = Object.entries(value).filter(([name]) => !POSITIONS.test(name));
+  const copy = Object.fromEntries(entries.map(([name, one]) => [name, walk(tree, one, name)]));
+  const { kinds, texts } = value as { kinds?: string; texts?: string[] };
+  if (typeof kinds === 'string' && Array.isArray(texts)) {
+    copy['texts'] = texts.map((text, index) =>
+      kinds[index] === 'x' ? inline(tree, Number(text)) : text,
+    );
+  }
+  return copy;
+}
