@@ -8,5 +8,6 @@ export {
   type Parameter,
   type ValueSource,
 } from './config.js';
+export { configurationDocument } from './document.js';
 export { ALL_KEYS, type Key, type KeyKind, KEYS } from './registry.js';
 export { type Endpoint, isLoopback, parseDurationMs, parseEndpoint, parseSize } from './units.js';
