@@ -4,6 +4,12 @@
  * the request and sends what it returns.
  */
 export { importCsv } from './import.js';
-export type { Authorise, ImportAccess, ImportAnswer, ImportDatabase, ImportPart } from './import.js';
+export type {
+  Authorise,
+  ImportAccess,
+  ImportAnswer,
+  ImportDatabase,
+  ImportPart,
+} from './import.js';
 export { readImportParameters } from './parameters.js';
 export type { ImportParameters } from './parameters.js';

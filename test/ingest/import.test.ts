@@ -1,0 +1,215 @@
+/** What imports decide beyond the golden cases. */
+import test from 'ava';
+
+import { importCsv, readImportParameters } from '../../ts/ingest/index.js';
+import type { ImportPart } from '../../ts/ingest/index.js';
+import { FakeDatabase } from './fake-database.js';
+import { importText, send } from './requests.js';
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+}
+
+function typesOf(answer: Record<string, unknown>): string[] {
+  return (answer['columns'] as readonly Column[]).map(({ type }) => type);
+}
+
+test('texts longer than one character are never cut to CHAR', async (t) => {
+  const database = new FakeDatabase();
+  const answer = await importText(database, 'a,b\n1,""\n2,\n3,zzz\n');
+  t.is(answer['header'], true);
+  t.deepEqual(typesOf(answer), ['INT', 'VARCHAR']);
+});
+
+test('leading zeros are integers, null and addresses mixed with integers are text', async (t) => {
+  for (const [content, type] of [
+    ['x,y\n007,a1\n008,b1\n', 'INT'],
+    ['x,y\nnull,a1\n1,b1\n', 'VARCHAR'],
+    ['x,y\n1.2.3.4,a1\n5,b1\n', 'VARCHAR'],
+    ['x,y\n1.2.3.4,a1\n5.6.7.8,b1\n', 'IPv4'],
+    ['x,y\n5L,a1\n1,b1\n', 'LONG'],
+  ] as const) {
+    const answer = await importText(new FakeDatabase(), content, { forceHeader: 'true' });
+    t.is(typesOf(answer)[0], type, content);
+  }
+});
+
+test('a date-like column becomes TIMESTAMP when it is designated', async (t) => {
+  for (const [text, pattern] of [
+    ['2024-01-05', undefined],
+    ['2024-01-05 10:11:12', undefined],
+    ['2024-01-05T10:11:12', undefined],
+    ['2024-01-05T10:11:12Z', undefined],
+    ['2024-01-05 10:11:12.123456', undefined],
+    ['25/01/2024', 'dd/MM/yyyy'],
+    ['01/25/2024', 'MM/dd/yyyy'],
+  ] as const) {
+    const database = new FakeDatabase();
+    const content = `a|ts\n1|${text}\n2|${text}\n`;
+    const answer = await importText(database, content, { timestamp: 'ts', delimiter: '|' });
+    t.is(answer['timestamp'], 'ts', text);
+    const column = database.specs[0]?.csv?.columns[1];
+    t.deepEqual([column?.type, column?.pattern], ['TIMESTAMP', pattern]);
+  }
+});
+
+test('other types cannot be designated', async (t) => {
+  const database = new FakeDatabase();
+  const text = 'a,b\n1,x1\n9999999999,y1\n';
+  const ofLong = await importText(database, text, { timestamp: 'a' });
+  const ofText = await importText(database, text, { timestamp: 'b' });
+  t.deepEqual(
+    [ofLong, ofText],
+    [{ status: "not a timestamp 'a'" }, { status: "not a timestamp 'b'" }],
+  );
+  t.is(database.specs.length, 0);
+});
+
+test('illegal characters go from table names, what is left must be a name', async (t) => {
+  for (const [given, name] of [
+    ['a/b', 'ab'],
+    ['.a', 'a'],
+    ['a..b', 'a.b'],
+    ["it's", 'its'],
+    ['a b', 'a b'],
+    ['x_y-z', 'x_y-z'],
+  ] as const) {
+    const answer = await importText(new FakeDatabase(), 'a,b\n1,2\n3,4\n', { name: given });
+    t.is(answer['location'], name);
+  }
+  const long = 'n'.repeat(200);
+  const answer = await importText(new FakeDatabase(), 'a,b\n1,2\n3,4\n', { name: long });
+  t.deepEqual(answer, { status: `invalid table name [table=${long}]` });
+});
+
+test('status texts are JSON whatever is in them', async (t) => {
+  const answer = await importText(new FakeDatabase(), 'a,b\n1,2\n3,4\n', { name: '\\"?' });
+  t.deepEqual(answer, { status: 'invalid table name [table=\\"?]' });
+});
+
+test('too little text has a clear status', async (t) => {
+  const import_ = (text: string, parameters = {}): Promise<Record<string, unknown>> =>
+    importText(new FakeDatabase(), text, parameters);
+  t.deepEqual(await import_(''), { status: 'not enough lines [table=t]' });
+  t.deepEqual(await import_('1,2'), { status: 'not enough lines [table=t]' });
+  t.deepEqual(await import_('', { delimiter: ',' }), {
+    status: 'cannot determine text structure [table=t]',
+  });
+  t.is((await import_('1,2', { delimiter: ',' }))['rowsImported'], 1);
+  t.is((await import_('a,b\n1,2'))['rowsImported'], 2);
+});
+
+test('a text without any delimiter has one column', async (t) => {
+  const answer = await importText(new FakeDatabase(), 'price\n1.5\n22.75\n');
+  t.deepEqual([answer['header'], typesOf(answer)], [true, ['DOUBLE']]);
+});
+
+test('delimiters inside quotes do not count', async (t) => {
+  const database = new FakeDatabase();
+  await importText(database, 'a;b\n1;"x,y,z"\n2;"p,""q"""\n3;"line\nend"\n');
+  t.is(database.specs[0]?.csv?.delimiter, ';');
+  t.is(database.tables.get('t')?.rows.length, 3);
+});
+
+test('lags take units, row counts are integers', async (t) => {
+  for (const [given, micros] of [
+    ['5000', 5000],
+    ['10s', 10_000_000],
+    ['2m', 120_000_000],
+    ['7us', 7],
+  ] as const) {
+    const database = new FakeDatabase();
+    await importText(database, 'a,b\n1,2\n3,4\n', { o3MaxLag: given, maxUncommittedRows: '10' });
+    t.is(database.specs[0]?.o3MaxLagMicros, micros);
+    t.is(database.specs[0]?.maxUncommittedRows, 10);
+  }
+  const answer = await importText(new FakeDatabase(), 'a,b\n1,2\n', { o3MaxLag: 'ten' });
+  t.deepEqual(answer, { status: 'invalid o3MaxLag value, must be a long' });
+});
+
+test('partitions need a timestamp', async (t) => {
+  const answer = await importText(new FakeDatabase(), 'a,b\n1,2\n3,4\n', { partitionBy: 'DAY' });
+  t.deepEqual(answer, {
+    status: 'when specifying partitionBy you must also specify timestamp',
+  });
+});
+
+test('the schema part says what is wrong with it', async (t) => {
+  const data = { name: 'data', filename: 'x', content: 'a,b\n1,2\n3,4\n' };
+  for (const [schema, status] of [
+    ['{}', 'Unexpected object'],
+    ['[', 'Unterminated array'],
+    ['[{"name":"a"', 'Unterminated object'],
+    ['not json', 'Unexpected symbol'],
+    ['[1]', 'Unexpected symbol'],
+    ['[{"name":"a","type":"TIMESTAMP_NS"}]', 'TIMESTAMP format pattern is required'],
+    ['[{"name":"a","type":"BINARY"}]', 'no adapter for type [id=18, name=BINARY]'],
+    ['[{"name":"a","type":"GEOHASH(99c)"}]', 'Invalid type'],
+  ] as const) {
+    const parts = [{ name: 'schema', content: schema }, data];
+    const answer = await send(new FakeDatabase(), [['fmt', 'json']], parts);
+    t.deepEqual(JSON.parse(answer.body), { status });
+  }
+});
+
+test('columns of a text that a table lacks are left out', async (t) => {
+  const database = new FakeDatabase();
+  await importText(database, 'a,b,c\n1,2,3\n4,5,6\n');
+  const answer = await importText(database, 'c,zz\n7,8\n9,10\n');
+  t.is(answer['rowsImported'], 2);
+  t.deepEqual(database.tables.get('t')?.rows.at(-1), ['', '', '9']);
+  // Lines are longer than the last column that counts.
+  t.true(database.specs[1]?.csv?.skipExtraValues);
+  const none = await importText(database, 'x,zz\n7,8\n9,10\n');
+  t.deepEqual(none, { status: 'no column of the text is in the table [table=t]' });
+});
+
+test('an import its sender breaks off leaves nothing', async (t) => {
+  const database = new FakeDatabase();
+  const part: ImportPart = {
+    name: 'data',
+    filename: 'x.csv',
+    content: (async function* () {
+      yield await Promise.resolve(Buffer.from('a,b\n1,2\n'.repeat(2000)));
+      throw new Error('connection closed');
+    })(),
+  };
+  const parts = (async function* () {
+    yield await Promise.resolve(part);
+  })();
+  const parameters = readImportParameters(new URLSearchParams({ name: 't' }));
+  await t.throwsAsync(importCsv(database, parameters, parts), { message: 'connection closed' });
+  t.is(database.aborted, 1);
+  t.is(database.tables.size, 0);
+});
+
+test('what is not granted is refused before anything is read', async (t) => {
+  const database = new FakeDatabase();
+  const parts = (async function* () {
+    const content = (async function* () {
+      yield await Promise.resolve(Buffer.from('a,b\n1,2\n'));
+    })();
+    yield await Promise.resolve({ name: 'data', filename: 'x.csv', content });
+  })();
+  const parameters = readImportParameters(new URLSearchParams({ name: 't', overwrite: 'true' }));
+  const refuse = (access: unknown): void => {
+    t.deepEqual(access, { table: 't', creates: true, overwrites: false });
+    throw new Error('Access denied');
+  };
+  const importing = importCsv(database, parameters, parts, refuse);
+  await t.throwsAsync(importing, { message: 'Access denied' });
+  t.is(database.specs.length, 0);
+});
+
+test("an aborted import answers with the reader's message", async (t) => {
+  const database = new FakeDatabase();
+  const parts = [
+    { name: 'schema', content: '[{"name":"a","type":"INT"}]' },
+    { name: 'data', filename: 'x', content: 'a,b\n1,1\nx,2\n3,3\n' },
+  ];
+  const query = { fmt: 'json', name: 't', atomicity: 'ABORT' };
+  const answer = await send(database, Object.entries(query), parts);
+  t.regex(answer.body, /^\{"status":"bad syntax \[line=\d+, col=0\]"\}$/);
+  t.is(database.tables.size, 0);
+});

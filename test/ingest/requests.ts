@@ -1,0 +1,61 @@
+/** Imports as a test writes them down. */
+import {
+  type ImportAnswer,
+  type ImportDatabase,
+  type ImportPart,
+  importCsv,
+  readImportParameters,
+} from '../../ts/ingest/index.js';
+
+export interface TestPart {
+  readonly name: string;
+  readonly filename?: string | null;
+  readonly content?: string;
+  readonly content_b64?: string;
+}
+
+function bytesOf(part: TestPart): Buffer {
+  return part.content_b64 === undefined
+    ? Buffer.from(part.content ?? '')
+    : Buffer.from(part.content_b64, 'base64');
+}
+
+/** The content in pieces of a few bytes. */
+async function* inPieces(bytes: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) {
+    yield await Promise.resolve(bytes.subarray(at, at + pieceBytes));
+  }
+}
+
+async function* partsOf(parts: readonly TestPart[]): AsyncGenerator<ImportPart> {
+  for (const part of parts) {
+    const filename = part.filename ?? null;
+    yield await Promise.resolve({
+      name: part.name,
+      filename,
+      content: inPieces(bytesOf(part), 7),
+    });
+  }
+}
+
+export function send(
+  database: ImportDatabase,
+  parameters: Iterable<readonly [string, string]>,
+  parts: readonly TestPart[],
+): Promise<ImportAnswer> {
+  const query = new URLSearchParams(
+    [...parameters].map(([name, value]): [string, string] => [name, value]),
+  );
+  return importCsv(database, readImportParameters(query), partsOf(parts));
+}
+
+/** Imports one text into `t` and returns the JSON answer. */
+export async function importText(
+  database: ImportDatabase,
+  content: string,
+  parameters: Readonly<Record<string, string>> = {},
+): Promise<Record<string, unknown>> {
+  const query = Object.entries({ name: 't', fmt: 'json', ...parameters });
+  const answer = await send(database, query, [{ name: 'data', filename: 't.csv', content }]);
+  return JSON.parse(answer.body) as Record<string, unknown>;
+}
