@@ -1,7 +1,7 @@
 // How the console becomes files: one HTML page and hashed assets under build/console.
 //
-// The page is served under `script-src 'self'; style-src 'self'; require-trusted-types-for 'script'`,
-// so nothing may end up inline, and every address is relative so that a context path works.
+// The page is served under `script-src 'self'; style-src 'self'` and trusted types, so nothing may
+// end up inline, and every address is relative so that a context path works.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

@@ -42,7 +42,7 @@ test('a key column splits the rows into series', (t) => {
   ];
   const { plan } = chooseChart(cols, 0, rows);
   t.is(plan?.key, 1);
-  const data = chartData(cols, rows, plan!, [2]);
+  const data = chartData(cols, rows, { time: 0, key: 1 }, [2]);
   t.deepEqual(data.times, [ms(0), ms(1), ms(2)]);
   t.deepEqual(
     data.series.map(({ label, points }) => [label, ...points]),

@@ -5,17 +5,15 @@ import {
   createMemo,
   createSignal,
   For,
-  on,
   onCleanup,
   onMount,
   Show,
   type JSX,
 } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
-import type { Result } from '../model/result.js';
+import { asOf, type Result } from '../model/result.js';
 import { theme } from '../shell/theme.js';
 import {
-  chartData,
   chooseChart,
   SHOWN_SERIES,
   spoken,
@@ -24,6 +22,7 @@ import {
   type Series,
 } from './model.js';
 import { drawPlot, type ChartKind, type Plot } from './plot.js';
+import { ChartSelection } from './selection.js';
 
 interface ChartProps {
   readonly result: Result;
@@ -41,8 +40,7 @@ const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
 
 export default function Chart(props: ChartProps): JSX.Element {
   const choice = createMemo(() => {
-    props.revision;
-    const { columns, timestamp, rows } = props.result;
+    const { columns, timestamp, rows } = asOf(props.result, props.revision);
     return chooseChart(columns, timestamp, rows);
   });
   return (
@@ -63,127 +61,109 @@ export default function Chart(props: ChartProps): JSX.Element {
 }
 
 function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
-  const [kind, setKind] = createSignal<ChartKind>('line');
-  const [value, setValue] = createSignal(0);
-  // What the user chose by series, against what the plan draws by itself.
-  const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
+  const selection = new ChartSelection(props);
   const [cursor, setCursor] = createSignal<number>();
-
-  const reset = (): void => {
-    setKind(props.plan.candles ? 'candles' : 'line');
-    setValue(props.plan.values[0] ?? 0);
-    setChosen(new Map<string, boolean>());
-  };
-  reset();
-  createEffect(on(() => props.result, reset, { defer: true }));
-
-  const values = createMemo((): readonly number[] => {
-    const { candles, key } = props.plan;
-    if (kind() === 'candles' && candles) {
-      const { open, high, low, close, volume } = candles;
-      return [open, high, low, close, ...(volume === undefined ? [] : [volume])];
-    }
-    return key === undefined ? props.plan.values : [value()];
-  });
-  const data = createMemo(() => {
-    props.revision;
-    return chartData(props.result.columns, props.result.rows, props.plan, values());
-  });
-  const drawn = (): number => (props.plan.key === undefined ? props.plan.drawn : SHOWN_SERIES);
-  const shown = createMemo(() =>
-    data().series.map(({ label }, index) => chosen().get(label) ?? index < drawn()),
-  );
-  const toggle = (label: string, index: number): void => {
-    setChosen(new Map(chosen()).set(label, !shown()[index]));
-  };
-  const kinds = (): ChartKind[] => [
-    ...(props.plan.candles ? (['candles'] as const) : []),
-    'line',
-    'area',
-    'step',
-    'bars',
-  ];
-  const title = (): string => {
-    const { columns } = props.result;
-    const { key } = props.plan;
-    if (kind() === 'candles') {
-      return '';
-    }
-    if (key !== undefined) {
-      return `by ${columns[key]?.name ?? ''}`;
-    }
-    return `by ${columns[props.plan.time]?.name ?? ''}`;
-  };
-
+  const isCandles = (): boolean => selection.kind() === 'candles';
   return (
     <>
-      <div class="chart-bar">
-        <select
-          class="select"
-          aria-label="Kind of chart"
-          value={kind()}
-          onChange={(event) => setKind(event.currentTarget.value as ChartKind)}
-        >
-          <For each={kinds()}>
-            {(name) => (
-              <option value={name} selected={name === kind()}>
-                {KIND_NAMES[name]}
-              </option>
-            )}
-          </For>
-        </select>
-        <Show when={props.plan.key !== undefined && props.plan.values.length > 1}>
+      <Bar selection={selection} plan={props.plan} result={props.result} />
+      <Readout
+        data={selection.data()}
+        shown={selection.shown()}
+        initials={isCandles()}
+        index={cursor()}
+        zone={props.zone}
+      />
+      <Canvas
+        kind={selection.kind()}
+        data={selection.data()}
+        shown={selection.shown()}
+        zone={props.zone}
+        onCursor={setCursor}
+      />
+      <Show when={!isCandles()} fallback={<CandleKeys />}>
+        <SeriesKeys selection={selection} />
+      </Show>
+    </>
+  );
+}
+
+const LINE_KINDS: readonly ChartKind[] = ['line', 'area', 'step', 'bars'];
+
+function Bar(props: { selection: ChartSelection; plan: ChartPlan; result: Result }): JSX.Element {
+  const { selection } = props;
+  const kinds = (): readonly ChartKind[] =>
+    props.plan.candles ? ['candles', ...LINE_KINDS] : LINE_KINDS;
+  const nameOf = (column: number | undefined): string =>
+    props.result.columns[column ?? -1]?.name ?? '';
+  return (
+    <div class="chart-bar">
+      <select
+        class="select"
+        aria-label="Kind of chart"
+        onChange={(event) => selection.setKind(event.currentTarget.value as ChartKind)}
+      >
+        <For each={kinds()}>
+          {(kind) => (
+            <option value={kind} selected={kind === selection.kind()}>
+              {KIND_NAMES[kind]}
+            </option>
+          )}
+        </For>
+      </select>
+      <Show when={props.plan.key !== undefined}>
+        <Show when={props.plan.values.length > 1}>
           <select
             class="select"
             aria-label="Column drawn"
-            onChange={(event) => setValue(Number(event.currentTarget.value))}
+            onChange={(event) => selection.setValue(Number(event.currentTarget.value))}
           >
             <For each={props.plan.values}>
-              {(index) => (
-                <option value={index} selected={index === value()}>
-                  {props.result.columns[index]?.name}
+              {(column) => (
+                <option value={column} selected={column === selection.value()}>
+                  {nameOf(column)}
                 </option>
               )}
             </For>
           </select>
         </Show>
         <span class="chart-title">
-          <Show when={kind() !== 'candles' && props.plan.key !== undefined}>
-            {props.result.columns[value()]?.name}{' '}
-          </Show>
-          <span class="muted">{title()}</span>
+          <bdi>{nameOf(selection.value())}</bdi>{' '}
+          <span class="muted">
+            by <bdi>{nameOf(props.plan.key)}</bdi>
+          </span>
         </span>
-      </div>
-      <Readout
-        data={data()}
-        shown={shown()}
-        initials={kind() === 'candles'}
-        index={cursor()}
-        zone={props.zone}
-      />
-      <Canvas kind={kind()} data={data()} shown={shown()} zone={props.zone} onCursor={setCursor} />
-      <Show when={kind() !== 'candles'} fallback={<CandleKeys />}>
-        <ul class="chart-keys" aria-label="Series">
-          <For each={data().series}>
-            {(series, index) => (
-              <li>
-                <button
-                  class="chart-key"
-                  aria-pressed={shown()[index()] ? 'true' : 'false'}
-                  onClick={() => toggle(series.label, index())}
-                >
-                  <svg class={`line-key c${index() < 8 ? index() + 1 : 0}`} viewBox="0 0 18 8">
-                    <path d="M1 4h16" />
-                  </svg>
-                  <bdi>{series.label}</bdi>
-                </button>
-              </li>
-            )}
-          </For>
-          <ZoomHint />
-        </ul>
       </Show>
-    </>
+    </div>
+  );
+}
+
+function SeriesKeys(props: { selection: ChartSelection }): JSX.Element {
+  const { selection } = props;
+  return (
+    <ul class="chart-keys" aria-label="Series">
+      <For each={selection.data().series}>
+        {(series, index) => (
+          <li>
+            <button
+              class="chart-key"
+              aria-pressed={selection.shown()[index()] ? 'true' : 'false'}
+              onClick={() => selection.toggle(index())}
+            >
+              <svg
+                class={`line-key c${index() < SHOWN_SERIES ? index() + 1 : 0}`}
+                viewBox="0 0 18 8"
+                aria-hidden="true"
+              >
+                <path d="M1 4h16" />
+              </svg>
+              <bdi>{series.label}</bdi>
+            </button>
+          </li>
+        )}
+      </For>
+      <ZoomHint />
+    </ul>
   );
 }
 

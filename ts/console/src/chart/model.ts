@@ -137,9 +137,7 @@ export function chartData(
       timed.push({ at, row });
     }
   }
-  if (timed.some(({ at }, index) => index > 0 && at < timed[index - 1]!.at)) {
-    timed.sort((left, right) => left.at - right.at);
-  }
+  timed.sort((left, right) => left.at - right.at);
   return plan.key === undefined
     ? plainSeries(columns, timed, values)
     : keyedSeries(columns, timed, values, plan.key);

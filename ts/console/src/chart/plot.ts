@@ -3,9 +3,10 @@
  * design tokens when the plot is made; it is made anew when the theme or the data changes.
  */
 import uPlot from 'uplot';
-import type { Zone } from '../model/format.js';
-import { grouped } from '../model/format.js';
+import { grouped, type Zone } from '../model/format.js';
+import { drawCandles, lastPrice, spacing } from './candles.js';
 import type { ChartData } from './model.js';
+import type { Role } from './candles.js';
 
 export type ChartKind = 'line' | 'area' | 'step' | 'bars' | 'candles';
 
@@ -33,8 +34,7 @@ const DASHES: readonly number[][] = [[], [7, 3], [], [4, 3], [], [7, 3], [], [10
 const LABEL_ROOM = 110;
 const LABEL_HEIGHT = 14;
 const LABELLED_SERIES = 8;
-
-type Role = (name: string) => string;
+const VOLUME_SERIES = 4;
 
 export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   const style = getComputedStyle(document.documentElement);
@@ -103,6 +103,9 @@ function endRoom({ data, shown }: PlotOptions): number {
   return Math.min(LABEL_ROOM, 18 + longest * 7);
 }
 
+/** The library names sides in a const enum, which one file at a time cannot see. */
+const RIGHT = { side: 1 } as Pick<uPlot.Axis, 'side'>;
+
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -142,9 +145,11 @@ function axesOf({ kind, data }: PlotOptions, role: Role): uPlot.Axis[] {
     { ...shared, space: 70, size: 38, gap: 6, values: TIME_LABELS, grid },
     {
       ...shared,
-      side: candles ? 1 : 3,
+      // Prices are read at the right, where the newest one is.
+      ...(candles ? RIGHT : {}),
       gap: 6,
-      size: (_self, values) =>
+      // Before the first pass there are no labels, whatever the types say.
+      size: (_self, values: string[] | null) =>
         22 + 6.6 * Math.max(least, ...(values ?? []).map((text) => text.length)),
       values: (_self, splits) => splits.map(axisNumber),
       grid,
@@ -195,114 +200,27 @@ function pathsOf(kind: ChartKind, colour: string): Partial<uPlot.Series> {
     case 'area':
       return { fill: `color-mix(in srgb, ${colour} 12%, transparent)` };
     case 'step':
-      return { paths: uPlot.paths.stepped!({ align: 1 }) };
+      return withPaths(uPlot.paths.stepped?.({ align: 1 }));
     case 'bars':
-      return { paths: uPlot.paths.bars!({ size: [0.7, 60] }), fill: colour };
+      return { ...withPaths(uPlot.paths.bars?.({ size: [0.7, 60] })), fill: colour };
     case 'candles':
       return {};
   }
 }
 
-const VOLUME_SERIES = 4;
+/** A way of drawing that the library may have been built without. */
+function withPaths(paths: uPlot.Series.PathBuilder | undefined): Partial<uPlot.Series> {
+  return paths ? { paths } : {};
+}
 
 /** The first four series only stretch the scale: candles are drawn from all of them at once. */
 function candleSeries(label: string, index: number, role: Role): uPlot.Series {
   if (index === VOLUME_SERIES) {
     const fill = role('line-control');
-    const paths = uPlot.paths.bars!({ size: [0.6, 24] });
-    return { label, scale: 'volume', fill, width: 0, paths, points: { show: false } };
+    const paths = withPaths(uPlot.paths.bars?.({ size: [0.6, 24] }));
+    return { label, scale: 'volume', fill, width: 0, ...paths, points: { show: false } };
   }
   return { label, paths: () => null, points: { show: false } };
-}
-
-/** Rising ones hollow, falling ones filled: the shape tells the direction, the colour repeats it. */
-function drawCandles(self: uPlot, role: Role): void {
-  const [times, open, high, low, close] = self.data as [number[], ...(number | null)[][]];
-  if (!open || !high || !low || !close || times.length === 0) {
-    return;
-  }
-  const { ctx, bbox } = self;
-  const scale = devicePixelRatio;
-  const { min = 0, max = 0 } = self.scales['x'] ?? {};
-  const step = bbox.width / Math.max(1, ((max ?? 0) - (min ?? 0)) / spacing(times));
-  const body = Math.max(1, Math.min(14 * scale, Math.round(step * 0.62)));
-  const [surface, up, down] = [role('bg-surface'), role('chart-3'), role('chart-6')];
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
-  ctx.lineWidth = 1.3 * scale;
-  times.forEach((time, index) => {
-    const values = [open[index], high[index], low[index], close[index]];
-    if (values.some((value) => typeof value !== 'number')) {
-      return;
-    }
-    const [first, top, bottom, last] = values.map((value) => self.valToPos(value!, 'y', true));
-    const x = Math.round(self.valToPos(time, 'x', true));
-    const rising = close[index]! >= open[index]!;
-    ctx.strokeStyle = rising ? up : down;
-    ctx.fillStyle = rising ? surface : ctx.strokeStyle;
-    ctx.beginPath();
-    ctx.moveTo(x, top!);
-    ctx.lineTo(x, bottom!);
-    ctx.stroke();
-    const height = Math.max(scale, Math.abs(last! - first!));
-    ctx.beginPath();
-    ctx.rect(x - body / 2, Math.min(first!, last!), body, height);
-    ctx.fill();
-    ctx.stroke();
-  });
-  ctx.restore();
-  drawLastPrice(self, close, role);
-}
-
-function spacing(times: readonly number[]): number {
-  let least = Infinity;
-  for (let index = 1; index < times.length; index++) {
-    const gap = times[index]! - times[index - 1]!;
-    if (gap > 0 && gap < least) {
-      least = gap;
-    }
-  }
-  return Number.isFinite(least) ? least : 1;
-}
-
-function lastPrice(close: readonly (number | null | undefined)[]): number | undefined {
-  return close.findLast((value) => typeof value === 'number') ?? undefined;
-}
-
-function drawLastPrice(self: uPlot, close: readonly (number | null)[], role: Role): void {
-  const last = lastPrice(close);
-  if (last === undefined) {
-    return;
-  }
-  const { ctx, bbox } = self;
-  const scale = devicePixelRatio;
-  const y = self.valToPos(last, 'y', true);
-  if (y < bbox.top || y > bbox.top + bbox.height) {
-    return;
-  }
-  const text = grouped(String(last));
-  ctx.save();
-  ctx.strokeStyle = role('accent');
-  ctx.setLineDash([2 * scale, 3 * scale]);
-  ctx.lineWidth = scale;
-  ctx.beginPath();
-  ctx.moveTo(bbox.left, y);
-  ctx.lineTo(bbox.left + bbox.width, y);
-  ctx.stroke();
-  ctx.font = `600 ${11 * scale}px ${role('font-ui')}`;
-  const left = bbox.left + bbox.width + 2 * scale;
-  ctx.fillStyle = role('accent');
-  ctx.beginPath();
-  const width = ctx.measureText(text).width + 10 * scale;
-  ctx.roundRect(left, y - 9 * scale, width, 18 * scale, 3 * scale);
-  ctx.fill();
-  ctx.fillStyle = role('on-accent');
-  ctx.textAlign = 'left';
-  ctx.textBaseline = 'middle';
-  ctx.fillText(text, left + 5 * scale, y + scale / 2);
-  ctx.restore();
 }
 
 /** Names each line at its end. Where two would collide, both stay with the chips below. */
@@ -317,11 +235,12 @@ function drawLabels(self: uPlot, options: PlotOptions, role: Role): void {
   const scale = devicePixelRatio;
   const places = visible.flatMap(({ series, index }) => {
     const at = lastShown(self, series.points);
-    if (at < 0) {
+    const [time, point] = [self.data[0][at], series.points[at]];
+    if (time === undefined || typeof point !== 'number') {
       return [];
     }
-    const x = self.valToPos(self.data[0][at]!, 'x', true);
-    return [{ index, label: series.label, x, y: self.valToPos(series.points[at]!, 'y', true) }];
+    const [x, y] = [self.valToPos(time, 'x', true), self.valToPos(point, 'y', true)];
+    return [{ index, label: series.label, x, y }];
   });
   ctx.save();
   ctx.font = `${12 * scale}px ${role('font-ui')}`;
@@ -345,7 +264,7 @@ function drawLabels(self: uPlot, options: PlotOptions, role: Role): void {
 function lastShown(self: uPlot, points: ChartData['series'][number]['points']): number {
   const max = self.scales['x']?.max ?? Infinity;
   for (let index = points.length - 1; index >= 0; index--) {
-    if (typeof points[index] === 'number' && self.data[0][index]! <= max) {
+    if (typeof points[index] === 'number' && (self.data[0][index] ?? Infinity) <= max) {
       return index;
     }
   }

@@ -27,9 +27,10 @@ function colours(view: EditorView): DecorationSet {
   const builder = new RangeSetBuilder<Decoration>();
   const all = view.state.field(tokens);
   for (const { from, to } of view.visibleRanges) {
-    let index = firstEndingAfter(all, from);
-    for (; index < all.length && all[index]!.start < to; index++) {
-      const { kind, start, end } = all[index]!;
+    for (const { kind, start, end } of all.slice(
+      firstEndingAfter(all, from),
+      firstEndingAfter(all, to),
+    )) {
       const mark = MARKS.get(kind);
       if (mark) {
         builder.add(Math.max(start, from), Math.min(end, to), mark);
@@ -44,7 +45,7 @@ function firstEndingAfter(all: readonly Token[], offset: number): number {
   let high = all.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (all[middle]!.end <= offset) {
+    if ((all[middle]?.end ?? 0) <= offset) {
       low = middle + 1;
     } else {
       high = middle;

@@ -14,19 +14,12 @@ import {
   type JSX,
 } from 'solid-js';
 import { cellText, copyRows, copyText, type CellText, type Zone } from '../model/format.js';
-import { typeName, type ColumnLayout, type Result } from '../model/result.js';
+import { asOf, typeName, type Result } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
 import { announce, copy } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import { moveCell, type Cell } from './keys.js';
-import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
-
-const ROW_HEIGHT = 26;
-const HEAD_HEIGHT = 42;
-const SPARE_ROWS = 8;
-const CELL_PADDING = 24;
-const NARROWEST = 56;
-const WIDEST = 560;
+import { GridLayout, HEAD_HEIGHT, ROW_HEIGHT } from './layout.js';
 
 interface GridProps {
   readonly result: Result;
@@ -35,124 +28,43 @@ interface GridProps {
   readonly onLeave: () => void;
 }
 
-/** Width of one character of the data font, measured once. */
-const charWidth = ((): (() => number) => {
-  let width = 0;
-  return () => {
-    if (width > 0) {
-      return width;
-    }
-    const context = document.createElement('canvas').getContext('2d');
-    if (!context) {
-      return 7.3;
-    }
-    const style = getComputedStyle(document.documentElement);
-    context.font = `12px ${style.getPropertyValue('--font-data')}`;
-    return (width = context.measureText('0'.repeat(20)).width / 20 || 7.3);
-  };
-})();
+interface GridParts extends GridProps {
+  readonly layout: GridLayout;
+  readonly cell: Cell;
+  readonly onSelect: (cell: Cell) => void;
+}
 
 export function Grid(props: GridProps): JSX.Element {
   let scroller!: HTMLDivElement;
-  const [scroll, setScroll] = createSignal({ top: 0, left: 0 });
-  const [view, setView] = createSignal({ width: 800, height: 400 });
+  const layout = new GridLayout(props);
   const [cell, setCell] = createSignal<Cell>({ row: 0, column: 0 });
-  const [dragged, setDragged] = createSignal<ReadonlyMap<number, number>>(new Map());
 
-  const rowCount = createMemo(() => (props.revision, props.result.rows.length));
-  const numberWidth = createMemo(() => Math.max(48, String(rowCount()).length * 8 + 20));
-  const widths = createMemo(() => {
-    props.revision;
-    return props.result.layout.map((layout, index) => dragged().get(index) ?? naturalWidth(layout));
-  });
-  const edges = createMemo(() => edgesOf(widths()));
-  const rows = createMemo(() =>
-    rowWindow(scroll().top, view().height - HEAD_HEIGHT, ROW_HEIGHT, rowCount(), SPARE_ROWS),
-  );
-  const columns = createMemo(() =>
-    columnWindow(scroll().left, view().width - numberWidth(), edges()),
-  );
-  const rowIndexes = createMemo(() => indexes(rows().first, rows().end));
-  const columnIndexes = createMemo(() => indexes(columns().first, columns().end));
-  const totalWidth = (): number => numberWidth() + (edges().at(-1) ?? 0);
-
-  createEffect(
-    on(
-      () => props.result,
-      () => {
-        setCell({ row: 0, column: 0 });
-        setDragged(new Map());
-        scroller.scrollTo(0, 0);
-      },
-      { defer: true },
-    ),
-  );
-
+  const startOver = (): void => {
+    setCell({ row: 0, column: 0 });
+    layout.forgetWidths();
+    scroller.scrollTo(0, 0);
+  };
+  createEffect(on(() => props.result, startOver, { defer: true }));
   onMount(() => {
-    const observer = new ResizeObserver(() =>
-      setView({ width: scroller.clientWidth, height: scroller.clientHeight }),
-    );
+    const observer = new ResizeObserver(() => layout.follow(scroller));
     observer.observe(scroller);
     onCleanup(() => observer.disconnect());
   });
 
-  const reveal = (target: Cell): void => {
-    const start = edges()[target.column] ?? 0;
-    const end = edges()[target.column + 1] ?? start;
-    const top = target.row * ROW_HEIGHT;
-    scroller.scrollTo(
-      scrollInto(scroller.scrollLeft, view().width - numberWidth(), start, end),
-      scrollInto(scroller.scrollTop, view().height - HEAD_HEIGHT, top, top + ROW_HEIGHT),
-    );
-  };
-
-  const copyCell = (): void => {
-    const { row, column } = cell();
-    void copy(copyText(props.result.cell(row, column)), 'Cell');
-  };
-
-  const copyRow = (): void => {
-    const row = props.result.rows[cell().row];
-    if (row) {
-      void copy(copyRows(props.result.columns, [row]), 'Row with header');
-    }
-  };
-
   const onKeyDown = (event: KeyboardEvent): void => {
-    const page = Math.max(1, Math.floor((view().height - HEAD_HEIGHT) / ROW_HEIGHT) - 1);
-    const bounds = { rows: rowCount(), columns: props.result.columns.length, page };
-    const next = moveCell(cell(), event, bounds);
+    const columns = props.result.columns.length;
+    const next = moveCell(cell(), event, { rows: layout.rowCount(), columns, page: layout.page });
     if (next) {
       setCell(next);
-      reveal(next);
+      layout.reveal(scroller, next);
       announceCell(props, next);
-    } else if ((event.ctrlKey || event.metaKey) && event.code === 'KeyC') {
-      if (event.shiftKey) {
-        copyRow();
-      } else if (getSelection()?.toString()) {
+    } else if (!copyByKey(event, props.result, cell())) {
+      if (event.key !== 'F2') {
         return;
-      } else {
-        copyCell();
       }
-    } else if (event.key === 'F2') {
       props.onLeave();
-    } else {
-      return;
     }
     event.preventDefault();
-  };
-
-  const drag = (index: number, event: PointerEvent): void => {
-    event.preventDefault();
-    const handle = event.currentTarget as HTMLElement;
-    const from = event.clientX;
-    const width = widths()[index] ?? NARROWEST;
-    handle.setPointerCapture(event.pointerId);
-    handle.onpointermove = (move) => {
-      const next = Math.max(NARROWEST, Math.min(1200, width + move.clientX - from));
-      setDragged(new Map(dragged()).set(index, next));
-    };
-    handle.onpointerup = () => (handle.onpointermove = handle.onpointerup = null);
   };
 
   return (
@@ -162,161 +74,169 @@ export function Grid(props: GridProps): JSX.Element {
       role="grid"
       tabindex="0"
       data-region="grid"
-      aria-label={`Result, ${rowCount()} rows, ${props.result.columns.length} columns`}
-      aria-rowcount={rowCount() + 1}
+      aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
+      aria-rowcount={layout.rowCount() + 1}
       aria-colcount={props.result.columns.length + 1}
-      aria-activedescendant={rowCount() > 0 ? `cell-${cell().row}-${cell().column}` : undefined}
-      onScroll={() => setScroll({ top: scroller.scrollTop, left: scroller.scrollLeft })}
+      aria-activedescendant={layout.rowCount() > 0 ? cellId(cell()) : undefined}
+      onScroll={() => layout.follow(scroller)}
       onKeyDown={onKeyDown}
     >
       <div
         class="grid-canvas"
-        style={{
-          width: `${totalWidth()}px`,
-          height: `${HEAD_HEIGHT + rowCount() * ROW_HEIGHT}px`,
-        }}
+        style={{ width: `${layout.totalWidth}px`, height: `${layout.totalHeight}px` }}
       >
-        <div class="grid-head" role="row" aria-rowindex="1">
-          <span
-            class="grid-number"
-            role="columnheader"
-            aria-label="Row"
-            style={{ width: `${numberWidth()}px` }}
-          />
-          <Index each={columnIndexes()}>
-            {(index) => (
-              <HeadCell
-                layout={props.result.layout[index()]}
-                index={index()}
-                left={numberWidth() + (edges()[index()] ?? 0)}
-                width={widths()[index()] ?? 0}
-                designated={index() === props.result.timestamp}
-                onDrag={(event) => drag(index(), event)}
-              />
-            )}
-          </Index>
-        </div>
-        <Index each={rowIndexes()}>
-          {(row) => (
-            <div
-              class="grid-row"
-              role="row"
-              aria-rowindex={row() + 2}
-              classList={{ selected: row() === cell().row }}
-              style={{ transform: `translateY(${HEAD_HEIGHT + row() * ROW_HEIGHT}px)` }}
-            >
-              <span class="grid-number" role="rowheader" style={{ width: `${numberWidth()}px` }}>
-                {row() + 1}
-              </span>
-              <Index each={columnIndexes()}>
-                {(index) => (
-                  <BodyCell
-                    {...props}
-                    row={row()}
-                    index={index()}
-                    left={numberWidth() + (edges()[index()] ?? 0)}
-                    width={widths()[index()] ?? 0}
-                    focused={row() === cell().row && index() === cell().column}
-                    onSelect={() => setCell({ row: row(), column: index() })}
-                    onCopy={copyCell}
-                  />
-                )}
-              </Index>
-            </div>
-          )}
-        </Index>
+        <Head {...props} layout={layout} />
+        <Body {...props} layout={layout} cell={cell()} onSelect={setCell} />
       </div>
     </div>
   );
 }
 
-function naturalWidth({ chars, column }: ColumnLayout): number {
-  const marks = isNumeric(column.type) ? 0 : 6;
-  return Math.round(
-    Math.max(NARROWEST, Math.min(WIDEST, chars * charWidth() + CELL_PADDING + marks)),
+function cellId({ row, column }: Cell): string {
+  return `cell-${row}-${column}`;
+}
+
+/** Ctrl+C copies the cell, with Shift the row and its header; a marked text copies itself. */
+function copyByKey(event: KeyboardEvent, result: Result, cell: Cell): boolean {
+  if (!(event.ctrlKey || event.metaKey) || event.code !== 'KeyC') {
+    return false;
+  }
+  const row = result.rows[cell.row];
+  if (row === undefined || getSelection()?.toString()) {
+    return false;
+  }
+  if (event.shiftKey) {
+    void copy(copyRows(result.columns, [row]), 'Row with header');
+  } else {
+    void copy(copyText(result.cell(cell.row, cell.column)), 'Cell');
+  }
+  return true;
+}
+
+function announceCell(props: GridProps, cell: Cell): void {
+  const column = props.result.columns[cell.column];
+  if (column) {
+    const { text, faint } = shownCell(props.result, cell, props.zone);
+    announce(`${column.name}, row ${cell.row + 1}: ${text}${faint ?? ''}`);
+  }
+}
+
+function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
+  const layout = result.layout[column];
+  if (!layout) {
+    return { kind: 'plain', text: '' };
+  }
+  return cellText(result.cell(row, column), layout.column, zone, layout.digits);
+}
+
+function Head(props: { result: Result; layout: GridLayout }): JSX.Element {
+  return (
+    <div class="grid-head" role="row" aria-rowindex="1">
+      <span
+        class="grid-number"
+        role="columnheader"
+        aria-label="Row"
+        style={{ width: `${props.layout.numberWidth()}px` }}
+      />
+      <Index each={props.layout.columns()}>
+        {(index) => <HeadCell result={props.result} layout={props.layout} index={index()} />}
+      </Index>
+    </div>
   );
 }
 
-function indexes(first: number, end: number): number[] {
-  return Array.from({ length: Math.max(0, end - first) }, (_, offset) => first + offset);
-}
-
-function announceCell(props: GridProps, { row, column }: Cell): void {
-  const layout = props.result.layout[column];
-  if (!layout) {
-    return;
-  }
-  const shown = cellText(props.result.cell(row, column), layout.column, props.zone, layout.digits);
-  announce(`${layout.column.name}, row ${row + 1}: ${shown.text}${shown.faint ?? ''}`);
-}
-
-function HeadCell(props: {
-  layout: ColumnLayout | undefined;
-  index: number;
-  left: number;
-  width: number;
-  designated: boolean;
-  onDrag: (event: PointerEvent) => void;
-}): JSX.Element {
-  const type = (): string => (props.layout ? typeName(props.layout.column) : '');
-  const name = (): string => props.layout?.column.name ?? '';
+function HeadCell(props: { result: Result; layout: GridLayout; index: number }): JSX.Element {
+  const column = () => props.result.columns[props.index];
+  const type = (): string => {
+    const known = column();
+    return known ? typeName(known) : '';
+  };
+  const onPointerDown = (event: PointerEvent & { currentTarget: HTMLElement }): void => {
+    event.preventDefault();
+    const handle = event.currentTarget;
+    const from = event.clientX;
+    const { index, layout } = props;
+    const width = layout.width(index);
+    handle.setPointerCapture(event.pointerId);
+    handle.onpointermove = (move) => layout.setWidth(index, width + move.clientX - from);
+    handle.onpointerup = () => (handle.onpointermove = handle.onpointerup = null);
+  };
   return (
     <span
       class="grid-head-cell"
       role="columnheader"
       aria-colindex={props.index + 2}
-      classList={{ right: isNumeric(props.layout?.column.type ?? '') }}
-      style={{ left: `${props.left}px`, width: `${props.width}px` }}
-      title={`${name()} ${type()}`}
+      classList={{ right: isNumeric(column()?.type ?? '') }}
+      style={{
+        left: `${props.layout.left(props.index)}px`,
+        width: `${props.layout.width(props.index)}px`,
+      }}
+      title={`${column()?.name ?? ''} ${type()}`}
     >
       <span class="grid-head-name">
-        <bdi>{name()}</bdi>
-        <Show when={props.designated}>
+        <bdi>{column()?.name}</bdi>
+        <Show when={props.index === props.result.timestamp}>
           <Icon name="clock" />
         </Show>
       </span>
       <span class="grid-head-type">{type()}</span>
-      <span class="grid-resize" aria-hidden="true" onPointerDown={(event) => props.onDrag(event)} />
+      <span class="grid-resize" aria-hidden="true" onPointerDown={onPointerDown} />
     </span>
   );
 }
 
-interface BodyCellProps extends GridProps {
-  readonly row: number;
-  readonly index: number;
-  readonly left: number;
-  readonly width: number;
-  readonly focused: boolean;
-  readonly onSelect: () => void;
-  readonly onCopy: () => void;
+function Body(props: GridParts): JSX.Element {
+  return (
+    <Index each={props.layout.rows()}>
+      {(row) => (
+        <div
+          class="grid-row"
+          role="row"
+          aria-rowindex={row() + 2}
+          classList={{ selected: row() === props.cell.row }}
+          style={{ transform: `translateY(${HEAD_HEIGHT + row() * ROW_HEIGHT}px)` }}
+        >
+          <span
+            class="grid-number"
+            role="rowheader"
+            style={{ width: `${props.layout.numberWidth()}px` }}
+          >
+            {row() + 1}
+          </span>
+          <Index each={props.layout.columns()}>
+            {(index) => <BodyCell {...props} row={row()} index={index()} />}
+          </Index>
+        </div>
+      )}
+    </Index>
+  );
 }
 
-function BodyCell(props: BodyCellProps): JSX.Element {
-  const shown = createMemo((): CellText => {
-    props.revision;
-    const layout = props.result.layout[props.index];
-    if (!layout) {
-      return { kind: 'plain', text: '' };
-    }
-    const value = props.result.cell(props.row, props.index);
-    return cellText(value, layout.column, props.zone, layout.digits);
-  });
-  const overlong = (): boolean => shown().text.length * charWidth() > props.width - CELL_PADDING;
+function BodyCell(props: GridParts & { row: number; index: number }): JSX.Element {
+  const place = (): Cell => ({ row: props.row, column: props.index });
+  const shown = createMemo(() =>
+    shownCell(asOf(props.result, props.revision), place(), props.zone),
+  );
+  const isFocused = (): boolean =>
+    props.row === props.cell.row && props.index === props.cell.column;
   return (
     <span
-      id={`cell-${props.row}-${props.index}`}
+      id={cellId(place())}
       role="gridcell"
       aria-colindex={props.index + 2}
       class={`grid-cell is-${shown().kind}`}
       classList={{
         right: isNumeric(props.result.columns[props.index]?.type ?? ''),
-        focused: props.focused,
+        focused: isFocused(),
         no: shown().text === 'false',
       }}
-      style={{ left: `${props.left}px`, width: `${props.width}px` }}
-      title={overlong() ? shown().text : undefined}
-      onPointerDown={() => props.onSelect()}
-      onDblClick={() => props.onCopy()}
+      style={{
+        left: `${props.layout.left(props.index)}px`,
+        width: `${props.layout.width(props.index)}px`,
+      }}
+      title={props.layout.cuts(props.index, shown().text.length) ? shown().text : undefined}
+      onPointerDown={() => props.onSelect(place())}
+      onDblClick={() => void copy(copyText(props.result.cell(props.row, props.index)), 'Cell')}
     >
       <span class="grid-value">{shown().text}</span>
       <Show when={shown().faint}>

@@ -47,7 +47,7 @@ function lastAtMost(edges: readonly number[], position: number): number {
   let high = edges.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (edges[middle]! <= position) {
+    if ((edges[middle] ?? 0) <= position) {
       low = middle;
     } else {
       high = middle - 1;

@@ -22,7 +22,7 @@ const TEXT_SHOWN = 400;
 
 /** `digits`: how many places of seconds the column's times need (0, 3, 6 or 9). */
 export function cellText(value: Value, column: Column, zone: Zone, digits: number): CellText {
-  if (value === null || value === undefined) {
+  if (value === null) {
     return NULL;
   }
   switch (familyOf(column.type)) {
@@ -68,12 +68,9 @@ function numberCell(value: Value): CellText {
 
 /** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent stay as they are. */
 export function grouped(number: string): string {
-  const match = /^([+-]?)(\d+)(.*)$/.exec(number);
-  if (!match) {
-    return number;
-  }
-  const [, sign, whole, rest] = match;
-  return `${sign}${whole!.replace(/\B(?=(\d{3})+$)/g, ',')}${rest}`;
+  return number.replace(/^([+-]?)(\d+)/, (_match, sign: string, whole: string) => {
+    return sign + whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  });
 }
 
 function arrayCell(values: readonly Value[]): CellText {
@@ -130,7 +127,7 @@ export function fractionDigits(iso: Value): number {
 
 /** The value as text for the clipboard. */
 export function copyText(value: Value): string {
-  if (value === null || value === undefined) {
+  if (value === null) {
     return '';
   }
   return Array.isArray(value) ? JSON.stringify(value) : String(value);
@@ -148,8 +145,9 @@ export function approximate(count: number): string {
   if (count < 10_000) {
     return grouped(String(count));
   }
-  const [unit, size] = count < 1e6 ? ['k', 1e3] : count < 1e9 ? ['M', 1e6] : ['G', 1e9];
-  const scaled = count / Number(size);
+  const [unit, size]: [string, number] =
+    count < 1e6 ? ['k', 1e3] : count < 1e9 ? ['M', 1e6] : ['G', 1e9];
+  const scaled = count / size;
   return `${scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${unit}`;
 }
 

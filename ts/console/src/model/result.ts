@@ -80,6 +80,13 @@ export class Result {
   }
 }
 
+/**
+ * A result as of a revision. A result grows in place; reading both is what makes a view follow.
+ */
+export function asOf<T extends Result | undefined>(result: T, _revision: number): T {
+  return result;
+}
+
 /** The type as a person writes it: arrays by element and dimension. */
 export function typeName(column: Column): string {
   if (column.type !== 'ARRAY') {

@@ -1,11 +1,12 @@
 /** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
-import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
+import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
 import { quoted, type TableEntry } from './model.js';
-import { treeRows, type TreeRow } from './rows.js';
+import type { TreeRow } from './rows.js';
+import { TreeState } from './tree.js';
 
 const PREVIEW_ROWS = 1000;
 
@@ -90,92 +91,55 @@ function Instance(props: { session: Session }): JSX.Element {
 }
 
 function Tree(props: { session: Session; filter: string; onOpened: () => void }): JSX.Element {
-  const { schema } = props.session;
-  const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
-  const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
-  const [current, setCurrent] = createSignal('');
-  const rows = createMemo(() => {
-    const loaded = schema.tables();
-    const tables = loaded.state === 'ready' ? loaded.value : [];
-    return treeRows(tables, schema.columns(), opened(), closed(), props.filter);
-  });
-  const selected = (): string =>
-    rows().some((row) => row.id === current()) ? current() : (rows()[0]?.id ?? '');
-
-  const setOpen = (row: TreeRow, open: boolean): void => {
-    if (row.kind === 'group') {
-      setClosed(withMember(closed(), row.id, !open));
-    }
-    if (row.kind !== 'table') {
-      return;
-    }
-    setOpened(withMember(opened(), row.table.name, open));
-    if (open) {
-      void schema.open(row.table.name);
-    }
-  };
+  const tree = new TreeState(props.session, () => props.filter);
   const preview = (table: TableEntry): void => {
     props.session.preview(`SELECT * FROM ${quoted(table.name)} LIMIT ${PREVIEW_ROWS}`);
     props.onOpened();
   };
-  const activate = (row: TreeRow): void => {
-    if (row.kind === 'column') {
-      props.session.editor?.insert(quoted(row.column.name));
-    } else if (row.kind !== 'note') {
-      setOpen(row, !row.open);
-    }
-  };
-
   const focus = (id: string): void => {
-    setCurrent(id);
+    tree.select(id);
     document.getElementById(rowId(id))?.focus();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const all = rows();
-    const index = all.findIndex((row) => row.id === selected());
-    const row = all[index];
-    if (!row) {
-      return;
-    }
-    if (event.key === 'Enter' && event.shiftKey && row.kind === 'table') {
+    const row = tree.selectedRow;
+    if (row?.kind === 'table' && event.key === 'Enter' && event.shiftKey) {
       preview(row.table);
-    } else if (event.key === 'Enter' || event.key === ' ') {
-      activate(row);
+    } else if (row && (event.key === 'Enter' || event.key === ' ')) {
+      tree.activate(row);
     } else {
-      const next = treeMove(all, index, event.key);
-      if (typeof next === 'boolean') {
-        setOpen(row, next);
-      } else if (next !== undefined) {
-        focus(all[next]?.id ?? row.id);
-      } else {
+      const next = tree.move(event.key);
+      if (next === undefined) {
         return;
       }
+      focus(next);
     }
     event.preventDefault();
   };
+  const onClick = (row: TreeRow): void => {
+    focus(row.id);
+    if (row.kind !== 'column') {
+      tree.activate(row);
+    }
+  };
+  const isSelected = (row: TreeRow): boolean => row.id === tree.selected();
 
   return (
     <ul class="tree" role="tree" aria-label="Schema" onKeyDown={onKeyDown}>
-      <For each={rows()}>
+      <For each={tree.rows()}>
         {(row) => (
           <li
             id={rowId(row.id)}
             role="treeitem"
             class={`tree-row ${row.kind}`}
-            classList={{ selected: row.id === selected() && row.kind !== 'group' }}
-            aria-level={row.kind === 'group' ? 1 : row.kind === 'table' ? 2 : 3}
-            aria-selected={row.id === selected() ? 'true' : 'false'}
-            aria-expanded={'open' in row ? (row.open ? 'true' : 'false') : undefined}
-            tabindex={row.id === selected() ? 0 : -1}
-            onClick={() => {
-              focus(row.id);
-              if (row.kind !== 'column') {
-                activate(row);
-              }
-            }}
-            onDblClick={() => row.kind === 'column' && activate(row)}
+            classList={{ selected: isSelected(row) && row.kind !== 'group' }}
+            aria-level={LEVELS[row.kind]}
+            aria-selected={isSelected(row) ? 'true' : 'false'}
+            aria-expanded={'open' in row ? row.open : undefined}
+            tabindex={isSelected(row) ? 0 : -1}
+            onClick={() => onClick(row)}
+            onDblClick={() => row.kind === 'column' && tree.activate(row)}
           >
-            <RowContent row={row} selected={row.id === selected()} onPreview={preview} />
+            <RowContent row={row} selected={isSelected(row)} onPreview={preview} />
           </li>
         )}
       </For>
@@ -183,63 +147,10 @@ function Tree(props: { session: Session; filter: string; onOpened: () => void })
   );
 }
 
+const LEVELS = { group: 1, table: 2, column: 3, note: 3 } as const;
+
 function rowId(id: string): string {
   return `tree-${encodeURIComponent(id)}`;
-}
-
-function withMember(set: ReadonlySet<string>, member: string, inside: boolean): Set<string> {
-  const next = new Set(set);
-  if (inside) {
-    next.add(member);
-  } else {
-    next.delete(member);
-  }
-  return next;
-}
-
-/** Where a key leads: an index, or whether the row is to be opened. */
-function treeMove(
-  rows: readonly TreeRow[],
-  index: number,
-  key: string,
-): number | boolean | undefined {
-  const row = rows[index];
-  switch (key) {
-    case 'ArrowDown':
-      return Math.min(rows.length - 1, index + 1);
-    case 'ArrowUp':
-      return Math.max(0, index - 1);
-    case 'Home':
-      return 0;
-    case 'End':
-      return rows.length - 1;
-    case 'ArrowRight':
-      if (!row || !('open' in row)) {
-        return undefined;
-      }
-      return row.open ? Math.min(rows.length - 1, index + 1) : true;
-    case 'ArrowLeft':
-      if (row && 'open' in row && row.open) {
-        return false;
-      }
-      return parentOf(rows, index);
-    default:
-      return undefined;
-  }
-}
-
-function parentOf(rows: readonly TreeRow[], index: number): number | undefined {
-  const kind = rows[index]?.kind;
-  const parent = kind === 'table' ? 'group' : 'table';
-  if (kind === 'group') {
-    return undefined;
-  }
-  for (let at = index - 1; at >= 0; at--) {
-    if (rows[at]?.kind === parent) {
-      return at;
-    }
-  }
-  return undefined;
 }
 
 const KIND_ICONS = { table: 'table', view: 'view', materialized: 'layers' } as const;

@@ -90,6 +90,10 @@ export function nearest(wrong: string, known: Iterable<string>): string | undefi
   return best?.name;
 }
 
+function cost(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity;
+}
+
 function editDistance(left: string, right: string, limit: number): number {
   if (Math.abs(left.length - right.length) > limit) {
     return Infinity;
@@ -99,10 +103,11 @@ function editDistance(left: string, right: string, limit: number): number {
     const current = [row];
     for (let column = 1; column <= right.length; column++) {
       const same = left.charAt(row - 1) === right.charAt(column - 1);
-      const replace = previous[column - 1]! + (same ? 0 : 1);
-      current.push(Math.min(replace, previous[column]! + 1, current[column - 1]! + 1));
+      const replace = cost(previous, column - 1) + (same ? 0 : 1);
+      const insert = cost(current, column - 1) + 1;
+      current.push(Math.min(replace, cost(previous, column) + 1, insert));
     }
     previous = current;
   }
-  return previous[right.length]!;
+  return cost(previous, right.length);
 }

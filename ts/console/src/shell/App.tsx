@@ -37,56 +37,7 @@ export function App(props: { session: Session }): JSX.Element {
           change its data.
         </div>
       </Show>
-      <nav class="rail" aria-label="Main">
-        <span class="logo">
-          <Logo />
-        </span>
-        <ul>
-          <li>
-            <a
-              href="#sql"
-              aria-label="SQL workspace"
-              title="SQL workspace"
-              aria-current="page"
-              onClick={(event) => {
-                event.preventDefault();
-                setDrawer(false);
-                session.editor?.focus();
-              }}
-            >
-              <Icon name="sql" />
-            </a>
-          </li>
-          <li class="rail-drawer">
-            <button
-              aria-label="Tables"
-              title="Tables"
-              aria-expanded={drawer() ? 'true' : 'false'}
-              onClick={() => setDrawer(!drawer())}
-            >
-              <Icon name="table" />
-            </button>
-          </li>
-        </ul>
-        <span class="spring" />
-        <ul>
-          <li>
-            <button
-              data-action="theme"
-              aria-label={`Theme: ${THEME_NAMES[theme()]}. Switch to ${THEME_NAMES[nextTheme()]}`}
-              title={`Theme: ${THEME_NAMES[theme()]}`}
-              onClick={() => setTheme(nextTheme())}
-            >
-              <Icon name="theme" />
-            </button>
-          </li>
-          <li>
-            <button aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => setHelp(true)}>
-              <Icon name="help" />
-            </button>
-          </li>
-        </ul>
-      </nav>
+      <Rail session={session} drawer={drawer()} setDrawer={setDrawer} help={() => setHelp(true)} />
       <SchemaPanel session={session} onOpened={() => setDrawer(false)} />
       <main class="main">
         <h1 class="visually-hidden">SQL workspace</h1>
@@ -97,33 +48,100 @@ export function App(props: { session: Session }): JSX.Element {
       <div class="visually-hidden" role="status" aria-live="polite">
         {spoken()}
       </div>
-      <Show when={toast()}>
-        {(shown) => (
-          <div
-            class="toast"
-            onPointerEnter={() => holdToast(true)}
-            onPointerLeave={() => holdToast(false)}
-            onFocusIn={() => holdToast(true)}
-            onFocusOut={() => holdToast(false)}
-          >
-            <Icon name="check" class="ok" />
-            <span>{shown().text}</span>
-            <Show when={shown().action}>
-              {(action) => (
-                <button
-                  class="button small"
-                  onClick={() => {
-                    action().run();
-                    dismissToast();
-                  }}
-                >
-                  {action().label}
-                </button>
-              )}
-            </Show>
-          </div>
-        )}
-      </Show>
+      <Toast />
     </div>
+  );
+}
+
+function Rail(props: {
+  session: Session;
+  drawer: boolean;
+  setDrawer: (open: boolean) => void;
+  help: () => void;
+}): JSX.Element {
+  const toWorkspace = (event: MouseEvent): void => {
+    event.preventDefault();
+    props.setDrawer(false);
+    props.session.editor?.focus();
+  };
+  return (
+    <nav class="rail" aria-label="Main">
+      <span class="logo">
+        <Logo />
+      </span>
+      <ul>
+        <li>
+          <a
+            href="#sql"
+            aria-label="SQL workspace"
+            title="SQL workspace"
+            aria-current="page"
+            onClick={toWorkspace}
+          >
+            <Icon name="sql" />
+          </a>
+        </li>
+        <li class="rail-drawer">
+          <button
+            aria-label="Tables"
+            title="Tables"
+            aria-expanded={props.drawer}
+            onClick={() => props.setDrawer(!props.drawer)}
+          >
+            <Icon name="table" />
+          </button>
+        </li>
+      </ul>
+      <span class="spring" />
+      <ul>
+        <li>
+          <button
+            data-action="theme"
+            aria-label={`Theme: ${THEME_NAMES[theme()]}. Switch to ${THEME_NAMES[nextTheme()]}`}
+            title={`Theme: ${THEME_NAMES[theme()]}`}
+            onClick={() => setTheme(nextTheme())}
+          >
+            <Icon name="theme" />
+          </button>
+        </li>
+        <li>
+          <button aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => props.help()}>
+            <Icon name="help" />
+          </button>
+        </li>
+      </ul>
+    </nav>
+  );
+}
+
+function Toast(): JSX.Element {
+  return (
+    <Show when={toast()}>
+      {(shown) => (
+        <div
+          class="toast"
+          onPointerEnter={() => holdToast(true)}
+          onPointerLeave={() => holdToast(false)}
+          onFocusIn={() => holdToast(true)}
+          onFocusOut={() => holdToast(false)}
+        >
+          <Icon name="check" class="ok" />
+          <span>{shown().text}</span>
+          <Show when={shown().action}>
+            {(action) => (
+              <button
+                class="button small"
+                onClick={() => {
+                  action().run();
+                  dismissToast();
+                }}
+              >
+                {action().label}
+              </button>
+            )}
+          </Show>
+        </div>
+      )}
+    </Show>
   );
 }

@@ -5,19 +5,23 @@ import {
   createSignal,
   For,
   lazy,
+  Match,
   on,
   onCleanup,
   onMount,
   Show,
   Suspense,
+  Switch,
   type JSX,
 } from 'solid-js';
 import { exportAddress } from '../api/client.js';
+import { familyOf } from '../model/types.js';
 import { Grid } from '../grid/Grid.js';
 import { copyRows, duration, grouped } from '../model/format.js';
-import { MAX_ROWS, type Result } from '../model/result.js';
+import { asOf, MAX_ROWS, type Result } from '../model/result.js';
 import type { Run } from '../state/run.js';
 import { outcome, rowsText, runTitle, type Session } from '../state/session.js';
+import type { ResultView, Workspace } from '../state/workspace.js';
 import { copy } from './announce.js';
 import { Icon } from './icons.js';
 
@@ -32,87 +36,118 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const runner = createMemo(() => workspace.runner(workspace.active()));
   const run = createMemo(() => runner().run());
   const result = createMemo(() => runner().result());
-  const [beside, setBeside] = createSignal(true);
-  const wide = useMedia(WIDE);
-  const showGrid = (): boolean => workspace.view() === 'grid' || (sideBySide() && chartable());
-  const showChart = (): boolean => workspace.view() === 'chart' || (sideBySide() && chartable());
-  const sideBySide = (): boolean => wide() && beside() && workspace.view() !== 'log';
-  const chartable = createMemo(
-    () => !!result()?.columns.some(({ type }) => /^(?:TIMESTAMP|DATE)/.test(type)),
-  );
+  const views = viewsOf(workspace, result);
   // A run without rows takes their place, until the user goes back to the ones before.
   const [kept, setKept] = createSignal(false);
   createEffect(on(run, (now) => now?.state === 'running' && setKept(false)));
-  const rowless = (): boolean => {
+  const isRowless = (): boolean => {
     const now = run();
-    if (!now || kept() || workspace.view() === 'log') {
-      return false;
-    }
-    return now.state === 'failed' || (now.state === 'done' && !now.hasRows);
-  };
-
-  const toggle = (view: 'grid' | 'chart'): void => {
-    if (!wide() || workspace.view() === 'log') {
-      workspace.setView(view);
-      return;
-    }
-    if (sideBySide()) {
-      setBeside(false);
-      workspace.setView(view === 'grid' ? 'chart' : 'grid');
-    } else if (workspace.view() !== view) {
-      setBeside(true);
-    }
+    return now?.state === 'failed' || (now?.state === 'done' && !now.hasRows);
   };
 
   return (
     <section class="result" aria-label="Result" aria-busy={run()?.state === 'running'}>
       <div class="result-bar">
-        <div class="views" role="group" aria-label="Result shown as" data-region="views">
-          <ViewButton name="Grid" icon="grid" on={showGrid()} press={() => toggle('grid')} />
-          <ViewButton name="Chart" icon="chart" on={showChart()} press={() => toggle('chart')} />
-          <ViewButton
-            name="Log"
-            icon="log"
-            on={workspace.view() === 'log'}
-            press={() => workspace.setView(workspace.view() === 'log' ? 'grid' : 'log')}
-          />
-        </div>
+        <ViewButtons views={views} />
         <Summary run={run()} result={result()} revision={runner().revision()} />
         <span class="spring" />
         <ZoneSwitch session={props.session} />
         <Show when={result()}>{(shown) => <ResultActions result={shown()} />}</Show>
       </div>
-      <Show
-        when={!rowless()}
-        fallback={<Outcome run={run()} keep={() => setKept(true)} hasRows={!!result()} />}
-      >
-        <Show when={workspace.view() !== 'log'} fallback={<Log session={props.session} />}>
-          <Show when={result()} fallback={<NoResult run={run()} />}>
-            {(shown) => (
-              <div class="split" classList={{ both: showGrid() && showChart() }}>
-                <Show when={showGrid()}>
-                  <GridOrNothing
-                    session={props.session}
-                    result={shown()}
-                    revision={runner().revision()}
-                    running={run()?.state === 'running'}
-                  />
-                </Show>
-                <Show when={showChart()}>
-                  <Suspense fallback={<div class="chart" />}>
-                    <Chart
-                      result={shown()}
-                      revision={runner().revision()}
-                      zone={props.session.zone()}
-                    />
-                  </Suspense>
-                </Show>
-              </div>
-            )}
-          </Show>
-        </Show>
-      </Show>
+      <Switch fallback={<NoResult run={run()} />}>
+        <Match when={workspace.view() === 'log'}>
+          <Log session={props.session} />
+        </Match>
+        <Match when={isRowless() && !kept()}>
+          <Outcome run={run()} keep={() => setKept(true)} hasRows={result() !== undefined} />
+        </Match>
+        <Match when={result()}>
+          {(shown) => (
+            <Rows
+              session={props.session}
+              views={views}
+              result={shown()}
+              revision={runner().revision()}
+              running={run()?.state === 'running'}
+            />
+          )}
+        </Match>
+      </Switch>
     </section>
+  );
+}
+
+interface Views {
+  readonly grid: () => boolean;
+  readonly chart: () => boolean;
+  readonly log: () => boolean;
+  readonly press: (view: ResultView) => void;
+}
+
+/** Grid and chart side by side where there is room and a time to draw by, else one of the three. */
+function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
+  const wide = useMedia(WIDE);
+  const [beside, setBeside] = createSignal(true);
+  const isTimed = createMemo(
+    () => result()?.columns.some(({ type }) => familyOf(type) === 'time') ?? false,
+  );
+  const { view, setView } = workspace;
+  const both = (): boolean => wide() && beside() && isTimed() && view() !== 'log';
+  return {
+    grid: () => view() === 'grid' || both(),
+    chart: () => view() === 'chart' || both(),
+    log: () => view() === 'log',
+    press: (pressed) => {
+      if (pressed === 'log') {
+        setView(view() === 'log' ? 'grid' : 'log');
+      } else if (both()) {
+        // Of two views, the pressed one goes.
+        setBeside(false);
+        setView(pressed === 'grid' ? 'chart' : 'grid');
+      } else if (wide() && isTimed() && view() !== 'log' && view() !== pressed) {
+        setBeside(true);
+      } else {
+        setView(pressed);
+      }
+    },
+  };
+}
+
+function ViewButtons(props: { views: Views }): JSX.Element {
+  const button = (view: ResultView, name: string): JSX.Element => (
+    <button class="view" aria-pressed={props.views[view]()} onClick={() => props.views.press(view)}>
+      <Icon name={view} />
+      {name}
+    </button>
+  );
+  return (
+    <div class="views" role="group" aria-label="Result shown as" data-region="views">
+      {button('grid', 'Grid')}
+      {button('chart', 'Chart')}
+      {button('log', 'Log')}
+    </div>
+  );
+}
+
+interface RowsProps {
+  readonly session: Session;
+  readonly result: Result;
+  readonly revision: number;
+  readonly running: boolean;
+}
+
+function Rows(props: RowsProps & { views: Views }): JSX.Element {
+  return (
+    <div class="split" classList={{ both: props.views.grid() && props.views.chart() }}>
+      <Show when={props.views.grid()}>
+        <GridOrNothing {...props} />
+      </Show>
+      <Show when={props.views.chart()}>
+        <Suspense fallback={<div class="chart" />}>
+          <Chart result={props.result} revision={props.revision} zone={props.session.zone()} />
+        </Suspense>
+      </Show>
+    </div>
   );
 }
 
@@ -125,26 +160,12 @@ function useMedia(query: string): () => boolean {
   return matches;
 }
 
-function ViewButton(props: {
-  name: string;
-  icon: 'grid' | 'chart' | 'log';
-  on: boolean;
-  press: () => void;
-}): JSX.Element {
-  return (
-    <button class="view" aria-pressed={props.on ? 'true' : 'false'} onClick={() => props.press()}>
-      <Icon name={props.icon} />
-      {props.name}
-    </button>
-  );
-}
-
 function Summary(props: {
   run: Run | undefined;
   result: Result | undefined;
   revision: number;
 }): JSX.Element {
-  const rows = createMemo(() => (props.revision, props.result?.rows.length ?? 0));
+  const rows = createMemo(() => asOf(props.result, props.revision)?.rows.length ?? 0);
   return (
     <Show when={props.run}>
       {(run) => (
@@ -243,13 +264,8 @@ function ResultActions(props: { result: Result }): JSX.Element {
   );
 }
 
-function GridOrNothing(props: {
-  session: Session;
-  result: Result;
-  revision: number;
-  running: boolean;
-}): JSX.Element {
-  const empty = createMemo(() => (props.revision, props.result.rows.length === 0));
+function GridOrNothing(props: RowsProps): JSX.Element {
+  const empty = createMemo(() => asOf(props.result, props.revision).rows.length === 0);
   return (
     <div class="grid-pane">
       <Grid

@@ -24,7 +24,9 @@ export function WorkspaceView(props: { session: Session }): JSX.Element {
   let pane!: HTMLDivElement;
   const [height, setHeight] = createSignal(DEFAULT_EDITOR);
 
-  onMount(async () => setHeight((await load<number>('editor-height')) ?? DEFAULT_EDITOR));
+  onMount(() => {
+    void load<number>('editor-height').then((height) => setHeight(height ?? DEFAULT_EDITOR));
+  });
 
   const resize = (wanted: number): void => {
     const most = Math.max(LEAST_EDITOR, pane.clientHeight - LEAST_RESULT);
@@ -154,7 +156,7 @@ function EditorHost(props: { session: Session }): JSX.Element {
   const { session } = props;
   const [ready, setReady] = createSignal(false);
 
-  onMount(async () => {
+  const begin = async (): Promise<void> => {
     const { SqlEditor } = await import('../editor/editor.js');
     const editor = new SqlEditor(host, {
       changed: (tab, text) => session.edited(tab, text),
@@ -166,7 +168,8 @@ function EditorHost(props: { session: Session }): JSX.Element {
     setReady(true);
     editor.show(session.workspace.active(), session.workspace.activeTab.draft);
     editor.focus();
-  });
+  };
+  onMount(() => void begin());
   onCleanup(() => session.editor?.destroy());
 
   createEffect(

@@ -58,6 +58,8 @@ function copyBySelection(text: string): void {
   document.body.append(area);
   const before = document.activeElement;
   area.select();
+  // Deprecated, and the only way that a page on plain HTTP has.
+  // eslint-disable-next-line @typescript-eslint/no-deprecated
   document.execCommand('copy');
   area.remove();
   if (before instanceof HTMLElement) {

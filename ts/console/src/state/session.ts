@@ -1,4 +1,4 @@
-/** Everything the page shares: workspace, schema, connection, and what the commands do with them. */
+/** What the page shares: workspace, schema, connection, and what commands do with them. */
 import { createSignal, type Accessor } from 'solid-js';
 import { settings, type Settings } from '../api/client.js';
 import type { Place, SqlEditor } from '../editor/editor.js';

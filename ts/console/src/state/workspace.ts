@@ -54,7 +54,7 @@ export class Workspace {
     }
     const [state, setState] = createStore({ tabs });
     const known = tabs.some((tab) => tab.id === saved?.active);
-    const [active, setActive] = createSignal(known && saved ? saved.active : tabs[0]!.id);
+    const [active, setActive] = createSignal((known ? saved?.active : tabs[0]?.id) ?? '');
     const [savedAt, setSavedAt] = createSignal<Date>();
     const [log, setLog] = createSignal<readonly LogEntry[]>([]);
     const [view, setView] = createSignal<ResultView>('grid');
@@ -75,7 +75,7 @@ export class Workspace {
   }
 
   get activeTab(): Tab {
-    return this.tabs.find((tab) => tab.id === this.active()) ?? this.tabs[0]!;
+    return this.tabs.find((tab) => tab.id === this.active()) ?? this.add();
   }
 
   runner(id: string): Runner {
@@ -120,7 +120,7 @@ export class Workspace {
     if (this.tabs.length === 1) {
       this.add();
     } else if (this.active() === id) {
-      this.select(this.tabs[index === 0 ? 1 : index - 1]!.id);
+      this.select(this.tabs[index === 0 ? 1 : index - 1]?.id ?? '');
     }
     this.#setState('tabs', (tabs) => tabs.filter((tab) => tab.id !== id));
     this.#saveSoon();

@@ -1,0 +1,113 @@
+/** Candles and the last price, drawn over a plot whose first four series are open to close. */
+import type uPlot from 'uplot';
+import { grouped } from '../model/format.js';
+
+/** The value of a design token in the theme in force. */
+export type Role = (name: string) => string;
+
+type Points = ArrayLike<number | null | undefined>;
+
+const WIDEST_BODY = 14;
+const BODY_SHARE = 0.62;
+
+/** Rising ones hollow, falling ones filled: the shape tells the direction, colour repeats it. */
+export function drawCandles(self: uPlot, role: Role): void {
+  const [times, open, high, low, close] = self.data;
+  if (!open || !high || !low || !close || times.length === 0) {
+    return;
+  }
+  const { ctx, bbox } = self;
+  const body = bodyWidth(self, times);
+  const [surface, up, down] = [role('bg-surface'), role('chart-3'), role('chart-6')];
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.lineWidth = 1.3 * devicePixelRatio;
+  times.forEach((time, index) => {
+    const [first, top, bottom, last] = [open, high, low, close].map((points) => points[index]);
+    if (first == null || top == null || bottom == null || last == null) {
+      return;
+    }
+    const y = (value: number): number => self.valToPos(value, 'y', true);
+    const x = Math.round(self.valToPos(time, 'x', true));
+    ctx.strokeStyle = last >= first ? up : down;
+    ctx.fillStyle = last >= first ? surface : down;
+    ctx.beginPath();
+    ctx.moveTo(x, y(top));
+    ctx.lineTo(x, y(bottom));
+    ctx.stroke();
+    const height = Math.max(devicePixelRatio, Math.abs(y(last) - y(first)));
+    ctx.beginPath();
+    ctx.rect(x - body / 2, Math.min(y(first), y(last)), body, height);
+    ctx.fill();
+    ctx.stroke();
+  });
+  ctx.restore();
+  drawLastPrice(self, close, role);
+}
+
+function bodyWidth(self: uPlot, times: ArrayLike<number>): number {
+  const { min, max } = self.scales['x'] ?? {};
+  const candles = ((max ?? 0) - (min ?? 0)) / spacing(times);
+  const room = (self.bbox.width / Math.max(1, candles)) * BODY_SHARE;
+  return Math.max(1, Math.min(WIDEST_BODY * devicePixelRatio, Math.round(room)));
+}
+
+/** The least distance between two times. */
+export function spacing(times: ArrayLike<number>): number {
+  let least = Infinity;
+  let before: number | undefined;
+  for (const time of Array.from(times)) {
+    if (before !== undefined && time > before) {
+      least = Math.min(least, time - before);
+    }
+    before = time;
+  }
+  return Number.isFinite(least) ? least : 1;
+}
+
+export function lastPrice(close: Points): number | undefined {
+  for (let index = close.length - 1; index >= 0; index -= 1) {
+    const value = close[index];
+    if (typeof value === 'number') {
+      return value;
+    }
+  }
+  return undefined;
+}
+
+/** The last price as a dotted line and a tag on the axis. */
+function drawLastPrice(self: uPlot, close: Points, role: Role): void {
+  const last = lastPrice(close);
+  if (last === undefined) {
+    return;
+  }
+  const { ctx, bbox } = self;
+  const scale = devicePixelRatio;
+  const y = self.valToPos(last, 'y', true);
+  if (y < bbox.top || y > bbox.top + bbox.height) {
+    return;
+  }
+  const text = grouped(String(last));
+  const left = bbox.left + bbox.width + 2 * scale;
+  ctx.save();
+  ctx.strokeStyle = role('accent');
+  ctx.setLineDash([2 * scale, 3 * scale]);
+  ctx.lineWidth = scale;
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.font = `600 ${11 * scale}px ${role('font-ui')}`;
+  ctx.fillStyle = role('accent');
+  ctx.beginPath();
+  const width = ctx.measureText(text).width + 10 * scale;
+  ctx.roundRect(left, y - 9 * scale, width, 18 * scale, 3 * scale);
+  ctx.fill();
+  ctx.fillStyle = role('on-accent');
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'middle';
+  ctx.fillText(text, left + 5 * scale, y + scale / 2);
+  ctx.restore();
+}

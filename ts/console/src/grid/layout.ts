@@ -1,0 +1,145 @@
+/** Where everything of a grid stands: scroll, widths, and the rows and columns in view. */
+import { createMemo, createSignal, type Accessor } from 'solid-js';
+import { asOf, type ColumnLayout, type Result } from '../model/result.js';
+import { isNumeric } from '../model/types.js';
+import type { Cell } from './keys.js';
+import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
+
+export const ROW_HEIGHT = 26;
+export const HEAD_HEIGHT = 42;
+const SPARE_ROWS = 8;
+const CELL_PADDING = 24;
+const NARROWEST = 56;
+const WIDEST = 560;
+const WIDEST_DRAGGED = 1200;
+const USUAL_CHAR_WIDTH = 7.3;
+
+interface Shown {
+  readonly result: Result;
+  readonly revision: number;
+}
+
+let measured = 0;
+
+/** Width of one character of the data font, measured once. */
+function charWidth(): number {
+  if (measured > 0) {
+    return measured;
+  }
+  const context = document.createElement('canvas').getContext('2d');
+  if (!context) {
+    return USUAL_CHAR_WIDTH;
+  }
+  const style = getComputedStyle(document.documentElement);
+  context.font = `12px ${style.getPropertyValue('--font-data')}`;
+  measured = context.measureText('0'.repeat(20)).width / 20 || USUAL_CHAR_WIDTH;
+  return measured;
+}
+
+export class GridLayout {
+  readonly rowCount: Accessor<number>;
+  /** Width of the column of row numbers. */
+  readonly numberWidth: Accessor<number>;
+  readonly rows: Accessor<number[]>;
+  readonly columns: Accessor<number[]>;
+  readonly #widths: Accessor<readonly number[]>;
+  readonly #edges: Accessor<readonly number[]>;
+  readonly #view: Accessor<{ width: number; height: number }>;
+  readonly #follow: (scroller: HTMLElement) => void;
+  readonly #drag: (index: number, width: number) => void;
+  readonly #reset: () => void;
+
+  constructor(shown: Shown) {
+    const [scroll, setScroll] = createSignal({ top: 0, left: 0 });
+    const [view, setView] = createSignal({ width: 800, height: 400 });
+    const [dragged, setDragged] = createSignal<ReadonlyMap<number, number>>(new Map());
+    const widths = createMemo(() =>
+      asOf(shown.result, shown.revision).layout.map(
+        (column, index) => dragged().get(index) ?? naturalWidth(column),
+      ),
+    );
+    this.#widths = widths;
+    this.#edges = createMemo(() => edgesOf(widths()));
+    this.#view = view;
+    this.rowCount = createMemo(() => asOf(shown.result, shown.revision).rows.length);
+    this.numberWidth = createMemo(() => Math.max(48, String(this.rowCount()).length * 8 + 20));
+    this.rows = createMemo(() => {
+      const height = view().height - HEAD_HEIGHT;
+      return indexes(rowWindow(scroll().top, height, ROW_HEIGHT, this.rowCount(), SPARE_ROWS));
+    });
+    this.columns = createMemo(() =>
+      indexes(columnWindow(scroll().left, view().width - this.numberWidth(), this.#edges())),
+    );
+    this.#follow = (scroller) => {
+      setScroll({ top: scroller.scrollTop, left: scroller.scrollLeft });
+      setView({ width: scroller.clientWidth, height: scroller.clientHeight });
+    };
+    this.#drag = (index, width) => setDragged(new Map(dragged()).set(index, width));
+    this.#reset = () => setDragged(new Map<number, number>());
+  }
+
+  get totalWidth(): number {
+    return this.numberWidth() + (this.#edges().at(-1) ?? 0);
+  }
+
+  get totalHeight(): number {
+    return HEAD_HEIGHT + this.rowCount() * ROW_HEIGHT;
+  }
+
+  /** Rows that one page has. */
+  get page(): number {
+    return Math.max(1, Math.floor((this.#view().height - HEAD_HEIGHT) / ROW_HEIGHT) - 1);
+  }
+
+  left(column: number): number {
+    return this.numberWidth() + (this.#edges()[column] ?? 0);
+  }
+
+  width(column: number): number {
+    return this.#widths()[column] ?? NARROWEST;
+  }
+
+  /** Whether a text of so many characters is cut off in a column. */
+  cuts(column: number, chars: number): boolean {
+    return chars * charWidth() > this.width(column) - CELL_PADDING;
+  }
+
+  setWidth(column: number, width: number): void {
+    this.#drag(column, Math.max(NARROWEST, Math.min(WIDEST_DRAGGED, width)));
+  }
+
+  forgetWidths(): void {
+    this.#reset();
+  }
+
+  /** Takes over where the element is scrolled to and how large it is. */
+  follow(scroller: HTMLElement): void {
+    this.#follow(scroller);
+  }
+
+  /** Scrolls a cell into view. */
+  reveal(scroller: HTMLElement, { row, column }: Cell): void {
+    const start = this.#edges()[column] ?? 0;
+    const { width, height } = this.#view();
+    const top = row * ROW_HEIGHT;
+    scroller.scrollTo(
+      scrollInto(
+        scroller.scrollLeft,
+        width - this.numberWidth(),
+        start,
+        start + this.width(column),
+      ),
+      scrollInto(scroller.scrollTop, height - HEAD_HEIGHT, top, top + ROW_HEIGHT),
+    );
+  }
+}
+
+function naturalWidth({ chars, column }: ColumnLayout): number {
+  const marks = isNumeric(column.type) ? 0 : 6;
+  const width = chars * charWidth() + CELL_PADDING + marks;
+  return Math.round(Math.max(NARROWEST, Math.min(WIDEST, width)));
+}
+
+function indexes({ first, end }: { first: number; end: number }): number[] {
+  return Array.from({ length: Math.max(0, end - first) }, (_, offset) => first + offset);
+}

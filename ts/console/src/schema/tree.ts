@@ -1,0 +1,105 @@
+/** The tree's state: what is open, what is selected, where a key leads. */
+import { createMemo, createSignal, type Accessor } from 'solid-js';
+import type { Session } from '../state/session.js';
+import { quoted } from './model.js';
+import { treeRows, type TreeRow } from './rows.js';
+
+export class TreeState {
+  readonly rows: Accessor<readonly TreeRow[]>;
+  /** The one row that the Tab key reaches. */
+  readonly selected: Accessor<string>;
+  readonly select: (id: string) => void;
+  readonly #session: Session;
+  readonly #setOpen: (row: TreeRow, open: boolean) => void;
+
+  constructor(session: Session, filter: () => string) {
+    const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
+    const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
+    const [current, setCurrent] = createSignal('');
+    this.#session = session;
+    this.rows = createMemo(() => {
+      const loaded = session.schema.tables();
+      const tables = loaded.state === 'ready' ? loaded.value : [];
+      return treeRows(tables, session.schema.columns(), opened(), closed(), filter());
+    });
+    this.selected = createMemo(() => {
+      const isThere = this.rows().some((row) => row.id === current());
+      return isThere ? current() : (this.rows()[0]?.id ?? '');
+    });
+    this.select = setCurrent;
+    this.#setOpen = (row, open) => {
+      if (row.kind === 'group') {
+        setClosed(withMember(closed(), row.id, !open));
+      } else if (row.kind === 'table') {
+        setOpened(withMember(opened(), row.table.name, open));
+        if (open) {
+          void session.schema.open(row.table.name);
+        }
+      }
+    };
+  }
+
+  get selectedRow(): TreeRow | undefined {
+    return this.rows().find((row) => row.id === this.selected());
+  }
+
+  /** Opens or shuts a row; a column goes into the text. */
+  activate(row: TreeRow): void {
+    if (row.kind === 'column') {
+      this.#session.editor?.insert(quoted(row.column.name));
+    } else if (row.kind !== 'note') {
+      this.#setOpen(row, !row.open);
+    }
+  }
+
+  /** The row a key leads to, opened or shut on the way; nothing when the key is none of ours. */
+  move(key: string): string | undefined {
+    const rows = this.rows();
+    const index = rows.findIndex((row) => row.id === this.selected());
+    const row = rows[index];
+    if (!row) {
+      return undefined;
+    }
+    const isOpen = 'open' in row && row.open;
+    if ((key === 'ArrowRight' && 'open' in row && !isOpen) || (key === 'ArrowLeft' && isOpen)) {
+      this.#setOpen(row, !isOpen);
+      return row.id;
+    }
+    const next = stepsOf(key, rows, index);
+    return next === undefined ? undefined : (rows[next]?.id ?? row.id);
+  }
+}
+
+function stepsOf(key: string, rows: readonly TreeRow[], index: number): number | undefined {
+  switch (key) {
+    case 'ArrowDown':
+    case 'ArrowRight':
+      return index + 1;
+    case 'ArrowUp':
+      return Math.max(0, index - 1);
+    case 'ArrowLeft':
+      return parentOf(rows, index);
+    case 'Home':
+      return 0;
+    case 'End':
+      return rows.length - 1;
+    default:
+      return undefined;
+  }
+}
+
+function parentOf(rows: readonly TreeRow[], index: number): number {
+  const kind = rows[index]?.kind === 'table' ? 'group' : 'table';
+  const before = rows.slice(0, index).map((row) => row.kind);
+  return rows[index]?.kind === 'group' ? index : Math.max(0, before.lastIndexOf(kind));
+}
+
+function withMember(set: ReadonlySet<string>, member: string, isInside: boolean): Set<string> {
+  const next = new Set(set);
+  if (isInside) {
+    next.add(member);
+  } else {
+    next.delete(member);
+  }
+  return next;
+}
