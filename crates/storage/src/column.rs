@@ -97,7 +97,9 @@ impl ColumnData {
         let datas: Vec<_> = sources.iter().map(|source| source.array().to_data()).collect();
         let mut target = MutableArrayData::new(datas.iter().collect(), false, rows);
         for stretch in stretches {
-            target.extend(stretch.source, stretch.start, stretch.start + stretch.len);
+            target
+                .try_extend(stretch.source, stretch.start, stretch.start + stretch.len)
+                .map_err(|error| EngineError::internal(error.to_string()))?;
         }
         let mut array = make_array(target.freeze());
         if let Some(texts) = array.as_string_view_opt() {

@@ -12,25 +12,41 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod background;
+mod block;
+mod bulk;
 mod change;
+mod checkpoint;
+mod codec;
 mod column;
+mod file;
+mod fold;
+mod layout;
+mod log;
+mod manifest;
 mod merge;
 mod options;
 mod partition;
 mod piece;
 mod prepare;
+mod record;
+mod recovery;
 mod schema;
+mod segment;
+mod segment_writer;
 mod sharded;
 mod snapshot;
 mod state;
 mod storage;
+mod symbol_file;
 mod symbols;
 mod table;
 
+pub use bulk::BulkWriter;
 pub use change::{BulkTarget, Change, CommitReceipt};
 pub use options::{CommitMode, PlantedFault, StorageOptions};
 pub use schema::{ColumnSchema, TableId, TableSchema};
 pub use snapshot::Snapshot;
-pub use storage::{BulkWriter, Storage};
+pub use storage::Storage;
 pub use symbols::SymbolDictionary;
 pub use table::{PartitionInfo, Slice, TableSnapshot, TimeRange};

@@ -10,6 +10,7 @@ use crate::column::ColumnData;
 use crate::merge::{Stretch, merge_order};
 use crate::piece::{Merged, Piece, Run};
 use crate::schema::ColumnSchema;
+use crate::segment::Segment;
 
 /// A stretch of one piece at least this long is read in place; shorter ones are copied together.
 const READ_IN_PLACE_ROWS: usize = 4_096;
@@ -33,28 +34,38 @@ impl Fragment {
 /// A partition. Immutable: a change makes a new one that shares the pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Partition {
+    /// Segments, in the order of their arrival.
+    pub(crate) segments: Vec<Arc<Segment>>,
     /// Memory runs, in the order of their arrival.
     pub(crate) runs: Vec<Arc<Run>>,
     view: OnceLock<Arc<[Fragment]>>,
 }
 
 impl Partition {
-    pub(crate) fn new(runs: Vec<Arc<Run>>) -> Self {
-        Self { runs, view: OnceLock::new() }
+    pub(crate) fn new(segments: Vec<Arc<Segment>>, runs: Vec<Arc<Run>>) -> Self {
+        Self { segments, runs, view: OnceLock::new() }
     }
 
     /// All pieces in the order of their arrival.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
-        self.runs.iter().map(|run| Piece::Run(Arc::clone(run)))
+    pub(crate) fn pieces(&self) -> Vec<Piece> {
+        let segments = self.segments.iter().map(|s| Piece::Segment(Arc::clone(s)));
+        let runs = self.runs.iter().map(|run| Piece::Run(Arc::clone(run)));
+        let mut pieces: Vec<Piece> = segments.chain(runs).collect();
+        // Stable: the segments of one transaction stay in their order.
+        pieces.sort_by_key(Piece::lsn);
+        pieces
     }
 
     pub(crate) fn rows(&self) -> u64 {
-        self.pieces().map(|piece| piece.rows() as u64).sum()
+        let runs: usize = self.runs.iter().map(|run| run.rows).sum();
+        self.segments.iter().map(|segment| segment.meta.rows).sum::<u64>() + runs as u64
     }
 
     /// First and last timestamp.
     pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
-        self.pieces().map(|piece| piece.bounds()).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        let segments = self.segments.iter().map(|segment| segment.meta.bounds);
+        let runs = self.runs.iter().map(|run| run.bounds);
+        segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
     /// The partition with one more run. Runs of like size are merged, so that a million one-row
@@ -68,16 +79,19 @@ impl Partition {
     ) -> EngineResult<Self> {
         let mut runs = self.runs.clone();
         let mut new = run;
+        // A run never moves past a segment that arrived between the two.
+        let last_segment = self.segments.iter().map(|segment| segment.meta.lsn).max();
+        let kept_lsn = frozen_lsn.max(last_segment.unwrap_or(0));
         while let Some(last) = runs.last() {
             let small = last.rows <= new.rows.saturating_mul(2);
-            if !small || last.rows + new.rows > run_rows || last.last_lsn <= frozen_lsn {
+            if !small || last.rows + new.rows > run_rows || last.last_lsn <= kept_lsn {
                 break;
             }
             new = merge_runs(last, &new, timestamp)?;
             runs.pop();
         }
         runs.push(Arc::new(new));
-        Ok(Self::new(runs))
+        Ok(Self::new(self.segments.clone(), runs))
     }
 
     /// The rows in time order; in the order of their arrival without a designated timestamp.
@@ -85,10 +99,10 @@ impl Partition {
         if let Some(view) = self.view.get() {
             return Ok(Arc::clone(view));
         }
-        let pieces: Vec<Piece> = self.pieces().collect();
+        let pieces = self.pieces();
         let view: Arc<[Fragment]> = match timestamp {
             None => pieces.into_iter().map(Fragment::whole).collect(),
-            Some(timestamp) => in_time_order(pieces, timestamp)?.into(),
+            Some(timestamp) => in_time_order(&pieces, timestamp)?.into(),
         };
         Ok(Arc::clone(self.view.get_or_init(|| view)))
     }
@@ -137,11 +151,11 @@ fn merge_runs(first: &Run, second: &Run, timestamp: Option<&ColumnSchema>) -> En
 /// Cuts overlapping pieces into fragments that follow each other in time. `pieces` come in the
 /// order of their arrival, which decides among equal timestamps.
 fn in_time_order(
-    pieces: Vec<Piece>,
+    pieces: &[Piece],
     timestamp: &ColumnSchema,
 ) -> EngineResult<Vec<Fragment>> {
     let mut fragments = Vec::with_capacity(pieces.len());
-    for mut cluster in clusters(&pieces) {
+    for mut cluster in clusters(pieces) {
         if let [single] = cluster[..] {
             fragments.push(Fragment::whole(pieces[single].clone()));
             continue;

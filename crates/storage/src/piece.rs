@@ -11,6 +11,7 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::column::{self, ColumnData};
 use crate::merge::Stretch;
 use crate::schema::ColumnSchema;
+use crate::segment::Segment;
 
 /// Rows in memory, ascending in time.
 #[derive(Debug)]
@@ -70,6 +71,7 @@ impl fmt::Debug for Merged {
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
     Run(Arc<Run>),
+    Segment(Arc<Segment>),
     Merged(Arc<Merged>),
 }
 
@@ -77,6 +79,7 @@ impl Piece {
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Run(run) => run.rows,
+            Self::Segment(segment) => segment.rows(),
             Self::Merged(merged) => merged.rows,
         }
     }
@@ -84,7 +87,17 @@ impl Piece {
     pub(crate) fn bounds(&self) -> (i64, i64) {
         match self {
             Self::Run(run) => run.bounds,
+            Self::Segment(segment) => segment.meta.bounds,
             Self::Merged(merged) => merged.bounds,
+        }
+    }
+
+    /// The latest transaction in it: its place in the order of arrival.
+    pub(crate) fn lsn(&self) -> u64 {
+        match self {
+            Self::Run(run) => run.last_lsn,
+            Self::Segment(segment) => segment.meta.lsn,
+            Self::Merged(_) => u64::MAX,
         }
     }
 
@@ -92,6 +105,7 @@ impl Piece {
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         match self {
             Self::Run(run) => run.column(wanted),
+            Self::Segment(segment) => segment.column(wanted),
             Self::Merged(merged) => merged.column(wanted),
         }
     }

@@ -11,7 +11,9 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::change::Change;
 use crate::column;
 use crate::schema::{TableId, TableSchema};
+use crate::segment::SegmentMeta;
 use crate::snapshot::Snapshot;
+use crate::symbols::SymbolStore;
 
 /// Rows ready to be appended: checked, and ascending in time.
 #[derive(Debug)]
@@ -25,14 +27,35 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 pub(crate) enum Prepared {
     Append { table: TableId, schema_version: u64, rows: Rows },
+    Adopt(StagedSegments),
     Other(Change),
 }
 
-pub(crate) fn prepare(changes: Vec<Change>, snapshot: &Snapshot) -> EngineResult<Vec<Prepared>> {
+/// What a bulk write has put into the table's directory.
+#[derive(Debug)]
+pub(crate) struct StagedSegments {
+    pub(crate) table: TableId,
+    pub(crate) segments: Vec<(i64, SegmentMeta)>,
+    pub(crate) synced: bool,
+    /// Symbol columns, the store their keys are from, and the greatest key used.
+    pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,
+}
+
+/// `next_table` gives identifiers to new tables.
+pub(crate) fn prepare(
+    changes: Vec<Change>,
+    snapshot: &Snapshot,
+    next_table: impl Fn() -> TableId,
+) -> EngineResult<Vec<Prepared>> {
     // Tables this very commit defines can be appended to under their reserved identifier.
     let mut defined: HashMap<TableId, Arc<TableSchema>> = HashMap::new();
     let mut prepared = Vec::with_capacity(changes.len());
-    for change in changes {
+    for mut change in changes {
+        if let Change::CreateTable(schema) = &mut change
+            && schema.id == 0
+        {
+            schema.id = next_table();
+        }
         match change {
             Change::Append { table, schema_version, batch } => {
                 let found = snapshot.table_by_id(table).map(|t| Arc::clone(t.schema()));

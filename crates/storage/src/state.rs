@@ -5,13 +5,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_vfs::Vfs;
 
 use crate::change::Change;
 use crate::column::{self, ColumnData};
+use crate::file::StoredFile;
+use crate::layout::table_dir;
 use crate::partition::Partition;
 use crate::piece::Run;
-use crate::prepare::{Prepared, Rows, no_such_table};
+use crate::prepare::{Prepared, Rows, StagedSegments, no_such_table};
 use crate::schema::{TableId, TableSchema};
+use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::Snapshot;
 use crate::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
@@ -25,6 +29,7 @@ pub(crate) enum Op {
     ReplaceSchema(TableSchema),
     Truncate(TableId),
     Append(Append),
+    Adopt(Adopt),
     PutRecord { kind: String, key: String, value: Vec<u8> },
     DeleteRecord { kind: String, key: String },
 }
@@ -38,13 +43,29 @@ pub(crate) struct Append {
     pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
 }
 
-/// What the state machine must know beside the transaction.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ApplyContext {
+/// Segments of a bulk write that become part of a table.
+#[derive(Debug)]
+pub(crate) struct Adopt {
+    pub(crate) table: TableId,
+    pub(crate) symbols: Vec<NewSymbols>,
+    /// Whether the segments were synced before this was logged.
+    pub(crate) synced: bool,
+    /// Partitions and segments, in the order of their arrival.
+    pub(crate) segments: Vec<(i64, SegmentMeta)>,
+}
+
+/// What the state machine must know beside the transaction, and what it reports.
+#[derive(Debug)]
+pub(crate) struct ApplyContext<'a> {
+    pub(crate) vfs: &'a Arc<dyn Vfs>,
     pub(crate) lsn: u64,
     /// Runs up to this transaction are being written to segments and must stay as they are.
     pub(crate) frozen_lsn: u64,
     pub(crate) run_rows: usize,
+    /// Files that no table names any more.
+    pub(crate) removed: &'a mut Vec<Arc<StoredFile>>,
+    /// Segments that were adopted without being synced.
+    pub(crate) unsynced: &'a mut Vec<Arc<Segment>>,
 }
 
 /// Completes a change: assigns identifiers, resolves symbols, refuses what cannot be.
@@ -60,6 +81,7 @@ pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op>
             }
             Ok(Op::Append(resolve_append(&found, &rows)?))
         }
+        Prepared::Adopt(staged) => resolve_adopt(snapshot, staged).map(Op::Adopt),
         Prepared::Other(change) => resolve_other(snapshot, change),
     }
 }
@@ -87,11 +109,8 @@ pub(crate) fn resolve_create(
     mut schema: TableSchema,
 ) -> EngineResult<TableSchema> {
     refuse_taken_name(snapshot, &schema)?;
-    if schema.id == 0 {
-        schema.id = snapshot.next_table.max(1);
-    }
-    if snapshot.table_by_id(schema.id).is_some() {
-        return Err(EngineError::internal(format!("table {} is there already", schema.id)));
+    if schema.id == 0 || snapshot.table_by_id(schema.id).is_some() {
+        return Err(EngineError::internal(format!("table {} has no free identifier", schema.id)));
     }
     schema.version = schema.version.max(1);
     assign_columns(&mut schema, 1);
@@ -100,10 +119,9 @@ pub(crate) fn resolve_create(
 
 fn assign_columns(schema: &mut TableSchema, next: u32) {
     let known = schema.columns.iter().map(|column| column.id + 1).max().unwrap_or(1);
-    let mut next = next.max(known);
-    for column in schema.columns.iter_mut().filter(|column| column.id == 0) {
-        column.id = next;
-        next += 1;
+    let new = schema.columns.iter_mut().filter(|column| column.id == 0);
+    for (column, id) in new.zip(next.max(known)..) {
+        column.id = id;
     }
 }
 
@@ -154,7 +172,11 @@ fn resolve_append(table: &TableSnapshot, rows: &Rows) -> EngineResult<Append> {
         let cells = match table.head.symbols.get(&column.id) {
             Some(dictionary) => {
                 let keys = ColumnData::keys(dictionary.store().intern_column(array)?)?;
-                symbols.extend(new_symbols(column.id, dictionary, &keys));
+                let ColumnData::Keys(checked) = &keys else {
+                    return Err(EngineError::internal("symbols without keys"));
+                };
+                let max_key = checked.max_key();
+                symbols.extend(new_symbols(column.id, dictionary, dictionary.store(), max_key));
                 keys
             }
             None => ColumnData::new(column.sql_type, Arc::clone(array))?,
@@ -164,42 +186,58 @@ fn resolve_append(table: &TableSnapshot, rows: &Rows) -> EngineResult<Append> {
     Ok(Append { table: schema.id, symbols, rows: rows.count, columns })
 }
 
-/// The symbols that `keys` use beyond the dictionary, and all before them.
-pub(crate) fn new_symbols(
+fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Adopt> {
+    let found = snapshot.table_by_id(staged.table).ok_or_else(|| no_such_table(staged.table))?;
+    let symbols = staged.symbols.iter().filter_map(|(column, store, max_key)| {
+        let dictionary = found.head.symbols.get(column)?;
+        new_symbols(*column, dictionary, store, *max_key)
+    });
+    let symbols = symbols.collect();
+    let StagedSegments { table, segments, synced, .. } = staged;
+    Ok(Adopt { table, symbols, synced, segments })
+}
+
+/// The symbols up to `max_key` that the dictionary does not show yet, with all between: also
+/// those of writes still under way, or given up.
+fn new_symbols(
     column: u32,
     dictionary: &SymbolDictionary,
-    keys: &ColumnData,
+    store: &SymbolStore,
+    max_key: i32,
 ) -> Option<NewSymbols> {
-    let ColumnData::Keys(keys) = keys else { return None };
-    let (first_key, end) = (dictionary.len() as u32, (keys.max_key() + 1) as u32);
-    (end > first_key).then(|| NewSymbols {
-        column,
-        first_key,
-        texts: dictionary.store().texts(first_key, end),
-    })
+    let (first_key, end) = (dictionary.len() as u32, (max_key + 1) as u32);
+    (end > first_key).then(|| NewSymbols { column, first_key, texts: store.texts(first_key, end) })
 }
 
 /// Applies one step to the snapshot.
-pub(crate) fn apply(snapshot: &mut Snapshot, op: Op, context: ApplyContext) -> EngineResult<()> {
+pub(crate) fn apply(
+    snapshot: &mut Snapshot,
+    op: &Op,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
     match op {
-        Op::CreateTable(schema) => create_table(snapshot, schema),
-        Op::DropTable(id) => drop_table(snapshot, id)?,
-        Op::ReplaceSchema(schema) => replace_schema(snapshot, schema)?,
+        Op::CreateTable(schema) => create_table(snapshot, schema.clone()),
+        Op::DropTable(id) => drop_table(snapshot, *id, context)?,
+        Op::ReplaceSchema(schema) => replace_schema(snapshot, schema.clone())?,
         Op::Truncate(id) => {
-            let mut table = table_of(snapshot, id)?;
+            let mut table = table_of(snapshot, *id)?;
+            table.collect_segment_files(context.removed);
             table.cold = Arc::default();
             table.hot.clear();
             table.rows = 0;
             put_table(snapshot, table);
         }
         Op::Append(append) => apply_append(snapshot, append, context)?,
-        Op::PutRecord { kind, key, value } => snapshot.put_record(&kind, &key, value.into()),
-        Op::DeleteRecord { kind, key } => snapshot.delete_record(&kind, &key),
+        Op::Adopt(adopt) => apply_adopt(snapshot, adopt, context)?,
+        Op::PutRecord { kind, key, value } => {
+            snapshot.put_record(kind, key, value.as_slice().into());
+        }
+        Op::DeleteRecord { kind, key } => snapshot.delete_record(kind, key),
     }
     Ok(())
 }
 
-fn table_of(snapshot: &Snapshot, id: TableId) -> EngineResult<TableSnapshot> {
+pub(crate) fn table_of(snapshot: &Snapshot, id: TableId) -> EngineResult<TableSnapshot> {
     let table = snapshot.tables.get(&id).ok_or_else(|| no_such_table(id))?;
     let mut table = TableSnapshot::clone(table);
     table.listed = std::sync::OnceLock::new();
@@ -216,8 +254,16 @@ fn create_table(snapshot: &mut Snapshot, schema: TableSchema) {
     put_table(snapshot, TableSnapshot::empty(head_of(schema, &HashMap::new(), 1)));
 }
 
-fn drop_table(snapshot: &mut Snapshot, id: TableId) -> EngineResult<()> {
+fn drop_table(
+    snapshot: &mut Snapshot,
+    id: TableId,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
     let table = snapshot.tables.remove(&id).ok_or_else(|| no_such_table(id))?;
+    table.collect_segment_files(context.removed);
+    for dictionary in table.head.symbols.values() {
+        context.removed.extend(dictionary.store().files());
+    }
     snapshot.names.remove(identifier::fold(&table.schema().name).as_str());
     Ok(())
 }
@@ -252,8 +298,8 @@ pub(crate) fn head_of(
 
 fn apply_append(
     snapshot: &mut Snapshot,
-    append: Append,
-    context: ApplyContext,
+    append: &Append,
+    context: &ApplyContext<'_>,
 ) -> EngineResult<()> {
     let mut table = table_of(snapshot, append.table)?;
     grow_symbols(&mut table, &append.symbols)?;
@@ -282,6 +328,30 @@ fn apply_append(
         table.hot.insert(floor, Arc::new(new));
     }
     table.rows += append.rows as u64;
+    put_table(snapshot, table);
+    Ok(())
+}
+
+fn apply_adopt(
+    snapshot: &mut Snapshot,
+    adopt: &Adopt,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
+    let mut table = table_of(snapshot, adopt.table)?;
+    grow_symbols(&mut table, &adopt.symbols)?;
+    let directory = table_dir(adopt.table);
+    for (floor, meta) in &adopt.segments {
+        let meta = SegmentMeta { lsn: context.lsn, ..meta.clone() };
+        table.rows += meta.rows;
+        let segment = Segment::new(context.vfs, &directory, meta);
+        if !adopt.synced {
+            context.unsynced.push(Arc::clone(&segment));
+        }
+        let old = table.partition(*floor).map_or_else(Arc::<Partition>::default, Arc::clone);
+        let segments = old.segments.iter().cloned().chain([segment]).collect();
+        // Hot, so that the next checkpoint looks for overlaps.
+        table.hot.insert(*floor, Arc::new(Partition::new(segments, old.runs.clone())));
+    }
     put_table(snapshot, table);
     Ok(())
 }

@@ -1,47 +1,154 @@
-//! The storage: opening, committing, closing.
+//! The storage: opening, committing, checkpointing, closing.
+//!
+//! States: open → closed, or open → read-only after a failure that leaves it unknown what is on
+//! disk (the next start finds out).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use arrow_array::RecordBatch;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tidemark_vfs::Vfs;
+use tidemark_vfs::{Vfs, VfsLock};
 
+use crate::bulk::BulkWriter;
 use crate::change::{BulkTarget, Change, CommitReceipt};
-use crate::options::StorageOptions;
-use crate::prepare::{no_such_table, prepare};
+use crate::checkpoint::{self, FileNumbers};
+use crate::file::{StoredFile, sync_dir};
+use crate::layout::{LOCK, LOG_BLOCK};
+use crate::log::{Group, Log};
+use crate::manifest::Manifested;
+use crate::options::{CommitMode, PlantedFault, StorageOptions};
+use crate::prepare::{Prepared, no_such_table, prepare};
+use crate::record::encode_op;
+use crate::recovery::{Recovered, recover};
 use crate::schema::{TableId, TableSchema};
+use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::{self, ApplyContext, apply, resolve};
+use crate::symbols::SymbolStore;
+
+/// A group takes no more transactions once it has this many bytes.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// A transaction waiting for its turn.
+#[derive(Debug)]
+struct Ticket {
+    work: Mutex<Vec<Prepared>>,
+    outcome: Mutex<Option<EngineResult<CommitReceipt>>>,
+}
+
+/// What only the one who holds the log may touch.
+#[derive(Debug)]
+struct Writer {
+    log: Log,
+    /// Runs up to here are being written by a checkpoint.
+    frozen_lsn: u64,
+    /// Files that no table names since this transaction; the manifest may still.
+    removed: Vec<(u64, Arc<StoredFile>)>,
+    /// Adopted segments that were never synced.
+    unsynced: Vec<Arc<Segment>>,
+}
 
 /// A database's tables and records on one root directory. Shared by all threads.
 #[derive(Debug)]
 pub struct Storage {
-    #[allow(dead_code)]
     vfs: Arc<dyn Vfs>,
     options: StorageOptions,
+    lock: Mutex<Option<Box<dyn VfsLock>>>,
     published: ArcSwap<Snapshot>,
-    writer: Mutex<()>,
+    waiting: Mutex<VecDeque<Arc<Ticket>>>,
+    writer: Mutex<Writer>,
+    /// Held by the one checkpoint that runs.
+    manifested: Mutex<Manifested>,
     next_table: AtomicU64,
+    next_file: AtomicU64,
+    /// Why nothing can be written any more.
+    refused: Mutex<Option<EngineError>>,
+    writable: AtomicBool,
+    background: Arc<Background>,
+}
+
+/// What the background thread waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    pub(crate) wanted: Mutex<Wanted>,
+    pub(crate) wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) checkpoint: bool,
+    pub(crate) flush: bool,
+    pub(crate) stop: bool,
+}
+
+struct Numbers<'a>(&'a AtomicU64);
+
+impl FileNumbers for Numbers<'_> {
+    fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 impl Storage {
-    /// Opens the root, creating or recovering it.
+    /// Opens the root: takes its lock, creates it or recovers everything committed. Fails with
+    /// `RootLocked` when another process has it, with `Damaged` when a file does not hold what
+    /// was written.
     pub fn open(vfs: Arc<dyn Vfs>, options: StorageOptions) -> EngineResult<Arc<Self>> {
-        Ok(Arc::new(Self {
+        let lock = vfs.lock(LOCK)?;
+        let recovered = recover(&vfs, &options)?;
+        let Recovered { manifested, snapshot, removed, next_log, next_file, spare_logs } =
+            recovered;
+        let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
+        log.release(spare_logs);
+        let writer = Writer {
+            log,
+            frozen_lsn: 0,
+            removed: removed.into_iter().map(|file| (snapshot.lsn, file)).collect(),
+            unsynced: Vec::new(),
+        };
+        let storage = Arc::new(Self {
             vfs,
+            lock: Mutex::new(Some(lock)),
+            next_table: AtomicU64::new(snapshot.next_table.max(1)),
+            next_file: AtomicU64::new(next_file),
+            published: ArcSwap::from_pointee(snapshot),
+            waiting: Mutex::default(),
+            writer: Mutex::new(writer),
+            manifested: Mutex::new(manifested),
+            refused: Mutex::new(None),
+            writable: AtomicBool::new(true),
+            background: Arc::default(),
             options,
-            published: ArcSwap::from_pointee(Snapshot::default()),
-            writer: Mutex::new(()),
-            next_table: AtomicU64::new(1),
-        }))
+        });
+        if storage.options.background {
+            crate::background::start(&storage, Arc::clone(&storage.background))?;
+        }
+        Ok(storage)
     }
 
     /// Everything committed so far. Never blocks.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.published.load_full()
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &StorageOptions {
+        &self.options
+    }
+
+    pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
+        &self.vfs
+    }
+
+    pub(crate) fn next_file_number(&self) -> u64 {
+        Numbers(&self.next_file).next()
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable.load(Ordering::Acquire)
     }
 
     /// A table identifier nobody else gets, for creating a table and appending to it in one
@@ -51,107 +158,308 @@ impl Storage {
     }
 
     /// Commits all changes together, and returns when they are as durable as the commit mode
-    /// says and every new snapshot shows them.
+    /// says and every new snapshot shows them. Commits that wait at the same time share one
+    /// write and one sync.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
-        let prepared = prepare(changes, &self.snapshot())?;
-        let _writer = self.writer.lock();
-        let mut working = Snapshot::clone(&self.snapshot());
-        working.lsn += 1;
-        working.next_table = working.next_table.max(self.next_table.load(Ordering::Relaxed));
-        let context = ApplyContext {
-            lsn: working.lsn,
-            frozen_lsn: 0,
-            run_rows: self.options.run_rows,
-        };
-        for change in prepared {
-            let op = resolve(&working, change)?;
-            apply(&mut working, op, context)?;
+        let prepared = prepare(changes, &self.snapshot(), || self.reserve_table_id())?;
+        self.commit_prepared(prepared)
+    }
+
+    pub(crate) fn commit_prepared(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
+        let ticket = Arc::new(Ticket { work: Mutex::new(work), outcome: Mutex::new(None) });
+        self.waiting.lock().push_back(Arc::clone(&ticket));
+        loop {
+            // Whoever gets the log writes for all that wait; the others find their outcome.
+            let mut writer = self.writer.lock();
+            if let Some(outcome) = ticket.outcome.lock().take() {
+                return outcome;
+            }
+            self.lead(&mut writer);
         }
-        working.epoch += 1;
-        self.next_table.fetch_max(working.next_table, Ordering::Relaxed);
-        let receipt = CommitReceipt { lsn: working.lsn, epoch: working.epoch };
-        self.published.store(Arc::new(working));
-        Ok(receipt)
+    }
+
+    /// Writes one group of waiting transactions.
+    fn lead(&self, writer: &mut Writer) {
+        let mut working = Snapshot::clone(&self.snapshot());
+        let mut group = Group::new(working.lsn + 1);
+        let (mut removed, mut unsynced) = (Vec::new(), Vec::new());
+        let mut written = Vec::new();
+        while group.len() < GROUP_BYTES {
+            let Some(ticket) = self.waiting.lock().pop_front() else { break };
+            let mut attempt = working.clone();
+            attempt.lsn += 1;
+            let marks = (removed.len(), unsynced.len());
+            let mut context = ApplyContext {
+                vfs: &self.vfs,
+                lsn: attempt.lsn,
+                frozen_lsn: writer.frozen_lsn,
+                run_rows: self.options.run_rows,
+                removed: &mut removed,
+                unsynced: &mut unsynced,
+            };
+            let work = std::mem::take(&mut *ticket.work.lock());
+            let staged = self.refuse_when_closed().and_then(|()| {
+                let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
+                group.record(|out| {
+                    for change in work {
+                        let op = resolve(&attempt, change)?;
+                        encode_op(&op, out, forget)?;
+                        apply(&mut attempt, &op, &mut context)?;
+                    }
+                    Ok(())
+                })
+            });
+            match staged {
+                Ok(()) => {
+                    written.push((attempt.lsn, ticket));
+                    working = attempt;
+                }
+                Err(error) => {
+                    removed.truncate(marks.0);
+                    unsynced.truncate(marks.1);
+                    *ticket.outcome.lock() = Some(Err(error));
+                }
+            }
+        }
+        if group.is_empty() {
+            return;
+        }
+        let outcome = writer.log.write(&mut group);
+        if outcome.is_ok() {
+            working.epoch += 1;
+            let lsn = working.lsn;
+            self.publish(writer, working, removed.into_iter().map(|file| (lsn, file)).collect());
+            writer.unsynced.append(&mut unsynced);
+            self.wake_if_due(writer);
+        }
+        let epoch = self.snapshot().epoch;
+        for (lsn, ticket) in written {
+            *ticket.outcome.lock() = Some(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
+        }
+    }
+
+    fn publish(
+        &self,
+        writer: &mut Writer,
+        snapshot: Snapshot,
+        removed: Vec<(u64, Arc<StoredFile>)>,
+    ) {
+        self.next_table.fetch_max(snapshot.next_table, Ordering::Relaxed);
+        self.published.store(Arc::new(snapshot));
+        if self.options.planted == Some(PlantedFault::EarlyUnlink) {
+            for (_, file) in &removed {
+                file.doom();
+            }
+            return;
+        }
+        writer.removed.extend(removed);
+    }
+
+    fn wake_if_due(&self, writer: &Writer) {
+        let flush = self.options.commit_mode == CommitMode::Async;
+        let due = writer.log.bytes_since_checkpoint >= self.options.checkpoint_log_bytes;
+        if self.options.background && (flush || due) {
+            let mut wanted = self.background.wanted.lock();
+            wanted.flush |= flush;
+            wanted.checkpoint |= due;
+            self.background.wake.notify_one();
+        }
+    }
+
+    pub(crate) fn request_checkpoint(&self) {
+        if self.options.background {
+            self.background.wanted.lock().checkpoint = true;
+            self.background.wake.notify_one();
+        }
+    }
+
+    fn refuse_when_closed(&self) -> EngineResult<()> {
+        match &*self.refused.lock() {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse(&self, error: EngineError) {
+        self.writable.store(false, Ordering::Release);
+        self.refused.lock().get_or_insert(error);
+    }
+
+    /// Nothing can be written any more: what is on disk is unknown until the next start.
+    fn go_read_only(&self, cause: &EngineError) {
+        let error = EngineError::new(
+            ErrorCode::ReadOnly,
+            format!("the database is read-only after a failure: {}", cause.message),
+        );
+        self.refuse(error.with_hint("restart the server once the disk is well again"));
     }
 
     /// Starts a bulk write: nothing is seen before it is finished, nothing stays when it is not.
     pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
+        self.refuse_when_closed()?;
         let snapshot = self.snapshot();
+        let reserved = |schema: &TableSchema| TableSchema {
+            id: self.reserve_table_id(),
+            ..schema.clone()
+        };
+        let mut existing = None;
         let schema = match &target {
             BulkTarget::Existing(id) => {
                 let table = snapshot.table_by_id(*id).ok_or_else(|| no_such_table(*id))?;
-                TableSchema::clone(table.schema())
+                let schema = TableSchema::clone(table.schema());
+                existing = Some(table);
+                schema
             }
-            BulkTarget::Create(schema) => {
-                let schema = TableSchema { id: self.reserve_table_id(), ..schema.clone() };
-                state::resolve_create(&snapshot, schema)?
-            }
-            BulkTarget::Replace { schema, .. } => {
-                TableSchema { id: self.reserve_table_id(), version: 1, ..schema.clone() }
+            BulkTarget::Create(schema) => state::resolve_create(&snapshot, reserved(schema))?,
+            BulkTarget::Replace { old, schema } => {
+                let mut without = Snapshot::clone(&snapshot);
+                let old = snapshot.table_by_id(*old).ok_or_else(|| no_such_table(*old))?;
+                let name = tidemark_types::identifier::fold(&old.schema().name);
+                without.names.remove(name.as_str());
+                state::resolve_create(&without, reserved(schema))?
             }
         };
-        Ok(BulkWriter { storage: Arc::clone(self), target, schema, batches: Vec::new() })
+        let stores = |column: u32| {
+            let known = existing.as_ref().and_then(|table| table.head.symbols.get(&column));
+            known.map_or_else(Arc::<SymbolStore>::default, |known| Arc::clone(known.store()))
+        };
+        BulkWriter::new(Arc::clone(self), target, schema, stores)
     }
 
-    /// Writes everything that lives in memory to segments, and frees the log.
-    pub fn checkpoint(&self) -> EngineResult<()> {
-        Ok(())
+    /// Makes everything committed so far durable, whatever the commit mode.
+    pub fn flush(&self) -> EngineResult<()> {
+        let mut writer = self.writer.lock();
+        self.refuse_when_closed()?;
+        let flushed = self.flush_locked(&mut writer);
+        if let Err(error) = &flushed {
+            // The kernel may have dropped pages of commits that were acknowledged.
+            self.go_read_only(error);
+        }
+        flushed
     }
 
-    /// Checkpoints and releases the root. Later calls fail.
-    pub fn close(&self) -> EngineResult<()> {
-        self.checkpoint()
-    }
-}
-
-/// A bulk write under way.
-#[derive(Debug)]
-pub struct BulkWriter {
-    storage: Arc<Storage>,
-    target: BulkTarget,
-    schema: TableSchema,
-    batches: Vec<RecordBatch>,
-}
-
-impl BulkWriter {
-    /// The definition that batches must fit.
-    pub fn schema(&self) -> &TableSchema {
-        &self.schema
-    }
-
-    /// Adds rows: the columns in the definition's order, the rows in any order.
-    pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
-        crate::prepare::sorted_rows(&self.schema, &batch)?;
-        self.batches.push(batch);
-        Ok(())
-    }
-
-    /// Commits all rows at once.
-    pub fn finish(self) -> EngineResult<CommitReceipt> {
-        let mut changes = Vec::new();
-        match &self.target {
-            BulkTarget::Existing(_) => {}
-            BulkTarget::Create(_) => changes.push(Change::CreateTable(self.schema.clone())),
-            BulkTarget::Replace { old, .. } => {
-                changes.push(Change::DropTable(*old));
-                changes.push(Change::CreateTable(self.schema.clone()));
+    fn flush_locked(&self, writer: &mut Writer) -> EngineResult<()> {
+        for segment in &writer.unsynced {
+            let path = segment.file.path();
+            let file = self.vfs.open(path, tidemark_vfs::OpenMode::Write);
+            file.and_then(|file| file.sync()).map_err(|error| EngineError::io(path, &error))?;
+            if let Some((directory, _)) = path.rsplit_once('/') {
+                sync_dir(&*self.vfs, directory)?;
             }
         }
-        let (table, schema_version) = (self.schema.id, self.schema.version);
-        changes.extend(
-            self.batches
-                .into_iter()
-                .map(|batch| Change::Append { table, schema_version, batch }),
-        );
-        self.storage.commit(changes).map_err(|error| match error.code {
-            ErrorCode::Replan => EngineError::new(
-                ErrorCode::TableNotFound,
-                format!("table '{}' was changed or dropped meanwhile", self.schema.name),
-            ),
-            _ => error,
-        })
+        if !writer.unsynced.is_empty() {
+            sync_dir(&*self.vfs, crate::layout::TABLES)?;
+            writer.unsynced.clear();
+        }
+        writer.log.flush()
     }
 
-    /// Gives the write up; nothing of it stays.
-    pub fn abort(self) {}
+    /// Writes everything that lives in memory to segments, and frees the log. Commits go on
+    /// meanwhile.
+    pub fn checkpoint(&self) -> EngineResult<()> {
+        let mut manifested = self.manifested.lock();
+        self.refuse_when_closed()?;
+        let Some((frozen, unsynced, first_log)) = self.freeze(&manifested)? else {
+            return Ok(());
+        };
+        let numbers = Numbers(&self.next_file);
+        let prepared = checkpoint::prepare(
+            &self.vfs,
+            &self.options,
+            &frozen,
+            &manifested.snapshot,
+            &unsynced,
+            &numbers,
+        )?;
+        if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
+            let mut writer = self.writer.lock();
+            let free = checkpoint::obsolete_logs(&*self.vfs, first_log, writer.log.spare());
+            writer.log.release(free);
+            writer.log.rotate(frozen.lsn + 1, LOG_BLOCK)?;
+        }
+        let old_chain = manifested.chain.clone();
+        let next_file = self.next_file.load(Ordering::Relaxed);
+        let next = prepared.write_manifest(&*self.vfs, &manifested, (first_log, next_file));
+        let next = match next {
+            Ok(next) => next,
+            Err(error) => {
+                prepared.discard();
+                return Err(error);
+            }
+        };
+        match next.switch(&*self.vfs) {
+            Ok(current) => *manifested = current,
+            Err(error) => {
+                self.go_read_only(&error);
+                return Err(error);
+            }
+        }
+        self.install(&prepared, &frozen, &unsynced, first_log);
+        checkpoint::remove_stale(&*self.vfs, &old_chain, &manifested);
+        Ok(())
+    }
+
+    /// Step 1 of a checkpoint. `None` when nothing happened since the last one.
+    #[allow(clippy::type_complexity)]
+    fn freeze(
+        &self,
+        manifested: &Manifested,
+    ) -> EngineResult<Option<(Arc<Snapshot>, Vec<Arc<Segment>>, u64)>> {
+        let mut writer = self.writer.lock();
+        let frozen = self.snapshot();
+        if frozen.lsn == manifested.snapshot.lsn && writer.unsynced.is_empty() {
+            return Ok(None);
+        }
+        writer.log.rotate(frozen.lsn + 1, LOG_BLOCK)?;
+        writer.log.bytes_since_checkpoint = 0;
+        writer.frozen_lsn = frozen.lsn;
+        let first_log = writer.log.next_file();
+        Ok(Some((frozen, writer.unsynced.clone(), first_log)))
+    }
+
+    /// Step 4 of a checkpoint.
+    fn install(
+        &self,
+        prepared: &checkpoint::Prepared,
+        frozen: &Snapshot,
+        synced: &[Arc<Segment>],
+        first_log: u64,
+    ) {
+        let mut writer = self.writer.lock();
+        let mut running = Snapshot::clone(&self.snapshot());
+        let installed = prepared.install(&mut running);
+        running.epoch += 1;
+        let lsn = running.lsn;
+        self.published.store(Arc::new(running));
+        for file in &installed.obsolete {
+            file.doom();
+        }
+        let (gone, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut writer.removed).into_iter().partition(|(at, _)| *at <= frozen.lsn);
+        for (_, file) in &gone {
+            file.doom();
+        }
+        writer.removed = later;
+        writer.removed.extend(installed.manifest_only.into_iter().map(|file| (lsn, file)));
+        writer.unsynced.retain(|segment| !synced.iter().any(|other| Arc::ptr_eq(other, segment)));
+        let free = checkpoint::obsolete_logs(&*self.vfs, first_log, writer.log.spare());
+        writer.log.release(free);
+    }
+
+    /// Checkpoints and releases the root. Later calls fail with `Closed`.
+    pub fn close(&self) -> EngineResult<()> {
+        let done = if self.is_writable() { self.checkpoint() } else { Ok(()) };
+        self.refuse(EngineError::new(ErrorCode::Closed, "the database is closed"));
+        self.background.wanted.lock().stop = true;
+        self.background.wake.notify_all();
+        self.lock.lock().take();
+        done
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        self.background.wanted.lock().stop = true;
+        self.background.wake.notify_all();
+    }
 }

@@ -14,9 +14,11 @@ use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use hashbrown::HashTable;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxBuildHasher;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::file::StoredFile;
 
 /// Texts a dictionary gained: keys `first_key..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,18 @@ pub(crate) struct NewSymbols {
 #[derive(Default)]
 pub(crate) struct SymbolStore {
     inner: RwLock<Texts>,
+    /// Files that hold the symbols the manifest knows, in the order of their keys.
+    files: Mutex<Vec<SymbolFile>>,
+}
+
+/// Consecutive symbols of a dictionary on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct SymbolFile {
+    pub(crate) file: Arc<StoredFile>,
+    pub(crate) first_key: u32,
+    pub(crate) count: u32,
+    pub(crate) file_len: u64,
+    pub(crate) crc: u32,
 }
 
 #[derive(Default)]
@@ -114,6 +128,18 @@ impl SymbolStore {
         Ok(())
     }
 
+    pub(crate) fn symbol_files(&self) -> Vec<SymbolFile> {
+        self.files.lock().clone()
+    }
+
+    pub(crate) fn set_symbol_files(&self, files: Vec<SymbolFile>) {
+        *self.files.lock() = files;
+    }
+
+    pub(crate) fn files(&self) -> Vec<Arc<StoredFile>> {
+        self.files.lock().iter().map(|file| Arc::clone(&file.file)).collect()
+    }
+
     /// The texts of keys `from..to`.
     pub(crate) fn texts(&self, from: u32, to: u32) -> Vec<String> {
         let texts = self.inner.read();
@@ -151,7 +177,7 @@ fn text_at(array: &ArrayRef, row: usize) -> EngineResult<&str> {
 
 impl fmt::Debug for SymbolStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SymbolStore").field("len", &self.inner.read().ends.len()).finish()
+        f.debug_struct("SymbolStore").field("len", &self.inner.read().ends.len()).finish_non_exhaustive()
     }
 }
 

@@ -9,6 +9,7 @@ use arrow_buffer::ScalarBuffer;
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
 use crate::column::{self, ColumnData};
+use crate::file::StoredFile;
 use crate::partition::{Fragment, Partition};
 use crate::piece::Piece;
 use crate::schema::{ColumnSchema, TableSchema};
@@ -33,6 +34,9 @@ pub(crate) struct TableHead {
     pub(crate) next_column: u32,
 }
 
+/// All partitions in time order.
+type PartitionList = Arc<Vec<(i64, Arc<Partition>)>>;
+
 /// A partition's first instant and its content.
 pub(crate) type PartitionMap = BTreeMap<i64, Arc<Partition>>;
 
@@ -46,7 +50,7 @@ pub struct TableSnapshot {
     /// copies few, however many partitions the table has.
     pub(crate) hot: PartitionMap,
     pub(crate) rows: u64,
-    pub(crate) listed: OnceLock<Arc<Vec<(i64, Arc<Partition>)>>>,
+    pub(crate) listed: OnceLock<PartitionList>,
 }
 
 impl TableSnapshot {
@@ -126,7 +130,7 @@ impl TableSnapshot {
         filled.collect()
     }
 
-    pub(crate) fn partitions(&self) -> Arc<Vec<(i64, Arc<Partition>)>> {
+    pub(crate) fn partitions(&self) -> PartitionList {
         Arc::clone(self.listed.get_or_init(|| {
             let hidden = |floor: &i64| self.hot.contains_key(floor);
             let cold = self.cold.iter().filter(|(floor, _)| !hidden(floor));
@@ -139,6 +143,23 @@ impl TableSnapshot {
 
     pub(crate) fn partition(&self, floor: i64) -> Option<&Arc<Partition>> {
         self.hot.get(&floor).or_else(|| self.cold.get(&floor))
+    }
+
+    /// Whether both show the very same pieces under the same definition.
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        let same_maps = |a: &PartitionMap, b: &PartitionMap| {
+            let pairs = || a.iter().zip(b.iter());
+            a.len() == b.len() && pairs().all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
+        };
+        Arc::ptr_eq(&self.head, &other.head)
+            && same_maps(&self.hot, &other.hot)
+            && same_maps(&self.cold, &other.cold)
+    }
+
+    pub(crate) fn collect_segment_files(&self, files: &mut Vec<Arc<StoredFile>>) {
+        let partitions = self.partitions();
+        let segments = partitions.iter().flat_map(|(_, partition)| &partition.segments);
+        files.extend(segments.map(|segment| Arc::clone(&segment.file)));
     }
 
     fn slice(&self, fragment: &Fragment) -> Slice {

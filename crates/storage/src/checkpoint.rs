@@ -1,0 +1,391 @@
+//! Checkpoint: what lives in memory becomes segments, a new manifest names them, and the log
+//! before it is free.
+//!
+//! Each step depends on the one before being durable, in every commit mode:
+//! 1. freeze: the log goes on in a new file; the snapshot up to here is what will be written
+//! 2. new segments and dictionaries, synced; then their directories
+//! 3. the manifest, synced; its name; the pointer, synced; the pointer's rename
+//! 4. only now: the running state takes the segments in place of the runs, files that no
+//!    manifest names are doomed, log files before the new one are free
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult};
+use tidemark_vfs::{OpenMode, Vfs};
+
+use crate::column::ColumnData;
+use crate::file::{StoredFile, sync_dir};
+use crate::fold::{Output, plan_fold};
+use crate::layout::{LOG, TABLES, TRASH, log_file, manifest, segment_name, table_dir};
+use crate::manifest::{Manifested, NextManifest, SymbolFiles, symbols_path};
+use crate::merge::Stretch;
+use crate::options::{PlantedFault, StorageOptions};
+use crate::partition::Partition;
+use crate::piece::Piece;
+use crate::schema::{ColumnSchema, TableId, TableSchema};
+use crate::segment::{Segment, SegmentMeta};
+use crate::segment_writer::{Columns, write_segment};
+use crate::snapshot::Snapshot;
+use crate::state::{put_table, table_of};
+use crate::symbol_file::write_symbols;
+use crate::table::TableSnapshot;
+
+/// Rows copied together while a segment is written.
+const GATHER_ROWS: usize = 64 << 10;
+/// Consecutive rows of one piece that are written from where they are.
+const IN_PLACE_ROWS: usize = 4 << 10;
+
+/// Rows of several pieces in an order, to be written as a segment.
+pub(crate) struct Gathered<'a> {
+    pub(crate) schema: &'a [ColumnSchema],
+    pub(crate) pieces: &'a [Piece],
+    pub(crate) order: &'a [Stretch],
+}
+
+impl Gathered<'_> {
+    fn sources(&self, column: usize) -> EngineResult<Vec<ColumnData>> {
+        let column = self.schema.get(column);
+        let column = column.ok_or_else(|| EngineError::internal("no such column"))?;
+        self.pieces.iter().map(|piece| piece.column(column)).collect()
+    }
+}
+
+impl Columns for Gathered<'_> {
+    fn rows(&self) -> usize {
+        self.order.iter().map(|stretch| stretch.len).sum()
+    }
+
+    fn has_nulls(&self, column: usize) -> EngineResult<bool> {
+        Ok(self.sources(column)?.iter().any(|cells| cells.array().null_count() > 0))
+    }
+
+    fn portions(
+        &self,
+        column: usize,
+        sink: &mut dyn FnMut(&ColumnData) -> EngineResult<()>,
+    ) -> EngineResult<()> {
+        let sources = self.sources(column)?;
+        let sql_type = self.schema[column].sql_type;
+        let mut start = 0;
+        let mut rows = 0;
+        for (index, stretch) in self.order.iter().enumerate() {
+            if stretch.len >= IN_PLACE_ROWS || rows + stretch.len > GATHER_ROWS {
+                if start < index {
+                    let short = &self.order[start..index];
+                    sink(&ColumnData::gather(sql_type, &sources, short)?)?;
+                }
+                (start, rows) = (index, 0);
+            }
+            if stretch.len >= IN_PLACE_ROWS {
+                sink(&sources[stretch.source].slice(stretch.start, stretch.len))?;
+                start = index + 1;
+            } else {
+                rows += stretch.len;
+            }
+        }
+        if start < self.order.len() {
+            sink(&ColumnData::gather(sql_type, &sources, &self.order[start..])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names for new files.
+pub(crate) trait FileNumbers {
+    fn next(&self) -> u64;
+}
+
+/// A partition whose runs became segments.
+#[derive(Debug)]
+struct Folded {
+    table: TableId,
+    floor: i64,
+    before: Arc<Partition>,
+    after: Arc<Partition>,
+}
+
+/// Everything a checkpoint wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// The state up to the freeze, without runs.
+    pub(crate) snapshot: Snapshot,
+    folded: Vec<Folded>,
+    symbol_files: SymbolFiles,
+    /// Files to remove when the manifest does not become current.
+    created: Vec<Arc<StoredFile>>,
+}
+
+/// Step 2: writes and syncs all that `frozen` holds in memory.
+pub(crate) fn prepare(
+    vfs: &Arc<dyn Vfs>,
+    options: &StorageOptions,
+    frozen: &Snapshot,
+    manifested: &Snapshot,
+    unsynced: &[Arc<Segment>],
+    numbers: &dyn FileNumbers,
+) -> EngineResult<Prepared> {
+    let mut prepared = Prepared { snapshot: frozen.clone(), ..Prepared::default() };
+    let mut directories = BTreeSet::new();
+    if options.planted != Some(PlantedFault::SkipAdoptedSync) {
+        for segment in unsynced {
+            let path = segment.file.path();
+            let synced = vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
+            match synced {
+                Ok(()) => {}
+                // Dropped, folded and gone already.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(EngineError::io(path, &error)),
+            }
+            directories.extend(path.rsplit_once('/').map(|(directory, _)| directory.to_owned()));
+        }
+    }
+    let written = write_tables(vfs, options, frozen, manifested, numbers, &mut prepared)
+        .and_then(|()| {
+            directories.extend(prepared.created.iter().filter_map(|file| {
+                file.path().rsplit_once('/').map(|(directory, _)| directory.to_owned())
+            }));
+            for directory in &directories {
+                sync_dir(&**vfs, directory)?;
+            }
+            if directories.is_empty() { Ok(()) } else { sync_dir(&**vfs, TABLES) }
+        });
+    match written {
+        Ok(()) => Ok(prepared),
+        Err(error) => {
+            prepared.discard();
+            Err(error)
+        }
+    }
+}
+
+fn write_tables(
+    vfs: &Arc<dyn Vfs>,
+    options: &StorageOptions,
+    frozen: &Snapshot,
+    manifested: &Snapshot,
+    numbers: &dyn FileNumbers,
+    prepared: &mut Prepared,
+) -> EngineResult<()> {
+    let changed = frozen.tables().filter(|table| {
+        let known = manifested.tables.get(&table.schema().id);
+        known.is_none_or(|known| !Arc::ptr_eq(known, table))
+    });
+    for table in changed {
+        write_table(vfs, options, table, numbers, prepared)?;
+    }
+    Ok(())
+}
+
+fn write_table(
+    vfs: &Arc<dyn Vfs>,
+    options: &StorageOptions,
+    table: &TableSnapshot,
+    numbers: &dyn FileNumbers,
+    prepared: &mut Prepared,
+) -> EngineResult<()> {
+    let id = table.schema().id;
+    let directory = table_dir(id);
+    if !table.hot.is_empty() || !table.head.symbols.is_empty() {
+        vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
+    }
+    let mut new = table_of(&prepared.snapshot, id)?;
+    let cold = Arc::make_mut(&mut new.cold);
+    for (floor, before) in &table.hot {
+        let segments = fold(vfs, options, table, *floor, before, numbers, &mut prepared.created)?;
+        let after = Arc::new(Partition::new(segments, Vec::new()));
+        cold.insert(*floor, Arc::clone(&after));
+        let before = Arc::clone(before);
+        prepared.folded.push(Folded { table: id, floor: *floor, before, after });
+    }
+    new.hot.clear();
+    put_table(&mut prepared.snapshot, new);
+    for (column, dictionary) in &table.head.symbols {
+        let path = || symbols_path(id, *column, numbers.next());
+        let files = write_symbols(vfs, dictionary.store(), dictionary.len() as u32, path)?;
+        if let Some(files) = files {
+            prepared.created.extend(files.last().map(|file| Arc::clone(&file.file)));
+            prepared.symbol_files.insert((id, *column), files);
+        }
+    }
+    Ok(())
+}
+
+/// The segments that take the place of a partition's pieces.
+fn fold(
+    vfs: &Arc<dyn Vfs>,
+    options: &StorageOptions,
+    table: &TableSnapshot,
+    floor: i64,
+    partition: &Partition,
+    numbers: &dyn FileNumbers,
+    created: &mut Vec<Arc<StoredFile>>,
+) -> EngineResult<Vec<Arc<Segment>>> {
+    let schema = table.schema();
+    let mut segments = Vec::new();
+    for output in plan_fold(partition, schema.timestamp_column(), options.segment_rows)? {
+        match output {
+            Output::Kept(segment) => segments.push(segment),
+            Output::Written { pieces, order, bounds, lsn } => {
+                let name = segment_name(&schema.partition_name(floor), numbers.next());
+                let directory = table_dir(schema.id);
+                let path = format!("{directory}/{name}");
+                created.push(StoredFile::new(Arc::clone(vfs), path.clone()));
+                let rows =
+                    Gathered { schema: &schema.columns, pieces: &pieces, order: &order };
+                let meta = SegmentMeta { name, bounds, lsn, ..write(vfs, &path, schema, &rows)? };
+                segments.push(Segment::new(vfs, &directory, meta));
+            }
+        }
+    }
+    // Touching borders: in time order among segments of one transaction.
+    segments.sort_by_key(|segment| (segment.meta.lsn, segment.meta.bounds.0));
+    Ok(segments)
+}
+
+/// Writes and syncs a segment; name, bounds and place in the order are the caller's.
+fn write(
+    vfs: &Arc<dyn Vfs>,
+    path: &str,
+    schema: &TableSchema,
+    rows: &Gathered<'_>,
+) -> EngineResult<SegmentMeta> {
+    let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
+    let written = write_segment(&**vfs, path, &columns, rows)?;
+    written.file.sync().map_err(|error| EngineError::io(path, &error))?;
+    Ok(SegmentMeta {
+        name: String::new(),
+        file_len: written.len,
+        footer_crc: written.footer_crc,
+        rows: rows.rows() as u64,
+        bounds: (0, 0),
+        lsn: 0,
+    })
+}
+
+impl Prepared {
+    /// Removes what was written; no manifest names it.
+    pub(crate) fn discard(self) {
+        for file in &self.created {
+            file.doom();
+        }
+    }
+
+    /// First half of step 3. After an error the old manifest is current.
+    pub(crate) fn write_manifest(
+        &self,
+        vfs: &dyn Vfs,
+        manifested: &Manifested,
+        (first_log, next_file): (u64, u64),
+    ) -> EngineResult<NextManifest> {
+        let snapshot = self.snapshot.clone();
+        manifested.write_next(vfs, snapshot, &self.symbol_files, (first_log, next_file))
+    }
+
+    /// Step 4: the running state with segments in place of the frozen runs. Tables and partitions
+    /// that changed otherwise meanwhile keep their state. Returns files no longer named by the
+    /// manifest and the running state, and files that only the manifest names.
+    pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
+        let mut installed = Installed::default();
+        for folded in &self.folded {
+            let kept: HashSet<&str> =
+                folded.after.segments.iter().map(|segment| segment.file.path()).collect();
+            let before = folded.before.segments.iter();
+            installed.obsolete.extend(
+                before
+                    .filter(|segment| !kept.contains(segment.file.path()))
+                    .map(|segment| Arc::clone(&segment.file)),
+            );
+            if !install_partition(running, folded) {
+                let known: HashSet<&str> =
+                    folded.before.segments.iter().map(|segment| segment.file.path()).collect();
+                let new = folded.after.segments.iter();
+                installed.manifest_only.extend(
+                    new.filter(|segment| !known.contains(segment.file.path()))
+                        .map(|segment| Arc::clone(&segment.file)),
+                );
+            }
+        }
+        // A table nothing happened to meanwhile is the manifest's, so that the next edit skips it.
+        for table in self.snapshot.tables() {
+            let id = table.schema().id;
+            let same = running.tables.get(&id).is_some_and(|other| other.same_content(table));
+            if same {
+                running.tables.insert(id, Arc::clone(table));
+            }
+        }
+        for ((table, column), files) in &self.symbol_files {
+            let Some(table) = self.snapshot.tables.get(table) else { continue };
+            let Some(dictionary) = table.head.symbols.get(column) else { continue };
+            let kept: HashSet<&str> = files.iter().map(|file| file.file.path()).collect();
+            let old = dictionary.store().symbol_files();
+            installed.obsolete.extend(
+                old.into_iter()
+                    .filter(|file| !kept.contains(file.file.path()))
+                    .map(|file| file.file),
+            );
+            dictionary.store().set_symbol_files(files.clone());
+            if running.tables.get(&table.schema().id).is_none() {
+                let files = files.iter().map(|file| Arc::clone(&file.file));
+                installed.manifest_only.extend(files);
+            }
+        }
+        installed
+    }
+}
+
+/// What a checkpoint leaves to be removed.
+#[derive(Debug, Default)]
+pub(crate) struct Installed {
+    /// Named by nothing any more.
+    pub(crate) obsolete: Vec<Arc<StoredFile>>,
+    /// Named by the manifest alone: to be removed after the next checkpoint.
+    pub(crate) manifest_only: Vec<Arc<StoredFile>>,
+}
+
+fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
+    let Ok(mut table) = table_of(running, folded.table) else { return false };
+    let Some(current) = table.partition(folded.floor).cloned() else { return false };
+    let before = &folded.before;
+    let prefix_of = |new: &Partition| {
+        new.runs.len() >= before.runs.len()
+            && new.segments.len() >= before.segments.len()
+            && before.runs.iter().zip(&new.runs).all(|(a, b)| Arc::ptr_eq(a, b))
+            && before.segments.iter().zip(&new.segments).all(|(a, b)| Arc::ptr_eq(a, b))
+    };
+    if !prefix_of(&current) {
+        return false; // Truncated meanwhile.
+    }
+    let newer = current.segments[before.segments.len()..].iter().cloned();
+    let segments: Vec<_> = folded.after.segments.iter().cloned().chain(newer).collect();
+    let runs = current.runs[before.runs.len()..].to_vec();
+    Arc::make_mut(&mut table.cold).insert(folded.floor, Arc::clone(&folded.after));
+    if runs.is_empty() && segments.len() == folded.after.segments.len() {
+        table.hot.remove(&folded.floor);
+    } else {
+        table.hot.insert(folded.floor, Arc::new(Partition::new(segments, runs)));
+    }
+    put_table(running, table);
+    true
+}
+
+/// Removes manifests outside the chain, and what recovery put aside.
+pub(crate) fn remove_stale(vfs: &dyn Vfs, old_chain: &[u64], manifested: &Manifested) {
+    for number in old_chain.iter().filter(|number| !manifested.chain.contains(number)) {
+        let _ = vfs.unlink(&manifest(*number));
+    }
+    for entry in vfs.list(TRASH).unwrap_or_default() {
+        let _ = vfs.unlink(&format!("{TRASH}/{}", entry.name));
+    }
+}
+
+/// Log files that a manifest starting at `first_log` does not need.
+pub(crate) fn obsolete_logs(vfs: &dyn Vfs, first_log: u64, spare: &[u64]) -> Vec<u64> {
+    let entries = vfs.list(LOG).unwrap_or_default();
+    let numbers = entries.iter().filter_map(|entry| crate::layout::log_number(&entry.name));
+    let mut free: Vec<u64> =
+        numbers.filter(|number| *number < first_log && !spare.contains(number)).collect();
+    free.sort_unstable();
+    debug_assert!(free.iter().all(|number| log_file(*number) < log_file(first_log)));
+    free
+}

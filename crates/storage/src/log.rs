@@ -1,0 +1,354 @@
+//! The log: one sequence of transactions for all tables, written in groups.
+//!
+//! A group is one frame: a header, its records, zeros up to the next block. It starts on a block
+//! of its own, so that writing it never touches a block that was acknowledged. A file's first
+//! transaction number voids everything from that number on in older files: after a failed write
+//! or a torn tail the log goes on in a new file, and what the old one holds beyond is nothing.
+//!
+//! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it)
+//! → spare (renamed into the next current file; its old groups carry an old salt).
+
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult};
+use tidemark_vfs::{OpenMode, Vfs, VfsFile};
+
+use crate::codec::{Decoder, Encoder};
+use crate::layout::{
+    GROUP_HEADER_BYTES, GROUP_MAGIC, LOG, LOG_BLOCK, LOG_HEADER_BYTES, LOG_MAGIC,
+    RECORD_HEADER_BYTES, log_file,
+};
+use crate::options::{CommitMode, PlantedFault, StorageOptions};
+
+/// Spare files kept for reuse.
+const SPARE_FILES: usize = 2;
+
+/// A group being collected.
+#[derive(Debug)]
+pub(crate) struct Group {
+    bytes: Encoder,
+    first_lsn: u64,
+    count: u32,
+}
+
+impl Group {
+    pub(crate) fn new(first_lsn: u64) -> Self {
+        let bytes = Encoder { bytes: vec![0; GROUP_HEADER_BYTES] };
+        Self { bytes, first_lsn, count: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.bytes.len()
+    }
+
+    /// Adds a transaction; nothing stays of it when `write` fails.
+    pub(crate) fn record(
+        &mut self,
+        write: impl FnOnce(&mut Encoder) -> EngineResult<()>,
+    ) -> EngineResult<()> {
+        let start = self.bytes.bytes.len();
+        self.bytes.u64(0);
+        if let Err(error) = write(&mut self.bytes) {
+            self.bytes.bytes.truncate(start);
+            return Err(error);
+        }
+        let body = start + RECORD_HEADER_BYTES;
+        let len = (self.bytes.bytes.len() - body) as u32;
+        let crc = crc32c::crc32c(&self.bytes.bytes[body..]);
+        self.bytes.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
+        self.bytes.bytes[start + 4..body].copy_from_slice(&crc.to_le_bytes());
+        self.count += 1;
+        Ok(())
+    }
+
+    fn seal(&mut self, salt: u64, synced_lsn: u64) {
+        let payload = (self.bytes.bytes.len() - GROUP_HEADER_BYTES) as u64;
+        let mut header = Encoder::default();
+        header.u64(salt);
+        header.u64(self.first_lsn);
+        header.u64(payload);
+        header.u64(synced_lsn);
+        header.u32(self.count);
+        let crc = crc32c::crc32c(&header.bytes);
+        let mut sealed = Vec::with_capacity(GROUP_HEADER_BYTES);
+        sealed.extend_from_slice(&GROUP_MAGIC);
+        sealed.extend_from_slice(&crc.to_le_bytes());
+        sealed.append(&mut header.bytes);
+        self.bytes.bytes[..sealed.len()].copy_from_slice(&sealed);
+        let padded = self.bytes.bytes.len().next_multiple_of(LOG_BLOCK as usize);
+        self.bytes.bytes.resize(padded, 0);
+    }
+}
+
+/// A group found in a log file.
+#[derive(Debug)]
+pub(crate) struct FoundGroup {
+    pub(crate) first_lsn: u64,
+    pub(crate) synced_lsn: u64,
+    pub(crate) records: Vec<std::ops::Range<usize>>,
+    /// Offset after it, a multiple of the block.
+    pub(crate) end: usize,
+}
+
+/// Reads the group at `offset`; `None` when there is no whole one of this file.
+pub(crate) fn read_group(
+    bytes: &[u8],
+    offset: usize,
+    salt: u64,
+    planted: Option<PlantedFault>,
+) -> Option<FoundGroup> {
+    let ignore_crc = planted == Some(PlantedFault::IgnoreLogChecksum);
+    let ignore_salt = planted == Some(PlantedFault::IgnoreLogSequence);
+    let frame = bytes.get(offset..)?;
+    let header = frame.get(..GROUP_HEADER_BYTES)?.strip_prefix(&GROUP_MAGIC)?;
+    let mut input = Decoder::new(header);
+    let crc = input.u32().ok()?;
+    let fields = header.get(4..4 + 36)?;
+    let found_salt = input.u64().ok()?;
+    let (first_lsn, payload) = (input.u64().ok()?, input.u64().ok()?);
+    let (synced_lsn, count) = (input.u64().ok()?, input.u32().ok()?);
+    if (crc32c::crc32c(fields) != crc && !ignore_crc) || (found_salt != salt && !ignore_salt) {
+        return None;
+    }
+    let end = GROUP_HEADER_BYTES.checked_add(usize::try_from(payload).ok()?)?;
+    let frame = frame.get(..end)?;
+    let mut position = GROUP_HEADER_BYTES;
+    let mut records = Vec::new();
+    for _ in 0..count {
+        let mut head = Decoder::new(frame.get(position..)?);
+        let (len, crc) = (head.u32().ok()? as usize, head.u32().ok()?);
+        position += RECORD_HEADER_BYTES;
+        let record = frame.get(position..position.checked_add(len)?)?;
+        if crc32c::crc32c(record) != crc && !ignore_crc {
+            return None;
+        }
+        records.push(offset + position..offset + position + len);
+        position += len;
+    }
+    let end = (offset + end).next_multiple_of(LOG_BLOCK as usize);
+    Some(FoundGroup { first_lsn, synced_lsn, records, end })
+}
+
+/// A log file's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub(crate) number: u64,
+    pub(crate) first_lsn: u64,
+    pub(crate) salt: u64,
+}
+
+impl FileHeader {
+    fn encode(self) -> Vec<u8> {
+        let mut out = Encoder { bytes: LOG_MAGIC.to_vec() };
+        out.u64(self.number);
+        out.u64(self.first_lsn);
+        out.u64(self.salt);
+        debug_assert_eq!(out.bytes.len(), LOG_HEADER_BYTES);
+        out.u32(crc32c::crc32c(&out.bytes));
+        out.bytes.resize(LOG_BLOCK as usize, 0);
+        out.bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let covered = bytes.get(..LOG_HEADER_BYTES)?;
+        let mut input = Decoder::new(covered.strip_prefix(&LOG_MAGIC)?);
+        let header = Self {
+            number: input.u64().ok()?,
+            first_lsn: input.u64().ok()?,
+            salt: input.u64().ok()?,
+        };
+        let crc = Decoder::new(&bytes[LOG_HEADER_BYTES..]).u32().ok()?;
+        (crc32c::crc32c(covered) == crc).then_some(header)
+    }
+}
+
+#[derive(Debug)]
+struct Current {
+    file: Arc<dyn VfsFile>,
+    number: u64,
+    salt: u64,
+    /// Where the next group goes.
+    offset: u64,
+    /// Up to here the file has blocks on disk already.
+    written_to: u64,
+    capacity: u64,
+    /// Whether the directory entry is durable.
+    named: bool,
+    dirty: bool,
+}
+
+/// The writing end of the log.
+#[derive(Debug)]
+pub(crate) struct Log {
+    vfs: Arc<dyn Vfs>,
+    mode: CommitMode,
+    file_bytes: u64,
+    prewrite_bytes: u64,
+    planted: Option<PlantedFault>,
+    current: Option<Current>,
+    next_number: u64,
+    /// Older files with groups that were not synced.
+    unsynced: Vec<Arc<dyn VfsFile>>,
+    spare: Vec<u64>,
+    /// Last transaction written, and last one known durable.
+    pub(crate) written_lsn: u64,
+    pub(crate) synced_lsn: u64,
+    /// Bytes written since the last checkpoint began.
+    pub(crate) bytes_since_checkpoint: u64,
+}
+
+impl Log {
+    pub(crate) fn new(
+        vfs: Arc<dyn Vfs>,
+        options: &StorageOptions,
+        next_number: u64,
+        lsn: u64,
+    ) -> Self {
+        Self {
+            vfs,
+            mode: options.commit_mode,
+            file_bytes: options.log_file_bytes,
+            prewrite_bytes: options.log_prewrite_bytes,
+            planted: options.planted,
+            current: None,
+            next_number,
+            unsynced: Vec::new(),
+            spare: Vec::new(),
+            written_lsn: lsn,
+            synced_lsn: lsn,
+            bytes_since_checkpoint: 0,
+        }
+    }
+
+    /// Number of the file that holds the next transaction.
+    pub(crate) fn next_file(&self) -> u64 {
+        self.current.as_ref().map_or(self.next_number, |current| current.number)
+    }
+
+    /// Writes a group and makes it as durable as the mode asks. After a failure the file is not
+    /// used again: what reached the disk is voided by the next file's first number.
+    pub(crate) fn write(&mut self, group: &mut Group) -> EngineResult<()> {
+        let written = self.try_write(group);
+        if written.is_err() {
+            self.abandon();
+            self.written_lsn = group.first_lsn - 1;
+            // The next file's header voids what reached the disk. When that fails too, the next
+            // write tries again.
+            let _ = self.rotate(group.first_lsn, 0);
+        }
+        written
+    }
+
+    fn try_write(&mut self, group: &mut Group) -> EngineResult<()> {
+        let len = (group.len() as u64).next_multiple_of(LOG_BLOCK);
+        let full = |current: &Current| current.offset + len > current.capacity;
+        if self.current.as_ref().is_none_or(full) {
+            self.rotate(group.first_lsn, len)?;
+        }
+        let synced_lsn = self.synced_lsn;
+        let prewrite = if self.mode == CommitMode::Sync { self.prewrite_bytes } else { 0 };
+        let Some(current) = &mut self.current else {
+            return Err(EngineError::internal("the log has no file"));
+        };
+        group.seal(current.salt, synced_lsn);
+        let path = || log_file(current.number);
+        let failed = |error: std::io::Error| EngineError::io(path(), &error);
+        let end = current.offset + len;
+        if prewrite > 0 && end > current.written_to && end < current.capacity {
+            let upto = (end + prewrite).min(current.capacity);
+            current.file.write_at(&vec![0; (upto - end) as usize], end).map_err(failed)?;
+            current.written_to = upto;
+        }
+        current.dirty = true;
+        current.file.write_at(&group.bytes.bytes, current.offset).map_err(failed)?;
+        current.offset = end;
+        current.written_to = current.written_to.max(end);
+        self.bytes_since_checkpoint += len;
+        self.written_lsn = group.first_lsn + u64::from(group.count) - 1;
+        let skip = self.planted == Some(PlantedFault::AcknowledgeBeforeSync);
+        if self.mode == CommitMode::Sync && !skip {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything written durable.
+    pub(crate) fn flush(&mut self) -> EngineResult<()> {
+        let failed = |error: std::io::Error| EngineError::io(LOG, &error);
+        for file in std::mem::take(&mut self.unsynced) {
+            file.sync().map_err(failed)?;
+        }
+        if let Some(current) = &mut self.current {
+            if current.dirty {
+                current.file.sync().map_err(failed)?;
+                current.dirty = false;
+            }
+            if !current.named {
+                self.vfs.sync_dir(LOG).map_err(failed)?;
+                current.named = true;
+            }
+        }
+        self.synced_lsn = self.written_lsn;
+        Ok(())
+    }
+
+    /// Stops using the current file. Earlier groups in it may still have to be synced.
+    fn abandon(&mut self) {
+        if let Some(current) = self.current.take().filter(|_| self.mode != CommitMode::Sync) {
+            self.unsynced.push(current.file);
+        }
+    }
+
+    /// Goes on in another file, whose first transaction is `first_lsn`.
+    pub(crate) fn rotate(&mut self, first_lsn: u64, room: u64) -> EngineResult<()> {
+        if let Some(old) = self.current.take().filter(|old| old.dirty || !old.named) {
+            self.unsynced.push(old.file);
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        let path = log_file(number);
+        let failed = |error: std::io::Error| EngineError::io(&path, &error);
+        let capacity = self.file_bytes.max(room + LOG_BLOCK);
+        let file = match self.spare.pop().filter(|_| room + LOG_BLOCK <= self.file_bytes) {
+            Some(spare) => {
+                self.vfs.rename(&log_file(spare), &path).map_err(failed)?;
+                self.vfs.open(&path, OpenMode::Write).map_err(failed)?
+            }
+            None => self.vfs.open(&path, OpenMode::CreateNew).map_err(failed)?,
+        };
+        let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
+        file.write_at(&header.encode(), 0).map_err(failed)?;
+        let written_to = file.len().map_err(failed)?;
+        self.current = Some(Current {
+            file,
+            number,
+            salt: header.salt,
+            offset: LOG_BLOCK,
+            written_to,
+            capacity,
+            named: false,
+            dirty: true,
+        });
+        Ok(())
+    }
+
+    /// Frees files that a durable checkpoint covers: some are kept for reuse.
+    pub(crate) fn release(&mut self, obsolete: Vec<u64>) {
+        for number in obsolete {
+            if self.spare.len() < SPARE_FILES {
+                self.spare.push(number);
+            } else {
+                // A file that stays is not read again: its number is below the manifest's.
+                let _ = self.vfs.unlink(&log_file(number));
+            }
+        }
+    }
+
+    pub(crate) fn spare(&self) -> &[u64] {
+        &self.spare
+    }
+}

@@ -1,0 +1,365 @@
+//! The manifest: what the database consists of at one transaction. A base names everything, an
+//! edit what changed since its parent. Files are written once and never touched again; `CURRENT`
+//! names the newest and is replaced only by renaming.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult};
+use tidemark_vfs::Vfs;
+
+use crate::codec::{Decoder, Encoder};
+use crate::file::{StoredFile, read_whole, sync_dir, write_whole};
+use crate::layout::{
+    CURRENT, CURRENT_TMP, DB, MANIFEST_MAGIC, damaged, manifest, symbols_name, table_dir,
+};
+use crate::partition::Partition;
+use crate::schema::{TableId, TableSchema};
+use crate::segment::{Segment, SegmentMeta};
+use crate::snapshot::Snapshot;
+use crate::state::{head_of, put_table, table_of};
+use crate::symbols::{SymbolDictionary, SymbolFile};
+use crate::table::TableSnapshot;
+
+const TABLE: u8 = 1;
+const TABLE_GONE: u8 = 2;
+const PARTITION: u8 = 3;
+const PUT_RECORD: u8 = 4;
+const DELETE_RECORD: u8 = 5;
+
+/// Edits after which the next manifest is a base.
+const MAX_EDITS: usize = 16;
+
+/// Files of the dictionaries, by table and column.
+pub(crate) type SymbolFiles = HashMap<(TableId, u32), Vec<SymbolFile>>;
+
+/// The manifest that is current, and what it says.
+#[derive(Debug)]
+pub(crate) struct Manifested {
+    /// Base first, newest last.
+    pub(crate) chain: Vec<u64>,
+    pub(crate) base_bytes: usize,
+    pub(crate) edit_bytes: usize,
+    pub(crate) snapshot: Snapshot,
+    /// The log file in which replay starts.
+    pub(crate) first_log: u64,
+    /// No file of a segment or dictionary has this number or a later one.
+    pub(crate) next_file: u64,
+}
+
+impl Manifested {
+    pub(crate) fn fresh() -> Self {
+        Self {
+            chain: Vec::new(),
+            base_bytes: 0,
+            edit_bytes: 0,
+            snapshot: Snapshot { next_table: 1, ..Snapshot::default() },
+            first_log: 1,
+            next_file: 1,
+        }
+    }
+
+    /// Writes the next manifest and the pointer to it, both durable, neither in force yet.
+    pub(crate) fn write_next(
+        &self,
+        vfs: &dyn Vfs,
+        snapshot: Snapshot,
+        symbol_files: &SymbolFiles,
+        (first_log, next_file): (u64, u64),
+    ) -> EngineResult<NextManifest> {
+        let full = self.chain.is_empty()
+            || self.chain.len() > MAX_EDITS
+            || self.edit_bytes > self.base_bytes / 2 + (64 << 10);
+        let number = self.chain.last().copied().unwrap_or(0) + 1;
+        let old = if full { &Snapshot::default() } else { &self.snapshot };
+        let body = encode_body(old, &snapshot, symbol_files)?;
+        let mut out = Encoder { bytes: MANIFEST_MAGIC.to_vec() };
+        out.u64(number);
+        out.u64(if full { 0 } else { number - 1 });
+        out.u64(snapshot.lsn + 1);
+        out.u64(first_log);
+        out.u64(snapshot.next_table);
+        out.u64(next_file);
+        out.blob(&body);
+        out.u32(crc32c::crc32c(&out.bytes));
+        write_whole(vfs, &manifest(number), &out.bytes)?;
+        // The manifest's name is durable before the pointer is, the pointer's content before its
+        // name.
+        let line = format!("manifest.{number}");
+        let line = format!("{line} {:08x}\n", crc32c::crc32c(line.as_bytes()));
+        write_whole(vfs, CURRENT_TMP, line.as_bytes())?;
+        sync_dir(vfs, DB)?;
+        let mut chain = if full { Vec::new() } else { self.chain.clone() };
+        chain.push(number);
+        let (base_bytes, edit_bytes) = if full {
+            (out.bytes.len(), 0)
+        } else {
+            (self.base_bytes, self.edit_bytes + out.bytes.len())
+        };
+        let next =
+            Self { chain, base_bytes, edit_bytes, snapshot, first_log, next_file };
+        Ok(NextManifest(next))
+    }
+}
+
+/// A manifest that is ready to become current.
+#[derive(Debug)]
+pub(crate) struct NextManifest(Manifested);
+
+impl NextManifest {
+    /// Makes it current. After an error it is unknown which one is.
+    pub(crate) fn switch(self, vfs: &dyn Vfs) -> EngineResult<Manifested> {
+        vfs.rename(CURRENT_TMP, CURRENT).map_err(|error| EngineError::io(CURRENT, &error))?;
+        sync_dir(vfs, DB)?;
+        Ok(self.0)
+    }
+}
+
+/// Reads the current manifest and its parents.
+pub(crate) fn load(vfs: &Arc<dyn Vfs>) -> EngineResult<Manifested> {
+    let mut next = read_current(&**vfs)?;
+    let mut files = Vec::new();
+    while next != 0 {
+        let path = manifest(next);
+        let bytes = read_whole(&**vfs, &path).map_err(|error| damaged(&path, error))?;
+        let parent = check(&bytes, next).map_err(|error| damaged(&path, error.message))?;
+        if parent != 0 && parent >= next {
+            return Err(damaged(&path, "its parent is newer"));
+        }
+        files.push((next, bytes));
+        next = parent;
+    }
+    files.reverse();
+    let mut loaded = Manifested::fresh();
+    for (number, bytes) in &files {
+        let path = manifest(*number);
+        read_one(vfs, &mut loaded, bytes).map_err(|error| damaged(&path, error.message))?;
+        let size = if loaded.chain.is_empty() {
+            &mut loaded.base_bytes
+        } else {
+            &mut loaded.edit_bytes
+        };
+        *size += bytes.len();
+        loaded.chain.push(*number);
+    }
+    Ok(loaded)
+}
+
+fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
+    let bytes = read_whole(vfs, CURRENT)?;
+    let parsed = || {
+        let text = std::str::from_utf8(&bytes).ok()?;
+        let (name, crc) = text.strip_suffix('\n')?.split_once(' ')?;
+        let crc = u32::from_str_radix(crc, 16).ok()?;
+        let number: u64 = name.strip_prefix("manifest.")?.parse().ok()?;
+        (crc32c::crc32c(name.as_bytes()) == crc && number > 0).then_some(number)
+    };
+    parsed().ok_or_else(|| damaged(CURRENT, "it does not name a manifest"))
+}
+
+/// Compares the checksum; returns the parent's number.
+fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
+    let (covered, crc) = bytes
+        .split_last_chunk::<4>()
+        .ok_or_else(|| EngineError::internal("it ends too early"))?;
+    if crc32c::crc32c(covered) != u32::from_le_bytes(*crc) {
+        return Err(EngineError::internal("the checksum does not hold"));
+    }
+    let mut input = Decoder::new(covered);
+    if input.take(8)? != MANIFEST_MAGIC || input.u64()? != number {
+        return Err(EngineError::internal("its first bytes are not this manifest's"));
+    }
+    input.u64()
+}
+
+fn read_one(vfs: &Arc<dyn Vfs>, loaded: &mut Manifested, bytes: &[u8]) -> EngineResult<()> {
+    let mut input = Decoder::new(&bytes[MANIFEST_MAGIC.len() + 16..]);
+    loaded.snapshot.lsn = input.u64()?.saturating_sub(1);
+    loaded.first_log = input.u64()?;
+    loaded.snapshot.next_table = input.u64()?;
+    loaded.next_file = input.u64()?;
+    let mut body = Decoder::new(input.blob()?);
+    while !body.is_empty() {
+        read_entry(vfs, &mut loaded.snapshot, &mut body)?;
+    }
+    Ok(())
+}
+
+fn encode_body(
+    old: &Snapshot,
+    new: &Snapshot,
+    symbol_files: &SymbolFiles,
+) -> EngineResult<Vec<u8>> {
+    let mut out = Encoder::default();
+    for (id, _) in old.tables.iter().filter(|(id, _)| new.tables.get(id).is_none()) {
+        out.u8(TABLE_GONE);
+        out.u64(*id);
+    }
+    for (id, table) in new.tables.iter() {
+        let before = old.tables.get(id);
+        if before.is_none_or(|before| !Arc::ptr_eq(before, table)) {
+            encode_table(before.map(Arc::as_ref), table, symbol_files, &mut out)?;
+        }
+    }
+    for (kind, records) in old.records.iter() {
+        for key in records.keys().filter(|key| new.record(kind, key).is_none()) {
+            out.u8(DELETE_RECORD);
+            out.text(kind);
+            out.text(key);
+        }
+    }
+    for (kind, records) in new.records.iter() {
+        for (key, value) in records.iter().filter(|(k, v)| old.record(kind, k) != Some(&***v)) {
+            out.u8(PUT_RECORD);
+            out.text(kind);
+            out.text(key);
+            out.blob(value);
+        }
+    }
+    Ok(out.bytes)
+}
+
+fn encode_table(
+    before: Option<&TableSnapshot>,
+    table: &TableSnapshot,
+    symbol_files: &SymbolFiles,
+    out: &mut Encoder,
+) -> EngineResult<()> {
+    let id = table.schema().id;
+    out.u8(TABLE);
+    out.json(&**table.schema())?;
+    out.u32(table.head.next_column);
+    out.u32(table.head.symbols.len() as u32);
+    for (column, dictionary) in &table.head.symbols {
+        let known = dictionary.store().symbol_files();
+        let files = symbol_files.get(&(id, *column)).unwrap_or(&known);
+        out.u32(*column);
+        out.u32(files.len() as u32);
+        for file in files {
+            out.text(file.file.name());
+            out.u32(file.first_key);
+            out.u32(file.count);
+            out.u64(file.file_len);
+            out.u32(file.crc);
+        }
+    }
+    let unchanged = |floor: &i64, partition: &Arc<Partition>| {
+        let before = before.and_then(|before| before.cold.get(floor));
+        before.is_some_and(|before| Arc::ptr_eq(before, partition))
+    };
+    for (floor, partition) in table.cold.iter().filter(|(f, p)| !unchanged(f, p)) {
+        encode_partition(id, *floor, &partition.segments, out);
+    }
+    let gone = before.iter().flat_map(|before| before.cold.keys());
+    for floor in gone.filter(|floor| !table.cold.contains_key(floor)) {
+        encode_partition(id, *floor, &[], out);
+    }
+    Ok(())
+}
+
+fn encode_partition(table: TableId, floor: i64, segments: &[Arc<Segment>], out: &mut Encoder) {
+    out.u8(PARTITION);
+    out.u64(table);
+    out.i64(floor);
+    out.u32(segments.len() as u32);
+    for segment in segments {
+        segment.meta.encode(out);
+    }
+}
+
+fn read_entry(
+    vfs: &Arc<dyn Vfs>,
+    snapshot: &mut Snapshot,
+    input: &mut Decoder<'_>,
+) -> EngineResult<()> {
+    match input.u8()? {
+        TABLE => read_table(vfs, snapshot, input)?,
+        TABLE_GONE => {
+            let id = input.u64()?;
+            if let Some(table) = snapshot.tables.remove(&id) {
+                remove_name(snapshot, table.schema());
+            }
+        }
+        PARTITION => {
+            let (id, floor, count) = (input.u64()?, input.i64()?, input.u32()?);
+            let directory = table_dir(id);
+            let mut segments = Vec::with_capacity(count as usize);
+            for _ in 0..count {
+                segments.push(Segment::new(vfs, &directory, SegmentMeta::decode(input)?));
+            }
+            // One map is changed in place while a manifest is read: nobody else has it.
+            let table = snapshot.tables.remove(&id);
+            let table = table.ok_or_else(|| EngineError::internal("a partition of no table"))?;
+            let mut table = Arc::unwrap_or_clone(table);
+            let partition = Partition::new(segments, Vec::new());
+            table.rows += partition.rows();
+            let cold = Arc::make_mut(&mut table.cold);
+            let old = if partition.segments.is_empty() {
+                cold.remove(&floor)
+            } else {
+                cold.insert(floor, Arc::new(partition))
+            };
+            table.rows -= old.map_or(0, |old| old.rows());
+            put_table(snapshot, table);
+        }
+        PUT_RECORD => {
+            let (kind, key) = (input.text()?, input.text()?);
+            snapshot.put_record(kind, key, input.blob()?.into());
+        }
+        DELETE_RECORD => snapshot.delete_record(input.text()?, input.text()?),
+        other => return Err(EngineError::internal(format!("an entry of unknown kind {other}"))),
+    }
+    Ok(())
+}
+
+/// Removes the table's name, unless another table has taken it.
+fn remove_name(snapshot: &mut Snapshot, schema: &TableSchema) {
+    let name = tidemark_types::identifier::fold(&schema.name);
+    if snapshot.names.get(name.as_str()) == Some(&schema.id) {
+        snapshot.names.remove(name.as_str());
+    }
+}
+
+fn read_table(
+    vfs: &Arc<dyn Vfs>,
+    snapshot: &mut Snapshot,
+    input: &mut Decoder<'_>,
+) -> EngineResult<()> {
+    let schema: TableSchema = input.json()?;
+    let next_column = input.u32()?;
+    let id = schema.id;
+    let old = snapshot.tables.get(&id).map(|_| table_of(snapshot, id)).transpose()?;
+    if let Some(old) = &old {
+        remove_name(snapshot, old.schema());
+    }
+    snapshot.names.insert(tidemark_types::identifier::fold(&schema.name), id);
+    let mut head = head_of(schema, &HashMap::new(), next_column);
+    for _ in 0..input.u32()? {
+        let (column, count) = (input.u32()?, input.u32()?);
+        let mut files = Vec::new();
+        for _ in 0..count {
+            let path = format!("{}/{}", table_dir(id), input.text()?);
+            files.push(SymbolFile {
+                file: StoredFile::new(Arc::clone(vfs), path),
+                first_key: input.u32()?,
+                count: input.u32()?,
+                file_len: input.u64()?,
+                crc: input.u32()?,
+            });
+        }
+        if let Some(dictionary) = head.symbols.get_mut(&column) {
+            let len = files.last().map_or(0, |file| file.first_key + file.count);
+            dictionary.store().set_symbol_files(files);
+            *dictionary = Arc::new(SymbolDictionary::grown(dictionary, len));
+        }
+    }
+    let mut table = old.unwrap_or_else(|| TableSnapshot::empty(head.clone()));
+    table.head = Arc::new(head);
+    put_table(snapshot, table);
+    Ok(())
+}
+
+/// The name and path of a new dictionary file.
+pub(crate) fn symbols_path(table: TableId, column: u32, number: u64) -> String {
+    format!("{}/{}", table_dir(table), symbols_name(column, number))
+}

@@ -1,0 +1,198 @@
+//! A transaction as bytes of the log.
+
+use arrow_buffer::Buffer;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::block::{Body, Layout, assemble, parts};
+use crate::codec::{Decoder, Encoder};
+use crate::column::ColumnData;
+use crate::segment::SegmentMeta;
+use crate::state::{Adopt, Append, Op};
+use crate::symbols::NewSymbols;
+
+const CREATE_TABLE: u8 = 1;
+const DROP_TABLE: u8 = 2;
+const REPLACE_SCHEMA: u8 = 3;
+const TRUNCATE: u8 = 4;
+const APPEND: u8 = 5;
+const ADOPT: u8 = 6;
+const PUT_RECORD: u8 = 7;
+const DELETE_RECORD: u8 = 8;
+
+/// Writes one step. `forget_symbols` is a fault for the crash tests.
+pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
+    match op {
+        Op::CreateTable(schema) => {
+            out.u8(CREATE_TABLE);
+            out.json(schema)?;
+        }
+        Op::DropTable(id) => {
+            out.u8(DROP_TABLE);
+            out.u64(*id);
+        }
+        Op::ReplaceSchema(schema) => {
+            out.u8(REPLACE_SCHEMA);
+            out.json(schema)?;
+        }
+        Op::Truncate(id) => {
+            out.u8(TRUNCATE);
+            out.u64(*id);
+        }
+        Op::Append(append) => {
+            out.u8(APPEND);
+            out.u64(append.table);
+            encode_symbols(if forget_symbols { &[] } else { &append.symbols }, out);
+            out.u64(append.rows as u64);
+            out.u32(append.columns.len() as u32);
+            for (id, sql_type, cells) in &append.columns {
+                encode_column(*id, *sql_type, cells, out)?;
+            }
+        }
+        Op::Adopt(adopt) => {
+            out.u8(ADOPT);
+            out.u64(adopt.table);
+            encode_symbols(&adopt.symbols, out);
+            out.u8(u8::from(adopt.synced));
+            out.u32(adopt.segments.len() as u32);
+            for (floor, meta) in &adopt.segments {
+                out.i64(*floor);
+                meta.encode(out);
+            }
+        }
+        Op::PutRecord { kind, key, value } => {
+            out.u8(PUT_RECORD);
+            out.text(kind);
+            out.text(key);
+            out.blob(value);
+        }
+        Op::DeleteRecord { kind, key } => {
+            out.u8(DELETE_RECORD);
+            out.text(kind);
+            out.text(key);
+        }
+    }
+    Ok(())
+}
+
+/// Reads all steps of a transaction.
+pub(crate) fn decode_ops(bytes: &[u8]) -> EngineResult<Vec<Op>> {
+    let mut input = Decoder::new(bytes);
+    let mut ops = Vec::new();
+    while !input.is_empty() {
+        ops.push(decode_op(&mut input)?);
+    }
+    Ok(ops)
+}
+
+fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
+    Ok(match input.u8()? {
+        CREATE_TABLE => Op::CreateTable(input.json()?),
+        DROP_TABLE => Op::DropTable(input.u64()?),
+        REPLACE_SCHEMA => Op::ReplaceSchema(input.json()?),
+        TRUNCATE => Op::Truncate(input.u64()?),
+        APPEND => {
+            let table = input.u64()?;
+            let symbols = decode_symbols(input)?;
+            let rows = input.u64()? as usize;
+            let count = input.u32()?;
+            let columns = (0..count).map(|_| decode_column(input, rows)).collect::<Result<_, _>>();
+            Op::Append(Append { table, symbols, rows, columns: columns? })
+        }
+        ADOPT => {
+            let table = input.u64()?;
+            let symbols = decode_symbols(input)?;
+            let synced = input.u8()? != 0;
+            let count = input.u32()?;
+            let mut segments = Vec::new();
+            for _ in 0..count {
+                segments.push((input.i64()?, SegmentMeta::decode(input)?));
+            }
+            Op::Adopt(Adopt { table, symbols, synced, segments })
+        }
+        PUT_RECORD => Op::PutRecord {
+            kind: input.text()?.to_owned(),
+            key: input.text()?.to_owned(),
+            value: input.blob()?.to_vec(),
+        },
+        DELETE_RECORD => Op::DeleteRecord {
+            kind: input.text()?.to_owned(),
+            key: input.text()?.to_owned(),
+        },
+        other => {
+            let message = format!("a log record of the unknown kind {other}");
+            return Err(EngineError::new(ErrorCode::Damaged, message));
+        }
+    })
+}
+
+fn encode_symbols(symbols: &[NewSymbols], out: &mut Encoder) {
+    out.u32(symbols.len() as u32);
+    for new in symbols {
+        out.u32(new.column);
+        out.u32(new.first_key);
+        out.u32(new.texts.len() as u32);
+        for text in &new.texts {
+            out.text(text);
+        }
+    }
+}
+
+fn decode_symbols(input: &mut Decoder<'_>) -> EngineResult<Vec<NewSymbols>> {
+    let mut symbols = Vec::new();
+    for _ in 0..input.u32()? {
+        let (column, first_key, count) = (input.u32()?, input.u32()?, input.u32()?);
+        let texts = (0..count).map(|_| input.text().map(str::to_owned)).collect::<Result<_, _>>();
+        symbols.push(NewSymbols { column, first_key, texts: texts? });
+    }
+    Ok(symbols)
+}
+
+fn encode_column(
+    id: u32,
+    sql_type: SqlType,
+    cells: &ColumnData,
+    out: &mut Encoder,
+) -> EngineResult<()> {
+    out.u32(id);
+    out.json(&sql_type)?;
+    let parts = parts(sql_type, cells)?;
+    match parts.validity {
+        Some(bits) => {
+            out.u8(1);
+            out.blob(&bits.sliced());
+        }
+        None => out.u8(0),
+    }
+    match parts.body {
+        Body::Bits(bits) => out.blob(&bits.sliced()),
+        Body::Fixed(values) => out.blob(&values),
+        Body::Text { views, bytes } => {
+            out.blob(&Buffer::from_vec(views));
+            out.blob(&bytes);
+        }
+        Body::Bytes { offsets, bytes } => {
+            out.blob(&Buffer::from_vec(offsets));
+            out.blob(&bytes);
+        }
+    }
+    Ok(())
+}
+
+fn decode_column(
+    input: &mut Decoder<'_>,
+    rows: usize,
+) -> EngineResult<(u32, SqlType, ColumnData)> {
+    let (id, sql_type) = (input.u32()?, input.json()?);
+    // `Buffer::from` copies to memory aligned for any Arrow type.
+    let validity = match input.u8()? {
+        0 => None,
+        _ => Some(Buffer::from(input.blob()?)),
+    };
+    let bodies = match Layout::of(sql_type)? {
+        Layout::Bits | Layout::Fixed(_) => 1,
+        Layout::Text | Layout::Bytes => 2,
+    };
+    let bodies: Vec<Buffer> =
+        (0..bodies).map(|_| input.blob().map(Buffer::from)).collect::<Result<_, _>>()?;
+    Ok((id, sql_type, assemble(sql_type, rows, validity, bodies)?))
+}

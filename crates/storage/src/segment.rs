@@ -1,0 +1,220 @@
+//! Segments: immutable files that hold all columns of some rows of one partition.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow_buffer::Buffer;
+use tidemark_types::{EngineResult, SqlType};
+use tidemark_vfs::Vfs;
+
+use crate::block;
+use crate::codec::{Decoder, Encoder};
+use crate::column::ColumnData;
+use crate::file::StoredFile;
+use crate::layout::{
+    SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SEGMENT_TRAILER_BYTES, damaged,
+};
+use crate::schema::ColumnSchema;
+
+/// What the manifest and the log say about a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SegmentMeta {
+    /// The file's name within the table's directory.
+    pub(crate) name: String,
+    pub(crate) file_len: u64,
+    /// Checksum of the footer, which holds the checksums of all sections.
+    pub(crate) footer_crc: u32,
+    pub(crate) rows: u64,
+    pub(crate) bounds: (i64, i64),
+    /// The latest transaction with rows in it: the place in the order of arrival.
+    pub(crate) lsn: u64,
+}
+
+impl SegmentMeta {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.text(&self.name);
+        out.u64(self.file_len);
+        out.u32(self.footer_crc);
+        out.u64(self.rows);
+        out.i64(self.bounds.0);
+        out.i64(self.bounds.1);
+        out.u64(self.lsn);
+    }
+
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> EngineResult<Self> {
+        Ok(Self {
+            name: input.text()?.to_owned(),
+            file_len: input.u64()?,
+            footer_crc: input.u32()?,
+            rows: input.u64()?,
+            bounds: (input.i64()?, input.i64()?),
+            lsn: input.u64()?,
+        })
+    }
+}
+
+/// Bytes of a segment with their checksum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Section {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) crc: u32,
+}
+
+/// Where a column lies in a segment.
+#[derive(Debug)]
+pub(crate) struct ColumnEntry {
+    pub(crate) id: u32,
+    pub(crate) sql_type: SqlType,
+    /// Whether the first section is a validity bitmap.
+    pub(crate) has_validity: bool,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// The end of a segment: where everything is.
+pub(crate) fn encode_footer(rows: u64, columns: &[ColumnEntry]) -> EngineResult<Encoder> {
+    let mut out = Encoder::default();
+    out.u64(rows);
+    out.u32(columns.len() as u32);
+    for column in columns {
+        out.u32(column.id);
+        out.json(&column.sql_type)?;
+        out.u8(u8::from(column.has_validity));
+        out.u32(column.sections.len() as u32);
+        for section in &column.sections {
+            out.u64(section.offset);
+            out.u64(section.len);
+            out.u32(section.crc);
+        }
+    }
+    Ok(out)
+}
+
+fn decode_footer(bytes: &[u8]) -> EngineResult<(u64, Vec<ColumnEntry>)> {
+    let mut input = Decoder::new(bytes);
+    let rows = input.u64()?;
+    let mut columns = Vec::new();
+    for _ in 0..input.u32()? {
+        let (id, sql_type) = (input.u32()?, input.json()?);
+        let has_validity = input.u8()? != 0;
+        let mut sections = Vec::new();
+        for _ in 0..input.u32()? {
+            sections.push(Section { offset: input.u64()?, len: input.u64()?, crc: input.u32()? });
+        }
+        columns.push(ColumnEntry { id, sql_type, has_validity, sections });
+    }
+    Ok((rows, columns))
+}
+
+/// A column of an opened segment; read and checked when first touched.
+#[derive(Debug)]
+struct OpenColumn {
+    entry: ColumnEntry,
+    cells: OnceLock<EngineResult<ColumnData>>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    map: Buffer,
+    columns: HashMap<u32, OpenColumn>,
+}
+
+/// A segment. Mapped when first read.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) meta: SegmentMeta,
+    pub(crate) file: Arc<StoredFile>,
+    opened: OnceLock<EngineResult<Opened>>,
+}
+
+impl Segment {
+    pub(crate) fn new(vfs: &Arc<dyn Vfs>, directory: &str, meta: SegmentMeta) -> Arc<Self> {
+        let path = format!("{directory}/{}", meta.name);
+        let file = StoredFile::new(Arc::clone(vfs), path);
+        Arc::new(Self { meta, file, opened: OnceLock::new() })
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.meta.rows as usize
+    }
+
+    /// The whole column, in place; null where the segment is older than the column.
+    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        let opened = self.opened()?;
+        let Some(column) = opened.columns.get(&wanted.id) else {
+            return ColumnData::nulls(wanted.sql_type, self.rows());
+        };
+        column.cells.get_or_init(|| self.read(&opened.map, &column.entry)).clone()
+    }
+
+    /// Reads everything and compares every checksum.
+    pub(crate) fn verify(&self) -> EngineResult<()> {
+        let opened = self.opened()?;
+        for column in opened.columns.values() {
+            column.cells.get_or_init(|| self.read(&opened.map, &column.entry)).clone()?;
+        }
+        Ok(())
+    }
+
+    fn opened(&self) -> EngineResult<&Opened> {
+        self.opened.get_or_init(|| self.open()).as_ref().map_err(Clone::clone)
+    }
+
+    fn damage(&self, what: impl std::fmt::Display) -> tidemark_types::EngineError {
+        damaged(self.file.path(), what)
+    }
+
+    fn open(&self) -> EngineResult<Opened> {
+        let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
+        let map = map.map_err(|error| self.damage(error))?;
+        if map.len() as u64 != self.meta.file_len || !map.starts_with(&SEGMENT_MAGIC) {
+            return Err(self.damage("its first bytes are not a segment's"));
+        }
+        let footer = self.footer(&map)?;
+        let (rows, columns) = decode_footer(footer).map_err(|error| self.damage(error))?;
+        if rows != self.meta.rows {
+            return Err(self.damage(format!("{rows} rows, {} expected", self.meta.rows)));
+        }
+        let columns = columns
+            .into_iter()
+            .map(|entry| (entry.id, OpenColumn { entry, cells: OnceLock::new() }))
+            .collect();
+        Ok(Opened { map, columns })
+    }
+
+    fn footer<'a>(&self, map: &'a Buffer) -> EngineResult<&'a [u8]> {
+        let body = (map.len() as u64).checked_sub(SEGMENT_TRAILER_BYTES);
+        let body = body.ok_or_else(|| self.damage("it is too short"))?;
+        let mut trailer = Decoder::new(&map[body as usize..]);
+        let (offset, len, crc) = (trailer.u64()?, trailer.u32()?, trailer.u32()?);
+        let end = offset.checked_add(u64::from(len)).filter(|&end| end <= body);
+        let end = end.ok_or_else(|| self.damage("its footer is out of bounds"))?;
+        let footer = &map[offset as usize..end as usize];
+        if crc != self.meta.footer_crc || crc32c::crc32c(footer) != crc {
+            return Err(self.damage("the footer's checksum does not hold"));
+        }
+        Ok(footer)
+    }
+
+    fn read(&self, map: &Buffer, column: &ColumnEntry) -> EngineResult<ColumnData> {
+        let mut sections = Vec::with_capacity(column.sections.len());
+        for section in &column.sections {
+            let end = section.offset.checked_add(section.len);
+            let fits = end.is_some_and(|end| end <= map.len() as u64)
+                && section.offset >= SEGMENT_HEADER_BYTES
+                && section.offset % SECTION_ALIGN == 0;
+            if !fits {
+                return Err(self.damage("a section is out of bounds"));
+            }
+            let bytes = map.slice_with_length(section.offset as usize, section.len as usize);
+            if crc32c::crc32c(&bytes) != section.crc {
+                let what = format!("the checksum of column {} does not hold", column.id);
+                return Err(self.damage(what));
+            }
+            sections.push(bytes);
+        }
+        let validity = (column.has_validity && !sections.is_empty()).then(|| sections.remove(0));
+        block::assemble(column.sql_type, self.rows(), validity, sections)
+            .map_err(|error| self.damage(error))
+    }
+}

@@ -1,0 +1,82 @@
+//! Dictionary files: consecutive symbols of one column, written by a checkpoint.
+
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult};
+use tidemark_vfs::Vfs;
+
+use crate::codec::{Decoder, Encoder};
+use crate::file::{StoredFile, read_whole, write_whole};
+use crate::layout::{SYMBOLS_MAGIC, damaged};
+use crate::symbols::{SymbolFile, SymbolStore};
+
+/// Files of one dictionary above which they are written anew as one.
+const MAX_FILES: usize = 8;
+
+/// The files that hold symbols `0..len`: those there are and one more, or one for all.
+/// `new_path` names the new file.
+pub(crate) fn write_symbols(
+    vfs: &Arc<dyn Vfs>,
+    store: &SymbolStore,
+    len: u32,
+    new_path: impl FnOnce() -> String,
+) -> EngineResult<Option<Vec<SymbolFile>>> {
+    let mut files = store.symbol_files();
+    let mut first_key = files.last().map_or(0, |file| file.first_key + file.count);
+    if first_key >= len {
+        return Ok(None);
+    }
+    if files.len() >= MAX_FILES {
+        files.clear();
+        first_key = 0;
+    }
+    let texts = store.texts(first_key, len);
+    let mut out = Encoder { bytes: SYMBOLS_MAGIC.to_vec() };
+    out.u32(first_key);
+    out.u32(texts.len() as u32);
+    for text in &texts {
+        out.u32(text.len() as u32);
+    }
+    for text in &texts {
+        out.bytes.extend_from_slice(text.as_bytes());
+    }
+    let path = new_path();
+    write_whole(&**vfs, &path, &out.bytes)?;
+    files.push(SymbolFile {
+        file: StoredFile::new(Arc::clone(vfs), path),
+        first_key,
+        count: texts.len() as u32,
+        file_len: out.bytes.len() as u64,
+        crc: crc32c::crc32c(&out.bytes),
+    });
+    Ok(Some(files))
+}
+
+/// Reads all files of a dictionary.
+pub(crate) fn load_symbols(vfs: &dyn Vfs, store: &SymbolStore) -> EngineResult<()> {
+    for file in store.symbol_files() {
+        let path = file.file.path();
+        let bytes = read_whole(vfs, path)?;
+        if bytes.len() as u64 != file.file_len || crc32c::crc32c(&bytes) != file.crc {
+            return Err(damaged(path, "the checksum does not hold"));
+        }
+        let texts = decode(&bytes, &file).map_err(|error| damaged(path, error.message))?;
+        store.extend(file.first_key, &texts).map_err(|error| damaged(path, error.message))?;
+    }
+    Ok(())
+}
+
+fn decode(bytes: &[u8], file: &SymbolFile) -> EngineResult<Vec<String>> {
+    let mut input = Decoder::new(bytes);
+    let magic = input.take(SYMBOLS_MAGIC.len())?;
+    if magic != SYMBOLS_MAGIC || (input.u32()?, input.u32()?) != (file.first_key, file.count) {
+        return Err(EngineError::internal("its first bytes are not this dictionary's"));
+    }
+    let lengths: Vec<u32> = (0..file.count).map(|_| input.u32()).collect::<Result<_, _>>()?;
+    let text = |len: &u32| {
+        let bytes = input.take(*len as usize)?;
+        let text = std::str::from_utf8(bytes);
+        text.map(str::to_owned).map_err(|error| EngineError::internal(error.to_string()))
+    };
+    lengths.iter().map(text).collect()
+}
