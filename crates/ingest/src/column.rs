@@ -8,9 +8,7 @@ use arrow_array::types::{
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
 };
-use arrow_array::{
-    ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, new_null_array,
-};
+use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, new_null_array};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer, i256};
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -161,9 +159,7 @@ impl ColumnBuilder {
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8]) -> EngineResult<bool> {
         Ok(match self {
-            Self::Instant { reader, values, .. } => {
-                values.push_read(reader.read(text).map(Some))
-            }
+            Self::Instant { reader, values, .. } => values.push_read(reader.read(text).map(Some)),
             Self::Double(values) => values.push_read(value_text::double(text)),
             Self::Symbol { texts, keys } => {
                 let key = match std::str::from_utf8(text) {
@@ -217,9 +213,9 @@ impl ColumnBuilder {
             Self::Short(values) => values.push(0),
             Self::Char(values) => values.push_null(),
             Self::Int(values) | Self::Symbol { keys: values, .. } => values.push_null(),
-            Self::Long(values)
-            | Self::Instant { values, .. }
-            | Self::Geohash { values, .. } => values.push_null(),
+            Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
+                values.push_null()
+            }
             Self::Float(values) => values.push_null(),
             Self::Double(values) => values.push_null(),
             Self::Text(values) => values.append_null(),
@@ -238,9 +234,9 @@ impl ColumnBuilder {
             Self::Short(values) => values.truncate(rows),
             Self::Char(values) => values.truncate(rows),
             Self::Int(values) => values.truncate(rows),
-            Self::Long(values)
-            | Self::Instant { values, .. }
-            | Self::Geohash { values, .. } => values.truncate(rows),
+            Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
+                values.truncate(rows)
+            }
             Self::Float(values) => values.truncate(rows),
             Self::Double(values) => values.truncate(rows),
             Self::Uuid(values) => values.truncate(rows),
@@ -336,11 +332,7 @@ fn narrow<A: ArrowPrimitiveType>(
 }
 
 /// Widths as in `SqlType::arrow_type`; the values are within their precision.
-fn decimal_array(
-    precision: u8,
-    scale: u8,
-    values: &mut Nullable<i256>,
-) -> EngineResult<ArrayRef> {
+fn decimal_array(precision: u8, scale: u8, values: &mut Nullable<i256>) -> EngineResult<ArrayRef> {
     let (values, nulls) = values.take();
     let rows = values.into_iter();
     let scale = scale as i8;

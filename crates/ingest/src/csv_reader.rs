@@ -334,11 +334,10 @@ impl CsvReader {
             })
             .collect::<EngineResult<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch =
-            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-                .map_err(|error| {
-                    EngineError::internal(format!("columns of an import differ: {error}"))
-                })?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| {
+                EngineError::internal(format!("columns of an import differ: {error}"))
+            })?;
         sink(batch)
     }
 }
@@ -410,7 +409,8 @@ mod tests {
         (0..batch.num_rows())
             .map(|row| {
                 let cells = formatters.iter().map(|column| column.value(row).to_string());
-                cells.map(|cell| if cell.is_empty() { "-".into() } else { cell })
+                cells
+                    .map(|cell| if cell.is_empty() { "-".into() } else { cell })
                     .collect::<Vec<_>>()
                     .join("|")
             })
@@ -450,7 +450,10 @@ mod tests {
         spec.skip_extra_values = true;
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["1|-", "2|y", "3|w"]);
-        assert_eq!(report, CsvReport { rows_imported: 3, rows_rejected: 0, column_errors: vec![0, 0] });
+        assert_eq!(
+            report,
+            CsvReport { rows_imported: 3, rows_rejected: 0, column_errors: vec![0, 0] }
+        );
     }
 
     #[test]
@@ -459,11 +462,17 @@ mod tests {
         let mut spec = spec(&[("a", SqlType::Int), ("b", SqlType::Int)]);
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["0|0", "1|1", "2|2", "-|7", "9|9"]);
-        assert_eq!(report, CsvReport { rows_imported: 5, rows_rejected: 0, column_errors: vec![1, 0] });
+        assert_eq!(
+            report,
+            CsvReport { rows_imported: 5, rows_rejected: 0, column_errors: vec![1, 0] }
+        );
         spec.atomicity = Atomicity::SkipRow;
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["0|0", "1|1", "2|2", "9|9"]);
-        assert_eq!(report, CsvReport { rows_imported: 4, rows_rejected: 1, column_errors: vec![1, 0] });
+        assert_eq!(
+            report,
+            CsvReport { rows_imported: 4, rows_rejected: 1, column_errors: vec![1, 0] }
+        );
         spec.atomicity = Atomicity::Abort;
         let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
         assert_eq!(error.message, "bad syntax [line=3, col=0]");
@@ -478,7 +487,10 @@ mod tests {
             spec.atomicity = atomicity;
             let (rows, report) = read(&spec, text);
             assert_eq!(rows, ["2|2024-01-02T00:00:00", "3|2024-01-03T00:00:00"]);
-            assert_eq!(report, CsvReport { rows_imported: 2, rows_rejected: 3, column_errors: vec![0, 3] });
+            assert_eq!(
+                report,
+                CsvReport { rows_imported: 2, rows_rejected: 3, column_errors: vec![0, 3] }
+            );
         }
     }
 
@@ -549,7 +561,8 @@ mod tests {
 
     #[test]
     fn cuts_between_chunks_change_nothing() {
-        let text = "\u{feff}a,b\r\n1,\"x\r\ny\"\r\n\r\n2,\"say \"\"hi\"\"\"\r\n3,é😀\n4,\"\"\n5,end";
+        let text =
+            "\u{feff}a,b\r\n1,\"x\r\ny\"\r\n\r\n2,\"say \"\"hi\"\"\"\r\n3,é😀\n4,\"\"\n5,end";
         let spec = spec(&AB);
         let (whole, report) = read_in(&spec, &[text.as_bytes()]).unwrap();
         assert_eq!(whole.num_rows(), 5);

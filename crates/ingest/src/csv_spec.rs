@@ -17,13 +17,9 @@ impl Atomicity {
     /// `abort`, `skipRow`, `skipCol`, letter case ignored.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [
-            ("abort", Self::Abort),
-            ("skipRow", Self::SkipRow),
-            ("skipCol", Self::SkipColumn),
-        ]
-        .into_iter()
-        .find_map(|(known, mode)| known.eq_ignore_ascii_case(name).then_some(mode))
+        [("abort", Self::Abort), ("skipRow", Self::SkipRow), ("skipCol", Self::SkipColumn)]
+            .into_iter()
+            .find_map(|(known, mode)| known.eq_ignore_ascii_case(name).then_some(mode))
     }
 }
 

@@ -148,7 +148,9 @@ pub(crate) fn ipv4(text: &[u8]) -> Read<u32> {
 /// no whole number of characters has.
 pub(crate) fn geohash(text: &[u8], bits: u8) -> Option<i64> {
     let width = usize::from(bits);
-    if !bits.is_multiple_of(5) && text.len() == width && text.iter().all(|b| matches!(b, b'0' | b'1'))
+    if !bits.is_multiple_of(5)
+        && text.len() == width
+        && text.iter().all(|b| matches!(b, b'0' | b'1'))
     {
         return Some(text.iter().fold(0, |value, bit| value << 1 | i64::from(bit - b'0')));
     }

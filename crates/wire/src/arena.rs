@@ -18,8 +18,7 @@ use arrow::compute::cast;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StructArray,
-    UInt32Array,
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StructArray, UInt32Array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
@@ -122,9 +121,8 @@ fn readable_struct(column: &ArrayRef) -> EngineResult<ArrayRef> {
 
 /// The same symbols over a dictionary of only those that occur, in order of appearance.
 fn compact_dictionary(column: &ArrayRef) -> EngineResult<ArrayRef> {
-    let dictionary = column
-        .as_dictionary_opt::<Int32Type>()
-        .ok_or_else(|| unreadable(column.data_type()))?;
+    let dictionary =
+        column.as_dictionary_opt::<Int32Type>().ok_or_else(|| unreadable(column.data_type()))?;
     let mut used: Vec<u32> = Vec::new();
     let mut moved = vec![-1_i32; dictionary.values().len()];
     let keys: Int32Array = dictionary
@@ -397,6 +395,8 @@ fn fixed_width_bytes(array: &dyn Array) -> EngineResult<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::StringArray;
+
     use super::*;
 
     #[test]

@@ -125,10 +125,7 @@ mod tests {
     #[test]
     fn identifiers_and_addresses() {
         let bytes: Vec<u8> = (0..16).map(|byte| byte * 17).collect();
-        assert_eq!(
-            text(|out| push_uuid(out, &bytes)),
-            "00112233-4455-6677-8899-aabbccddeeff"
-        );
+        assert_eq!(text(|out| push_uuid(out, &bytes)), "00112233-4455-6677-8899-aabbccddeeff");
         let mut wide = [0; 32];
         assert_eq!(text(|out| push_long256(out, &wide)), "0x00");
         wide[31] = 0x12;

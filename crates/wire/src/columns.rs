@@ -7,8 +7,8 @@ use arrow_array::types::{
     TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray, LargeStringArray,
-    ListArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
+    LargeStringArray, ListArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
@@ -129,15 +129,26 @@ pub(crate) enum Column<'a> {
     Micros(Fixed<'a, i64>),
     Nanos(Fixed<'a, i64>),
     Text(Text<'a>),
-    Symbol { keys: Fixed<'a, i32>, values: Text<'a>, shared: &'a ArrayRef },
+    Symbol {
+        keys: Fixed<'a, i32>,
+        values: Text<'a>,
+        shared: &'a ArrayRef,
+    },
     Uuid(&'a FixedSizeBinaryArray),
     Long256(&'a FixedSizeBinaryArray),
     Ipv4(Fixed<'a, u32>),
-    Geohash { bits: u8, array: &'a dyn Array },
+    Geohash {
+        bits: u8,
+        array: &'a dyn Array,
+    },
     Binary(Bytes<'a>),
     Decimal(Decimals<'a>),
     Doubles(&'a ListArray),
-    Interval { nulls: Option<&'a NullBuffer>, lo: Fixed<'a, i64>, hi: Fixed<'a, i64> },
+    Interval {
+        nulls: Option<&'a NullBuffer>,
+        lo: Fixed<'a, i64>,
+        hi: Fixed<'a, i64>,
+    },
     /// The untyped NULL.
     Null,
 }

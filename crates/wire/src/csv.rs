@@ -121,12 +121,12 @@ fn push_cell(
         Column::Nanos(values) => {
             quoted(out, values.get(row), |out, ts| state.instants.push_nanos(out, ts));
         }
-        Column::Symbol { keys, values, .. } => bare(out, keys.get(row), |out, key| {
-            match state.symbols.get(key as usize) {
+        Column::Symbol { keys, values, .. } => {
+            bare(out, keys.get(row), |out, key| match state.symbols.get(key as usize) {
                 Some(text) => out.extend_from_slice(text),
                 None => bare(out, values.get(key as usize), push_string),
-            }
-        }),
+            })
+        }
         Column::Text(values) => bare(out, values.get(row), push_string),
         // Never null; a join may leave one all the same, and it reads as false or 0.
         Column::Boolean(values) => {

@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 use arrow::compute::cast;
 use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowTimestampType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+};
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowSchemaConverter;
@@ -28,6 +32,9 @@ use crate::columns::{Column, geohash_bits};
 const METADATA_KEY: &str = "tidemark";
 /// Level of codecs that have levels, when none is asked for.
 const DEFAULT_LEVEL: i32 = 9;
+
+/// Any zone marks a column as UTC-adjusted; its name is not stored.
+const UTC: &str = "+00:00";
 
 /// Compression of Parquet pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,16 +146,14 @@ fn failed(error: ParquetError) -> EngineError {
 
 /// The column in the file. Columns that are never null in the dialect stay required.
 fn file_field(field: &Field) -> arrow_schema::Field {
-    let utc = || Some("UTC".into());
+    let utc = || Some(UTC.into());
     let data_type = match field.sql_type {
         SqlType::Date => DataType::Timestamp(TimeUnit::Millisecond, utc()),
         SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, utc()),
         SqlType::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, utc()),
-        SqlType::Char
-        | SqlType::Ipv4
-        | SqlType::Geohash(_)
-        | SqlType::Interval
-        | SqlType::Null => DataType::Utf8,
+        SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval | SqlType::Null => {
+            DataType::Utf8
+        }
         other => other.arrow_type(),
     };
     arrow_schema::Field::new(&field.name, data_type, field.sql_type.is_nullable())
@@ -193,15 +198,18 @@ fn compression(options: &ParquetOptions) -> EngineResult<Compression> {
         Codec::Uncompressed => Compression::UNCOMPRESSED,
         Codec::Snappy => Compression::SNAPPY,
         Codec::Lz4Raw => Compression::LZ4_RAW,
-        Codec::Gzip => Compression::GZIP(GzipLevel::try_new(unsigned).map_err(|_| {
-            invalid("GZIP compression level must be between 0 and 9")
-        })?),
-        Codec::Zstd => Compression::ZSTD(ZstdLevel::try_new(level).map_err(|_| {
-            invalid("ZSTD compression level must be between 1 and 22")
-        })?),
-        Codec::Brotli => Compression::BROTLI(BrotliLevel::try_new(unsigned).map_err(|_| {
-            invalid("Brotli compression level must be between 0 and 11")
-        })?),
+        Codec::Gzip => Compression::GZIP(
+            GzipLevel::try_new(unsigned)
+                .map_err(|_| invalid("GZIP compression level must be between 0 and 9"))?,
+        ),
+        Codec::Zstd => Compression::ZSTD(
+            ZstdLevel::try_new(level)
+                .map_err(|_| invalid("ZSTD compression level must be between 1 and 22"))?,
+        ),
+        Codec::Brotli => Compression::BROTLI(
+            BrotliLevel::try_new(unsigned)
+                .map_err(|_| invalid("Brotli compression level must be between 0 and 11"))?,
+        ),
     })
 }
 
@@ -238,6 +246,9 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
         return Ok(new_null_array(target, array.len()));
     }
     let rendered = match field.sql_type {
+        SqlType::Date => utc_instants::<TimestampMillisecondType>(array),
+        SqlType::Timestamp => utc_instants::<TimestampMicrosecondType>(array),
+        SqlType::TimestampNs => utc_instants::<TimestampNanosecondType>(array),
         SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval => {
             Some(text_column(field, array)?)
         }
@@ -250,6 +261,12 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
             EngineError::internal(format!("column \"{}\" for Parquet: {error}", field.name))
         }),
     }
+}
+
+/// The same instants with a zone; values are UTC in either type.
+fn utc_instants<T: ArrowTimestampType>(array: &ArrayRef) -> Option<ArrayRef> {
+    let instants = array.as_primitive_opt::<T>()?;
+    Some(Arc::new(instants.clone().with_timezone(UTC)))
 }
 
 /// Values that only the dialect can read, as the text it writes for them.

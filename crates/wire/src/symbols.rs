@@ -1,7 +1,7 @@
 //! Texts of a symbol dictionary, escaped once and reused for every batch that shares it.
 
-use arrow_array::{Array, ArrayRef};
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use crate::columns::Text;
