@@ -7,12 +7,31 @@
 
 mod asof;
 mod bucket;
+mod error;
 mod fill;
+mod grid;
+mod keep_time_order;
 mod latest_on;
+mod order;
+mod planner;
 mod sample_by;
+mod scan;
+mod session;
+mod symbols;
 
+pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit, Zone};
+pub use fill::exec::FillExec;
 pub use fill::node::{FillNode, FillValue};
+pub use latest_on::exec::LatestOnExec;
 pub use latest_on::node::LatestOnNode;
+pub use order::TimeConcatExec;
+pub use planner::TidemarkExtensionPlanner;
+pub use sample_by::exec::SampleByExec;
 pub use sample_by::node::SampleByNode;
+pub use scan::exec::TableScanExec;
+pub use scan::provider::SnapshotTable;
+pub use session::{
+    SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules, session_state,
+};

@@ -1,1 +1,8 @@
+//! ASOF JOIN and LT JOIN.
+
+pub(crate) mod exec;
+pub(crate) mod gather;
+pub(crate) mod keys;
 pub(crate) mod node;
+pub(crate) mod right;
+pub(crate) mod stream;

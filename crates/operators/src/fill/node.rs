@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use datafusion::common::{DFSchemaRef, Result, ScalarValue, plan_err};
+use arrow_schema::{DataType, FieldRef};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
 use crate::bucket::BucketSpec;
@@ -30,6 +31,7 @@ pub struct FillNode {
     values: Vec<FillValue>,
     spec: BucketSpec,
     range: Option<(i64, i64)>,
+    schema: DFSchemaRef,
 }
 
 impl FillNode {
@@ -52,7 +54,8 @@ impl FillNode {
             let expected = columns.saturating_sub(keys.len() + 1);
             return plan_err!("expected {expected} fill values, found {}", values.len());
         }
-        Ok(Self { input, timestamp, keys, values, spec, range })
+        let schema = nullable_values(input.schema(), timestamp, &keys)?;
+        Ok(Self { input, timestamp, keys, values, spec, range, schema })
     }
 
     /// Index of the bucket column.
@@ -81,6 +84,19 @@ impl FillNode {
     }
 }
 
+/// The input's schema, in which any value may be missing: FILL(NULL) nulls counts, too.
+fn nullable_values(input: &DFSchema, timestamp: usize, keys: &[usize]) -> Result<DFSchemaRef> {
+    let fields = input.iter().enumerate().map(|(index, (qualifier, field))| {
+        let kept = index == timestamp || keys.contains(&index);
+        let never_null =
+            matches!(field.data_type(), DataType::Boolean | DataType::Int8 | DataType::Int16);
+        let nullable = if kept || never_null { field.is_nullable() } else { true };
+        (qualifier.cloned(), FieldRef::new(field.as_ref().clone().with_nullable(nullable)))
+    });
+    let metadata = input.metadata().clone();
+    Ok(DFSchema::new_with_metadata(fields.collect(), metadata)?.into())
+}
+
 impl PartialOrd for FillNode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let key = |node: &Self| (node.timestamp, node.keys.clone(), node.values.clone(), node.spec);
@@ -101,7 +117,7 @@ impl UserDefinedLogicalNodeCore for FillNode {
     }
 
     fn schema(&self) -> &DFSchemaRef {
-        self.input.schema()
+        &self.schema
     }
 
     fn expressions(&self) -> Vec<Expr> {

@@ -1,1 +1,5 @@
+//! LATEST ON.
+
+pub(crate) mod exec;
 pub(crate) mod node;
+pub(crate) mod stream;

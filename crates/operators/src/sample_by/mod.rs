@@ -1,1 +1,9 @@
+//! SAMPLE BY, GROUP BY and global aggregates.
+
+pub(crate) mod accumulator;
+pub(crate) mod edge;
+pub(crate) mod exec;
+pub(crate) mod fallback;
+pub(crate) mod groups;
 pub(crate) mod node;
+pub(crate) mod partial;

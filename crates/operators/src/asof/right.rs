@@ -1,0 +1,169 @@
+//! The right side of an ASOF join: read once, shared by all workers.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, new_empty_array};
+use arrow_buffer::ScalarBuffer;
+use datafusion::common::Result;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use futures::TryStreamExt;
+use tidemark_kernels::{Cursor, NO_MATCH, RightChunk, UNKNOWN, pack, upper_bound};
+
+use super::exec::AsofPlan;
+use super::keys::KeySpace;
+use crate::error::join_error;
+use crate::sample_by::partial::timestamps;
+use crate::scan::exec::{TableScanExec, read};
+
+/// The right rows, in chunks that follow each other in time.
+pub(crate) struct RightSide {
+    /// Chunks of each column.
+    columns: Vec<Vec<ArrayRef>>,
+    /// An empty array of each column's type.
+    types: Vec<ArrayRef>,
+    times: Vec<ScalarBuffer<i64>>,
+    keys: Vec<ScalarBuffer<u32>>,
+    space: KeySpace,
+    /// Buffered rows count against the query's memory; mapped ones do not.
+    _memory: MemoryReservation,
+}
+
+impl RightSide {
+    pub(crate) async fn read(
+        input: Arc<dyn ExecutionPlan>,
+        plan: Arc<AsofPlan>,
+        context: Arc<TaskContext>,
+    ) -> Result<Self> {
+        let mut memory = MemoryConsumer::new("AsofJoin right side").register(context.memory_pool());
+        let chunks = match input.downcast_ref::<TableScanExec>() {
+            Some(scan) if !scan.is_backward() => mapped(scan)?,
+            _ => collect(&input, &context, &mut memory).await?,
+        };
+        let mut space = KeySpace::new(&plan.key_kind)?;
+        let (mut times, mut keys) = (vec![], vec![]);
+        for chunk in &chunks {
+            times.push(timestamps(&plan.right_timestamp, chunk)?);
+            let evaluate =
+                |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(chunk)?.into_array(chunk.num_rows());
+            let columns = plan.keys.iter().map(|(_, right)| evaluate(right));
+            keys.push(space.add_right(&columns.collect::<Result<Vec<_>>>()?)?);
+        }
+        let schema = input.schema();
+        let column = |index| chunks.iter().map(|chunk| Arc::clone(chunk.column(index))).collect();
+        let columns = (0..schema.fields().len()).map(column).collect();
+        let types =
+            schema.fields().iter().map(|field| new_empty_array(field.data_type())).collect();
+        Ok(Self { columns, types, times, keys, space, _memory: memory })
+    }
+
+    /// Keys of left rows in the right side's numbers.
+    pub(crate) fn space(&self) -> &KeySpace {
+        &self.space
+    }
+
+    /// Times and keys as the kernels want them.
+    pub(crate) fn chunks(&self) -> Vec<RightChunk<'_>> {
+        let pairs = self.times.iter().zip(&self.keys);
+        pairs.map(|(timestamps, keys)| RightChunk { timestamps, keys }).collect()
+    }
+
+    /// Timestamp of a matched row.
+    pub(crate) fn time_of(&self, (chunk, row): (usize, usize)) -> Option<i64> {
+        self.times.get(chunk)?.get(row).copied()
+    }
+
+    /// Every column at the matched rows.
+    pub(crate) fn gather(&self, matches: &[u64]) -> Result<Vec<ArrayRef>> {
+        let pairs = self.columns.iter().zip(&self.types);
+        pairs.map(|(chunks, wanted)| super::gather::gather(chunks, matches, wanted)).collect()
+    }
+
+    /// Where a worker starts: the first row after `bound`, and the row before that.
+    pub(crate) fn seek(&self, bound: i64) -> (Cursor, u64) {
+        let chunk = self.times.partition_point(|times| times.last().is_none_or(|&ts| ts <= bound));
+        let row = self.times.get(chunk).map_or(0, |times| upper_bound(times, 0, bound));
+        let cursor = Cursor { chunk, row };
+        (cursor, self.previous(cursor).map_or(NO_MATCH, |at| pack(at.chunk, at.row)))
+    }
+
+    /// The row before a position.
+    pub(crate) fn previous(&self, at: Cursor) -> Option<Cursor> {
+        if let Some(row) = at.row.checked_sub(1) {
+            return Some(Cursor { chunk: at.chunk, row });
+        }
+        let chunk = (0..at.chunk).rev().find(|&chunk| !self.times[chunk].is_empty())?;
+        Some(Cursor { chunk, row: self.times[chunk].len() - 1 })
+    }
+
+    /// Walks back from `at` until `key` is found, noting the other keys on the way; rows before
+    /// `oldest` match nothing any more. When nothing is left, no key is unknown any more.
+    pub(crate) fn look_back(&self, at: &mut Cursor, last: &mut [u64], key: u32, oldest: i64) {
+        loop {
+            let (times, keys) = match (self.times.get(at.chunk), self.keys.get(at.chunk)) {
+                (Some(times), Some(keys)) => (times.as_ref(), keys.as_ref()),
+                _ => (&[] as &[i64], &[] as &[u32]),
+            };
+            while let Some(row) = at.row.checked_sub(1) {
+                at.row = row;
+                if times[row] < oldest {
+                    *at = Cursor::default();
+                    break;
+                }
+                let slot = &mut last[keys[row] as usize];
+                if *slot == UNKNOWN {
+                    *slot = pack(at.chunk, row);
+                    if keys[row] == key {
+                        return;
+                    }
+                }
+            }
+            let Some(chunk) = at.chunk.checked_sub(1) else { break };
+            *at = Cursor { chunk, row: self.times[chunk].len() };
+        }
+        let unknown = last.iter_mut().filter(|slot| **slot == UNKNOWN);
+        unknown.for_each(|slot| *slot = NO_MATCH);
+    }
+}
+
+/// The slices of a scan as chunks, without copying or even touching their cells.
+fn mapped(scan: &TableScanExec) -> Result<Vec<RecordBatch>> {
+    let (schema, projection) = (scan.schema(), scan.projection());
+    scan.units().map(|unit| read(&unit.slice, projection, unit.rows.clone(), &schema)).collect()
+}
+
+/// The batches of any other input, its partitions read in parallel and kept in order.
+async fn collect(
+    input: &Arc<dyn ExecutionPlan>,
+    context: &Arc<TaskContext>,
+    memory: &mut MemoryReservation,
+) -> Result<Vec<RecordBatch>> {
+    let partitions = input.output_partitioning().partition_count();
+    let tasks = (0..partitions).map(|partition| {
+        let rows = input.execute(partition, Arc::clone(context))?;
+        let consumer = MemoryConsumer::new("AsofJoin right partition");
+        let memory = consumer.register(context.memory_pool());
+        Ok(SpawnedTask::spawn(async move {
+            let mut rows = rows;
+            let mut batches = vec![];
+            while let Some(batch) = rows.try_next().await? {
+                memory.try_grow(batch.get_array_memory_size())?;
+                batches.push(batch);
+            }
+            Ok::<_, datafusion::error::DataFusionError>((batches, memory))
+        }))
+    });
+    let tasks = tasks.collect::<Result<Vec<_>>>()?;
+    let mut chunks = vec![];
+    for task in tasks {
+        let (batches, held) = task.join().await.map_err(join_error)??;
+        let bytes = held.size();
+        drop(held);
+        memory.try_grow(bytes)?;
+        chunks.extend(batches.into_iter().filter(|batch| batch.num_rows() > 0));
+    }
+    Ok(chunks)
+}

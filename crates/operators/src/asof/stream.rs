@@ -1,0 +1,108 @@
+//! One worker of an ASOF join: left batches in, joined batches out.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use tidemark_kernels::{Cursor, NO_MATCH, UNKNOWN, match_keyed, match_unkeyed, unpack};
+
+use super::exec::AsofPlan;
+use super::node::AsofKind;
+use super::right::RightSide;
+use crate::sample_by::partial::timestamps;
+
+/// A worker's place in the right side.
+///
+/// It starts at its first left row, not at the right side's beginning: keys whose last row lies
+/// further back are looked for only when a left row asks for them.
+pub(crate) struct Matcher {
+    plan: Arc<AsofPlan>,
+    right: Arc<RightSide>,
+    schema: SchemaRef,
+    started: bool,
+    cursor: Cursor,
+    /// Unkeyed: the row before the cursor.
+    before: u64,
+    /// Keyed: how far back has been looked.
+    back: Cursor,
+    last: Vec<u64>,
+    matches: Vec<u64>,
+}
+
+impl Matcher {
+    pub(crate) fn new(plan: Arc<AsofPlan>, right: Arc<RightSide>, schema: SchemaRef) -> Self {
+        let last = vec![UNKNOWN; right.space().len()];
+        Self {
+            plan,
+            right,
+            schema,
+            started: false,
+            cursor: Cursor::default(),
+            before: NO_MATCH,
+            back: Cursor::default(),
+            last,
+            matches: vec![],
+        }
+    }
+
+    /// Joins a batch that is later than all before.
+    pub(crate) fn join(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let times = timestamps(&self.plan.left_timestamp, batch)?;
+        self.matches.clear();
+        if let Some(&first) = times.first() {
+            self.find(&times, first, batch)?;
+        }
+        let mut columns = batch.columns().to_vec();
+        columns.extend(self.right.gather(&self.matches)?);
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    fn find(&mut self, times: &[i64], first: i64, batch: &RecordBatch) -> Result<()> {
+        let right = Arc::clone(&self.right);
+        let strict = self.plan.kind == AsofKind::Lt;
+        if !self.started {
+            let bound = first.saturating_sub(i64::from(strict));
+            (self.cursor, self.before) = right.seek(bound);
+            self.back = self.cursor;
+            self.started = true;
+        }
+        let chunks = right.chunks();
+        if self.plan.keys.is_empty() {
+            let (cursor, before) = (&mut self.cursor, &mut self.before);
+            match_unkeyed(times, &chunks, cursor, before, strict, &mut self.matches);
+        } else {
+            let evaluate =
+                |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(batch.num_rows());
+            let keys = self.plan.keys.iter().map(|(left, _)| evaluate(left));
+            let keys = right.space().find_left(&keys.collect::<Result<Vec<_>>>()?)?;
+            // Later left rows need no older rows than this one: time only grows.
+            let oldest = self.plan.tolerance.map_or(i64::MIN, |span| first.saturating_sub(span));
+            let back = &mut self.back;
+            match_keyed(
+                times,
+                &keys,
+                &chunks,
+                &mut self.cursor,
+                &mut self.last,
+                strict,
+                &mut self.matches,
+                |last, key| right.look_back(back, last, key, oldest),
+            );
+        }
+        if let Some(tolerance) = self.plan.tolerance {
+            self.forget_distant(times, tolerance);
+        }
+        Ok(())
+    }
+
+    fn forget_distant(&mut self, times: &[i64], tolerance: i64) {
+        for (found, &ts) in self.matches.iter_mut().zip(times) {
+            let matched = self.right.time_of(unpack(*found));
+            if matched.is_some_and(|matched| ts.saturating_sub(matched) > tolerance) {
+                *found = NO_MATCH;
+            }
+        }
+    }
+}

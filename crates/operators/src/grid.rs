@@ -1,0 +1,271 @@
+//! The arithmetic of buckets: which bucket holds an instant, and until when.
+
+use chrono::{DateTime, Offset, TimeZone};
+use tidemark_types::calendar::{
+    CivilDate, FIRST_MONDAY_MICROS, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE,
+    MICROS_PER_SECOND, MICROS_PER_WEEK, add_months, floor_to,
+};
+
+use crate::bucket::{Alignment, BucketSpec, StepUnit, Zone};
+
+/// A bucket's instant and the run of time around some instant that belongs to it. At the end
+/// of daylight saving a bucket may consist of several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The bucket's timestamp.
+    pub(crate) label: i64,
+    /// First instant after the run.
+    pub(crate) end: i64,
+}
+
+/// A step in the unit of the timestamp column.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Fixed(i64),
+    Months(i64),
+}
+
+/// The grid of buckets of one query, in the unit of the timestamp column.
+#[derive(Debug, Clone)]
+pub(crate) struct Grid {
+    step: Step,
+    origin: i64,
+    /// Column units per microsecond.
+    scale: i64,
+    zone: Option<Zone>,
+    /// Distances from UTC and since when, around the instants asked for so far.
+    regimes: Vec<(i64, i64)>,
+    /// What `regimes` covers.
+    covered: (i64, i64),
+}
+
+impl Grid {
+    /// The grid of `spec`; `first` is the first row's timestamp, for grids that start there.
+    pub(crate) fn new(spec: &BucketSpec, first: i64) -> Self {
+        let scale = if spec.nanoseconds { 1_000 } else { 1 };
+        let count = i64::from(spec.count.max(1));
+        let fixed = |micros: i64| Step::Fixed(micros.saturating_mul(scale).saturating_mul(count));
+        let step = match spec.unit {
+            // A column of microseconds cannot be cut finer than they are.
+            StepUnit::Nanosecond if spec.nanoseconds => Step::Fixed(count),
+            StepUnit::Nanosecond => Step::Fixed(count.div_euclid(1_000).max(1)),
+            StepUnit::Microsecond => fixed(1),
+            StepUnit::Millisecond => fixed(1_000),
+            StepUnit::Second => fixed(MICROS_PER_SECOND),
+            StepUnit::Minute => fixed(MICROS_PER_MINUTE),
+            StepUnit::Hour => fixed(MICROS_PER_HOUR),
+            StepUnit::Day => fixed(MICROS_PER_DAY),
+            StepUnit::Week => fixed(MICROS_PER_WEEK),
+            StepUnit::Month => Step::Months(count),
+            StepUnit::Year => Step::Months(12 * count),
+        };
+        let epoch = if spec.unit == StepUnit::Week { FIRST_MONDAY_MICROS * scale } else { 0 };
+        let (zone, origin) = match spec.alignment {
+            Alignment::FirstObservation => (None, spec.from.unwrap_or(first)),
+            Alignment::Calendar { zone, offset_micros } => {
+                let shift = offset_micros.saturating_mul(scale);
+                (zone, spec.from.unwrap_or(epoch.saturating_add(shift)))
+            }
+        };
+        let mut grid = Self { step, origin, scale, zone, regimes: vec![], covered: (0, 0) };
+        // FROM is an instant; the grid is counted in local time.
+        if let (Some(from), Some(_)) = (spec.from, zone) {
+            grid.origin = from.saturating_add(grid.regime(from).0);
+        }
+        grid
+    }
+
+    /// The bucket of an instant.
+    pub(crate) fn run(&mut self, ts: i64) -> Run {
+        if self.zone.is_none() {
+            let label = self.floor(ts);
+            return Run { label, end: self.next(label) };
+        }
+        let (offset, until) = self.regime(ts);
+        let local = self.floor(ts.saturating_add(offset));
+        let end = self.next(local).saturating_sub(offset).min(until);
+        Run { label: self.to_utc(local, ts), end: end.max(ts.saturating_add(1)) }
+    }
+
+    /// The label of the bucket after the one with this label.
+    pub(crate) fn following(&mut self, label: i64) -> i64 {
+        let mut run = self.run(label);
+        while run.label <= label && run.end < i64::MAX {
+            run = self.run(run.end);
+        }
+        run.label
+    }
+
+    /// Greatest grid line (of local time) at or before `local`.
+    fn floor(&self, local: i64) -> i64 {
+        match self.step {
+            Step::Fixed(step) => floor_to(local, step, self.origin),
+            Step::Months(months) => {
+                let elapsed = month_index(local.div_euclid(self.scale))
+                    - month_index(self.origin.div_euclid(self.scale));
+                let step = elapsed.div_euclid(months) * months;
+                let line = self.months_after_origin(step);
+                if line > local { self.months_after_origin(step - months) } else { line }
+            }
+        }
+    }
+
+    /// The grid line after the line `local`.
+    fn next(&self, local: i64) -> i64 {
+        match self.step {
+            Step::Fixed(step) => local.saturating_add(step),
+            Step::Months(months) => {
+                let elapsed = month_index(local.div_euclid(self.scale))
+                    - month_index(self.origin.div_euclid(self.scale));
+                self.months_after_origin(elapsed + months)
+            }
+        }
+    }
+
+    fn months_after_origin(&self, months: i64) -> i64 {
+        let micros = self.origin.div_euclid(self.scale);
+        let rest = self.origin.rem_euclid(self.scale);
+        add_months(micros, months).saturating_mul(self.scale).saturating_add(rest)
+    }
+
+    /// The first instant that local clocks show `local`, near `ts`; a local time that never
+    /// was (start of daylight saving) counts from the jump.
+    fn to_utc(&mut self, local: i64, ts: i64) -> i64 {
+        // The offset before any change within the bucket gives the earlier of two readings.
+        let guess = local.saturating_sub(self.regime(ts).0);
+        let day = MICROS_PER_DAY.saturating_mul(self.scale);
+        let early = self.regime(guess.saturating_sub(day));
+        let candidate = local.saturating_sub(early.0);
+        if candidate < early.1 {
+            return candidate;
+        }
+        let later = self.regime(early.1);
+        local.saturating_sub(later.0).max(early.1)
+    }
+
+    /// Distance of local time from UTC at an instant, and the instant until which it holds.
+    fn regime(&mut self, ts: i64) -> (i64, i64) {
+        let zone = match self.zone {
+            None => return (0, i64::MAX),
+            Some(Zone::Fixed(micros)) => return (micros.saturating_mul(self.scale), i64::MAX),
+            Some(Zone::Named(zone)) => zone,
+        };
+        if ts < self.covered.0 || ts >= self.covered.1 || self.regimes.is_empty() {
+            self.cover(zone, ts);
+        }
+        let index = self.regimes.partition_point(|&(start, _)| start <= ts).max(1);
+        let until = self.regimes.get(index).map_or(self.covered.1, |&(start, _)| start);
+        (self.regimes[index - 1].1, until)
+    }
+
+    /// Finds the changes of the zone's distance in the four years around `ts`.
+    fn cover(&mut self, zone: chrono_tz::Tz, ts: i64) {
+        let day = MICROS_PER_DAY.saturating_mul(self.scale);
+        let start = floor_to(ts, day, 0).saturating_sub(day.saturating_mul(365));
+        let end = start.saturating_add(day.saturating_mul(4 * 365));
+        self.regimes = vec![(start, self.offset_at(zone, start))];
+        let mut low = start;
+        while low < end {
+            // No zone changes twice within a week and back.
+            let high = low.saturating_add(day.saturating_mul(7)).min(end);
+            let (before, after) = (self.offset_at(zone, low), self.offset_at(zone, high));
+            if before != after {
+                self.regimes.push((self.change(zone, low, high), after));
+            }
+            if high == i64::MAX {
+                break;
+            }
+            low = high;
+        }
+        self.covered = (start, end);
+    }
+
+    fn change(&self, zone: chrono_tz::Tz, mut low: i64, mut high: i64) -> i64 {
+        let before = self.offset_at(zone, low);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.offset_at(zone, middle) == before {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high
+    }
+
+    fn offset_at(&self, zone: chrono_tz::Tz, ts: i64) -> i64 {
+        let seconds = ts.div_euclid(MICROS_PER_SECOND.saturating_mul(self.scale));
+        // Outside of chrono's years there is no rule to follow; UTC then.
+        let offset = DateTime::from_timestamp(seconds, 0).map_or(0, |instant| {
+            let local = zone.offset_from_utc_datetime(&instant.naive_utc());
+            i64::from(local.fix().local_minus_utc())
+        });
+        offset * MICROS_PER_SECOND * self.scale
+    }
+}
+
+fn month_index(ts_micros: i64) -> i64 {
+    let date = CivilDate::from_micros(ts_micros);
+    i64::from(date.year) * 12 + i64::from(date.month) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(year: i32, month: u8, day: u8, hour: i64, minute: i64) -> i64 {
+        let midnight = CivilDate { year, month, day }.to_micros();
+        midnight + hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE
+    }
+
+    fn berlin(count: u32, unit: StepUnit) -> Grid {
+        let zone = Some(Zone::Named(chrono_tz::Europe::Berlin));
+        let alignment = Alignment::Calendar { zone, offset_micros: 0 };
+        Grid::new(&BucketSpec { alignment, ..BucketSpec::new(count, unit) }, 0)
+    }
+
+    #[test]
+    fn calendar_grids_start_where_they_should() {
+        let mut grid = Grid::new(&BucketSpec::new(5, StepUnit::Month), 0);
+        assert_eq!(grid.run(at(2024, 1, 15, 0, 0)).label, at(2023, 10, 1, 0, 0));
+        assert_eq!(grid.run(at(2024, 1, 15, 0, 0)).end, at(2024, 3, 1, 0, 0));
+        let mut grid = Grid::new(&BucketSpec::new(5, StepUnit::Year), 0);
+        assert_eq!(grid.run(at(2024, 1, 15, 0, 0)).label, at(2020, 1, 1, 0, 0));
+        let mut grid = Grid::new(&BucketSpec::new(1, StepUnit::Week), 0);
+        assert_eq!(grid.run(at(2024, 1, 10, 5, 0)).label, at(2024, 1, 8, 0, 0));
+    }
+
+    #[test]
+    fn first_observation_keeps_day_and_time() {
+        let alignment = Alignment::FirstObservation;
+        let spec = BucketSpec { alignment, ..BucketSpec::new(1, StepUnit::Month) };
+        let first = at(2024, 1, 31, 7, 30);
+        let mut grid = Grid::new(&spec, first);
+        assert_eq!(grid.run(first), Run { label: first, end: at(2024, 2, 29, 7, 30) });
+        assert_eq!(grid.following(first), at(2024, 2, 29, 7, 30));
+        assert_eq!(grid.run(at(2024, 3, 31, 7, 30)).label, at(2024, 3, 31, 7, 30));
+    }
+
+    #[test]
+    fn autumn_merges_the_repeated_hour() {
+        // 2024-10-27 03:00 CEST becomes 02:00 CET at 01:00 UTC.
+        let mut grid = berlin(1, StepUnit::Hour);
+        assert_eq!(grid.run(at(2024, 10, 27, 0, 10)).label, at(2024, 10, 27, 0, 0));
+        assert_eq!(grid.run(at(2024, 10, 27, 1, 10)).label, at(2024, 10, 27, 0, 0));
+        assert_eq!(grid.run(at(2024, 10, 27, 2, 10)).label, at(2024, 10, 27, 2, 0));
+        assert_eq!(grid.following(at(2024, 10, 27, 0, 0)), at(2024, 10, 27, 2, 0));
+        let mut grid = berlin(30, StepUnit::Minute);
+        assert_eq!(grid.run(at(2024, 10, 27, 1, 40)).label, at(2024, 10, 27, 0, 30));
+    }
+
+    #[test]
+    fn spring_skips_the_missing_hour() {
+        // 2024-03-31 02:00 CET becomes 03:00 CEST at 01:00 UTC.
+        let mut grid = berlin(1, StepUnit::Hour);
+        assert_eq!(grid.run(at(2024, 3, 31, 0, 59)).end, at(2024, 3, 31, 1, 0));
+        assert_eq!(grid.run(at(2024, 3, 31, 1, 0)).label, at(2024, 3, 31, 1, 0));
+        let mut grid = berlin(1, StepUnit::Day);
+        assert_eq!(grid.run(at(2024, 3, 31, 12, 0)).label, at(2024, 3, 30, 23, 0));
+        assert_eq!(grid.run(at(2024, 3, 31, 12, 0)).end, at(2024, 3, 31, 22, 0));
+    }
+}

@@ -1,0 +1,112 @@
+//! The physical rule that keeps rows in timestamp order without sorting.
+//!
+//! A scan's partitions follow each other in time. What DataFusion would merge row by row, mix, or
+//! sort backwards is read one partition after the other, or from the end.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::order::{TimeConcatExec, follows_scan_order, reversed};
+use crate::scan::exec::TableScanExec;
+use crate::symbols::origin;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct KeepTimeOrder;
+
+impl PhysicalOptimizerRule for KeepTimeOrder {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = plan.transform_up(keep_order).data()?;
+        // A result is read partition by partition, too.
+        if plan.output_partitioning().partition_count() > 1 && follows_scan_order(&plan) {
+            return Ok(Arc::new(TimeConcatExec::new(plan)));
+        }
+        Ok(plan)
+    }
+
+    fn name(&self) -> &'static str {
+        "KeepTimeOrder"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    if let Some(merge) = plan.downcast_ref::<CoalescePartitionsExec>()
+        && follows_scan_order(merge.input())
+    {
+        return Ok(Transformed::yes(concat(merge.input(), merge.fetch())));
+    }
+    if let Some(merge) = plan.downcast_ref::<SortPreservingMergeExec>()
+        && let [order] = merge.expr().as_ref()
+        && follows_scan_order(merge.input())
+        && sorts_by_time(merge.input(), order).is_some()
+    {
+        return Ok(Transformed::yes(concat(merge.input(), merge.fetch())));
+    }
+    if let Some(sort) = plan.downcast_ref::<SortExec>()
+        && let [order] = sort.expr().as_ref()
+        && let Some(backward) = sorts_by_time(sort.input(), order)
+        && follows_scan_order(sort.input())
+        && let Some(turned) = turn(sort.input(), backward, sort.fetch())?
+    {
+        let turned = match sort.fetch() {
+            Some(fetch) => Arc::new(LocalLimitExec::new(turned, fetch)),
+            None => turned,
+        };
+        return Ok(Transformed::yes(turned));
+    }
+    Ok(Transformed::no(plan))
+}
+
+/// One partition after the other, at most `fetch` rows.
+fn concat(input: &Arc<dyn ExecutionPlan>, fetch: Option<usize>) -> Arc<dyn ExecutionPlan> {
+    let plan: Arc<dyn ExecutionPlan> = if input.output_partitioning().partition_count() == 1 {
+        Arc::clone(input)
+    } else {
+        Arc::new(TimeConcatExec::new(Arc::clone(input)))
+    };
+    match fetch {
+        Some(fetch) => Arc::new(GlobalLimitExec::new(plan, 0, Some(fetch))),
+        None => plan,
+    }
+}
+
+/// Whether this order is that of the designated timestamp of the scan below, and whether the
+/// scan runs the other way.
+fn sorts_by_time(input: &Arc<dyn ExecutionPlan>, order: &PhysicalSortExpr) -> Option<bool> {
+    let (scan, output): (&TableScanExec, usize) = origin(input, &order.expr)?;
+    scan.is_timestamp(output).then(|| scan.is_backward() != order.options.descending)
+}
+
+/// The input in the order wanted, its scan reading no more than `fetch` rows where that is
+/// certain to do.
+fn turn(
+    input: &Arc<dyn ExecutionPlan>,
+    backward: bool,
+    fetch: Option<usize>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if backward {
+        return reversed(input, fetch);
+    }
+    match reversed(input, None)? {
+        Some(plan) => reversed(&plan, fetch),
+        None => Ok(None),
+    }
+}

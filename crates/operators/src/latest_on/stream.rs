@@ -1,0 +1,124 @@
+//! Picking the last row of each key from batches that arrive newest first.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, RecordBatch, UInt32Array};
+use arrow_schema::{Field, Schema, SchemaRef};
+use datafusion::arrow::compute::{concat_batches, take_record_batch};
+use datafusion::common::{Result, internal_datafusion_err};
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
+use datafusion::physical_plan::aggregates::order::GroupOrdering;
+use std::sync::Arc;
+use tidemark_kernels::{Validity, pick_latest};
+
+use super::exec::{KeyKind, LatestOnPlan};
+
+/// Keys seen so far and the rows picked for them.
+pub(crate) struct Picker {
+    plan: Arc<LatestOnPlan>,
+    keys: Keys,
+    /// Newest first.
+    picked: Vec<RecordBatch>,
+}
+
+enum Keys {
+    Symbol { seen: Vec<bool>, remaining: usize },
+    Hashed { values: Box<dyn GroupValues>, seen: Vec<bool>, ids: Vec<usize> },
+}
+
+impl Picker {
+    pub(crate) fn new(plan: &Arc<LatestOnPlan>) -> Result<Self> {
+        let keys = match &plan.kind {
+            KeyKind::Symbol { symbols, nullable } => Keys::Symbol {
+                seen: vec![false; symbols + 1],
+                remaining: symbols + usize::from(*nullable),
+            },
+            KeyKind::Hashed(types) => {
+                let fields = types.iter().enumerate().map(|(index, data_type)| {
+                    Field::new(format!("key_{index}"), data_type.clone(), true)
+                });
+                let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+                let values = new_group_values(schema, &GroupOrdering::None)?;
+                Keys::Hashed { values, seen: vec![], ids: vec![] }
+            }
+        };
+        Ok(Self { plan: Arc::clone(plan), keys, picked: vec![] })
+    }
+
+    /// Whether every key has its row: nothing older can matter.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.keys, Keys::Symbol { remaining: 0, .. })
+    }
+
+    /// Bytes held.
+    pub(crate) fn size(&self) -> usize {
+        let keys = match &self.keys {
+            Keys::Symbol { seen, .. } => seen.len(),
+            Keys::Hashed { values, seen, ids } => values.size() + seen.len() + 8 * ids.capacity(),
+        };
+        keys + self.picked.iter().map(|batch| batch.num_rows() * 64).sum::<usize>()
+    }
+
+    /// Looks at a batch that is older than all before; its rows are newest first or last.
+    pub(crate) fn update(&mut self, batch: &RecordBatch, newest_first: bool) -> Result<()> {
+        let rows = batch.num_rows();
+        let evaluate = self.plan.keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));
+        let keys = evaluate.collect::<Result<Vec<_>>>()?;
+        let rows = match &mut self.keys {
+            Keys::Symbol { seen, remaining } => {
+                let key = keys.first().and_then(|key| key.as_dictionary_opt::<Int32Type>());
+                let key = key.ok_or_else(|| internal_datafusion_err!("expected a symbol key"))?;
+                pick_symbols(key.keys(), seen, remaining, newest_first)
+            }
+            Keys::Hashed { values, seen, ids } => {
+                values.intern(&keys, ids)?;
+                seen.resize(values.len(), false);
+                let mut rows = vec![];
+                let mut visit = |row: usize| {
+                    if !std::mem::replace(&mut seen[ids[row]], true) {
+                        rows.push(row as u32);
+                    }
+                };
+                if newest_first {
+                    (0..ids.len()).for_each(&mut visit);
+                } else {
+                    (0..ids.len()).rev().for_each(&mut visit);
+                }
+                rows
+            }
+        };
+        if !rows.is_empty() {
+            self.picked.push(take_record_batch(batch, &UInt32Array::from(rows))?);
+        }
+        Ok(())
+    }
+
+    /// The picked rows, oldest first.
+    pub(crate) fn finish(self, schema: &SchemaRef) -> Result<RecordBatch> {
+        let newest_first = concat_batches(schema, &self.picked)?;
+        let order = UInt32Array::from_iter_values((0..newest_first.num_rows() as u32).rev());
+        Ok(take_record_batch(&newest_first, &order)?)
+    }
+}
+
+fn pick_symbols(
+    codes: &arrow_array::Int32Array,
+    seen: &mut [bool],
+    remaining: &mut usize,
+    newest_first: bool,
+) -> Vec<u32> {
+    let mut rows = vec![];
+    if newest_first {
+        for row in 0..codes.len() {
+            let key = if codes.is_null(row) { 0 } else { codes.value(row) as usize + 1 };
+            if !std::mem::replace(&mut seen[key], true) {
+                rows.push(row as u32);
+                *remaining = remaining.saturating_sub(1);
+            }
+        }
+        return rows;
+    }
+    let validity = codes.nulls().map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
+    pick_latest(codes.values(), validity, seen, remaining, |row| rows.push(row as u32));
+    rows
+}

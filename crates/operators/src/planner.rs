@@ -1,0 +1,296 @@
+//! From our logical nodes to physical operators.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use async_trait::async_trait;
+use datafusion::arrow::compute::cast;
+use datafusion::catalog::Session;
+use datafusion::catalog::memory::MemorySourceConfig;
+use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
+use datafusion::physical_expr::create_physical_expr;
+use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
+
+use crate::asof::exec::{AsofJoinExec, AsofPlan};
+use crate::asof::keys::KeyKind as AsofKeys;
+use crate::asof::node::AsofJoinNode;
+use crate::bucket::Alignment;
+use crate::fill::exec::{FillExec, FillPlan};
+use crate::fill::node::FillNode;
+use crate::latest_on::exec::{KeyKind, LatestOnExec, LatestOnPlan};
+use crate::latest_on::node::LatestOnNode;
+use crate::order::{TimeConcatExec, in_time_order, reversed};
+use crate::sample_by::exec::{AggregatePlan, BucketPlan, SampleByExec, SampleByPlan};
+use crate::sample_by::groups::KeyPlan;
+use crate::sample_by::node::SampleByNode;
+use crate::scan::exec::TableScanExec;
+use crate::symbols::{dictionary, origin};
+
+/// Plans the nodes of this crate.
+#[derive(Debug, Default)]
+pub struct TidemarkExtensionPlanner;
+
+/// What lowering an expression needs.
+struct Lowering<'a> {
+    session: &'a dyn Session,
+    context: &'a PhysicalPlanningContext,
+}
+
+impl Lowering<'_> {
+    fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+        create_physical_expr(expr, schema, self.session.execution_props(), self.context)
+    }
+
+    fn aggregate(
+        &self,
+        expr: &Expr,
+        logical: &LogicalPlan,
+        input: &Arc<dyn ExecutionPlan>,
+    ) -> Result<AggregatePlan> {
+        let schema = input.schema();
+        let props = self.session.execution_props();
+        let lowered =
+            LoweredAggregateBuilder::new(expr, logical.schema(), &schema, props, self.context)
+                .build()?;
+        let mut arguments = lowered.aggregate.expressions();
+        if lowered.aggregate.fun().name() == "count"
+            && lowered.filter.is_none()
+            && !lowered.aggregate.is_distinct()
+        {
+            // `count(1)` counts rows; there is nothing to evaluate.
+            arguments.retain(|argument| {
+                argument.downcast_ref::<Literal>().is_none_or(|literal| literal.value().is_null())
+            });
+        }
+        let symbol = arguments.first().and_then(|argument| dictionary(input, argument));
+        Ok(AggregatePlan {
+            function: lowered.aggregate,
+            arguments,
+            filter: lowered.filter,
+            stable_symbols: symbol.is_some(),
+        })
+    }
+}
+
+#[async_trait]
+impl ExtensionPlanner for TidemarkExtensionPlanner {
+    async fn plan_extension(
+        &self,
+        _: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        logical_inputs: &[&LogicalPlan],
+        physical_inputs: &[Arc<dyn ExecutionPlan>],
+        session: &dyn Session,
+        context: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let lowering = Lowering { session, context };
+        let node = node.as_any();
+        let (Some(logical), Some(input)) = (logical_inputs.first(), physical_inputs.first()) else {
+            return Ok(None);
+        };
+        let input = Arc::clone(input);
+        if let Some(node) = node.downcast_ref::<SampleByNode>() {
+            return plan_sample_by(node, logical, input, &lowering).map(Some);
+        }
+        if let Some(node) = node.downcast_ref::<FillNode>() {
+            return plan_fill(node, input).map(Some);
+        }
+        if let Some(node) = node.downcast_ref::<LatestOnNode>() {
+            return plan_latest_on(node, logical, input, &lowering).map(Some);
+        }
+        if let Some(node) = node.downcast_ref::<AsofJoinNode>() {
+            let (Some(right_logical), Some(right)) =
+                (logical_inputs.get(1), physical_inputs.get(1))
+            else {
+                return plan_err!("an as-of join needs two inputs");
+            };
+            let logical = (*logical, *right_logical);
+            return plan_asof(node, logical, (input, Arc::clone(right)), &lowering).map(Some);
+        }
+        Ok(None)
+    }
+}
+
+fn plan_sample_by(
+    node: &SampleByNode,
+    logical: &LogicalPlan,
+    mut input: Arc<dyn ExecutionPlan>,
+    lowering: &Lowering<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let schema = logical.schema();
+    let mut bucket_plan = None;
+    if let Some(bucket) = node.bucket() {
+        let timestamp = lowering.expr(&bucket.timestamp, schema)?;
+        input = in_time_order(input, &timestamp)?;
+        let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
+        if first_row_decides && input.output_partitioning().partition_count() > 1 {
+            // Only one worker can know the first row before it cuts.
+            input = Arc::new(TimeConcatExec::new(input));
+        }
+        bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
+    }
+    let keys: Vec<_> =
+        node.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
+    let aggregates = node
+        .aggregates()
+        .iter()
+        .map(|aggregate| lowering.aggregate(aggregate, logical, &input))
+        .collect::<Result<Vec<_>>>()?;
+    let dictionaries: Option<Vec<_>> = keys.iter().map(|key| dictionary(&input, key)).collect();
+    let key_plan = match dictionaries {
+        _ if keys.is_empty() => KeyPlan::None,
+        Some(dictionaries) if KeyPlan::fits(&dictionaries) => KeyPlan::Symbols(dictionaries),
+        _ => {
+            let types = keys.iter().map(|key| key.data_type(&input.schema()));
+            KeyPlan::Hashed(types.collect::<Result<_>>()?)
+        }
+    };
+    let plan = SampleByPlan {
+        bucket: bucket_plan,
+        keys,
+        key_plan,
+        aggregates,
+        input_schema: input.schema(),
+        output_schema: Arc::new(node.schema().as_arrow().clone()),
+    };
+    if let Some(known) = from_statistics(&plan, &input)? {
+        return Ok(known);
+    }
+    Ok(Arc::new(SampleByExec::new(input, Arc::new(plan))))
+}
+
+/// `count()`, and `min` and `max` of the designated timestamp, of a whole scan: known without
+/// reading a row.
+fn from_statistics(
+    plan: &SampleByPlan,
+    input: &Arc<dyn ExecutionPlan>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(scan) = input.downcast_ref::<TableScanExec>() else { return Ok(None) };
+    if !plan.is_global() {
+        return Ok(None);
+    }
+    let value = |aggregate: &AggregatePlan| -> Option<ArrayRef> {
+        if aggregate.filter.is_some() || aggregate.function.is_distinct() {
+            return None;
+        }
+        let name = aggregate.function.fun().name();
+        let Some(argument) = aggregate.arguments.first() else {
+            let rows = Int64Array::from(vec![scan.row_count() as i64]);
+            return (name == "count").then(|| Arc::new(rows) as ArrayRef);
+        };
+        let (_, output) = origin(input, argument)?;
+        let (min, max) = scan.time_bounds(output)?;
+        let bound = match name {
+            "min" => min,
+            "max" => max,
+            _ => return None,
+        };
+        let bound = Int64Array::from(vec![bound]);
+        let wanted = aggregate.function.field().data_type().clone();
+        cast(&bound, &wanted).ok()
+    };
+    let columns: Option<Vec<ArrayRef>> = plan.aggregates.iter().map(value).collect();
+    let Some(columns) = columns.filter(|columns| !columns.is_empty()) else { return Ok(None) };
+    let schema = Arc::clone(&plan.output_schema);
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
+    Ok(Some(MemorySourceConfig::try_new_from_batches(schema, vec![batch])?))
+}
+
+fn plan_fill(node: &FillNode, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    use datafusion::logical_expr::UserDefinedLogicalNodeCore;
+    let plan = FillPlan {
+        timestamp: node.timestamp(),
+        keys: node.keys().to_vec(),
+        values: node.values().to_vec(),
+        spec: *node.spec(),
+        range: node.range(),
+    };
+    let schema = Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone());
+    Ok(Arc::new(FillExec::new(input, Arc::new(plan), schema)))
+}
+
+fn plan_latest_on(
+    node: &LatestOnNode,
+    logical: &LogicalPlan,
+    input: Arc<dyn ExecutionPlan>,
+    lowering: &Lowering<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let schema = logical.schema();
+    let timestamp = lowering.expr(node.timestamp(), schema)?;
+    let keys: Vec<_> =
+        node.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
+    let symbol = match keys.as_slice() {
+        [key] => symbol_kind(&input, key),
+        _ => None,
+    };
+    let kind = match symbol {
+        Some(kind) => kind,
+        None => {
+            let types = keys.iter().map(|key| key.data_type(&input.schema()));
+            KeyKind::Hashed(types.collect::<Result<_>>()?)
+        }
+    };
+    let is_scan = input.downcast_ref::<TableScanExec>().is_some_and(|scan| !scan.is_backward());
+    let by_time = origin(&input, &timestamp)
+        .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
+    let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
+    if is_scan && by_time {
+        return Ok(Arc::new(LatestOnExec::new(input, Arc::new(plan))));
+    }
+    if by_time && let Some(backward) = reversed(&input, None)? {
+        plan.newest_first = true;
+        let backward = TimeConcatExec::new(backward);
+        return Ok(Arc::new(LatestOnExec::new(Arc::new(backward), Arc::new(plan))));
+    }
+    let mut input = in_time_order(input, &plan.timestamp)?;
+    if input.output_partitioning().partition_count() > 1 {
+        input = Arc::new(TimeConcatExec::new(input));
+    }
+    Ok(Arc::new(LatestOnExec::new(input, Arc::new(plan))))
+}
+
+fn symbol_kind(input: &Arc<dyn ExecutionPlan>, key: &Arc<dyn PhysicalExpr>) -> Option<KeyKind> {
+    let (scan, output) = origin(input, key)?;
+    let symbols = scan.symbols(output)?.len();
+    Some(KeyKind::Symbol { symbols, nullable: scan.has_nulls(output) })
+}
+
+fn plan_asof(
+    node: &AsofJoinNode,
+    (left_logical, right_logical): (&LogicalPlan, &LogicalPlan),
+    (left, right): (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>),
+    lowering: &Lowering<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    use datafusion::logical_expr::UserDefinedLogicalNodeCore;
+    let (left_schema, right_schema) = (left_logical.schema(), right_logical.schema());
+    let left_timestamp = lowering.expr(node.left_timestamp(), left_schema)?;
+    let right_timestamp = lowering.expr(node.right_timestamp(), right_schema)?;
+    let left = in_time_order(left, &left_timestamp)?;
+    let right = in_time_order(right, &right_timestamp)?;
+    let keys = node.keys().iter().map(|(left_key, right_key)| {
+        Ok((lowering.expr(left_key, left_schema)?, lowering.expr(right_key, right_schema)?))
+    });
+    let keys: Vec<_> = keys.collect::<Result<_>>()?;
+    let symbols = match keys.as_slice() {
+        [(left_key, right_key)] => dictionary(&left, left_key).zip(dictionary(&right, right_key)),
+        _ => None,
+    };
+    let key_kind = match symbols {
+        _ if keys.is_empty() => AsofKeys::None,
+        Some((left_symbols, right_symbols)) => AsofKeys::Symbol(left_symbols, right_symbols),
+        None => {
+            let types = keys.iter().map(|(_, key)| key.data_type(&right.schema()));
+            AsofKeys::Hashed(types.collect::<Result<_>>()?)
+        }
+    };
+    let (kind, tolerance) = (node.kind(), node.tolerance());
+    let plan = AsofPlan { left_timestamp, right_timestamp, keys, key_kind, kind, tolerance };
+    let schema = Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone());
+    Ok(Arc::new(AsofJoinExec::new(left, right, Arc::new(plan), schema)))
+}

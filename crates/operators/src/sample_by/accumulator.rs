@@ -1,0 +1,457 @@
+//! Aggregates with kernels of ours: one state per group, updated a batch at a time.
+//!
+//! Most columns hold no null, so states assume that every row of a group counted until the
+//! first null is met; only then do they keep their own counts.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use datafusion::arrow::compute::cast;
+use datafusion::common::{Result, internal_datafusion_err};
+use tidemark_kernels::{self as kernels, Native, Validity};
+
+use arrow_schema::DataType;
+
+/// Which group each row of a batch belongs to.
+#[derive(Debug)]
+pub(crate) enum RowGroups {
+    /// Consecutive rows of one group each: aggregates without keys.
+    Runs(Vec<(Range<usize>, u32)>),
+    /// One group per row.
+    Scattered(Vec<u32>),
+}
+
+/// The groups of one batch, and what was known before it.
+#[derive(Debug)]
+pub(crate) struct BatchGroups<'a> {
+    pub(crate) rows: RowGroups,
+    /// First row of each group that this batch added, in group order.
+    pub(crate) new_rows: Vec<u32>,
+    /// Rows per group before this batch.
+    pub(crate) counts: &'a [i64],
+    /// Number of groups, with this batch's.
+    pub(crate) total: usize,
+}
+
+/// The states of one aggregate in all groups.
+pub(crate) trait Accumulate: Send {
+    /// Adds a batch's rows.
+    fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()>;
+    /// Adds later states of the same aggregate; `mapping[g]` is the group here of its group `g`,
+    /// groups new here are numbered in order. `counts` are the rows per group before.
+    fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()>;
+    /// One value per group.
+    fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef>;
+    /// Bytes held.
+    fn size(&self) -> usize;
+    /// For [`Accumulate::merge`].
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// How later states flow into earlier ones.
+pub(crate) struct Merging<'a> {
+    /// Group here of each later group.
+    pub(crate) mapping: &'a [u32],
+    /// Rows per group here, before.
+    pub(crate) counts: &'a [i64],
+    /// Rows per later group.
+    pub(crate) later_counts: &'a [i64],
+    /// Number of groups here, after.
+    pub(crate) total: usize,
+}
+
+fn same<T: 'static>(later: Box<dyn Accumulate>) -> Result<Box<T>> {
+    later.into_any().downcast().map_err(|_| internal_datafusion_err!("states of two kinds"))
+}
+
+fn column<'a, P: ArrowPrimitiveType>(values: &'a [ArrayRef]) -> Result<&'a PrimitiveArray<P>> {
+    let found = values.first().and_then(|array| array.as_primitive_opt::<P>());
+    found.ok_or_else(|| internal_datafusion_err!("aggregate over an unexpected type"))
+}
+
+fn validity(nulls: &NullBuffer) -> Validity<'_> {
+    Validity::new(nulls.validity(), nulls.offset())
+}
+
+fn nulls_of(array: &dyn Array) -> Option<&NullBuffer> {
+    array.nulls().filter(|nulls| nulls.null_count() > 0)
+}
+
+/// Calls `visit` with each stretch of valid rows inside `rows`.
+fn valid_runs(nulls: Option<&NullBuffer>, rows: Range<usize>, visit: impl FnMut(Range<usize>)) {
+    let mut visit = visit;
+    match nulls {
+        None => visit(rows),
+        Some(nulls) => validity(nulls).for_each_run(rows, visit),
+    }
+}
+
+/// Values that counted, per group; every row did, as long as there are no own counts.
+#[derive(Debug, Default)]
+struct NonNull {
+    own: Option<Vec<i64>>,
+}
+
+impl NonNull {
+    fn counted(&mut self, counts: &[i64], total: usize) -> &mut Vec<i64> {
+        let own = self.own.get_or_insert_with(|| counts.to_vec());
+        own.resize(total, 0);
+        own
+    }
+
+    fn update(&mut self, nulls: Option<&NullBuffer>, groups: &BatchGroups<'_>) {
+        if self.own.is_none() && nulls.is_none() {
+            return;
+        }
+        count(self.counted(groups.counts, groups.total), nulls, groups);
+    }
+
+    fn merge(&mut self, later: &Self, merging: &Merging<'_>) {
+        if self.own.is_none() && later.own.is_none() {
+            return;
+        }
+        let own = self.counted(merging.counts, merging.total);
+        let later = later.of(merging.later_counts);
+        for (&group, count) in merging.mapping.iter().zip(later) {
+            own[group as usize] += count;
+        }
+    }
+
+    fn of<'a>(&'a self, counts: &'a [i64]) -> &'a [i64] {
+        self.own.as_deref().unwrap_or(counts)
+    }
+
+    fn nulls(&self, counts: &[i64]) -> NullBuffer {
+        let own = self.of(counts);
+        (0..counts.len()).map(|group| own.get(group).is_some_and(|&count| count > 0)).collect()
+    }
+}
+
+fn count(counts: &mut [i64], nulls: Option<&NullBuffer>, groups: &BatchGroups<'_>) {
+    match &groups.rows {
+        RowGroups::Runs(runs) => {
+            for (rows, group) in runs {
+                let mut valid = 0;
+                valid_runs(nulls, rows.clone(), |run| valid += run.len() as i64);
+                counts[*group as usize] += valid;
+            }
+        }
+        RowGroups::Scattered(ids) => valid_runs(nulls, 0..ids.len(), |run| {
+            kernels::count_by(&ids[run], counts);
+        }),
+    }
+}
+
+/// Adds one batch to the rows per group.
+pub(crate) fn count_rows(counts: &mut Vec<i64>, rows: &RowGroups, total: usize) {
+    counts.resize(total, 0);
+    match rows {
+        RowGroups::Runs(runs) => {
+            for (rows, group) in runs {
+                counts[*group as usize] += rows.len() as i64;
+            }
+        }
+        RowGroups::Scattered(ids) => kernels::count_by(ids, counts),
+    }
+}
+
+/// `count()` and `count(x)`.
+#[derive(Debug)]
+pub(crate) struct Count {
+    non_null: NonNull,
+}
+
+impl Count {
+    pub(crate) fn new() -> Self {
+        Self { non_null: NonNull::default() }
+    }
+}
+
+impl Accumulate for Count {
+    fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()> {
+        // Nulls of a dictionary are looked for in its keys: stored symbols are canonical.
+        let nulls = values.first().and_then(|array| nulls_of(array));
+        self.non_null.update(nulls, groups);
+        Ok(())
+    }
+
+    fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()> {
+        self.non_null.merge(&same::<Self>(later)?.non_null, merging);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef> {
+        let mut own = self.non_null.of(counts).to_vec();
+        own.resize(counts.len(), 0);
+        Ok(Arc::new(PrimitiveArray::<Int64Type>::new(own.into(), None)))
+    }
+
+    fn size(&self) -> usize {
+        self.non_null.of(&[]).len() * size_of::<i64>()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// A sum in progress: wrapping integers, or doubles.
+pub(crate) trait SumKind: Copy + Default + Send + 'static {
+    fn slice<T: Native>(values: &[T]) -> Self;
+    fn scatter<T: Native>(values: &[T], groups: &[u32], sums: &mut [Self]);
+    fn plus(self, other: Self) -> Self;
+    /// The sum, or the mean over `counts`, as a column.
+    fn array(sums: Vec<Self>, nulls: NullBuffer) -> ArrayRef;
+    fn to_f64(self) -> f64;
+}
+
+impl SumKind for i64 {
+    fn slice<T: Native>(values: &[T]) -> Self {
+        kernels::sum_integer(values)
+    }
+
+    fn scatter<T: Native>(values: &[T], groups: &[u32], sums: &mut [Self]) {
+        kernels::sum_integer_by(values, groups, sums);
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+
+    fn array(sums: Vec<Self>, nulls: NullBuffer) -> ArrayRef {
+        // A sum that lands on the smallest integer is null: the dialect's null is that value.
+        let valid = sums.iter().zip(&nulls).map(|(&sum, valid)| valid && sum != Self::MIN);
+        let nulls = valid.collect::<NullBuffer>();
+        Arc::new(PrimitiveArray::<Int64Type>::new(sums.into(), Some(nulls)))
+    }
+
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+}
+
+impl SumKind for f64 {
+    fn slice<T: Native>(values: &[T]) -> Self {
+        kernels::sum_float(values)
+    }
+
+    fn scatter<T: Native>(values: &[T], groups: &[u32], sums: &mut [Self]) {
+        kernels::sum_float_by(values, groups, sums);
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn array(sums: Vec<Self>, nulls: NullBuffer) -> ArrayRef {
+        let valid = sums.iter().zip(&nulls).map(|(sum, valid)| valid && sum.is_finite());
+        let nulls = valid.collect::<NullBuffer>();
+        Arc::new(PrimitiveArray::<Float64Type>::new(sums.into(), Some(nulls)))
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+/// `sum(x)` and `avg(x)`.
+#[derive(Debug)]
+pub(crate) struct Sum<P: ArrowPrimitiveType, S> {
+    sums: Vec<S>,
+    non_null: NonNull,
+    mean: bool,
+    output: DataType,
+    input: std::marker::PhantomData<fn() -> P>,
+}
+
+impl<P: ArrowPrimitiveType, S> Sum<P, S> {
+    pub(crate) fn new(mean: bool, output: DataType) -> Self {
+        let (sums, non_null) = (vec![], NonNull::default());
+        Self { sums, non_null, mean, output, input: std::marker::PhantomData }
+    }
+}
+
+impl<P, S> Accumulate for Sum<P, S>
+where
+    P: ArrowPrimitiveType<Native: Native>,
+    S: SumKind,
+{
+    fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()> {
+        let array = column::<P>(values)?;
+        let (nulls, values) = (nulls_of(array), array.values().as_ref());
+        self.non_null.update(nulls, groups);
+        self.sums.resize(groups.total, S::default());
+        match &groups.rows {
+            RowGroups::Runs(runs) => {
+                for (rows, group) in runs {
+                    let sum = &mut self.sums[*group as usize];
+                    valid_runs(nulls, rows.clone(), |run| {
+                        *sum = sum.plus(S::slice(&values[run]));
+                    });
+                }
+            }
+            RowGroups::Scattered(ids) => valid_runs(nulls, 0..ids.len(), |run| {
+                S::scatter(&values[run.clone()], &ids[run], &mut self.sums);
+            }),
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()> {
+        let later = same::<Self>(later)?;
+        self.non_null.merge(&later.non_null, merging);
+        self.sums.resize(merging.total, S::default());
+        for (&group, sum) in merging.mapping.iter().zip(later.sums) {
+            let own = &mut self.sums[group as usize];
+            *own = own.plus(sum);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, counts: &[i64]) -> Result<ArrayRef> {
+        self.sums.resize(counts.len(), S::default());
+        let nulls = self.non_null.nulls(counts);
+        let array = if self.mean {
+            let pairs = self.sums.iter().zip(self.non_null.of(counts));
+            let mut means: Vec<f64> =
+                pairs.map(|(sum, &count)| sum.to_f64() / count.max(1) as f64).collect();
+            means.resize(counts.len(), 0.0);
+            f64::array(means, nulls)
+        } else {
+            S::array(self.sums, nulls)
+        };
+        if *array.data_type() == self.output {
+            return Ok(array);
+        }
+        Ok(cast(&array, &self.output)?)
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * size_of::<S>() + self.non_null.of(&[]).len() * size_of::<i64>()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// `min(x)` and `max(x)`.
+#[derive(Debug)]
+pub(crate) struct Extreme<P: ArrowPrimitiveType> {
+    best: Vec<P::Native>,
+    non_null: NonNull,
+    greatest: bool,
+    output: DataType,
+}
+
+impl<P: ArrowPrimitiveType<Native: Native>> Extreme<P> {
+    pub(crate) fn new(greatest: bool, output: DataType) -> Self {
+        Self { best: vec![], non_null: NonNull::default(), greatest, output }
+    }
+
+    fn better(&self, candidate: P::Native, best: P::Native) -> bool {
+        if self.greatest { candidate > best } else { candidate < best }
+    }
+
+    /// Rows of groups that all have a value already.
+    fn update_known(&mut self, values: &[P::Native], groups: &RowGroups) {
+        match groups {
+            RowGroups::Runs(runs) => {
+                for (rows, group) in runs {
+                    let values = &values[rows.clone()];
+                    let extreme = if self.greatest {
+                        kernels::maximum(values)
+                    } else {
+                        kernels::minimum(values)
+                    };
+                    if let Some(value) = extreme
+                        && self.better(value, self.best[*group as usize])
+                    {
+                        self.best[*group as usize] = value;
+                    }
+                }
+            }
+            RowGroups::Scattered(ids) if self.greatest => {
+                kernels::maximum_by(values, ids, &mut self.best);
+            }
+            RowGroups::Scattered(ids) => kernels::minimum_by(values, ids, &mut self.best),
+        }
+    }
+
+    /// Rows with nulls, or of groups that may have no value yet: `counts` tells which.
+    fn update_one(&mut self, value: P::Native, group: usize, counts: &mut [i64]) {
+        if counts[group] == 0 || self.better(value, self.best[group]) {
+            self.best[group] = value;
+        }
+        counts[group] += 1;
+    }
+}
+
+impl<P: ArrowPrimitiveType<Native: Native>> Accumulate for Extreme<P> {
+    fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()> {
+        let array = column::<P>(values)?;
+        let (nulls, values) = (nulls_of(array), array.values().as_ref());
+        if self.non_null.own.is_none() && nulls.is_none() {
+            self.best.extend(groups.new_rows.iter().map(|&row| values[row as usize]));
+            self.update_known(values, &groups.rows);
+            return Ok(());
+        }
+        self.best.resize(groups.total, P::Native::default());
+        let mut own = std::mem::take(self.non_null.counted(groups.counts, groups.total));
+        match &groups.rows {
+            RowGroups::Runs(runs) => {
+                for (rows, group) in runs {
+                    valid_runs(nulls, rows.clone(), |run| {
+                        for &value in &values[run] {
+                            self.update_one(value, *group as usize, &mut own);
+                        }
+                    });
+                }
+            }
+            RowGroups::Scattered(ids) => valid_runs(nulls, 0..ids.len(), |run| {
+                for (&value, &group) in values[run.clone()].iter().zip(&ids[run]) {
+                    self.update_one(value, group as usize, &mut own);
+                }
+            }),
+        }
+        self.non_null.own = Some(own);
+        Ok(())
+    }
+
+    fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()> {
+        let later = same::<Self>(later)?;
+        self.best.resize(merging.total, P::Native::default());
+        let own = self.non_null.of(merging.counts);
+        let counts = later.non_null.of(merging.later_counts);
+        for ((&group, &value), &count) in merging.mapping.iter().zip(&later.best).zip(counts) {
+            let slot = group as usize;
+            let empty = own.get(slot).is_none_or(|&count| count == 0);
+            if count > 0 && (empty || self.better(value, self.best[slot])) {
+                self.best[slot] = value;
+            }
+        }
+        self.non_null.merge(&later.non_null, merging);
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, counts: &[i64]) -> Result<ArrayRef> {
+        self.best.resize(counts.len(), P::Native::default());
+        let nulls = self.non_null.nulls(counts);
+        let array = PrimitiveArray::<P>::new(self.best.into(), Some(nulls));
+        Ok(cast(&array, &self.output)?)
+    }
+
+    fn size(&self) -> usize {
+        self.best.capacity() * size_of::<P::Native>()
+            + self.non_null.of(&[]).len() * size_of::<i64>()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

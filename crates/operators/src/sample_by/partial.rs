@@ -1,0 +1,204 @@
+//! One worker's share of an aggregation, and how shares become one result.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, TimestampMicrosecondArray, TimestampNanosecondArray,
+};
+use arrow_array::{RecordBatchOptions, UInt32Array, new_empty_array};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::{DataType, SchemaRef};
+use datafusion::arrow::compute::{cast, take_record_batch};
+use datafusion::common::{Result, exec_datafusion_err, internal_err};
+use datafusion::physical_expr::PhysicalExpr;
+use tidemark_kernels::run_end;
+
+use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, count_rows};
+use super::exec::SampleByPlan;
+use super::fallback::state_of;
+use super::groups::GroupIndex;
+use crate::bucket::BucketSpec;
+use crate::grid::Grid;
+
+/// Groups and states of the rows seen so far.
+pub(crate) struct Partial {
+    plan: Arc<SampleByPlan>,
+    grid: Option<Grid>,
+    groups: GroupIndex,
+    /// Rows per group.
+    counts: Vec<i64>,
+    states: Vec<Box<dyn Accumulate>>,
+}
+
+impl Partial {
+    pub(crate) fn new(plan: &Arc<SampleByPlan>) -> Result<Self> {
+        let states = plan.aggregates.iter().map(|aggregate| {
+            let argument =
+                aggregate.arguments.first().map(|argument| argument.data_type(&plan.input_schema));
+            let filtered = aggregate.filter.is_some();
+            let argument = argument.transpose()?;
+            state_of(&aggregate.function, argument.as_ref(), filtered, aggregate.stable_symbols)
+        });
+        let states = states.collect::<Result<Vec<_>>>()?;
+        let groups = GroupIndex::new(&plan.key_plan)?;
+        Ok(Self { plan: Arc::clone(plan), grid: None, groups, counts: vec![], states })
+    }
+
+    /// Adds a batch that is later than all before.
+    pub(crate) fn update(&mut self, batch: &RecordBatch) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        let mut batch = batch.clone();
+        let mut runs = vec![(0..batch.num_rows(), 0)];
+        if let Some(bucket) = &plan.bucket {
+            let times = timestamps(&bucket.timestamp, &batch)?;
+            let range = inside(&times, &bucket.spec);
+            batch = batch.slice(range.start, range.len());
+            runs = self.cut(&times[range], &bucket.spec);
+        }
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let rows = batch.num_rows();
+        let evaluate = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(&batch)?.into_array(rows);
+        let keys = plan.keys.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
+        let (rows, new_rows) = self.groups.assign(&runs, &keys)?;
+        let total = self.groups.len();
+        let groups = BatchGroups { rows, new_rows, counts: &self.counts, total };
+        for (aggregate, state) in plan.aggregates.iter().zip(&mut self.states) {
+            let arguments = aggregate.arguments.iter().chain(&aggregate.filter);
+            let values = arguments.map(evaluate).collect::<Result<Vec<_>>>()?;
+            state.update(&values, &groups)?;
+        }
+        let rows = groups.rows;
+        count_rows(&mut self.counts, &rows, total);
+        Ok(())
+    }
+
+    /// Cuts sorted timestamps into runs of one bucket each.
+    fn cut(&mut self, times: &[i64], spec: &BucketSpec) -> Vec<(Range<usize>, i64)> {
+        let Some(&first) = times.first() else { return vec![] };
+        let grid = self.grid.get_or_insert_with(|| Grid::new(spec, first));
+        let mut runs = vec![];
+        let mut start = 0;
+        while start < times.len() {
+            let run = grid.run(times[start]);
+            let end = run_end(times, start, run.end).max(start + 1);
+            runs.push((start..end, run.label));
+            start = end;
+        }
+        runs
+    }
+
+    /// Adds the groups of a later partial.
+    pub(crate) fn absorb(&mut self, later: Self) -> Result<()> {
+        let mapping = self.groups.absorb(later.groups)?;
+        let total = self.groups.len();
+        let merging =
+            Merging { mapping: &mapping, counts: &self.counts, later_counts: &later.counts, total };
+        for (state, later) in self.states.iter_mut().zip(later.states) {
+            state.merge(later, &merging)?;
+        }
+        self.counts.resize(total, 0);
+        for (&group, count) in mapping.iter().zip(&later.counts) {
+            self.counts[group as usize] += count;
+        }
+        Ok(())
+    }
+
+    /// Bytes held.
+    pub(crate) fn size(&self) -> usize {
+        let states: usize = self.states.iter().map(|state| state.size()).sum();
+        states + self.counts.capacity() * 8 + self.groups.size()
+    }
+
+    /// All groups, by bucket, then by first appearance.
+    pub(crate) fn finish(mut self) -> Result<RecordBatch> {
+        let plan = Arc::clone(&self.plan);
+        if plan.is_global() && self.groups.len() == 0 {
+            self.aggregate_nothing()?;
+        }
+        let labels = self.groups.group_labels();
+        let mut columns = vec![];
+        if let Some(bucket) = &plan.bucket {
+            columns.push(label_column(&labels, &bucket.spec));
+        }
+        columns.extend(self.groups.key_columns()?);
+        for state in self.states {
+            columns.push(state.finish(&self.counts)?);
+        }
+        let batch = shape(&plan.output_schema, columns, labels.len())?;
+        if labels.is_sorted() {
+            return Ok(batch);
+        }
+        let mut order: Vec<u32> = (0..labels.len() as u32).collect();
+        order.sort_by_key(|&group| labels[group as usize]);
+        Ok(take_record_batch(&batch, &UInt32Array::from(order))?)
+    }
+
+    /// Without keys and rows there still is one result row.
+    fn aggregate_nothing(&mut self) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        self.groups.ensure_one();
+        let rows = RowGroups::Runs(vec![]);
+        let groups = BatchGroups { rows, new_rows: vec![], counts: &[], total: 1 };
+        for (aggregate, state) in plan.aggregates.iter().zip(&mut self.states) {
+            let arguments = aggregate.arguments.iter().chain(&aggregate.filter);
+            let empty = arguments
+                .map(|argument| Ok(new_empty_array(&argument.data_type(&plan.input_schema)?)));
+            state.update(&empty.collect::<Result<Vec<_>>>()?, &groups)?;
+        }
+        self.counts = vec![0];
+        Ok(())
+    }
+}
+
+/// Rows within FROM and TO.
+fn inside(times: &[i64], spec: &BucketSpec) -> Range<usize> {
+    let start = spec.from.map_or(0, |from| times.partition_point(|&ts| ts < from));
+    let end = spec.to.map_or(times.len(), |to| times.partition_point(|&ts| ts < to));
+    start..end.max(start)
+}
+
+/// The timestamps of a batch as integers.
+pub(crate) fn timestamps(
+    expr: &Arc<dyn PhysicalExpr>,
+    batch: &RecordBatch,
+) -> Result<ScalarBuffer<i64>> {
+    let array = expr.evaluate(batch)?.into_array(batch.num_rows())?;
+    if array.null_count() > 0 {
+        return Err(exec_datafusion_err!("the designated timestamp holds a null"));
+    }
+    if let Some(micros) = array.as_primitive_opt::<TimestampMicrosecondType>() {
+        return Ok(micros.values().clone());
+    }
+    if let Some(nanos) = array.as_primitive_opt::<TimestampNanosecondType>() {
+        return Ok(nanos.values().clone());
+    }
+    internal_err!("expected a timestamp, found {}", array.data_type())
+}
+
+/// Bucket labels as a timestamp column.
+pub(crate) fn label_column(labels: &[i64], spec: &BucketSpec) -> ArrayRef {
+    if spec.nanoseconds {
+        Arc::new(TimestampNanosecondArray::from(labels.to_vec()))
+    } else {
+        Arc::new(TimestampMicrosecondArray::from(labels.to_vec()))
+    }
+}
+
+/// A batch of these columns; those whose type differs from the schema's only in form are cast.
+fn shape(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let fits = |(column, field): (ArrayRef, &Arc<arrow_schema::Field>)| -> Result<ArrayRef> {
+        let wanted: &DataType = field.data_type();
+        if column.data_type() == wanted {
+            return Ok(column);
+        }
+        Ok(cast(&column, wanted)?)
+    };
+    let columns = columns.into_iter().zip(schema.fields()).map(fits).collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}

@@ -1,0 +1,342 @@
+//! The scan of a table: slices of mapped columns, in time order, forward or backward.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{SchemaRef, SortOptions};
+use datafusion::arrow::compute::take_record_batch;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
+
+use crate::error::engine_error;
+
+/// Rows per batch: large enough to drown per-batch costs, small enough for the second-level
+/// cache and for quick cancellation.
+pub(crate) const BATCH_ROWS: usize = 64 * 1024;
+
+/// Below this a second worker costs more than it saves.
+const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
+
+/// Some rows of one slice.
+#[derive(Debug, Clone)]
+pub(crate) struct ScanUnit {
+    pub(crate) slice: Arc<Slice>,
+    pub(crate) rows: Range<usize>,
+}
+
+/// Scans a table. Partition `i` lies wholly before partition `i + 1` in time (after it, when
+/// backward), and every partition is in timestamp order.
+#[derive(Debug, Clone)]
+pub struct TableScanExec {
+    table: Arc<TableSnapshot>,
+    projection: Vec<usize>,
+    partitions: Vec<Arc<Vec<ScanUnit>>>,
+    backward: bool,
+    limit: Option<usize>,
+    properties: Arc<PlanProperties>,
+}
+
+impl TableScanExec {
+    /// A forward scan of the rows within `ranges` (all, if there is none), in at most
+    /// `target_partitions` parts of about equal size.
+    pub fn try_new(
+        table: Arc<TableSnapshot>,
+        ranges: &[TimeRange],
+        projection: Vec<usize>,
+        schema: SchemaRef,
+        target_partitions: usize,
+        limit: Option<usize>,
+    ) -> Result<Self> {
+        let slices = if ranges.is_empty() { table.slices() } else { table.slices_in(ranges) };
+        let slices = slices.map_err(engine_error)?;
+        let mut units: Vec<ScanUnit> = slices
+            .into_iter()
+            .filter(|slice| slice.rows() > 0)
+            .map(|slice| ScanUnit { rows: 0..slice.rows(), slice: Arc::new(slice) })
+            .collect();
+        let parts = match limit {
+            Some(limit) => {
+                truncate(&mut units, limit);
+                1
+            }
+            None => target_partitions.min(count(&units) / MIN_ROWS_PER_PARTITION).max(1),
+        };
+        let partitions = split(units, parts);
+        let properties = properties(&table, &projection, schema, partitions.len(), false);
+        Ok(Self { table, projection, partitions, backward: false, limit, properties })
+    }
+
+    /// The same rows in the opposite order, at most `limit` of them.
+    pub(crate) fn reversed(&self, limit: Option<usize>) -> Self {
+        let mut scan = self.clone();
+        scan.backward = !self.backward;
+        scan.partitions.reverse();
+        for units in &mut scan.partitions {
+            *units = Arc::new(units.iter().rev().cloned().collect());
+        }
+        if let Some(limit) = limit {
+            let units = scan.partitions.iter().flat_map(|units| units.iter().cloned());
+            let mut units: Vec<ScanUnit> = units.collect();
+            if scan.backward {
+                truncate_front(&mut units, limit);
+            } else {
+                truncate(&mut units, limit);
+            }
+            scan.partitions = vec![Arc::new(units)];
+            scan.limit = Some(limit);
+        }
+        let (schema, parts) = (self.schema(), scan.partitions.len());
+        scan.properties = properties(&self.table, &self.projection, schema, parts, scan.backward);
+        scan
+    }
+
+    /// Whether the last row comes first.
+    pub(crate) fn is_backward(&self) -> bool {
+        self.backward
+    }
+
+    /// Exact number of rows.
+    pub(crate) fn row_count(&self) -> usize {
+        self.partitions.iter().map(|units| count(units)).sum()
+    }
+
+    /// All units in scan order.
+    pub(crate) fn units(&self) -> impl DoubleEndedIterator<Item = &ScanUnit> {
+        self.partitions.iter().flat_map(|units| units.iter())
+    }
+
+    /// The columns of the table behind the output columns.
+    pub(crate) fn projection(&self) -> &[usize] {
+        &self.projection
+    }
+
+    /// The dictionary of an output column, if it is a symbol of the table.
+    pub(crate) fn symbols(&self, output: usize) -> Option<Arc<SymbolDictionary>> {
+        self.table.symbols(*self.projection.get(output)?).ok()
+    }
+
+    /// Whether an output column is the designated timestamp.
+    pub(crate) fn is_timestamp(&self, output: usize) -> bool {
+        let timestamp = self.table.schema().timestamp;
+        timestamp.is_some() && self.projection.get(output).copied() == timestamp
+    }
+
+    /// Whether an output column may hold a null.
+    pub(crate) fn has_nulls(&self, output: usize) -> bool {
+        let Some(&column) = self.projection.get(output) else { return true };
+        self.units().any(|unit| {
+            let cells = unit.slice.columns(&[column], unit.rows.clone());
+            cells
+                .ok()
+                .and_then(|cells| cells.first().map(|cells| cells.null_count() > 0))
+                .unwrap_or(true)
+        })
+    }
+
+    /// First and last designated timestamp of the rows scanned, when `output` is that column.
+    pub(crate) fn time_bounds(&self, output: usize) -> Option<(i64, i64)> {
+        if !self.is_timestamp(output) {
+            return None;
+        }
+        let mut units = self.units();
+        let first = units.next()?;
+        let last = units.next_back().unwrap_or(first);
+        let ends = |unit: &ScanUnit| {
+            let times = unit.slice.timestamps().ok()?;
+            Some((*times.get(unit.rows.start)?, *times.get(unit.rows.end - 1)?))
+        };
+        let (first, last) = (ends(first)?, ends(last)?);
+        Some((first.0.min(last.0), first.1.max(last.1)))
+    }
+
+    fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
+        let Some(units) = self.partitions.get(partition) else {
+            return internal_err!("partition {partition} of {}", self.partitions.len());
+        };
+        let (units, backward) = (Arc::clone(units), self.backward);
+        let (schema, projection) = (self.schema(), self.projection.clone());
+        let output = Arc::clone(&schema);
+        let chunks = (0..units.len()).flat_map(move |index| {
+            let unit = units[index].clone();
+            let count = unit.rows.len().div_ceil(BATCH_ROWS);
+            (0..count).map(move |chunk| {
+                let chunk = if backward { count - 1 - chunk } else { chunk };
+                let start = unit.rows.start + chunk * BATCH_ROWS;
+                (unit.clone(), start..unit.rows.end.min(start + BATCH_ROWS))
+            })
+        });
+        let batches = chunks.map(move |(unit, rows)| {
+            let batch = read(&unit.slice, &projection, rows, &schema)?;
+            if backward { reverse(&batch) } else { Ok(batch) }
+        });
+        let stream = RecordBatchStreamAdapter::new(output, futures::stream::iter(batches));
+        Ok(Box::pin(cooperative(stream)))
+    }
+}
+
+/// The cells of some rows as a batch; nothing is copied.
+pub(crate) fn read(
+    slice: &Slice,
+    projection: &[usize],
+    rows: Range<usize>,
+    schema: &SchemaRef,
+) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    let columns = slice.columns(projection, rows).map_err(engine_error)?;
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
+fn reverse(batch: &RecordBatch) -> Result<RecordBatch> {
+    let indices = UInt32Array::from_iter_values((0..batch.num_rows() as u32).rev());
+    Ok(take_record_batch(batch, &indices)?)
+}
+
+fn count(units: &[ScanUnit]) -> usize {
+    units.iter().map(|unit| unit.rows.len()).sum()
+}
+
+fn truncate(units: &mut Vec<ScanUnit>, mut limit: usize) {
+    units.retain_mut(|unit| {
+        let rows = unit.rows.len().min(limit);
+        limit -= rows;
+        unit.rows.end = unit.rows.start + rows;
+        rows > 0
+    });
+}
+
+fn truncate_front(units: &mut Vec<ScanUnit>, mut limit: usize) {
+    units.retain_mut(|unit| {
+        let rows = unit.rows.len().min(limit);
+        limit -= rows;
+        unit.rows.start = unit.rows.end - rows;
+        rows > 0
+    });
+}
+
+/// Cuts a list of units into `parts` of about equal row counts, keeping order.
+fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
+    let share = count(&units).div_ceil(parts).max(1);
+    let mut partitions = vec![vec![]];
+    let mut room = share;
+    for mut unit in units {
+        while unit.rows.len() > room {
+            let cut = unit.rows.start + room;
+            let head = ScanUnit { slice: Arc::clone(&unit.slice), rows: unit.rows.start..cut };
+            unit.rows.start = cut;
+            if let Some(last) = partitions.last_mut() {
+                last.push(head);
+            }
+            partitions.push(vec![]);
+            room = share;
+        }
+        room -= unit.rows.len();
+        if let Some(last) = partitions.last_mut() {
+            last.push(unit);
+        }
+    }
+    partitions.into_iter().map(Arc::new).collect()
+}
+
+fn properties(
+    table: &TableSnapshot,
+    projection: &[usize],
+    schema: SchemaRef,
+    partitions: usize,
+    backward: bool,
+) -> Arc<PlanProperties> {
+    let timestamp = table.schema().timestamp;
+    let position = projection.iter().position(|&column| Some(column) == timestamp);
+    let mut equivalence = EquivalenceProperties::new(Arc::clone(&schema));
+    if let Some(index) = position {
+        let options = SortOptions { descending: backward, nulls_first: !backward };
+        let column = Column::new(schema.field(index).name(), index);
+        equivalence.add_ordering([PhysicalSortExpr::new(Arc::new(column), options)]);
+    }
+    let partitioning = Partitioning::UnknownPartitioning(partitions);
+    let (emission, bounded) = (EmissionType::Incremental, Boundedness::Bounded);
+    let properties = PlanProperties::new(equivalence, partitioning, emission, bounded);
+    Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))
+}
+
+impl DisplayAs for TableScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let definition = self.table.schema();
+        let columns: Vec<&str> = self
+            .projection
+            .iter()
+            .map(|&column| definition.columns[column].name.as_str())
+            .collect();
+        let direction = if self.backward { " backward" } else { "" };
+        let (name, rows) = (&definition.name, self.row_count());
+        write!(f, "TableScanExec: {name}{direction} columns=[{}] rows={rows}", columns.join(", "))?;
+        self.limit.map_or(Ok(()), |limit| write!(f, " limit={limit}"))
+    }
+}
+
+impl ExecutionPlan for TableScanExec {
+    fn name(&self) -> &'static str {
+        "TableScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.stream(partition)
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let rows = match args.partition() {
+            Some(partition) => self.partitions.get(partition).map_or(0, |units| count(units)),
+            None => self.row_count(),
+        };
+        let unknown = Statistics::new_unknown(&self.schema());
+        Ok(Arc::new(unknown.with_num_rows(Precision::Exact(rows))))
+    }
+}

@@ -1,0 +1,115 @@
+//! A table of one snapshot as DataFusion's planner sees it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use tidemark_storage::{TableSnapshot, TimeRange};
+
+use super::exec::TableScanExec;
+use super::time_filter;
+
+/// All time, as one range.
+const EVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MAX };
+
+/// A table as one snapshot holds it, optionally only within some ranges of time.
+pub struct SnapshotTable {
+    table: Arc<TableSnapshot>,
+    ranges: Vec<TimeRange>,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for SnapshotTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SnapshotTable({}, {:?})", self.table.schema().name, self.ranges)
+    }
+}
+
+impl SnapshotTable {
+    /// A provider of the rows of `table` within `ranges`: sorted, disjoint, in the designated
+    /// timestamp's unit. No range means all rows.
+    pub fn new(table: Arc<TableSnapshot>, ranges: Vec<TimeRange>) -> Self {
+        let definition = table.schema();
+        let fields = definition.columns.iter().enumerate().map(|(index, column)| {
+            // The designated timestamp has no nulls: its order then needs no rule for them.
+            let nullable = column.sql_type.is_nullable() && definition.timestamp != Some(index);
+            Field::new(&column.name, column.sql_type.arrow_type(), nullable)
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Self { table, ranges, schema }
+    }
+
+    /// A provider of no row: what an always false time predicate leaves.
+    pub fn empty(table: Arc<TableSnapshot>) -> Self {
+        Self::new(table, vec![TimeRange { lo: i64::MIN, hi: i64::MIN }])
+    }
+
+    /// The table's snapshot.
+    pub fn table(&self) -> &Arc<TableSnapshot> {
+        &self.table
+    }
+
+    fn timestamp_name(&self) -> Option<&str> {
+        let definition = self.table.schema();
+        definition.timestamp.map(|index| definition.columns[index].name.as_str())
+    }
+}
+
+#[async_trait]
+impl TableProvider for SnapshotTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let is_range = |filter: &&Expr| {
+            self.timestamp_name().is_some_and(|name| time_filter::range_of(filter, name).is_some())
+        };
+        let support = |exact| {
+            if exact {
+                TableProviderFilterPushDown::Exact
+            } else {
+                TableProviderFilterPushDown::Unsupported
+            }
+        };
+        Ok(filters.iter().map(|filter| support(is_range(filter))).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut ranges = self.ranges.clone();
+        if let Some(name) = self.timestamp_name() {
+            for range in filters.iter().filter_map(|filter| time_filter::range_of(filter, name)) {
+                let known = if ranges.is_empty() { vec![EVER] } else { ranges };
+                ranges = time_filter::intersect(&known, range);
+                if ranges.is_empty() {
+                    ranges.push(TimeRange { lo: i64::MIN, hi: i64::MIN });
+                }
+            }
+        }
+        let projection = projection.cloned();
+        let projection = projection.unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        let schema = Arc::new(self.schema.project(&projection)?);
+        let partitions = state.config().target_partitions();
+        let table = Arc::clone(&self.table);
+        let scan = TableScanExec::try_new(table, &ranges, projection, schema, partitions, limit)?;
+        Ok(Arc::new(scan))
+    }
+}

@@ -1,0 +1,153 @@
+//! The DataFusion session our plans run in: short rule lists, each rule with its reason.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::analyzer::AnalyzerRule;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
+use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion::optimizer::eliminate_filter::EliminateFilter;
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion::optimizer::optimize_projections::OptimizeProjections;
+use datafusion::optimizer::push_down_filter::PushDownFilter;
+use datafusion::optimizer::push_down_limit::PushDownLimit;
+use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
+use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
+use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFinalAggregate;
+use datafusion::physical_optimizer::ensure_coop::EnsureCooperative;
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+use datafusion::physical_optimizer::join_selection::JoinSelection;
+use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
+use datafusion::physical_optimizer::output_requirements::OutputRequirements;
+use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionConfig;
+
+use crate::keep_time_order::KeepTimeOrder;
+use crate::planner::TidemarkExtensionPlanner;
+use crate::scan::exec::BATCH_ROWS;
+
+/// What a session needs to be told.
+#[derive(Clone)]
+pub struct SessionOptions {
+    /// Workers per query.
+    pub target_partitions: usize,
+    /// Memory pool and spill folder, shared by all sessions.
+    pub runtime: Arc<RuntimeEnv>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        let target_partitions = std::thread::available_parallelism().map_or(1, Into::into);
+        Self { target_partitions, runtime: Arc::default() }
+    }
+}
+
+impl fmt::Debug for SessionOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SessionOptions({} partitions)", self.target_partitions)
+    }
+}
+
+/// Rules that a plan needs to be valid at all.
+pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    // The binder casts every operand; window frame bounds are typed by this rule alone.
+    vec![Arc::new(TypeCoercion::new())]
+}
+
+/// Logical rules. Not among them: rules that assume that `null = null` is unknown
+/// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules whose gain on our plans is smaller
+/// than the planning time they cost.
+pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    vec![
+        // Folds constants, so that time predicates become literals a scan can use.
+        Arc::new(SimplifyExpressions::new()),
+        // DISTINCT has no physical operator of its own.
+        Arc::new(ReplaceDistinctWithAggregate::new()),
+        // IN (SELECT …) and EXISTS have none either.
+        Arc::new(DecorrelatePredicateSubquery::new()),
+        Arc::new(ScalarSubqueryToJoin::new()),
+        // Joins with a condition in WHERE or beside equality would be nested loops.
+        Arc::new(ExtractEquijoinPredicate::new()),
+        // Drops `WHERE true`, empties `WHERE false`.
+        Arc::new(EliminateFilter::new()),
+        Arc::new(EliminateCrossJoin::new()),
+        // LIMIT reaches the scan, which then reads that many rows; before filters move.
+        Arc::new(PushDownLimit::new()),
+        // Time predicates reach the scan and prune; others run below joins.
+        Arc::new(PushDownFilter::new()),
+        // Only the columns that are used are mapped and filtered.
+        Arc::new(OptimizeProjections::new()),
+    ]
+}
+
+/// Physical rules, in their order.
+pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    vec![
+        // Keeps the statement's own ORDER BY from being optimised away; undone below.
+        Arc::new(OutputRequirements::new_add_mode()),
+        // Joins are planned undecided: picks the build side by row counts.
+        Arc::new(JoinSelection::new()),
+        // Sorts and exchanges where an operator requires them.
+        Arc::new(EnsureRequirements::new()),
+        // Two aggregation steps in one partition are one too many.
+        Arc::new(CombinePartialFinalAggregate::new()),
+        // Narrow columns inside filters instead of above them.
+        Arc::new(ProjectionPushdown::new()),
+        Arc::new(OutputRequirements::new_remove_mode()),
+        // Ours: time order survives from scan to result without sorting.
+        Arc::new(KeepTimeOrder),
+        // Limits stop their inputs early.
+        Arc::new(LimitPushdown::new()),
+        // Foreign operators yield, so that cancelling works.
+        Arc::new(EnsureCooperative::new()),
+    ]
+}
+
+/// A session that plans and runs our nodes beside DataFusion's.
+pub fn session_state(options: &SessionOptions) -> SessionState {
+    let config = SessionConfig::new()
+        .with_target_partitions(options.target_partitions.max(1))
+        .with_batch_size(BATCH_ROWS)
+        // A round robin exchange would tear time order apart for no gain: scans are balanced.
+        .with_round_robin_repartition(false)
+        .with_create_default_catalog_and_schema(false);
+    SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(Arc::clone(&options.runtime))
+        .with_analyzer_rules(analyzer_rules())
+        .with_optimizer_rules(optimizer_rules())
+        .with_physical_optimizer_rules(physical_optimizer_rules())
+        .with_query_planner(Arc::new(TidemarkQueryPlanner))
+        .build()
+}
+
+/// DataFusion's physical planner with our nodes.
+#[derive(Debug)]
+struct TidemarkQueryPlanner;
+
+#[async_trait]
+impl QueryPlanner for TidemarkQueryPlanner {
+    async fn create_physical_plan(
+        &self,
+        logical_plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = Arc::new(TidemarkExtensionPlanner);
+        DefaultPhysicalPlanner::with_extension_planners(vec![planner])
+            .create_physical_plan(logical_plan, session)
+            .await
+    }
+}

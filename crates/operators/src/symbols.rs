@@ -1,0 +1,66 @@
+//! Which table column a symbol expression of a physical plan comes from.
+
+use std::sync::Arc;
+
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use tidemark_storage::SymbolDictionary;
+
+use crate::asof::exec::AsofJoinExec;
+use crate::order::TimeConcatExec;
+use crate::scan::exec::TableScanExec;
+
+/// A scan and one of its output columns.
+pub(crate) type Origin<'a> = (&'a TableScanExec, usize);
+
+/// The scan column that this expression passes on unchanged, if it is that simple.
+pub(crate) fn origin<'a>(
+    plan: &'a Arc<dyn ExecutionPlan>,
+    expr: &Arc<dyn PhysicalExpr>,
+) -> Option<Origin<'a>> {
+    column_origin(plan, expr.downcast_ref::<Column>()?.index())
+}
+
+fn column_origin(plan: &Arc<dyn ExecutionPlan>, index: usize) -> Option<Origin<'_>> {
+    if let Some(scan) = plan.downcast_ref::<TableScanExec>() {
+        return Some((scan, index));
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let index = match filter.projection() {
+            Some(projection) => *projection.get(index)?,
+            None => index,
+        };
+        return column_origin(filter.input(), index);
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return origin(projection.input(), &projection.expr().get(index)?.expr);
+    }
+    if let Some(join) = plan.downcast_ref::<AsofJoinExec>() {
+        let (left, right) = join.inputs();
+        let width = left.schema().fields().len();
+        return match index.checked_sub(width) {
+            None => column_origin(left, index),
+            Some(index) => column_origin(right, index),
+        };
+    }
+    let passes = plan.is::<CooperativeExec>()
+        || plan.is::<TimeConcatExec>()
+        || plan.is::<SortExec>()
+        || plan.is::<SortPreservingMergeExec>();
+    if passes { column_origin(plan.children().first()?, index) } else { None }
+}
+
+/// The dictionary behind a symbol expression, if it comes from one table column.
+pub(crate) fn dictionary(
+    plan: &Arc<dyn ExecutionPlan>,
+    expr: &Arc<dyn PhysicalExpr>,
+) -> Option<Arc<SymbolDictionary>> {
+    let (scan, output) = origin(plan, expr)?;
+    scan.symbols(output)
+}

@@ -1,0 +1,233 @@
+//! Tables of seeded random rows, and plans over them. Shared by the tests and the benchmark.
+#![allow(dead_code, unreachable_pub)]
+
+use std::sync::Arc;
+
+use arrow::array::DictionaryArray;
+use arrow::array::{
+    ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, StringViewArray,
+    TimestampMicrosecondArray,
+};
+use arrow::datatypes::Int32Type;
+use arrow_schema::{DataType, Field, Schema};
+use datafusion::common::Result;
+use datafusion::datasource::provider_as_source;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNode,
+    Volatility, create_udaf,
+};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::TryStreamExt;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tidemark_operators::{SessionOptions, SnapshotTable, session_state};
+use tidemark_storage::{
+    Change, ColumnSchema, Storage, StorageOptions, TableSchema, TableSnapshot, TimeRange,
+};
+use tidemark_types::{PartitionBy, SqlType};
+use tidemark_vfs::RealVfs;
+
+/// A row of the test table: ts, symbol, price, size, note.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub ts: i64,
+    pub symbol: Option<String>,
+    pub price: Option<f64>,
+    pub size: Option<i64>,
+    pub note: Option<String>,
+    pub number: i32,
+}
+
+pub fn random() -> ChaCha8Rng {
+    let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
+    let seed = seed.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.unwrap().as_nanos() as u64
+    });
+    println!("SEED={seed}");
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// Rows in timestamp order; many timestamps are equal.
+pub fn rows(rng: &mut ChaCha8Rng, len: usize, span: i64, symbols: u32) -> Vec<Row> {
+    let nulls = rng.random_bool(0.5);
+    let mut row = || {
+        let null = |rng: &mut ChaCha8Rng| nulls && rng.random_bool(0.2);
+        let rng = &mut *rng;
+        Row {
+            ts: rng.random_range(0..span),
+            symbol: (!null(rng)).then(|| format!("S{}", rng.random_range(0..symbols))),
+            price: (!null(rng)).then(|| f64::from(rng.random_range(-100..100))),
+            size: (!null(rng)).then(|| rng.random_range(-1_000..1_000)),
+            note: (!null(rng)).then(|| format!("note {}", rng.random_range(0..3))),
+            number: rng.random_range(0..10),
+        }
+    };
+    let mut rows: Vec<Row> = (0..len).map(|_| row()).collect();
+    rows.sort_by_key(|row| row.ts);
+    rows
+}
+
+pub fn batch_of(rows: &[Row]) -> RecordBatch {
+    let symbols: DictionaryArray<Int32Type> =
+        rows.iter().map(|row| row.symbol.as_deref()).collect();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(TimestampMicrosecondArray::from_iter_values(rows.iter().map(|row| row.ts))),
+        Arc::new(symbols),
+        Arc::new(rows.iter().map(|row| row.price).collect::<Float64Array>()),
+        Arc::new(rows.iter().map(|row| row.size).collect::<Int64Array>()),
+        Arc::new(rows.iter().map(|row| row.note.as_deref()).collect::<StringViewArray>()),
+        Arc::new(rows.iter().map(|row| row.number).collect::<Int32Array>()),
+    ];
+    let fields: Vec<Field> = columns_of_table()
+        .iter()
+        .map(|column| Field::new(&column.name, column.sql_type.arrow_type(), true))
+        .collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+}
+
+fn columns_of_table() -> Vec<ColumnSchema> {
+    let column = |(id, (name, sql_type)): (usize, (&str, SqlType))| ColumnSchema {
+        id: id as u32,
+        name: name.into(),
+        sql_type,
+        symbol_capacity: 256,
+        symbol_cache: true,
+        indexed: false,
+    };
+    let columns = [
+        ("ts", SqlType::Timestamp),
+        ("symbol", SqlType::Symbol),
+        ("price", SqlType::Double),
+        ("size", SqlType::Long),
+        ("note", SqlType::Varchar),
+        ("number", SqlType::Int),
+    ];
+    columns.into_iter().enumerate().map(column).collect()
+}
+
+/// An own root with tables in it; the folder lives as long as this.
+pub struct Store {
+    pub storage: Arc<Storage>,
+    _root: tempfile::TempDir,
+}
+
+impl Store {
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let vfs = Arc::new(RealVfs::new(root.path()).unwrap());
+        let storage = Storage::open(vfs, StorageOptions::default()).unwrap();
+        Self { storage, _root: root }
+    }
+
+    /// Creates a table and commits the batches one by one.
+    pub fn table(&self, name: &str, batches: Vec<RecordBatch>) -> Arc<TableSnapshot> {
+        let schema = TableSchema {
+            id: 0,
+            name: name.into(),
+            version: 0,
+            columns: columns_of_table(),
+            timestamp: Some(0),
+            partition_by: PartitionBy::Day,
+            wal: true,
+            max_uncommitted_rows: 500_000,
+            o3_max_lag_micros: 0,
+            dedup_keys: vec![],
+            ttl_hours_or_months: 0,
+        };
+        self.storage.commit(vec![Change::CreateTable(schema)]).unwrap();
+        let created = self.storage.snapshot().table(name).unwrap();
+        let (table, schema_version) = (created.schema().id, created.schema().version);
+        for batch in batches {
+            let append = Change::Append { table, schema_version, batch };
+            self.storage.commit(vec![append]).unwrap();
+        }
+        self.storage.snapshot().table(name).unwrap()
+    }
+}
+
+/// A scan of a table, its columns qualified by `name`.
+pub fn scan(name: &str, table: &Arc<TableSnapshot>, ranges: Vec<TimeRange>) -> LogicalPlan {
+    let provider = Arc::new(SnapshotTable::new(Arc::clone(table), ranges));
+    let source = provider_as_source(provider);
+    LogicalPlanBuilder::scan(name, source, None).unwrap().build().unwrap()
+}
+
+pub fn extension(node: impl UserDefinedLogicalNode + 'static) -> LogicalPlan {
+    LogicalPlan::Extension(Extension { node: Arc::new(node) })
+}
+
+/// An aggregate that only a kernel can run: `first`, `last` and their kin.
+pub fn edge(name: &str, argument: Expr, data_type: DataType) -> Expr {
+    let never = |_: datafusion::logical_expr::function::AccumulatorArgs| {
+        Err(DataFusionError::NotImplemented("kernels only".into()))
+    };
+    let (input, output) = (vec![data_type.clone()], Arc::new(data_type.clone()));
+    let state = Arc::new(vec![data_type]);
+    let udaf: AggregateUDF =
+        create_udaf(name, input, output, Volatility::Immutable, Arc::new(never), state);
+    let parameters = (vec![argument], false, None, vec![], None);
+    let (args, distinct, filter, order_by, treatment) = parameters;
+    let udaf = Arc::new(udaf);
+    Expr::AggregateFunction(AggregateFunction::new_udf(
+        udaf, args, distinct, filter, order_by, treatment,
+    ))
+}
+
+/// Optimizes and plans.
+pub async fn physical(plan: LogicalPlan, partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
+    let options = SessionOptions { target_partitions: partitions, ..SessionOptions::default() };
+    session_state(&options).create_physical_plan(&plan).await
+}
+
+/// Plans and runs; the result's batches in order.
+pub async fn run(plan: LogicalPlan, partitions: usize) -> Result<Vec<RecordBatch>> {
+    let options = SessionOptions { target_partitions: partitions, ..SessionOptions::default() };
+    let state = session_state(&options);
+    let plan = state.create_physical_plan(&plan).await?;
+    execute_stream(plan, state.task_ctx())?.try_collect().await
+}
+
+/// All cells as text, row by row; doubles and nulls print unambiguously enough to compare.
+pub fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
+    let mut rows = vec![];
+    for batch in batches {
+        let columns: Vec<ArrayRef> = batch
+            .columns()
+            .iter()
+            .map(|column| {
+                let plain = match column.data_type() {
+                    DataType::Timestamp(_, _) => DataType::Int64,
+                    _ => DataType::Utf8,
+                };
+                let column = arrow::compute::cast(column, &plain).unwrap();
+                arrow::compute::cast(&column, &DataType::Utf8).unwrap()
+            })
+            .collect();
+        for row in 0..batch.num_rows() {
+            let cell = |column: &ArrayRef| {
+                let text = column.as_any().downcast_ref::<StringArray>().unwrap();
+                let text: &StringArray = text;
+                if arrow::array::Array::is_null(text, row) {
+                    "null".to_string()
+                } else {
+                    text.value(row).to_string()
+                }
+            };
+            rows.push(columns.iter().map(cell).collect());
+        }
+    }
+    rows
+}
+
+/// A value as [`cells`] prints it.
+pub fn show<T: std::fmt::Display>(value: Option<T>) -> String {
+    value.map_or_else(|| "null".into(), |value| value.to_string())
+}
+
+/// A double as [`cells`] prints it.
+pub fn show_f64(value: Option<f64>) -> String {
+    value.map_or_else(|| "null".into(), |value| format!("{value:?}"))
+}
