@@ -21,7 +21,8 @@ function render(cases: readonly GoldenTree[]): string {
   const texts = cases.map(({ sql, tree }) => {
     const nodes = (tree?.nodes ?? []).map((node) => `    ${JSON.stringify(node)}`).join(',\n');
     const spans = JSON.stringify(tree?.spans.map(({ start, end }) => [start, end]));
-    return `  {\n   "sql": ${JSON.stringify(sql)},\n   "spans": ${spans},\n   "nodes": [\n${nodes}\n   ]\n  }`;
+    const head = `   "sql": ${JSON.stringify(sql)},\n   "spans": ${spans},`;
+    return `  {\n${head}\n   "nodes": [\n${nodes}\n   ]\n  }`;
   });
   return `[\n${texts.join(',\n')}\n]\n`;
 }
@@ -32,8 +33,11 @@ for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.json')))
     const present = readFileSync(path, 'utf8');
     const cases = JSON.parse(present) as GoldenTree[];
     const current = render(cases.map(({ sql }) => ({ sql, tree: parse(sql) })));
-    if (update) writeFileSync(path, current);
-    else t.is(current, present);
+    if (update) {
+      writeFileSync(path, current);
+    } else {
+      t.is(current, present);
+    }
     t.true(cases.length > 0);
   });
 }

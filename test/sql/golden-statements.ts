@@ -41,31 +41,48 @@ export function goldenStatements(): GoldenStatements {
 }
 
 function readSqlCases(accepted: Set<string>, refused: Refused[]): void {
-  const superseded = readJson<Record<string, string>>('sql/superseded.json');
+  const superseded = readJson('sql/superseded.json') as Record<string, string>;
   const names = readdirSync(new URL('sql/', FOLDER)).filter((name) => name.endsWith('.jsonl'));
   for (const name of names) {
     const lines = readFileSync(new URL(`sql/${name}`, FOLDER), 'utf8').split('\n');
     for (const line of lines.filter((text) => text.trim() !== '')) {
       const { id, setup = [], sql, error, position = -1 } = JSON.parse(line) as SqlLine;
-      for (const text of setup) accepted.add(text);
-      if (error === undefined) accepted.add(sql);
-      else if (!(id in superseded)) refused.push({ id, text: sql, position, message: error });
+      for (const text of setup) {
+        accepted.add(text);
+      }
+      if (error === undefined) {
+        accepted.add(sql);
+      } else if (!(id in superseded)) {
+        refused.push({ id, text: sql, position, message: error });
+      }
     }
   }
 }
 
 function readHttpCases(accepted: Set<string>, refused: Refused[]): void {
-  const superseded = readJson<Record<string, string>>('http/superseded.json');
+  const superseded = readJson('http/superseded.json') as Record<string, string>;
   for (const name of ['exec', 'exp', 'imp']) {
-    for (const one of readJson<readonly HttpCase[]>(`http/${name}.json`)) {
-      if (one.id in superseded || one.id.startsWith('exp-parquet')) continue;
-      for (const text of one.setup ?? []) if (typeof text === 'string') accepted.add(text);
+    for (const one of readJson(`http/${name}.json`) as readonly HttpCase[]) {
+      if (one.id in superseded || one.id.startsWith('exp-parquet')) {
+        continue;
+      }
+      for (const text of one.setup ?? []) {
+        if (typeof text === 'string') {
+          accepted.add(text);
+        }
+      }
       const body = typeof one.expect?.body === 'string' ? one.expect.body : '';
       const failure = /"error":"((?:[^"\\]|\\.)*)","position":(\d+)/.exec(body);
       for (const [key, value] of one.request?.params ?? []) {
-        if (key !== 'query' || typeof value !== 'string' || value.trim() === '') continue;
-        if (!body.includes('"error"')) accepted.add(value);
-        if (failure === null || body.includes('/exp endpoint')) continue;
+        if (key !== 'query' || typeof value !== 'string' || value.trim() === '') {
+          continue;
+        }
+        if (!body.includes('"error"')) {
+          accepted.add(value);
+        }
+        if (failure === null || body.includes('/exp endpoint')) {
+          continue;
+        }
         const message = failure[1] ?? '';
         refused.push({ id: one.id, text: value, position: Number(failure[2]), message });
       }
@@ -73,6 +90,6 @@ function readHttpCases(accepted: Set<string>, refused: Refused[]): void {
   }
 }
 
-function readJson<T>(path: string): T {
-  return JSON.parse(readFileSync(new URL(path, FOLDER), 'utf8')) as T;
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(new URL(path, FOLDER), 'utf8'));
 }

@@ -12,7 +12,9 @@ const golden = goldenStatements();
 
 test('every statement that runs is parsed', (t) => {
   t.true(golden.accepted.length > 1_200);
-  for (const text of golden.accepted) t.notThrows(() => parse(text), text);
+  for (const text of golden.accepted) {
+    t.notThrows(() => parse(text), text);
+  }
 });
 
 test('an error found while parsing stands where the peer puts it', (t) => {
@@ -21,7 +23,9 @@ test('an error found while parsing stands where the peer puts it', (t) => {
     try {
       parse(text);
     } catch (error) {
-      if (!(error instanceof SyntaxError_)) throw error;
+      if (!(error instanceof SyntaxError_)) {
+        throw error;
+      }
       found += 1;
       t.is(error.start, position, `${id}: ${text} (expected ${message}, got ${error.message})`);
     }

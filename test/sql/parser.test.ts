@@ -57,7 +57,9 @@ test('operators bind by the levels of the reference', (t) => {
     ['~a + 1', '(Add (BitNot a) 1)'],
     ['a is not distinct from b', '(Equal a b)'],
   ];
-  for (const [text, expected] of cases) t.is(grouping(text), expected, text);
+  for (const [text, expected] of cases) {
+    t.is(grouping(text), expected, text);
+  }
 });
 
 test('suffixes make numbers in expressions and intervals in clauses', (t) => {
@@ -80,7 +82,9 @@ test('rows of VALUES are blocks, not nodes', (t) => {
   const tree = parse("INSERT INTO t VALUES (1, -2.5, 'it''s', null, true, now()), (2L, +3)");
   const insert = tree.nodes[tree.root];
   t.is(insert?.kind, 'Insert');
-  if (insert?.kind !== 'Insert') return;
+  if (insert?.kind !== 'Insert') {
+    return;
+  }
   t.deepEqual(insert.values?.kinds, 'idsntxii');
   t.deepEqual(insert.values?.widths, [6, 2]);
   t.deepEqual(insert.values?.texts.slice(0, 5), ['1', '-2.5', "it's", 'null', 'true']);
@@ -109,7 +113,7 @@ test('no text exhausts a stack or takes long', (t) => {
     `select 1${' union select 1'.repeat(50_000)}`,
     `select * from a${' join b on x=y'.repeat(50_000)}`,
     `select * from ${'('.repeat(many)}`,
-    `${'('.repeat(many)}`,
+    '('.repeat(many),
     `with a as (${'with a as ('.repeat(50_000)}`,
     `declare @x := ${'('.repeat(many)}`,
     `select a in (${Array<string>(many).fill('1').join(',')})`,
@@ -155,7 +159,9 @@ test('completion tells what the parser would take', (t) => {
   t.deepEqual(at('SELECT * FROM ').contexts, ['table']);
   t.deepEqual(at('SELECT ').contexts, ['expression']);
   const clauses = ['ASOF', 'GROUP', 'JOIN', 'LATEST', 'LIMIT', 'ORDER', 'SAMPLE', 'UNION', 'WHERE'];
-  for (const word of clauses) t.true(at('SELECT * FROM t ').keywords.includes(word), word);
+  for (const word of clauses) {
+    t.true(at('SELECT * FROM t ').keywords.includes(word), word);
+  }
   t.false(at('SELECT * FROM t ').keywords.includes('SELECT'));
   t.deepEqual(at('CREATE TABLE t (a ').contexts, ['type']);
   t.deepEqual(at('CREATE TABLE t (a int) TIMESTAMP(a) PARTITION BY ').keywords, [

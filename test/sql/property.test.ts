@@ -10,7 +10,7 @@ import { goldenStatements } from './golden-statements.js';
 import { shape } from './shape.js';
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-console.log(`SEED=${seed}`);
+process.stdout.write(`SEED=${seed}\n`);
 
 const RUNS = 2_000;
 
@@ -99,7 +99,9 @@ test('expressions survive printing', (t) => {
         tree = parse(`SELECT ${text} FROM t`);
       } catch (error) {
         // Without parentheses some mixtures are not expressions.
-        if (error instanceof SyntaxError_) return;
+        if (error instanceof SyntaxError_) {
+          return;
+        }
         throw error;
       }
       const printed = print(tree);
@@ -114,7 +116,9 @@ function survives(text: string): void {
   try {
     print(parse(text));
   } catch (error) {
-    if (!(error instanceof SyntaxError_)) throw error;
+    if (!(error instanceof SyntaxError_)) {
+      throw error;
+    }
     if (error.start < 0 || error.end < error.start || error.start > text.length) {
       throw new RangeError(`span ${error.start}..${error.end} of ${text.length}`);
     }

@@ -14,14 +14,22 @@ export function shape(tree: Tree): unknown {
 
 function inline(tree: Tree, id: NodeId): unknown {
   const node = tree.nodes[id];
-  if (node?.kind === 'Parameter') return node;
+  if (node?.kind === 'Parameter') {
+    return node;
+  }
   return walk(tree, node, '');
 }
 
 function walk(tree: Tree, value: unknown, key: string): unknown {
-  if (typeof value === 'number') return NUMBERS.has(key) ? value : inline(tree, value);
-  if (Array.isArray(value)) return value.map((member) => walk(tree, member, key));
-  if (value === null || typeof value !== 'object') return value;
+  if (typeof value === 'number') {
+    return NUMBERS.has(key) ? value : inline(tree, value);
+  }
+  if (Array.isArray(value)) {
+    return value.map((member) => walk(tree, member, key));
+  }
+  if (value === null || typeof value !== 'object') {
+    return value;
+  }
   const entries = Object.entries(value).filter(([name]) => !POSITIONS.test(name));
   const copy = Object.fromEntries(entries.map(([name, one]) => [name, walk(tree, one, name)]));
   const { kinds, texts } = value as { kinds?: string; texts?: string[] };

@@ -19,8 +19,9 @@ export class CancelBook {
 
   register(cancel: () => void): CancelTicket {
     let processId = 0;
-    do processId = randomInt(1, 0x7fff_ffff);
-    while (this.entries.has(processId));
+    do {
+      processId = randomInt(1, 0x7fff_ffff);
+    } while (this.entries.has(processId));
     const secret = randomBytes(SECRET_BYTES);
     this.entries.set(processId, { secret, cancel });
     return { processId, secret };
@@ -31,7 +32,9 @@ export class CancelBook {
     const entry = this.entries.get(processId);
     const known = entry?.secret ?? Buffer.alloc(SECRET_BYTES);
     const same = secret.length === known.length && timingSafeEqual(secret, known);
-    if (same && entry !== undefined) entry.cancel();
+    if (same && entry !== undefined) {
+      entry.cancel();
+    }
   }
 
   forget(processId: number): void {

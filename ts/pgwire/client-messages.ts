@@ -1,4 +1,4 @@
-/** What clients send: bodies of frames to values. Strict: what is cut short or too long is refused. */
+/** What clients send: bodies of frames to values. What is cut short or too long is refused. */
 import type { Frame } from './frames.js';
 import { ProtocolError } from './protocol-error.js';
 
@@ -78,7 +78,9 @@ class BodyReader {
   /** Text up to a zero byte. */
   text(): string {
     const end = this.body.indexOf(0, this.at);
-    if (end < 0) throw cutShort();
+    if (end < 0) {
+      throw cutShort();
+    }
     const text = decodeText(this.body.subarray(this.at, end));
     this.at = end + 1;
     return text;
@@ -93,11 +95,15 @@ class BodyReader {
   }
 
   end(): void {
-    if (this.left !== 0) throw new ProtocolError('08P01', 'invalid message format');
+    if (this.left !== 0) {
+      throw new ProtocolError('08P01', 'invalid message format');
+    }
   }
 
   private need(count: number): Buffer {
-    if (count < 0 || this.left < count) throw cutShort();
+    if (count < 0 || this.left < count) {
+      throw cutShort();
+    }
     const part = this.body.subarray(this.at, this.at + count);
     this.at += count;
     return part;
@@ -111,14 +117,22 @@ function cutShort(): ProtocolError {
 export function readStartup(frame: Frame): StartupMessage {
   const body = new BodyReader(frame.body);
   const code = body.int32();
-  if (code === SSL_CODE) return { kind: 'ssl' };
-  if (code === GSS_CODE) return { kind: 'gss' };
+  if (code === SSL_CODE) {
+    return { kind: 'ssl' };
+  }
+  if (code === GSS_CODE) {
+    return { kind: 'gss' };
+  }
   if (code === CANCEL_CODE) {
     return { kind: 'cancel', processId: body.int32(), secret: body.bytes(body.left) };
   }
   const parameters = new Map<string, string>();
-  if (code >>> 16 !== 3) return { kind: 'startup', major: code >>> 16, minor: 0, parameters };
-  for (let name = body.text(); name !== ''; name = body.text()) parameters.set(name, body.text());
+  if (code >>> 16 !== 3) {
+    return { kind: 'startup', major: code >>> 16, minor: 0, parameters };
+  }
+  for (let name = body.text(); name !== ''; name = body.text()) {
+    parameters.set(name, body.text());
+  }
   body.end();
   return { kind: 'startup', major: 3, minor: code & 0xffff, parameters };
 }
@@ -127,7 +141,9 @@ export function readMessage(frame: Frame): ClientMessage {
   const body = new BodyReader(frame.body);
   const message = readBody(frame, body);
   if (message.kind !== 'password' && message.kind !== 'copy') {
-    if (message.kind !== 'functionCall') body.end();
+    if (message.kind !== 'functionCall') {
+      body.end();
+    }
   }
   return message;
 }
@@ -181,7 +197,9 @@ function readBind(body: BodyReader): BindMessage {
   const parameterFormats = repeat(body.uint16(), () => body.int16());
   const parameters = repeat(body.uint16(), () => {
     const length = body.int32();
-    if (length < -1) throw cutShort();
+    if (length < -1) {
+      throw cutShort();
+    }
     return length === -1 ? null : body.bytes(length);
   });
   const resultFormats = repeat(body.uint16(), () => body.int16());
@@ -190,7 +208,9 @@ function readBind(body: BodyReader): BindMessage {
 
 function repeat<T>(count: number, read: () => T): T[] {
   const all: T[] = [];
-  for (let index = 0; index < count; index += 1) all.push(read());
+  for (let index = 0; index < count; index += 1) {
+    all.push(read());
+  }
   return all;
 }
 

@@ -57,7 +57,9 @@ function namedCommand(text: string, first: string): SessionCommand | null {
     const name = /^close\s+(\S+)\s*$/i.exec(text.trim())?.[1];
     return { command: 'close', name: targetName(name) };
   }
-  if (first !== 'SET') return null;
+  if (first !== 'SET') {
+    return null;
+  }
   const match = /^set\s+(?:session\s+|local\s+)?([\w."]+)(?:\s*=\s*|\s+to\s+)(.*)$/is.exec(
     text.trim(),
   );
@@ -67,7 +69,9 @@ function namedCommand(text: string, first: string): SessionCommand | null {
 
 /** A name without its quotes, folded as PostgreSQL folds it; null for ALL and for none. */
 function targetName(word: string | undefined): string | null {
-  if (word === undefined || word.toUpperCase() === 'ALL') return null;
+  if (word === undefined || word.toUpperCase() === 'ALL') {
+    return null;
+  }
   return /^".*"$/s.test(word) ? word.slice(1, -1).replaceAll('""', '"') : word.toLowerCase();
 }
 

@@ -61,7 +61,9 @@ export class Connection {
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => {
       this.reader.push(chunk);
-      if (this.reader.buffered > INBOUND_BYTES && this.working) socket.pause();
+      if (this.reader.buffered > INBOUND_BYTES && this.working) {
+        socket.pause();
+      }
       void this.work();
     });
     socket.on('error', () => undefined);
@@ -73,7 +75,9 @@ export class Connection {
 
   /** Ends the conversation in good order: the statement that runs may finish. */
   shutdown(): void {
-    if (this.stage === 'ended') return;
+    if (this.stage === 'ended') {
+      return;
+    }
     const message = 'terminating connection due to administrator command';
     this.write(reply.errorResponse({ severity: 'FATAL', sqlState: '57P01', message }));
     this.flush();
@@ -90,14 +94,20 @@ export class Connection {
 
   /** Works on what has arrived, one message after another. */
   private async work(): Promise<void> {
-    if (this.working) return;
+    if (this.working) {
+      return;
+    }
     this.working = true;
     try {
       let frame = this.hasEnded() ? null : this.nextFrame();
       while (frame !== null) {
-        if (this.stage === 'ready') this.clearTimer();
+        if (this.stage === 'ready') {
+          this.clearTimer();
+        }
         await this.handleFrame(frame);
-        if (this.socket.isPaused()) this.socket.resume();
+        if (this.socket.isPaused()) {
+          this.socket.resume();
+        }
         frame = this.hasEnded() ? null : this.nextFrame();
       }
     } catch (error) {
@@ -106,7 +116,9 @@ export class Connection {
       this.working = false;
     }
     this.flush();
-    if (this.stage === 'ready') this.setTimer(this.services.idleMs, 'idle for too long');
+    if (this.stage === 'ready') {
+      this.setTimer(this.services.idleMs, 'idle for too long');
+    }
   }
 
   private hasEnded(): boolean {
@@ -114,7 +126,9 @@ export class Connection {
   }
 
   private nextFrame(): Frame | null {
-    if (this.stage === 'startup') return this.reader.nextStartup();
+    if (this.stage === 'startup') {
+      return this.reader.nextStartup();
+    }
     const limit = this.stage === 'login' ? AUTH_MESSAGE_BYTES : this.services.messageBytesMax;
     return this.reader.next(limit);
   }
@@ -131,16 +145,22 @@ export class Connection {
 
   private async handleMessage(frame: Frame): Promise<void> {
     const { conversation } = this;
-    if (conversation === null) return;
+    if (conversation === null) {
+      return;
+    }
     let message;
     try {
       message = readMessage(frame);
     } catch (error) {
-      if (error instanceof ProtocolError && error.fatal) throw error;
+      if (error instanceof ProtocolError && error.fatal) {
+        throw error;
+      }
       conversation.malformed(error, frame.type === 'Q');
       return;
     }
-    if (!(await conversation.handle(message))) this.finish();
+    if (!(await conversation.handle(message))) {
+      this.finish();
+    }
   }
 
   // ---- start-up ----
@@ -217,9 +237,14 @@ export class Connection {
       await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
       throw error;
     }
-    if (step.send !== null) this.write(step.send);
-    if (step.account === null) this.flush();
-    else this.welcome(step.account);
+    if (step.send !== null) {
+      this.write(step.send);
+    }
+    if (step.account === null) {
+      this.flush();
+    } else {
+      this.welcome(step.account);
+    }
   }
 
   private welcome(account: Account): void {
@@ -273,7 +298,9 @@ export class Connection {
   private startupTimeout(): number | undefined {
     const options = this.parameters.get('options') ?? '';
     const value = /(?:^|\s)(?:-c\s*|--)statement_timeout=(\S+)/.exec(options)?.[1];
-    if (value === undefined) return undefined;
+    if (value === undefined) {
+      return undefined;
+    }
     const timeout = timeoutOf(value);
     return timeout === 0 ? undefined : timeout;
   }
@@ -283,25 +310,37 @@ export class Connection {
   private write(bytes: Buffer): void {
     this.outbound.push(bytes);
     this.outboundBytes += bytes.length;
-    if (this.outboundBytes > OUTBOUND_BYTES) this.flush();
+    if (this.outboundBytes > OUTBOUND_BYTES) {
+      this.flush();
+    }
   }
 
   /** Everything collected leaves in one write. */
   private flush(): boolean {
-    if (this.outbound.length === 0) return true;
+    if (this.outbound.length === 0) {
+      return true;
+    }
     const bytes = this.outbound.length === 1 ? this.outbound[0] : Buffer.concat(this.outbound);
     this.outbound = [];
     this.outboundBytes = 0;
-    if (bytes === undefined || this.socket.destroyed || this.socket.writableEnded) return true;
+    if (bytes === undefined || this.socket.destroyed || this.socket.writableEnded) {
+      return true;
+    }
     return this.socket.write(bytes);
   }
 
   private async send(bytes: Buffer): Promise<void> {
-    if (this.stage === 'ended') throw new ProtocolError('08006', 'the client is gone', true);
+    if (this.stage === 'ended') {
+      throw new ProtocolError('08006', 'the client is gone', true);
+    }
     this.outbound.push(bytes);
     this.outboundBytes += bytes.length;
-    if (this.outboundBytes <= OUTBOUND_BYTES) return;
-    if (!this.flush()) await this.drained();
+    if (this.outboundBytes <= OUTBOUND_BYTES) {
+      return;
+    }
+    if (!this.flush()) {
+      await this.drained();
+    }
   }
 
   /** Resolves when the client has read enough, rejects when it is gone. */
@@ -315,21 +354,30 @@ export class Connection {
         clearTimeout(stalled);
         socket.off('drain', done);
         socket.off('close', done);
-        if (socket.destroyed) reject(new ProtocolError('08006', 'the client is gone', true));
-        else resolve();
+        if (socket.destroyed) {
+          reject(new ProtocolError('08006', 'the client is gone', true));
+        } else {
+          resolve();
+        }
       };
       socket.on('drain', done);
       socket.on('close', done);
-      if (socket.destroyed) done();
+      if (socket.destroyed) {
+        done();
+      }
     });
   }
 
   // ---- ends ----
 
   private failConnection(error: unknown): void {
-    if (this.stage === 'ended') return;
+    if (this.stage === 'ended') {
+      return;
+    }
     const known = error instanceof ProtocolError;
-    if (!known) this.services.logger.error('connection_failed', { error });
+    if (!known) {
+      this.services.logger.error('connection_failed', { error });
+    }
     const sqlState = known ? error.sqlState : 'XX000';
     const message = known ? error.message : 'internal error';
     this.write(reply.errorResponse({ severity: 'FATAL', sqlState, message }));
@@ -344,7 +392,9 @@ export class Connection {
   }
 
   private end(): void {
-    if (this.stage === 'ended') return;
+    if (this.stage === 'ended') {
+      return;
+    }
     this.stage = 'ended';
     this.clearTimer();
     this.services.cancels.forget(this.processId);
@@ -363,7 +413,9 @@ export class Connection {
   }
 
   private clearTimer(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
+    if (this.timer !== null) {
+      clearTimeout(this.timer);
+    }
     this.timer = null;
   }
 }

@@ -10,17 +10,16 @@
  * UPDATE and statements that change tables commit at once; a notice says so.
  */
 import {
-  asDatabaseError,
   DatabaseError,
   type ParameterTypes,
   type PreparedStatement,
   type Principal,
   splitStatements,
-  sqlStateOf,
   type Transaction,
 } from '../session/index.js';
 import type { BindMessage, ClientMessage } from './client-messages.js';
 import { commandTag, sessionCommand, type SessionCommand } from './commands.js';
+import { errorReport, located } from './failure.js';
 import { parameterText } from './parameter-values.js';
 import { type Executable, Portal, type Send } from './portal.js';
 import { ProtocolError } from './protocol-error.js';
@@ -99,7 +98,9 @@ export class Conversation {
 
   /** Handles one message. False: the client said good-bye. */
   async handle(message: ClientMessage): Promise<boolean> {
-    if (message.kind === 'terminate') return false;
+    if (message.kind === 'terminate') {
+      return false;
+    }
     if (message.kind === 'query') {
       this.skipping = false;
       await this.simpleQuery(message.text);
@@ -111,7 +112,9 @@ export class Conversation {
       this.ready();
       return true;
     }
-    if (this.skipping) return true;
+    if (this.skipping) {
+      return true;
+    }
     try {
       await this.extended(message);
     } catch (error) {
@@ -124,20 +127,30 @@ export class Conversation {
   /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
   malformed(error: unknown, simple: boolean): void {
     this.fail(error, '', 0);
-    if (simple) this.ready();
-    else this.skipping = true;
+    if (simple) {
+      this.ready();
+    } else {
+      this.skipping = true;
+    }
   }
 
   /** Stops the statement that runs now. */
   cancel(): void {
-    if (this.running !== null) this.running.cancel();
-    else if (this.preparing) this.cancelAsked = true;
+    if (this.running !== null) {
+      this.running.cancel();
+    } else if (this.preparing) {
+      this.cancelAsked = true;
+    }
   }
 
   /** Ends everything; an open block is rolled back. */
   close(): void {
-    for (const name of [...this.portals.keys()]) this.closePortal(name);
-    for (const name of [...this.statements.keys()]) this.closeStatement(name);
+    for (const name of [...this.portals.keys()]) {
+      this.closePortal(name);
+    }
+    for (const name of [...this.statements.keys()]) {
+      this.closeStatement(name);
+    }
     this.rollback();
   }
 
@@ -145,7 +158,9 @@ export class Conversation {
 
   private async simpleQuery(text: string): Promise<void> {
     const statements = splitStatements(text);
-    if (statements.length === 0) this.outlet.queue(reply.emptyQueryResponse());
+    if (statements.length === 0) {
+      this.outlet.queue(reply.emptyQueryResponse());
+    }
     for (const { text: one, start } of statements) {
       try {
         await this.runText(one);
@@ -168,7 +183,9 @@ export class Conversation {
     try {
       const { columns, kind } = prepared.description;
       const formats = columns.map(() => 0);
-      if (kind === 'select') this.outlet.queue(this.describeColumns(prepared, formats));
+      if (kind === 'select') {
+        this.outlet.queue(this.describeColumns(prepared, formats));
+      }
       const portal = new Portal(prepared, [], formats);
       await this.runPortal(portal, 0);
     } finally {
@@ -193,8 +210,11 @@ export class Conversation {
         await this.execute(message.portal, message.maxRows);
         break;
       case 'close':
-        if (message.what === 'S') this.closeStatement(message.name);
-        else this.closePortal(message.name);
+        if (message.what === 'S') {
+          this.closeStatement(message.name);
+        } else {
+          this.closePortal(message.name);
+        }
         this.outlet.queue(reply.closeComplete());
         break;
       case 'flush':
@@ -214,7 +234,9 @@ export class Conversation {
     if (name !== '' && this.statements.has(name)) {
       throw new ProtocolError('42P05', `prepared statement "${name}" already exists`);
     }
-    if (name === '') this.closeStatement('');
+    if (name === '') {
+      this.closeStatement('');
+    }
     if (this.statements.size >= this.limits.statementsMax) {
       const limit = this.limits.statementsMax;
       throw new ProtocolError('53400', `too many prepared statements [limit=${limit}]`);
@@ -225,12 +247,16 @@ export class Conversation {
 
   private async store(text: string, types: readonly number[]): Promise<Stored> {
     const [first, ...others] = splitStatements(text);
-    if (first === undefined) return { kind: 'empty' };
+    if (first === undefined) {
+      return { kind: 'empty' };
+    }
     if (others.length > 0) {
       throw new ProtocolError('42601', 'cannot insert multiple commands into a prepared statement');
     }
     const command = sessionCommand(first.text);
-    if (command !== null) return { kind: 'session', command, text };
+    if (command !== null) {
+      return { kind: 'session', command, text };
+    }
     this.refuseInFailedBlock();
     try {
       const prepared = await this.prepare(first.text, types.map(declaredType));
@@ -262,14 +288,18 @@ export class Conversation {
   }
 
   private bound(stored: Stored, message: BindMessage): Bound {
-    if (stored.kind === 'empty') return { kind: 'empty' };
-    if (stored.kind === 'session') return { kind: 'session', command: stored.command };
+    if (stored.kind === 'empty') {
+      return { kind: 'empty' };
+    }
+    if (stored.kind === 'session') {
+      return { kind: 'session', command: stored.command };
+    }
     this.refuseInFailedBlock();
     const { prepared, oids } = stored;
     const count = message.parameters.length;
     if (count !== oids.length || count > PARAMETERS_MAX) {
-      const text = `bind message supplies ${count} parameters, but the statement requires ${oids.length}`;
-      throw new ProtocolError('08P01', text);
+      const message = `bind message supplies ${count} parameters`;
+      throw new ProtocolError('08P01', `${message}, but the statement requires ${oids.length}`);
     }
     const formatOf = spread(message.parameterFormats, count, 'parameter');
     const values = message.parameters.map((bytes, index) =>
@@ -305,7 +335,9 @@ export class Conversation {
 
   private portalNamed(name: string): Bound {
     const bound = this.portals.get(name);
-    if (bound === undefined) throw new ProtocolError('34000', `portal "${name}" does not exist`);
+    if (bound === undefined) {
+      throw new ProtocolError('34000', `portal "${name}" does not exist`);
+    }
     return bound;
   }
 
@@ -320,9 +352,13 @@ export class Conversation {
       return;
     }
     this.refuseInFailedBlock();
-    if (bound.done) throw new ProtocolError('55000', `portal "${name}" cannot be run again`);
+    if (bound.done) {
+      throw new ProtocolError('55000', `portal "${name}" cannot be run again`);
+    }
     const complete = await this.runPortal(bound.portal, Math.max(0, maxRows));
-    if (complete) bound.done = true;
+    if (complete) {
+      bound.done = true;
+    }
   }
 
   // ---- running ----
@@ -332,7 +368,7 @@ export class Conversation {
     this.cancelAsked = false;
     try {
       const prepared = await this.session.prepare(text, types);
-      if (this.cancelAsked) {
+      if (this.wasCancelled()) {
         prepared.close();
         throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
       }
@@ -342,6 +378,10 @@ export class Conversation {
     }
   }
 
+  private wasCancelled(): boolean {
+    return this.cancelAsked;
+  }
+
   /** Runs a portal and tells how it ended; true when nothing is left in it. */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
     this.running = portal;
@@ -349,7 +389,9 @@ export class Conversation {
       const run = await portal.run(maxRows, this.outlet.send, this.timeoutMs);
       const { kind, command } = portal.statement.description;
       if (run.complete) {
-        if (this.status === 'T' && (kind === 'ddl' || kind === 'update')) this.tellAtOnce(command);
+        if (this.status === 'T' && (kind === 'ddl' || kind === 'update')) {
+          this.tellAtOnce(command);
+        }
         this.outlet.queue(reply.commandComplete(commandTag(kind, command, run.rows)));
       } else {
         this.outlet.queue(reply.portalSuspended());
@@ -376,14 +418,18 @@ export class Conversation {
   }
 
   private refuseInFailedBlock(): void {
-    if (this.status !== 'E') return;
+    if (this.status !== 'E') {
+      return;
+    }
     const message =
       'current transaction is aborted, commands ignored until end of transaction block';
     throw new ProtocolError('25P02', message);
   }
 
   private async runCommand(command: SessionCommand): Promise<void> {
-    if (command.command !== 'commit' && command.command !== 'rollback') this.refuseInFailedBlock();
+    if (command.command !== 'commit' && command.command !== 'rollback') {
+      this.refuseInFailedBlock();
+    }
     this.outlet.queue(reply.commandComplete(await this.applyCommand(command)));
   }
 
@@ -404,8 +450,11 @@ export class Conversation {
       case 'deallocate':
         return this.deallocate(command.name);
       case 'close':
-        if (command.name === null) this.closeAllPortals();
-        else this.closePortal(command.name);
+        if (command.name === null) {
+          this.closeAllPortals();
+        } else {
+          this.closePortal(command.name);
+        }
         return command.name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR';
       case 'discard':
         this.closeAllPortals();
@@ -426,7 +475,9 @@ export class Conversation {
     if (name === 'application_name' && value !== null) {
       this.outlet.queue(reply.parameterStatus('application_name', value));
     }
-    if (name !== 'statement_timeout' || value === null) return;
+    if (name !== 'statement_timeout' || value === null) {
+      return;
+    }
     const timeout = timeoutOf(value);
     // Zero switches it off for PostgreSQL; here the server's own limit stays.
     this.timeoutMs = timeout === 0 ? this.limits.timeoutMs : timeout;
@@ -480,7 +531,9 @@ export class Conversation {
 
   /** Portals end with the block; outside one, those without a name end with their batch. */
   private endOfBatch(): void {
-    if (this.status === 'I') this.closePortal('');
+    if (this.status === 'I') {
+      this.closePortal('');
+    }
   }
 
   private ready(): void {
@@ -490,28 +543,40 @@ export class Conversation {
 
   private closeStatement(name: string): void {
     const stored = this.statements.get(name);
-    if (stored?.kind === 'engine') stored.prepared.close();
+    if (stored?.kind === 'engine') {
+      stored.prepared.close();
+    }
     this.statements.delete(name);
   }
 
   private closeAllStatements(): void {
-    for (const name of [...this.statements.keys()]) this.closeStatement(name);
+    for (const name of [...this.statements.keys()]) {
+      this.closeStatement(name);
+    }
   }
 
   private closePortal(name: string): void {
     const bound = this.portals.get(name);
-    if (bound?.kind === 'engine') bound.portal.close();
+    if (bound?.kind === 'engine') {
+      bound.portal.close();
+    }
     this.portals.delete(name);
   }
 
   private closeAllPortals(): void {
-    for (const name of [...this.portals.keys()]) this.closePortal(name);
+    for (const name of [...this.portals.keys()]) {
+      this.closePortal(name);
+    }
   }
 
   private fail(error: unknown, text: string, offset: number): void {
-    if (this.status === 'T') this.status = 'E';
+    if (this.status === 'T') {
+      this.status = 'E';
+    }
     if (error instanceof ProtocolError) {
-      if (error.fatal) throw error;
+      if (error.fatal) {
+        throw error;
+      }
       const { sqlState, message } = error;
       this.outlet.queue(reply.errorResponse({ severity: 'ERROR', sqlState, message }));
       return;
@@ -520,45 +585,20 @@ export class Conversation {
   }
 }
 
-/** An error with its place in the text the client sent. */
-class LocatedError extends Error {
-  readonly failure: DatabaseError;
-  readonly position: number | undefined;
-
-  constructor(failure: DatabaseError, position: number | undefined) {
-    super(failure.message);
-    this.failure = failure;
-    this.position = position;
-  }
-}
-
-/** `offset` is where the statement begins in `text`; positions count characters from 1. */
-function located(error: unknown, text: string, offset: number): LocatedError | ProtocolError {
-  if (error instanceof LocatedError || error instanceof ProtocolError) return error;
-  const failure = asDatabaseError(error);
-  if (failure.start === undefined) return new LocatedError(failure, undefined);
-  const before = text === '' ? failure.start : [...text.slice(0, offset + failure.start)].length;
-  return new LocatedError(failure, before + 1);
-}
-
-function errorReport(error: LocatedError | ProtocolError): Buffer {
-  const { message } = error;
-  if (error instanceof ProtocolError) {
-    return reply.errorResponse({ severity: 'ERROR', sqlState: error.sqlState, message });
-  }
-  const { code, detail, hint } = error.failure;
-  const fields = { sqlState: sqlStateOf(code), message, detail, hint, position: error.position };
-  return reply.errorResponse({ severity: 'ERROR', ...fields });
-}
-
 /** Format codes of Bind: none is text, one serves all, else one each. */
 function spread(codes: readonly number[], count: number, what: string): number[] {
   if (codes.some((code) => code !== 0 && code !== 1)) {
     throw new ProtocolError('22023', 'unsupported format code');
   }
-  if (codes.length === 0) return new Array<number>(count).fill(0);
-  if (codes.length === 1) return new Array<number>(count).fill(codes[0] ?? 0);
-  if (codes.length === count) return [...codes];
+  if (codes.length === 0) {
+    return new Array<number>(count).fill(0);
+  }
+  if (codes.length === 1) {
+    return new Array<number>(count).fill(codes[0] ?? 0);
+  }
+  if (codes.length === count) {
+    return [...codes];
+  }
   const message = `bind message has ${codes.length} ${what} formats but ${count} ${what}s`;
   throw new ProtocolError('08P01', message);
 }

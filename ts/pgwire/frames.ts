@@ -26,31 +26,41 @@ export class FrameReader {
   }
 
   push(chunk: Buffer): void {
-    if (chunk.length === 0) return;
+    if (chunk.length === 0) {
+      return;
+    }
     this.chunks.push(chunk);
     this.size += chunk.length;
   }
 
   /** The start-up packet, or null while it is incomplete. */
   nextStartup(): Frame | null {
-    if (this.size < LENGTH_BYTES) return null;
+    if (this.size < LENGTH_BYTES) {
+      return null;
+    }
     const length = this.peek(LENGTH_BYTES).readInt32BE(0);
     if (length < STARTUP_BYTES_MIN || length > STARTUP_BYTES_MAX) {
       throw new ProtocolError('08P01', 'invalid length of startup packet', true);
     }
-    if (this.size < length) return null;
+    if (this.size < length) {
+      return null;
+    }
     return { type: '', body: this.take(length).subarray(LENGTH_BYTES) };
   }
 
   /** The next message, or null while it is incomplete. */
   next(maxBytes: number): Frame | null {
-    if (this.size < HEADER_BYTES) return null;
+    if (this.size < HEADER_BYTES) {
+      return null;
+    }
     const header = this.peek(HEADER_BYTES);
     const length = header.readInt32BE(1);
     if (length < LENGTH_BYTES || length > maxBytes) {
       throw new ProtocolError('08P01', `invalid message length [length=${length}]`, true);
     }
-    if (this.size < length + 1) return null;
+    if (this.size < length + 1) {
+      return null;
+    }
     const type = String.fromCharCode(header[0] ?? 0);
     return { type, body: this.take(length + 1).subarray(HEADER_BYTES) };
   }
@@ -58,7 +68,9 @@ export class FrameReader {
   /** The first bytes in one piece, left where they are. */
   private peek(count: number): Buffer {
     const first = this.chunks[0];
-    if (first !== undefined && first.length >= count) return first;
+    if (first !== undefined && first.length >= count) {
+      return first;
+    }
     const whole = Buffer.concat(this.chunks);
     this.chunks = [whole];
     return whole;

@@ -52,7 +52,9 @@ export class LoginThrottle {
 
   check(user: string, address: string): void {
     const entry = this.failures.get(`${address} ${user}`);
-    if (entry === undefined || this.now() - entry.since > WINDOW_MS) return;
+    if (entry === undefined || this.now() - entry.since > WINDOW_MS) {
+      return;
+    }
     if (entry.count >= FAILURES_MAX) {
       throw new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
     }
@@ -68,7 +70,9 @@ export class LoginThrottle {
     this.failures.delete(key);
     if (this.failures.size >= TRACKED_MAX) {
       const oldest = this.failures.keys().next().value;
-      if (oldest !== undefined) this.failures.delete(oldest);
+      if (oldest !== undefined) {
+        this.failures.delete(oldest);
+      }
     }
     this.failures.set(key, { count: 1, since: this.now() });
   }
@@ -140,10 +144,16 @@ export class LoginExchange {
 
   /** Takes a password message. */
   answer(body: Buffer): LoginStep {
-    if (this.method === 'cleartext') return this.cleartext(body);
-    if (this.scram === null) return this.scramFirst(body);
+    if (this.method === 'cleartext') {
+      return this.cleartext(body);
+    }
+    if (this.scram === null) {
+      return this.scramFirst(body);
+    }
     const proved = this.scram.final(decodeText(body));
-    if (proved === null || this.entry === undefined) throw this.refused();
+    if (proved === null || this.entry === undefined) {
+      throw this.refused();
+    }
     return { send: authenticationSaslFinal(proved), account: this.entry.account };
   }
 
@@ -152,7 +162,9 @@ export class LoginExchange {
     const password = decodeText(end < 0 ? body : body.subarray(0, end));
     const expected = this.entry?.digest ?? this.digest(`no such user ${this.user}`);
     const same = timingSafeEqual(this.digest(password), expected);
-    if (!same || this.entry === undefined) throw this.refused();
+    if (!same || this.entry === undefined) {
+      throw this.refused();
+    }
     return { send: null, account: this.entry.account };
   }
 

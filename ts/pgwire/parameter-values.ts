@@ -9,8 +9,12 @@ const DAY_MICROS = 86_400_000_000n;
 
 /** One value as text; `format` 0 is text, 1 binary. */
 export function parameterText(bytes: Buffer, format: number, oid: number): string {
-  if (format === 0) return textValue(decodeText(bytes), oid);
-  if (format !== 1) throw new ProtocolError('22023', `unsupported format code: ${format}`);
+  if (format === 0) {
+    return textValue(decodeText(bytes), oid);
+  }
+  if (format !== 1) {
+    throw new ProtocolError('22023', `unsupported format code: ${format}`);
+  }
   return binaryValue(bytes, oid);
 }
 
@@ -18,13 +22,17 @@ function textValue(text: string, oid: number): string {
   if (text.includes('\0')) {
     throw new ProtocolError('22021', 'invalid byte sequence for encoding "UTF8": 0x00');
   }
-  if (oid === Oid.Bool) return booleanText(text);
+  if (oid === Oid.Bool) {
+    return booleanText(text);
+  }
   return text;
 }
 
 /** PostgreSQL's words for truth. */
 function booleanText(text: string): string {
-  if (/^(?:t|true|y|yes|on|1)$/i.test(text)) return 'true';
+  if (/^(?:t|true|y|yes|on|1)$/i.test(text)) {
+    return 'true';
+  }
   return /^(?:f|false|n|no|off|0)$/i.test(text) ? 'false' : text;
 }
 
@@ -73,7 +81,9 @@ function sized(bytes: Buffer, size: number): Buffer {
 export function microsText(micros: bigint): string {
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n;
   const date = new Date(Number((micros - fraction) / 1_000n));
-  if (Number.isNaN(date.getTime())) throw new ProtocolError('22008', 'timestamp out of range');
+  if (Number.isNaN(date.getTime())) {
+    throw new ProtocolError('22008', 'timestamp out of range');
+  }
   return date.toISOString().replace(/\.\d{3}Z$/, `.${String(fraction).padStart(6, '0')}Z`);
 }
 
@@ -81,30 +91,46 @@ export function microsText(micros: bigint): string {
 function arrayText(bytes: Buffer): string {
   const malformed = (): ProtocolError =>
     new ProtocolError('22P03', 'incorrect binary data format in bind parameter');
-  if (bytes.length < 12) throw malformed();
+  if (bytes.length < 12) {
+    throw malformed();
+  }
   const dimensions = bytes.readInt32BE(0);
-  if (dimensions < 0 || dimensions > 32 || bytes.length < 12 + dimensions * 8) throw malformed();
+  if (dimensions < 0 || dimensions > 32 || bytes.length < 12 + dimensions * 8) {
+    throw malformed();
+  }
   const lengths: number[] = [];
   for (let index = 0; index < dimensions; index += 1) {
     lengths.push(bytes.readInt32BE(12 + index * 8));
   }
   const element = bytes.readInt32BE(8);
-  if (element !== Oid.Float8 && element !== Oid.Float4) throw malformed();
+  if (element !== Oid.Float8 && element !== Oid.Float4) {
+    throw malformed();
+  }
   let at = 12 + dimensions * 8;
   const value = (): string => {
-    if (at + 4 > bytes.length) throw malformed();
+    if (at + 4 > bytes.length) {
+      throw malformed();
+    }
     const size = bytes.readInt32BE(at);
     at += 4;
-    if (size === -1) return 'NULL';
-    if (at + size > bytes.length || size !== (element === Oid.Float8 ? 8 : 4)) throw malformed();
+    if (size === -1) {
+      return 'NULL';
+    }
+    if (at + size > bytes.length || size !== (element === Oid.Float8 ? 8 : 4)) {
+      throw malformed();
+    }
     const number = size === 8 ? bytes.readDoubleBE(at) : bytes.readFloatBE(at);
     at += size;
     return String(number);
   };
   const level = (depth: number): string => {
     const length = lengths[depth];
-    if (length === undefined) return value();
-    if (length < 0 || length > bytes.length) throw malformed();
+    if (length === undefined) {
+      return value();
+    }
+    if (length < 0 || length > bytes.length) {
+      throw malformed();
+    }
     const members = Array.from({ length }, () => level(depth + 1));
     return `{${members.join(',')}}`;
   };
@@ -120,17 +146,27 @@ function numericText(bytes: Buffer): string {
   const weight = bytes.readInt16BE(2);
   const sign = bytes.readUInt16BE(4);
   const scale = bytes.readInt16BE(6);
-  if (sign === 0xc000) return 'NaN';
-  if (sign === 0xd000) return 'Infinity';
-  if (sign === 0xf000) return '-Infinity';
+  if (sign === 0xc000) {
+    return 'NaN';
+  }
+  if (sign === 0xd000) {
+    return 'Infinity';
+  }
+  if (sign === 0xf000) {
+    return '-Infinity';
+  }
   const group = (index: number): string =>
     index >= 0 && index < groups
       ? String(bytes.readInt16BE(8 + index * 2)).padStart(4, '0')
       : '0000';
   let whole = '';
-  for (let index = 0; index <= weight; index += 1) whole += group(index);
+  for (let index = 0; index <= weight; index += 1) {
+    whole += group(index);
+  }
   let fraction = '';
-  for (let index = weight + 1; fraction.length < scale; index += 1) fraction += group(index);
+  for (let index = weight + 1; fraction.length < scale; index += 1) {
+    fraction += group(index);
+  }
   const digits = whole.replace(/^0+(?=\d)/, '') || '0';
   const point = scale > 0 ? `.${fraction.slice(0, scale)}` : '';
   return `${sign === 0x4000 ? '-' : ''}${digits}${point}`;

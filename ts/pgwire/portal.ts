@@ -47,14 +47,21 @@ export class Portal {
   async run(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<PortalRun> {
     const { kind } = this.statement.description;
     let sent = 0;
-    if (!this.started) sent += await this.start(maxRows, send, timeoutMs);
-    else if (this.rest.length > 0) sent += await this.sendRows(this.rest, maxRows, send);
+    if (!this.started) {
+      sent += await this.start(maxRows, send, timeoutMs);
+    } else if (this.rest.length > 0) {
+      sent += await this.sendRows(this.rest, maxRows, send);
+    }
     while (this.stream !== null && (maxRows === ROWS_ALL || sent < maxRows)) {
       const chunk = await this.next(maxRows === ROWS_ALL ? undefined : maxRows - sent);
-      if (chunk === null) break;
+      if (chunk === null) {
+        break;
+      }
       sent += await this.take(chunk, maxRows === ROWS_ALL ? 0 : maxRows - sent, send);
     }
-    if (kind !== 'select') return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
+    if (kind !== 'select') {
+      return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
+    }
     // As PostgreSQL: a limit that is just reached suspends, the next run tells that none is left.
     const complete = maxRows === ROWS_ALL || sent < maxRows;
     return { complete, rows: sent };
@@ -63,7 +70,9 @@ export class Portal {
   /** Stops whatever runs; the portal cannot go on. */
   cancel(): void {
     this.stream?.cancel();
-    if (this.stream === null) this.statement.cancel();
+    if (this.stream === null) {
+      this.statement.cancel();
+    }
   }
 
   close(): void {
@@ -86,9 +95,13 @@ export class Portal {
 
   private async next(rows: number | undefined): Promise<Chunk | null> {
     const stream = this.stream;
-    if (stream === null) return null;
+    if (stream === null) {
+      return null;
+    }
     const chunk = await (rows === undefined ? stream.next() : stream.next(rows));
-    if (chunk !== null) return chunk;
+    if (chunk !== null) {
+      return chunk;
+    }
     this.summary = stream.summary();
     this.stream = null;
     return null;
@@ -98,7 +111,9 @@ export class Portal {
     if (maxRows !== ROWS_ALL && chunk.rows > maxRows) {
       return this.sendRows(chunk.bytes, maxRows, send);
     }
-    if (chunk.bytes.length > 0) await send(chunk.bytes);
+    if (chunk.bytes.length > 0) {
+      await send(chunk.bytes);
+    }
     return chunk.rows;
   }
 

@@ -82,11 +82,15 @@ export class ScramExchange {
       throw new ProtocolError('08P01', 'malformed SCRAM message', true);
     }
     const proof = Buffer.from(proofText, 'base64');
-    if (binding !== this.binding || nonce !== this.nonce || proof.length !== 32) return null;
+    if (binding !== this.binding || nonce !== this.nonce || proof.length !== 32) {
+      return null;
+    }
     const transcript = `${this.transcript},${unproved}`;
     const signature = hmac(this.verifier.storedKey, transcript);
     const clientKey = Buffer.from(proof.map((byte, index) => byte ^ (signature[index] ?? 0)));
-    if (!timingSafeEqual(hash(clientKey), this.verifier.storedKey)) return null;
+    if (!timingSafeEqual(hash(clientKey), this.verifier.storedKey)) {
+      return null;
+    }
     return `v=${hmac(this.verifier.serverKey, transcript).toString('base64')}`;
   }
 }

@@ -15,7 +15,9 @@ export interface ReportFields {
 /** A message: its letter, its length, and the parts of its body. */
 function message(type: string, ...parts: readonly Buffer[]): Buffer {
   let length = 4;
-  for (const part of parts) length += part.length;
+  for (const part of parts) {
+    length += part.length;
+  }
   const header = Buffer.allocUnsafe(5);
   header.write(type, 0, 'latin1');
   header.writeInt32BE(length, 1);
@@ -111,8 +113,14 @@ export function noticeResponse(fields: ReportFields): Buffer {
 function report(type: string, fields: ReportFields): Buffer {
   const parts = [text(`S${fields.severity}`), text(`V${fields.severity}`)];
   parts.push(text(`C${fields.sqlState}`), text(`M${fields.message}`));
-  if (fields.detail !== undefined) parts.push(text(`D${fields.detail}`));
-  if (fields.hint !== undefined) parts.push(text(`H${fields.hint}`));
-  if (fields.position !== undefined) parts.push(text(`P${fields.position}`));
+  if (fields.detail !== undefined) {
+    parts.push(text(`D${fields.detail}`));
+  }
+  if (fields.hint !== undefined) {
+    parts.push(text(`H${fields.hint}`));
+  }
+  if (fields.position !== undefined) {
+    parts.push(text(`P${fields.position}`));
+  }
   return message(type, ...parts, Buffer.from([0]));
 }

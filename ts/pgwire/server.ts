@@ -124,7 +124,11 @@ async function closeAll(server: Server, connections: ReadonlySet<Connection>): P
   });
   const deadline = Date.now() + CLOSE_GRACE_MS;
   const busy = (): boolean => [...connections].some((connection) => connection.busy);
-  for (const connection of connections) if (!connection.busy) connection.shutdown();
+  for (const connection of connections) {
+    if (!connection.busy) {
+      connection.shutdown();
+    }
+  }
   while (busy() && Date.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, CLOSE_CHECK_MS));
   }

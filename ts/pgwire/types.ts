@@ -58,7 +58,9 @@ const CHAR_MODIFIER = 5;
 
 function shapeOf(type: string): Shape {
   const bare = /^[A-Z0-9_]+/i.exec(type)?.[0].toUpperCase() ?? '';
-  if (type.endsWith('[]')) return [Oid.Float8Array, -1];
+  if (type.endsWith('[]')) {
+    return [Oid.Float8Array, -1];
+  }
   // Symbols, texts, addresses, geohashes and whatever comes later are text to a client.
   return SHAPES[bare] ?? [Oid.Varchar, -1];
 }

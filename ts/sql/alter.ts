@@ -17,11 +17,16 @@ const ACTIONS =
 export function parseAlter(p: Parser): NodeId {
   const start = p.start();
   p.advance();
-  if (p.at('VIEW')) return alterView(p, start);
+  if (p.at('VIEW')) {
+    return alterView(p, start);
+  }
   const view = p.at('MATERIALIZED', 'VIEW') || p.at('LIVE', 'VIEW');
   const prefix = view ? [p.written(), p.written(1)] : [];
-  if (view) p.advance(2);
-  else if (!p.take('TABLE')) p.fail("'table' or 'materialized' or 'view' expected");
+  if (view) {
+    p.advance(2);
+  } else if (!p.take('TABLE')) {
+    p.fail("'table' or 'materialized' or 'view' expected");
+  }
   const table = p.tableName('table name expected');
   const actions = parseActions(p, prefix);
   return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd());
@@ -45,12 +50,18 @@ function parseActions(p: Parser, prefix: readonly string[]): AlterAction[] {
   const start = p.start();
   const action = p.value();
   p.suggest(['ADD', 'ALTER', 'DROP', 'RENAME', 'SET', 'CONVERT', 'DEDUP', 'ATTACH', 'DETACH']);
-  if (p.kind() !== TokenKind.Word) p.fail(ACTIONS);
+  if (p.kind() !== TokenKind.Word) {
+    p.fail(ACTIONS);
+  }
   p.advance();
   const known = knownActions(p, action);
-  if (known !== null) return known;
+  if (known !== null) {
+    return known;
+  }
   const words: string[] = [...prefix];
-  for (let offset = from - p.index; offset < 0; offset += 1) words.push(p.written(offset));
+  for (let offset = from - p.index; offset < 0; offset += 1) {
+    words.push(p.written(offset));
+  }
   return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
 }
 
@@ -96,7 +107,9 @@ function addColumns(p: Parser): AlterAction[] {
   const actions = p.list((): AlterAction => {
     return { action: 'AddColumn', column: parseColumn(p), if_not_exists: conditional };
   });
-  if (p.take('OWNED', 'BY')) p.tableName('owner expected');
+  if (p.take('OWNED', 'BY')) {
+    p.tableName('owner expected');
+  }
   return actions;
 }
 
@@ -104,14 +117,20 @@ function renameColumn(p: Parser): AlterAction[] {
   p.expect('COLUMN');
   return p.list((): AlterAction => {
     const column = p.name('column name expected');
-    if (!p.take('TO')) p.fail("'to' expected");
+    if (!p.take('TO')) {
+      p.fail("'to' expected");
+    }
     return { action: 'RenameColumn', column, to: p.name('column name expected') };
   });
 }
 
 function dropColumns(p: Parser): AlterAction[] | null {
-  if (p.take('PARTITION')) return (partitions(p), null);
-  if (p.at('STORAGE', 'POLICY') || p.at('EXPIRE')) return (skipRest(p), null);
+  if (p.take('PARTITION')) {
+    return (partitions(p), null);
+  }
+  if (p.at('STORAGE', 'POLICY') || p.at('EXPIRE')) {
+    return (skipRest(p), null);
+  }
   p.expect('COLUMN', "'column' or 'partition' expected");
   return p.list((): AlterAction => {
     return { action: 'DropColumn', column: p.name('column name expected') };
@@ -127,17 +146,23 @@ function alterColumn(p: Parser): AlterAction[] | null {
   if (p.take('TYPE')) {
     return [{ action: 'ChangeType', column, type_name: parseType(p, 'column type expected') }];
   }
-  if (p.take('CACHE') || p.take('NOCACHE') || p.take('DROP', 'INDEX')) return null;
+  if (p.take('CACHE') || p.take('NOCACHE') || p.take('DROP', 'INDEX')) {
+    return null;
+  }
   if (p.take('ADD')) {
     p.expect('INDEX');
     return (skipRest(p), null);
   }
   if (p.take('SYMBOL')) {
     p.expect('CAPACITY');
-    if (p.kind() !== TokenKind.Integer) p.fail('min symbol capacity is 2');
+    if (p.kind() !== TokenKind.Integer) {
+      p.fail('min symbol capacity is 2');
+    }
     return (p.advance(), null);
   }
-  if (p.take('SET')) return (skipRest(p), null);
+  if (p.take('SET')) {
+    return (skipRest(p), null);
+  }
   return p.fail(
     `'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected found '${p.written()}'`,
   );
@@ -146,32 +171,48 @@ function alterColumn(p: Parser): AlterAction[] | null {
 function partitions(p: Parser): void {
   if (p.take('LIST')) {
     p.list(() => {
-      if (p.kind() !== TokenKind.String) p.fail('partition name expected');
+      if (p.kind() !== TokenKind.String) {
+        p.fail('partition name expected');
+      }
       p.advance();
     });
     return;
   }
-  if (!p.take('WHERE')) p.fail("'list' or 'where' expected");
-  if (!atOperand(p)) p.fail('boolean expression expected');
+  if (!p.take('WHERE')) {
+    p.fail("'list' or 'where' expected");
+  }
+  if (!atOperand(p)) {
+    p.fail('boolean expression expected');
+  }
   p.grammar.expression(p);
 }
 
 function convert(p: Parser): void {
   p.expect('PARTITION');
   p.expect('TO');
-  if (!p.take('PARQUET') && !p.take('NATIVE')) p.fail("'parquet' or 'native' expected");
+  if (!p.take('PARQUET') && !p.take('NATIVE')) {
+    p.fail("'parquet' or 'native' expected");
+  }
   partitions(p);
-  if (p.at('WITH')) skipRest(p);
+  if (p.at('WITH')) {
+    skipRest(p);
+  }
 }
 
 function dedup(p: Parser): void {
-  if (p.take('DISABLE')) return;
-  if (!p.take('ENABLE')) p.fail("'dedup columns' expected");
+  if (p.take('DISABLE')) {
+    return;
+  }
+  if (!p.take('ENABLE')) {
+    p.fail("'dedup columns' expected");
+  }
   p.expect('UPSERT');
   p.expect('KEYS');
   const open = p.start();
   p.expect('(');
-  if (p.at(')')) p.fail('deduplicate key list must include dedicated timestamp column');
+  if (p.at(')')) {
+    p.fail('deduplicate key list must include dedicated timestamp column');
+  }
   p.list(() => p.name('column name expected'));
   p.close(open);
 }
@@ -197,9 +238,13 @@ function setAction(p: Parser): void {
 }
 
 function setParameter(p: Parser): void {
-  if (p.kind() !== TokenKind.Word) p.fail('param name expected');
+  if (p.kind() !== TokenKind.Word) {
+    p.fail('param name expected');
+  }
   const name = PARAMETERS.get(p.value());
-  if (name === undefined) p.fail(`unknown parameter '${p.written()}'`);
+  if (name === undefined) {
+    p.fail(`unknown parameter '${p.written()}'`);
+  }
   const start = p.start();
   p.advance();
   p.expect('=');
@@ -213,5 +258,7 @@ function setParameter(p: Parser): void {
 
 /** Steps to the end of the statement. */
 function skipRest(p: Parser): void {
-  while (!p.atEnd() && !p.at(';')) p.advance();
+  while (!p.atEnd() && !p.at(';')) {
+    p.advance();
+  }
 }

@@ -22,11 +22,15 @@ export function callOrColumn(p: Parser): NodeId {
   const path = [p.takeName(p.kind() === TokenKind.Quoted)];
   while (p.at('.')) {
     const kind = p.kind(1);
-    if (kind !== TokenKind.Word && kind !== TokenKind.Quoted) break;
+    if (kind !== TokenKind.Word && kind !== TokenKind.Quoted) {
+      break;
+    }
     p.advance();
     path.push(p.takeName(kind === TokenKind.Quoted));
   }
-  if (p.at('(')) return parseCall(p, joined(path), start);
+  if (p.at('(')) {
+    return parseCall(p, joined(path), start);
+  }
   if (p.at('.')) {
     p.advance();
     p.fail('column name expected');
@@ -35,12 +39,10 @@ export function callOrColumn(p: Parser): NodeId {
 }
 
 function joined(path: readonly Name[]): Name {
-  const first = path[0] as Name;
-  const last = path[path.length - 1] as Name;
   return {
     text: path.map((part) => part.text).join('.'),
     quoted: path.some((part) => part.quoted),
-    span: { start: first.span.start, end: last.span.end },
+    span: { start: path[0]?.span.start ?? 0, end: path.at(-1)?.span.end ?? 0 },
   };
 }
 
@@ -59,7 +61,9 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   };
   if (!p.at(')')) {
     call.arguments = callArguments(p, name.text.toUpperCase(), open);
-    if (p.take('ORDER', 'BY')) call.order_by = parseOrderItems(p);
+    if (p.take('ORDER', 'BY')) {
+      call.order_by = parseOrderItems(p);
+    }
   }
   p.close(open);
   callSuffixes(p, call);
@@ -72,7 +76,9 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
     return extractArguments(p);
   }
   const list = p.list(() => callArgument(p, name, open));
-  if (name === 'UNNEST' && p.at('COLUMNS', '(')) list.push(jsonColumns(p));
+  if (name === 'UNNEST' && p.at('COLUMNS', '(')) {
+    list.push(jsonColumns(p));
+  }
   return list;
 }
 
@@ -132,9 +138,14 @@ function callSuffixes(
     call.filter = p.grammar.expression(p);
     p.close(open);
   }
-  if (p.take('IGNORE', 'NULLS')) call.ignore_nulls = true;
-  else p.take('RESPECT', 'NULLS');
-  if (!p.at('OVER')) return;
+  if (p.take('IGNORE', 'NULLS')) {
+    call.ignore_nulls = true;
+  } else {
+    p.take('RESPECT', 'NULLS');
+  }
+  if (!p.at('OVER')) {
+    return;
+  }
   p.advance();
   if (p.at('(')) {
     call.over = parseWindowSpec(p);
@@ -147,13 +158,20 @@ function callSuffixes(
 /** `ORDER BY` items, after the words. */
 export function parseOrderItems(p: Parser): OrderItem[] {
   return p.list(() => {
-    if (!atOperand(p)) p.fail('Expression expected');
+    if (!atOperand(p)) {
+      p.fail('Expression expected');
+    }
     const expression = p.grammar.expression(p);
     const descending = p.take('DESC');
-    if (!descending) p.take('ASC');
+    if (!descending) {
+      p.take('ASC');
+    }
     let nulls: OrderItem['nulls'] = null;
-    if (p.take('NULLS', 'FIRST')) nulls = 'First';
-    else if (p.take('NULLS', 'LAST')) nulls = 'Last';
+    if (p.take('NULLS', 'FIRST')) {
+      nulls = 'First';
+    } else if (p.take('NULLS', 'LAST')) {
+      nulls = 'Last';
+    }
     return { expression, descending, nulls };
   });
 }
@@ -163,12 +181,16 @@ export function parseWindowSpec(p: Parser): WindowSpec {
   const open = p.start();
   p.advance();
   let name: Name | null = null;
-  if (!p.at(')') && !p.atReserved() && !atFrame(p)) name = p.name("')' expected");
+  if (!p.at(')') && !p.atReserved() && !atFrame(p)) {
+    name = p.name("')' expected");
+  }
   const partitionBy = p.take('PARTITION') ? partitionList(p) : [];
   const orderBy = p.take('ORDER') ? (p.expect('BY'), parseOrderItems(p)) : [];
   const frame = atFrame(p) ? parseFrame(p) : null;
   if (!p.take(')')) {
-    if (p.atEnd()) p.failAt('unbalanced (', open, open + 1);
+    if (p.atEnd()) {
+      p.failAt('unbalanced (', open, open + 1);
+    }
     p.fail(`unexpected token [${p.written()}]`);
   }
   return { name, partition_by: partitionBy, order_by: orderBy, frame };
@@ -177,13 +199,17 @@ export function parseWindowSpec(p: Parser): WindowSpec {
 function partitionList(p: Parser): NodeId[] {
   p.expect('BY');
   return p.list(() => {
-    if (!atOperand(p)) p.fail('column name expected');
+    if (!atOperand(p)) {
+      p.fail('column name expected');
+    }
     return p.grammar.expression(p);
   });
 }
 
 function atFrame(p: Parser): boolean {
-  if (p.at('CUMULATIVE')) return true;
+  if (p.at('CUMULATIVE')) {
+    return true;
+  }
   return (p.at('ROWS') || p.at('RANGE') || p.at('GROUPS')) && p.value(1) !== ')';
 }
 
@@ -216,9 +242,15 @@ function parseFrame(p: Parser): Frame {
 }
 
 function frameExclusion(p: Parser): boolean {
-  if (!p.take('EXCLUDE')) return false;
-  if (p.take('CURRENT', 'ROW')) return true;
-  if (p.take('NO', 'OTHERS')) return false;
+  if (!p.take('EXCLUDE')) {
+    return false;
+  }
+  if (p.take('CURRENT', 'ROW')) {
+    return true;
+  }
+  if (p.take('NO', 'OTHERS')) {
+    return false;
+  }
   return p.fail("'current row' or 'no others' expected");
 }
 
@@ -236,18 +268,30 @@ function checkFrameEnd(p: Parser, low: FrameBound, high: FrameBound): void {
 
 /** `UNBOUNDED PRECEDING`, `CURRENT ROW`, `n [unit] FOLLOWING`, … */
 export function parseFrameBound(p: Parser): FrameBound {
-  if (p.take('UNBOUNDED', 'PRECEDING')) return { bound: 'UnboundedPreceding' };
-  if (p.take('UNBOUNDED', 'FOLLOWING')) return { bound: 'UnboundedFollowing' };
-  if (p.take('CURRENT', 'ROW')) return { bound: 'CurrentRow' };
-  if (!atOperand(p)) p.fail("'unbounded', 'current row' or expression expected");
+  if (p.take('UNBOUNDED', 'PRECEDING')) {
+    return { bound: 'UnboundedPreceding' };
+  }
+  if (p.take('UNBOUNDED', 'FOLLOWING')) {
+    return { bound: 'UnboundedFollowing' };
+  }
+  if (p.take('CURRENT', 'ROW')) {
+    return { bound: 'CurrentRow' };
+  }
+  if (!atOperand(p)) {
+    p.fail("'unbounded', 'current row' or expression expected");
+  }
   const value = p.grammar.expression(p);
   let unit: string | null = null;
   if (p.kind() === TokenKind.Word && FRAME_UNITS.has(p.value().replace(/S$/, ''))) {
     unit = p.written();
     p.advance();
   }
-  if (p.take('PRECEDING')) return { bound: 'Preceding', value, unit };
-  if (p.take('FOLLOWING')) return { bound: 'Following', value, unit };
+  if (p.take('PRECEDING')) {
+    return { bound: 'Preceding', value, unit };
+  }
+  if (p.take('FOLLOWING')) {
+    return { bound: 'Following', value, unit };
+  }
   return p.fail("'preceding' or 'following' expected");
 }
 
@@ -258,23 +302,33 @@ export function parseCase(p: Parser): NodeId {
   const unbalanced = (): never => p.failAt("unbalanced 'case'", start, start + 4);
   const operand = !p.at('WHEN') && atOperand(p) ? p.grammar.expression(p) : null;
   if (!p.at('WHEN')) {
-    if (p.atEnd()) unbalanced();
+    if (p.atEnd()) {
+      unbalanced();
+    }
     p.fail("'when' expected");
   }
   const branches: { when: NodeId; then: NodeId }[] = [];
   while (p.take('WHEN')) {
     p.countTerm(branches.length, start);
-    if (!atOperand(p)) unbalanced();
+    if (!atOperand(p)) {
+      unbalanced();
+    }
     const when = p.grammar.expression(p);
-    if (!p.take('THEN') || !atOperand(p)) unbalanced();
+    if (!p.take('THEN') || !atOperand(p)) {
+      unbalanced();
+    }
     branches.push({ when, then: p.grammar.expression(p) });
   }
   let otherwise: NodeId | null = null;
   if (p.take('ELSE')) {
-    if (!atOperand(p)) unbalanced();
+    if (!atOperand(p)) {
+      unbalanced();
+    }
     otherwise = p.grammar.expression(p);
   }
-  if (!p.take('END')) unbalanced();
+  if (!p.take('END')) {
+    unbalanced();
+  }
   const children = [
     operand,
     otherwise,
@@ -291,12 +345,20 @@ export function parseCast(p: Parser): NodeId {
   p.advance();
   const fewer = (found: number): never =>
     p.failAt(`too few arguments for 'cast' [found=${found},expected=2]`, start, start + 4);
-  if (p.at(')')) fewer(0);
+  if (p.at(')')) {
+    fewer(0);
+  }
   requireOperand(p, open);
   const operand = p.grammar.expression(p);
-  if (p.at(')')) fewer(1);
-  if (!p.take('AS')) p.close(open);
-  if (p.at(')')) fewer(1);
+  if (p.at(')')) {
+    fewer(1);
+  }
+  if (!p.take('AS')) {
+    p.close(open);
+  }
+  if (p.at(')')) {
+    fewer(1);
+  }
   const typeName = parseType(p, 'type expected');
   p.close(open);
   const node = { kind: 'Cast', operand, type_name: typeName, double_colon: false } as const;
@@ -319,7 +381,9 @@ export function parseArray(p: Parser, start: number): NodeId {
   p.advance();
   const items: NodeId[] = [];
   if (!p.at(']')) {
-    if (p.atEnd()) closeBracket(p, open);
+    if (p.atEnd()) {
+      closeBracket(p, open);
+    }
     items.push(...p.list(() => p.grammar.expression(p)));
   }
   closeBracket(p, open);

@@ -16,8 +16,11 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   const columns = atColumnList(p) ? columnNames(p) : [];
   const values = p.take('VALUES') ? parseValues(p) : null;
   let query: NodeId | null = null;
-  if (values === null) query = insertQuery(p, preamble);
-  else if (!p.atEnd() && !p.at(';') && !p.at('RETURNING')) p.fail("',' expected");
+  if (values === null) {
+    query = insertQuery(p, preamble);
+  } else if (!p.atEnd() && !p.at(';') && !p.at('RETURNING')) {
+    p.fail("',' expected");
+  }
   const returning = p.take('RETURNING') ? returningList(p) : [];
   const node: InsertNode = {
     table,
@@ -41,9 +44,13 @@ interface BatchMode {
 
 /** `ATOMIC`, `BATCH n [o3MaxLag d]`, or nothing. */
 export function batchMode(p: Parser, missing: string): BatchMode {
-  if (p.take('ATOMIC')) return { given: true, atomic: true, batch: null, o3MaxLag: null };
+  if (p.take('ATOMIC')) {
+    return { given: true, atomic: true, batch: null, o3MaxLag: null };
+  }
   if (!p.at('BATCH') || p.kind(1) !== TokenKind.Integer) {
-    if (p.atEnd()) p.fail(missing);
+    if (p.atEnd()) {
+      p.fail(missing);
+    }
     return { given: false, atomic: false, batch: null, o3MaxLag: null };
   }
   p.advance();
@@ -51,14 +58,18 @@ export function batchMode(p: Parser, missing: string): BatchMode {
   p.advance();
   let o3MaxLag: Name | null = null;
   if (p.take('O3MAXLAG')) {
-    if (p.atEnd()) p.fail('duration expected');
+    if (p.atEnd()) {
+      p.fail('duration expected');
+    }
     o3MaxLag = p.takeName(p.kind() === TokenKind.String);
   }
   return { given: true, atomic: false, batch, o3MaxLag };
 }
 
 function atColumnList(p: Parser): boolean {
-  if (!p.at('(')) return false;
+  if (!p.at('(')) {
+    return false;
+  }
   return !['SELECT', 'WITH', 'DECLARE', '('].includes(p.value(1));
 }
 
@@ -69,7 +80,9 @@ function columnNames(p: Parser): Name[] {
 function insertQuery(p: Parser, outer: Preamble): NodeId {
   const begins = p.at('(') || p.at('SELECT') || p.at('WITH') || p.at('DECLARE');
   const named = p.kind() === TokenKind.Word && !p.atReserved();
-  if (!begins && !named) p.fail("'(' or 'select' expected");
+  if (!begins && !named) {
+    p.fail("'(' or 'select' expected");
+  }
   const inner = parsePreamble(p);
   return queryAfter(p, {
     start: inner.start,
@@ -85,7 +98,9 @@ function returningList(p: Parser): SelectItem[] {
       const star = p.add({ kind: 'Star', qualifier: null }, start, p.lastEnd());
       return { expression: star, alias: null };
     }
-    if (!atOperand(p)) p.fail('column expression expected');
+    if (!atOperand(p)) {
+      p.fail('column expression expected');
+    }
     const expression = p.grammar.expression(p);
     return { expression, alias: columnAlias(p) };
   });
@@ -93,12 +108,18 @@ function returningList(p: Parser): SelectItem[] {
 
 /** `UPDATE …`. */
 export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
-  if (preamble.declarations.length > 0) p.fail("'select' expected");
+  if (preamble.declarations.length > 0) {
+    p.fail("'select' expected");
+  }
   p.advance();
   const table = p.tableName('table name expected');
   let alias: Name | null = null;
-  if (p.take('AS') || !p.at('SET')) alias = p.name('AS, SET or table alias expected expected');
-  if (!p.take('SET')) p.fail("'set' expected");
+  if (p.take('AS') || !p.at('SET')) {
+    alias = p.name('AS, SET or table alias expected expected');
+  }
+  if (!p.take('SET')) {
+    p.fail("'set' expected");
+  }
   const assignments = p.list(() => assignment(p));
   const from = p.take('FROM') ? parseSources(p, 'table name or sub-query expected') : null;
   const filter = parseWhere(p);
@@ -110,15 +131,21 @@ export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
 function assignment(p: Parser): [Name, NodeId] {
   const column = p.name('column name expected');
   p.expect('=');
-  if (!atOperand(p)) p.fail('expression expected');
+  if (!atOperand(p)) {
+    p.fail('expression expected');
+  }
   return [column, p.grammar.expression(p)];
 }
 
 function parseWhere(p: Parser): NodeId | null {
-  if (!p.at('WHERE')) return null;
+  if (!p.at('WHERE')) {
+    return null;
+  }
   const start = p.start();
   p.advance();
-  if (!atOperand(p)) p.failAt('empty where clause', start, start + 5);
+  if (!atOperand(p)) {
+    p.failAt('empty where clause', start, start + 5);
+  }
   return p.grammar.expression(p);
 }
 

@@ -23,34 +23,50 @@ export function parseCreate(p: Parser): NodeId {
   p.advance();
   const everything =
     "'atomic' or 'table' or 'batch' or 'materialized' or 'view' or 'or replace' expected";
-  if (p.atEnd()) p.fail(everything);
+  if (p.atEnd()) {
+    p.fail(everything);
+  }
   if (p.at('OR')) {
     p.advance();
     p.expect('REPLACE');
-    if (!p.at('VIEW')) p.fail("'view' expected");
+    if (!p.at('VIEW')) {
+      p.fail("'view' expected");
+    }
     return parseView(p, start, 'View', true);
   }
-  if (p.at('VIEW')) return parseView(p, start, 'View', false);
+  if (p.at('VIEW')) {
+    return parseView(p, start, 'View', false);
+  }
   if (p.take('MATERIALIZED')) {
-    if (!p.at('VIEW')) p.fail("'view' expected");
+    if (!p.at('VIEW')) {
+      p.fail("'view' expected");
+    }
     return parseView(p, start, 'MaterializedView', false);
   }
   const options: OptionValue[] = [];
   const word = takenName(p);
   const mode = batchMode(p, everything);
-  if (mode.given && word !== null) options.push({ name: word, value: null });
-  if (mode.batch !== null) options.push(option(p, 'BATCH', p.spanOf(mode.batch)));
+  if (mode.given && word !== null) {
+    options.push({ name: word, value: null });
+  }
+  if (mode.batch !== null) {
+    options.push(option(p, 'BATCH', p.spanOf(mode.batch)));
+  }
   if (mode.o3MaxLag !== null) {
     const name = { ...mode.o3MaxLag, text: 'BATCH o3MaxLag', quoted: false };
     options.push({ name, value: mode.o3MaxLag });
   }
-  if (!p.take('TABLE')) p.fail("'atomic' or 'table' or 'batch' expected");
+  if (!p.take('TABLE')) {
+    p.fail("'atomic' or 'table' or 'batch' expected");
+  }
   return parseTable(p, start, options);
 }
 
 /** The current word as a name, without stepping over it; null when it is BATCH or no word. */
 function takenName(p: Parser): Name | null {
-  if (!p.at('ATOMIC')) return null;
+  if (!p.at('ATOMIC')) {
+    return null;
+  }
   return { text: p.written(), quoted: false, span: { start: p.start(), end: p.end() } };
 }
 
@@ -60,7 +76,9 @@ function option(p: Parser, name: string, span: { start: number; end: number }): 
 }
 
 function ifNotExists(p: Parser): boolean {
-  if (!p.at('IF')) return false;
+  if (!p.at('IF')) {
+    return false;
+  }
   p.advance();
   p.expect('NOT');
   p.expect('EXISTS');
@@ -84,12 +102,18 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
     ttl: null,
     options,
   };
-  if (p.take('AS')) tableQuery(p, table);
-  else tableColumns(p, table);
+  if (p.take('AS')) {
+    tableQuery(p, table);
+  } else {
+    tableColumns(p, table);
+  }
   while (p.at(',') && (p.value(1) === 'INDEX' || p.value(1) === 'CAST')) {
     p.advance();
-    if (p.at('CAST')) table.casts.push(columnCast(p));
-    else table.options.push(tableIndex(p));
+    if (p.at('CAST')) {
+      table.casts.push(columnCast(p));
+    } else {
+      table.options.push(tableIndex(p));
+    }
   }
   tableClauses(p, table);
   const defaults = table.columns.map((column) => column.default);
@@ -97,23 +121,36 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
 }
 
 function tableQuery(p: Parser, table: Mutable<CreateTableNode>): void {
-  if (!p.at('(')) p.fail("'(' expected");
+  if (!p.at('(')) {
+    p.fail("'(' expected");
+  }
   p.advance();
   table.query = p.grammar.query(p);
-  if (!p.take(')')) p.fail("')' expected");
+  if (!p.take(')')) {
+    p.fail("')' expected");
+  }
 }
 
 function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
-  if (!p.take('(')) p.fail("'(' or 'as' expected");
+  if (!p.take('(')) {
+    p.fail("'(' or 'as' expected");
+  }
   if (p.take('LIKE')) {
     table.like = p.tableName('table name expected');
-    if (!p.take(')')) p.fail("')' expected");
+    if (!p.take(')')) {
+      p.fail("')' expected");
+    }
     return;
   }
-  if (p.at(')')) p.fail("found [tok=')', len=1] missing column definition");
+  if (p.at(')')) {
+    p.fail("found [tok=')', len=1] missing column definition");
+  }
   do {
-    if (p.at('INDEX', '(')) table.options.push(tableIndex(p));
-    else table.columns.push(parseColumn(p));
+    if (p.at('INDEX', '(')) {
+      table.options.push(tableIndex(p));
+    } else {
+      table.columns.push(parseColumn(p));
+    }
     const written = p.written();
     if (!p.at(',') && !p.at(')')) {
       p.fail(`found [tok='${written}', len=${written.length}] ',' or ')' expected`);
@@ -145,10 +182,17 @@ function enclosedText(p: Parser): Name {
   p.expect('(');
   const from = p.start();
   for (let depth = 1; ; p.advance()) {
-    if (p.atEnd()) p.failAt('unbalanced (', open, open + 1);
-    if (p.at('(')) depth += 1;
-    else if (p.at(')')) depth -= 1;
-    if (depth === 0) break;
+    if (p.atEnd()) {
+      p.failAt('unbalanced (', open, open + 1);
+    }
+    if (p.at('(')) {
+      depth += 1;
+    } else if (p.at(')')) {
+      depth -= 1;
+    }
+    if (depth === 0) {
+      break;
+    }
   }
   const span = { start: from, end: p.lastEnd() };
   p.advance();
@@ -173,29 +217,44 @@ export function parseColumn(p: Parser): ColumnDefinition {
     default: null,
     options: [],
   };
-  if (isSymbol) symbolClauses(p, column);
+  if (isSymbol) {
+    symbolClauses(p, column);
+  }
   if (p.at('PARQUET', '(')) {
     const word = p.takeName(false);
     column.options.push({ name: word, value: enclosedText(p) });
   }
-  if (p.take('NOT', 'NULL')) column.not_null = true;
-  if (p.take('DEFAULT')) column.default = p.grammar.expression(p);
+  if (p.take('NOT', 'NULL')) {
+    column.not_null = true;
+  }
+  if (p.take('DEFAULT')) {
+    column.default = p.grammar.expression(p);
+  }
   return column;
 }
 
 function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
   if (p.take('CAPACITY')) {
-    if (p.kind() !== TokenKind.Integer) p.fail('min symbol capacity is 2');
+    if (p.kind() !== TokenKind.Integer) {
+      p.fail('min symbol capacity is 2');
+    }
     column.symbol_capacity = p.takeName(false);
   }
-  if (p.take('CACHE')) column.symbol_cache = true;
-  else if (p.take('NOCACHE')) column.symbol_cache = false;
-  if (!p.take('INDEX')) return;
+  if (p.take('CACHE')) {
+    column.symbol_cache = true;
+  } else if (p.take('NOCACHE')) {
+    column.symbol_cache = false;
+  }
+  if (!p.take('INDEX')) {
+    return;
+  }
   column.indexed = true;
   for (;;) {
     if (p.at('CAPACITY')) {
       const word = p.takeName(false);
-      if (p.kind() !== TokenKind.Integer) p.fail('index capacity expected');
+      if (p.kind() !== TokenKind.Integer) {
+        p.fail('index capacity expected');
+      }
       column.options.push({ name: word, value: p.takeName(false) });
     } else if (p.at('TYPE')) {
       const word = p.takeName(false);
@@ -229,16 +288,26 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.take('PARTITION')) {
     p.expect('BY');
     table.partition_by = partitionUnit(p);
-    if (p.at('TTL')) table.ttl = parseTtl(p);
-    else if (p.at('STORAGE', 'POLICY')) table.options.push(storagePolicy(p));
-    if (p.at('FORMAT'))
+    if (p.at('TTL')) {
+      table.ttl = parseTtl(p);
+    } else if (p.at('STORAGE', 'POLICY')) {
+      table.options.push(storagePolicy(p));
+    }
+    if (p.at('FORMAT')) {
       table.options.push({ name: p.takeName(false), value: p.name('format expected') });
+    }
     walMode(p, table);
   }
-  if (p.at('DEDUP')) dedupKeys(p, table);
-  if (p.take('WITH')) table.options.push(...parameters(p));
+  if (p.at('DEDUP')) {
+    dedupKeys(p, table);
+  }
+  if (p.take('WITH')) {
+    table.options.push(...parameters(p));
+  }
   // SHOW CREATE TABLE prints the keys last.
-  if (p.at('DEDUP') && table.dedup_keys.length === 0) dedupKeys(p, table);
+  if (p.at('DEDUP') && table.dedup_keys.length === 0) {
+    dedupKeys(p, table);
+  }
   if (p.at('IN', 'VOLUME') || p.at(',', 'IN')) {
     p.take(',');
     p.advance();
@@ -275,7 +344,9 @@ function walMode(p: Parser, table: Mutable<CreateTableNode>): void {
 
 function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
   p.advance();
-  if (table.wal === false) p.fail('deduplication is possible only on WAL tables');
+  if (table.wal === false) {
+    p.fail('deduplication is possible only on WAL tables');
+  }
   p.expect('UPSERT');
   p.expect('KEYS');
   table.dedup_keys = p.parenthesised(() => p.name('column name expected'));
@@ -284,15 +355,20 @@ function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
 /** `TTL 4 WEEKS`, `TTL 30d`: the text after TTL as one name. */
 export function parseTtl(p: Parser): Name {
   p.advance();
-  if (p.atEnd()) p.fail('missing argument, should be <number> <unit> or <number_with_unit>');
+  if (p.atEnd()) {
+    p.fail('missing argument, should be <number> <unit> or <number_with_unit>');
+  }
   const start = p.start();
-  if (p.kind() === TokenKind.Duration) return p.takeName(false);
+  if (p.kind() === TokenKind.Duration) {
+    return p.takeName(false);
+  }
   if (p.kind() !== TokenKind.Integer) {
     p.fail(`invalid syntax, should be <number> <unit> but was ${p.written()}`);
   }
   p.advance();
-  if (p.kind() !== TokenKind.Word)
+  if (p.kind() !== TokenKind.Word) {
     p.fail('missing unit, HOUR(S), DAY(S), WEEK(S), MONTH(S) or YEAR(S) expected');
+  }
   p.advance();
   const span = { start, end: p.lastEnd() };
   return { text: p.text.slice(span.start, span.end), quoted: false, span };
@@ -311,7 +387,9 @@ function parameters(p: Parser): OptionValue[] {
   do {
     const name = p.name('parameter name expected');
     p.expect('=');
-    if (p.atEnd()) p.fail('parameter value expected');
+    if (p.atEnd()) {
+      p.fail('parameter value expected');
+    }
     all.push({ name, value: p.takeName(p.kind() === TokenKind.String) });
   } while (!p.at(',', 'IN') && p.take(','));
   return all;
@@ -323,7 +401,9 @@ function parseView(p: Parser, start: number, what: ViewKind, replace: boolean): 
   const name = p.tableName("view name or 'if' expected");
   const options: OptionValue[] = [];
   while (!p.at('AS')) {
-    if (what === 'View' || p.atEnd() || p.at(';')) p.fail("'as' expected");
+    if (what === 'View' || p.atEnd() || p.at(';')) {
+      p.fail("'as' expected");
+    }
     options.push({ name: p.takeName(p.kind() === TokenKind.String), value: null });
   }
   p.advance();
@@ -343,11 +423,16 @@ function parseView(p: Parser, start: number, what: ViewKind, replace: boolean): 
 /** A view's query and its text, with or without parentheses around it. */
 export function viewQuery(p: Parser): { readonly query: NodeId; readonly text: string } {
   const enclosed = p.at('(');
-  if (enclosed) p.advance();
-  else if (!atQuery(p)) p.fail("'(' or 'select' expected");
+  if (enclosed) {
+    p.advance();
+  } else if (!atQuery(p)) {
+    p.fail("'(' or 'select' expected");
+  }
   const from = p.start();
   const query = p.grammar.query(p);
   const text = p.text.slice(from, p.lastEnd());
-  if (enclosed && !p.take(')')) p.fail("')' expected");
+  if (enclosed && !p.take(')')) {
+    p.fail("')' expected");
+  }
   return { query, text };
 }

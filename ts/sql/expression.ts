@@ -63,10 +63,15 @@ function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
     p.countTerm(operands.length, start);
     const at = p.start();
     p.advance();
-    if (!atOperand(p)) failMissing(p, word.toLowerCase(), at, 1, 2);
+    if (!atOperand(p)) {
+      failMissing(p, word.toLowerCase(), at, 1, 2);
+    }
     operands.push(operand());
   }
-  if (operands.length === 1) return operands[0] as NodeId;
+  const [only, ...others] = operands;
+  if (only !== undefined && others.length === 0) {
+    return only;
+  }
   const operator = word === 'OR' ? 'Or' : 'And';
   return p.add({ kind: 'Logical', operator, operands }, start, p.lastEnd(), ...operands);
 }
@@ -78,12 +83,18 @@ export function binary(p: Parser, level: number): NodeId {
   let terms = 1;
   for (;;) {
     const next = operatorLevel(p);
-    if (next === 0 || next > level) return left;
+    if (next === 0 || next > level) {
+      return left;
+    }
     p.countTerm(terms, start);
     terms += 1;
-    if (p.at('||')) left = concat(p, left, start);
-    else if (p.kind() === TokenKind.Mark) left = markOperator(p, left, start);
-    else left = wordOperator(p, left, start);
+    if (p.at('||')) {
+      left = concat(p, left, start);
+    } else if (p.kind() === TokenKind.Mark) {
+      left = markOperator(p, left, start);
+    } else {
+      left = wordOperator(p, left, start);
+    }
   }
 }
 
@@ -92,22 +103,32 @@ function operatorLevel(p: Parser): number {
   p.suggest(WORD_LEVELS.keys());
   p.suggest(['NOT']);
   if (p.kind() === TokenKind.Mark) {
-    if (p.value() === '||') return LEVEL_CONCAT;
+    if (p.value() === '||') {
+      return LEVEL_CONCAT;
+    }
     return MARK_OPERATORS.get(p.value())?.[1] ?? 0;
   }
-  if (p.kind() !== TokenKind.Word) return 0;
-  if (p.sees('OPERATOR', '(')) return LEVEL_EQUALITY;
+  if (p.kind() !== TokenKind.Word) {
+    return 0;
+  }
+  if (p.sees('OPERATOR', '(')) {
+    return LEVEL_EQUALITY;
+  }
   const word = p.at('NOT') ? p.value(1) : p.value();
-  if (p.at('NOT') && word === 'IS') return 0;
+  if (p.at('NOT') && word === 'IS') {
+    return 0;
+  }
   return WORD_LEVELS.get(word) ?? 0;
 }
 
 function markOperator(p: Parser, left: NodeId, start: number): NodeId {
-  const [operator, level] = MARK_OPERATORS.get(p.value()) as readonly [BinaryOperator, number];
   const operatorSpan = { start: p.start(), end: p.end() };
   const text = p.value();
+  const [operator, level] = MARK_OPERATORS.get(text) ?? p.fail('operator expected');
   p.advance();
-  if (!atOperand(p)) failMissing(p, text, operatorSpan.start, 1, 2);
+  if (!atOperand(p)) {
+    failMissing(p, text, operatorSpan.start, 1, 2);
+  }
   const right = binary(p, level - 1);
   return addBinary(p, operator, left, right, operatorSpan, start);
 }
@@ -131,7 +152,9 @@ function concat(p: Parser, first: NodeId, start: number): NodeId {
     p.countTerm(operands.length, start);
     const at = p.start();
     p.advance();
-    if (!atOperand(p)) failMissing(p, '||', at, 1, 2);
+    if (!atOperand(p)) {
+      failMissing(p, '||', at, 1, 2);
+    }
     operands.push(binary(p, LEVEL_CONCAT - 1));
   }
   const node = { kind: 'Concat', operands, operator_span: operatorSpan } as const;
@@ -140,15 +163,21 @@ function concat(p: Parser, first: NodeId, start: number): NodeId {
 
 /** `[NOT] IN`, `[NOT] BETWEEN`, `[NOT] LIKE`, `WITHIN`, `IS`, `OPERATOR(…)`. */
 function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
-  if (p.at('OPERATOR')) return qualifiedOperator(p, left, start);
+  if (p.at('OPERATOR')) {
+    return qualifiedOperator(p, left, start);
+  }
   const from = p.start();
   const negated = p.take('NOT');
   const word = p.value();
   const operatorSpan = { start: from, end: p.end() };
   const at = p.start();
   p.advance();
-  if (word === 'IS') return isOperator(p, left, start, operatorSpan);
-  if (!atOperand(p)) failMissing(p, word.toLowerCase(), at, 1, word === 'BETWEEN' ? 3 : 2);
+  if (word === 'IS') {
+    return isOperator(p, left, start, operatorSpan);
+  }
+  if (!atOperand(p)) {
+    failMissing(p, word.toLowerCase(), at, 1, word === 'BETWEEN' ? 3 : 2);
+  }
   switch (word) {
     case 'IN':
       return inOperator(p, left, start, negated, operatorSpan);
@@ -158,7 +187,9 @@ function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
       const items = p.parenthesised(() => parseExpression(p));
       const node = { kind: 'Within', operand: left, items, operator_span: operatorSpan } as const;
       const within = p.add(node, start, p.lastEnd(), left, ...items);
-      if (!negated) return within;
+      if (!negated) {
+        return within;
+      }
       return p.add({ kind: 'Unary', operator: 'Not', operand: within }, start, p.lastEnd(), within);
     }
     default: {
@@ -204,7 +235,9 @@ function between(
   at: number,
 ): NodeId {
   const low = binary(p, LEVEL_RANGE - 1);
-  if (!p.take('AND') || !atOperand(p)) failMissing(p, 'between', at, 2, 3);
+  if (!p.take('AND') || !atOperand(p)) {
+    failMissing(p, 'between', at, 2, 3);
+  }
   const high = binary(p, LEVEL_RANGE - 1);
   const node = {
     kind: 'Between',
@@ -217,7 +250,7 @@ function between(
   return p.add(node, start, p.lastEnd(), operand, low, high);
 }
 
-/** `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`; null equals null, so all but the first are `=`. */
+/** `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`: as null equals null, all but NULL are `=`. */
 function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span): NodeId {
   const negated = p.take('NOT');
   if (p.take('NULL')) {
@@ -228,7 +261,9 @@ function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span):
     return addBinary(p, negated ? 'NotEqual' : 'Equal', left, right, operatorSpan, start);
   }
   if (p.take('DISTINCT', 'FROM')) {
-    if (!atOperand(p)) failMissing(p, 'is distinct from', operatorSpan.start, 1, 2);
+    if (!atOperand(p)) {
+      failMissing(p, 'is distinct from', operatorSpan.start, 1, 2);
+    }
     const right = binary(p, LEVEL_EQUALITY - 1);
     return addBinary(p, negated ? 'Equal' : 'NotEqual', left, right, operatorSpan, start);
   }
@@ -239,9 +274,13 @@ function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span):
 function qualifiedOperator(p: Parser, left: NodeId, start: number): NodeId {
   const at = p.start();
   p.advance(2);
-  if (p.kind() === TokenKind.Word && p.value(1) === '.') p.advance(2);
+  if (p.kind() === TokenKind.Word && p.value(1) === '.') {
+    p.advance(2);
+  }
   const operator = MARK_OPERATORS.get(p.value())?.[0];
-  if (operator === undefined) p.fail(`unexpected token [${p.written()}]`);
+  if (operator === undefined) {
+    p.fail(`unexpected token [${p.written()}]`);
+  }
   p.advance();
   p.expect(')');
   const operatorSpan = { start: at, end: p.lastEnd() };
@@ -260,10 +299,14 @@ function unary(p: Parser): NodeId {
   const mark = p.kind() === TokenKind.Mark ? p.value() : '';
   const operator =
     mark === '-' ? 'Minus' : mark === '+' ? 'Plus' : mark === '~' ? 'BitNot' : undefined;
-  if (operator === undefined && !p.at('NOT')) return postfix(p);
+  if (operator === undefined && !p.at('NOT')) {
+    return postfix(p);
+  }
   const name = p.written().toLowerCase();
   p.advance();
-  if (!atOperand(p)) failMissing(p, name, start, 0, 1);
+  if (!atOperand(p)) {
+    failMissing(p, name, start, 0, 1);
+  }
   const operand = p.nested(() => (operator === undefined ? binary(p, LEVEL_EQUALITY) : unary(p)));
   const node = { kind: 'Unary', operator: operator ?? 'Not', operand } as const;
   return p.add(node, start, p.lastEnd(), operand);
@@ -296,9 +339,13 @@ function indexed(p: Parser, operand: NodeId, start: number): NodeId {
   const selectors = p.list(() => {
     const low = parseExpression(p);
     children.push(low);
-    if (!p.take(':')) return { selector: 'Item', index: low } as const;
+    if (!p.take(':')) {
+      return { selector: 'Item', index: low } as const;
+    }
     const high = atOperand(p) ? parseExpression(p) : null;
-    if (high !== null) children.push(high);
+    if (high !== null) {
+      children.push(high);
+    }
     return { selector: 'Slice', low, high } as const;
   });
   closeBracket(p, open);
@@ -352,16 +399,24 @@ function literal(p: Parser, node: Leaf): NodeId {
 
 function parameterIndex(p: Parser): number {
   const index = Number(p.written().slice(1));
-  if (index < 1 || index > 65_535) p.fail(`parameter number is out of range [${p.written()}]`);
+  if (index < 1 || index > 65_535) {
+    p.fail(`parameter number is out of range [${p.written()}]`);
+  }
   return index;
 }
 
 /** In an expression `3d` and `3m` are numbers, every other unit makes a duration. */
 function suffixedNumber(p: Parser): NodeId {
   const text = p.written();
-  if (/^[0-9_]+[dD]$/.test(text)) return literal(p, { kind: 'Float', text });
-  if (/^[0-9_]+m$/.test(text)) return literal(p, { kind: 'Decimal', text });
-  if (!/^(?:[0-9][0-9_]*[a-zA-Z]{1,2})+$/.test(text)) p.fail(`invalid constant: ${text}`);
+  if (/^[0-9_]+[dD]$/.test(text)) {
+    return literal(p, { kind: 'Float', text });
+  }
+  if (/^[0-9_]+m$/.test(text)) {
+    return literal(p, { kind: 'Decimal', text });
+  }
+  if (!/^(?:[0-9][0-9_]*[a-zA-Z]{1,2})+$/.test(text)) {
+    p.fail(`invalid constant: ${text}`);
+  }
   return literal(p, { kind: 'Duration', text });
 }
 
@@ -407,17 +462,23 @@ function wordOperand(p: Parser): NodeId {
       return literal(p, { kind: 'Null' });
     case 'TRUE':
     case 'FALSE':
-      if (followed === '.' || followed === '(') break;
+      if (followed === '.' || followed === '(') {
+        break;
+      }
       return literal(p, { kind: 'Boolean', value: word === 'TRUE' });
     case 'CASE':
       return p.nested(() => parseCase(p));
     case 'CAST':
-      if (followed !== '(') p.failReserved();
+      if (followed !== '(') {
+        p.failReserved();
+      }
       return parseCast(p);
     case 'NOT':
       return unary(p);
     case 'EXISTS':
-      if (followed === '(' && p.kind(2) === TokenKind.Word) return parseExists(p);
+      if (followed === '(' && p.kind(2) === TokenKind.Word) {
+        return parseExists(p);
+      }
       break;
     case 'ARRAY':
       if (followed === '[') {
@@ -430,16 +491,22 @@ function wordOperand(p: Parser): NodeId {
   }
   if (LITERAL_TYPES.has(word)) {
     const typed = typedString(p);
-    if (typed !== null) return typed;
+    if (typed !== null) {
+      return typed;
+    }
   }
-  if (p.atReserved() && !(CALLABLE.has(word) && followed === '(')) p.failReserved();
+  if (p.atReserved() && !(CALLABLE.has(word) && followed === '(')) {
+    p.failReserved();
+  }
   return callOrColumn(p);
 }
 
 /** `timestamp '…'`, `timestamp with time zone '…'`, or null when the word is a name. */
 function typedString(p: Parser): NodeId | null {
   const zoned = p.value(1) === 'WITH' || p.value(1) === 'WITHOUT';
-  if (p.kind(zoned ? 4 : 1) !== TokenKind.String) return null;
+  if (p.kind(zoned ? 4 : 1) !== TokenKind.String) {
+    return null;
+  }
   const start = p.start();
   const typeName = parseType(p, 'type expected');
   const value = p.unquoted();

@@ -44,20 +44,27 @@ export interface Expected {
 export function expectedAt(text: string, offset: number): Expected {
   let before = text.slice(0, offset);
   const word = /[\p{L}_][\p{L}\p{N}_$]*$/u.exec(before);
-  if (word !== null) before = before.slice(0, word.index);
+  if (word !== null) {
+    before = before.slice(0, word.index);
+  }
   const statement = before.slice(lastStatement(before));
   const tokens = scan(statement);
   const nothing = { start: offset, keywords: [], contexts: [] };
-  if (tokens.kinds.includes(TokenKind.Bad)) return nothing;
+  if (tokens.kinds.includes(TokenKind.Bad)) {
+    return nothing;
+  }
   const index = tokens.kinds.length - 1;
   const probe: Probe = { index, keywords: new Set(), contexts: new Set() };
   try {
     const parser = new Parser(statement, GRAMMAR, probe);
-    if (index === 0)
+    if (index === 0) {
       return { ...nothing, start: before.length, keywords: FIRST_WORDS, contexts: ['table'] };
+    }
     parseStatement(parser);
   } catch (error) {
-    if (!(error instanceof SyntaxError_)) throw error;
+    if (!(error instanceof SyntaxError_)) {
+      throw error;
+    }
   }
   const keywords = [...probe.keywords].filter((value) => /^[A-Z]/.test(value)).sort();
   return { start: before.length, keywords, contexts: [...probe.contexts].sort() };

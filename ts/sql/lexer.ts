@@ -123,7 +123,9 @@ class Scanner {
   }
 
   run(): Tokens {
-    while (this.skipSpace()) this.next();
+    while (this.skipSpace()) {
+      this.next();
+    }
     this.push(TokenKind.End, this.text.length, this.text.length, '');
     return this.tokens;
   }
@@ -173,23 +175,36 @@ class Scanner {
     const last = this.tokens.kinds.length - 1;
     const afterSelect =
       this.tokens.kinds[last] === TokenKind.Word && this.tokens.values[last] === 'SELECT';
-    if (afterSelect && this.code(start + 2) === 43) this.push(TokenKind.Hint, start, close + 2, '');
-    else this.at = close + 2;
+    if (afterSelect && this.code(start + 2) === 43) {
+      this.push(TokenKind.Hint, start, close + 2, '');
+    } else {
+      this.at = close + 2;
+    }
   }
 
   private next(): void {
     const code = this.code(this.at);
-    if (isWordStart(code)) this.word();
-    else if (isDigit(code) || (code === 46 && this.startsFraction())) this.number();
-    else if (code === 39) this.enclosed("'", TokenKind.String, 'unclosed quoted string?');
-    else if (code === 34) this.enclosed('"', TokenKind.Quoted, 'unclosed quotation mark');
-    else if (code === 96) this.enclosed('`', TokenKind.Quoted, 'unclosed quotation mark');
-    else if (code === 35) this.geohash();
-    else if (code === 36) this.prefixed(TokenKind.Parameter, isDigit);
-    else if (code === 64) this.prefixed(TokenKind.Variable, isWordPart);
-    else if (code === 58 && this.brackets === 0 && isWordStart(this.code(this.at + 1)))
+    if (isWordStart(code)) {
+      this.word();
+    } else if (isDigit(code) || (code === 46 && this.startsFraction())) {
+      this.number();
+    } else if (code === 39) {
+      this.enclosed("'", TokenKind.String, 'unclosed quoted string?');
+    } else if (code === 34) {
+      this.enclosed('"', TokenKind.Quoted, 'unclosed quotation mark');
+    } else if (code === 96) {
+      this.enclosed('`', TokenKind.Quoted, 'unclosed quotation mark');
+    } else if (code === 35) {
+      this.geohash();
+    } else if (code === 36) {
+      this.prefixed(TokenKind.Parameter, isDigit);
+    } else if (code === 64) {
+      this.prefixed(TokenKind.Variable, isWordPart);
+    } else if (code === 58 && this.brackets === 0 && isWordStart(this.code(this.at + 1))) {
       this.prefixed(TokenKind.NamedParameter, isWordPart);
-    else this.mark();
+    } else {
+      this.mark();
+    }
   }
 
   private word(): void {
@@ -197,7 +212,9 @@ class Scanner {
     let end = start;
     let ascii = true;
     for (let code = this.code(end); isWordPart(code); code = this.code(end)) {
-      if (code > 127) ascii = false;
+      if (code > 127) {
+        ascii = false;
+      }
       end += 1;
     }
     // Capitals of other scripts can fold into ASCII (dotless i): such words are never keywords.
@@ -207,16 +224,22 @@ class Scanner {
 
   /** Whether the dot here begins a number (`.5`) rather than qualifying a name (`t.5`). */
   private startsFraction(): boolean {
-    if (!isDigit(this.code(this.at + 1))) return false;
+    if (!isDigit(this.code(this.at + 1))) {
+      return false;
+    }
     const last = this.tokens.kinds.length - 1;
-    if (last < 0 || this.tokens.ends[last] !== this.at) return true;
+    if (last < 0 || this.tokens.ends[last] !== this.at) {
+      return true;
+    }
     const value = this.tokens.values[last];
     return this.tokens.kinds[last] === TokenKind.Mark && value !== ')' && value !== ']';
   }
 
   private digits(from: number): number {
     let end = from;
-    for (let code = this.code(end); isDigit(code) || code === 95; code = this.code(end)) end += 1;
+    for (let code = this.code(end); isDigit(code) || code === 95; code = this.code(end)) {
+      end += 1;
+    }
     return end;
   }
 
@@ -242,13 +265,17 @@ class Scanner {
       end = exponent;
     }
     const suffixStart = end;
-    while (isWordPart(this.code(end))) end += 1;
+    while (isWordPart(this.code(end))) {
+      end += 1;
+    }
     this.classifyNumber(start, suffixStart, end, fraction);
   }
 
   /** Where the exponent that begins at `from` ends; `from` when there is none. */
   private exponent(from: number): number {
-    if ((this.code(from) | 32) !== 101) return from;
+    if ((this.code(from) | 32) !== 101) {
+      return from;
+    }
     const sign = this.code(from + 1);
     const digits = from + (sign === 43 || sign === 45 ? 2 : 1);
     return isDigit(this.code(digits)) ? this.digits(digits) : from;
@@ -276,10 +303,15 @@ class Scanner {
   private hexadecimal(): void {
     const start = this.at;
     let end = start + 2;
-    while (isWordPart(this.code(end))) end += 1;
+    while (isWordPart(this.code(end))) {
+      end += 1;
+    }
     const text = this.text.slice(start, end);
-    if (/^0[xX][0-9a-fA-F]{1,64}$/.test(text)) this.push(TokenKind.Long256, start, end, '');
-    else this.bad(start, end, `invalid constant: ${text}`);
+    if (/^0[xX][0-9a-fA-F]{1,64}$/.test(text)) {
+      this.push(TokenKind.Long256, start, end, '');
+    } else {
+      this.bad(start, end, `invalid constant: ${text}`);
+    }
   }
 
   private enclosed(quote: string, kind: TokenKind, unclosed: string): void {
@@ -288,8 +320,11 @@ class Scanner {
     while (close >= 0 && this.text[close + 1] === quote) {
       close = this.text.indexOf(quote, close + 2);
     }
-    if (close < 0) this.bad(start, this.text.length, unclosed);
-    else this.push(kind, start, close + 1, '');
+    if (close < 0) {
+      this.bad(start, this.text.length, unclosed);
+    } else {
+      this.push(kind, start, close + 1, '');
+    }
   }
 
   private geohash(): void {
@@ -302,7 +337,9 @@ class Scanner {
       return;
     }
     let end = start + 1;
-    while (isWordPart(this.code(end)) || this.code(end) === 35) end += 1;
+    while (isWordPart(this.code(end)) || this.code(end) === 35) {
+      end += 1;
+    }
     this.bad(start, end, `invalid constant: ${this.text.slice(start, end)}`);
   }
 
@@ -310,18 +347,29 @@ class Scanner {
   private prefixed(kind: TokenKind, belongs: (code: number) => boolean): void {
     const start = this.at;
     let end = start + 1;
-    while (belongs(this.code(end))) end += 1;
-    if (end > start + 1) this.push(kind, start, end, '');
-    else this.bad(start, end, `unexpected character '${this.text.charAt(start)}'`);
+    while (belongs(this.code(end))) {
+      end += 1;
+    }
+    if (end > start + 1) {
+      this.push(kind, start, end, '');
+    } else {
+      this.bad(start, end, `unexpected character '${this.text.charAt(start)}'`);
+    }
   }
 
   private mark(): void {
     const start = this.at;
     const character = this.text.charAt(start);
     for (const mark of MARKS_BY_FIRST.get(character) ?? []) {
-      if (!this.text.startsWith(mark, start)) continue;
-      if (mark === '[') this.brackets += 1;
-      if (mark === ']') this.brackets = Math.max(0, this.brackets - 1);
+      if (!this.text.startsWith(mark, start)) {
+        continue;
+      }
+      if (mark === '[') {
+        this.brackets += 1;
+      }
+      if (mark === ']') {
+        this.brackets = Math.max(0, this.brackets - 1);
+      }
       this.push(TokenKind.Mark, start, start + mark.length, mark);
       return;
     }

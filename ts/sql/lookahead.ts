@@ -15,18 +15,28 @@ export function atOperand(p: Parser): boolean {
   p.suggest(OPERAND_WORDS);
   const kind = p.kind();
   if (kind === TokenKind.Word) {
-    if (!p.atReserved()) return true;
-    if (p.atOneOf(CALLABLE) && p.value(1) === '(') return true;
+    if (!p.atReserved()) {
+      return true;
+    }
+    if (p.atOneOf(CALLABLE) && p.value(1) === '(') {
+      return true;
+    }
     return p.atOneOf(OPERAND_STARTS);
   }
-  if (kind === TokenKind.Mark) return OPERAND_MARKS.has(p.value());
+  if (kind === TokenKind.Mark) {
+    return OPERAND_MARKS.has(p.value());
+  }
   return kind !== TokenKind.End && kind !== TokenKind.Hint && kind !== TokenKind.Bad;
 }
 
 /** The square bracket that ends what began at `open`. */
 export function closeBracket(p: Parser, open: number): void {
-  if (p.take(']')) return;
-  if (p.atEnd()) p.failAt('unbalanced [', open, open + 1);
+  if (p.take(']')) {
+    return;
+  }
+  if (p.atEnd()) {
+    p.failAt('unbalanced [', open, open + 1);
+  }
   p.fail("',' or ']' expected");
 }
 
@@ -37,8 +47,12 @@ export function atQuery(p: Parser): boolean {
 
 /** Inside parentheses a keyword counts as a stray literal. */
 export function requireOperand(p: Parser, open: number): void {
-  if (atOperand(p) && !p.at('*')) return;
-  if (p.atEnd()) p.failAt('unbalanced (', open, open + 1);
+  if (atOperand(p) && !p.at('*')) {
+    return;
+  }
+  if (p.atEnd()) {
+    p.failAt('unbalanced (', open, open + 1);
+  }
   if (p.kind() === TokenKind.Word && p.kind(1) !== TokenKind.Mark && p.kind(1) !== TokenKind.End) {
     p.advance();
     p.fail('dangling literal');

@@ -113,19 +113,27 @@ export class Parser {
 
   /** Like `at` for one word that may not stand here: asked only to say so, or to tell it apart. */
   sees(value: string, next = ''): boolean {
-    if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) return false;
+    if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) {
+      return false;
+    }
     return next === '' || this.value(1) === next;
   }
 
   /** Notes words that may stand here and are looked up in a table instead of asked for. */
   suggest(words: Iterable<string>): void {
-    if (this.probe === null || this.index !== this.probe.index) return;
-    for (const word of words) this.probe.keywords.add(word);
+    if (this.probe?.index !== this.index) {
+      return;
+    }
+    for (const word of words) {
+      this.probe.keywords.add(word);
+    }
   }
 
   /** Notes that a name, an expression, … may stand here. */
   suggestContext(context: ProbeContext): void {
-    if (this.probe !== null && this.index === this.probe.index) this.probe.contexts.add(context);
+    if (this.probe !== null && this.index === this.probe.index) {
+      this.probe.contexts.add(context);
+    }
   }
 
   atOneOf(words: ReadonlySet<string>, offset = 0): boolean {
@@ -144,13 +152,17 @@ export class Parser {
 
   /** Steps over these words and marks when they stand here. */
   take(...values: readonly string[]): boolean {
-    if (!this.at(...values)) return false;
+    if (!this.at(...values)) {
+      return false;
+    }
     this.advance(values.length);
     return true;
   }
 
   expect(value: string, message = `'${value.toLowerCase()}' expected`): void {
-    if (!this.take(value)) this.fail(message);
+    if (!this.take(value)) {
+      this.fail(message);
+    }
   }
 
   /** A list with commas between its members. */
@@ -175,9 +187,15 @@ export class Parser {
 
   /** The parenthesis that ends what began at `open`. */
   close(open: number): void {
-    if (this.take(')')) return;
-    if (this.atEnd()) this.failAt('unbalanced (', open, open + 1);
-    if (this.kind() === TokenKind.Mark) this.fail(`unexpected token [${this.written()}]`);
+    if (this.take(')')) {
+      return;
+    }
+    if (this.atEnd()) {
+      this.failAt('unbalanced (', open, open + 1);
+    }
+    if (this.kind() === TokenKind.Mark) {
+      this.fail(`unexpected token [${this.written()}]`);
+    }
     this.fail('dangling literal');
   }
 
@@ -187,9 +205,13 @@ export class Parser {
   name(missing: string, context: ProbeContext = 'name'): Name {
     this.suggestContext(context);
     const kind = this.kind();
-    if (kind === TokenKind.Quoted) return this.takeName(true);
+    if (kind === TokenKind.Quoted) {
+      return this.takeName(true);
+    }
     if (kind === TokenKind.Word) {
-      if (this.atReserved()) this.failReserved();
+      if (this.atReserved()) {
+        this.failReserved();
+      }
       return this.takeName(false);
     }
     if (kind >= TokenKind.Integer && kind <= TokenKind.Duration) {
@@ -242,9 +264,13 @@ export class Parser {
   add(node: Node, start: number, end: number, ...children: readonly (NodeId | null)[]): NodeId {
     let height = 0;
     for (const child of children) {
-      if (child !== null) height = Math.max(height, (this.heights[child] ?? 0) + 1);
+      if (child !== null) {
+        height = Math.max(height, (this.heights[child] ?? 0) + 1);
+      }
     }
-    if (height > MAX_HEIGHT) this.failAt('statement is nested too deeply', start, end);
+    if (height > MAX_HEIGHT) {
+      this.failAt('statement is nested too deeply', start, end);
+    }
     this.nodes.push(node);
     this.spans.push({ start, end });
     this.heights.push(height);
@@ -253,7 +279,9 @@ export class Parser {
 
   node(id: NodeId): Node {
     const node = this.nodes[id];
-    if (node === undefined) throw new RangeError(`no node ${id}`);
+    if (node === undefined) {
+      throw new RangeError(`no node ${id}`);
+    }
     return node;
   }
 
@@ -297,7 +325,9 @@ export class Parser {
 
   /** Fails at the current token, or at the last one when the text ends here. */
   failNear(message: string): never {
-    if (this.atEnd() && this.index > 0) this.failAt(message, this.start(-1), this.end(-1));
+    if (this.atEnd() && this.index > 0) {
+      this.failAt(message, this.start(-1), this.end(-1));
+    }
     this.fail(message);
   }
 

@@ -63,7 +63,9 @@ const LEVEL_AND = 15;
 /** The node, or an error that says the tree is malformed. */
 export function nodeOf(tree: Tree, id: NodeId): Node {
   const node = tree.nodes[id];
-  if (node === undefined) throw new RangeError(`the tree has no node ${id}`);
+  if (node === undefined) {
+    throw new RangeError(`the tree has no node ${id}`);
+  }
   return node;
 }
 
@@ -155,7 +157,9 @@ function renderOperator(printer: Printer, node: Node): readonly [string, number]
     case 'IsNull':
       return [`${at(node.operand, LEVEL_EQUALITY)} IS ${not(node.negated)}NULL`, LEVEL_EQUALITY];
     case 'Cast':
-      if (!node.double_colon) return [renderOperand(printer, node), 0];
+      if (!node.double_colon) {
+        return [renderOperand(printer, node), 0];
+      }
       return [`${at(node.operand, LEVEL_POSTFIX)}::${printType(node.type_name)}`, LEVEL_POSTFIX];
     case 'Index': {
       const selectors = node.selectors.map((one) => selector(printer, one)).join(', ');
@@ -177,7 +181,9 @@ function renderRange(printer: Printer, node: Node): string {
     case 'InList': {
       const left = `${operand(printer, node.operand, LEVEL_RANGE)} ${not(node.negated)}IN `;
       const first = node.items[0];
-      if (node.bare && first !== undefined) return left + at(first);
+      if (node.bare && first !== undefined) {
+        return left + at(first);
+      }
       return `${left}(${expressionList(printer, node.items)})`;
     }
     case 'InQuery': {
@@ -196,7 +202,9 @@ function renderRange(printer: Printer, node: Node): string {
 const not = (negated: boolean): string => (negated ? 'NOT ' : '');
 
 function selector(printer: Printer, one: IndexSelector): string {
-  if (one.selector === 'Item') return expression(printer, one.index);
+  if (one.selector === 'Item') {
+    return expression(printer, one.index);
+  }
   const high = one.high === null ? '' : expression(printer, one.high);
   return `${expression(printer, one.low)}:${high}`;
 }
@@ -239,11 +247,15 @@ function renderConstruct(printer: Printer, node: Node): string {
       return `CAST(${expression(printer, node.operand)} AS ${printType(node.type_name)})`;
     case 'Case': {
       const parts = ['CASE'];
-      if (node.operand !== null) parts.push(expression(printer, node.operand));
+      if (node.operand !== null) {
+        parts.push(expression(printer, node.operand));
+      }
       for (const { when, then } of node.branches) {
         parts.push(`WHEN ${expression(printer, when)} THEN ${expression(printer, then)}`);
       }
-      if (node.otherwise !== null) parts.push(`ELSE ${expression(printer, node.otherwise)}`);
+      if (node.otherwise !== null) {
+        parts.push(`ELSE ${expression(printer, node.otherwise)}`);
+      }
       return [...parts, 'END'].join(' ');
     }
     case 'Call':
@@ -264,15 +276,24 @@ export function renderCall(printer: Printer, call: CallNode): string {
   for (const id of call.arguments) {
     const argument = nodeOf(printer.tree, id);
     const columns = argument.kind === 'Call' && /^columns$/i.test(argument.name.text);
-    if (columns && /^unnest$/i.test(call.name.text)) parts.push(jsonColumns(printer, argument));
-    else parts.push((parts.length > 0 ? ', ' : '') + expression(printer, id));
+    if (columns && /^unnest$/i.test(call.name.text)) {
+      parts.push(jsonColumns(printer, argument));
+    } else {
+      parts.push((parts.length > 0 ? ', ' : '') + expression(printer, id));
+    }
   }
   const order = call.order_by.length === 0 ? '' : ` ORDER BY ${orderItems(printer, call.order_by)}`;
   const distinct = call.distinct ? 'DISTINCT ' : '';
   let text = `${printName(call.name)}(${distinct}${parts.join('')}${order})`;
-  if (call.filter !== null) text += ` FILTER (WHERE ${expression(printer, call.filter)})`;
-  if (call.ignore_nulls) text += ' IGNORE NULLS';
-  if (call.over !== null) text += ` OVER ${over(printer, call.over)}`;
+  if (call.filter !== null) {
+    text += ` FILTER (WHERE ${expression(printer, call.filter)})`;
+  }
+  if (call.ignore_nulls) {
+    text += ' IGNORE NULLS';
+  }
+  if (call.over !== null) {
+    text += ` OVER ${over(printer, call.over)}`;
+  }
   return text;
 }
 
@@ -280,7 +301,9 @@ export function renderCall(printer: Printer, call: CallNode): string {
 function jsonColumns(printer: Printer, call: CallNode): string {
   const fields = call.arguments.map((id) => {
     const field = nodeOf(printer.tree, id);
-    if (field.kind !== 'Cast') return expression(printer, id);
+    if (field.kind !== 'Cast') {
+      return expression(printer, id);
+    }
     return `${expression(printer, field.operand)} ${printType(field.type_name)}`;
   });
   return ` COLUMNS(${fields.join(', ')})`;
@@ -288,18 +311,24 @@ function jsonColumns(printer: Printer, call: CallNode): string {
 
 function over(printer: Printer, spec: WindowSpec): string {
   const empty = spec.partition_by.length === 0 && spec.order_by.length === 0 && spec.frame === null;
-  if (spec.name !== null && empty) return printName(spec.name);
+  if (spec.name !== null && empty) {
+    return printName(spec.name);
+  }
   return windowSpec(printer, spec);
 }
 
 /** `( … )` of OVER and of a named window. */
 export function windowSpec(printer: Printer, spec: WindowSpec): string {
   const parts: string[] = [];
-  if (spec.name !== null) parts.push(printName(spec.name));
+  if (spec.name !== null) {
+    parts.push(printName(spec.name));
+  }
   if (spec.partition_by.length > 0) {
     parts.push(`PARTITION BY ${expressionList(printer, spec.partition_by)}`);
   }
-  if (spec.order_by.length > 0) parts.push(`ORDER BY ${orderItems(printer, spec.order_by)}`);
+  if (spec.order_by.length > 0) {
+    parts.push(`ORDER BY ${orderItems(printer, spec.order_by)}`);
+  }
   if (spec.frame?.mode === 'Cumulative') {
     parts.push('CUMULATIVE');
   } else if (spec.frame !== null) {
@@ -307,7 +336,9 @@ export function windowSpec(printer: Printer, spec: WindowSpec): string {
     const low = frameBound(printer, start);
     const range = end === null ? low : `BETWEEN ${low} AND ${frameBound(printer, end)}`;
     parts.push(`${mode.toUpperCase()} ${range}`);
-    if (spec.frame.exclude_current_row) parts.push('EXCLUDE CURRENT ROW');
+    if (spec.frame.exclude_current_row) {
+      parts.push('EXCLUDE CURRENT ROW');
+    }
   }
   return `(${parts.join(' ')})`;
 }

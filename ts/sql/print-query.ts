@@ -33,7 +33,9 @@ import {
 /** A Query node. */
 export function printQuery(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
-  if (node.kind !== 'Query') return printBody(printer, id);
+  if (node.kind !== 'Query') {
+    return printBody(printer, id);
+  }
   const parts: string[] = [];
   if (node.declarations.length > 0) {
     const list = node.declarations.map((one) => {
@@ -44,10 +46,16 @@ export function printQuery(printer: Printer, id: NodeId): string {
     });
     parts.push(`DECLARE ${list.join(', ')}`);
   }
-  if (node.with.length > 0) parts.push(printWith(printer, node.with));
+  if (node.with.length > 0) {
+    parts.push(printWith(printer, node.with));
+  }
   parts.push(printBody(printer, node.body));
-  if (node.order_by.length > 0) parts.push(`ORDER BY ${orderItems(printer, node.order_by)}`);
-  if (node.limit !== null) parts.push(printLimit(printer, node.limit));
+  if (node.order_by.length > 0) {
+    parts.push(`ORDER BY ${orderItems(printer, node.order_by)}`);
+  }
+  if (node.limit !== null) {
+    parts.push(printLimit(printer, node.limit));
+  }
   return parts.join(' ');
 }
 
@@ -93,8 +101,11 @@ export function printValues(printer: Printer, block: ValuesBlock): string {
     for (let index = 0; index < width; index += 1, cell += 1) {
       const text = block.texts[cell] ?? '';
       const letter = block.kinds[cell];
-      if (letter === 'x') cells.push(expression(printer, Number(text)));
-      else cells.push(letter === 's' ? quoteText(text) : text);
+      if (letter === 'x') {
+        cells.push(expression(printer, Number(text)));
+      } else {
+        cells.push(letter === 's' ? quoteText(text) : text);
+      }
     }
     return `(${cells.join(', ')})`;
   });
@@ -131,38 +142,58 @@ export function selectItems(printer: Printer, items: readonly SelectItem[]): str
 
 function printSelect(printer: Printer, select: SelectNode): string {
   const parts = ['SELECT'];
-  if (select.hint !== null) parts.push(`/*+ ${select.hint} */`);
-  if (select.distinct) parts.push('DISTINCT');
-  if (select.distinct_on.length > 0)
+  if (select.hint !== null) {
+    parts.push(`/*+ ${select.hint} */`);
+  }
+  if (select.distinct) {
+    parts.push('DISTINCT');
+  }
+  if (select.distinct_on.length > 0) {
     parts.push(`ON (${expressionList(printer, select.distinct_on)})`);
+  }
   parts.push(selectItems(printer, select.items));
-  if (select.from !== null) parts.push(`FROM ${printSource(printer, select.from)}`);
-  if (select.filter !== null) parts.push(`WHERE ${expression(printer, select.filter)}`);
+  if (select.from !== null) {
+    parts.push(`FROM ${printSource(printer, select.from)}`);
+  }
+  if (select.filter !== null) {
+    parts.push(`WHERE ${expression(printer, select.filter)}`);
+  }
   if (select.latest_on !== null) {
     const { timestamp, keys } = select.latest_on;
     const list = expressionList(printer, keys);
-    if (timestamp === null) parts.push(`LATEST BY ${list}`);
-    else parts.push(`LATEST ON ${expression(printer, timestamp)} PARTITION BY ${list}`);
+    if (timestamp === null) {
+      parts.push(`LATEST BY ${list}`);
+    } else {
+      parts.push(`LATEST ON ${expression(printer, timestamp)} PARTITION BY ${list}`);
+    }
   }
-  if (select.sample_by !== null) parts.push(printSampleBy(printer, select.sample_by));
+  if (select.sample_by !== null) {
+    parts.push(printSampleBy(printer, select.sample_by));
+  }
   if (select.group_by.length > 0) {
     const words = select.sample_by === null ? 'GROUP BY ' : '';
     parts.push(words + select.group_by.map((id) => groupMember(printer, id)).join(', '));
   }
-  if (select.having !== null) parts.push(`HAVING ${expression(printer, select.having)}`);
+  if (select.having !== null) {
+    parts.push(`HAVING ${expression(printer, select.having)}`);
+  }
   if (select.windows.length > 0) {
     const list = select.windows.map(
       (one) => `${printName(one.name)} AS ${windowSpec(printer, one.spec)}`,
     );
     parts.push(`WINDOW ${list.join(', ')}`);
   }
-  if (select.pivot !== null) parts.push(printPivot(printer, select.pivot));
+  if (select.pivot !== null) {
+    parts.push(printPivot(printer, select.pivot));
+  }
   return parts.join(' ');
 }
 
 function groupMember(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
-  if (node.kind !== 'Call' || node.name.text !== 'GROUPING SETS') return expression(printer, id);
+  if (node.kind !== 'Call' || node.name.text !== 'GROUPING SETS') {
+    return expression(printer, id);
+  }
   const sets = node.arguments.map((set) => {
     const row = nodeOf(printer.tree, set);
     return `(${expressionList(printer, row.kind === 'Call' ? row.arguments : [set])})`;
@@ -172,24 +203,38 @@ function groupMember(printer: Printer, id: NodeId): string {
 
 function printSampleBy(printer: Printer, sample: SampleBy): string {
   const parts = [`SAMPLE BY ${expression(printer, sample.interval)}`];
-  if (sample.from !== null) parts.push(`FROM ${expression(printer, sample.from)}`);
-  if (sample.to !== null) parts.push(`TO ${expression(printer, sample.to)}`);
+  if (sample.from !== null) {
+    parts.push(`FROM ${expression(printer, sample.from)}`);
+  }
+  if (sample.to !== null) {
+    parts.push(`TO ${expression(printer, sample.to)}`);
+  }
   if (sample.fill.length > 0) {
     parts.push(`FILL(${sample.fill.map((one) => printFill(printer, one)).join(', ')})`);
   }
-  if (sample.align?.align === 'FirstObservation') parts.push('ALIGN TO FIRST OBSERVATION');
+  if (sample.align?.align === 'FirstObservation') {
+    parts.push('ALIGN TO FIRST OBSERVATION');
+  }
   if (sample.align?.align === 'Calendar') {
     parts.push('ALIGN TO CALENDAR');
     const { time_zone: zone, offset } = sample.align;
-    if (zone !== null) parts.push(`TIME ZONE ${expression(printer, zone)}`);
-    if (offset !== null) parts.push(`WITH OFFSET ${expression(printer, offset)}`);
+    if (zone !== null) {
+      parts.push(`TIME ZONE ${expression(printer, zone)}`);
+    }
+    if (offset !== null) {
+      parts.push(`WITH OFFSET ${expression(printer, offset)}`);
+    }
   }
   return parts.join(' ');
 }
 
 function printFill(printer: Printer, fill: Fill): string {
-  if (fill.fill === 'Constant') return expression(printer, fill.value);
-  if (fill.fill === 'Prev' && fill.of !== null) return `PREV(${printName(fill.of)})`;
+  if (fill.fill === 'Constant') {
+    return expression(printer, fill.value);
+  }
+  if (fill.fill === 'Prev' && fill.of !== null) {
+    return `PREV(${printName(fill.of)})`;
+  }
   return fill.fill.toUpperCase();
 }
 
@@ -212,7 +257,9 @@ function printLimit(printer: Printer, limit: Limit): string {
     const second = limit.second === null ? '' : `, ${expression(printer, limit.second)}`;
     parts.push(`LIMIT ${first}${second}`);
   }
-  if (limit.offset !== null) parts.push(`OFFSET ${expression(printer, limit.offset)}`);
+  if (limit.offset !== null) {
+    parts.push(`OFFSET ${expression(printer, limit.offset)}`);
+  }
   return parts.join(' ');
 }
 
@@ -248,7 +295,9 @@ function suffix(source: { readonly alias: Name | null; readonly timestamp: Name 
 function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): string {
   const left = printSource(printer, node.left);
   const right = printSource(printer, node.right);
-  if (node.join.join === 'Comma') return `${left}, ${right}`;
+  if (node.join.join === 'Comma') {
+    return `${left}, ${right}`;
+  }
   return [
     `${left} ${node.join.join.toUpperCase()} JOIN ${right}`,
     ...printOn(printer, node.on),
@@ -258,8 +307,12 @@ function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): str
 }
 
 function printOn(printer: Printer, on: JoinOn | null): string[] {
-  if (on === null) return [];
-  if (on.on === 'Columns') return [`ON (${names(on.columns)})`];
+  if (on === null) {
+    return [];
+  }
+  if (on.on === 'Columns') {
+    return [`ON (${names(on.columns)})`];
+  }
   return [`ON ${expression(printer, on.condition)}`];
 }
 
@@ -273,7 +326,9 @@ function printRange(printer: Printer, join: JoinKind): string[] {
     const prevailing = join.include_prevailing ? 'INCLUDE' : 'EXCLUDE';
     return [`RANGE BETWEEN ${range} ${prevailing} PREVAILING`];
   }
-  if (join.join !== 'Horizon' || join.alias === null) return [];
+  if (join.join !== 'Horizon' || join.alias === null) {
+    return [];
+  }
   const alias = `AS ${printName(join.alias)}`;
   if (join.from === null || join.to === null || join.step === null) {
     return [`LIST (${expressionList(printer, join.list)}) ${alias}`];

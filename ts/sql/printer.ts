@@ -79,7 +79,12 @@ function printStatement(printer: Printer, id: NodeId): string {
 function printSmall(printer: Printer, id: NodeId, node: Node): string {
   switch (node.kind) {
     case 'Drop':
-      return `DROP ${KINDS[node.what]} ${node.if_exists ? 'IF EXISTS ' : ''}${printName(node.name)}`;
+      return [
+        'DROP',
+        KINDS[node.what],
+        ...(node.if_exists ? ['IF EXISTS'] : []),
+        printName(node.name),
+      ].join(' ');
     case 'DropAllTables':
       return 'DROP ALL TABLES';
     case 'Truncate':
@@ -103,28 +108,50 @@ function list(names: readonly Name[]): string {
 
 function printInsert(printer: Printer, node: InsertNode): string {
   const parts = ['INSERT'];
-  if (node.atomic) parts.push('ATOMIC');
-  if (node.batch !== null) parts.push(`BATCH ${expression(printer, node.batch)}`);
-  if (node.o3_max_lag !== null) parts.push(`o3MaxLag ${printValue(node.o3_max_lag)}`);
+  if (node.atomic) {
+    parts.push('ATOMIC');
+  }
+  if (node.batch !== null) {
+    parts.push(`BATCH ${expression(printer, node.batch)}`);
+  }
+  if (node.o3_max_lag !== null) {
+    parts.push(`o3MaxLag ${printValue(node.o3_max_lag)}`);
+  }
   parts.push(`INTO ${printName(node.table)}`);
-  if (node.columns.length > 0) parts.push(`(${list(node.columns)})`);
-  if (node.values !== null) parts.push(`VALUES ${printValues(printer, node.values)}`);
-  if (node.query !== null) parts.push(printer.query(node.query));
-  if (node.returning.length > 0) parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+  if (node.columns.length > 0) {
+    parts.push(`(${list(node.columns)})`);
+  }
+  if (node.values !== null) {
+    parts.push(`VALUES ${printValues(printer, node.values)}`);
+  }
+  if (node.query !== null) {
+    parts.push(printer.query(node.query));
+  }
+  if (node.returning.length > 0) {
+    parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+  }
   return parts.join(' ');
 }
 
 function printUpdate(printer: Printer, node: UpdateNode): string {
   const parts: string[] = [];
-  if (node.with.length > 0) parts.push(printWith(printer, node.with));
+  if (node.with.length > 0) {
+    parts.push(printWith(printer, node.with));
+  }
   parts.push(`UPDATE ${printName(node.table)}`);
-  if (node.alias !== null) parts.push(`AS ${printName(node.alias)}`);
+  if (node.alias !== null) {
+    parts.push(`AS ${printName(node.alias)}`);
+  }
   const assignments = node.assignments.map(
     ([column, value]) => `${printName(column)} = ${expression(printer, value)}`,
   );
   parts.push(`SET ${assignments.join(', ')}`);
-  if (node.from !== null) parts.push(`FROM ${printSource(printer, node.from)}`);
-  if (node.filter !== null) parts.push(`WHERE ${expression(printer, node.filter)}`);
+  if (node.from !== null) {
+    parts.push(`FROM ${printSource(printer, node.from)}`);
+  }
+  if (node.filter !== null) {
+    parts.push(`WHERE ${expression(printer, node.filter)}`);
+  }
   return parts.join(' ');
 }
 
@@ -145,29 +172,56 @@ function printCreateTable(printer: Printer, node: CreateTableNode): string {
     node.options.filter((one) => one.name.text.toUpperCase() === name);
   const value = (one: OptionValue): string => (one.value === null ? '' : one.value.text);
   const parts = ['CREATE'];
-  if (option('ATOMIC').length > 0) parts.push('ATOMIC');
-  for (const one of option('BATCH')) parts.push(`BATCH ${value(one)}`);
+  if (option('ATOMIC').length > 0) {
+    parts.push('ATOMIC');
+  }
+  for (const one of option('BATCH')) {
+    parts.push(`BATCH ${value(one)}`);
+  }
   for (const one of option('BATCH O3MAXLAG')) {
-    if (one.value !== null) parts.push(`o3MaxLag ${printValue(one.value)}`);
+    if (one.value !== null) {
+      parts.push(`o3MaxLag ${printValue(one.value)}`);
+    }
   }
   parts.push(`TABLE ${node.if_not_exists ? 'IF NOT EXISTS ' : ''}${printName(node.name)}`);
   parts.push(tableShape(printer, node));
   for (const [column, type] of node.casts) {
     parts.push(`, CAST(${printName(column)} AS ${printType(type)})`);
   }
-  for (const one of option('INDEX')) parts.push(`, INDEX(${value(one)})`);
-  if (node.timestamp !== null) parts.push(`TIMESTAMP(${printName(node.timestamp)})`);
-  if (node.partition_by !== null) parts.push(`PARTITION BY ${node.partition_by.text}`);
-  if (node.ttl !== null) parts.push(`TTL ${node.ttl.text}`);
-  for (const one of option('STORAGE POLICY')) parts.push(`STORAGE POLICY (${value(one)})`);
-  for (const one of option('FORMAT')) parts.push(`FORMAT ${value(one)}`);
-  if (node.wal !== null) parts.push(node.wal ? 'WAL' : 'BYPASS WAL');
-  if (node.dedup_keys.length > 0) parts.push(`DEDUP UPSERT KEYS(${list(node.dedup_keys)})`);
+  for (const one of option('INDEX')) {
+    parts.push(`, INDEX(${value(one)})`);
+  }
+  if (node.timestamp !== null) {
+    parts.push(`TIMESTAMP(${printName(node.timestamp)})`);
+  }
+  if (node.partition_by !== null) {
+    parts.push(`PARTITION BY ${node.partition_by.text}`);
+  }
+  if (node.ttl !== null) {
+    parts.push(`TTL ${node.ttl.text}`);
+  }
+  for (const one of option('STORAGE POLICY')) {
+    parts.push(`STORAGE POLICY (${value(one)})`);
+  }
+  for (const one of option('FORMAT')) {
+    parts.push(`FORMAT ${value(one)}`);
+  }
+  if (node.wal !== null) {
+    parts.push(node.wal ? 'WAL' : 'BYPASS WAL');
+  }
+  if (node.dedup_keys.length > 0) {
+    parts.push(`DEDUP UPSERT KEYS(${list(node.dedup_keys)})`);
+  }
   const others = node.options.filter((one) => !PLACED.has(one.name.text.toUpperCase()));
-  if (others.length > 0) parts.push(`WITH ${others.map(assignment).join(', ')}`);
-  for (const one of option('VOLUME'))
+  if (others.length > 0) {
+    parts.push(`WITH ${others.map(assignment).join(', ')}`);
+  }
+  for (const one of option('VOLUME')) {
     parts.push(`${others.length > 0 ? ', ' : ''}IN VOLUME ${word(one)}`);
-  for (const one of option('OWNED')) parts.push(`OWNED BY ${word(one)}`);
+  }
+  for (const one of option('OWNED')) {
+    parts.push(`OWNED BY ${word(one)}`);
+  }
   return parts.join(' ');
 }
 
@@ -181,44 +235,67 @@ function word(option: OptionValue): string {
 }
 
 function tableShape(printer: Printer, node: CreateTableNode): string {
-  if (node.query !== null) return `AS (${printer.query(node.query)})`;
-  if (node.like !== null) return `(LIKE ${printName(node.like)})`;
+  if (node.query !== null) {
+    return `AS (${printer.query(node.query)})`;
+  }
+  if (node.like !== null) {
+    return `(LIKE ${printName(node.like)})`;
+  }
   return `(${node.columns.map((column) => printColumn(printer, column)).join(', ')})`;
 }
 
 function printColumn(printer: Printer, column: ColumnDefinition): string {
   const parts = [printName(column.name), printType(column.type_name)];
-  if (column.symbol_capacity !== null) parts.push(`CAPACITY ${column.symbol_capacity.text}`);
-  if (column.symbol_cache !== null) parts.push(column.symbol_cache ? 'CACHE' : 'NOCACHE');
-  if (column.indexed) parts.push('INDEX');
+  if (column.symbol_capacity !== null) {
+    parts.push(`CAPACITY ${column.symbol_capacity.text}`);
+  }
+  if (column.symbol_cache !== null) {
+    parts.push(column.symbol_cache ? 'CACHE' : 'NOCACHE');
+  }
+  if (column.indexed) {
+    parts.push('INDEX');
+  }
   for (const { name, value } of column.options) {
     const enclosed = /^(?:include|parquet)$/i.test(name.text);
     const text = value?.text ?? '';
     parts.push(`${name.text} ${enclosed ? `(${text})` : text}`);
   }
-  if (column.not_null) parts.push('NOT NULL');
-  if (column.default !== null) parts.push(`DEFAULT ${expression(printer, column.default)}`);
+  if (column.not_null) {
+    parts.push('NOT NULL');
+  }
+  if (column.default !== null) {
+    parts.push(`DEFAULT ${expression(printer, column.default)}`);
+  }
   return parts.join(' ');
 }
 
 function printCreateView(node: Extract<Node, { kind: 'CreateView' }>): string {
   const first = node.options[0]?.name.text;
   const body = `AS (${node.query_text})`;
-  if (first === 'ALTER') return `ALTER VIEW ${printName(node.name)} ${body}`;
+  if (first === 'ALTER') {
+    return `ALTER VIEW ${printName(node.name)} ${body}`;
+  }
   const parts = [node.or_replace ? 'CREATE OR REPLACE' : 'CREATE', KINDS[node.what]];
-  if (node.if_not_exists) parts.push('IF NOT EXISTS');
+  if (node.if_not_exists) {
+    parts.push('IF NOT EXISTS');
+  }
   parts.push(printName(node.name));
   const after: string[] = [];
   for (const { name, value } of node.options) {
-    if (value === null) parts.push(printValue(name));
-    else after.push(value.text);
+    if (value === null) {
+      parts.push(printValue(name));
+    } else {
+      after.push(value.text);
+    }
   }
   return [...parts, body, ...after].join(' ');
 }
 
 function printAlter(printer: Printer, table: Name, actions: readonly AlterAction[]): string {
   const first = actions[0];
-  if (first?.action === 'Other') return printOther(table, first.words);
+  if (first?.action === 'Other') {
+    return printOther(table, first.words);
+  }
   const parts = actions.map((action, index) => printAction(printer, action, index === 0));
   return `ALTER TABLE ${printName(table)} ${parts.join(', ')}`;
 }

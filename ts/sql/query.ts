@@ -69,20 +69,26 @@ function orderItems(p: Parser): OrderItem[] {
 function declaration(p: Parser): Declaration {
   const overridable = p.take('OVERRIDABLE');
   if (p.kind() !== TokenKind.Variable) {
-    if (p.kind() === TokenKind.Word) p.advance();
+    if (p.kind() === TokenKind.Word) {
+      p.advance();
+    }
     p.fail('function, literal or constant is expected');
   }
   const span = { start: p.start(), end: p.end() };
   const name = { text: p.written().slice(1), quoted: false, span };
   p.advance();
-  if (!p.take(':=')) p.fail('expected variable assignment operator :=');
+  if (!p.take(':=')) {
+    p.fail('expected variable assignment operator :=');
+  }
   return { name, value: declaredValue(p), overridable };
 }
 
 function declaredValue(p: Parser): NodeId {
   const next = p.value(1);
   const alone = next === ',' || p.kind(1) === TokenKind.Word || p.kind(1) === TokenKind.End;
-  if (p.kind() === TokenKind.Duration && alone) return parseInterval(p);
+  if (p.kind() === TokenKind.Duration && alone) {
+    return parseInterval(p);
+  }
   if (p.at('(')) {
     const from = p.index;
     const open = p.start();
@@ -94,7 +100,9 @@ function declaredValue(p: Parser): NodeId {
     }
     p.index = from;
   }
-  if (!atOperand(p)) p.fail('function, literal or constant is expected');
+  if (!atOperand(p)) {
+    p.fail('function, literal or constant is expected');
+  }
   return p.grammar.expression(p);
 }
 
@@ -105,7 +113,9 @@ function cte(p: Parser): Cte {
   p.expect('AS');
   p.expect('(');
   const query = parseQuery(p);
-  if (!p.take(')')) p.fail("')' expected");
+  if (!p.take(')')) {
+    p.fail("')' expected");
+  }
   return { name, columns, query };
 }
 
@@ -121,11 +131,15 @@ function setOperations(p: Parser): NodeId {
   for (let terms = 1; ; terms += 1) {
     p.suggest(Object.keys(SET_OPERATORS));
     const operator = p.kind() === TokenKind.Word ? SET_OPERATORS[p.value()] : undefined;
-    if (operator === undefined) return left;
+    if (operator === undefined) {
+      return left;
+    }
     p.countTerm(terms, start);
     p.advance();
     const all = p.take('ALL');
-    if (!all) p.take('DISTINCT');
+    if (!all) {
+      p.take('DISTINCT');
+    }
     const right = branch(p);
     const node = { kind: 'SetOperation', operator, all, left, right } as const;
     left = p.add(node, start, p.lastEnd(), left, right);
@@ -134,13 +148,17 @@ function setOperations(p: Parser): NodeId {
 
 /** One member of a set operation. */
 function branch(p: Parser): NodeId {
-  if (p.at('SELECT')) return selectBlock(p);
+  if (p.at('SELECT')) {
+    return selectBlock(p);
+  }
   if (p.at('VALUES', '(')) {
     const start = p.start();
     p.advance();
     return p.add({ kind: 'Values', rows: parseValues(p) }, start, p.lastEnd());
   }
-  if (p.at('SHOW') && p.kind(1) === TokenKind.Word) return parseShow(p);
+  if (p.at('SHOW') && p.kind(1) === TokenKind.Word) {
+    return parseShow(p);
+  }
   return shortForm(p);
 }
 
@@ -151,8 +169,12 @@ function shortForm(p: Parser): NodeId {
   if (p.at('(')) {
     p.advance();
     const query = parseQuery(p);
-    if (!p.take(')')) p.fail("')' expected");
-    if (!atContinuation(p)) return query;
+    if (!p.take(')')) {
+      p.fail("')' expected");
+    }
+    if (!atContinuation(p)) {
+      return query;
+    }
     from = joinChain(p, derived(p, query, start, false), start);
   } else {
     from = parseSources(p, missingTable(p));
@@ -170,9 +192,15 @@ function missingTable(p: Parser): string {
 
 /** Whether a clause of a SELECT block follows a parenthesised query. */
 function atContinuation(p: Parser): boolean {
-  if (p.kind() === TokenKind.Quoted || p.at(',')) return p.kind() === TokenKind.Quoted;
-  if (p.kind() !== TokenKind.Word) return false;
-  if (p.sees('OFFSET')) return false;
+  if (p.kind() === TokenKind.Quoted || p.at(',')) {
+    return p.kind() === TokenKind.Quoted;
+  }
+  if (p.kind() !== TokenKind.Word) {
+    return false;
+  }
+  if (p.sees('OFFSET')) {
+    return false;
+  }
   return !p.atOneOf(NOT_CONTINUING);
 }
 
@@ -206,7 +234,9 @@ function selectBlock(p: Parser): NodeId {
   const start = p.start();
   p.advance();
   const hint = p.kind() === TokenKind.Hint ? p.written().slice(3, -2).trim() : null;
-  if (hint !== null) p.advance();
+  if (hint !== null) {
+    p.advance();
+  }
   const distinct = p.take('DISTINCT');
   const distinctOn =
     distinct && p.at('ON', '(')
@@ -216,25 +246,40 @@ function selectBlock(p: Parser): NodeId {
   const items = selectItems(p);
   const star = items.some((item) => p.node(item.expression).kind === 'Star');
   let from: NodeId | null = null;
-  if (p.take('FROM')) from = parseSources(p, 'table name or sub-query expected');
-  else if (star) p.failNear("'from' expected");
+  if (p.take('FROM')) {
+    from = parseSources(p, 'table name or sub-query expected');
+  } else if (star) {
+    p.failNear("'from' expected");
+  }
   return selectTail(p, start, { distinct, distinct_on: distinctOn, items, from, hint });
 }
 
 function requireItems(p: Parser): void {
   p.suggestContext('expression');
-  if (p.atEnd()) p.fail('[distinct] column expected');
-  if (p.at(')')) p.failAt('[distinct] column expected', p.end(), p.end());
-  if (p.sees('FROM')) p.fail('column expression expected');
+  if (p.atEnd()) {
+    p.fail('[distinct] column expected');
+  }
+  if (p.at(')')) {
+    p.failAt('[distinct] column expected', p.end(), p.end());
+  }
+  if (p.sees('FROM')) {
+    p.fail('column expression expected');
+  }
 }
 
 function selectItems(p: Parser): SelectItem[] {
   return p.list(() => {
     const item = selectItem(p);
-    if (p.at(',') || p.at('FROM') || p.at(')') || p.at(';') || p.atEnd()) return item;
-    if (p.kind() === TokenKind.Word && p.atOneOf(AFTER_SOURCE)) return item;
+    if (p.at(',') || p.at('FROM') || p.at(')') || p.at(';') || p.atEnd()) {
+      return item;
+    }
+    if (p.kind() === TokenKind.Word && p.atOneOf(AFTER_SOURCE)) {
+      return item;
+    }
     const written = p.written();
-    if (p.kind() !== TokenKind.Word) p.fail(`unexpected token [${written}]`);
+    if (p.kind() !== TokenKind.Word) {
+      p.fail(`unexpected token [${written}]`);
+    }
     return p.fail(`found [tok='${written}', len=${written.length}] ',', 'from' or 'over' expected`);
   });
 }
@@ -247,9 +292,13 @@ function selectItem(p: Parser): SelectItem {
     }
     return { expression: star, alias: null };
   }
-  if (p.at(',')) p.fail('missing expression');
+  if (p.at(',')) {
+    p.fail('missing expression');
+  }
   if (!atOperand(p)) {
-    if (p.atReserved() && !p.sees('FROM')) p.failReserved();
+    if (p.atReserved() && !p.sees('FROM')) {
+      p.failReserved();
+    }
     p.fail('column expression expected');
   }
   const expression = p.grammar.expression(p);
@@ -259,9 +308,13 @@ function selectItem(p: Parser): SelectItem {
 /** `*`, `t.*`, or null. */
 function selectStar(p: Parser): NodeId | null {
   const start = p.start();
-  if (p.take('*')) return p.add({ kind: 'Star', qualifier: null }, start, p.lastEnd());
+  if (p.take('*')) {
+    return p.add({ kind: 'Star', qualifier: null }, start, p.lastEnd());
+  }
   const named = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
-  if (!named || p.value(1) !== '.' || p.value(2) !== '*') return null;
+  if (!named || p.value(1) !== '.' || p.value(2) !== '*') {
+    return null;
+  }
   const qualifier = p.takeName(p.kind() === TokenKind.Quoted);
   p.advance(2);
   return p.add({ kind: 'Star', qualifier }, start, p.lastEnd());
@@ -273,9 +326,15 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
     return p.kind() === TokenKind.String ? p.takeName(true) : p.name('column alias expected');
   }
   const kind = p.kind();
-  if (kind === TokenKind.Quoted) return p.takeName(true);
-  if (kind >= TokenKind.Integer && kind <= TokenKind.Duration) return p.name('');
-  if (kind !== TokenKind.Word || p.atOneOf(AFTER_SOURCE)) return null;
+  if (kind === TokenKind.Quoted) {
+    return p.takeName(true);
+  }
+  if (kind >= TokenKind.Integer && kind <= TokenKind.Duration) {
+    return p.name('');
+  }
+  if (kind !== TokenKind.Word || p.atOneOf(AFTER_SOURCE)) {
+    return null;
+  }
   return p.takeName(false);
 }
 
@@ -284,15 +343,21 @@ type SelectHead = Pick<SelectNode, 'distinct' | 'distinct_on' | 'items' | 'from'
 /** Everything after FROM up to ORDER BY. */
 function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
   let latest: LatestOn | null = null;
-  if (p.at('LATEST')) latest = parseLatest(p);
+  if (p.at('LATEST')) {
+    latest = parseLatest(p);
+  }
   const filter = whereClause(p);
-  if (latest === null && p.at('LATEST')) latest = parseLatest(p);
+  if (latest === null && p.at('LATEST')) {
+    latest = parseLatest(p);
+  }
   const sample: SampleBy | null = p.at('SAMPLE') ? parseSampleBy(p) : null;
   const groupBy = groupClause(p, sample);
   const having = p.take('HAVING') ? p.grammar.expression(p) : null;
   const windows = p.at('WINDOW') && p.value(2) === 'AS' ? (p.advance(), parseNamedWindows(p)) : [];
   const pivot: PivotNode | null = p.at('PIVOT', '(') ? (p.advance(), parsePivot(p)) : null;
-  if (pivot !== null) pivotAlias(p);
+  if (pivot !== null) {
+    pivotAlias(p);
+  }
   const node: SelectNode = {
     ...head,
     filter,
@@ -308,16 +373,24 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
 }
 
 function whereClause(p: Parser): NodeId | null {
-  if (!p.at('WHERE')) return null;
+  if (!p.at('WHERE')) {
+    return null;
+  }
   const start = p.start();
   p.advance();
-  if (!atOperand(p)) p.failAt('empty where clause', start, start + 5);
+  if (!atOperand(p)) {
+    p.failAt('empty where clause', start, start + 5);
+  }
   return p.grammar.expression(p);
 }
 
 function groupClause(p: Parser, sample: SampleBy | null): NodeId[] {
-  if (sample !== null && atGrouping(p)) return parseGroupBy(p);
-  if (!p.take('GROUP')) return [];
+  if (sample !== null && atGrouping(p)) {
+    return parseGroupBy(p);
+  }
+  if (!p.take('GROUP')) {
+    return [];
+  }
   p.expect('BY');
   if (sample !== null && !atGrouping(p)) {
     p.fail('SELECT query must not contain both GROUP BY and SAMPLE BY');
@@ -327,6 +400,9 @@ function groupClause(p: Parser, sample: SampleBy | null): NodeId[] {
 
 /** An alias of the pivoted rows; nothing can refer to it at this level. */
 function pivotAlias(p: Parser): void {
-  if (p.take('AS')) p.name('alias expected');
-  else if (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE)) p.advance();
+  if (p.take('AS')) {
+    p.name('alias expected');
+  } else if (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE)) {
+    p.advance();
+  }
 }

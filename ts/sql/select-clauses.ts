@@ -22,13 +22,19 @@ export function parseInterval(p: Parser): NodeId {
   const signed = p.at('-') && (p.kind(1) === TokenKind.Duration || p.kind(1) === TokenKind.Integer);
   const kind = p.kind(signed ? 1 : 0);
   if (kind !== TokenKind.Duration && kind !== TokenKind.Integer) {
-    if (!atOperand(p)) p.fail('time interval expected');
+    if (!atOperand(p)) {
+      p.fail('time interval expected');
+    }
     return p.grammar.expression(p);
   }
-  if (signed) p.advance();
+  if (signed) {
+    p.advance();
+  }
   const text = p.written();
   const interval = kind === TokenKind.Integer || isInterval(text);
-  if (!interval) p.failAt(`Invalid unit: ${text}`, start, p.end());
+  if (!interval) {
+    p.failAt(`Invalid unit: ${text}`, start, p.end());
+  }
   p.advance();
   const node = { kind: 'Duration', text: signed ? `-${text}` : text } as const;
   return p.add(node, start, p.lastEnd());
@@ -51,19 +57,25 @@ export function parseLatest(p: Parser): LatestOn {
     return { timestamp: null, keys, span: { start, end: p.lastEnd() } };
   }
   p.expect('ON', "'on' or 'by' expected");
-  if (p.atReserved()) p.failReserved();
+  if (p.atReserved()) {
+    p.failReserved();
+  }
   const timestamp = p.grammar.expression(p);
   p.expect('PARTITION');
   p.expect('BY');
   const keys = expressions(p);
-  if (p.at('WHERE')) p.fail("unexpected where clause after 'latest on'");
+  if (p.at('WHERE')) {
+    p.fail("unexpected where clause after 'latest on'");
+  }
   return { timestamp, keys, span: { start, end: p.lastEnd() } };
 }
 
 /** Expressions with commas between them. */
 export function expressions(p: Parser, missing = 'column name expected'): NodeId[] {
   return p.list(() => {
-    if (!atOperand(p)) p.fail(missing);
+    if (!atOperand(p)) {
+      p.fail(missing);
+    }
     return p.grammar.expression(p);
   });
 }
@@ -73,7 +85,9 @@ export function parseSampleBy(p: Parser): SampleBy {
   const start = p.start();
   p.advance();
   p.expect('BY');
-  if (p.atEnd()) p.fail('time interval unit expected');
+  if (p.atEnd()) {
+    p.fail('time interval unit expected');
+  }
   const interval = sampleInterval(p);
   const from = p.take('FROM') ? bound(p) : null;
   const to = p.take('TO') ? bound(p) : null;
@@ -83,16 +97,22 @@ export function parseSampleBy(p: Parser): SampleBy {
 }
 
 function bound(p: Parser): NodeId {
-  if (!atOperand(p)) p.fail('timestamp expected');
+  if (!atOperand(p)) {
+    p.fail('timestamp expected');
+  }
   return p.grammar.expression(p);
 }
 
 function sampleInterval(p: Parser): NodeId {
-  if (p.kind() === TokenKind.String) p.fail(`Invalid unit: ${p.written()}`);
+  if (p.kind() === TokenKind.String) {
+    p.fail(`Invalid unit: ${p.written()}`);
+  }
   if (p.kind() === TokenKind.Duration && !/[1-9]/.test(p.written())) {
     p.fail(`positive number expected: ${p.written()}`);
   }
-  if (p.kind() === TokenKind.Integer && p.kind(1) === TokenKind.Word) spacedUnit(p);
+  if (p.kind() === TokenKind.Integer && p.kind(1) === TokenKind.Word) {
+    spacedUnit(p);
+  }
   return parseInterval(p);
 }
 
@@ -104,23 +124,37 @@ function spacedUnit(p: Parser): never {
 function parseFill(p: Parser): Fill[] {
   return p.parenthesised((): Fill => {
     const span = { start: p.start(), end: p.end() };
-    if (p.take('NONE')) return { fill: 'None', span };
-    if (p.take('NULL')) return { fill: 'Null', span };
-    if (p.take('LINEAR')) return { fill: 'Linear', span };
+    if (p.take('NONE')) {
+      return { fill: 'None', span };
+    }
+    if (p.take('NULL')) {
+      return { fill: 'Null', span };
+    }
+    if (p.take('LINEAR')) {
+      return { fill: 'Linear', span };
+    }
     if (p.take('PREV')) {
       const of = p.at('(') ? p.parenthesised(() => p.name('column alias expected')) : [];
       return { fill: 'Prev', of: of[0] ?? null, span: { start: span.start, end: p.lastEnd() } };
     }
-    if (p.at('-')) p.fail('invalid fill value: -');
-    if (!atOperand(p)) p.fail('fill value expected');
+    if (p.at('-')) {
+      p.fail('invalid fill value: -');
+    }
+    if (!atOperand(p)) {
+      p.fail('fill value expected');
+    }
     return { fill: 'Constant', value: p.grammar.expression(p) };
   });
 }
 
 function parseAlign(p: Parser): SampleAlign {
   p.expect('TO');
-  if (p.take('FIRST', 'OBSERVATION')) return { align: 'FirstObservation' };
-  if (!p.take('CALENDAR')) p.fail("'calendar' or 'first observation' expected");
+  if (p.take('FIRST', 'OBSERVATION')) {
+    return { align: 'FirstObservation' };
+  }
+  if (!p.take('CALENDAR')) {
+    p.fail("'calendar' or 'first observation' expected");
+  }
   const timeZone = p.take('TIME', 'ZONE') ? bound(p) : null;
   const offset = p.take('WITH', 'OFFSET') ? bound(p) : null;
   return { align: 'Calendar', time_zone: timeZone, offset };
@@ -129,8 +163,12 @@ function parseAlign(p: Parser): SampleAlign {
 /** `GROUP BY` members, ROLLUP and GROUPING SETS included, after the words. */
 export function parseGroupBy(p: Parser): NodeId[] {
   return p.list(() => {
-    if (p.at('GROUPING', 'SETS', '(')) return groupingSets(p);
-    if (!atOperand(p)) p.fail('Expression expected');
+    if (p.at('GROUPING', 'SETS', '(')) {
+      return groupingSets(p);
+    }
+    if (!atOperand(p)) {
+      p.fail('Expression expected');
+    }
     return p.grammar.expression(p);
   });
 }
@@ -150,7 +188,9 @@ function groupingSets(p: Parser): NodeId {
     const from = p.start();
     const bare = !p.at('(');
     const empty = p.at('(', ')');
-    if (empty) p.advance(2);
+    if (empty) {
+      p.advance(2);
+    }
     const members = empty
       ? []
       : bare
@@ -170,7 +210,9 @@ export function parseNamedWindows(p: Parser): NamedWindow[] {
   return p.list(() => {
     const name = p.name('window name expected');
     p.expect('AS');
-    if (!p.at('(')) p.fail("'(' expected");
+    if (!p.at('(')) {
+      p.fail("'(' expected");
+    }
     return { name, spec: parseWindowSpec(p) };
   });
 }
@@ -180,7 +222,9 @@ export function parsePivot(p: Parser): PivotNode {
   const open = p.start();
   p.advance();
   const aggregates = p.list(() => aliased(p, 'aggregate function expected'));
-  if (!p.take('FOR')) p.fail('expected FOR');
+  if (!p.take('FOR')) {
+    p.fail('expected FOR');
+  }
   const axes: [NodeId, SelectItem[]][] = [];
   do {
     p.countTerm(axes.length, open);
@@ -214,10 +258,14 @@ function pivotAxis(p: Parser): [NodeId, SelectItem[]] {
 }
 
 function aliased(p: Parser, missing: string): SelectItem {
-  if (!atOperand(p)) p.fail(missing);
+  if (!atOperand(p)) {
+    p.fail(missing);
+  }
   const expression = p.grammar.expression(p);
   const named = p.take('AS') || p.kind() === TokenKind.Quoted;
-  if (named) return { expression, alias: p.name('alias expected') };
+  if (named) {
+    return { expression, alias: p.name('alias expected') };
+  }
   const stops = p.kind() !== TokenKind.Word || p.atReserved() || p.at('FOR');
   return { expression, alias: stops ? null : p.takeName(false) };
 }
@@ -228,24 +276,38 @@ export function parseLimit(p: Parser): Limit | null {
   let first: NodeId | null = null;
   let second: NodeId | null = null;
   let offset: NodeId | null = null;
-  if (p.at('OFFSET')) offset = parseOffset(p);
-  if (p.take('LIMIT')) {
-    if (!p.at(',')) first = limitBound(p);
-    if (p.take(',') && (first === null || atOperand(p))) second = limitBound(p);
-    if (offset === null && p.at('OFFSET')) offset = parseOffset(p);
+  if (p.at('OFFSET')) {
+    offset = parseOffset(p);
   }
-  if (first === null && second === null && offset === null) return null;
+  if (p.take('LIMIT')) {
+    if (!p.at(',')) {
+      first = limitBound(p);
+    }
+    if (p.take(',') && (first === null || atOperand(p))) {
+      second = limitBound(p);
+    }
+    if (offset === null && p.at('OFFSET')) {
+      offset = parseOffset(p);
+    }
+  }
+  if (first === null && second === null && offset === null) {
+    return null;
+  }
   return { first, second, offset, span: { start, end: p.lastEnd() } };
 }
 
 function limitBound(p: Parser): NodeId {
-  if (!atOperand(p)) p.fail('limit expression expected');
+  if (!atOperand(p)) {
+    p.fail('limit expression expected');
+  }
   return p.grammar.expression(p);
 }
 
 function parseOffset(p: Parser): NodeId {
   p.advance();
   const offset = limitBound(p);
-  if (!p.take('ROWS')) p.take('ROW');
+  if (!p.take('ROWS')) {
+    p.take('ROW');
+  }
   return offset;
 }

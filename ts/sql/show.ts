@@ -11,17 +11,31 @@ export function parseShow(p: Parser): NodeId {
 }
 
 function subject(p: Parser): ShowSubject {
-  if (p.atEnd()) p.fail("expected 'TABLES', 'COLUMNS', 'PARTITIONS', 'CREATE' or a setting");
-  if (p.take('TABLES')) return { subject: 'Tables' };
-  if (p.take('COLUMNS')) return { subject: 'Columns', table: fromTable(p) };
-  if (p.take('PARTITIONS')) return { subject: 'Partitions', table: fromTable(p) };
-  if (p.take('PARAMETERS')) return { subject: 'Parameters' };
-  if (p.at('CREATE')) return creation(p);
+  if (p.atEnd()) {
+    p.fail("expected 'TABLES', 'COLUMNS', 'PARTITIONS', 'CREATE' or a setting");
+  }
+  if (p.take('TABLES')) {
+    return { subject: 'Tables' };
+  }
+  if (p.take('COLUMNS')) {
+    return { subject: 'Columns', table: fromTable(p) };
+  }
+  if (p.take('PARTITIONS')) {
+    return { subject: 'Partitions', table: fromTable(p) };
+  }
+  if (p.take('PARAMETERS')) {
+    return { subject: 'Parameters' };
+  }
+  if (p.at('CREATE')) {
+    return creation(p);
+  }
   return { subject: 'Setting', words: words(p) };
 }
 
 function fromTable(p: Parser): ReturnType<Parser['tableName']> {
-  if (!p.take('FROM')) p.failNear("expected 'from'");
+  if (!p.take('FROM')) {
+    p.failNear("expected 'from'");
+  }
   return p.tableName('table name expected');
 }
 

@@ -18,15 +18,21 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
   let left = first;
   for (let terms = 1; ; terms += 1) {
     p.countTerm(terms, start);
-    if (p.at(',')) left = commaJoin(p, left, start);
-    else if (atJoin(p)) left = parseJoin(p, left, start);
-    else return left;
+    if (p.at(',')) {
+      left = commaJoin(p, left, start);
+    } else if (atJoin(p)) {
+      left = parseJoin(p, left, start);
+    } else {
+      return left;
+    }
   }
 }
 
 function atJoin(p: Parser): boolean {
   p.suggest(SOFT_JOINS);
-  if (p.atOneOf(SOFT_JOINS)) return p.value(1) === 'JOIN' || p.at('SPLICE');
+  if (p.atOneOf(SOFT_JOINS)) {
+    return p.value(1) === 'JOIN' || p.at('SPLICE');
+  }
   return (
     p.at('JOIN') ||
     p.at('INNER') ||
@@ -49,17 +55,23 @@ export function parseSource(p: Parser, missing: string): NodeId {
     expectClose(p);
     return derived(p, query, start, lateral);
   }
-  if (p.kind() === TokenKind.Variable) return table(p, p.takeName(false), start);
+  if (p.kind() === TokenKind.Variable) {
+    return table(p, p.takeName(false), start);
+  }
   if (p.kind() === TokenKind.Word && p.value(1) === '(' && !p.atReserved()) {
     return tableFunction(p, p.takeName(false), start);
   }
   const name = p.tableName(missing);
-  if (p.at('(') && !name.quoted) return tableFunction(p, name, start);
+  if (p.at('(') && !name.quoted) {
+    return tableFunction(p, name, start);
+  }
   return table(p, name, start);
 }
 
 function expectClose(p: Parser): void {
-  if (!p.take(')')) p.fail("')' expected");
+  if (!p.take(')')) {
+    p.fail("')' expected");
+  }
 }
 
 /** A sub-query in FROM, after its closing parenthesis. */
@@ -98,7 +110,9 @@ function sourceSuffix(p: Parser): SourceSuffix {
 }
 
 function designation(p: Parser): Name | null {
-  if (!p.at('TIMESTAMP', '(')) return null;
+  if (!p.at('TIMESTAMP', '(')) {
+    return null;
+  }
   p.advance();
   return p.parenthesised(() => p.name('column name expected'))[0] ?? null;
 }
@@ -108,13 +122,27 @@ function tableAlias(p: Parser): Name | null {
     p.advance();
     return p.kind() === TokenKind.String ? p.takeName(true) : p.name('table alias expected');
   }
-  if (p.kind() === TokenKind.Quoted) return p.takeName(true);
-  if (p.kind() !== TokenKind.Word || p.at('TIMESTAMP', '(')) return null;
-  if (p.atOneOf(SOFT_JOINS) && (p.value(1) === 'JOIN' || p.sees('SPLICE'))) return null;
-  if (p.sees('WINDOW') && p.value(2) === 'AS') return null;
-  if (p.sees('PIVOT', '(') || p.sees('RANGE', 'BETWEEN') || p.sees('RANGE', 'FROM')) return null;
-  if (p.sees('LIST', '(') || (p.sees('OFFSET') && p.kind(1) >= TokenKind.String)) return null;
-  if (p.sees('INTO')) p.failReserved();
+  if (p.kind() === TokenKind.Quoted) {
+    return p.takeName(true);
+  }
+  if (p.kind() !== TokenKind.Word || p.at('TIMESTAMP', '(')) {
+    return null;
+  }
+  if (p.atOneOf(SOFT_JOINS) && (p.value(1) === 'JOIN' || p.sees('SPLICE'))) {
+    return null;
+  }
+  if (p.sees('WINDOW') && p.value(2) === 'AS') {
+    return null;
+  }
+  if (p.sees('PIVOT', '(') || p.sees('RANGE', 'BETWEEN') || p.sees('RANGE', 'FROM')) {
+    return null;
+  }
+  if (p.sees('LIST', '(') || (p.sees('OFFSET') && p.kind(1) >= TokenKind.String)) {
+    return null;
+  }
+  if (p.sees('INTO')) {
+    p.failReserved();
+  }
   return p.atOneOf(AFTER_SOURCE) ? null : p.takeName(false);
 }
 
@@ -129,15 +157,20 @@ function commaJoin(p: Parser, left: NodeId, start: number): NodeId {
 
 function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
   const keywordStart = p.start();
-  if (p.sees('NATURAL')) p.fail('NATURAL JOIN is not supported');
+  if (p.sees('NATURAL')) {
+    p.fail('NATURAL JOIN is not supported');
+  }
   const word = p.value();
   const outer = joinWords(p, word);
   const keywordSpan = { start: keywordStart, end: p.lastEnd() };
   const right = parseSource(p, 'table name or sub-query expected');
   const on = word === 'CROSS' ? null : parseOn(p);
   let join: JoinKind = outer;
-  if (word === 'WINDOW') join = windowRange(p);
-  else if (word === 'HORIZON') join = horizonRange(p);
+  if (word === 'WINDOW') {
+    join = windowRange(p);
+  } else if (word === 'HORIZON') {
+    join = horizonRange(p);
+  }
   const tolerance = parseTolerance(p, word);
   const node = {
     kind: 'Join',
@@ -168,8 +201,12 @@ const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
 function joinWords(p: Parser, word: string): JoinKind {
   const start = p.start();
   p.advance();
-  if (word === 'LEFT' || word === 'RIGHT' || word === 'FULL') p.take('OUTER');
-  if (word !== 'JOIN' && !p.take('JOIN')) p.failAt("'join' expected", start, p.lastEnd());
+  if (word === 'LEFT' || word === 'RIGHT' || word === 'FULL') {
+    p.take('OUTER');
+  }
+  if (word !== 'JOIN' && !p.take('JOIN')) {
+    p.failAt("'join' expected", start, p.lastEnd());
+  }
   return PLAIN_JOINS[word] ?? { join: 'Inner' };
 }
 
@@ -177,12 +214,18 @@ function parseOn(p: Parser): JoinOn | null {
   if (p.take('USING')) {
     return { on: 'Columns', columns: p.parenthesised(() => p.name('column name expected')) };
   }
-  if (!p.at('ON')) return null;
+  if (!p.at('ON')) {
+    return null;
+  }
   const start = p.start();
   p.advance();
   const columns = columnList(p);
-  if (columns !== null) return { on: 'Columns', columns };
-  if (!atOperand(p)) p.failAt('Expression expected', start, start + 2);
+  if (columns !== null) {
+    return { on: 'Columns', columns };
+  }
+  if (!atOperand(p)) {
+    p.failAt('Expression expected', start, start + 2);
+  }
   return { on: 'Expression', condition: p.grammar.expression(p) };
 }
 
@@ -205,18 +248,24 @@ function columnList(p: Parser): Name[] | null {
   const names: Name[] = [];
   do {
     const plain = p.kind() === TokenKind.Word && !p.atReserved();
-    if (!plain && p.kind() !== TokenKind.Quoted) break;
+    if (!plain && p.kind() !== TokenKind.Quoted) {
+      break;
+    }
     names.push(p.takeName(!plain));
   } while (enclosed && p.take(','));
   const closed = !enclosed || p.take(')');
   const ends = [')', ',', ';'].includes(p.value()) || p.kind() !== TokenKind.Mark;
-  if (names.length > 0 && closed && ends && !p.atOneOf(CONTINUES_EXPRESSION)) return names;
+  if (names.length > 0 && closed && ends && !p.atOneOf(CONTINUES_EXPRESSION)) {
+    return names;
+  }
   p.index = from;
   return null;
 }
 
 function parseTolerance(p: Parser, word: string): AsofTolerance | null {
-  if (!p.at('TOLERANCE')) return null;
+  if (!p.at('TOLERANCE')) {
+    return null;
+  }
   const start = p.start();
   p.advance();
   if (!p.at('-') && p.kind() !== TokenKind.Duration && p.kind() !== TokenKind.Variable) {
@@ -228,7 +277,9 @@ function parseTolerance(p: Parser, word: string): AsofTolerance | null {
 
 /** `RANGE BETWEEN a AND b [INCLUDE | EXCLUDE PREVAILING]`. */
 function windowRange(p: Parser): JoinKind {
-  if (!p.take('RANGE')) p.failNear("'range' expected");
+  if (!p.take('RANGE')) {
+    p.failNear("'range' expected");
+  }
   p.expect('BETWEEN');
   const low = windowBound(p);
   p.expect('AND');
@@ -238,7 +289,9 @@ function windowRange(p: Parser): JoinKind {
     p.failAt(message, p.start(-1), p.end(-1));
   }
   const exclude = p.take('EXCLUDE', 'PREVAILING');
-  if (!exclude) p.take('INCLUDE', 'PREVAILING');
+  if (!exclude) {
+    p.take('INCLUDE', 'PREVAILING');
+  }
   return { join: 'Window', low, high, include_prevailing: !exclude };
 }
 
@@ -261,12 +314,16 @@ function horizonRange(p: Parser): JoinKind {
     list: [],
     alias: null,
   } as const;
-  if (p.at('HORIZON', 'JOIN')) return { ...none, list: [] };
+  if (p.at('HORIZON', 'JOIN')) {
+    return { ...none, list: [] };
+  }
   if (p.take('LIST')) {
     const list = p.parenthesised(() => parseInterval(p));
     return { ...none, list, alias: horizonAlias(p) };
   }
-  if (!p.take('RANGE')) p.failNear("'range' or 'list' expected");
+  if (!p.take('RANGE')) {
+    p.failNear("'range' or 'list' expected");
+  }
   p.expect('FROM');
   const from = parseInterval(p);
   p.expect('TO');

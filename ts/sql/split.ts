@@ -18,7 +18,9 @@ export function splitStatements(text: string): StatementText[] {
     const ends =
       kind === TokenKind.End || (kind === TokenKind.Mark && tokens.values[index] === ';');
     if (!ends) {
-      if (first < 0) first = index;
+      if (first < 0) {
+        first = index;
+      }
     } else if (first >= 0) {
       const start = tokens.starts[first] ?? 0;
       statements.push({ text: text.slice(start, tokens.ends[index - 1]), start });

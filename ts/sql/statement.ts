@@ -58,18 +58,24 @@ export const FIRST_WORDS: readonly string[] = [
 
 /** The whole text: one statement, perhaps followed by semicolons. */
 export function parseStatement(p: Parser): NodeId {
-  while (p.take(';'));
-  if (p.atEnd()) return p.add({ kind: 'Empty' }, 0, p.text.length);
+  while (p.take(';')) {}
+  if (p.atEnd()) {
+    return p.add({ kind: 'Empty' }, 0, p.text.length);
+  }
   const root = statement(p);
-  while (p.take(';'));
-  if (!p.atEnd()) p.fail(`unexpected token [${p.written()}]`);
+  while (p.take(';')) {}
+  if (!p.atEnd()) {
+    p.fail(`unexpected token [${p.written()}]`);
+  }
   return root;
 }
 
 function statement(p: Parser): NodeId {
   p.suggest(FIRST_WORDS);
   const preamble = parsePreamble(p);
-  if (preamble.with.length > 0 || preamble.declarations.length > 0) return prefixed(p, preamble);
+  if (preamble.with.length > 0 || preamble.declarations.length > 0) {
+    return prefixed(p, preamble);
+  }
   const word = p.kind() === TokenKind.Word ? p.value() : '';
   switch (word) {
     case 'SELECT':
@@ -100,19 +106,31 @@ function statement(p: Parser): NodeId {
 }
 
 function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
-  if (SESSION.has(word)) return parseSession(p);
-  if (word === 'VACUUM' || word === 'REINDEX') return parseMaintenance(p, word);
-  if (word === 'CANCEL' && p.value(1) === 'QUERY') return parseCancel(p);
-  if (word === 'DESCRIBE' && p.kind(1) <= TokenKind.String) return parseDescribe(p);
+  if (SESSION.has(word)) {
+    return parseSession(p);
+  }
+  if (word === 'VACUUM' || word === 'REINDEX') {
+    return parseMaintenance(p, word);
+  }
+  if (word === 'CANCEL' && p.value(1) === 'QUERY') {
+    return parseCancel(p);
+  }
+  if (word === 'DESCRIBE' && p.kind(1) <= TokenKind.String) {
+    return parseDescribe(p);
+  }
   if (word === 'COPY') {
     p.advance();
-    if (p.atEnd()) p.fail('copy source expected');
+    if (p.atEnd()) {
+      p.fail('copy source expected');
+    }
     p.fail("'copy' is not supported yet");
   }
   if (NOT_YET.has(word) && p.kind(1) === TokenKind.Word) {
     p.fail(`'${word.toLowerCase()}' is not supported yet`);
   }
-  if (isLiteral(p)) return literalTable(p);
+  if (isLiteral(p)) {
+    return literalTable(p);
+  }
   return queryAfter(p, preamble);
 }
 
@@ -127,9 +145,15 @@ function literalTable(p: Parser): never {
 
 /** What may follow WITH and DECLARE. */
 function prefixed(p: Parser, preamble: Preamble): NodeId {
-  if (p.at('INSERT')) return parseInsert(p, preamble);
-  if (p.at('UPDATE')) return parseUpdate(p, preamble);
-  if (p.atEnd()) p.fail("'select', 'update' or name expected expected");
+  if (p.at('INSERT')) {
+    return parseInsert(p, preamble);
+  }
+  if (p.at('UPDATE')) {
+    return parseUpdate(p, preamble);
+  }
+  if (p.atEnd()) {
+    p.fail("'select', 'update' or name expected expected");
+  }
   return queryAfter(p, preamble);
 }
 
@@ -152,7 +176,9 @@ function parseMaintenance(p: Parser, word: string): NodeId {
   const end = p.end();
   p.advance();
   if (!p.take('TABLE') && !(word === 'VACUUM' && p.take('PARTITIONS'))) {
-    if (word === 'VACUUM') p.fail("'table' expected");
+    if (word === 'VACUUM') {
+      p.fail("'table' expected");
+    }
     p.failAt('TABLE expected', start, end);
   }
   const table = p.tableName('table name expected');
@@ -168,7 +194,9 @@ function parseCancel(p: Parser): NodeId {
 }
 
 function ifExists(p: Parser): boolean {
-  if (!p.at('IF')) return false;
+  if (!p.at('IF')) {
+    return false;
+  }
   p.advance();
   p.expect('EXISTS');
   return true;
@@ -182,10 +210,15 @@ function parseDrop(p: Parser): NodeId {
     return p.add({ kind: 'DropAllTables' }, start, p.lastEnd());
   }
   let what: ViewKind;
-  if (p.take('TABLE')) what = 'Table';
-  else if (p.take('VIEW')) what = 'View';
-  else if (p.take('MATERIALIZED', 'VIEW')) what = 'MaterializedView';
-  else return p.fail("'table' or 'view' or 'materialized view' or 'all' expected");
+  if (p.take('TABLE')) {
+    what = 'Table';
+  } else if (p.take('VIEW')) {
+    what = 'View';
+  } else if (p.take('MATERIALIZED', 'VIEW')) {
+    what = 'MaterializedView';
+  } else {
+    return p.fail("'table' or 'view' or 'materialized view' or 'all' expected");
+  }
   const conditional = ifExists(p);
   const name = p.tableName(what === 'Table' ? 'table name expected' : 'view name expected');
   p.take('CASCADE', 'PERMISSIONS');
@@ -206,7 +239,9 @@ function parseRename(p: Parser): NodeId {
   p.advance();
   p.expect('TABLE');
   const table = p.tableName('table name expected');
-  if (!p.take('TO')) p.fail("'to' expected");
+  if (!p.take('TO')) {
+    p.fail("'to' expected");
+  }
   const to: Name = p.tableName('table name expected');
   return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
 }
@@ -224,14 +259,20 @@ function parseExplain(p: Parser): NodeId {
   p.advance();
   let stage: ExplainStage = 'Default';
   let analyze = p.take('ANALYZE');
-  if (p.take('FORMAT')) p.name('format expected');
+  if (p.take('FORMAT')) {
+    p.name('format expected');
+  }
   if (atExplainOptions(p)) {
     for (const word of p.parenthesised(() => explainOption(p))) {
-      if (word === 'ANALYZE') analyze = true;
+      if (word === 'ANALYZE') {
+        analyze = true;
+      }
       stage = STAGES.get(word) ?? stage;
     }
   }
-  if (p.atEnd()) p.fail("'create', 'insert', 'update', 'select', 'with' or '(' expected");
+  if (p.atEnd()) {
+    p.fail("'create', 'insert', 'update', 'select', 'with' or '(' expected");
+  }
   const refused = ['ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'SHOW', 'EXPLAIN', 'SET', 'BEGIN'];
   if (p.kind() === TokenKind.Word && refused.includes(p.value())) {
     p.fail("'create', 'format', 'insert', 'update', 'select' or 'with' expected");
@@ -241,13 +282,17 @@ function parseExplain(p: Parser): NodeId {
 }
 
 function atExplainOptions(p: Parser): boolean {
-  if (!p.at('(') || p.kind(1) !== TokenKind.Word) return false;
+  if (!p.at('(') || p.kind(1) !== TokenKind.Word) {
+    return false;
+  }
   return STAGES.has(p.value(1)) || ['ANALYZE', 'FORMAT', 'VERBOSE', 'COSTS'].includes(p.value(1));
 }
 
 function explainOption(p: Parser): string {
   const word = p.value();
   p.advance();
-  if (p.kind() === TokenKind.Word) p.advance();
+  if (p.kind() === TokenKind.Word) {
+    p.advance();
+  }
   return word;
 }

@@ -27,7 +27,9 @@ export function parseValues(p: Parser): ValuesBlock {
     row_ends: [],
   };
   do {
-    if (!p.at('(')) p.fail("'(' expected");
+    if (!p.at('(')) {
+      p.fail("'(' expected");
+    }
     parseRow(p, rows);
   } while (p.take(','));
   return { ...rows, rows: rows.widths.length, kinds: rows.kinds.join('') };
@@ -56,12 +58,19 @@ function parseRow(p: Parser, rows: Rows): void {
 function literalCell(p: Parser, rows: Rows): boolean {
   const signed = p.at('-') || p.at('+') ? 1 : 0;
   const next = p.value(signed + 1);
-  if (p.kind(signed + 1) !== TokenKind.Mark || (next !== ',' && next !== ')')) return false;
+  if (p.kind(signed + 1) !== TokenKind.Mark || (next !== ',' && next !== ')')) {
+    return false;
+  }
   const letter = literalLetter(p, signed);
-  if (letter === '') return false;
+  if (letter === '') {
+    return false;
+  }
   rows.kinds.push(letter);
-  if (letter === 's') rows.texts.push(p.unquoted());
-  else rows.texts.push(signed === 1 && p.at('-') ? `-${p.written(1)}` : p.written(signed));
+  if (letter === 's') {
+    rows.texts.push(p.unquoted());
+  } else {
+    rows.texts.push(signed === 1 && p.at('-') ? `-${p.written(1)}` : p.written(signed));
+  }
   p.advance(signed + 1);
   return true;
 }
@@ -75,9 +84,15 @@ function literalLetter(p: Parser, signed: number): string {
     case TokenKind.String:
       return signed === 0 ? 's' : '';
     case TokenKind.Word:
-      if (signed === 1) return '';
-      if (p.at('NULL')) return 'n';
-      if (p.at('TRUE')) return 't';
+      if (signed === 1) {
+        return '';
+      }
+      if (p.at('NULL')) {
+        return 'n';
+      }
+      if (p.at('TRUE')) {
+        return 't';
+      }
       return p.at('FALSE') ? 'f' : '';
     default:
       return '';

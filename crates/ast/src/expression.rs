@@ -187,4 +187,3 @@ pub enum IndexSelector {
     /// `a[lo:hi]`
     Slice { low: NodeId, high: Option<NodeId> },
 }
-

@@ -23,8 +23,8 @@ pub use expression::{
     LogicalOperator, UnaryOperator, WindowSpec,
 };
 pub use query::{
-    AsofTolerance, Cte, Declaration, Fill, JoinKind, JoinOn, LatestOn, Limit, NamedWindow, NullsOrder,
-    OrderItem, PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
+    AsofTolerance, Cte, Declaration, Fill, JoinKind, JoinOn, LatestOn, Limit, NamedWindow,
+    NullsOrder, OrderItem, PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
 };
 pub use statement::{
     AlterAction, ColumnDefinition, CreateTableNode, ExplainStage, InsertNode, OptionValue,
@@ -184,11 +184,24 @@ pub enum Node {
     /// A table, view or CTE by name.
     Table { name: Name, alias: Option<Name>, timestamp: Option<Name> },
     /// `long_sequence(5) x`.
-    TableFunction { call: NodeId, alias: Option<Name>, columns: Vec<Name>, timestamp: Option<Name>, ordinality: bool },
+    TableFunction {
+        call: NodeId,
+        alias: Option<Name>,
+        columns: Vec<Name>,
+        timestamp: Option<Name>,
+        ordinality: bool,
+    },
     /// `(query) alias`.
     Derived { query: NodeId, alias: Option<Name>, timestamp: Option<Name>, lateral: bool },
     /// `left <kind> JOIN right …`.
-    Join { join: JoinKind, left: NodeId, right: NodeId, on: Option<JoinOn>, tolerance: Option<AsofTolerance>, keyword_span: Span },
+    Join {
+        join: JoinKind,
+        left: NodeId,
+        right: NodeId,
+        on: Option<JoinOn>,
+        tolerance: Option<AsofTolerance>,
+        keyword_span: Span,
+    },
 
     // ---- statements ----
     /// CREATE TABLE.
@@ -210,7 +223,15 @@ pub enum Node {
     /// ALTER TABLE t ….
     AlterTable { table: Name, actions: Vec<AlterAction> },
     /// CREATE VIEW | MATERIALIZED VIEW.
-    CreateView { what: ViewKind, name: Name, query: NodeId, query_text: String, if_not_exists: bool, or_replace: bool, options: Vec<OptionValue> },
+    CreateView {
+        what: ViewKind,
+        name: Name,
+        query: NodeId,
+        query_text: String,
+        if_not_exists: bool,
+        or_replace: bool,
+        options: Vec<OptionValue>,
+    },
     /// SHOW ….
     Show { subject: ShowSubject },
     /// EXPLAIN [stage] statement.

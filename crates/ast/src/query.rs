@@ -199,7 +199,13 @@ pub enum JoinKind {
     /// WINDOW JOIN … RANGE BETWEEN … [INCLUDE | EXCLUDE PREVAILING]
     Window { low: FrameBound, high: FrameBound, include_prevailing: bool },
     /// HORIZON JOIN … RANGE FROM a TO b STEP c | LIST (…) AS alias
-    Horizon { from: Option<NodeId>, to: Option<NodeId>, step: Option<NodeId>, list: Vec<NodeId>, alias: Option<Name> },
+    Horizon {
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+        step: Option<NodeId>,
+        list: Vec<NodeId>,
+        alias: Option<Name>,
+    },
 }
 
 /// The condition of a join.

@@ -29,7 +29,9 @@ export type NodeId = number;
 /// Appends the declaration of each type.
 macro_rules! declare {
     ($out:expr, $($name:ident),+ $(,)?) => {
-        $(writeln!($out, "\nexport {}", <$name as TS>::decl()).expect("a string takes everything");)+
+        $(
+            writeln!($out, "\nexport {}", <$name as TS>::decl()).expect("a string takes all");
+        )+
     };
 }
 
@@ -37,12 +39,49 @@ macro_rules! declare {
 fn typescript_twin_is_written() {
     let mut text = HEADER.to_owned();
     declare!(
-        text, Tree, Node, Span, Name, TypeName, UnaryOperator, BinaryOperator, LogicalOperator,
-        CaseBranch, CallNode, WindowSpec, Frame, FrameMode, FrameBound, IndexSelector, Declaration,
-        Cte, SelectNode, SelectItem, LatestOn, SampleBy, Fill, SampleAlign, OrderItem, NullsOrder,
-        Limit, NamedWindow, JoinKind, JoinOn, AsofTolerance, PivotNode, SetOperator,
-        CreateTableNode, ColumnDefinition, OptionValue, InsertNode, ValuesBlock, UpdateNode,
-        ViewKind, AlterAction, ShowSubject, ExplainStage,
+        text,
+        Tree,
+        Node,
+        Span,
+        Name,
+        TypeName,
+        UnaryOperator,
+        BinaryOperator,
+        LogicalOperator,
+        CaseBranch,
+        CallNode,
+        WindowSpec,
+        Frame,
+        FrameMode,
+        FrameBound,
+        IndexSelector,
+        Declaration,
+        Cte,
+        SelectNode,
+        SelectItem,
+        LatestOn,
+        SampleBy,
+        Fill,
+        SampleAlign,
+        OrderItem,
+        NullsOrder,
+        Limit,
+        NamedWindow,
+        JoinKind,
+        JoinOn,
+        AsofTolerance,
+        PivotNode,
+        SetOperator,
+        CreateTableNode,
+        ColumnDefinition,
+        OptionValue,
+        InsertNode,
+        ValuesBlock,
+        UpdateNode,
+        ViewKind,
+        AlterAction,
+        ShowSubject,
+        ExplainStage,
     );
     assert!(text.contains("export type Node ="), "the node type is missing");
     if let Some(path) = std::env::var_os("TIDEMARK_AST_FILE") {

@@ -1,0 +1,48 @@
+/** Errors of a statement as a client sees them: SQLSTATE, and the position in its own text. */
+import { asDatabaseError, type DatabaseError, sqlStateOf } from '../session/index.js';
+import { ProtocolError } from './protocol-error.js';
+import { errorResponse } from './server-messages.js';
+
+/** An error with its place in the text the client sent. */
+export class LocatedError extends Error {
+  readonly failure: DatabaseError;
+  readonly position: number | undefined;
+
+  constructor(failure: DatabaseError, position: number | undefined) {
+    super(failure.message);
+    this.failure = failure;
+    this.position = position;
+  }
+}
+
+/** `offset` is where the statement begins in `text`; positions count characters from 1. */
+export function located(
+  error: unknown,
+  text: string,
+  offset: number,
+): LocatedError | ProtocolError {
+  if (error instanceof LocatedError || error instanceof ProtocolError) {
+    return error;
+  }
+  const failure = asDatabaseError(error);
+  if (failure.start === undefined) {
+    return new LocatedError(failure, undefined);
+  }
+  const before = text === '' ? failure.start : characters(text.slice(0, offset + failure.start));
+  return new LocatedError(failure, before + 1);
+}
+
+export function errorReport(error: LocatedError | ProtocolError): Buffer {
+  const { message } = error;
+  if (error instanceof ProtocolError) {
+    return errorResponse({ severity: 'ERROR', sqlState: error.sqlState, message });
+  }
+  const { code, detail, hint } = error.failure;
+  const fields = { sqlState: sqlStateOf(code), message, detail, hint, position: error.position };
+  return errorResponse({ severity: 'ERROR', ...fields });
+}
+
+/** Characters as the protocol counts them: code points. */
+function characters(text: string): number {
+  return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
+}
