@@ -188,7 +188,7 @@ function CandleKeys(): JSX.Element {
 }
 
 function ZoomHint(): JSX.Element {
-  return <li class="zoom-hint">Drag to zoom, double-click resets</li>;
+  return <li class="zoom-hint">Drag to zoom</li>;
 }
 
 function Readout(props: {

@@ -83,6 +83,7 @@ export class Result {
 /**
  * A result as of a revision. A result grows in place; reading both is what makes a view follow.
  */
+// eslint-disable-next-line @typescript-eslint/no-unused-vars -- to be read is all it is for
 export function asOf<T extends Result | undefined>(result: T, _revision: number): T {
   return result;
 }
