@@ -1,0 +1,326 @@
+//! Aggregate functions: resolution by name and argument types.
+//!
+//! The hot ones (count, sum, avg, min, max, first, last) are recognised by name and type in the
+//! operators and run on kernels there; what stands here is their general form, used under joins
+//! and windows. Nulls are skipped; an aggregate over no values is null unless its entry says
+//! otherwise.
+
+mod edge;
+mod fold;
+mod integer;
+mod moments;
+mod native;
+mod pairs;
+mod text;
+mod values;
+
+use std::sync::Arc;
+
+use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion_expr::AggregateUDF;
+use tidemark_types::SqlType;
+
+use crate::registry::FunctionDoc;
+use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
+
+/// Every aggregate with its signature and what it does.
+pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
+    ("approx_count_distinct", "(any)", "number of distinct values; counted exactly"),
+    ("approx_median", "(number [, precision])", "median; computed exactly"),
+    ("approx_percentile", "(number, p [, precision])", "value at fraction p; computed exactly"),
+    ("arg_max", "(value, key)", "value on the row with the greatest key"),
+    ("arg_min", "(value, key)", "value on the row with the least key"),
+    ("avg", "(number)", "arithmetic mean"),
+    ("bit_and", "(integer)", "bitwise AND of all values"),
+    ("bit_or", "(integer)", "bitwise OR of all values"),
+    ("bit_xor", "(integer)", "bitwise XOR of all values"),
+    ("bool_and", "(boolean)", "whether every value is true; false for no rows"),
+    ("bool_or", "(boolean)", "whether some value is true"),
+    ("corr", "(y, x)", "Pearson correlation"),
+    ("count", "() | (any)", "rows, or non-null values"),
+    ("count_distinct", "(any)", "number of distinct non-null values"),
+    ("covar_pop", "(y, x)", "population covariance"),
+    ("covar_samp", "(y, x)", "sample covariance; null below 2 pairs"),
+    ("first", "(any)", "value on the earliest row, null included"),
+    ("first_not_null", "(any)", "earliest non-null value"),
+    ("geomean", "(number)", "geometric mean; null when a value is not positive"),
+    ("ksum", "(number)", "compensated sum (Kahan)"),
+    ("kurtosis", "(number)", "bias-corrected excess kurtosis; null below 4 values"),
+    ("kurtosis_pop", "(number)", "population excess kurtosis"),
+    ("kurtosis_samp", "(number)", "the same as kurtosis"),
+    ("last", "(any)", "value on the latest row, null included"),
+    ("last_not_null", "(any)", "latest non-null value"),
+    ("max", "(any)", "greatest value"),
+    ("median", "(number)", "exact median"),
+    ("min", "(any)", "least value"),
+    ("mode", "(any)", "most frequent value; of equals the first met"),
+    ("nsum", "(number)", "compensated sum (Neumaier)"),
+    ("percentile", "(number, p)", "exact value at fraction p"),
+    ("regr_intercept", "(y, x)", "intercept of the regression line"),
+    ("regr_r2", "(y, x)", "coefficient of determination"),
+    ("regr_slope", "(y, x)", "slope of the regression line"),
+    ("skewness", "(number)", "bias-corrected skewness; null below 3 values"),
+    ("skewness_pop", "(number)", "population skewness"),
+    ("skewness_samp", "(number)", "the same as skewness"),
+    ("stddev", "(number)", "sample standard deviation; null below 2 values"),
+    ("stddev_pop", "(number)", "population standard deviation"),
+    ("stddev_samp", "(number)", "the same as stddev"),
+    ("string_agg", "(text, separator)", "values joined with a separator"),
+    ("string_distinct_agg", "(text, separator)", "distinct values joined, as first met"),
+    ("sum", "(number)", "sum; integers wrap"),
+    ("twap", "(price, timestamp)", "time-weighted mean of a step function"),
+    ("var_pop", "(number)", "population variance"),
+    ("var_samp", "(number)", "sample variance; null below 2 values"),
+    ("variance", "(number)", "the same as var_samp"),
+    ("vwap", "(price, volume)", "volume-weighted mean"),
+    ("weighted_avg", "(value, weight)", "weighted mean"),
+    ("weighted_stddev", "(value, weight)", "deviation with reliability weights"),
+    ("weighted_stddev_freq", "(value, weight)", "deviation with frequency weights"),
+    ("weighted_stddev_rel", "(value, weight)", "the same as weighted_stddev"),
+];
+
+/// The aggregates' lines of the function list.
+pub(crate) fn docs() -> Vec<FunctionDoc> {
+    let doc = |(name, signature, summary): &(&'static str, &str, &'static str)| FunctionDoc {
+        name,
+        family: "aggregate",
+        signatures: vec![format!("{name}{signature}")],
+        summary,
+        aggregate: true,
+    };
+    AGGREGATES.iter().map(doc).collect()
+}
+
+/// Whether a function of this name is an aggregate; letter case is ignored.
+#[must_use]
+pub fn is_aggregate(name: &str) -> bool {
+    AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
+}
+
+/// Binds an aggregate to its argument types.
+pub fn resolve_aggregate(
+    name: &str,
+    distinct: bool,
+    arguments: &[Argument],
+) -> Result<ResolvedAggregate, ResolveError> {
+    let lower = name.to_ascii_lowercase();
+    let types = types_of(arguments);
+    if !is_aggregate(&lower) {
+        return Err(ResolveError::Unknown { name: name.to_owned(), types });
+    }
+    if arguments.is_empty() && lower != "count" {
+        return Err(ResolveError::NoArguments { name: name.to_owned() });
+    }
+    let found = match lower.as_str() {
+        "count" => count(distinct, &types),
+        "count_distinct" | "approx_count_distinct" => count(true, &types),
+        "sum" | "avg" | "ksum" | "nsum" => sum(&lower, &types),
+        "min" | "max" => extreme(&lower, &types),
+        "first" | "last" | "first_not_null" | "last_not_null" => edge(&lower, &types),
+        "arg_min" | "arg_max" => argument_of_extreme(&lower, &types),
+        "bit_and" | "bit_or" | "bit_xor" => bits(&lower, &types),
+        "bool_and" | "bool_or" => booleans(&lower, &types),
+        "mode" => mode(&types),
+        "string_agg" | "string_distinct_agg" => text(&lower, arguments)?,
+        "median" | "approx_median" | "percentile" | "approx_percentile" => {
+            values::percentile(&lower, arguments)
+        }
+        "twap" => pairs::twap(&types),
+        _ => numeric(&lower, name, &types)?,
+    };
+    let mut resolved = found
+        .ok_or_else(|| ResolveError::NoOverload { name: name.to_owned(), types: types.clone() })?;
+    resolved.distinct |= distinct && lower != "min" && lower != "max";
+    Ok(resolved)
+}
+
+/// An aggregate whose result does not depend on row order.
+fn unordered(
+    udaf: Arc<AggregateUDF>,
+    argument_types: Vec<SqlType>,
+    return_type: SqlType,
+) -> ResolvedAggregate {
+    ResolvedAggregate {
+        udaf,
+        argument_types,
+        return_type,
+        order_sensitive: false,
+        ignore_nulls: false,
+        distinct: false,
+    }
+}
+
+/// An aggregate that reads its rows in order.
+fn ordered(
+    udaf: Arc<AggregateUDF>,
+    argument_types: Vec<SqlType>,
+    return_type: SqlType,
+) -> ResolvedAggregate {
+    ResolvedAggregate { order_sensitive: true, ..unordered(udaf, argument_types, return_type) }
+}
+
+fn is_number(sql_type: SqlType) -> bool {
+    sql_type.is_integer() || sql_type.is_floating() || matches!(sql_type, SqlType::Decimal(..))
+}
+
+/// Types that are read as DOUBLE: numbers, NULL, and text, which is parsed at run time.
+fn reads_as_double(sql_type: SqlType) -> bool {
+    is_number(sql_type)
+        || sql_type.is_text()
+        || matches!(sql_type, SqlType::Null | SqlType::Char)
+}
+
+fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
+    let resolved = match types {
+        [] if !distinct => unordered(count_udaf(), Vec::new(), SqlType::Long),
+        [SqlType::Boolean] => return None,
+        [only] => {
+            // Equal texts under different keys cannot be: a dictionary's values are distinct,
+            // but a computed symbol may come with several dictionaries.
+            let read = if distinct && *only == SqlType::Symbol { SqlType::Varchar } else { *only };
+            unordered(count_udaf(), vec![read], SqlType::Long)
+        }
+        _ => return None,
+    };
+    Some(ResolvedAggregate { distinct, ..resolved })
+}
+
+fn sum(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
+    let [only] = types else { return None };
+    Some(match (name, *only) {
+        ("sum", SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Long) => {
+            unordered(integer::sum(*only), vec![*only], SqlType::Long)
+        }
+        ("sum", SqlType::Float) => {
+            unordered(fold::sum(*only, SqlType::Float), vec![*only], SqlType::Float)
+        }
+        (name, number) if is_number(number) && !matches!(number, SqlType::Decimal(..)) => {
+            let udaf = match name {
+                "avg" => fold::average(number),
+                "ksum" => fold::kahan_sum(number),
+                "nsum" => fold::neumaier_sum(number),
+                _ => fold::sum(number, SqlType::Double),
+            };
+            unordered(udaf, vec![number], SqlType::Double)
+        }
+        (name, other) if reads_as_double(other) => {
+            return sum(name, &[SqlType::Double]);
+        }
+        _ => return None,
+    })
+}
+
+fn extreme(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
+    let [only] = types else { return None };
+    let read = match only {
+        SqlType::Byte | SqlType::Short => SqlType::Int,
+        SqlType::Boolean => SqlType::Double,
+        SqlType::Symbol | SqlType::Null => SqlType::String,
+        SqlType::Uuid
+        | SqlType::Long256
+        | SqlType::Binary
+        | SqlType::Geohash(_)
+        | SqlType::DoubleArray(_)
+        | SqlType::Interval => return None,
+        other => *other,
+    };
+    let udaf = if name == "min" { min_udaf() } else { max_udaf() };
+    Some(unordered(udaf, vec![read], read))
+}
+
+fn edge(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
+    let [only] = types else { return None };
+    let read = if *only == SqlType::Null { SqlType::String } else { *only };
+    Some(ordered(edge::edge(name, read), vec![read], read))
+}
+
+fn argument_of_extreme(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
+    let [value, key] = types else { return None };
+    let (value, key) = (concrete(*value), concrete(*key));
+    Some(unordered(edge::argument_of_extreme(name, value, key), vec![value, key], value))
+}
+
+/// An untyped NULL is text.
+fn concrete(sql_type: SqlType) -> SqlType {
+    if sql_type == SqlType::Null { SqlType::String } else { sql_type }
+}
+
+fn bits(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
+    let [only] = types else { return None };
+    if !only.is_integer() {
+        return None;
+    }
+    let udaf = match name {
+        "bit_and" => bit_and_udaf(),
+        "bit_or" => bit_or_udaf(),
+        _ => bit_xor_udaf(),
+    };
+    Some(unordered(udaf, vec![*only], *only))
+}
+
+fn booleans(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
+    matches!(types, [SqlType::Boolean]).then(|| {
+        unordered(integer::boolean(name), vec![SqlType::Boolean], SqlType::Boolean)
+    })
+}
+
+fn mode(types: &[SqlType]) -> Option<ResolvedAggregate> {
+    let [only] = types else { return None };
+    let read = match only {
+        SqlType::Byte | SqlType::Short | SqlType::Int => SqlType::Long,
+        SqlType::Float => SqlType::Double,
+        SqlType::Null => SqlType::String,
+        other => *other,
+    };
+    Some(ordered(values::mode(read), vec![read], read))
+}
+
+fn text(name: &str, arguments: &[Argument]) -> Result<Option<ResolvedAggregate>, ResolveError> {
+    let [value, separator] = arguments else { return Ok(None) };
+    let textual = |sql_type: SqlType| {
+        sql_type.is_text() || matches!(sql_type, SqlType::Char | SqlType::Null)
+    };
+    if !textual(value.sql_type) || !textual(separator.sql_type) {
+        return Ok(None);
+    }
+    let Some(separator) = separator.text() else {
+        let message = "constant separator expected".to_owned();
+        return Err(ResolveError::InvalidArgument { index: 1, message });
+    };
+    let returns =
+        if value.sql_type == SqlType::Varchar { SqlType::Varchar } else { SqlType::String };
+    let distinct = name == "string_distinct_agg";
+    let udaf = text::join(distinct, separator, returns);
+    Ok(Some(ordered(udaf, vec![returns, SqlType::Varchar], returns)))
+}
+
+/// Functions of one or two columns read as DOUBLE.
+fn numeric(
+    lower: &str,
+    name: &str,
+    types: &[SqlType],
+) -> Result<Option<ResolvedAggregate>, ResolveError> {
+    let (udaf, arity): (Arc<AggregateUDF>, usize) = match moments::find(lower) {
+        Some(udaf) => (udaf, 1),
+        None => match pairs::find(lower) {
+            Some(udaf) => (udaf, 2),
+            None => return Ok(None),
+        },
+    };
+    if types.len() != arity {
+        return Err(ResolveError::WrongArity {
+            name: name.to_owned(),
+            expected: arity,
+            provided: types.len(),
+        });
+    }
+    if !types.iter().all(|sql_type| reads_as_double(*sql_type)) {
+        return Ok(None);
+    }
+    Ok(Some(unordered(udaf, vec![SqlType::Double; arity], SqlType::Double)))
+}
+
+#[cfg(test)]
+mod tests;

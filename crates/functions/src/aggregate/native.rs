@@ -1,0 +1,111 @@
+//! The one shape in which aggregates of ours enter a DataFusion plan.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::Result;
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
+};
+use tidemark_types::SqlType;
+
+/// Makes the state of one group.
+pub(crate) type MakeOne = Arc<dyn Fn() -> Box<dyn Accumulator> + Send + Sync>;
+/// Makes the states of many groups.
+pub(crate) type MakeMany = Arc<dyn Fn() -> Box<dyn GroupsAccumulator> + Send + Sync>;
+
+/// An aggregate with the types and constants it was resolved for.
+pub(crate) struct NativeAggregate {
+    /// Name as the operators know it.
+    pub(crate) name: &'static str,
+    /// Tells aggregates of one name apart: types and constants.
+    pub(crate) variant: String,
+    pub(crate) returns: SqlType,
+    /// Arrow types of the intermediate state.
+    pub(crate) state: Vec<DataType>,
+    pub(crate) one: MakeOne,
+    /// `None` where only [`NativeAggregate::one`] exists.
+    pub(crate) many: Option<MakeMany>,
+}
+
+impl NativeAggregate {
+    pub(crate) fn udaf(self) -> Arc<AggregateUDF> {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        Arc::new(AggregateUDF::from(Wrapped { inner: self, signature }))
+    }
+}
+
+struct Wrapped {
+    inner: NativeAggregate,
+    signature: Signature,
+}
+
+impl std::fmt::Debug for Wrapped {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}<{}>", self.inner.name, self.inner.variant)
+    }
+}
+
+impl PartialEq for Wrapped {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |wrapped: &Self| {
+            (wrapped.inner.name, wrapped.inner.variant.clone(), wrapped.inner.returns)
+        };
+        key(self) == key(other)
+    }
+}
+
+impl Eq for Wrapped {}
+
+impl Hash for Wrapped {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.inner.name.hash(hasher);
+        self.inner.variant.hash(hasher);
+    }
+}
+
+impl AggregateUDFImpl for Wrapped {
+    fn name(&self) -> &str {
+        self.inner.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.inner.returns.arrow_type())
+    }
+
+    /// The binder has cast every argument to what the aggregate reads.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        Ok((self.inner.one)())
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        let field = |(index, data_type): (usize, &DataType)| {
+            Arc::new(Field::new(format!("{}[{index}]", args.name), data_type.clone(), true))
+        };
+        Ok(self.inner.state.iter().enumerate().map(field).collect())
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        self.inner.many.is_some()
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        _: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        match &self.inner.many {
+            Some(many) => Ok(many()),
+            None => datafusion::common::internal_err!("{} has no group states", self.inner.name),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Each aggregate against the definition it is named after, in one piece and in two.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringViewArray};
+use datafusion::common::ScalarValue;
+use datafusion_expr::function::AccumulatorArgs;
+
+use super::*;
+
+fn resolve(name: &str, types: &[SqlType]) -> ResolvedAggregate {
+    let arguments: Vec<Argument> = types.iter().map(|t| Argument::column(*t)).collect();
+    resolve_aggregate(name, false, &arguments).unwrap()
+}
+
+/// Runs an aggregate over rows as one piece, and again with the rows cut at `cut` and merged.
+fn run(resolved: &ResolvedAggregate, columns: &[ArrayRef], cut: usize) -> [ScalarValue; 2] {
+    use arrow::datatypes::{Field, Schema};
+    let schema = Schema::empty();
+    let field = Arc::new(Field::new("r", resolved.return_type.arrow_type(), true));
+    let make = || {
+        let args = AccumulatorArgs {
+            return_field: Arc::clone(&field),
+            schema: &schema,
+            ignore_nulls: false,
+            order_bys: &[],
+            is_reversed: false,
+            name: "r",
+            is_distinct: false,
+            exprs: &[],
+            expr_fields: &[],
+        };
+        resolved.udaf.accumulator(args).unwrap()
+    };
+    let mut whole = make();
+    whole.update_batch(columns).unwrap();
+    let rows = columns[0].len();
+    let mut merged = make();
+    for range in [0..cut, cut..rows] {
+        let mut part = make();
+        let slices: Vec<ArrayRef> =
+            columns.iter().map(|c| c.slice(range.start, range.len())).collect();
+        part.update_batch(&slices).unwrap();
+        let state: Vec<ArrayRef> =
+            part.state().unwrap().iter().map(|s| s.to_array().unwrap()).collect();
+        merged.merge_batch(&state).unwrap();
+    }
+    [whole.evaluate().unwrap(), merged.evaluate().unwrap()]
+}
+
+fn doubles(values: &[Option<f64>]) -> ArrayRef {
+    Arc::new(Float64Array::from(values.to_vec()))
+}
+
+fn assert_close(results: &[ScalarValue; 2], expected: Option<f64>) {
+    for result in results {
+        let ScalarValue::Float64(value) = result else { panic!("{result:?} is not a DOUBLE") };
+        match (value, expected) {
+            (Some(value), Some(expected)) => {
+                assert!((value - expected).abs() < 1e-9 * expected.abs().max(1.0), "{value}");
+            }
+            (value, expected) => assert_eq!(*value, expected),
+        }
+    }
+}
+
+#[test]
+fn moments_follow_their_definitions() {
+    let column = doubles(&[Some(2.0), None, Some(4.0), Some(4.0), Some(5.0), Some(9.0)]);
+    let mean = 24.0 / 5.0;
+    let power = |p: i32| [2.0, 4.0, 4.0, 5.0, 9.0].iter().map(|x: &f64| (x - mean).powi(p)).sum::<f64>();
+    let expected = [
+        ("avg", mean),
+        ("sum", 24.0),
+        ("ksum", 24.0),
+        ("nsum", 24.0),
+        ("var_pop", power(2) / 5.0),
+        ("var_samp", power(2) / 4.0),
+        ("stddev", (power(2) / 4.0).sqrt()),
+        ("skewness_pop", power(3) / 5.0 / (power(2) / 5.0).powf(1.5)),
+        ("kurtosis_pop", power(4) / 5.0 / (power(2) / 5.0).powi(2) - 3.0),
+        ("median", 4.0),
+    ];
+    for (name, value) in expected {
+        for cut in 0..=6 {
+            let column = Arc::clone(&column);
+            assert_close(&run(&resolve(name, &[SqlType::Double]), &[column], cut), Some(value));
+        }
+    }
+}
+
+#[test]
+fn too_few_values_give_null() {
+    let none = doubles(&[None]);
+    let one = doubles(&[Some(1.0)]);
+    for name in ["avg", "sum", "stddev_pop", "median", "geomean"] {
+        assert_close(&run(&resolve(name, &[SqlType::Double]), &[Arc::clone(&none)], 0), None);
+    }
+    for name in ["stddev", "var_samp", "skewness", "kurtosis"] {
+        assert_close(&run(&resolve(name, &[SqlType::Double]), &[Arc::clone(&one)], 0), None);
+    }
+}
+
+#[test]
+fn pairs_follow_their_definitions() {
+    let y = doubles(&[Some(1.0), Some(3.0), Some(2.0), None]);
+    let x = doubles(&[Some(1.0), Some(2.0), Some(3.0), Some(9.0)]);
+    let both = [SqlType::Double; 2];
+    for cut in 0..=4 {
+        let columns = [Arc::clone(&y), Arc::clone(&x)];
+        assert_close(&run(&resolve("covar_samp", &both), &columns, cut), Some(0.5));
+        assert_close(&run(&resolve("corr", &both), &columns, cut), Some(0.5));
+        assert_close(&run(&resolve("regr_slope", &both), &columns, cut), Some(0.5));
+        assert_close(&run(&resolve("regr_intercept", &both), &columns, cut), Some(1.0));
+        assert_close(&run(&resolve("vwap", &both), &columns, cut), Some(13.0 / 6.0));
+    }
+}
+
+#[test]
+fn integer_sums_wrap_and_land_on_null() {
+    let resolved = resolve("sum", &[SqlType::Long]);
+    let sum = |values: &[i64]| {
+        let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+        run(&resolved, &[column], 1)
+    };
+    assert_eq!(sum(&[i64::MAX, 1]), [ScalarValue::Int64(None), ScalarValue::Int64(None)]);
+    let wrapped = ScalarValue::Int64(Some(i64::MIN + 1));
+    assert_eq!(sum(&[i64::MAX, 2]), [wrapped.clone(), wrapped]);
+    assert_eq!(resolve("sum", &[SqlType::Int]).return_type, SqlType::Long);
+}
+
+#[test]
+fn edges_keep_or_skip_nulls() {
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(1), Some(2), None]));
+    let value = |name: &str, cut| run(&resolve(name, &[SqlType::Int]), &[Arc::clone(&column)], cut);
+    for cut in 0..=4 {
+        for (name, expected) in
+            [("first", None), ("last", None), ("first_not_null", Some(1)), ("last_not_null", Some(2))]
+        {
+            let expected = ScalarValue::Int32(expected);
+            assert_eq!(value(name, cut), [expected.clone(), expected], "{name} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn texts_are_joined_in_order() {
+    let texts: ArrayRef =
+        Arc::new(StringViewArray::from(vec![Some("a"), None, Some("b"), Some("a")]));
+    let separator = Argument::constant(SqlType::String, ScalarValue::from("-"));
+    let join = |name: &str| {
+        let arguments = [Argument::column(SqlType::Varchar), separator.clone()];
+        let resolved = resolve_aggregate(name, false, &arguments).unwrap();
+        run(&resolved, &[Arc::clone(&texts)], 4)[0].clone()
+    };
+    assert_eq!(join("string_agg"), ScalarValue::Utf8View(Some("a-b-a".into())));
+    assert_eq!(join("string_distinct_agg"), ScalarValue::Utf8View(Some("a-b".into())));
+}
+
+#[test]
+fn refusals_use_the_reference_words() {
+    let message = |name: &str, types: &[SqlType]| {
+        let arguments: Vec<Argument> = types.iter().map(|t| Argument::column(*t)).collect();
+        resolve_aggregate(name, false, &arguments).unwrap_err().message()
+    };
+    assert_eq!(
+        message("count", &[SqlType::Boolean]),
+        "there is no matching function `count` with the argument types: (BOOLEAN)"
+    );
+    assert_eq!(message("sum", &[]), "function `sum` requires arguments");
+    assert_eq!(
+        message("corr", &[SqlType::Double]),
+        "wrong number of arguments for function `corr`; expected: 2, provided: 1"
+    );
+}
