@@ -28,9 +28,10 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[napi(catch_unwind)]
 pub fn engine_info() -> napi::Result<String> {
     sync("engine_info", || {
+        let (major, minor) = tidemark_engine::FORMAT_VERSION;
         let info = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "formatVersion": tidemark_engine::FORMAT_VERSION,
+            "formatVersion": format!("{major}.{minor}"),
         });
         Ok(info.to_string())
     })

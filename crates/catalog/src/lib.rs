@@ -1,0 +1,84 @@
+//! Names to tables, views and settings, and the building of definitions.
+//!
+//! A thin reading of a storage snapshot: it holds nothing of its own and decides nothing that the
+//! storage does not record. It knows no SQL and no files.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod builder;
+mod records;
+
+use std::sync::Arc;
+
+use tidemark_storage::{Snapshot, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+pub use builder::TableBuilder;
+pub use records::{RecordKind, View};
+
+/// What a name can stand for.
+#[derive(Debug, Clone)]
+pub enum Object {
+    /// A table.
+    Table(Arc<TableSnapshot>),
+    /// A view.
+    View(View),
+}
+
+/// The names of one snapshot.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    snapshot: Arc<Snapshot>,
+}
+
+impl Catalog {
+    /// The names of this snapshot.
+    #[must_use]
+    pub fn new(snapshot: Arc<Snapshot>) -> Self {
+        Self { snapshot }
+    }
+
+    /// The snapshot itself.
+    #[must_use]
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// What the name stands for, letter case ignored.
+    #[must_use]
+    pub fn resolve(&self, name: &str) -> Option<Object> {
+        if let Some(table) = self.snapshot.table(name) {
+            return Some(Object::Table(table));
+        }
+        records::view(&self.snapshot, name).map(Object::View)
+    }
+
+    /// The table with this name; `TableNotFound` when there is none.
+    pub fn table(&self, name: &str) -> EngineResult<Arc<TableSnapshot>> {
+        self.snapshot.table(name).ok_or_else(|| {
+            let message = format!("table does not exist [table={name}]");
+            EngineError::new(ErrorCode::TableNotFound, message)
+        })
+    }
+
+    /// All tables by name.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Arc<TableSnapshot>> {
+        let mut tables: Vec<_> = self.snapshot.tables().map(Arc::clone).collect();
+        tables.sort_by(|a, b| a.schema().name.cmp(&b.schema().name));
+        tables
+    }
+
+    /// All views by name.
+    #[must_use]
+    pub fn views(&self) -> Vec<View> {
+        records::views(&self.snapshot)
+    }
+
+    /// A setting's bytes.
+    #[must_use]
+    pub fn setting(&self, key: &str) -> Option<&[u8]> {
+        self.snapshot.record(RecordKind::Setting.name(), key)
+    }
+}

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datafusion::execution::SessionState;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use parking_lot::{Mutex, RwLock};
 use tidemark_operators::{SessionOptions, session_state};
 use tidemark_planner::{BindContext, ExternalSources};
@@ -15,6 +18,7 @@ use tidemark_vfs::RealVfs;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::errors::from_datafusion;
 use crate::external::EngineSources;
 use crate::log::{self, Level};
 use crate::metrics::Metrics;
@@ -62,11 +66,11 @@ impl Database {
         let storage = Storage::open(Arc::new(vfs), storage_options)?;
         let import_root = import_root(&options)?;
         let spill_root = directory(&options.root.join(SPILL_DIRECTORY))?;
-        let state = session_state(SessionOptions {
+        let memory_limit = options.memory_limit_bytes.unwrap_or_else(default_memory_limit);
+        let state = session_state(&SessionOptions {
             target_partitions: workers,
-            memory_limit_bytes: options.memory_limit_bytes.unwrap_or_else(default_memory_limit),
-            spill_directory: Some(spill_root),
-        })?;
+            runtime: runtime_environment(memory_limit, spill_root)?,
+        });
         let runtime = build_runtime(workers)?;
         let registry = Arc::new(QueryRegistry::default());
         let concurrent = options.max_concurrent_queries.unwrap_or(2 * workers);
@@ -257,6 +261,18 @@ fn directory(path: &Path) -> EngineResult<PathBuf> {
     std::fs::create_dir_all(path)
         .and_then(|()| path.canonicalize())
         .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
+}
+
+/// One memory pool for all queries, shared fairly among those that can spill.
+fn runtime_environment(limit_bytes: u64, spill_root: PathBuf) -> EngineResult<Arc<RuntimeEnv>> {
+    let limit = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![spill_root]));
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(limit)))
+        .with_disk_manager_builder(disk)
+        .build_arc()
+        .map_err(from_datafusion)
 }
 
 fn build_runtime(workers: usize) -> EngineResult<Runtime> {

@@ -37,4 +37,5 @@ pub use options::{
 };
 pub use statement::{ExecuteReply, ParameterValues, Statement};
 pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+pub use tidemark_storage::FORMAT_VERSION;
 pub use transaction::Transaction;

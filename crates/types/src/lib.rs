@@ -20,3 +20,4 @@ pub mod zone;
 pub use error::{EngineError, EngineResult, ErrorCode, Span};
 pub use partition::PartitionBy;
 pub use sql_type::{Field, SqlType};
+pub use timestamp::TimestampUnit;

@@ -1,0 +1,134 @@
+//! Definitions of new tables, checked: shared by CREATE TABLE and every import.
+
+use tidemark_storage::{ColumnSchema, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
+
+/// A new table's definition under way.
+#[derive(Debug, Clone)]
+pub struct TableBuilder {
+    schema: TableSchema,
+}
+
+impl TableBuilder {
+    /// A table without columns.
+    pub fn new(name: &str) -> EngineResult<Self> {
+        if !identifier::is_valid_table_name(name) {
+            let message = format!("table name is not valid [table={name}]");
+            return Err(EngineError::new(ErrorCode::InvalidName, message));
+        }
+        Ok(Self { schema: TableSchema::new(name, Vec::new()) })
+    }
+
+    /// Adds a column with the dialect's defaults.
+    pub fn column(self, name: &str, sql_type: SqlType) -> EngineResult<Self> {
+        self.add(ColumnSchema::new(name, sql_type))
+    }
+
+    /// Adds a column.
+    pub fn add(mut self, column: ColumnSchema) -> EngineResult<Self> {
+        check_new_column(&self.schema, &column)?;
+        self.schema.columns.push(column);
+        Ok(self)
+    }
+
+    /// Names the designated timestamp.
+    pub fn timestamp(mut self, name: &str) -> EngineResult<Self> {
+        let index = self.schema.column_index(name).ok_or_else(|| {
+            let message = format!("designated timestamp column '{name}' does not exist");
+            EngineError::new(ErrorCode::ColumnNotFound, message)
+        })?;
+        let sql_type = self.schema.columns[index].sql_type;
+        if !sql_type.is_timestamp() {
+            let found = sql_type.name();
+            let message = format!("TIMESTAMP column expected [actual={found}, column={name}]");
+            return Err(EngineError::new(ErrorCode::TypeMismatch, message));
+        }
+        self.schema.timestamp = Some(index);
+        Ok(self)
+    }
+
+    /// Sets the unit of the partitions.
+    #[must_use]
+    pub fn partition_by(mut self, unit: PartitionBy) -> Self {
+        self.schema.partition_by = unit;
+        self
+    }
+
+    /// Sets the rows an import may hold in memory.
+    #[must_use]
+    pub fn max_uncommitted_rows(mut self, rows: u64) -> Self {
+        self.schema.max_uncommitted_rows = rows;
+        self
+    }
+
+    /// Sets the lag kept for SHOW, microseconds.
+    #[must_use]
+    pub fn o3_max_lag_micros(mut self, lag: i64) -> Self {
+        self.schema.o3_max_lag_micros = lag;
+        self
+    }
+
+    /// Sets whether the table was declared with WAL.
+    #[must_use]
+    pub fn wal(mut self, wal: bool) -> Self {
+        self.schema.wal = wal;
+        self
+    }
+
+    /// The definition.
+    pub fn build(self) -> EngineResult<TableSchema> {
+        if self.schema.columns.is_empty() {
+            return Err(EngineError::new(ErrorCode::InvalidValue, "table without columns"));
+        }
+        if self.schema.partition_by != PartitionBy::None && self.schema.timestamp.is_none() {
+            return Err(EngineError::new(
+                ErrorCode::InvalidValue,
+                "partitioning is possible only on tables with designated timestamps",
+            ));
+        }
+        Ok(self.schema)
+    }
+}
+
+/// Refuses a column that a table cannot get: a bad name, a name that is there, a type that
+/// cannot be stored.
+pub(crate) fn check_new_column(schema: &TableSchema, column: &ColumnSchema) -> EngineResult<()> {
+    if !identifier::is_valid_column_name(&column.name) {
+        let message = format!("invalid column name [name={}]", column.name);
+        return Err(EngineError::new(ErrorCode::InvalidName, message));
+    }
+    if schema.column_index(&column.name).is_some() {
+        let message = format!("duplicate column [name={}]", column.name);
+        return Err(EngineError::new(ErrorCode::DuplicateColumn, message));
+    }
+    if !column.sql_type.is_storable() {
+        let message = format!("a column cannot have type {}", column.sql_type.name());
+        return Err(EngineError::new(ErrorCode::TypeMismatch, message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(result: EngineResult<TableBuilder>) -> ErrorCode {
+        result.unwrap_err().code
+    }
+
+    #[test]
+    fn refuses_bad_names_duplicates_and_types() {
+        assert_eq!(code(TableBuilder::new("a/b")), ErrorCode::InvalidName);
+        let table = TableBuilder::new("t").unwrap().column("ts", SqlType::Timestamp).unwrap();
+        assert_eq!(code(table.clone().column("TS", SqlType::Long)), ErrorCode::DuplicateColumn);
+        assert_eq!(code(table.clone().column("a-b", SqlType::Long)), ErrorCode::InvalidName);
+        assert_eq!(code(table.clone().column("i", SqlType::Interval)), ErrorCode::TypeMismatch);
+        assert_eq!(code(table.clone().timestamp("no")), ErrorCode::ColumnNotFound);
+        let table = table.column("x", SqlType::Long).unwrap();
+        assert_eq!(code(table.clone().timestamp("x")), ErrorCode::TypeMismatch);
+        let unpartitioned = table.clone().partition_by(PartitionBy::Day).build();
+        assert_eq!(unpartitioned.unwrap_err().code, ErrorCode::InvalidValue);
+        let schema = table.timestamp("Ts").unwrap().partition_by(PartitionBy::Day).build();
+        assert_eq!(schema.unwrap().timestamp, Some(0));
+    }
+}
