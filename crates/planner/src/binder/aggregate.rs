@@ -71,7 +71,7 @@ impl Binder<'_> {
         if group_by.is_empty() {
             implied_keys(&items, &source, &mut keys);
         }
-        let (plan, replaced) = grouped_plan(&source, &keys, &aggregates)?;
+        let (plan, replaced) = self.grouped_plan(&source, &keys, &aggregates)?;
         let mut rewritten = Vec::with_capacity(items.len());
         for item in items {
             let expr = replaced.apply(item.value.expr.clone())?;
@@ -216,36 +216,44 @@ fn reads_source(expr: &Expr, source: &Relation) -> bool {
     .unwrap_or(false)
 }
 
-/// Groups by our operator where keys are symbols or there are none, else by DataFusion's.
-fn grouped_plan(
-    source: &Relation,
-    keys: &[(Expr, SqlType)],
-    aggregates: &[Expr],
-) -> EngineResult<(LogicalPlan, Replaced)> {
-    let mut replaced = Replaced::default();
-    let name = |prefix: &str, number: usize| format!("{prefix}{number}");
-    let mut key_exprs = Vec::with_capacity(keys.len());
-    for (number, (key, _)) in keys.iter().enumerate() {
-        key_exprs.push(key.clone().alias(name("k", number)));
-        replaced.insert(key.clone(), ident(name("k", number)));
+impl Binder<'_> {
+    /// Groups by our operator where keys are symbols, there are none, or an aggregate depends on
+    /// the order of rows; else by DataFusion's.
+    fn grouped_plan(
+        &self,
+        source: &Relation,
+        keys: &[(Expr, SqlType)],
+        aggregates: &[Expr],
+    ) -> EngineResult<(LogicalPlan, Replaced)> {
+        let mut replaced = Replaced::default();
+        let name = |prefix: &str, number: usize| format!("{prefix}{number}");
+        let mut key_exprs = Vec::with_capacity(keys.len());
+        for (number, (key, _)) in keys.iter().enumerate() {
+            key_exprs.push(key.clone().alias(name("k", number)));
+            replaced.insert(key.clone(), ident(name("k", number)));
+        }
+        let mut aggregate_exprs = Vec::with_capacity(aggregates.len());
+        for (number, aggregate) in aggregates.iter().enumerate() {
+            aggregate_exprs.push(aggregate.clone().alias(name("a", number)));
+            replaced.insert(aggregate.clone(), ident(name("a", number)));
+        }
+        let input = source.plan.clone();
+        let symbols = keys
+            .iter()
+            .all(|(key, sql_type)| *sql_type == SqlType::Symbol && matches!(key, Expr::Column(_)));
+        let ordered = aggregates.iter().any(|aggregate| match aggregate {
+            Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
+            _ => false,
+        });
+        let plan = if (symbols || ordered) && !aggregates.is_empty() {
+            let node = SampleByNode::try_new(input, None, key_exprs, aggregate_exprs)
+                .map_err(error::plan)?;
+            LogicalPlan::Extension(Extension { node: Arc::new(node) })
+        } else {
+            let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)
+                .map_err(error::plan)?;
+            LogicalPlan::Aggregate(node)
+        };
+        Ok((plan, replaced))
     }
-    let mut aggregate_exprs = Vec::with_capacity(aggregates.len());
-    for (number, aggregate) in aggregates.iter().enumerate() {
-        aggregate_exprs.push(aggregate.clone().alias(name("a", number)));
-        replaced.insert(aggregate.clone(), ident(name("a", number)));
-    }
-    let input = source.plan.clone();
-    let symbols = keys
-        .iter()
-        .all(|(key, sql_type)| *sql_type == SqlType::Symbol && matches!(key, Expr::Column(_)));
-    let plan = if symbols && !aggregates.is_empty() {
-        let node = SampleByNode::try_new(input, None, key_exprs, aggregate_exprs)
-            .map_err(error::plan)?;
-        LogicalPlan::Extension(Extension { node: Arc::new(node) })
-    } else {
-        let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)
-            .map_err(error::plan)?;
-        LogicalPlan::Aggregate(node)
-    };
-    Ok((plan, replaced))
 }

@@ -1,7 +1,7 @@
 //! Function calls: scalar functions, aggregates, and the few that the binder answers itself.
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, lit};
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use tidemark_ast::{CallNode, Node, Span};
 use tidemark_functions::{Argument, CastMode, is_aggregate, resolve_aggregate};
@@ -109,6 +109,13 @@ impl Binder<'_> {
             let wanted = resolved.argument_types.get(index).copied();
             let wanted = wanted.unwrap_or(argument.sql_type);
             exprs.push(self.cast(argument, wanted, CastMode::Implicit, call.name.span)?.expr);
+        }
+        if exprs.is_empty() {
+            // DataFusion counts rows by counting a constant.
+            exprs.push(lit(1_i64));
+        }
+        if resolved.order_sensitive {
+            self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
         }
         let function = AggregateFunction::new_udf(
             resolved.udaf,

@@ -2,7 +2,7 @@
 
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{Name, Node, NodeId, Span, TypeName, UnaryOperator};
-use tidemark_functions::CastMode;
+use tidemark_functions::{CastMode, UnaryOp};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::scope::Relation;
@@ -77,7 +77,11 @@ impl Binder<'_> {
             Node::Cast { operand, type_name, double_colon } => {
                 let operand = self.expression(*operand, scope)?;
                 let to = self.cast_type(type_name, *double_colon)?;
-                self.cast(operand, to, CastMode::Explicit, position)
+                let mode = match operand.constant {
+                    Some(_) => CastMode::Constant,
+                    None => CastMode::Explicit,
+                };
+                self.cast(operand, to, mode, position)
             }
             Node::Case { operand, branches, otherwise } => {
                 self.case(*operand, branches, *otherwise, scope)
@@ -170,8 +174,8 @@ impl Binder<'_> {
         let operand = self.expression(operand, scope)?;
         match operator {
             UnaryOperator::Plus => Ok(operand),
-            UnaryOperator::Minus => self.scalar_call("-", vec![operand], position, &[]),
-            UnaryOperator::BitNot => self.scalar_call("~", vec![operand], position, &[]),
+            UnaryOperator::Minus => self.prefix_operator(UnaryOp::Minus, operand, position),
+            UnaryOperator::BitNot => self.prefix_operator(UnaryOp::BitNot, operand, position),
             UnaryOperator::Not => {
                 let operand = self.truth_of(operand, position)?;
                 Ok(super::predicate::not(operand))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{Name, Node, NodeId, Tree};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
@@ -98,6 +98,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) common_tables: Vec<CommonTable>,
     /// Values of `@name`, innermost last.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
+    /// Names of the aggregates met whose result depends on the order of rows.
+    pub(crate) ordered_aggregates: HashSet<String>,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
 }
@@ -112,6 +114,7 @@ impl<'a> Binder<'a> {
             accesses: Accesses::default(),
             common_tables: Vec::new(),
             variables: Vec::new(),
+            ordered_aggregates: HashSet::new(),
             relations: 0,
         }
     }

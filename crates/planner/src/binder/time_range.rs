@@ -6,7 +6,7 @@ use datafusion::logical_expr::lit;
 use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, Span, UnaryOperator};
 use tidemark_functions::CastMode;
 use tidemark_storage::TimeRange;
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, TimestampUnit};
 
 use super::expression::Scope;
 use super::scope::Relation;
@@ -300,16 +300,13 @@ impl Binder<'_> {
         unit: SqlType,
         position: Span,
     ) -> EngineResult<Ranges> {
-        let ranges = tidemark_functions::interval::parse_interval(text, self.context.now_micros)
-            .map_err(|failure| super::typing::located(failure, position))?;
-        let scale = if unit == SqlType::TimestampNs { 1_000 } else { 1 };
-        Ok(ranges
-            .into_iter()
-            .map(|range| TimeRange {
-                lo: range.lo.saturating_mul(scale),
-                hi: range.hi.saturating_mul(scale),
-            })
-            .collect())
+        let of = match unit {
+            SqlType::TimestampNs => TimestampUnit::Nanos,
+            _ => TimestampUnit::Micros,
+        };
+        let ranges = tidemark_functions::interval::parse_interval(text, of, self.context.now_micros)
+            .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
+        Ok(ranges.into_iter().map(|(lo, hi)| TimeRange { lo, hi }).collect())
     }
 }
 

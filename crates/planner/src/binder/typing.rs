@@ -5,7 +5,8 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ScalarUDF, Volatility, lit};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
-    Argument, BinaryOp, CastMode, ResolveError, resolve_operator, resolve_scalar,
+    Argument, BinaryOp, CastMode, ResolveError, UnaryOp, resolve_operator, resolve_scalar,
+    resolve_unary,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -86,7 +87,7 @@ impl Binder<'_> {
         let resolved =
             resolve_operator(binary_op(operator), &left.argument(), &right.argument())
                 .map_err(|error| located(error, position))?;
-        let mode = CastMode::Constant;
+        let mode = CastMode::Implicit;
         let left = self.cast(left, resolved.left_type, mode, position)?;
         let right = self.cast(right, resolved.right_type, mode, position)?;
         let constant = left.constant.is_some() && right.constant.is_some();
@@ -112,6 +113,22 @@ impl Binder<'_> {
                 | BinaryOperator::NotMatches
         );
         self.settled(typed, if pattern { SqlType::Varchar } else { other.sql_type })
+    }
+
+    /// `operator operand`.
+    pub(crate) fn prefix_operator(
+        &mut self,
+        operator: UnaryOp,
+        operand: Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let operand = self.settled(operand, SqlType::Double)?;
+        let (build, wanted, returns) = resolve_unary(operator, &operand.argument())
+            .map_err(|error| located(error, position))?;
+        let operand = self.cast(operand, wanted, CastMode::Implicit, position)?;
+        let constant = operand.constant.is_some();
+        let typed = Typed::computed(build(operand.expr), returns);
+        Ok(if constant { typed.folded() } else { typed })
     }
 
     /// A call of a scalar function. An error about one argument stands at its span.
