@@ -50,11 +50,11 @@ export function sessionCommand(text: string): SessionCommand | null {
 
 function namedCommand(text: string, first: string): SessionCommand | null {
   if (first === 'DEALLOCATE') {
-    const name = /^deallocate\s+(?:prepare\s+)?(\S+)\s*$/i.exec(text.trim())?.[1];
+    const name = /^deallocate\s+(?:prepare\s+)?("(?:[^"]|"")*"|\S+)$/i.exec(text.trim())?.[1];
     return { command: 'deallocate', name: targetName(name) };
   }
   if (first === 'CLOSE') {
-    const name = /^close\s+(\S+)\s*$/i.exec(text.trim())?.[1];
+    const name = /^close\s+("(?:[^"]|"")*"|\S+)$/i.exec(text.trim())?.[1];
     return { command: 'close', name: targetName(name) };
   }
   if (first !== 'SET') {
@@ -67,9 +67,12 @@ function namedCommand(text: string, first: string): SessionCommand | null {
   return { command: 'set', name: (match?.[1] ?? '').toLowerCase(), value };
 }
 
-/** A name without its quotes, folded as PostgreSQL folds it; null for ALL and for none. */
+/** A name without its quotes, folded as PostgreSQL folds it; null for ALL. */
 function targetName(word: string | undefined): string | null {
-  if (word === undefined || word.toUpperCase() === 'ALL') {
+  if (word === undefined) {
+    return '';
+  }
+  if (word.toUpperCase() === 'ALL') {
     return null;
   }
   return /^".*"$/s.test(word) ? word.slice(1, -1).replaceAll('""', '"') : word.toLowerCase();

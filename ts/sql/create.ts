@@ -181,7 +181,8 @@ function enclosedText(p: Parser): Name {
   const open = p.start();
   p.expect('(');
   const from = p.start();
-  for (let depth = 1; ; p.advance()) {
+  let depth = 1;
+  for (;;) {
     if (p.atEnd()) {
       p.failAt('unbalanced (', open, open + 1);
     }
@@ -193,6 +194,7 @@ function enclosedText(p: Parser): Name {
     if (depth === 0) {
       break;
     }
+    p.advance();
   }
   const span = { start: from, end: p.lastEnd() };
   p.advance();

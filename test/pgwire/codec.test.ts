@@ -1,0 +1,258 @@
+import test from 'ava';
+import fc from 'fast-check';
+
+import { readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
+import { sessionCommand } from '../../ts/pgwire/commands.js';
+import { timeoutOf } from '../../ts/pgwire/conversation.js';
+import { FrameReader } from '../../ts/pgwire/frames.js';
+import { microsText, parameterText } from '../../ts/pgwire/parameter-values.js';
+import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
+import { ScramExchange, scramVerifier } from '../../ts/pgwire/scram.js';
+import * as reply from '../../ts/pgwire/server-messages.js';
+import { describeField, Oid, oidOf } from '../../ts/pgwire/types.js';
+import { clientMessage, startup } from './raw-client.js';
+
+const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
+process.stdout.write(`SEED=${seed}\n`);
+
+const LIMIT = 1_000_000;
+
+/** All frames of some bytes that arrive in pieces. */
+function frames(bytes: Buffer, pieces: readonly number[]): { type: string; body: string }[] {
+  const reader = new FrameReader();
+  const all: { type: string; body: string }[] = [];
+  let at = 0;
+  for (const size of [...pieces, bytes.length]) {
+    reader.push(bytes.subarray(at, at + size));
+    at += size;
+    for (let frame = reader.next(LIMIT); frame !== null; frame = reader.next(LIMIT)) {
+      all.push({ type: frame.type, body: frame.body.toString('hex') });
+    }
+  }
+  return all;
+}
+
+test('frames are the same however their bytes arrive', (t) => {
+  const message = fc.tuple(fc.constantFrom('Q', 'P', 'B', 'S'), fc.uint8Array({ maxLength: 60 }));
+  const property = fc.property(
+    fc.array(message, { maxLength: 8 }),
+    fc.array(fc.nat(20), { maxLength: 20 }),
+    (messages, pieces) => {
+      const bytes = Buffer.concat(
+        messages.map(([type, body]) => clientMessage(type, Buffer.from(body))),
+      );
+      const expected = messages.map(([type, body]) => {
+        return { type, body: Buffer.from(body).toString('hex') };
+      });
+      t.deepEqual(frames(bytes, pieces), expected);
+    },
+  );
+  fc.assert(property, { seed, numRuns: 300 });
+});
+
+test('lengths are checked before bytes are waited for', (t) => {
+  for (const length of [-1, 0, 3, LIMIT + 1, 0x7fff_ffff]) {
+    const reader = new FrameReader();
+    const header = Buffer.alloc(5);
+    header.write('Q');
+    header.writeInt32BE(length, 1);
+    reader.push(header);
+    t.throws(() => reader.next(LIMIT), { instanceOf: ProtocolError }, String(length));
+  }
+  for (const length of [7, 10_001, -5]) {
+    const reader = new FrameReader();
+    const header = Buffer.alloc(4);
+    header.writeInt32BE(length);
+    reader.push(header);
+    t.throws(() => reader.nextStartup(), { instanceOf: ProtocolError }, String(length));
+  }
+});
+
+test('random bodies are read or refused', (t) => {
+  const types = fc.constantFrom('Q', 'P', 'B', 'D', 'C', 'E', 'S', 'H', 'p', 'F', 'd', 'x', '\0');
+  const property = fc.property(types, fc.uint8Array({ maxLength: 80 }), (type, bytes) => {
+    for (const read of [readMessage, readStartup]) {
+      try {
+        read({ type, body: Buffer.from(bytes) });
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) {
+          throw error;
+        }
+      }
+    }
+  });
+  fc.assert(property, { seed, numRuns: 3_000 });
+  t.pass();
+});
+
+test('client messages are read', (t) => {
+  const read = (bytes: Buffer): unknown => {
+    const reader = new FrameReader();
+    reader.push(bytes);
+    const frame = reader.next(LIMIT);
+    return frame === null ? null : readMessage(frame);
+  };
+  t.deepEqual(read(clientMessage('P', 's', 'select $1', [1], 23)), {
+    kind: 'parse',
+    name: 's',
+    text: 'select $1',
+    types: [23],
+  });
+  const bind = clientMessage('B', '', 's', [1], [1], [2], 2, Buffer.from('ab'), -1, [1], [0]);
+  t.deepEqual(read(bind), {
+    kind: 'bind',
+    portal: '',
+    statement: 's',
+    parameterFormats: [1],
+    parameters: [Buffer.from('ab'), null],
+    resultFormats: [0],
+  });
+  t.deepEqual(read(clientMessage('E', 'p', 7)), { kind: 'execute', portal: 'p', maxRows: 7 });
+  t.throws(() => read(clientMessage('Q', Buffer.from([0xff, 0]))), { message: /UTF8/ });
+  t.throws(() => read(clientMessage('S', Buffer.from([1]))), { message: /message format/ });
+});
+
+test('server messages are these bytes', (t) => {
+  const hex = (bytes: Buffer): string => bytes.toString('hex');
+  t.is(hex(reply.authenticationOk()), '520000000800000000');
+  t.is(hex(reply.readyForQuery('T')), '5a0000000554');
+  t.is(hex(reply.commandComplete('SELECT 3')), '430000000d53454c454354203300');
+  t.is(hex(reply.parameterDescription([23, 1043])), '740000000e00020000001700000413');
+  t.is(hex(reply.authenticationSasl(['A'])), '520000000b0000000a410000');
+  const field = describeField({ name: 'c', type: 'CHAR', dimensions: 0 }, 0);
+  const expected =
+    '540000001a0001' + '6300' + '00000000' + '0001' + '00000412' + 'ffff' + '00000005';
+  t.is(hex(reply.rowDescription([field])), `${expected}0000`);
+  const error = { severity: 'ERROR', sqlState: '42P01', message: 'no', position: 3 } as const;
+  t.is(
+    hex(reply.errorResponse(error)),
+    '45' + '00000021' + hex(Buffer.from('SERROR\0VERROR\0C42P01\0Mno\0P3\0\0')),
+  );
+});
+
+test('types have the OIDs of the reference', (t) => {
+  const cases: [string, number][] = [
+    ['BOOLEAN', 16],
+    ['BYTE', 21],
+    ['SHORT', 21],
+    ['CHAR', 1042],
+    ['INT', 23],
+    ['LONG', 20],
+    ['FLOAT', 700],
+    ['DOUBLE', 701],
+    ['DATE', 1114],
+    ['TIMESTAMP', 1114],
+    ['TIMESTAMP_NS', 1114],
+    ['SYMBOL', 1043],
+    ['VARCHAR', 1043],
+    ['STRING', 1043],
+    ['UUID', 2950],
+    ['IPv4', 1043],
+    ['GEOHASH(5c)', 1043],
+    ['BINARY', 17],
+    ['ARRAY', 1022],
+    ['DOUBLE[][]', 1022],
+    ['DECIMAL(10,2)', 1700],
+    ['LONG256', 1043],
+    ['INTERVAL', 1043],
+  ];
+  for (const [type, oid] of cases) {
+    t.is(oidOf(type), oid, type);
+  }
+});
+
+test('binary parameters become text', (t) => {
+  const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex');
+  const cases: [number, string, string][] = [
+    [Oid.Bool, '01', 'true'],
+    [Oid.Int2, 'fffe', '-2'],
+    [Oid.Int4, '00000007', '7'],
+    [Oid.Int8, '7fffffffffffffff', '9223372036854775807'],
+    [Oid.Float8, '3ff8000000000000', '1.5'],
+    [Oid.Timestamp, '0000000000000001', '2000-01-01T00:00:00.000001Z'],
+    [Oid.Timestamp, 'ffffffffffffffff', '1999-12-31T23:59:59.999999Z'],
+    [Oid.Date, '00000001', '2000-01-02T00:00:00.000000Z'],
+    [Oid.Uuid, '11111111222233334444555555555555', '11111111-2222-3333-4444-555555555555'],
+    [Oid.Varchar, '6162', 'ab'],
+    // 12.34: two groups, weight 0, scale 2
+    [Oid.Numeric, '0002 0000 0000 0002 000c 0d48', '12.34'],
+    [Oid.Numeric, '0001 ffff 4000 0004 0005', '-0.0005'],
+    [Oid.Numeric, '0001 0001 0000 0000 0003', '30000'],
+    [
+      Oid.Float8Array,
+      '00000001 00000001 000002bd 00000002 00000001 00000008 3ff8000000000000 ffffffff',
+      '{1.5,NULL}',
+    ],
+  ];
+  for (const [oid, hex, text] of cases) {
+    t.is(parameterText(bytes(hex), 1, oid), text);
+  }
+  t.throws(() => parameterText(bytes('00'), 1, Oid.Int4), { instanceOf: ProtocolError });
+  t.throws(() => parameterText(bytes('00'), 2, Oid.Int4), { instanceOf: ProtocolError });
+  t.is(parameterText(Buffer.from('t'), 0, Oid.Bool), 'true');
+  t.is(microsText(0n), '1970-01-01T00:00:00.000000Z');
+});
+
+test('random binary values are converted or refused', (t) => {
+  const oids = fc.constantFrom(...Object.values(Oid), 0);
+  const property = fc.property(oids, fc.uint8Array({ maxLength: 64 }), (oid, bytes) => {
+    try {
+      t.is(typeof parameterText(Buffer.from(bytes), 1, oid), 'string');
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) {
+        throw error;
+      }
+    }
+  });
+  fc.assert(property, { seed, numRuns: 3_000 });
+});
+
+test('SCRAM follows the example of RFC 7677', async (t) => {
+  const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64');
+  const verifier = await scramVerifier('pencil', salt, 4_096);
+  const exchange = new ScramExchange(verifier, '%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0');
+  t.is(
+    exchange.first('n,,n=user,r=rOprNGfwEbeRWgbNEkqO'),
+    'r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096',
+  );
+  const proof = 'dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=';
+  const last = `c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=${proof}`;
+  t.is(exchange.final(last), 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=');
+  t.is(exchange.final(last.replace('dHzb', 'dHzc')), null);
+  t.throws(() => exchange.first('nonsense'), { instanceOf: ProtocolError });
+});
+
+test('session commands are told by their words', (t) => {
+  t.deepEqual(sessionCommand('begin isolation level serializable'), { command: 'begin' });
+  t.deepEqual(sessionCommand('START TRANSACTION'), { command: 'begin' });
+  t.deepEqual(sessionCommand('ROLLBACK WORK'), { command: 'rollback' });
+  t.deepEqual(sessionCommand('rollback to savepoint a'), { command: 'savepoint' });
+  t.deepEqual(sessionCommand('DEALLOCATE PREPARE "A b"'), { command: 'deallocate', name: 'A b' });
+  t.deepEqual(sessionCommand('deallocate all'), { command: 'deallocate', name: null });
+  t.deepEqual(sessionCommand('deallocate _PG3_0'), { command: 'deallocate', name: '_pg3_0' });
+  t.deepEqual(sessionCommand("SET statement_timeout = '5s'"), {
+    command: 'set',
+    name: 'statement_timeout',
+    value: '5s',
+  });
+  t.is(sessionCommand('select 1'), null);
+  t.is(sessionCommand('end_of_day'), null);
+  t.is(timeoutOf('5s'), 5_000);
+  t.is(timeoutOf('250'), 250);
+  t.throws(() => timeoutOf('soon'), { instanceOf: ProtocolError });
+});
+
+test('start-up packets are told apart', (t) => {
+  const reader = new FrameReader();
+  reader.push(startup('joe', 2, ['options', '-c statement_timeout=50']));
+  const frame = reader.nextStartup();
+  t.deepEqual(frame === null ? null : readStartup(frame), {
+    kind: 'startup',
+    major: 3,
+    minor: 2,
+    parameters: new Map([
+      ['user', 'joe'],
+      ['options', '-c statement_timeout=50'],
+    ]),
+  });
+});

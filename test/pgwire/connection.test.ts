@@ -1,0 +1,263 @@
+import test from 'ava';
+import pg from 'pg';
+
+import { clientMessage, errorFields, RawClient, startup } from './raw-client.js';
+import { start } from './harness.js';
+
+const sync = clientMessage('S');
+const query = (text: string): Buffer => clientMessage('Q', text);
+const parse = (name: string, text: string): Buffer => clientMessage('P', name, text, [0]);
+const bind = (portal: string, name: string): Buffer =>
+  clientMessage('B', portal, name, [0], [0], [0]);
+const execute = (portal: string, rows = 0): Buffer => clientMessage('E', portal, rows);
+const describe = (what: string, name: string): Buffer =>
+  clientMessage('D', Buffer.from(what), name);
+
+test('start-up: encryption is declined, parameters are told', async (t) => {
+  const { port, server } = await start();
+  const client = await RawClient.open(port);
+  client.send(clientMessage('', 80_877_103));
+  t.is(await client.byte(), 'N');
+  client.send(clientMessage('', 80_877_104));
+  t.is(await client.byte(), 'N');
+  client.send(startup('admin', 0, ['application_name', 'me']));
+  t.is((await client.next())?.body.toString('hex'), '00000003');
+  client.send(clientMessage('p', 'quest'));
+  const messages = await client.until('Z');
+  t.is(messages.map(({ type }) => type).join(''), 'RSSSSSSSSSSSKZ');
+  const status = messages.filter(({ type }) => type === 'S').map(({ body }) => body.toString());
+  t.true(status.includes('server_version\x0014.0\0'));
+  t.true(status.includes('application_name\0me\0'));
+  client.close();
+  await server.close();
+});
+
+test('newer minor versions are negotiated, other protocols refused', async (t) => {
+  const { port, server } = await start();
+  const newer = await RawClient.open(port);
+  newer.send(startup('admin', 2));
+  t.is((await newer.next())?.type, 'v');
+  t.is((await newer.next())?.type, 'R');
+  newer.close();
+  const older = await RawClient.open(port);
+  older.send(clientMessage('', 131_072));
+  t.is(errorFields((await older.until('-'))[0])['C'], '0A000');
+  const smuggled = await RawClient.open(port);
+  smuggled.send(clientMessage('', 80_877_103), startup('admin'));
+  t.is(errorFields((await smuggled.until('-'))[0])['C'], '08P01');
+  await server.close();
+});
+
+test('a wrong password, an unknown user and too many tries are refused', async (t) => {
+  const { port, server } = await start();
+  const attempt = async (user: string, password: string): Promise<string | undefined> => {
+    const client = await RawClient.open(port);
+    client.send(startup(user), clientMessage('p', password));
+    const messages = await client.until('-');
+    return errorFields(messages.find(({ type }) => type === 'E'))['C'];
+  };
+  t.is(await attempt('admin', 'wrong'), '28P01');
+  t.is(await attempt('Admin', 'quest'), '28P01');
+  await Promise.all(Array.from({ length: 10 }, () => attempt('admin', 'wrong')));
+  t.is(await attempt('admin', 'quest'), '28000');
+  const reader = await RawClient.login(port, 'reader', 'pässword');
+  reader.close();
+  await server.close();
+});
+
+test('simple queries: several statements, an empty text, an error in the middle', async (t) => {
+  const { port, server } = await start();
+  const client = await RawClient.login(port);
+  client.send(query('rows 2; insert;'));
+  t.is(await client.types(), 'TDDCCZ');
+  client.send(query(' ; -- nothing'));
+  t.is(await client.types(), 'IZ');
+  client.send(query('insert; missing here; insert'));
+  const messages = await client.until('Z');
+  t.is(messages.map(({ type }) => type).join(''), 'CEZ');
+  const fields = errorFields(messages[1]);
+  t.is(fields['C'], '42P01');
+  t.is(fields['P'], '9');
+  client.close();
+  await server.close();
+});
+
+test('extended queries: pipeline, row limits, skipping to Sync after an error', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  client.send(
+    parse('a', 'rows 7'),
+    describe('S', 'a'),
+    bind('p', 'a'),
+    describe('P', 'p'),
+    execute('p', 3),
+    execute('p', 3),
+    execute('p', 3),
+    sync,
+  );
+  t.is(await client.types(), '1tT2TDDDsDDDsDCZ');
+  client.send(parse('', 'missing'), bind('', ''), execute(''), sync, parse('', ''), sync);
+  t.is(await client.types(), 'EZ');
+  t.is(await client.types(), '1Z');
+  client.send(bind('', 'nope'), sync);
+  t.is(errorFields((await client.until('Z'))[0])['C'], '26000');
+  client.send(parse('a', 'rows 1'), sync);
+  t.is(errorFields((await client.until('Z'))[0])['C'], '42P05');
+  client.send(clientMessage('C', Buffer.from('S'), 'a'), clientMessage('C', Buffer.from('P'), 'p'));
+  client.send(sync);
+  t.is(await client.types(), '33Z');
+  client.send(parse('', 'rows 1; rows 2'), sync);
+  t.is(errorFields((await client.until('Z'))[0])['C'], '42601');
+  client.send(clientMessage('F', 1), sync);
+  t.is(errorFields((await client.until('Z'))[0])['C'], '0A000');
+  t.is(engine.journal.streamsOpen, 0);
+  t.is(engine.journal.statementsOpen, 0);
+  client.close();
+  await server.close();
+});
+
+test('a limit that ends with the rows suspends once more, as PostgreSQL does', async (t) => {
+  const { port, server } = await start();
+  const client = await RawClient.login(port);
+  client.send(parse('', 'rows 3'), bind('', ''), execute('', 3), execute('', 3), sync);
+  const messages = await client.until('Z');
+  t.is(messages.map(({ type }) => type).join(''), '12DDDsCZ');
+  t.is(messages.at(-2)?.body.toString(), 'SELECT 0\0');
+  client.close();
+  await server.close();
+});
+
+test('too many statements are refused', async (t) => {
+  const { port, server } = await start({ statementsMax: 3 });
+  const client = await RawClient.login(port);
+  for (const name of ['a', 'b', 'c']) {
+    client.send(parse(name, 'insert'), sync);
+    t.is(await client.types(), '1Z');
+  }
+  client.send(parse('d', 'insert'), sync);
+  t.is(errorFields((await client.until('Z'))[0])['C'], '53400');
+  client.close();
+  await server.close();
+});
+
+test('blocks: commit together, roll back, refuse after an error', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  const run = async (text: string): Promise<string> => {
+    client.send(query(text));
+    const messages = await client.until('Z');
+    const tags = messages
+      .filter(({ type }) => type === 'C')
+      .map(({ body }) => body.toString().slice(0, -1));
+    const errors = messages
+      .filter(({ type }) => type === 'E')
+      .map((message) => errorFields(message)['C'] ?? '');
+    return [...tags, ...errors, messages.at(-1)?.body.toString()].join(' ');
+  };
+  t.is(await run('BEGIN'), 'BEGIN T');
+  t.is(await run('insert 1'), 'INSERT 0 1 T');
+  t.deepEqual(engine.journal.committed, []);
+  t.is(await run('COMMIT'), 'COMMIT I');
+  t.is(engine.journal.committed.length, 1);
+  t.is(await run('begin; insert; missing'), 'BEGIN INSERT 0 1 42P01 E');
+  t.is(await run('insert'), '25P02 E');
+  t.is(await run('COMMIT'), 'ROLLBACK I');
+  t.is(engine.journal.committed.length, 1);
+  t.is(engine.journal.rolledBack, 1);
+  t.is(await run('savepoint a'), '0A000 I');
+  t.is(await run('SET application_name = x'), 'SET I');
+  t.is(await run('begin; insert'), 'BEGIN INSERT 0 1 T');
+  client.close();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  t.is(engine.journal.rolledBack, 2);
+  await server.close();
+});
+
+test('a cancel request stops the statement, a wrong secret does not', async (t) => {
+  const { port, server } = await start();
+  const client = await RawClient.open(port);
+  client.send(startup('admin'), clientMessage('p', 'quest'));
+  const key = (await client.until('Z')).find(({ type }) => type === 'K')?.body;
+  t.truthy(key);
+  if (key === undefined) {
+    return;
+  }
+  client.send(query('slow'));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const wrong = await RawClient.open(port);
+  wrong.send(clientMessage('', 80_877_102, key.readInt32BE(0), key.readInt32BE(4) ^ 1));
+  t.is(await wrong.next(), null);
+  const right = await RawClient.open(port);
+  right.send(clientMessage('', 80_877_102, key));
+  t.is(await right.next(), null);
+  const messages = await client.until('Z');
+  t.is(errorFields(messages.find(({ type }) => type === 'E'))['C'], '57014');
+  client.send(query('insert'));
+  t.is(await client.types(), 'CZ');
+  client.close();
+  await server.close();
+});
+
+test('rows wait for a client that does not read, and stop when it goes', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  client.socket.pause();
+  client.send(query('rows 20000000'));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const encoded = engine.journal.rowsEncoded;
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  t.is(engine.journal.rowsEncoded, encoded);
+  t.true(encoded < 2_000_000, String(encoded));
+  client.close();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  t.is(engine.journal.streamsOpen, 0);
+  await server.close();
+});
+
+test('bad frames end the connection, and only that one', async (t) => {
+  const { port, server } = await start();
+  const other = await RawClient.login(port);
+  for (const bytes of [
+    Buffer.from('5100000003', 'hex'),
+    Buffer.from('51ffffffff', 'hex'),
+    Buffer.from('007fffffff', 'hex'),
+    clientMessage('z', 'what'),
+    clientMessage('p', 'again'),
+  ]) {
+    const client = await RawClient.login(port);
+    client.send(bytes);
+    t.is(errorFields((await client.until('-'))[0])['C'], '08P01', bytes.toString('hex'));
+  }
+  other.send(query('insert'));
+  t.is(await other.types(), 'CZ');
+  other.close();
+  await server.close();
+});
+
+test('connections over the limit are told so; an idle one ends', async (t) => {
+  const { port, server } = await start({ connectionsMax: 1, idleMs: 300 });
+  const first = await RawClient.login(port);
+  const second = await RawClient.open(port);
+  second.send(startup('admin'));
+  t.is(errorFields((await second.until('-'))[0])['C'], '53300');
+  t.is(errorFields((await first.until('-'))[0])['C'], '57P05');
+  await server.close();
+});
+
+test('node-postgres logs in with SCRAM, binds, streams and cancels', async (t) => {
+  const { port, server } = await start({ method: 'scram' });
+  const settings = { host: '127.0.0.1', port, database: 'qdb', ssl: false as const };
+  const client = new pg.Client({ ...settings, user: 'reader', password: 'pässword' });
+  await client.connect();
+  const rows = await client.query<{ n: string; s: string }>('rows 2500');
+  t.is(rows.rowCount, 2_500);
+  t.deepEqual(rows.rows.at(-1), { n: '2499', s: 'row 2499' });
+  const echo = await client.query({ text: 'echo $1 $2 $3', values: ['a', null, 7], name: 'e' });
+  t.deepEqual(echo.rows, [{ p1: 'a', p2: null, p3: '7' }]);
+  const error = await t.throwsAsync(client.query('missing'));
+  t.is((error as { code?: string }).code, '42P01');
+  await client.end();
+  const stranger = new pg.Client({ ...settings, user: 'admin', password: 'wrong' });
+  await t.throwsAsync(stranger.connect(), { message: 'invalid username/password' });
+  await server.close();
+});

@@ -1,0 +1,234 @@
+/**
+ * A database that answers a few words, for tests of the protocol where no engine is needed:
+ *
+ *   rows N        N rows (n LONG, s VARCHAR) in chunks of 1,000
+ *   echo …        one row with the text of each parameter
+ *   insert, ddl   one row written, a table made
+ *   missing       an error with a position
+ *   slow          waits until it is cancelled
+ */
+import type {
+  Chunk,
+  Database,
+  ExecuteOptions,
+  ExecuteReply,
+  ParameterValues,
+  ResultStream,
+  Statement,
+  StatementContext,
+  StatementDescription,
+  Transaction,
+} from '../../ts/engine/types.js';
+import { DatabaseError } from '../../ts/session/index.js';
+
+const CHUNK_ROWS = 1_000;
+
+export interface Journal {
+  readonly committed: string[];
+  rolledBack: number;
+  streamsOpen: number;
+  statementsOpen: number;
+  rowsEncoded: number;
+}
+
+export interface FakeEngine extends Database {
+  readonly journal: Journal;
+}
+
+class FakeTransaction implements Transaction {
+  readonly held: string[] = [];
+  private readonly journal: Journal;
+
+  constructor(journal: Journal) {
+    this.journal = journal;
+  }
+
+  commit(): Promise<bigint | null> {
+    this.journal.committed.push(...this.held);
+    return Promise.resolve(1n);
+  }
+
+  rollback(): void {
+    this.journal.rolledBack += 1;
+  }
+}
+
+interface Context {
+  readonly journal: Journal;
+  readonly running: Map<bigint, { readonly user: string; readonly text: string; cancel(): void }>;
+}
+
+export function fakeEngine(): FakeEngine {
+  const journal: Journal = {
+    committed: [],
+    rolledBack: 0,
+    streamsOpen: 0,
+    statementsOpen: 0,
+    rowsEncoded: 0,
+  };
+  const context: Context = { journal, running: new Map() };
+  const engine: Partial<FakeEngine> = {
+    journal,
+    prepare: (tree, setting, transaction) => prepare(context, tree, setting, transaction),
+    begin: () => new FakeTransaction(journal),
+    cancelQuery: (id) => {
+      context.running.get(id)?.cancel();
+      return true;
+    },
+    activeQueries: () =>
+      [...context.running].map(([queryId, { user, text }]) => ({
+        queryId,
+        user,
+        text,
+        startedMicros: 0n,
+      })),
+    close: () => Promise.resolve(),
+  };
+  return engine as FakeEngine;
+}
+
+function describe(text: string, setting: StatementContext): StatementDescription {
+  const declared = setting.parameterTypes ?? [];
+  const count = new Set(text.match(/\$\d+/g)).size;
+  const parameters = Array.from({ length: count }, (_, index) => declared[index] ?? 'VARCHAR');
+  const rest = { timestamp: -1, parameters, accesses: [] };
+  const column = (name: string, type: string): StatementDescription['columns'][number] => ({
+    name,
+    type,
+    dimensions: 0,
+  });
+  if (text.startsWith('rows')) {
+    const columns = [column('n', 'LONG'), column('s', 'VARCHAR')];
+    return { kind: 'select', command: 'SELECT', columns, ...rest };
+  }
+  if (text.startsWith('echo') || text.startsWith('slow')) {
+    const columns = parameters.map((type, index) => column(`p${index + 1}`, type));
+    return { kind: 'select', command: 'SELECT', columns, ...rest };
+  }
+  if (text.startsWith('insert')) {
+    return { kind: 'insert', command: 'INSERT', columns: [], ...rest };
+  }
+  return { kind: 'ddl', command: 'CREATE TABLE', columns: [], ...rest };
+}
+
+function prepare(
+  context: Context,
+  tree: Buffer,
+  setting: StatementContext,
+  transaction: Transaction | undefined,
+): Promise<Statement> {
+  const { text } = JSON.parse(tree.toString('utf8')) as { text: string };
+  if (text.startsWith('missing')) {
+    const message = 'table does not exist [table=missing]';
+    return Promise.reject(new DatabaseError({ code: 'TableNotFound', message, start: 0, end: 7 }));
+  }
+  context.journal.statementsOpen += 1;
+  return Promise.resolve({
+    description: describe(text, setting),
+    execute: (parameters, options) =>
+      execute(context, text, setting, transaction, parameters, options),
+    executeBatch: () => Promise.reject(new Error('not here')),
+    close: () => {
+      context.journal.statementsOpen -= 1;
+    },
+  });
+}
+
+async function execute(
+  context: Context,
+  text: string,
+  setting: StatementContext,
+  transaction: Transaction | undefined,
+  parameters: ParameterValues,
+  options: ExecuteOptions,
+): Promise<ExecuteReply> {
+  const summary = { rowsReturned: 0, rowsTotal: 0, rowsAffected: 0, executeNanos: 1 };
+  const done = { queryId: 1n, chunk: null, stream: null };
+  if (text.startsWith('slow')) {
+    await cancelled(context, setting.user, text);
+  }
+  if (text.startsWith('insert')) {
+    if (transaction instanceof FakeTransaction) {
+      transaction.held.push(parameters.join(','));
+    } else {
+      context.journal.committed.push(parameters.join(','));
+    }
+    return { ...done, summary: { ...summary, rowsAffected: 1 } };
+  }
+  if (text.startsWith('echo')) {
+    const bytes = dataRow(parameters.map((value) => (value === null ? null : Buffer.from(value))));
+    return { ...done, chunk: { bytes, rows: 1 }, summary: { ...summary, rowsReturned: 1 } };
+  }
+  if (!text.startsWith('rows')) {
+    return { ...done, summary };
+  }
+  const codes = options.rows.format === 'pg' ? options.rows.formatCodes : [];
+  const stream = rowStream(context.journal, Number(text.split(' ')[1]), codes);
+  const chunk = await stream.next(options.firstChunkRows);
+  return { queryId: 2n, chunk, summary: null, stream };
+}
+
+function cancelled(context: Context, user: string, text: string): Promise<never> {
+  return new Promise((_, reject) => {
+    const id = BigInt(context.running.size + 10);
+    const cancel = (): void => {
+      context.running.delete(id);
+      reject(new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' }));
+    };
+    context.running.set(id, { user, text, cancel });
+  });
+}
+
+function rowStream(journal: Journal, total: number, codes: readonly number[]): ResultStream {
+  let at = 0;
+  let stopped = false;
+  journal.streamsOpen += 1;
+  const end = (): void => {
+    if (!stopped) {
+      journal.streamsOpen -= 1;
+    }
+    stopped = true;
+  };
+  return {
+    next: (maxRows) => {
+      if (at >= total || stopped) {
+        end();
+        return Promise.resolve(null);
+      }
+      // More than asked for: the protocol has to cut.
+      const count = Math.min(total - at, maxRows === undefined ? CHUNK_ROWS : maxRows + 2);
+      const rows: Buffer[] = [];
+      for (let index = 0; index < count; index += 1, at += 1) {
+        rows.push(dataRow([numberCell(at, codes[0] ?? 0), Buffer.from(`row ${at}`)]));
+      }
+      journal.rowsEncoded += count;
+      return Promise.resolve<Chunk>({ bytes: Buffer.concat(rows), rows: count });
+    },
+    summary: () => ({ rowsReturned: at, rowsTotal: at, rowsAffected: 0, executeNanos: 1 }),
+    cancel: end,
+  };
+}
+
+function numberCell(value: number, code: number): Buffer {
+  if (code === 0) {
+    return Buffer.from(String(value));
+  }
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(value));
+  return bytes;
+}
+
+function dataRow(cells: readonly (Buffer | null)[]): Buffer {
+  const parts: Buffer[] = [];
+  for (const cell of cells) {
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(cell === null ? -1 : cell.length);
+    parts.push(length, cell ?? Buffer.alloc(0));
+  }
+  const body = Buffer.concat(parts);
+  const header = Buffer.alloc(7);
+  header.write('D', 0, 'latin1');
+  header.writeInt32BE(6 + body.length, 1);
+  header.writeInt16BE(cells.length, 5);
+  return Buffer.concat([header, body]);
+}

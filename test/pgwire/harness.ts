@@ -1,0 +1,36 @@
+/** A listener over the fake engine. */
+import { SILENT } from '../../ts/observability/index.js';
+import { listenPgWire, type PgWireOptions, type RunningPgWire } from '../../ts/pgwire/index.js';
+import { SessionHost } from '../../ts/session/index.js';
+import { type FakeEngine, fakeEngine } from './fake-engine.js';
+
+export interface Harness {
+  readonly engine: FakeEngine;
+  readonly server: RunningPgWire;
+  readonly port: number;
+}
+
+export async function start(options: Partial<PgWireOptions> = {}): Promise<Harness> {
+  const engine = fakeEngine();
+  const sessions = new SessionHost({ database: engine, parse: (text) => ({ text }) });
+  const server = await listenPgWire(
+    {
+      host: null,
+      port: 0,
+      accounts: [
+        { user: 'admin', password: 'quest', readOnly: false },
+        { user: 'reader', password: 'pässword', readOnly: true },
+      ],
+      method: 'cleartext',
+      readOnly: false,
+      connectionsMax: 16,
+      statementsMax: 10,
+      messageBytesMax: 1_048_576,
+      idleMs: 60_000,
+      ...options,
+    },
+    sessions,
+    SILENT,
+  );
+  return { engine, server, port: server.port };
+}
