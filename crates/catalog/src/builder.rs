@@ -3,48 +3,38 @@
 use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
-/// A new table's definition under way.
+/// A new table's definition under way. Nothing is checked before [`TableBuilder::build`].
 #[derive(Debug, Clone)]
 pub struct TableBuilder {
     schema: TableSchema,
+    timestamp: Option<String>,
 }
 
 impl TableBuilder {
     /// A table without columns.
-    pub fn new(name: &str) -> EngineResult<Self> {
-        if !identifier::is_valid_table_name(name) {
-            let message = format!("table name is not valid [table={name}]");
-            return Err(EngineError::new(ErrorCode::InvalidName, message));
-        }
-        Ok(Self { schema: TableSchema::new(name, Vec::new()) })
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { schema: TableSchema::new(name, Vec::new()), timestamp: None }
     }
 
     /// Adds a column with the dialect's defaults.
-    pub fn column(self, name: &str, sql_type: SqlType) -> EngineResult<Self> {
+    #[must_use]
+    pub fn column(self, name: &str, sql_type: SqlType) -> Self {
         self.add(ColumnSchema::new(name, sql_type))
     }
 
     /// Adds a column.
-    pub fn add(mut self, column: ColumnSchema) -> EngineResult<Self> {
-        check_new_column(&self.schema, &column)?;
+    #[must_use]
+    pub fn add(mut self, column: ColumnSchema) -> Self {
         self.schema.columns.push(column);
-        Ok(self)
+        self
     }
 
     /// Names the designated timestamp.
-    pub fn timestamp(mut self, name: &str) -> EngineResult<Self> {
-        let index = self.schema.column_index(name).ok_or_else(|| {
-            let message = format!("designated timestamp column '{name}' does not exist");
-            EngineError::new(ErrorCode::ColumnNotFound, message)
-        })?;
-        let sql_type = self.schema.columns[index].sql_type;
-        if !sql_type.is_timestamp() {
-            let found = sql_type.name();
-            let message = format!("TIMESTAMP column expected [actual={found}, column={name}]");
-            return Err(EngineError::new(ErrorCode::TypeMismatch, message));
-        }
-        self.schema.timestamp = Some(index);
-        Ok(self)
+    #[must_use]
+    pub fn timestamp(mut self, name: &str) -> Self {
+        self.timestamp = Some(name.to_owned());
+        self
     }
 
     /// Sets the unit of the partitions.
@@ -75,24 +65,52 @@ impl TableBuilder {
         self
     }
 
-    /// The definition.
+    /// The definition. `InvalidName`, `DuplicateColumn`, `TypeMismatch`, `ColumnNotFound` or
+    /// `InvalidValue`, whichever comes first.
     pub fn build(self) -> EngineResult<TableSchema> {
-        if self.schema.columns.is_empty() {
+        let Self { mut schema, timestamp } = self;
+        if !identifier::is_valid_table_name(&schema.name) {
+            let message = format!("table name is not valid [table={}]", schema.name);
+            return Err(EngineError::new(ErrorCode::InvalidName, message));
+        }
+        let columns = std::mem::take(&mut schema.columns);
+        for column in columns {
+            check_new_column(&schema, &column)?;
+            schema.columns.push(column);
+        }
+        if schema.columns.is_empty() {
             return Err(EngineError::new(ErrorCode::InvalidValue, "table without columns"));
         }
-        if self.schema.partition_by != PartitionBy::None && self.schema.timestamp.is_none() {
+        if let Some(name) = timestamp {
+            schema.timestamp = Some(timestamp_index(&schema, &name)?);
+        }
+        if schema.partition_by != PartitionBy::None && schema.timestamp.is_none() {
             return Err(EngineError::new(
                 ErrorCode::InvalidValue,
                 "partitioning is possible only on tables with designated timestamps",
             ));
         }
-        Ok(self.schema)
+        Ok(schema)
     }
+}
+
+fn timestamp_index(schema: &TableSchema, name: &str) -> EngineResult<usize> {
+    let index = schema.column_index(name).ok_or_else(|| {
+        let message = format!("designated timestamp column '{name}' does not exist");
+        EngineError::new(ErrorCode::ColumnNotFound, message)
+    })?;
+    let sql_type = schema.columns[index].sql_type;
+    if !sql_type.is_timestamp() {
+        let found = sql_type.name();
+        let message = format!("TIMESTAMP column expected [actual={found}, column={name}]");
+        return Err(EngineError::new(ErrorCode::TypeMismatch, message));
+    }
+    Ok(index)
 }
 
 /// Refuses a column that a table cannot get: a bad name, a name that is there, a type that
 /// cannot be stored.
-pub(crate) fn check_new_column(schema: &TableSchema, column: &ColumnSchema) -> EngineResult<()> {
+pub fn check_new_column(schema: &TableSchema, column: &ColumnSchema) -> EngineResult<()> {
     if !identifier::is_valid_column_name(&column.name) {
         let message = format!("invalid column name [name={}]", column.name);
         return Err(EngineError::new(ErrorCode::InvalidName, message));
@@ -112,23 +130,23 @@ pub(crate) fn check_new_column(schema: &TableSchema, column: &ColumnSchema) -> E
 mod tests {
     use super::*;
 
-    fn code(result: EngineResult<TableBuilder>) -> ErrorCode {
-        result.unwrap_err().code
+    fn code(builder: TableBuilder) -> ErrorCode {
+        builder.build().unwrap_err().code
     }
 
     #[test]
     fn refuses_bad_names_duplicates_and_types() {
-        assert_eq!(code(TableBuilder::new("a/b")), ErrorCode::InvalidName);
-        let table = TableBuilder::new("t").unwrap().column("ts", SqlType::Timestamp).unwrap();
+        let table = TableBuilder::new("t").column("ts", SqlType::Timestamp);
+        assert_eq!(code(TableBuilder::new("a/b").column("x", SqlType::Int)), ErrorCode::InvalidName);
+        assert_eq!(code(TableBuilder::new("t")), ErrorCode::InvalidValue);
         assert_eq!(code(table.clone().column("TS", SqlType::Long)), ErrorCode::DuplicateColumn);
         assert_eq!(code(table.clone().column("a-b", SqlType::Long)), ErrorCode::InvalidName);
         assert_eq!(code(table.clone().column("i", SqlType::Interval)), ErrorCode::TypeMismatch);
         assert_eq!(code(table.clone().timestamp("no")), ErrorCode::ColumnNotFound);
-        let table = table.column("x", SqlType::Long).unwrap();
+        let table = table.column("x", SqlType::Long);
         assert_eq!(code(table.clone().timestamp("x")), ErrorCode::TypeMismatch);
-        let unpartitioned = table.clone().partition_by(PartitionBy::Day).build();
-        assert_eq!(unpartitioned.unwrap_err().code, ErrorCode::InvalidValue);
-        let schema = table.timestamp("Ts").unwrap().partition_by(PartitionBy::Day).build();
+        assert_eq!(code(table.clone().partition_by(PartitionBy::Day)), ErrorCode::InvalidValue);
+        let schema = table.timestamp("Ts").partition_by(PartitionBy::Day).build();
         assert_eq!(schema.unwrap().timestamp, Some(0));
     }
 }

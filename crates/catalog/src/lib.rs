@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tidemark_storage::{Snapshot, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-pub use builder::TableBuilder;
+pub use builder::{TableBuilder, check_new_column};
 pub use records::{RecordKind, View};
 
 /// What a name can stand for.

@@ -18,7 +18,7 @@ pub(crate) const STAGE: &str = "db/stage";
 pub(crate) const TRASH: &str = "db/trash";
 
 /// Major version: another one is refused. Minor: older ones open.
-pub(crate) const FORMAT_VERSION: (u32, u32) = (1, 0);
+pub const FORMAT_VERSION: (u32, u32) = (1, 0);
 
 /// Sections of a segment, and therefore columns in memory, start at multiples of this.
 pub(crate) const SECTION_ALIGN: u64 = 64;

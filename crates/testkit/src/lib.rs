@@ -1,0 +1,12 @@
+//! Development only: the crash harness.
+//!
+//! [`crash`] runs the real storage on a simulated disk, cuts the power at any operation, rebuilds
+//! every kind of disk that may be left, and compares what recovery finds with what was
+//! acknowledged.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod crash;
+mod model;
+mod workload;

@@ -11,6 +11,8 @@
 
 mod checked;
 mod real;
+mod sim;
+mod sim_disk;
 
 use std::fmt::Debug;
 use std::io;
@@ -21,6 +23,7 @@ use tidemark_types::EngineResult;
 
 pub use checked::{CheckedKeys, KeyOutOfRange};
 pub use real::RealVfs;
+pub use sim::{SimFault, SimVfs};
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,276 @@
+//! Crash states from seeds.
+//!
+//! One seed is one workload, cut by a power loss at some operation. From the moment of the cut
+//! several disks are built: each is recovered and compared with the history; some recoveries are
+//! cut again; some processes are only killed, go on, and lose power later. Every comparison is
+//! one state. The same seed gives the same states.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rand::Rng;
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+use tidemark_storage::{CommitMode, PlantedFault, Storage, StorageOptions};
+use tidemark_vfs::{SimFault, SimVfs, Vfs};
+
+use crate::model::Model;
+use crate::workload::{Client, History};
+
+/// A fault planted to prove that the harness would see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mutant {
+    /// In the storage's own protocol.
+    Protocol(PlantedFault),
+    /// Syncs of these files do nothing.
+    SkipSync(&'static str),
+    /// Syncs of this directory do nothing.
+    SkipDirSync(&'static str),
+}
+
+/// Faults the harness must see.
+pub const MUTANTS: &[Mutant] = &[
+    Mutant::Protocol(PlantedFault::IgnoreLogChecksum),
+    Mutant::Protocol(PlantedFault::IgnoreLogSequence),
+    Mutant::Protocol(PlantedFault::NoResyncAfterReplay),
+    Mutant::Protocol(PlantedFault::EarlyUnlink),
+    Mutant::Protocol(PlantedFault::AcknowledgeBeforeSync),
+    Mutant::Protocol(PlantedFault::EarlyLogRecycle),
+    Mutant::Protocol(PlantedFault::TrustAdoptedSegments),
+    Mutant::Protocol(PlantedFault::ForgetSymbols),
+    Mutant::Protocol(PlantedFault::SkipAdoptedSync),
+    Mutant::SkipSync(".log"),
+    Mutant::SkipSync(".seg"),
+    Mutant::SkipSync("sym."),
+    Mutant::SkipSync("manifest."),
+    Mutant::SkipSync("CURRENT.tmp"),
+    Mutant::SkipDirSync("db"),
+    Mutant::SkipDirSync("db/log"),
+    Mutant::SkipDirSync("db/t"),
+    Mutant::SkipDirSync("db/t/"),
+];
+
+/// What was tried, and what failed.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// States that kept every promise.
+    pub passed: u64,
+    /// States that did not, with the seed that makes them again.
+    pub failures: Vec<Failure>,
+    /// States after a crash during recovery.
+    pub double_crashes: u64,
+    /// States after a kill, a restart and a power loss.
+    pub kills: u64,
+    /// Workloads by commit mode: sync, async, nosync.
+    pub modes: [u64; 3],
+}
+
+/// A broken promise.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The workload's seed.
+    pub seed: u64,
+    /// What was found.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {}: {}", self.seed, self.what)
+    }
+}
+
+impl Report {
+    /// Number of states.
+    #[must_use]
+    pub fn states(&self) -> u64 {
+        self.passed + self.failures.len() as u64
+    }
+}
+
+/// Runs workloads from `seed` on until `states` states were compared, or one failed and
+/// `stop_at_failure`.
+#[must_use]
+pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: bool) -> Report {
+    let mut report = Report::default();
+    let mut next = seed;
+    while report.states() < states && !(stop_at_failure && !report.failures.is_empty()) {
+        run_one(next, mutant, &mut report);
+        next += 1;
+    }
+    report
+}
+
+fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
+    StorageOptions {
+        commit_mode: mode,
+        log_file_bytes: 32 << 10,
+        log_prewrite_bytes: 8 << 10,
+        run_rows: 40,
+        segment_rows: 25,
+        bulk_memory_bytes: 1_500,
+        background: false,
+        planted: match mutant {
+            Some(Mutant::Protocol(fault)) => Some(*fault),
+            _ => None,
+        },
+        ..StorageOptions::default()
+    }
+}
+
+/// One workload and all states made from it.
+struct Case<'a> {
+    seed: u64,
+    rng: ChaCha8Rng,
+    mutant: Option<&'a Mutant>,
+    report: &'a mut Report,
+}
+
+/// One seed.
+pub fn run_one(seed: u64, mutant: Option<&Mutant>, report: &mut Report) {
+    let rng = ChaCha8Rng::seed_from_u64(seed);
+    Case { seed, rng, mutant, report }.run();
+}
+
+impl Case<'_> {
+    fn run(&mut self) {
+        let modes = [CommitMode::Sync, CommitMode::Async, CommitMode::NoSync];
+        let index = self.rng.random_range(0..modes.len());
+        self.report.modes[index] += 1;
+        let options = options(modes[index], self.mutant);
+        let vfs = SimVfs::new(self.rng.random());
+        match self.mutant {
+            Some(Mutant::SkipSync(path)) => {
+                vfs.plant(SimFault::SkipSync { path: (*path).to_owned() });
+            }
+            Some(Mutant::SkipDirSync(path)) => {
+                vfs.plant(SimFault::SkipDirSync { path: (*path).to_owned() });
+            }
+            _ => {}
+        }
+        let mut history = History::new();
+        let at = self.rng.random_range(1..400);
+        self.work(&vfs, &options, &mut history, at, 60);
+        for _ in 0..3 {
+            self.power_loss(&vfs, &options, &history);
+        }
+        self.double_crash(&vfs, &options, &history);
+        self.kill_then_power_loss(&vfs, &options, history);
+    }
+
+    /// Lets a client work until the power fails at operation `at`.
+    fn work(
+        &mut self,
+        vfs: &SimVfs,
+        options: &StorageOptions,
+        history: &mut History,
+        at: u64,
+        actions: usize,
+    ) {
+        let at = vfs.operations() + at;
+        if self.rng.random_bool(0.2) {
+            let path = [".log", ".seg", "manifest", "sym."].choose(&mut self.rng);
+            let path = (*path.unwrap_or(&".log")).to_owned();
+            vfs.plant(SimFault::FailSync { path, at: self.rng.random_range(0..at) });
+        }
+        vfs.plant(SimFault::PowerLoss { at });
+        let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
+        let Ok(storage) = Storage::open(shared, options.clone()) else { return };
+        let mut client =
+            Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
+        for _ in 0..actions {
+            // Failed actions are part of the game; the next one may work again.
+            let _ = client.act();
+            if vfs.power_is_off() {
+                break;
+            }
+        }
+    }
+
+    fn open(vfs: &SimVfs, options: &StorageOptions) -> Result<(Arc<Storage>, Model), String> {
+        let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
+        let storage = Storage::open(shared, options.clone())
+            .map_err(|error| format!("it does not open: {}", error.message))?;
+        let model = Model::read(&storage.snapshot())
+            .map_err(|error| format!("it cannot be read: {}", error.message))?;
+        Ok((storage, model))
+    }
+
+    fn judge(&mut self, kind: &str, outcome: Result<(), String>) {
+        match outcome {
+            Ok(()) => self.report.passed += 1,
+            Err(what) => {
+                let what = format!("{kind}: {what}");
+                self.report.failures.push(Failure { seed: self.seed, what });
+            }
+        }
+    }
+
+    fn compare(model: &Model, history: &History, at_least: usize) -> Result<(), String> {
+        let fingerprint = model.fingerprint();
+        if history.allows(fingerprint, at_least) {
+            return Ok(());
+        }
+        let earlier = history.states.iter().rposition(|state| *state == fingerprint);
+        Err(match earlier {
+            Some(index) => format!(
+                "{} of {} transactions are left, {at_least} were durable",
+                index,
+                history.acknowledged()
+            ),
+            None => "it is no state that ever was".to_owned(),
+        })
+    }
+
+    fn power_loss(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
+        let image = vfs.power_loss(self.rng.random());
+        let outcome = Self::open(&image, options)
+            .and_then(|(_, model)| Self::compare(&model, history, history.durable));
+        self.judge("power loss", outcome);
+    }
+
+    /// The power fails again while the first loss is recovered from.
+    fn double_crash(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
+        let image = vfs.power_loss(self.rng.random());
+        image.plant(SimFault::PowerLoss { at: self.rng.random_range(1..25) });
+        let first = Self::open(&image, options).map(|(_, model)| model);
+        let again = image.power_loss(self.rng.random());
+        let outcome = Self::open(&again, options).and_then(|(_, model)| {
+            // What the first recovery showed, it had made durable.
+            match first {
+                Ok(shown) if shown != model => Err("it differs from what was shown".to_owned()),
+                _ => Self::compare(&model, history, history.durable),
+            }
+        });
+        self.report.double_crashes += 1;
+        self.judge("double crash", outcome);
+    }
+
+    /// The process dies, a new one goes on, then the power fails.
+    fn kill_then_power_loss(
+        &mut self,
+        vfs: &SimVfs,
+        options: &StorageOptions,
+        mut history: History,
+    ) {
+        self.report.kills += 1;
+        let killed = vfs.kill(self.rng.random());
+        let opened = Self::open(&killed, options);
+        let outcome = opened.and_then(|(storage, model)| {
+            drop(storage);
+            Self::compare(&model, &history, history.acknowledged()).map(|()| model)
+        });
+        let model = match outcome {
+            Ok(model) => model,
+            Err(what) => return self.judge("kill", Err(what)),
+        };
+        history.restart(model);
+        let at = self.rng.random_range(1..150);
+        self.work(&killed, options, &mut history, at, 12);
+        let image = killed.power_loss(self.rng.random());
+        let outcome = Self::open(&image, options)
+            .and_then(|(_, model)| Self::compare(&model, &history, history.durable));
+        self.judge("kill, then power loss", outcome);
+    }
+}

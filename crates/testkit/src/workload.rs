@@ -1,0 +1,310 @@
+//! A random client: commits, bulk writes, definitions, checkpoints, and what it was promised.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
+};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+use tidemark_storage::{
+    BulkTarget, Change, ColumnSchema, CommitMode, Snapshot, Storage, TableSchema,
+};
+use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
+
+use crate::model::{Model, ModelTable, Row};
+
+const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
+
+/// Everything that was promised to a client so far.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    /// Fingerprint after each acknowledged transaction; the first is that of the start.
+    pub(crate) states: Vec<u64>,
+    /// States of transactions that failed or hung in the air, and how many were acknowledged
+    /// before.
+    pub(crate) maybe: Vec<(usize, u64)>,
+    /// Index in `states` that must survive a power loss.
+    pub(crate) durable: usize,
+    pub(crate) model: Model,
+    pub(crate) next_id: i64,
+}
+
+impl History {
+    pub(crate) fn new() -> Self {
+        let model = Model::default();
+        let states = vec![model.fingerprint()];
+        Self { states, maybe: Vec::new(), durable: 0, model, next_id: 0 }
+    }
+
+    /// Whether a database with this fingerprint keeps the promises: a prefix of what was
+    /// acknowledged, not shorter than `at_least`, perhaps with the transaction in the air.
+    pub(crate) fn allows(&self, fingerprint: u64, at_least: usize) -> bool {
+        self.states[at_least..].contains(&fingerprint)
+            || self.maybe.iter().any(|(after, f)| *after >= at_least && *f == fingerprint)
+    }
+
+    /// Goes on from what recovery found, which is durable.
+    pub(crate) fn restart(&mut self, model: Model) {
+        self.states = vec![model.fingerprint()];
+        self.maybe.clear();
+        self.durable = 0;
+        self.model = model;
+    }
+
+    pub(crate) fn acknowledged(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    fn attempt(
+        &mut self,
+        next: Model,
+        mode: CommitMode,
+        commit: impl FnOnce() -> EngineResult<()>,
+    ) -> EngineResult<()> {
+        let fingerprint = next.fingerprint();
+        match commit() {
+            Ok(()) => {
+                self.states.push(fingerprint);
+                self.model = next;
+                if mode == CommitMode::Sync {
+                    self.durable = self.acknowledged();
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.maybe.push((self.acknowledged(), fingerprint));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A client of one storage.
+pub(crate) struct Client<'a> {
+    pub(crate) storage: &'a Arc<Storage>,
+    pub(crate) rng: &'a mut ChaCha8Rng,
+    pub(crate) history: &'a mut History,
+    /// A reader that keeps an old snapshot.
+    pub(crate) pinned: Option<Arc<Snapshot>>,
+}
+
+impl Client<'_> {
+    /// Does something. An error is that of the storage.
+    pub(crate) fn act(&mut self) -> EngineResult<()> {
+        match self.rng.random_range(0..100) {
+            0..50 => self.append(),
+            50..62 => self.bulk(),
+            62..76 => {
+                self.storage.checkpoint()?;
+                self.history.durable = self.history.acknowledged();
+                Ok(())
+            }
+            76..80 => {
+                self.storage.flush()?;
+                self.history.durable = self.history.acknowledged();
+                Ok(())
+            }
+            80..84 => self.drop_or_truncate(),
+            84..88 => self.add_column(),
+            88..92 => self.put_record(),
+            92..96 => {
+                self.pinned = Some(self.storage.snapshot());
+                Ok(())
+            }
+            _ => {
+                self.pinned = None;
+                self.create(Model::clone(&self.history.model)).map(drop)
+            }
+        }
+    }
+
+    fn mode(&self) -> CommitMode {
+        self.storage.options().commit_mode
+    }
+
+    fn commit(&mut self, next: Model, changes: Vec<Change>) -> EngineResult<()> {
+        let (storage, mode) = (Arc::clone(self.storage), self.mode());
+        self.history.attempt(next, mode, || storage.commit(changes).map(drop))
+    }
+
+    fn schema(&mut self, name: &str) -> TableSchema {
+        let columns = vec![
+            ColumnSchema::new("ts", SqlType::Timestamp),
+            ColumnSchema::new("id", SqlType::Long),
+            ColumnSchema::new("sym", SqlType::Symbol),
+            ColumnSchema::new("note", SqlType::Varchar),
+        ];
+        let units = [PartitionBy::None, PartitionBy::Hour, PartitionBy::Day];
+        let partition_by = *units.choose(self.rng).unwrap_or(&PartitionBy::Day);
+        let timestamp = (partition_by != PartitionBy::None || self.rng.random()).then_some(0);
+        TableSchema { timestamp, partition_by, ..TableSchema::new(name, columns) }
+    }
+
+    fn create(&mut self, mut next: Model) -> EngineResult<Option<String>> {
+        let free = NAMES.iter().find(|name| !next.tables.contains_key(**name));
+        let Some(name) = free.map(|name| (*name).to_owned()) else { return Ok(None) };
+        let schema = self.schema(&name);
+        let timed = schema.timestamp.is_some();
+        next.tables.insert(name.clone(), ModelTable { rows: Vec::new(), columns: 4, timed });
+        self.commit(next, vec![Change::CreateTable(schema)])?;
+        Ok(Some(name))
+    }
+
+    fn some_table(&mut self) -> EngineResult<Option<String>> {
+        let names: Vec<String> = self.history.model.tables.keys().cloned().collect();
+        match names.choose(self.rng) {
+            Some(name) => Ok(Some(name.clone())),
+            None => self.create(Model::clone(&self.history.model)),
+        }
+    }
+
+    fn rows(&mut self, most: usize) -> Vec<Row> {
+        let count = self.rng.random_range(1..=most);
+        let base = self.history.next_id * 600_000_000;
+        let row = |_| {
+            self.history.next_id += 1;
+            let id = self.history.next_id;
+            let late = if self.rng.random_bool(0.3) { self.rng.random_range(0..=base) } else { 0 };
+            let symbols = 2 + id as u64 / 4;
+            let symbol = self.rng.random_range(0..symbols);
+            let symbol = (symbol > 0).then(|| format!("symbol {symbol}"));
+            let note = match self.rng.random_range(0..3) {
+                0 => None,
+                1 => Some(format!("n{id}")),
+                _ => Some(format!("the note of row {id} is long")),
+            };
+            (base - late, id, symbol, note)
+        };
+        (0..count).map(row).collect()
+    }
+
+    fn append(&mut self) -> EngineResult<()> {
+        let mut next = Model::clone(&self.history.model);
+        let mut changes = Vec::new();
+        let tables = if self.rng.random_bool(0.15) { 2 } else { 1 };
+        for _ in 0..tables {
+            let Some(name) = self.some_table()? else { return Ok(()) };
+            if !next.tables.contains_key(&name) {
+                next = Model::clone(&self.history.model);
+            }
+            let rows = self.rows(6);
+            let snapshot = self.storage.snapshot();
+            let table = snapshot.table(&name).ok_or_else(|| lost(&name))?;
+            let schema = table.schema();
+            let batch = batch(schema, &rows)?;
+            let (table, schema_version) = (schema.id, schema.version);
+            changes.push(Change::Append { table, schema_version, batch });
+            next.tables.entry(name).or_default().rows.extend(rows);
+        }
+        self.commit(next, changes)
+    }
+
+    fn bulk(&mut self) -> EngineResult<()> {
+        let mut next = Model::clone(&self.history.model);
+        let Some(name) = self.some_table()? else { return Ok(()) };
+        if !next.tables.contains_key(&name) {
+            next = Model::clone(&self.history.model);
+        }
+        let snapshot = self.storage.snapshot();
+        let id = snapshot.table(&name).ok_or_else(|| lost(&name))?.schema().id;
+        let free = NAMES.iter().find(|name| !next.tables.contains_key(**name));
+        let (target, name) = match (self.rng.random_range(0..4), free) {
+            (0, Some(free)) => {
+                let schema = self.schema(free);
+                let timed = schema.timestamp.is_some();
+                let table = ModelTable { rows: Vec::new(), columns: 4, timed };
+                next.tables.insert((*free).to_owned(), table);
+                (BulkTarget::Create(schema), (*free).to_owned())
+            }
+            (1, _) => {
+                let schema = self.schema(&name);
+                let timed = schema.timestamp.is_some();
+                let table = ModelTable { rows: Vec::new(), columns: 4, timed };
+                next.tables.insert(name.clone(), table);
+                (BulkTarget::Replace { old: id, schema }, name)
+            }
+            _ => (BulkTarget::Existing(id), name),
+        };
+        let mut bulk = self.storage.begin_bulk(target)?;
+        for _ in 0..self.rng.random_range(1..4) {
+            let rows = self.rows(12);
+            bulk.push(batch(bulk.schema(), &rows)?)?;
+            next.tables.entry(name.clone()).or_default().rows.extend(rows);
+        }
+        if self.rng.random_bool(0.2) {
+            bulk.abort();
+            return Ok(());
+        }
+        let mode = self.mode();
+        self.history.attempt(next, mode, || bulk.finish().map(drop))
+    }
+
+    fn drop_or_truncate(&mut self) -> EngineResult<()> {
+        let Some(name) = self.some_table()? else { return Ok(()) };
+        let mut next = Model::clone(&self.history.model);
+        let snapshot = self.storage.snapshot();
+        let id = snapshot.table(&name).ok_or_else(|| lost(&name))?.schema().id;
+        let change = if self.rng.random() {
+            next.tables.remove(&name);
+            Change::DropTable(id)
+        } else {
+            next.tables.entry(name).or_default().rows.clear();
+            Change::Truncate(id)
+        };
+        self.commit(next, vec![change])
+    }
+
+    fn add_column(&mut self) -> EngineResult<()> {
+        let Some(name) = self.some_table()? else { return Ok(()) };
+        let mut next = Model::clone(&self.history.model);
+        let snapshot = self.storage.snapshot();
+        let table = snapshot.table(&name).ok_or_else(|| lost(&name))?;
+        let mut schema = TableSchema::clone(table.schema());
+        schema.columns.push(ColumnSchema::new(format!("c{}", schema.version), SqlType::Long));
+        next.tables.entry(name).or_default().columns += 1;
+        self.commit(next, vec![Change::ReplaceSchema(schema)])
+    }
+
+    fn put_record(&mut self) -> EngineResult<()> {
+        let mut next = Model::clone(&self.history.model);
+        let key = format!("k{}", self.rng.random_range(0..4));
+        let kind = "setting".to_owned();
+        let change = if next.records.contains_key(&key) && self.rng.random() {
+            next.records.remove(&key);
+            Change::DeleteRecord { kind, key }
+        } else {
+            let value = vec![self.rng.random(); 20];
+            next.records.insert(key.clone(), value.clone());
+            Change::PutRecord { kind, key, value }
+        };
+        self.commit(next, vec![change])
+    }
+}
+
+fn lost(name: &str) -> EngineError {
+    EngineError::internal(format!("table {name} is not where it was left"))
+}
+
+/// Rows as the table takes them; columns added later are null.
+fn batch(schema: &TableSchema, rows: &[Row]) -> EngineResult<RecordBatch> {
+    let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
+    for (_, _, symbol, _) in rows {
+        symbols.append_option(symbol.as_deref());
+    }
+    let ts: TimestampMicrosecondArray = rows.iter().map(|row| Some(row.0)).collect();
+    let ids: Int64Array = rows.iter().map(|row| Some(row.1)).collect();
+    let notes: StringViewArray = rows.iter().map(|row| row.3.as_deref()).collect();
+    let mut columns: Vec<ArrayRef> =
+        vec![Arc::new(ts), Arc::new(ids), Arc::new(symbols.finish()), Arc::new(notes)];
+    for _ in columns.len()..schema.columns.len() {
+        columns.push(Arc::new(Int64Array::new_null(rows.len())));
+    }
+    let names = schema.columns.iter().map(|column| column.name.clone());
+    let named = names.zip(columns).map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(named)
+        .map_err(|error| EngineError::internal(error.to_string()))
+}

@@ -1,0 +1,239 @@
+//! What a simulated disk holds: for each file the durable content and the writes since; for each
+//! directory the durable names and the changes since.
+//!
+//! A power loss keeps any subset of the unsynced: each 64-byte sector of each write on its own,
+//! the length of any of the writes, the bytes between as zeros or junk, and any subset of the
+//! unsynced changes of names. That is more than real file systems lose, on purpose.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// Bytes a disk writes whole or not at all.
+const SECTOR: usize = 64;
+
+pub(crate) type Inode = u64;
+
+/// A file's content.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SimFile {
+    /// What the process sees.
+    pub(crate) current: Arc<Vec<u8>>,
+    /// What a power loss leaves at least.
+    durable: Arc<Vec<u8>>,
+    /// Writes since, in order.
+    unsynced: Vec<(usize, Arc<[u8]>)>,
+}
+
+/// A change of a directory that is not durable yet.
+#[derive(Debug, Clone)]
+pub(crate) enum NameChange {
+    Link { name: String, inode: Inode },
+    Unlink { name: String },
+    /// Atomic within one directory: both names change or neither does.
+    Rename { from: String, to: String, inode: Inode },
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut BTreeMap<String, Inode>) {
+        match self {
+            Self::Link { name, inode } => {
+                names.insert(name.clone(), *inode);
+            }
+            Self::Unlink { name } => {
+                names.remove(name);
+            }
+            Self::Rename { from, to, inode } => {
+                names.remove(from);
+                names.insert(to.clone(), *inode);
+            }
+        }
+    }
+}
+
+/// A directory's files. Directories themselves are names in the disk's set.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SimDirectory {
+    pub(crate) current: BTreeMap<String, Inode>,
+    durable: BTreeMap<String, Inode>,
+    unsynced: Vec<NameChange>,
+}
+
+impl SimDirectory {
+    pub(crate) fn change(&mut self, change: NameChange) {
+        change.apply(&mut self.current);
+        self.unsynced.push(change);
+    }
+
+    pub(crate) fn sync(&mut self) {
+        self.durable.clone_from(&self.current);
+        self.unsynced.clear();
+    }
+
+    fn crash(&self, rng: &mut ChaCha8Rng, keep: f64) -> Self {
+        let mut names = self.durable.clone();
+        for change in &self.unsynced {
+            if rng.random_bool(keep) {
+                change.apply(&mut names);
+            }
+        }
+        Self { current: names.clone(), durable: names, unsynced: Vec::new() }
+    }
+}
+
+impl SimFile {
+    pub(crate) fn write(&mut self, offset: usize, data: &[u8]) {
+        let current = Arc::make_mut(&mut self.current);
+        if current.len() < offset + data.len() {
+            current.resize(offset + data.len(), 0);
+        }
+        current[offset..offset + data.len()].copy_from_slice(data);
+        self.unsynced.push((offset, data.into()));
+    }
+
+    pub(crate) fn truncate(&mut self) {
+        // Emptying a file that was durable is only done to temporary files: modelled as durable
+        // at once, which loses more than it keeps.
+        *self = Self::default();
+    }
+
+    pub(crate) fn sync(&mut self) {
+        self.durable = Arc::clone(&self.current);
+        self.unsynced.clear();
+    }
+
+    /// A failed sync: the process goes on seeing its writes, the disk never gets them.
+    pub(crate) fn drop_unsynced(&mut self) {
+        self.unsynced.clear();
+    }
+
+    fn crash(&self, rng: &mut ChaCha8Rng, keep: f64, junk: bool) -> Self {
+        let mut content = Vec::clone(&self.durable);
+        // The length is that of any moment since the last sync.
+        let mut lengths = vec![content.len()];
+        for (offset, data) in &self.unsynced {
+            let end = (offset + data.len()).max(lengths[lengths.len() - 1]);
+            lengths.push(end);
+        }
+        let len = if rng.random_bool(keep) {
+            lengths[lengths.len() - 1]
+        } else {
+            lengths.choose(rng).copied().unwrap_or(0)
+        };
+        let old_len = content.len();
+        content.resize(len, 0);
+        if junk && len > old_len && rng.random_bool(0.3) {
+            rng.fill(&mut content[old_len..]);
+        }
+        for (offset, data) in &self.unsynced {
+            persist(&mut content, *offset, data, rng, keep, junk);
+        }
+        let content = Arc::new(content);
+        Self { current: Arc::clone(&content), durable: content, unsynced: Vec::new() }
+    }
+}
+
+/// Writes some sectors of `data`; one of the lost may hold junk.
+fn persist(
+    content: &mut [u8],
+    offset: usize,
+    data: &[u8],
+    rng: &mut ChaCha8Rng,
+    keep: f64,
+    junk: bool,
+) {
+    // Most writes arrive or are lost as a whole; tearing every one would hide the rare cases.
+    let fate: f64 = rng.random();
+    let torn = rng.random_bool(0.3);
+    let mut at = 0;
+    while at < data.len() {
+        let sector_end = (offset + at) / SECTOR * SECTOR + SECTOR;
+        let end = (sector_end - offset).min(data.len());
+        let (from, to) = (offset + at, (offset + end).min(content.len()));
+        if from < to {
+            let kept = if torn { rng.random_bool(keep) } else { fate < keep };
+            if kept {
+                content[from..to].copy_from_slice(&data[at..at + (to - from)]);
+            } else if junk && torn && rng.random_bool(0.05) {
+                rng.fill(&mut content[from..to]);
+            }
+        }
+        at = end;
+    }
+}
+
+/// All files and directories.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SimDisk {
+    pub(crate) files: BTreeMap<Inode, SimFile>,
+    pub(crate) directories: BTreeMap<String, SimDirectory>,
+    /// Directories whose own name is durable.
+    durable_directories: BTreeSet<String>,
+    pub(crate) next_inode: Inode,
+}
+
+impl SimDisk {
+    pub(crate) fn new() -> Self {
+        let mut disk = Self { next_inode: 1, ..Self::default() };
+        disk.directories.insert(String::new(), SimDirectory::default());
+        disk.durable_directories.insert(String::new());
+        disk
+    }
+
+    pub(crate) fn sync_directory(&mut self, path: &str) {
+        if let Some(directory) = self.directories.get_mut(path) {
+            directory.sync();
+        }
+        let children: Vec<String> =
+            self.directories.keys().filter(|child| parent(child) == path).cloned().collect();
+        self.durable_directories.retain(|child| {
+            child.is_empty() || parent(child) != path || children.contains(child)
+        });
+        self.durable_directories.extend(children);
+    }
+
+    /// Bytes of all files, for the full-disk fault.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.values().map(|file| file.current.len() as u64).sum()
+    }
+
+    /// A disk that a power loss may leave.
+    pub(crate) fn crash(&self, rng: &mut ChaCha8Rng) -> Self {
+        // Each image loses little, half, or nearly everything.
+        let keep = *[0.05, 0.5, 0.9, 1.0].choose(rng).unwrap_or(&0.5);
+        let junk = rng.random_bool(0.5);
+        let mut disk = Self { next_inode: self.next_inode, ..Self::new() };
+        for (path, directory) in &self.directories {
+            let durable = self.durable_directories.contains(path);
+            if !durable && !rng.random_bool(keep) {
+                continue;
+            }
+            if !path.is_empty() && !disk.directories.contains_key(parent(path)) {
+                continue;
+            }
+            disk.directories.insert(path.clone(), directory.crash(rng, keep));
+            disk.durable_directories.insert(path.clone());
+        }
+        let named: BTreeSet<Inode> =
+            disk.directories.values().flat_map(|d| d.current.values().copied()).collect();
+        for inode in named {
+            if let Some(file) = self.files.get(&inode) {
+                disk.files.insert(inode, file.crash(rng, keep, junk));
+            }
+        }
+        disk
+    }
+}
+
+/// The directory that holds `path`.
+pub(crate) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// The name of `path` within its directory.
+pub(crate) fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
