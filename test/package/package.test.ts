@@ -1,0 +1,89 @@
+/** The npm packages: packed, installed from the tarballs into an empty folder, and served from. */
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+const repository = fileURLToPath(new URL('../../..', import.meta.url));
+const run = promisify(execFile);
+const READY = /^tidemark ready http=(\S+) /m;
+const START_MS = 60_000;
+
+test('the packages install into an empty folder and serve', async (t) => {
+  t.timeout(5 * 60_000);
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-package-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+
+  const packed = join(folder, 'packed');
+  await run(process.execPath, [join(repository, 'scripts', 'pack.mjs'), packed]);
+  const tarballs = (await readdir(packed)).filter((name) => name.endsWith('.tgz'));
+  t.is(tarballs.length, 2, tarballs.join(', '));
+
+  const home = join(folder, 'home');
+  await mkdir(home);
+  await writeFile(join(home, 'package.json'), '{ "private": true }\n');
+  const files = tarballs.map((name) => join(packed, name));
+  const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+  await run('npm', ['install', ...quiet, ...files], { cwd: home });
+
+  const manifest = JSON.parse(
+    await readFile(join(home, 'node_modules', 'tidemark', 'package.json'), 'utf8'),
+  ) as Record<string, unknown>;
+  t.false('devDependencies' in manifest || 'workspaces' in manifest);
+
+  const answers = await serve(home, async (url) => {
+    const exec = await fetch(`${url}/exec?query=${encodeURIComponent('SELECT 1 AS one')}`);
+    const page = await fetch(`${url}/`);
+    return { exec: (await exec.json()), page: await page.text() };
+  });
+  t.like(answers.exec, { columns: [{ name: 'one', type: 'INT' }], dataset: [[1]] });
+  t.regex(answers.page, /<title>Tidemark<\/title>/, 'the console is in the package');
+});
+
+/** Starts the installed command, as its user does, and ends it the same way. */
+async function serve<T>(home: string, work: (url: string) => Promise<T>): Promise<T> {
+  const args = ['tidemark', 'serve', '--root', join(home, 'data')];
+  const settings = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
+  const child = spawn(
+    'npx',
+    ['--no', ...args, ...settings.flatMap((setting) => ['--set', setting])],
+    { cwd: home, stdio: ['ignore', 'pipe', 'pipe'], detached: true },
+  );
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  try {
+    return await work(
+      `http://${await address(
+        () => output,
+        () => child.exitCode,
+      )}`,
+    );
+  } finally {
+    if (child.exitCode === null && child.pid !== undefined) {
+      // npx and the server it started.
+      process.kill(-child.pid, 'SIGTERM');
+      await once(child, 'exit');
+    }
+  }
+}
+
+async function address(output: () => string, exitCode: () => number | null): Promise<string> {
+  const end = Date.now() + START_MS;
+  while (Date.now() < end && exitCode() === null) {
+    const match = READY.exec(output());
+    if (match?.[1] !== undefined) {
+      return match[1];
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`the installed server does not start: ${output()}`);
+}
