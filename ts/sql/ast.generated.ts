@@ -23,34 +23,28 @@ export type Tree = {
 };
 
 export type Node =
-  | { kind: "Null" }
-  | { kind: "Boolean"; value: boolean }
-  | { kind: "Integer"; text: string }
-  | { kind: "Float"; text: string }
-  | { kind: "Decimal"; text: string }
-  | { kind: "String"; value: string }
-  | { kind: "Long256"; text: string }
-  | { kind: "Geohash"; text: string }
-  | { kind: "Duration"; text: string }
-  | { kind: "TypedString"; type_name: TypeName; value: string }
-  | { kind: "Column"; path: Array<Name> }
-  | { kind: "Star"; qualifier: Name | null }
-  | { kind: "Parameter"; index: number }
-  | { kind: "NamedParameter"; name: Name }
-  | { kind: "Variable"; name: Name }
-  | { kind: "Unary"; operator: UnaryOperator; operand: number }
+  | { kind: 'Null' }
+  | { kind: 'Boolean'; value: boolean }
+  | { kind: 'Integer'; text: string }
+  | { kind: 'Float'; text: string }
+  | { kind: 'Decimal'; text: string }
+  | { kind: 'String'; value: string }
+  | { kind: 'Long256'; text: string }
+  | { kind: 'Geohash'; text: string }
+  | { kind: 'Duration'; text: string }
+  | { kind: 'TypedString'; type_name: TypeName; value: string }
+  | { kind: 'Column'; path: Array<Name> }
+  | { kind: 'Star'; qualifier: Name | null }
+  | { kind: 'Parameter'; index: number }
+  | { kind: 'NamedParameter'; name: Name }
+  | { kind: 'Variable'; name: Name }
+  | { kind: 'Unary'; operator: UnaryOperator; operand: number }
+  | { kind: 'Binary'; operator: BinaryOperator; left: number; right: number; operator_span: Span }
+  | { kind: 'Logical'; operator: LogicalOperator; operands: Array<number> }
+  | { kind: 'Concat'; operands: Array<number>; operator_span: Span }
+  | { kind: 'IsNull'; operand: number; negated: boolean }
   | {
-      kind: "Binary";
-      operator: BinaryOperator;
-      left: number;
-      right: number;
-      operator_span: Span;
-    }
-  | { kind: "Logical"; operator: LogicalOperator; operands: Array<number> }
-  | { kind: "Concat"; operands: Array<number>; operator_span: Span }
-  | { kind: "IsNull"; operand: number; negated: boolean }
-  | {
-      kind: "Between";
+      kind: 'Between';
       operand: number;
       low: number;
       high: number;
@@ -58,45 +52,24 @@ export type Node =
       operator_span: Span;
     }
   | {
-      kind: "InList";
+      kind: 'InList';
       operand: number;
       items: Array<number>;
       bare: boolean;
       negated: boolean;
       operator_span: Span;
     }
+  | { kind: 'InQuery'; operand: number; query: number; negated: boolean; operator_span: Span }
+  | { kind: 'Within'; operand: number; items: Array<number>; operator_span: Span }
+  | { kind: 'Cast'; operand: number; type_name: TypeName; double_colon: boolean }
+  | { kind: 'Case'; operand: number | null; branches: Array<CaseBranch>; otherwise: number | null }
+  | ({ kind: 'Call' } & CallNode)
+  | { kind: 'Array'; items: Array<number> }
+  | { kind: 'Index'; operand: number; selectors: Array<IndexSelector> }
+  | { kind: 'Subquery'; query: number }
+  | { kind: 'Exists'; query: number }
   | {
-      kind: "InQuery";
-      operand: number;
-      query: number;
-      negated: boolean;
-      operator_span: Span;
-    }
-  | {
-      kind: "Within";
-      operand: number;
-      items: Array<number>;
-      operator_span: Span;
-    }
-  | {
-      kind: "Cast";
-      operand: number;
-      type_name: TypeName;
-      double_colon: boolean;
-    }
-  | {
-      kind: "Case";
-      operand: number | null;
-      branches: Array<CaseBranch>;
-      otherwise: number | null;
-    }
-  | ({ kind: "Call" } & CallNode)
-  | { kind: "Array"; items: Array<number> }
-  | { kind: "Index"; operand: number; selectors: Array<IndexSelector> }
-  | { kind: "Subquery"; query: number }
-  | { kind: "Exists"; query: number }
-  | {
-      kind: "Query";
+      kind: 'Query';
       declarations: Array<Declaration>;
       with: Array<Cte>;
       /**
@@ -106,33 +79,21 @@ export type Node =
       order_by: Array<OrderItem>;
       limit: Limit | null;
     }
-  | ({ kind: "Select" } & SelectNode)
+  | ({ kind: 'Select' } & SelectNode)
+  | { kind: 'SetOperation'; operator: SetOperator; all: boolean; left: number; right: number }
+  | { kind: 'Values'; rows: ValuesBlock }
+  | { kind: 'Table'; name: Name; alias: Name | null; timestamp: Name | null }
   | {
-      kind: "SetOperation";
-      operator: SetOperator;
-      all: boolean;
-      left: number;
-      right: number;
-    }
-  | { kind: "Values"; rows: ValuesBlock }
-  | { kind: "Table"; name: Name; alias: Name | null; timestamp: Name | null }
-  | {
-      kind: "TableFunction";
+      kind: 'TableFunction';
       call: number;
       alias: Name | null;
       columns: Array<Name>;
       timestamp: Name | null;
       ordinality: boolean;
     }
+  | { kind: 'Derived'; query: number; alias: Name | null; timestamp: Name | null; lateral: boolean }
   | {
-      kind: "Derived";
-      query: number;
-      alias: Name | null;
-      timestamp: Name | null;
-      lateral: boolean;
-    }
-  | {
-      kind: "Join";
+      kind: 'Join';
       join: JoinKind;
       left: number;
       right: number;
@@ -140,17 +101,17 @@ export type Node =
       tolerance: AsofTolerance | null;
       keyword_span: Span;
     }
-  | ({ kind: "CreateTable" } & CreateTableNode)
-  | ({ kind: "Insert" } & InsertNode)
-  | ({ kind: "Update" } & UpdateNode)
-  | { kind: "Delete"; table: Name; filter: number | null }
-  | { kind: "Drop"; what: ViewKind; name: Name; if_exists: boolean }
-  | { kind: "DropAllTables" }
-  | { kind: "Truncate"; table: Name; if_exists: boolean }
-  | { kind: "Rename"; table: Name; to: Name }
-  | { kind: "AlterTable"; table: Name; actions: Array<AlterAction> }
+  | ({ kind: 'CreateTable' } & CreateTableNode)
+  | ({ kind: 'Insert' } & InsertNode)
+  | ({ kind: 'Update' } & UpdateNode)
+  | { kind: 'Delete'; table: Name; filter: number | null }
+  | { kind: 'Drop'; what: ViewKind; name: Name; if_exists: boolean }
+  | { kind: 'DropAllTables' }
+  | { kind: 'Truncate'; table: Name; if_exists: boolean }
+  | { kind: 'Rename'; table: Name; to: Name }
+  | { kind: 'AlterTable'; table: Name; actions: Array<AlterAction> }
   | {
-      kind: "CreateView";
+      kind: 'CreateView';
       what: ViewKind;
       name: Name;
       query: number;
@@ -159,16 +120,11 @@ export type Node =
       or_replace: boolean;
       options: Array<OptionValue>;
     }
-  | { kind: "Show"; subject: ShowSubject }
-  | {
-      kind: "Explain";
-      stage: ExplainStage;
-      analyze: boolean;
-      statement: number;
-    }
-  | { kind: "Session"; words: Array<string> }
-  | { kind: "CancelQuery"; id: number }
-  | { kind: "Empty" };
+  | { kind: 'Show'; subject: ShowSubject }
+  | { kind: 'Explain'; stage: ExplainStage; analyze: boolean; statement: number }
+  | { kind: 'Session'; words: Array<string> }
+  | { kind: 'CancelQuery'; id: number }
+  | { kind: 'Empty' };
 
 export type Span = {
   /**
@@ -215,35 +171,35 @@ export type TypeName = {
   span: Span;
 };
 
-export type UnaryOperator = "Minus" | "Plus" | "BitNot" | "Not";
+export type UnaryOperator = 'Minus' | 'Plus' | 'BitNot' | 'Not';
 
 export type BinaryOperator =
-  | "Add"
-  | "Subtract"
-  | "Multiply"
-  | "Divide"
-  | "Modulo"
-  | "BitAnd"
-  | "BitOr"
-  | "BitXor"
-  | "Equal"
-  | "NotEqual"
-  | "Less"
-  | "LessOrEqual"
-  | "Greater"
-  | "GreaterOrEqual"
-  | "Matches"
-  | "NotMatches"
-  | "Like"
-  | "NotLike"
-  | "ILike"
-  | "NotILike"
-  | "ContainedBy"
-  | "ContainedByOrEqual"
-  | "Contains"
-  | "ContainsOrEqual";
+  | 'Add'
+  | 'Subtract'
+  | 'Multiply'
+  | 'Divide'
+  | 'Modulo'
+  | 'BitAnd'
+  | 'BitOr'
+  | 'BitXor'
+  | 'Equal'
+  | 'NotEqual'
+  | 'Less'
+  | 'LessOrEqual'
+  | 'Greater'
+  | 'GreaterOrEqual'
+  | 'Matches'
+  | 'NotMatches'
+  | 'Like'
+  | 'NotLike'
+  | 'ILike'
+  | 'NotILike'
+  | 'ContainedBy'
+  | 'ContainedByOrEqual'
+  | 'Contains'
+  | 'ContainsOrEqual';
 
-export type LogicalOperator = "And" | "Or";
+export type LogicalOperator = 'And' | 'Or';
 
 export type CaseBranch = {
   /**
@@ -329,18 +285,17 @@ export type Frame = {
   span: Span;
 };
 
-export type FrameMode = "Rows" | "Range" | "Groups" | "Cumulative";
+export type FrameMode = 'Rows' | 'Range' | 'Groups' | 'Cumulative';
 
 export type FrameBound =
-  | { bound: "UnboundedPreceding" }
-  | { bound: "Preceding"; value: number; unit: string | null }
-  | { bound: "CurrentRow" }
-  | { bound: "Following"; value: number; unit: string | null }
-  | { bound: "UnboundedFollowing" };
+  | { bound: 'UnboundedPreceding' }
+  | { bound: 'Preceding'; value: number; unit: string | null }
+  | { bound: 'CurrentRow' }
+  | { bound: 'Following'; value: number; unit: string | null }
+  | { bound: 'UnboundedFollowing' };
 
 export type IndexSelector =
-  | { selector: "Item"; index: number }
-  | { selector: "Slice"; low: number; high: number | null };
+  { selector: 'Item'; index: number } | { selector: 'Slice'; low: number; high: number | null };
 
 export type Declaration = {
   /**
@@ -478,15 +433,15 @@ export type SampleBy = {
 };
 
 export type Fill =
-  | { fill: "None"; span: Span }
-  | { fill: "Null"; span: Span }
-  | { fill: "Prev"; of: Name | null; span: Span }
-  | { fill: "Linear"; span: Span }
-  | { fill: "Constant"; value: number };
+  | { fill: 'None'; span: Span }
+  | { fill: 'Null'; span: Span }
+  | { fill: 'Prev'; of: Name | null; span: Span }
+  | { fill: 'Linear'; span: Span }
+  | { fill: 'Constant'; value: number };
 
 export type SampleAlign =
-  | { align: "FirstObservation" }
-  | { align: "Calendar"; time_zone: number | null; offset: number | null };
+  | { align: 'FirstObservation' }
+  | { align: 'Calendar'; time_zone: number | null; offset: number | null };
 
 export type OrderItem = {
   /**
@@ -503,7 +458,7 @@ export type OrderItem = {
   nulls: NullsOrder | null;
 };
 
-export type NullsOrder = "First" | "Last";
+export type NullsOrder = 'First' | 'Last';
 
 export type Limit = {
   /**
@@ -536,23 +491,18 @@ export type NamedWindow = {
 };
 
 export type JoinKind =
-  | { join: "Inner" }
-  | { join: "Left" }
-  | { join: "Right" }
-  | { join: "Full" }
-  | { join: "Cross" }
-  | { join: "Comma" }
-  | { join: "Asof" }
-  | { join: "Lt" }
-  | { join: "Splice" }
+  | { join: 'Inner' }
+  | { join: 'Left' }
+  | { join: 'Right' }
+  | { join: 'Full' }
+  | { join: 'Cross' }
+  | { join: 'Comma' }
+  | { join: 'Asof' }
+  | { join: 'Lt' }
+  | { join: 'Splice' }
+  | { join: 'Window'; low: FrameBound; high: FrameBound; include_prevailing: boolean }
   | {
-      join: "Window";
-      low: FrameBound;
-      high: FrameBound;
-      include_prevailing: boolean;
-    }
-  | {
-      join: "Horizon";
+      join: 'Horizon';
       from: number | null;
       to: number | null;
       step: number | null;
@@ -561,8 +511,7 @@ export type JoinKind =
     };
 
 export type JoinOn =
-  | { on: "Expression"; condition: number }
-  | { on: "Columns"; columns: Array<Name> };
+  { on: 'Expression'; condition: number } | { on: 'Columns'; columns: Array<Name> };
 
 export type AsofTolerance = {
   /**
@@ -590,7 +539,7 @@ export type PivotNode = {
   group_by: Array<number>;
 };
 
-export type SetOperator = "Union" | "Except" | "Intersect";
+export type SetOperator = 'Union' | 'Except' | 'Intersect';
 
 export type CreateTableNode = {
   /**
@@ -784,21 +733,21 @@ export type UpdateNode = {
   with: Array<Cte>;
 };
 
-export type ViewKind = "Table" | "View" | "MaterializedView";
+export type ViewKind = 'Table' | 'View' | 'MaterializedView';
 
 export type AlterAction =
-  | { action: "AddColumn"; column: ColumnDefinition; if_not_exists: boolean }
-  | { action: "DropColumn"; column: Name }
-  | { action: "RenameColumn"; column: Name; to: Name }
-  | { action: "ChangeType"; column: Name; type_name: TypeName }
-  | { action: "Other"; words: Array<string>; span: Span };
+  | { action: 'AddColumn'; column: ColumnDefinition; if_not_exists: boolean }
+  | { action: 'DropColumn'; column: Name }
+  | { action: 'RenameColumn'; column: Name; to: Name }
+  | { action: 'ChangeType'; column: Name; type_name: TypeName }
+  | { action: 'Other'; words: Array<string>; span: Span };
 
 export type ShowSubject =
-  | { subject: "Tables" }
-  | { subject: "Columns"; table: Name }
-  | { subject: "Partitions"; table: Name }
-  | { subject: "CreateTable"; table: Name }
-  | { subject: "Parameters" }
-  | { subject: "Setting"; words: Array<string> };
+  | { subject: 'Tables' }
+  | { subject: 'Columns'; table: Name }
+  | { subject: 'Partitions'; table: Name }
+  | { subject: 'CreateTable'; table: Name }
+  | { subject: 'Parameters' }
+  | { subject: 'Setting'; words: Array<string> };
 
-export type ExplainStage = "Default" | "Ast" | "Bound" | "Logical" | "Physical";
+export type ExplainStage = 'Default' | 'Ast' | 'Bound' | 'Logical' | 'Physical';

@@ -76,6 +76,12 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
     return extractArguments(p);
   }
   const list = p.list(() => callArgument(p, name, open));
+  if (name === 'SUBSTRING' && p.take('FROM')) {
+    list.push(callArgument(p, name, open));
+    if (p.take('FOR')) {
+      list.push(callArgument(p, name, open));
+    }
+  }
   if (name === 'UNNEST' && p.at('COLUMNS', '(')) {
     list.push(jsonColumns(p));
   }

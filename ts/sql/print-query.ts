@@ -298,8 +298,9 @@ function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): str
   if (node.join.join === 'Comma') {
     return `${left}, ${right}`;
   }
+  const natural = node.on?.on === 'Columns' && node.on.columns.length === 0 ? 'NATURAL ' : '';
   return [
-    `${left} ${node.join.join.toUpperCase()} JOIN ${right}`,
+    `${left} ${natural}${node.join.join.toUpperCase()} JOIN ${right}`,
     ...printOn(printer, node.on),
     ...printRange(printer, node.join),
     ...printTolerance(printer, node.tolerance),
@@ -307,7 +308,7 @@ function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): str
 }
 
 function printOn(printer: Printer, on: JoinOn | null): string[] {
-  if (on === null) {
+  if (on === null || (on.on === 'Columns' && on.columns.length === 0)) {
     return [];
   }
   if (on.on === 'Columns') {

@@ -111,6 +111,10 @@ function cte(p: Parser): Cte {
   const hasColumns = p.at('(') && !(p.value(1) === 'SELECT' || p.value(1) === 'WITH');
   const columns = hasColumns ? p.parenthesised(() => p.name('column name expected')) : [];
   p.expect('AS');
+  // Whether a common table is kept or inlined is the planner's choice.
+  if (!p.take('MATERIALIZED')) {
+    p.take('NOT', 'MATERIALIZED');
+  }
   p.expect('(');
   const query = parseQuery(p);
   if (!p.take(')')) {

@@ -41,7 +41,7 @@ function atJoin(p: Parser): boolean {
     p.at('FULL') ||
     p.at('CROSS') ||
     p.at('ASOF') ||
-    p.sees('NATURAL')
+    p.at('NATURAL')
   );
 }
 
@@ -157,14 +157,12 @@ function commaJoin(p: Parser, left: NodeId, start: number): NodeId {
 
 function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
   const keywordStart = p.start();
-  if (p.sees('NATURAL')) {
-    p.fail('NATURAL JOIN is not supported');
-  }
+  const natural = p.take('NATURAL');
   const word = p.value();
   const outer = joinWords(p, word);
   const keywordSpan = { start: keywordStart, end: p.lastEnd() };
   const right = parseSource(p, 'table name or sub-query expected');
-  const on = word === 'CROSS' ? null : parseOn(p);
+  const on = natural ? NATURAL : word === 'CROSS' ? null : parseOn(p);
   let join: JoinKind = outer;
   if (word === 'WINDOW') {
     join = windowRange(p);
@@ -184,6 +182,9 @@ function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
   const condition = on?.on === 'Expression' ? on.condition : null;
   return p.add(node, start, p.lastEnd(), left, right, condition);
 }
+
+/** Every name both sides have. */
+const NATURAL: JoinOn = { on: 'Columns', columns: [] };
 
 const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
   JOIN: { join: 'Inner' },

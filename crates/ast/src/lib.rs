@@ -256,3 +256,35 @@ pub enum SetOperator {
     /// INTERSECT.
     Intersect,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use crate::Node;
+
+    /// The parser's golden trees: what TypeScript writes, Rust reads, and writes the same way.
+    #[test]
+    fn trees_of_the_parser_are_read_back_unchanged() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/golden/ast");
+        let mut nodes_read = 0;
+        for entry in fs::read_dir(folder).expect("the golden trees are there") {
+            let path = entry.expect("the folder can be listed").path();
+            let text = fs::read_to_string(&path).expect("the file can be read");
+            let cases: Vec<Value> = serde_json::from_str(&text).expect("a list of cases");
+            for case in &cases {
+                for value in case["nodes"].as_array().expect("nodes are a list") {
+                    let node: Node = serde_json::from_value(value.clone())
+                        .unwrap_or_else(|error| panic!("{}: {error}: {value}", case["sql"]));
+                    let written = serde_json::to_value(&node).expect("a node can be written");
+                    assert_eq!(&written, value, "{}", case["sql"]);
+                    nodes_read += 1;
+                }
+            }
+        }
+        assert!(nodes_read > 300, "only {nodes_read} nodes");
+    }
+}

@@ -215,7 +215,7 @@ pub enum JoinKind {
 pub enum JoinOn {
     /// ON expression
     Expression { condition: NodeId },
-    /// ON (a, b), USING (a, b), ON a
+    /// ON (a, b), USING (a, b), ON a; empty for NATURAL JOIN: every name both sides have.
     Columns { columns: Vec<Name> },
 }
 
