@@ -40,7 +40,9 @@ function fits(text: string, { type, pattern }: CsvColumnSpec): boolean {
     case 'DATE':
     case 'TIMESTAMP':
     case 'TIMESTAMP_NS':
-      if (pattern === undefined) return ISO.test(text);
+      if (pattern === undefined) {
+        return ISO.test(text);
+      }
       return text.length === pattern.length && !/\p{L}/u.test(text);
     default:
       return true;
@@ -65,12 +67,9 @@ export class FakeDatabase implements ImportDatabase {
         chunks.push(chunk);
         return Promise.resolve({ bytes: chunk.length, rows: 0 });
       },
-      finish: () => {
-        try {
-          return Promise.resolve(this.finish(spec, Buffer.concat(chunks).toString('utf8')));
-        } catch (error) {
-          return Promise.reject(error as Error);
-        }
+      finish: async () => {
+        const text = await Promise.resolve(Buffer.concat(chunks).toString('utf8'));
+        return this.finish(spec, text);
       },
       abort: () => {
         this.aborted += 1;
@@ -81,18 +80,24 @@ export class FakeDatabase implements ImportDatabase {
 
   private finish(spec: AppenderSpec, text: string): AppendReport {
     const { csv } = spec;
-    if (csv === undefined) throw new FakeError('NotSupported', 'no csv');
+    if (csv === undefined) {
+      throw new FakeError('NotSupported', 'no csv');
+    }
     const body = text.startsWith('\ufeff') ? text.slice(1) : text;
     const { terminated, rest } = splitLines(body, [csv.delimiter], Number.POSITIVE_INFINITY);
     const lines = rest === '' ? [...terminated] : [...terminated, rest];
-    if (csv.header) lines.shift();
+    if (csv.header) {
+      lines.shift();
+    }
     const existing = spec.overwrite ? undefined : this.tables.get(spec.table.toLowerCase());
     const table = existing ?? created(spec, csv.columns);
     const columnErrors = csv.columns.map(() => 0);
     const rows: string[][] = [];
     for (const line of lines) {
       const row = readRow(splitFields(line, csv.delimiter), csv, table, columnErrors);
-      if (row !== null) rows.push(row);
+      if (row !== null) {
+        rows.push(row);
+      }
     }
     table.rows.push(...rows);
     this.tables.set(spec.table.toLowerCase(), table);
@@ -129,13 +134,19 @@ function readRow(
     const text = fields[column.index] ?? '';
     const isDesignated = column.name === table.metadata.timestamp;
     const isFine = text === '' ? !isDesignated : fits(text, column);
-    if (!isFine) errors[position] = (errors[position] ?? 0) + 1;
-    if (!isFine && (isDesignated || csv.atomicity === 'skipRow')) return null;
+    if (!isFine) {
+      errors[position] = (errors[position] ?? 0) + 1;
+    }
+    if (!isFine && (isDesignated || csv.atomicity === 'skipRow')) {
+      return null;
+    }
     if (!isFine && csv.atomicity === 'abort') {
       throw new FakeError('InvalidValue', `bad syntax [line=0, col=${column.index}]`);
     }
     const target = table.metadata.columns.findIndex(({ name }) => name === column.name);
-    if (isFine) row[target] = text;
+    if (isFine) {
+      row[target] = text;
+    }
   }
   return row;
 }

@@ -21,8 +21,8 @@ interface GoldenCase {
   };
 }
 
-function load<T>(name: string): T {
-  return JSON.parse(readFileSync(`test/golden/http/${name}.json`, 'utf8')) as T;
+function load(name: string): unknown {
+  return JSON.parse(readFileSync(`test/golden/http/${name}.json`, 'utf8'));
 }
 
 /**
@@ -31,8 +31,8 @@ function load<T>(name: string): T {
  */
 const LOSES_DATA: ReadonlySet<string> = new Set(['imp-empty-quoted', 'imp-tabular-long-name']);
 
-const superseded = new Set(Object.keys(load<Record<string, string>>('superseded')));
-const cases = load<readonly GoldenCase[]>('imp').filter(
+const superseded = new Set(Object.keys(load('superseded') as Record<string, string>));
+const cases = (load('imp') as readonly GoldenCase[]).filter(
   ({ id, expect, request }) =>
     !superseded.has(id) &&
     !LOSES_DATA.has(id) &&
@@ -49,7 +49,9 @@ function applySetup(database: FakeDatabase, statements: readonly string[]): void
       /^create table '?([\w ]+?)'? \((.*?)\)(?: timestamp\((\w+)\) partition by (\w+))?/.exec(
         statement,
       );
-    if (parts === null) continue;
+    if (parts === null) {
+      continue;
+    }
     const [, name = '', columns = '', timestamp = null, unit = 'none'] = parts;
     database.tables.set(name, {
       metadata: {

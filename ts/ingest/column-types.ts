@@ -63,20 +63,26 @@ const VARCHAR: ColumnType = { type: 'VARCHAR' };
 /** The type all `cells` fit. */
 export function detectColumnType(cells: readonly string[]): ColumnType {
   const texts = cells.filter((cell) => cell !== '');
-  if (texts.length === 0) return VARCHAR;
+  if (texts.length === 0) {
+    return VARCHAR;
+  }
   return findDetector(texts) ?? VARCHAR;
 }
 
 function findDetector(texts: readonly string[]): ColumnType | null {
   const found = DETECTORS.find((detector) => texts.every((text) => detector.fits(text)));
-  if (found === undefined) return null;
+  if (found === undefined) {
+    return null;
+  }
   const { type, pattern } = found;
   return pattern === undefined ? { type } : { type, pattern };
 }
 
 /** Whether one more text fits a detected type; everything fits VARCHAR. */
 export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
-  if (text === '' || type === 'VARCHAR') return true;
+  if (text === '' || type === 'VARCHAR') {
+    return true;
+  }
   const detectors = DETECTORS.filter((d) => d.type === type && d.pattern === pattern);
   return detectors.some((detector) => detector.fits(text));
 }
@@ -116,26 +122,38 @@ const PLAIN_TYPES: readonly string[] = [
 export function parseTypeName(name: string): string | null {
   const text = name.trim().toUpperCase().replaceAll(/\s+/g, '');
   const plain = PLAIN_TYPES.find((type) => type.toUpperCase() === text);
-  if (plain !== undefined) return plain;
-  if (/^DOUBLE(?:\[\]){1,32}$/.test(text)) return text;
+  if (plain !== undefined) {
+    return plain;
+  }
+  if (/^DOUBLE(?:\[\]){1,32}$/.test(text)) {
+    return text;
+  }
   return parseGeohash(text) ?? parseDecimal(text);
 }
 
 function parseGeohash(text: string): string | null {
   const parts = /^GEOHASH\((\d{1,2})([CB])\)$/.exec(text);
-  if (parts === null) return null;
+  if (parts === null) {
+    return null;
+  }
   const count = Number(parts[1]);
   const bits = parts[2] === 'C' ? count * 5 : count;
-  if (bits < 1 || bits > 60) return null;
+  if (bits < 1 || bits > 60) {
+    return null;
+  }
   return bits % 5 === 0 ? `GEOHASH(${bits / 5}c)` : `GEOHASH(${bits}b)`;
 }
 
 function parseDecimal(text: string): string | null {
   const parts = /^(?:DECIMAL|NUMERIC)(?:\((\d{1,2})(?:,(\d{1,2}))?\))?$/.exec(text);
-  if (parts === null) return null;
+  if (parts === null) {
+    return null;
+  }
   const precision = parts[1] === undefined ? 18 : Number(parts[1]);
   const scale = Number(parts[2] ?? (parts[1] === undefined ? 3 : 0));
-  if (precision < 1 || precision > 76 || scale > precision) return null;
+  if (precision < 1 || precision > 76 || scale > precision) {
+    return null;
+  }
   return `DECIMAL(${precision},${scale})`;
 }
 
@@ -145,8 +163,12 @@ const ARRAY_ID = 27;
 
 /** Why texts cannot be read as this type; `null` when they can. */
 export function missingAdapter(type: string): string | null {
-  if (type === 'BINARY') return `no adapter for type [id=${BINARY_ID}, name=BINARY]`;
-  if (type.endsWith('[]')) return `no adapter for type [id=${ARRAY_ID}, name=${type}]`;
+  if (type === 'BINARY') {
+    return `no adapter for type [id=${BINARY_ID}, name=BINARY]`;
+  }
+  if (type.endsWith('[]')) {
+    return `no adapter for type [id=${ARRAY_ID}, name=${type}]`;
+  }
   return null;
 }
 
@@ -171,15 +193,23 @@ const SIZES: Readonly<Record<string, number>> = {
 /** Bytes of a value as the answer reports them; 0 for types of variable length. */
 export function sizeOfType(type: string): number {
   const geohash = /^GEOHASH\((\d+)([cb])\)$/.exec(type);
-  if (geohash !== null) return geohashSize(Number(geohash[1]) * (geohash[2] === 'c' ? 5 : 1));
+  if (geohash !== null) {
+    return geohashSize(Number(geohash[1]) * (geohash[2] === 'c' ? 5 : 1));
+  }
   const decimal = /^DECIMAL\((\d+),/.exec(type);
-  if (decimal !== null) return decimalSize(Number(decimal[1]));
+  if (decimal !== null) {
+    return decimalSize(Number(decimal[1]));
+  }
   return SIZES[type] ?? 0;
 }
 
 function geohashSize(bits: number): number {
-  if (bits < 8) return 1;
-  if (bits < 16) return 2;
+  if (bits < 8) {
+    return 1;
+  }
+  if (bits < 16) {
+    return 2;
+  }
   return bits < 32 ? 4 : 8;
 }
 

@@ -32,7 +32,9 @@ export function splitLines(
     if (character === '"' && opensField) {
       at = skipQuoted(text, at);
     } else if (character === '\n' || character === '\r') {
-      if (at > start) terminated.push(text.slice(start, at));
+      if (at > start) {
+        terminated.push(text.slice(start, at));
+      }
       at += 1;
       start = at;
     } else {
@@ -47,8 +49,12 @@ function skipQuoted(text: string, open: number): number {
   let at = open + 1;
   for (;;) {
     const quote = text.indexOf('"', at);
-    if (quote < 0) return text.length;
-    if (text[quote + 1] !== '"') return quote + 1;
+    if (quote < 0) {
+      return text.length;
+    }
+    if (text[quote + 1] !== '"') {
+      return quote + 1;
+    }
     at = quote + 2;
   }
 }
@@ -69,7 +75,9 @@ export function splitFields(line: string, delimiter: string): string[] {
       end = found < 0 ? line.length : found;
       fields.push(line.slice(at, end));
     }
-    if (end >= line.length) return fields;
+    if (end >= line.length) {
+      return fields;
+    }
     at = end + 1;
   }
 }

@@ -20,15 +20,21 @@ export function detectDelimiter(lines: readonly string[]): string {
   let bestDeviation = Number.POSITIVE_INFINITY;
   for (const candidate of DELIMITER_CANDIDATES) {
     const counts = lines.map((line) => countDelimiter(line, candidate));
-    if (counts.every((count) => count === 0)) continue;
+    if (counts.every((count) => count === 0)) {
+      continue;
+    }
     const deviation = standardDeviation(counts);
     if (deviation < bestDeviation) {
       best = candidate;
       bestDeviation = deviation;
     }
   }
-  if (best === null) return DELIMITER_CANDIDATES[0];
-  if (bestDeviation <= DELIMITER_MAX_STD_DEV) return best;
+  if (best === null) {
+    return DELIMITER_CANDIDATES[0];
+  }
+  if (bestDeviation <= DELIMITER_MAX_STD_DEV) {
+    return best;
+  }
   const lengthDeviation = standardDeviation(lines.map((line) => Buffer.byteLength(line)));
   throw new ImportError(
     `min deviation is too high [delimiterStdDev=${bestDeviation}, ` +

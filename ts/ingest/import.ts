@@ -80,7 +80,9 @@ export async function importCsv(
     return answer(parameters, isJson ? renderJson(report) : renderTabular(report));
   } catch (error) {
     const status = statusOf(error);
-    if (status === null) throw error;
+    if (status === null) {
+      throw error;
+    }
     const isJson = parameters.format === 'json';
     return answer(parameters, isJson ? JSON.stringify({ status }) : status);
   }
@@ -92,8 +94,12 @@ function answer(parameters: ImportParameters, body: string): ImportAnswer {
 }
 
 function statusOf(error: unknown): string | null {
-  if (error instanceof ImportError) return error.message;
-  if (!(error instanceof Error) || !('code' in error)) return null;
+  if (error instanceof ImportError) {
+    return error.message;
+  }
+  if (!(error instanceof Error) || !('code' in error)) {
+    return null;
+  }
   return ANSWERED_CODES.has(error.code) ? error.message : null;
 }
 
@@ -108,7 +114,9 @@ async function importParts(
   for await (const part of parts) {
     if (part.name === 'schema') {
       const text = await readText(part.content);
-      if (report === null) schema = parseSchemaPart(text);
+      if (report === null) {
+        schema = parseSchemaPart(text);
+      }
     } else if (part.name !== 'data') {
       throw new ImportError("invalid value in 'Content-Disposition' multipart header");
     } else if (report === null || parameters.name !== null) {
@@ -119,7 +127,9 @@ async function importParts(
       await drain(part.content);
     }
   }
-  if (report === null) throw new ImportError('no data part given');
+  if (report === null) {
+    throw new ImportError('no data part given');
+  }
   return report;
 }
 
@@ -255,5 +265,9 @@ async function readText(content: AsyncIterable<Buffer>): Promise<string> {
 }
 
 async function drain(content: AsyncIterable<Buffer>): Promise<void> {
-  for await (const chunk of content) void chunk;
+  const iterator = content[Symbol.asyncIterator]();
+  let next = await iterator.next();
+  while (next.done !== true) {
+    next = await iterator.next();
+  }
 }

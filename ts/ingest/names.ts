@@ -2,9 +2,8 @@
 import { ImportError } from './import-error.js';
 import { MAX_NAME_BYTES } from './limits.js';
 
-// eslint-disable-next-line no-control-regex -- control characters are what it removes
 const ILLEGAL_IN_COLUMN = /[\s?.,:"\\/'()+\-*~%\u0000-\u001f\u007f\ufeff]+(.?)/gu;
-// eslint-disable-next-line no-control-regex -- control characters are what it removes
+
 const ILLEGAL_IN_TABLE = /[?,'"\\/:()+*%~\u0000-\u001f\u007f\ufeff]/gu;
 
 /**
@@ -13,7 +12,9 @@ const ILLEGAL_IN_TABLE = /[?,'"\\/:()+*%~\u0000-\u001f\u007f\ufeff]/gu;
  */
 export function cleanColumnName(text: string, index: number): string {
   const name = text.replaceAll(ILLEGAL_IN_COLUMN, (_, next: string) => next.toUpperCase());
-  if (name === '') return `f${index}`;
+  if (name === '') {
+    return `f${index}`;
+  }
   return /^\d/.test(name) ? `_${name}` : name;
 }
 

@@ -23,7 +23,10 @@ export interface ImportParameters {
 /** Reads the parameters of a request; names are case-sensitive, the last of repeated ones wins. */
 export function readImportParameters(query: URLSearchParams): ImportParameters {
   const last = (name: string): string | null => query.getAll(name).at(-1) ?? null;
-  const filled = (name: string): string | null => last(name) || null;
+  const filled = (name: string): string | null => {
+    const text = last(name);
+    return text === '' ? null : text;
+  };
   const isTrue = (name: string): boolean => last(name)?.toLowerCase() === 'true';
   const delimiter = last('delimiter');
   return {
@@ -83,7 +86,9 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
 export function checkParameters(parameters: ImportParameters): CheckedParameters {
   const { timestamp } = parameters;
   const given = parameters.partitionBy?.toUpperCase() ?? null;
-  if (given !== null && !PARTITION_UNITS.has(given)) throw new ImportError('invalid partitionBy');
+  if (given !== null && !PARTITION_UNITS.has(given)) {
+    throw new ImportError('invalid partitionBy');
+  }
   const partitionBy = given ?? 'NONE';
   if (partitionBy !== 'NONE' && timestamp === null) {
     throw new ImportError('when specifying partitionBy you must also specify timestamp');
@@ -108,18 +113,26 @@ const MICROS_PER_UNIT: Readonly<Record<string, number>> = {
 
 /** Whole microseconds, or a whole number with a unit: `10s`. */
 function readLag(text: string | null): number | null {
-  if (text === null) return null;
+  if (text === null) {
+    return null;
+  }
   const parts = /^(\d{1,15})(us|ms|s|m|h|d)?$/.exec(text.trim());
   const micros = Number(parts?.[1]) * (MICROS_PER_UNIT[parts?.[2] ?? 'us'] ?? Number.NaN);
-  if (Number.isSafeInteger(micros)) return micros;
+  if (Number.isSafeInteger(micros)) {
+    return micros;
+  }
   throw new ImportError('invalid o3MaxLag value, must be a long');
 }
 
 const INT_MAX = 2_147_483_647;
 
 function readRowCount(text: string | null): number | null {
-  if (text === null) return null;
+  if (text === null) {
+    return null;
+  }
   const count = /^\d{1,10}$/.test(text.trim()) ? Number(text) : Number.NaN;
-  if (count <= INT_MAX) return count;
+  if (count <= INT_MAX) {
+    return count;
+  }
   throw new ImportError('invalid maxUncommittedRows, must be an int');
 }

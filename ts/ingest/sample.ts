@@ -53,7 +53,9 @@ async function* replay(
   yield* chunks;
   while (!isWhole) {
     const next = await rest.next();
-    if (next.done === true) return;
+    if (next.done === true) {
+      return;
+    }
     yield next.value;
   }
 }

@@ -8,13 +8,17 @@ export type ImportSchema = ReadonlyMap<string, ColumnType>;
 /** Reads the part; an empty text sets nothing, the last entry for a name wins. */
 export function parseSchemaPart(text: string): ImportSchema {
   const schema = new Map<string, ColumnType>();
-  if (text.trim() === '') return schema;
+  if (text.trim() === '') {
+    return schema;
+  }
   const entries = parseJson(text);
   if (!Array.isArray(entries)) {
     throw new ImportError(isObject(entries) ? 'Unexpected object' : 'Unexpected symbol');
   }
   for (const entry of entries as readonly unknown[]) {
-    if (!isObject(entry)) throw new ImportError('Unexpected symbol');
+    if (!isObject(entry)) {
+      throw new ImportError('Unexpected symbol');
+    }
     const { name, type } = readEntry(entry);
     schema.set(name.toLowerCase(), type);
   }
@@ -37,11 +41,16 @@ function parseJson(text: string): unknown {
 function describeBrokenJson(text: string): string {
   const open: string[] = [];
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (token === '[' || token === '{') open.push(token);
-    else if (token === ']' || token === '}') open.pop();
+    if (token === '[' || token === '{') {
+      open.push(token);
+    } else if (token === ']' || token === '}') {
+      open.pop();
+    }
   }
   const innermost = open.at(-1);
-  if (innermost === undefined) return 'Unexpected symbol';
+  if (innermost === undefined) {
+    return 'Unexpected symbol';
+  }
   return innermost === '[' ? 'Unterminated array' : 'Unterminated object';
 }
 
@@ -49,17 +58,25 @@ function readEntry(entry: Readonly<Record<string, unknown>>): { name: string; ty
   const name = entry['name'];
   const typeName = entry['type'];
   const pattern = entry['pattern'];
-  if (typeof name !== 'string' || name === '') throw new ImportError("Missing 'name' property");
+  if (typeof name !== 'string' || name === '') {
+    throw new ImportError("Missing 'name' property");
+  }
   if (typeof typeName !== 'string' || typeName === '') {
     throw new ImportError("Missing 'type' property");
   }
   const type = parseTypeName(typeName);
-  if (type === null) throw new ImportError('Invalid type');
+  if (type === null) {
+    throw new ImportError('Invalid type');
+  }
   const missing = missingAdapter(type);
-  if (missing !== null) throw new ImportError(missing);
+  if (missing !== null) {
+    throw new ImportError(missing);
+  }
   const hasPattern = typeof pattern === 'string' && pattern !== '';
   const isTimestamp = type === 'TIMESTAMP' || type === 'TIMESTAMP_NS';
-  if (isTimestamp && !hasPattern) throw new ImportError('TIMESTAMP format pattern is required');
+  if (isTimestamp && !hasPattern) {
+    throw new ImportError('TIMESTAMP format pattern is required');
+  }
   const takesPattern = hasPattern && (isTimestamp || type === 'DATE');
   return { name, type: takesPattern ? { type, pattern } : { type } };
 }

@@ -68,10 +68,14 @@ function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): r
   const delimiters = hints.delimiter === null ? DELIMITER_CANDIDATES : [hints.delimiter];
   const { terminated, rest } = splitLines(text, delimiters, MAX_ANALYSED_LINES);
   const needed = hints.delimiter === null ? 2 : 1;
-  if (terminated.length >= needed) return terminated;
+  if (terminated.length >= needed) {
+    return terminated;
+  }
   const isOpenQuote = splitsOpen(rest);
   const lines = isWhole && rest !== '' && !isOpenQuote ? [...terminated, rest] : terminated;
-  if (lines.length >= needed) return lines;
+  if (lines.length >= needed) {
+    return lines;
+  }
   throw new ImportError(
     hints.delimiter === null
       ? `not enough lines [table=${hints.table}]`
@@ -87,8 +91,12 @@ function splitsOpen(rest: string): boolean {
 /** The first line is a header when it has no empty cell and does not fit the types below it. */
 function isHeader(rows: readonly (readonly string[])[]): boolean {
   const [first, ...data] = rows;
-  if (first === undefined || rows.length < MIN_LINES_FOR_HEADER) return false;
-  if (first.some((cell) => cell === '')) return false;
+  if (first === undefined || rows.length < MIN_LINES_FOR_HEADER) {
+    return false;
+  }
+  if (first.some((cell) => cell === '')) {
+    return false;
+  }
   return first.some((cell, index) => {
     const type = detectColumnType(data.map((row) => row[index] ?? ''));
     return !fitsType(cell, type);

@@ -27,9 +27,13 @@ export function mapToNew(structure: TextStructure, checked: CheckedParameters): 
 /** A DATE or a text that reads as ISO becomes TIMESTAMP when it is designated. */
 function designatedType(column: TextColumn): string {
   const { type } = column;
-  if (type === 'TIMESTAMP' || type === 'TIMESTAMP_NS') return type;
+  if (type === 'TIMESTAMP' || type === 'TIMESTAMP_NS') {
+    return type;
+  }
   const converts = type === 'DATE' || column.couldBeTimestamp;
-  if (!column.isDeclared && converts) return 'TIMESTAMP';
+  if (!column.isDeclared && converts) {
+    return 'TIMESTAMP';
+  }
   throw new ImportError(`not a timestamp '${column.name}'`);
 }
 
@@ -50,9 +54,13 @@ export function mapToExisting(
     const target = structure.header
       ? table.columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
       : table.columns[index];
-    if (target === undefined) return [];
+    if (target === undefined) {
+      return [];
+    }
     const missing = missingAdapter(target.type);
-    if (missing !== null) throw new ImportError(missing);
+    if (missing !== null) {
+      throw new ImportError(missing);
+    }
     return [columnSpec(index, target.name, target.type, column.pattern)];
   });
   if (columns.length === 0) {
@@ -66,7 +74,9 @@ export function mapToExisting(
 }
 
 function checkTimestamp(table: TableMetadata, { timestamp }: CheckedParameters): void {
-  if (timestamp === null || timestamp === table.timestamp) return;
+  if (timestamp === null || timestamp === table.timestamp) {
+    return;
+  }
   if (!table.columns.some(({ name }) => name === timestamp)) {
     throw new ImportError(`invalid timestamp column '${timestamp}'`);
   }

@@ -81,7 +81,7 @@ fn main() {
             }
             reader.finish(&mut sink).expect("end");
             rows = reader.report().rows_imported;
-            best = best.min((processor_time(origin) - start).as_secs_f64());
+            best = best.min(processor_time(origin).saturating_sub(start).as_secs_f64());
         }
         println!(
             "{:8} {rows} rows: {:.0} MB/s, {:.1} M rows/s",

@@ -214,7 +214,7 @@ impl ColumnBuilder {
             Self::Char(values) => values.push_null(),
             Self::Int(values) | Self::Symbol { keys: values, .. } => values.push_null(),
             Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
-                values.push_null()
+                values.push_null();
             }
             Self::Float(values) => values.push_null(),
             Self::Double(values) => values.push_null(),
@@ -235,7 +235,7 @@ impl ColumnBuilder {
             Self::Char(values) => values.truncate(rows),
             Self::Int(values) => values.truncate(rows),
             Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
-                values.truncate(rows)
+                values.truncate(rows);
             }
             Self::Float(values) => values.truncate(rows),
             Self::Double(values) => values.truncate(rows),
@@ -308,7 +308,8 @@ where
 {
     let (values, nulls) = values.take();
     let bytes = Buffer::from(values.as_flattened());
-    let array = FixedSizeBinaryArray::try_new(SIZE as i32, bytes, nulls).map_err(unexpected)?;
+    let array = FixedSizeBinaryArray::try_new(SIZE as i32, bytes, nulls)
+        .map_err(|error| unexpected(&error))?;
     Ok(Arc::new(array))
 }
 
@@ -328,7 +329,7 @@ fn narrow<A: ArrowPrimitiveType>(
     values: impl Iterator<Item = A::Native>,
     nulls: Option<NullBuffer>,
 ) -> ArrayRef {
-    Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from_iter(values), nulls))
+    Arc::new(PrimitiveArray::<A>::new(values.collect(), nulls))
 }
 
 /// Widths as in `SqlType::arrow_type`; the values are within their precision.
@@ -343,7 +344,7 @@ fn decimal_array(precision: u8, scale: u8, values: &mut Nullable<i256>) -> Engin
                 nulls,
             )
             .with_precision_and_scale(precision, scale)
-            .map_err(unexpected)?,
+            .map_err(|error| unexpected(&error))?,
         ),
         10..=18 => Arc::new(
             PrimitiveArray::<Decimal64Type>::new(
@@ -351,21 +352,21 @@ fn decimal_array(precision: u8, scale: u8, values: &mut Nullable<i256>) -> Engin
                 nulls,
             )
             .with_precision_and_scale(precision, scale)
-            .map_err(unexpected)?,
+            .map_err(|error| unexpected(&error))?,
         ),
         19..=38 => Arc::new(
             PrimitiveArray::<Decimal128Type>::new(rows.map(i256::as_i128).collect(), nulls)
                 .with_precision_and_scale(precision, scale)
-                .map_err(unexpected)?,
+                .map_err(|error| unexpected(&error))?,
         ),
         _ => Arc::new(
             PrimitiveArray::<Decimal256Type>::new(rows.collect(), nulls)
                 .with_precision_and_scale(precision, scale)
-                .map_err(unexpected)?,
+                .map_err(|error| unexpected(&error))?,
         ),
     })
 }
 
-fn unexpected(error: arrow_schema::ArrowError) -> EngineError {
+fn unexpected(error: &arrow_schema::ArrowError) -> EngineError {
     EngineError::internal(format!("values of an import do not form a column: {error}"))
 }

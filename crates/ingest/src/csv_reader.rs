@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use crate::column::{ColumnBuilder, absent_column};
 use crate::csv_spec::{Atomicity, CsvReport, CsvSpec};
@@ -84,20 +84,21 @@ enum RowOutcome {
 impl CsvReader {
     /// A reader for a text of this shape.
     pub fn new(spec: CsvSpec) -> EngineResult<Self> {
-        let mut feeds = vec![None; spec.target.len()];
-        let mut inputs = Vec::with_capacity(spec.columns.len());
-        for (reported, column) in spec.columns.iter().enumerate() {
-            let target = spec.target.get(column.target).ok_or_else(|| {
+        let CsvSpec { columns, target, timestamp, .. } = spec;
+        let mut feeds = vec![None; target.len()];
+        let mut inputs = Vec::with_capacity(columns.len());
+        for (reported, column) in columns.iter().enumerate() {
+            let field = target.get(column.target).ok_or_else(|| {
                 EngineError::internal(format!("import column {} has no target", column.index))
             })?;
             if feeds[column.target].replace(reported).is_some() {
-                let message = format!("two fields feed column \"{}\"", target.name);
+                let message = format!("two fields feed column \"{}\"", field.name);
                 return Err(EngineError::new(ErrorCode::DuplicateColumn, message));
             }
-            let builder = ColumnBuilder::new(target.sql_type, column.pattern.as_deref())?;
+            let builder = ColumnBuilder::new(field.sql_type, column.pattern.as_deref())?;
             inputs.push(Input { field: column.index, reported, builder });
         }
-        let designated_input = spec.timestamp.and_then(|target| feeds[target]);
+        let designated_input = timestamp.and_then(|index| feeds.get(index).copied().flatten());
         inputs.sort_by_key(|input| {
             (Some(input.reported) != designated_input, input.builder.takes_any_text())
         });
@@ -105,26 +106,18 @@ impl CsvReader {
             let reported = *feed;
             *feed = inputs.iter().position(|input| input.reported == reported).unwrap_or(0);
         }
-        let designated = match (spec.timestamp, designated_input) {
+        let designated = match (timestamp, designated_input) {
             (None, _) => Designated::None,
             (Some(_), Some(_)) => Designated::FirstInput,
             (Some(_), None) => Designated::Missing,
         };
-        let arrow_fields: Vec<arrow_schema::Field> = spec
-            .target
-            .iter()
-            .map(|field| {
-                let nullable = field.sql_type.is_nullable();
-                arrow_schema::Field::new(&field.name, field.sql_type.arrow_type(), nullable)
-            })
-            .collect();
         Ok(Self {
             delimiter: spec.delimiter,
             atomicity: spec.atomicity,
             skip_extra_values: spec.skip_extra_values,
             line_fields: spec.line_fields,
-            schema: Arc::new(Schema::new(arrow_fields)),
-            types: spec.target.iter().map(|field| field.sql_type).collect(),
+            schema: Arc::new(arrow_schema_of(&target)),
+            types: target.iter().map(|field| field.sql_type).collect(),
             inputs,
             feeds,
             designated,
@@ -136,10 +129,7 @@ impl CsvReader {
             lines: 0,
             rows: 0,
             bytes: 0,
-            report: CsvReport {
-                column_errors: vec![0; spec.columns.len()],
-                ..CsvReport::default()
-            },
+            report: CsvReport { column_errors: vec![0; columns.len()], ..CsvReport::default() },
         })
     }
 
@@ -342,6 +332,14 @@ impl CsvReader {
     }
 }
 
+fn arrow_schema_of(target: &[Field]) -> Schema {
+    let fields = target.iter().map(|field| {
+        let nullable = field.sql_type.is_nullable();
+        arrow_schema::Field::new(&field.name, field.sql_type.arrow_type(), nullable)
+    });
+    Schema::new(fields.collect::<Vec<_>>())
+}
+
 fn bad_value(line: u64, field: usize) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, format!("bad syntax [line={line}, col={field}]"))
 }
@@ -355,15 +353,15 @@ fn record_too_long() -> EngineError {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+    use crate::CsvColumn;
     use arrow::compute::concat_batches;
     use arrow::util::display::{ArrayFormatter, FormatOptions};
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int32Type;
     use rand::{Rng, SeedableRng};
-    use tidemark_types::Field;
-
-    use super::*;
-    use crate::CsvColumn;
 
     fn spec(columns: &[(&str, SqlType)]) -> CsvSpec {
         CsvSpec {
@@ -588,7 +586,7 @@ mod tests {
     fn many_rows_make_several_batches() {
         let mut text = String::from("a,b\n");
         for row in 0..150_000 {
-            text.push_str(&format!("{row},t{}\n", row % 7));
+            writeln!(text, "{row},t{}", row % 7).unwrap();
         }
         let mut reader = CsvReader::new(spec(&[AB[0], ("b", SqlType::Symbol)])).unwrap();
         let mut sizes = Vec::new();

@@ -30,7 +30,7 @@ pub struct CsvColumn {
     pub index: usize,
     /// Index of the column in [`CsvSpec::target`].
     pub target: usize,
-    /// Pattern of DATE, TIMESTAMP and TIMESTAMP_NS; `None` reads ISO forms.
+    /// Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS`; `None` reads ISO forms.
     pub pattern: Option<String>,
 }
 

@@ -73,7 +73,7 @@ impl SymbolTexts {
             None => self.rebuild_values()?,
         };
         let keys = Int32Array::new(ScalarBuffer::from(keys), nulls);
-        let column = DictionaryArray::try_new(keys, values).map_err(unexpected)?;
+        let column = DictionaryArray::try_new(keys, values).map_err(|error| unexpected(&error))?;
         Ok(Arc::new(column))
     }
 
@@ -83,13 +83,15 @@ impl SymbolTexts {
         offsets.extend_from_slice(&self.ends);
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         let bytes = Buffer::from_slice_ref(&self.bytes);
-        let values = Arc::new(StringArray::try_new(offsets, bytes, None).map_err(unexpected)?);
+        let values = Arc::new(
+            StringArray::try_new(offsets, bytes, None).map_err(|error| unexpected(&error))?,
+        );
         self.values = Some(Arc::clone(&values));
         Ok(values)
     }
 }
 
-fn unexpected(error: arrow_schema::ArrowError) -> EngineError {
+fn unexpected(error: &arrow_schema::ArrowError) -> EngineError {
     EngineError::internal(format!("symbols of an import do not form a column: {error}"))
 }
 

@@ -74,7 +74,7 @@ fn main() {
                 out.clear();
             }
             encoder.finish(&mut out).expect("end");
-            best = best.min((processor_time(origin) - start).as_secs_f64());
+            best = best.min(processor_time(origin).saturating_sub(start).as_secs_f64());
         }
         let rows = (BATCH_ROWS * BATCHES) as f64;
         println!("{name:10} {:6.1} M rows/s {:6} MB", rows / best / 1e6, bytes / 1_000_000);

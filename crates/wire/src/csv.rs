@@ -125,7 +125,7 @@ fn push_cell(
             bare(out, keys.get(row), |out, key| match state.symbols.get(key as usize) {
                 Some(text) => out.extend_from_slice(text),
                 None => bare(out, values.get(key as usize), push_string),
-            })
+            });
         }
         Column::Text(values) => bare(out, values.get(row), push_string),
         // Never null; a join may leave one all the same, and it reads as false or 0.

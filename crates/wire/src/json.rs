@@ -126,7 +126,7 @@ fn push_cell(
             or_null(out, keys.get(row), |out, key| match state.symbols.get(key as usize) {
                 Some(text) => out.extend_from_slice(text),
                 None => or_null(out, values.get(key as usize), push_string),
-            })
+            });
         }
         Column::Text(values) => or_null(out, values.get(row), push_string),
         // Never null; a join may leave one all the same, and it reads as false or 0.

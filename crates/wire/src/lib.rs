@@ -1,4 +1,4 @@
-//! Record batches to bytes: JSON rows, CSV, pgwire DataRow, Parquet and the Arrow arena.
+//! Record batches to bytes: JSON rows, CSV, pgwire `DataRow`, Parquet and the Arrow arena.
 //!
 //! Everything here turns columns into text or binary, column by column where that is faster, into
 //! a buffer the caller reuses. It knows no table, no plan and no socket.

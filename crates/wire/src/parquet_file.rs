@@ -100,18 +100,19 @@ impl ParquetFile {
     pub(crate) fn new(
         fields: &[Field],
         timestamp: Option<usize>,
-        options: ParquetOptions,
+        options: &ParquetOptions,
     ) -> EngineResult<Self> {
         let arrow_fields: Vec<_> = fields.iter().map(file_field).collect();
         let schema = Arc::new(Schema::new(arrow_fields));
-        let converted = ArrowSchemaConverter::new().convert(&schema).map_err(failed)?;
+        let converted =
+            ArrowSchemaConverter::new().convert(&schema).map_err(|error| failed(&error))?;
         let writer_options = ArrowWriterOptions::new()
-            .with_properties(properties(fields, timestamp, &options)?)
+            .with_properties(properties(fields, timestamp, options)?)
             .with_skip_arrow_metadata(true)
             .with_parquet_schema(with_uuids(fields, &converted)?);
         let writer =
             ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), writer_options)
-                .map_err(failed)?;
+                .map_err(|error| failed(&error))?;
         Ok(Self { fields: fields.to_vec(), schema, writer })
     }
 
@@ -128,19 +129,19 @@ impl ParquetFile {
             .collect::<EngineResult<Vec<_>>>()?;
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
             .map_err(|error| EngineError::internal(format!("columns for Parquet: {error}")))?;
-        self.writer.write(&batch).map_err(failed)?;
+        self.writer.write(&batch).map_err(|error| failed(&error))?;
         out.append(self.writer.inner_mut());
         Ok(())
     }
 
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
-        self.writer.finish().map_err(failed)?;
+        self.writer.finish().map_err(|error| failed(&error))?;
         out.append(self.writer.inner_mut());
         Ok(())
     }
 }
 
-fn failed(error: ParquetError) -> EngineError {
+fn failed(error: &ParquetError) -> EngineError {
     EngineError::internal(format!("writing Parquet failed: {error}"))
 }
 
@@ -226,7 +227,7 @@ fn with_uuids(fields: &[Field], converted: &SchemaDescriptor) -> EngineResult<Sc
     let root = Type::group_type_builder(converted.root_schema().name())
         .with_fields(columns)
         .build()
-        .map_err(failed)?;
+        .map_err(|error| failed(&error))?;
     Ok(SchemaDescriptor::new(Arc::new(root)))
 }
 
@@ -236,7 +237,7 @@ fn uuid_column(name: &str) -> EngineResult<TypePtr> {
         .with_length(16)
         .with_logical_type(Some(LogicalType::Uuid))
         .build()
-        .map_err(failed)?;
+        .map_err(|error| failed(&error))?;
     Ok(Arc::new(column))
 }
 

@@ -1,4 +1,4 @@
-//! Rows as pgwire DataRow messages, each column in text or binary format.
+//! Rows as pgwire `DataRow` messages, each column in text or binary format.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
@@ -10,7 +10,7 @@ use crate::cells::{self, PG_ARRAY};
 use crate::columns::{Column, columns_of, geohash_bits};
 use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
 
-/// Microseconds from 1970 to 2000, where PostgreSQL's binary timestamps start.
+/// Microseconds from 1970 to 2000, where Postgres's binary timestamps start.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// A length that stands for null.
 const NULL_LENGTH: i32 = -1;
@@ -226,7 +226,7 @@ fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     }
 }
 
-/// PostgreSQL's numeric: groups of four decimal digits around the point.
+/// Postgres's numeric: groups of four decimal digits around the point.
 fn push_numeric(out: &mut Vec<u8>, text: &str) {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -258,7 +258,7 @@ fn push_numeric(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// PostgreSQL's array layout. Dimensions are those of the first element at each depth: arrays of
+/// Postgres's array layout. Dimensions are those of the first element at each depth: arrays of
 /// the dialect are rectangular.
 fn push_array(out: &mut Vec<u8>, list: &ListArray, row: usize) {
     let mut lengths = Vec::new();
@@ -301,15 +301,12 @@ fn push_elements(out: &mut Vec<u8>, elements: &dyn Array) -> bool {
         }
     } else if let Some(values) = elements.as_primitive_opt::<Float64Type>() {
         for value in values {
-            match value {
-                Some(value) => {
-                    out.extend_from_slice(&8_i32.to_be_bytes());
-                    out.extend_from_slice(&value.to_be_bytes());
-                }
-                None => {
-                    out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
-                    any_null = true;
-                }
+            if let Some(value) = value {
+                out.extend_from_slice(&8_i32.to_be_bytes());
+                out.extend_from_slice(&value.to_be_bytes());
+            } else {
+                out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
+                any_null = true;
             }
         }
     }

@@ -26,7 +26,7 @@ pub enum RowFormat {
         /// Whether the line of names comes first.
         header: bool,
     },
-    /// pgwire DataRow messages.
+    /// pgwire `DataRow` messages.
     Pg {
         /// 0 text, 1 binary: none = all text, one = for all columns, else one per column.
         format_codes: Vec<i16>,
@@ -69,7 +69,7 @@ impl RowEncoder {
             }
             RowFormat::Pg { format_codes } => Encoder::Pg(PgRows::new(fields, &format_codes)?),
             RowFormat::Parquet(options) => {
-                Encoder::Parquet(Box::new(ParquetFile::new(fields, timestamp, options)?))
+                Encoder::Parquet(Box::new(ParquetFile::new(fields, timestamp, &options)?))
             }
             RowFormat::Arrow => Encoder::Arrow(fields.to_vec()),
         };

@@ -1,5 +1,7 @@
 //! One row of values and one of nulls, every type, in every format.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::sync::Arc;
 
 use arrow::array::{
@@ -25,22 +27,13 @@ fn sized(size: i32, value: &[u8]) -> ArrayRef {
     )
 }
 
-fn columns() -> Vec<(&'static str, SqlType, ArrayRef)> {
-    let mut long256 = [0_u8; 32];
-    long256[31] = 0x12;
-    let doubles = vec![Some(vec![Some(1.0), None, Some(3.5)]), None];
-    let symbols = DictionaryArray::<Int32Type>::try_new(
-        Int32Array::from(vec![Some(1), None]),
-        Arc::new(StringArray::from(vec!["unused", "sy\"m"])),
-    );
-    let micros = |value| Arc::new(TimestampMicrosecondArray::from(vec![Some(value), None]));
-    let interval_type = SqlType::Interval.arrow_type();
-    let DataType::Struct(ends) = &interval_type else { panic!("INTERVAL is a struct") };
-    let interval = StructArray::new(
-        ends.clone(),
-        vec![micros(0), micros(86_400_000_000)],
-        Some(vec![true, false].into()),
-    );
+type NamedColumn = (&'static str, SqlType, ArrayRef);
+
+fn micros(value: i64) -> ArrayRef {
+    Arc::new(TimestampMicrosecondArray::from(vec![Some(value), None]))
+}
+
+fn numbers_and_instants() -> Vec<NamedColumn> {
     vec![
         ("boolean", SqlType::Boolean, Arc::new(BooleanArray::from(vec![true, false]))),
         ("byte", SqlType::Byte, Arc::new(Int8Array::from(vec![-1, 0]))),
@@ -61,6 +54,25 @@ fn columns() -> Vec<(&'static str, SqlType, ArrayRef)> {
             SqlType::TimestampNs,
             Arc::new(TimestampNanosecondArray::from(vec![Some(MICROS * 1_000 + 234), None])),
         ),
+    ]
+}
+
+fn texts_and_others() -> Vec<NamedColumn> {
+    let mut long256 = [0_u8; 32];
+    long256[31] = 0x12;
+    let doubles = vec![Some(vec![Some(1.0), None, Some(3.5)]), None];
+    let symbols = DictionaryArray::<Int32Type>::try_new(
+        Int32Array::from(vec![Some(1), None]),
+        Arc::new(StringArray::from(vec!["unused", "sy\"m"])),
+    );
+    let interval_type = SqlType::Interval.arrow_type();
+    let DataType::Struct(ends) = &interval_type else { panic!("INTERVAL is a struct") };
+    let interval = StructArray::new(
+        ends.clone(),
+        vec![micros(0), micros(86_400_000_000)],
+        Some(vec![true, false].into()),
+    );
+    vec![
         ("symbol", SqlType::Symbol, Arc::new(symbols.unwrap())),
         ("string", SqlType::String, Arc::new(StringViewArray::from(vec![Some("a\nb\\"), None]))),
         ("varchar", SqlType::Varchar, Arc::new(StringViewArray::from(vec![Some(""), None]))),
@@ -105,7 +117,7 @@ fn fields_and_batch() -> (Vec<Field>, RecordBatch) {
     let mut fields = Vec::new();
     let mut arrow_fields = Vec::new();
     let mut arrays = Vec::new();
-    for (name, sql_type, array) in columns() {
+    for (name, sql_type, array) in numbers_and_instants().into_iter().chain(texts_and_others()) {
         fields.push(Field { name: name.into(), sql_type });
         let nullable = sql_type.is_nullable();
         arrow_fields.push(arrow::datatypes::Field::new(name, array.data_type().clone(), nullable));
@@ -194,7 +206,7 @@ fn csv_of_no_rows_has_its_header() {
     assert_eq!(out, b"\"say \"\"hi\"\"\"\r\n");
 }
 
-/// The fields of one DataRow and the bytes after it.
+/// The fields of one `DataRow` and the bytes after it.
 fn data_row(bytes: &[u8]) -> (Vec<Option<Vec<u8>>>, &[u8]) {
     assert_eq!(bytes[0], b'D');
     let length = u32::from_be_bytes(bytes[1..5].try_into().unwrap()) as usize;
