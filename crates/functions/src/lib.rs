@@ -1,0 +1,40 @@
+//! Functions, operators and casts of the dialect: the tables that say which exist for which
+//! types, and the vectorised kernels behind them.
+//!
+//! The binder asks `resolve_scalar`, `resolve_aggregate`, `resolve_operator` and `cast`, and gets
+//! DataFusion expressions back. Every result is canonical: a null has its validity bit cleared, and
+//! no valid slot holds a value that the dialect reads as null; BOOLEAN, BYTE and SHORT are never
+//! null. This crate knows no table and no plan.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod aggregate;
+mod arithmetic;
+mod cast;
+mod column;
+mod comparison;
+mod conditional;
+mod datetime;
+pub mod interval;
+mod meta;
+mod native;
+mod numeric;
+mod operator;
+mod parse;
+mod pattern;
+mod predicate;
+mod random;
+mod registry;
+mod resolve;
+mod text;
+
+pub use aggregate::{is_aggregate, resolve_aggregate};
+pub use cast::{CastMode, cast};
+pub use comparison::{DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
+pub use operator::{BinaryOp, UnaryOp, resolve_operator, resolve_unary};
+pub use predicate::{between, in_list, is_null, value_type};
+pub use registry::{FunctionDoc, all_functions, is_scalar, resolve_scalar};
+pub use resolve::{
+    Argument, BuildOperator, ResolveError, ResolvedAggregate, ResolvedOperator, ResolvedScalar,
+};

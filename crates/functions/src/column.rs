@@ -1,0 +1,267 @@
+//! Reading arguments and building results. An argument is an array or a scalar; a scalar is read
+//! as a column whose every row is row 0, so it is never expanded and kernels have one shape.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBufferBuilder, PrimitiveArray,
+    StringViewArray, StringViewBuilder,
+};
+use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow::datatypes::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
+};
+use datafusion::common::{DataFusionError, Result};
+use datafusion_expr::ColumnarValue;
+use tidemark_types::{EngineError, ErrorCode};
+
+/// What a kernel is called with.
+pub(crate) struct Call<'a> {
+    pub(crate) arguments: &'a [ColumnarValue],
+    /// Rows of the batch; 1 when every argument is a scalar.
+    pub(crate) rows: usize,
+}
+
+/// A null of the dialect among a type's values.
+pub(crate) trait Canonical: Copy {
+    /// Whether this value stands for null.
+    fn is_null_value(self) -> bool;
+}
+
+macro_rules! canonical {
+    ($($native:ty: $test:expr;)*) => {$(
+        impl Canonical for $native {
+            fn is_null_value(self) -> bool {
+                let test: fn($native) -> bool = $test;
+                test(self)
+            }
+        }
+    )*};
+}
+
+canonical! {
+    i8: |_| false;
+    i16: |_| false;
+    i32: |value| value == i32::MIN;
+    i64: |value| value == i64::MIN;
+    u16: |value| value == 0;
+    u32: |value| value == 0;
+    f32: |value| !value.is_finite();
+    f64: |value| !value.is_finite();
+}
+
+/// An Arrow type whose nulls are values of the dialect.
+pub(crate) trait Lane: ArrowPrimitiveType<Native: Canonical + Default> {
+    /// Whether the SQL type has nulls; BYTE and SHORT get 0 instead.
+    const NULLABLE: bool = true;
+}
+
+macro_rules! lanes {
+    ($($name:ident),*) => {$(impl Lane for $name {})*};
+}
+
+lanes!(
+    Int32Type,
+    Int64Type,
+    Float32Type,
+    Float64Type,
+    UInt16Type,
+    UInt32Type,
+    TimestampMillisecondType,
+    TimestampMicrosecondType,
+    TimestampNanosecondType
+);
+
+impl Lane for Int8Type {
+    const NULLABLE: bool = false;
+}
+
+impl Lane for Int16Type {
+    const NULLABLE: bool = false;
+}
+
+/// A primitive argument.
+pub(crate) struct Values<T: ArrowPrimitiveType> {
+    pub(crate) values: ScalarBuffer<T::Native>,
+    pub(crate) nulls: Option<NullBuffer>,
+    pub(crate) scalar: bool,
+}
+
+impl<T: ArrowPrimitiveType> Values<T> {
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> Option<T::Native> {
+        let row = if self.scalar { 0 } else { row };
+        match &self.nulls {
+            Some(nulls) if nulls.is_null(row) => None,
+            _ => Some(self.values[row]),
+        }
+    }
+}
+
+/// A BOOLEAN argument.
+pub(crate) struct Flags {
+    values: BooleanBuffer,
+    nulls: Option<NullBuffer>,
+    scalar: bool,
+}
+
+impl Flags {
+    /// False for a null, which only expressions outside the dialect can make.
+    pub(crate) fn get(&self, row: usize) -> bool {
+        let row = if self.scalar { 0 } else { row };
+        self.values.value(row) && self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
+    }
+}
+
+/// A text argument.
+pub(crate) struct Texts {
+    pub(crate) array: StringViewArray,
+    pub(crate) scalar: bool,
+}
+
+impl Texts {
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> Option<&str> {
+        let row = if self.scalar { 0 } else { row };
+        self.array.is_valid(row).then(|| self.array.value(row))
+    }
+}
+
+impl Call<'_> {
+    /// The array behind an argument (of one row for a scalar), and whether it is a scalar.
+    pub(crate) fn array(&self, index: usize) -> Result<(ArrayRef, bool)> {
+        match self.arguments.get(index) {
+            Some(ColumnarValue::Array(array)) => Ok((Arc::clone(array), false)),
+            Some(ColumnarValue::Scalar(value)) => Ok((value.to_array()?, true)),
+            None => Err(internal("an argument is missing")),
+        }
+    }
+
+    pub(crate) fn primitive<T: ArrowPrimitiveType>(&self, index: usize) -> Result<Values<T>> {
+        let (array, scalar) = self.array(index)?;
+        let array = array
+            .as_any()
+            .downcast_ref::<PrimitiveArray<T>>()
+            .ok_or_else(|| unexpected(&array, &T::DATA_TYPE.to_string()))?;
+        Ok(Values { values: array.values().clone(), nulls: array.nulls().cloned(), scalar })
+    }
+
+    pub(crate) fn flags(&self, index: usize) -> Result<Flags> {
+        let (array, scalar) = self.array(index)?;
+        let array = array
+            .as_any()
+            .downcast_ref::<BooleanArray>()
+            .ok_or_else(|| unexpected(&array, "Boolean"))?;
+        Ok(Flags { values: array.values().clone(), nulls: array.nulls().cloned(), scalar })
+    }
+
+    pub(crate) fn texts(&self, index: usize) -> Result<Texts> {
+        let (array, scalar) = self.array(index)?;
+        let array = array
+            .as_any()
+            .downcast_ref::<StringViewArray>()
+            .ok_or_else(|| unexpected(&array, "Utf8View"))?;
+        Ok(Texts { array: array.clone(), scalar })
+    }
+
+    /// The one value of a text argument that must not vary by row.
+    pub(crate) fn constant_text(&self, index: usize) -> Result<Option<String>> {
+        let texts = self.texts(index)?;
+        Ok(if texts.array.is_empty() { None } else { texts.get(0).map(str::to_owned) })
+    }
+}
+
+/// Builds a primitive column row by row; what stands for null becomes null.
+pub(crate) fn build<T: Lane>(
+    rows: usize,
+    mut value: impl FnMut(usize) -> Option<T::Native>,
+) -> ArrayRef {
+    let mut values = Vec::with_capacity(rows);
+    let mut valid = BooleanBufferBuilder::new(rows);
+    let mut nulls = 0;
+    for row in 0..rows {
+        let found = value(row).filter(|value| !value.is_null_value());
+        nulls += usize::from(found.is_none());
+        valid.append(found.is_some());
+        values.push(found.unwrap_or_default());
+    }
+    let mask = (T::NULLABLE && nulls > 0).then(|| NullBuffer::new(valid.finish()));
+    Arc::new(PrimitiveArray::<T>::new(values.into(), mask))
+}
+
+/// The same, for values whose computation can fail.
+pub(crate) fn try_build<T: Lane>(
+    rows: usize,
+    mut value: impl FnMut(usize) -> Result<Option<T::Native>>,
+) -> Result<ArrayRef> {
+    let mut failure = None;
+    let array = build::<T>(rows, |row| {
+        if failure.is_some() {
+            return None;
+        }
+        value(row).unwrap_or_else(|error| {
+            failure = Some(error);
+            None
+        })
+    });
+    failure.map_or(Ok(array), Err)
+}
+
+/// Builds a BOOLEAN column.
+pub(crate) fn build_flags(rows: usize, value: impl FnMut(usize) -> bool) -> ArrayRef {
+    Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(rows, value), None))
+}
+
+/// Builds a text column; `write` appends a row's text and says whether it is not null.
+pub(crate) fn build_text(
+    rows: usize,
+    mut write: impl FnMut(usize, &mut String) -> bool,
+) -> ArrayRef {
+    let mut builder = StringViewBuilder::with_capacity(rows);
+    let mut text = String::new();
+    for row in 0..rows {
+        text.clear();
+        if write(row, &mut text) {
+            builder.append_value(&text);
+        } else {
+            builder.append_null();
+        }
+    }
+    Arc::new(builder.finish())
+}
+
+/// A primitive column from computed values: null where an input was, or where the value stands
+/// for null. The first pass only asks whether any does, which vectorises.
+pub(crate) fn canonical<T: Lane>(
+    values: Vec<T::Native>,
+    nulls: Option<NullBuffer>,
+) -> PrimitiveArray<T> {
+    let any = values.iter().fold(false, |any, value| any | value.is_null_value());
+    let nulls = if any && T::NULLABLE {
+        let valid = BooleanBuffer::collect_bool(values.len(), |row| !values[row].is_null_value());
+        NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(valid)))
+    } else {
+        nulls.filter(|nulls| T::NULLABLE && nulls.null_count() > 0)
+    };
+    PrimitiveArray::new(values.into(), nulls)
+}
+
+/// An error a client may see.
+pub(crate) fn failure(code: ErrorCode, message: impl Into<String>) -> DataFusionError {
+    DataFusionError::External(Box::new(EngineError::new(code, message)))
+}
+
+/// A value that a function refuses.
+pub(crate) fn invalid(message: impl Into<String>) -> DataFusionError {
+    failure(ErrorCode::InvalidValue, message)
+}
+
+/// A defect of ours.
+pub(crate) fn internal(message: impl Into<String>) -> DataFusionError {
+    failure(ErrorCode::Internal, message)
+}
+
+fn unexpected(array: &ArrayRef, expected: &str) -> DataFusionError {
+    internal(format!("argument of type {} where {expected} was bound", array.data_type()))
+}

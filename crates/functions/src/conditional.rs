@@ -1,0 +1,116 @@
+//! coalesce, nullif, concat, typeOf: functions whose types follow from all their arguments.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{is_not_null, nullif};
+use datafusion::common::Result;
+use datafusion_expr::{ColumnarValue, Volatility};
+use tidemark_types::SqlType;
+
+use crate::cast::{concatenate, definite};
+use crate::column::{Call, build_text};
+use crate::comparison::common_type;
+use crate::native::Kernel;
+use crate::predicate::value_type;
+use crate::registry::{Function, mismatch, resolved, special};
+use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
+
+type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
+
+/// An argument as a full column.
+fn column(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
+    match call.arguments.get(index) {
+        Some(ColumnarValue::Scalar(value)) => value.to_array_of_size(call.rows),
+        _ => Ok(call.array(index)?.0),
+    }
+}
+
+fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
+    if arguments.is_empty() {
+        return Err(ResolveError::NoArguments { name: name.into() });
+    }
+    // The first argument that cannot be null ends the search: BYTE and SHORT are returned as they
+    // are, in the type of all.
+    let returns = match value_type(&types_of(arguments))? {
+        SqlType::Symbol => SqlType::String,
+        SqlType::Byte | SqlType::Short => SqlType::Int,
+        SqlType::Float => SqlType::Double,
+        other => other,
+    };
+    let stops: Vec<bool> = arguments.iter().map(|a| !a.sql_type.is_nullable()).collect();
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let mut result = column(call, call.arguments.len() - 1)?;
+        for index in (0..call.arguments.len() - 1).rev() {
+            let candidate = column(call, index)?;
+            if stops[index] || candidate.null_count() == 0 {
+                result = candidate;
+            } else if let Some(ColumnarValue::Scalar(_)) = call.arguments.get(index) {
+                // A null scalar adds nothing.
+            } else {
+                result = zip(&is_not_null(&candidate)?, &candidate, &result)?;
+            }
+        }
+        Ok(result)
+    });
+    let types = vec![returns; arguments.len()];
+    Ok(resolved("coalesce", Volatility::Immutable, types, returns, arguments, kernel))
+}
+
+fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
+    let [first, second] = arguments else {
+        return Err(mismatch(name, std::iter::once(2), arguments));
+    };
+    let none = || mismatch(name, [1, 2, 3].into_iter(), arguments);
+    let common = common_type(first.sql_type, second.sql_type).ok_or_else(none)?;
+    let returns = match (first.sql_type, common) {
+        (SqlType::Char, SqlType::Char) => SqlType::Char,
+        (_, SqlType::Varchar) => SqlType::String,
+        (SqlType::Byte | SqlType::Short, _) => SqlType::Int,
+        (SqlType::Null, common) => common,
+        (own, _) => own,
+    };
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let (left, right) = (column(call, 0)?, column(call, 1)?);
+        let equal: BooleanArray = arrow::compute::kernels::cmp::not_distinct(&left, &right)?;
+        Ok(nullif(&left, &definite(&equal))?)
+    });
+    let types = vec![returns; 2];
+    Ok(resolved("nullif", Volatility::Immutable, types, returns, arguments, kernel))
+}
+
+fn concat(name: &str, arguments: &[Argument]) -> Resolved {
+    if arguments.is_empty() {
+        return Err(ResolveError::NoArguments { name: name.into() });
+    }
+    let types = types_of(arguments);
+    let kernel_types = types.clone();
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| concatenate(call, &kernel_types));
+    Ok(resolved("concat", Volatility::Immutable, types, SqlType::String, arguments, kernel))
+}
+
+fn type_of(name: &str, arguments: &[Argument]) -> Resolved {
+    let [argument] = arguments else {
+        return Err(mismatch(name, std::iter::once(1), arguments));
+    };
+    let shown = match argument.sql_type {
+        SqlType::Null => "NULL".to_owned(),
+        sql_type => sql_type.name(),
+    };
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        Ok(build_text(call.rows, |_, out| {
+            out.push_str(&shown);
+            true
+        }))
+    });
+    let types = types_of(arguments);
+    Ok(resolved("typeOf", Volatility::Immutable, types, SqlType::String, arguments, kernel))
+}
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    special("coalesce", coalesce, "first argument that is not null"),
+    special("nullif", null_if, "null when both arguments are equal, else the first"),
+    special("concat", concat, "the arguments' texts put together; also written ||"),
+    special("typeOf", type_of, "name of the argument's type"),
+];

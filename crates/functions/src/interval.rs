@@ -1,0 +1,728 @@
+//! Interval text, as in `ts IN '2024-01-[01..05]T09:30;1h'`.
+//!
+//! ```text
+//! text     = dates [@zone] [#filter] [;duration [;period ;count]]
+//! dates    = element | '[' element {, element} ']'
+//! element  = date | date..date | $variable [± n unit]     with [lists] and [a..b] in any field
+//! ```
+//!
+//! The work goes in three steps: brackets are expanded into plain texts, each text becomes one
+//! half-open interval, and the intervals are filtered, moved, repeated, sorted and merged.
+
+use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, add_months};
+use tidemark_types::timestamp::{Granularity, TimestampUnit, parse_fields, parse_time_of_day};
+use tidemark_types::zone::Zone;
+
+/// More intervals than this are refused: a text of a few bytes must not fill the memory.
+const MAX_INTERVALS: usize = 100_000;
+
+/// Why a text is no interval.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct IntervalError {
+    /// The reference's words.
+    pub message: String,
+    /// Where, in bytes from the start of the text. The reference always points at the literal.
+    pub offset: usize,
+}
+
+type Result<T> = std::result::Result<T, IntervalError>;
+
+fn fail<T>(message: impl Into<String>) -> Result<T> {
+    Err(IntervalError { message: message.into(), offset: 0 })
+}
+
+fn bad_date<T>(text: &str) -> Result<T> {
+    fail(format!("Invalid date: {text}"))
+}
+
+/// A half-open interval in microseconds; `zoned` when its text named an offset.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    lo: i64,
+    hi: i64,
+    zoned: bool,
+}
+
+/// Reads interval text into sorted, disjoint, half-open intervals in `unit`.
+pub fn parse_interval(text: &str, unit: TimestampUnit, now_micros: i64) -> Result<Vec<(i64, i64)>> {
+    let (dates, suffix) = split_suffix(text)?;
+    let (dates, filter) = split_mark(dates, '#');
+    let (dates, zone) = split_mark(dates, '@');
+    let zone = zone.map(parse_zone).transpose()?;
+    let filter = filter.map(DayFilter::parse).transpose()?;
+    let mut spans: Vec<Fine> = Vec::new();
+    for element in elements(dates)? {
+        let (element, own) = match element.split_once(';') {
+            Some((element, own)) => (element.to_owned(), Some(own.to_owned())),
+            None => (element, None),
+        };
+        let own = own.as_deref().map(parse_suffix).transpose()?;
+        let repeat = own.as_ref().or(suffix.as_ref());
+        for span in element_spans(&element, unit, now_micros, filter.is_some())? {
+            if filter.as_ref().is_some_and(|filter| !filter.keeps(span.lo(unit))) {
+                continue;
+            }
+            push_repeated(&mut spans, span, repeat, zone, unit)?;
+        }
+    }
+    let mut found: Vec<(i64, i64)> =
+        spans.into_iter().map(|span| (span.lo, span.hi)).filter(|(lo, hi)| lo < hi).collect();
+    found.sort_unstable();
+    Ok(merge(&found))
+}
+
+/// An interval in the column's own unit.
+#[derive(Debug, Clone, Copy)]
+struct Fine {
+    lo: i64,
+    hi: i64,
+    zoned: bool,
+}
+
+impl Fine {
+    fn lo(self, unit: TimestampUnit) -> i64 {
+        unit.convert(self.lo, TimestampUnit::Micros).unwrap_or(self.lo)
+    }
+
+    fn of(span: Span, unit: TimestampUnit) -> Result<Self> {
+        let convert = |value| TimestampUnit::Micros.convert(value, unit);
+        match (convert(span.lo), convert(span.hi)) {
+            (Some(lo), Some(hi)) => Ok(Self { lo, hi, zoned: span.zoned }),
+            _ => fail("interval is out of range"),
+        }
+    }
+}
+
+fn merge(sorted: &[(i64, i64)]) -> Vec<(i64, i64)> {
+    let mut merged: Vec<(i64, i64)> = Vec::with_capacity(sorted.len());
+    for &(lo, hi) in sorted {
+        match merged.last_mut() {
+            Some(last) if lo <= last.1 => last.1 = last.1.max(hi),
+            _ => merged.push((lo, hi)),
+        }
+    }
+    merged
+}
+
+/// `;duration` or `;duration;period;count`.
+#[derive(Debug)]
+struct Suffix {
+    duration: Vec<(i64, char)>,
+    period: Vec<(i64, char)>,
+    count: i64,
+}
+
+/// Splits at the first `;` outside brackets.
+fn split_suffix(text: &str) -> Result<(&str, Option<Suffix>)> {
+    let mut depth = 0_i32;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            b';' if depth == 0 => {
+                let suffix = parse_suffix(&text[at + 1..]);
+                return suffix.map(|suffix| (&text[..at], Some(suffix))).map_err(|error| {
+                    if error.message.is_empty() {
+                        let message = format!("Invalid interval format: {text}");
+                        IntervalError { message, offset: at }
+                    } else {
+                        error
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+    if depth > 0 { fail("Unclosed '[' in interval") } else { Ok((text, None)) }
+}
+
+fn parse_suffix(text: &str) -> Result<Suffix> {
+    let parts: Vec<&str> = text.split(';').collect();
+    match parts.as_slice() {
+        [duration] => {
+            Ok(Suffix { duration: parse_duration(duration, false)?, period: vec![], count: 1 })
+        }
+        [duration, period, count] => match count.trim().parse() {
+            Ok(count) if count > 0 => Ok(Suffix {
+                duration: parse_duration(duration, false)?,
+                period: parse_duration(period, true)?,
+                count,
+            }),
+            Ok(_) => fail("Count must be positive"),
+            Err(_) => fail("Count not a number"),
+        },
+        _ => fail(""),
+    }
+}
+
+/// `12h30m`: numbers and units in a row. An empty text lasts no time.
+fn parse_duration(text: &str, signed: bool) -> Result<Vec<(i64, char)>> {
+    let text = text.trim();
+    let (sign, mut rest) = match text.strip_prefix('-') {
+        Some(rest) if signed => (-1, rest),
+        _ => (1, text),
+    };
+    let mut parts = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'_').count();
+        if digits == 0 {
+            return fail(format!("Expected number before unit '{first}'"));
+        }
+        let number: Option<i64> = rest[..digits].replace('_', "").parse().ok();
+        let Some(number) = number.filter(|number| *number <= i64::from(i32::MAX)) else {
+            return fail("Range not a number");
+        };
+        let Some(unit) = rest[digits..].chars().next() else {
+            return fail("Missing unit at end of duration");
+        };
+        if !"nuUTsmhHdDwWMyY".contains(unit) {
+            return fail(format!("Unknown interval unit: {unit}"));
+        }
+        parts.push((sign * number, unit));
+        rest = &rest[digits + unit.len_utf8()..];
+    }
+    Ok(parts)
+}
+
+/// `value` moved by a duration, in the column's unit.
+fn moved(value: i64, duration: &[(i64, char)], times: i64, unit: TimestampUnit) -> Option<i64> {
+    let mut value = value;
+    for &(number, letter) in duration {
+        let number = number.checked_mul(times)?;
+        let nanos = match letter {
+            'n' => 1,
+            'u' | 'U' => 1_000,
+            'T' => 1_000_000,
+            's' => 1_000_000_000,
+            'm' => 60_000_000_000,
+            'h' | 'H' => 3_600_000_000_000,
+            'd' | 'D' => 86_400_000_000_000,
+            'w' | 'W' => 604_800_000_000_000,
+            _ => {
+                let months = if letter == 'M' { number } else { number.checked_mul(12)? };
+                if months.abs() > 12 * 10_000 {
+                    return None;
+                }
+                let micros = unit.convert(value, TimestampUnit::Micros)?;
+                let shift = add_months(micros, months).checked_sub(micros)?;
+                value = value.checked_add(TimestampUnit::Micros.convert(shift, unit)?)?;
+                continue;
+            }
+        };
+        let step = if nanos >= unit.nanos() {
+            number.checked_mul(nanos / unit.nanos())?
+        } else {
+            number / (unit.nanos() / nanos)
+        };
+        value = value.checked_add(step)?;
+    }
+    Some(value)
+}
+
+fn push_repeated(
+    out: &mut Vec<Fine>,
+    span: Fine,
+    suffix: Option<&Suffix>,
+    zone: Option<Zone>,
+    unit: TimestampUnit,
+) -> Result<()> {
+    let count = suffix.map_or(1, |suffix| suffix.count);
+    let out_of_range = IntervalError { message: "interval is out of range".into(), offset: 0 };
+    for index in 0..count {
+        let (lo, hi) = match suffix {
+            None => (span.lo, span.hi),
+            Some(suffix) => {
+                // The duration counts from the start, whatever field the text ends with.
+                let lo = moved(span.lo, &suffix.period, index, unit).ok_or(out_of_range.clone())?;
+                let hi = moved(lo, &suffix.duration, 1, unit).ok_or(out_of_range.clone())?;
+                (lo, hi)
+            }
+        };
+        let to_utc = |local: i64| match zone {
+            Some(zone) if !span.zoned => zone.to_utc(local, unit.per_second()),
+            _ => local,
+        };
+        // A duration is elapsed time, so only the start is a clock reading.
+        let start = to_utc(lo);
+        let end = if suffix.is_some() { start + (hi - lo) } else { to_utc(hi) };
+        out.push(Fine { lo: start, hi: end, zoned: true });
+        if out.len() > MAX_INTERVALS {
+            return fail(format!("too many intervals [limit={MAX_INTERVALS}]"));
+        }
+    }
+    Ok(())
+}
+
+/// The part before `mark` outside brackets, and what follows it.
+fn split_mark(text: &str, mark: char) -> (&str, Option<&str>) {
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            c if c == mark && depth == 0 => return (&text[..at], Some(&text[at + 1..])),
+            _ => {}
+        }
+    }
+    (text, None)
+}
+
+fn parse_zone(name: &str) -> Result<Zone> {
+    match Zone::parse(name) {
+        Some(zone) => Ok(zone),
+        None => fail(format!("invalid timezone: {name}")),
+    }
+}
+
+/// `#workday`, `#weekend`, `#Mon,Sat`.
+struct DayFilter {
+    kept: [bool; 7],
+}
+
+impl DayFilter {
+    fn parse(text: &str) -> Result<Self> {
+        const NAMES: [&str; 7] =
+            ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+        let mut kept = [false; 7];
+        for name in text.split(',').map(str::trim) {
+            let lower = name.to_ascii_lowercase();
+            match lower.as_str() {
+                "workday" | "wd" => kept[..5].fill(true),
+                "weekend" => kept[5..].fill(true),
+                _ => {
+                    let known = |day: &&str| **day == lower || day[..3] == lower;
+                    match NAMES.iter().position(|day| known(&day)) {
+                        Some(day) => kept[day] = true,
+                        None => return fail(format!("Invalid day name: {name}")),
+                    }
+                }
+            }
+        }
+        Ok(Self { kept })
+    }
+
+    fn keeps(&self, micros: i64) -> bool {
+        self.kept[usize::from(CivilDate::from_micros(micros).iso_weekday()) - 1]
+    }
+}
+
+/// The elements of a date list, brackets inside fields expanded.
+fn elements(dates: &str) -> Result<Vec<String>> {
+    let trimmed = dates.trim();
+    let Some(inner) = trimmed.strip_prefix('[') else { return expand(trimmed) };
+    let Some(close) = closing(inner) else { return fail("Unclosed '[' in interval") };
+    let (list, tail) = (&inner[..close], &inner[close + 1..]);
+    if list.trim().is_empty() {
+        return fail("Empty bracket expansion");
+    }
+    let mut found = Vec::new();
+    for item in split_list(list) {
+        let item = item.trim();
+        // A month or a year in a list has no place for a time of day.
+        if !tail.is_empty() && !item.starts_with('$') && item.len() < 10 {
+            return bad_date(&format!("{item}{tail}"));
+        }
+        match tail.is_empty() {
+            true => found.extend(expand(item)?),
+            false => found.extend(expand(&format!("{item}{tail}"))?),
+        }
+    }
+    Ok(found)
+}
+
+/// Where the bracket that is open at the start closes.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Splits at commas outside brackets.
+fn split_list(list: &str) -> Vec<&str> {
+    let mut items = Vec::new();
+    let mut depth = 0_i32;
+    let mut start = 0;
+    for (at, byte) in list.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            b',' if depth == 0 => {
+                items.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&list[start..]);
+    items
+}
+
+/// Expands every bracket of a text: the product of all choices.
+fn expand(text: &str) -> Result<Vec<String>> {
+    let Some(open) = text.find('[') else { return Ok(vec![text.to_owned()]) };
+    let Some(length) = closing(&text[open + 1..]) else {
+        return fail("Unclosed '[' in interval");
+    };
+    let (head, list) = (&text[..open], &text[open + 1..open + 1 + length]);
+    let tails = expand(&text[open + length + 2..])?;
+    if list.trim().is_empty() {
+        return fail("Empty bracket expansion");
+    }
+    // A week day and a part of a time or fraction keep their width; all other fields have two.
+    let width = if head.len() > 4 && head[..head.len() - 1].contains("-W") && head.ends_with('-') {
+        1
+    } else {
+        2
+    };
+    let mut found = Vec::new();
+    for item in list.split(',').map(str::trim) {
+        for choice in bracket_item(item, width)? {
+            for tail in &tails {
+                found.push(format!("{head}{choice}{tail}"));
+                if found.len() > MAX_INTERVALS {
+                    return fail(format!("too many intervals [limit={MAX_INTERVALS}]"));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn bracket_item(item: &str, width: usize) -> Result<Vec<String>> {
+    let number = |text: &str| -> Result<u32> {
+        text.trim().parse().or_else(|_| fail(format!("Expected number in bracket: {text}")))
+    };
+    if let Some((low, high)) = item.split_once("..") {
+        let (low, high) = (number(low)?, number(high)?);
+        if low > high {
+            return fail(format!("Range must be ascending: {low}..{high}"));
+        }
+        if (high - low) as usize >= MAX_INTERVALS {
+            return fail(format!("too many intervals [limit={MAX_INTERVALS}]"));
+        }
+        return Ok((low..=high).map(|value| format!("{value:0width$}")).collect());
+    }
+    if item.contains(':') {
+        return Ok(vec![item.to_owned()]);
+    }
+    number(item).map(|value| vec![format!("{value:0width$}")])
+}
+
+/// The intervals of one element: one, or the days of a range, or the days a filter asks for.
+fn element_spans(text: &str, unit: TimestampUnit, now: i64, by_day: bool) -> Result<Vec<Fine>> {
+    let text = text.trim();
+    // A list element may carry its own zone.
+    let (text, zone) = split_mark(text, '@');
+    let zone = zone.map(parse_zone).transpose()?;
+    let mut spans = match text.split_once("..") {
+        Some((low, high)) => day_range(low.trim(), high.trim(), unit, now)?,
+        None => vec![single(text, unit, now)?],
+    };
+    if by_day {
+        spans = spans.into_iter().flat_map(|span| split_days(span, unit)).collect();
+    }
+    if let Some(zone) = zone {
+        for span in spans.iter_mut().filter(|span| !span.zoned) {
+            let to_utc = |local| zone.to_utc(local, unit.per_second());
+            *span = Fine { lo: to_utc(span.lo), hi: to_utc(span.hi), zoned: true };
+        }
+    }
+    Ok(spans)
+}
+
+/// A long interval as its days, so that a filter can choose among them.
+fn split_days(span: Fine, unit: TimestampUnit) -> Vec<Fine> {
+    let day = unit.per_day();
+    let whole = span.lo.rem_euclid(day) == 0 && (span.hi - span.lo) % day == 0;
+    let days = (span.hi - span.lo) / day;
+    if !whole || days <= 1 || days as usize > MAX_INTERVALS {
+        return vec![span];
+    }
+    let at = |index| span.lo + index * day;
+    (0..days).map(|index| Fine { lo: at(index), hi: at(index + 1), ..span }).collect()
+}
+
+/// `a..b`: each day from a to b, with b's time of day when it has one.
+fn day_range(low: &str, high: &str, unit: TimestampUnit, now: i64) -> Result<Vec<Fine>> {
+    let time = high.split_once('T').map(|(_, time)| time);
+    let low = match (time, low.contains('T')) {
+        (Some(time), false) if !low.starts_with('$') => format!("{low}T{time}"),
+        _ => low.to_owned(),
+    };
+    let (first, last) = (single(&low, unit, now)?, single(high, unit, now)?);
+    if first.lo > last.lo {
+        return fail(format!("Range must be ascending: {low}..{high}"));
+    }
+    if low.starts_with("$now") || high.starts_with("$now") {
+        return Ok(vec![Fine { hi: last.hi, ..first }]);
+    }
+    let day = unit.per_day();
+    let length = first.hi - first.lo;
+    let days = (last.lo - first.lo) / day;
+    if days as usize > MAX_INTERVALS {
+        return fail(format!("too many intervals [limit={MAX_INTERVALS}]"));
+    }
+    let at = |index| first.lo + index * day;
+    Ok((0..=days).map(|index| Fine { lo: at(index), hi: at(index) + length, ..first }).collect())
+}
+
+fn single(text: &str, unit: TimestampUnit, now: i64) -> Result<Fine> {
+    if text.starts_with('$') {
+        return Fine::of(variable(text, now)?, unit);
+    }
+    if let Some((year, rest)) = text.split_once("-W") {
+        return Fine::of(iso_week(text, year, rest)?, unit);
+    }
+    let Some(parsed) = parse_fields(text) else { return bad_date(text) };
+    let (Some(lo), Some(hi)) = (parsed.start(unit), parsed.end(unit)) else {
+        return fail("interval is out of range");
+    };
+    debug_assert!(!matches!(parsed.granularity, Granularity::Nanos(0)));
+    Ok(Fine { lo, hi, zoned: parsed.zoned })
+}
+
+/// `2024-W05`, `2024-W05-3`, `2024-W05-3T09:30`.
+fn iso_week(text: &str, year: &str, rest: &str) -> Result<Span> {
+    let (day_part, time) = match rest.split_once('T') {
+        Some((day_part, time)) => (day_part, Some(time)),
+        None => (rest, None),
+    };
+    let (week, weekday) = match day_part.split_once('-') {
+        Some((week, weekday)) => (week, Some(weekday)),
+        None => (day_part, None),
+    };
+    let year = year.parse().ok().filter(|_| year.len() == 4);
+    let week = week.parse().ok().filter(|&n: &i64| week.len() == 2 && (1..=53).contains(&n));
+    let (Some(year), Some(week)) = (year, week) else { return bad_date(text) };
+    let fourth = CivilDate { year, month: 1, day: 4 };
+    let monday = fourth.to_days() + 1 - i64::from(fourth.iso_weekday()) + 7 * (week - 1);
+    if CivilDate::from_days(monday).iso_week().0 != year {
+        return bad_date(text);
+    }
+    let (first, days) = match weekday.map(str::parse::<i64>) {
+        None => (monday, 7),
+        Some(Ok(day @ 1..=7)) => (monday + day - 1, 1),
+        Some(_) => return bad_date(text),
+    };
+    let lo = first * MICROS_PER_DAY;
+    match time.map(parse_time_of_day) {
+        None => Ok(Span { lo, hi: lo + days * MICROS_PER_DAY, zoned: false }),
+        Some(Some((nanos, granularity))) => {
+            let lo = lo + nanos / 1_000;
+            Ok(Span { lo, hi: lo + (granularity / 1_000).max(1), zoned: false })
+        }
+        Some(None) => bad_date(text),
+    }
+}
+
+/// `$today`, `$now - 2h`, `$today + 3bd`, each with an optional time `T09:30`.
+fn variable(text: &str, now: i64) -> Result<Span> {
+    let end = text[1..].find(|c: char| !c.is_ascii_alphabetic()).map_or(text.len(), |at| at + 1);
+    let unknown = || fail(format!("Unknown date variable: {text}"));
+    // The time of day follows the name without a blank: $todayT09:30.
+    let (name, after_t) = match text[..end].strip_suffix('T') {
+        Some(name) => (name, true),
+        None => (&text[..end], false),
+    };
+    let today = CivilDate::from_micros(now).to_micros();
+    let (mut lo, mut length) = match name.to_ascii_lowercase().as_str() {
+        "$today" => (today, MICROS_PER_DAY),
+        "$yesterday" => (today - MICROS_PER_DAY, MICROS_PER_DAY),
+        "$tomorrow" => (today + MICROS_PER_DAY, MICROS_PER_DAY),
+        "$now" => (now, 1),
+        _ => return unknown(),
+    };
+    let mut rest = &text[end..];
+    if !after_t {
+        let (moves, time) = match rest.split_once('T') {
+            // `T` is also the unit of milliseconds, which has a digit before it and nothing after.
+            Some((moves, time)) if time.starts_with(|c: char| c.is_ascii_digit()) => {
+                (moves, Some(time))
+            }
+            _ => (rest, None),
+        };
+        lo = arithmetic(lo, moves.trim())?;
+        rest = match time {
+            Some(time) => time,
+            None => return Ok(Span { lo, hi: lo + length, zoned: false }),
+        };
+    }
+    let Some((nanos, granularity)) = parse_time_of_day(rest) else { return bad_date(text) };
+    lo += nanos / 1_000;
+    length = (granularity / 1_000).max(1);
+    Ok(Span { lo, hi: lo + length, zoned: false })
+}
+
+/// `- 5d`, `+ 2bd`, `+ 1M`, in a row.
+fn arithmetic(start: i64, text: &str) -> Result<i64> {
+    let mut value = start;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let sign = match rest.as_bytes()[0] {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return bad_date(text),
+        };
+        rest = rest[1..].trim_start();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number: i64 = match rest[..digits].parse() {
+            Ok(number) if number <= 1_000_000 => number,
+            _ => return fail(format!("Expected number in {text}")),
+        };
+        rest = &rest[digits..];
+        let length = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let unit = &rest[..length];
+        let next = match unit {
+            "bd" => Some(business_days(value, sign * number)),
+            _ => match unit.chars().next() {
+                Some(letter) if length == 1 && "nuUTsmhHdDwWMyY".contains(letter) => {
+                    moved(value, &[(sign * number, letter)], 1, TimestampUnit::Micros)
+                }
+                _ => return fail(format!("Unknown interval unit: {unit}")),
+            },
+        };
+        let Some(next) = next else { return fail("interval is out of range") };
+        value = next;
+        rest = rest[length..].trim_start();
+    }
+    Ok(value)
+}
+
+/// `days` steps over days from Monday to Friday.
+fn business_days(start: i64, days: i64) -> i64 {
+    let mut value = start;
+    for _ in 0..days.abs() {
+        loop {
+            value += days.signum() * MICROS_PER_DAY;
+            if CivilDate::from_micros(value).iso_weekday() < 6 {
+                break;
+            }
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_types::timestamp::{iso_text, parse};
+
+    use super::*;
+
+    const MICROS: TimestampUnit = TimestampUnit::Micros;
+
+    fn spans(text: &str) -> Vec<(String, String)> {
+        let now = parse("2024-05-17T13:45:56", MICROS).unwrap();
+        let short = |value| iso_text(value, MICROS).trim_end_matches(":00.000000Z").to_owned();
+        parse_interval(text, MICROS, now)
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+            .into_iter()
+            .map(|(lo, hi)| (short(lo), short(hi)))
+            .collect()
+    }
+
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let expected: Vec<(String, String)> =
+            expected.iter().map(|(lo, hi)| ((*lo).into(), (*hi).into())).collect();
+        assert_eq!(spans(text), expected, "{text}");
+    }
+
+    #[test]
+    fn prefixes_and_durations() {
+        check("2024", &[("2024-01-01T00:00", "2025-01-01T00:00")]);
+        check("2024-01-01T12", &[("2024-01-01T12:00", "2024-01-01T13:00")]);
+        check("2024-01;1h", &[("2024-01-01T00:00", "2024-01-01T01:00")]);
+        check("2024-01-01;12h30m", &[("2024-01-01T00:00", "2024-01-01T12:30")]);
+        check("2024-01-01;", &[]);
+        check("2024-01-31;1M", &[("2024-01-31T00:00", "2024-02-29T00:00")]);
+    }
+
+    #[test]
+    fn repetition() {
+        check(
+            "2024-01-01;1d;7d;3",
+            &[
+                ("2024-01-01T00:00", "2024-01-02T00:00"),
+                ("2024-01-08T00:00", "2024-01-09T00:00"),
+                ("2024-01-15T00:00", "2024-01-16T00:00"),
+            ],
+        );
+        check(
+            "2024-01-08T00:00:00;1d;-7d;2",
+            &[("2024-01-01T00:00", "2024-01-02T00:00"), ("2024-01-08T00:00", "2024-01-09T00:00")],
+        );
+    }
+
+    #[test]
+    fn brackets() {
+        check("2024-01-[1..5]", &[("2024-01-01T00:00", "2024-01-06T00:00")]);
+        check(
+            "2024-[01,03]",
+            &[("2024-01-01T00:00", "2024-02-01T00:00"), ("2024-03-01T00:00", "2024-04-01T00:00")],
+        );
+        check(
+            "[2024-01-01,2024-03]",
+            &[("2024-01-01T00:00", "2024-01-02T00:00"), ("2024-03-01T00:00", "2024-04-01T00:00")],
+        );
+        check(
+            "[2024-01-01;1h,2024-03-01]",
+            &[("2024-01-01T00:00", "2024-01-01T01:00"), ("2024-03-01T00:00", "2024-03-02T00:00")],
+        );
+        check(
+            "2024-01-05T[09:30,12:00];1h",
+            &[("2024-01-05T09:30", "2024-01-05T10:30"), ("2024-01-05T12:00", "2024-01-05T13:00")],
+        );
+        check("2024-01-01T[00:00,12:30];13h", &[("2024-01-01T00:00", "2024-01-02T01:30")]);
+    }
+
+    #[test]
+    fn weeks_zones_filters_variables() {
+        check("2024-W[01..02]", &[("2024-01-01T00:00", "2024-01-15T00:00")]);
+        check(
+            "2024-W01-[1,5]",
+            &[("2024-01-01T00:00", "2024-01-02T00:00"), ("2024-01-05T00:00", "2024-01-06T00:00")],
+        );
+        check("2024-01-01T13:30@Europe/Berlin;1h", &[("2024-01-01T12:30", "2024-01-01T13:30")]);
+        check("2024-01-01T13:30@+01:00", &[("2024-01-01T12:30", "2024-01-01T12:31")]);
+        check(
+            "2024-01-[01..08]#workday",
+            &[("2024-01-01T00:00", "2024-01-06T00:00"), ("2024-01-08T00:00", "2024-01-09T00:00")],
+        );
+        check("2024-01-[01..08]#Sat", &[("2024-01-06T00:00", "2024-01-07T00:00")]);
+        check("$today", &[("2024-05-17T00:00", "2024-05-18T00:00")]);
+        check("$today + 1bd", &[("2024-05-20T00:00", "2024-05-21T00:00")]);
+        check("[$today - 2d..$today]", &[("2024-05-15T00:00", "2024-05-18T00:00")]);
+        check("$todayT09:30;1h", &[("2024-05-17T09:30", "2024-05-17T10:30")]);
+        assert_eq!(spans("[2024-01]#workday").len(), 5);
+    }
+
+    #[test]
+    fn errors_have_the_references_words() {
+        for (text, message) in [
+            ("2024-1-1", "Invalid date: 2024-1-1"),
+            ("2024-13", "Invalid date: 2024-13"),
+            ("2024-01-08;-1d", "Expected number before unit '-'"),
+            ("2024-01-01;1d;7d", "Invalid interval format: 2024-01-01;1d;7d"),
+            ("2024-01-[01,05", "Unclosed '[' in interval"),
+            ("2024-01-[05..01]", "Range must be ascending: 5..1"),
+            ("2024-01-[]", "Empty bracket expansion"),
+            ("2024-01-01#Foo", "Invalid day name: Foo"),
+            ("2024-01-01@Nowhere/City", "invalid timezone: Nowhere/City"),
+            ("$tomorow", "Unknown date variable: $tomorow"),
+            ("[2024-01]T09:00#workday;1h", "Invalid date: 2024-01T09:00"),
+        ] {
+            assert_eq!(parse_interval(text, MICROS, 0).unwrap_err().message, message, "{text}");
+        }
+    }
+}

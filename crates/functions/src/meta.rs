@@ -1,0 +1,75 @@
+//! Functions about the server and the session that need neither.
+
+use tidemark_types::SqlType::{Boolean, Int, String};
+
+use crate::column::{Call, build_flags, build_text};
+use crate::registry::Param::{Any, Is, Text};
+use crate::registry::{Function, direct, pure};
+
+fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<arrow::array::ArrayRef> {
+    Ok(build_text(call.rows, |_, out| {
+        out.push_str(text);
+        true
+    }))
+}
+
+macro_rules! constant {
+    ($name:literal, $text:expr, $summary:literal) => {
+        pure($name, &[direct(&[], String, |call| word(call, $text))], $summary)
+    };
+}
+
+/// What version() answers: PostgreSQL clients parse it.
+pub(crate) const VERSION: &str =
+    concat!("PostgreSQL 12.3, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    constant!("version", VERSION, "PostgreSQL version text"),
+    constant!(
+        "build",
+        concat!("Build Information: Tidemark ", env!("CARGO_PKG_VERSION")),
+        "version"
+    ),
+    constant!("current_database", "qdb", "name of the database"),
+    constant!("current_schema", "public", "name of the schema"),
+    constant!("current_user", "admin", "login name; the session replaces it"),
+    constant!("session_user", "admin", "login name; the session replaces it"),
+    pure(
+        "current_setting",
+        &[direct(&[Text], String, |call| word(call, ""))],
+        "a setting of PostgreSQL; always empty",
+    ),
+    pure(
+        "pg_encoding_to_char",
+        &[direct(&[Is(Int)], String, |call| word(call, "UTF8"))],
+        "name of an encoding",
+    ),
+    pure(
+        "pg_table_is_visible",
+        &[direct(&[Any], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
+        "whether a table is on the search path",
+    ),
+    pure(
+        "pg_get_userbyid",
+        &[direct(&[Is(Int)], String, |call| word(call, "admin"))],
+        "name of a user",
+    ),
+    pure(
+        "pg_get_expr",
+        &[
+            direct(&[Any, Any], String, |call| word(call, "")),
+            direct(&[Any, Any, Any], String, |call| word(call, "")),
+        ],
+        "text of an expression; always empty",
+    ),
+    pure(
+        "obj_description",
+        &[direct(&[Any, Any], String, |call| Ok(build_text(call.rows, |_, _| false)))],
+        "comment on an object; always null",
+    ),
+    pure(
+        "has_schema_privilege",
+        &[direct(&[Any, Any], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
+        "whether a schema may be used",
+    ),
+];

@@ -1,0 +1,104 @@
+//! The one shape in which our kernels enter a DataFusion plan.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use tidemark_types::SqlType;
+
+use crate::column::Call;
+
+/// What a kernel computes: a column of as many rows as the call has.
+pub(crate) type Kernel = Arc<dyn Fn(&Call<'_>) -> Result<ArrayRef> + Send + Sync>;
+
+/// A kernel with the types it was resolved for. Two are equal when name, types and options are.
+pub(crate) struct Native {
+    name: &'static str,
+    /// Distinguishes kernels of one name: bound types and constants.
+    variant: String,
+    returns: SqlType,
+    signature: Signature,
+    kernel: Kernel,
+}
+
+impl Native {
+    pub(crate) fn udf(
+        name: &'static str,
+        variant: String,
+        returns: SqlType,
+        volatility: Volatility,
+        kernel: Kernel,
+    ) -> Arc<ScalarUDF> {
+        let signature = Signature::user_defined(volatility);
+        Arc::new(ScalarUDF::from(Self { name, variant, returns, signature, kernel }))
+    }
+}
+
+/// A call of `udf`.
+pub(crate) fn call(udf: &Arc<ScalarUDF>, arguments: Vec<Expr>) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(udf), arguments))
+}
+
+impl std::fmt::Debug for Native {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}<{}>", self.name, self.variant)
+    }
+}
+
+impl PartialEq for Native {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, &self.variant, self.returns) == (other.name, &other.variant, other.returns)
+    }
+}
+
+impl Eq for Native {}
+
+impl Hash for Native {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+        self.variant.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Native {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.returns.arrow_type())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        let nullable = self.returns.is_nullable();
+        Ok(Arc::new(Field::new(self.name, self.returns.arrow_type(), nullable)))
+    }
+
+    /// The binder has cast every argument to what the kernel reads.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let constant = !args.args.is_empty()
+            && self.signature.volatility != Volatility::Volatile
+            && args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
+        let rows = if constant { 1 } else { args.number_rows };
+        let array = (self.kernel)(&Call { arguments: &args.args, rows })?;
+        if constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
+        }
+        Ok(ColumnarValue::Array(array))
+    }
+}

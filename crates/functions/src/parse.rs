@@ -1,0 +1,175 @@
+//! Values out of text, one function per type. The whole text must be the value; nothing is
+//! trimmed.
+
+/// An integer: optional sign, digits (with `_` between digits), optional `L`.
+pub(crate) fn integer(text: &str) -> Option<i64> {
+    let digits = text.strip_suffix(['L', 'l']).unwrap_or(text);
+    plain_integer(digits).filter(|&value| value != i64::MIN)
+}
+
+/// An INT: like `integer`, without the LONG suffix.
+pub(crate) fn int(text: &str) -> Option<i32> {
+    plain_integer(text).and_then(|value| i32::try_from(value).ok()).filter(|&x| x != i32::MIN)
+}
+
+fn plain_integer(text: &str) -> Option<i64> {
+    if !text.contains('_') {
+        return text.parse().ok();
+    }
+    let bytes = text.as_bytes();
+    let between = |at: usize| {
+        at > 0
+            && bytes[at - 1].is_ascii_digit()
+            && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    };
+    let well_placed = bytes.iter().enumerate().all(|(at, &byte)| byte != b'_' || between(at));
+    if well_placed { text.replace('_', "").parse().ok() } else { None }
+}
+
+/// A DOUBLE. `NaN` and `Infinity` are null and so is what is too large; as is text that is none.
+pub(crate) fn double(text: &str) -> Option<f64> {
+    let digits = text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text);
+    let numeric = digits.bytes().any(|byte| byte.is_ascii_digit())
+        && digits
+            .bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'));
+    if !numeric {
+        return None;
+    }
+    digits.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// A FLOAT, by the rules of `double`.
+pub(crate) fn float(text: &str) -> Option<f32> {
+    double(text).map(|value| value as f32).filter(|value| value.is_finite())
+}
+
+/// `true` or `t`, letter case ignored; everything else is false.
+pub(crate) fn boolean(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("t")
+}
+
+/// Whether a text is a BOOLEAN at all, for conversions whose failure is an error.
+pub(crate) fn is_boolean(text: &str) -> bool {
+    boolean(text) || text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f")
+}
+
+/// A UUID in its hyphenated form, as big-endian bytes.
+pub(crate) fn uuid(text: &str) -> Option<[u8; 16]> {
+    if text.len() != 36 {
+        return None;
+    }
+    uuid::Uuid::try_parse(text).ok().map(uuid::Uuid::into_bytes)
+}
+
+/// An IPv4 address in dotted form.
+pub(crate) fn ipv4(text: &str) -> Option<u32> {
+    text.parse::<std::net::Ipv4Addr>().ok().map(u32::from)
+}
+
+/// A network such as `10.1.0.0/16` or `10.1/16` as (base, mask, bits); an address alone is a
+/// network of one.
+pub(crate) fn ipv4_network(text: &str) -> Option<(u32, u32, u32)> {
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, bits.parse().ok().filter(|&bits: &u32| bits <= 32)?),
+        None => (text, 32),
+    };
+    let given = address.split('.').count();
+    let padded = format!("{address}{}", ".0".repeat(4_usize.checked_sub(given)?));
+    let base = ipv4(&padded)?;
+    let mask = if bits == 0 { 0 } else { u32::MAX << (32 - bits) };
+    Some((base & mask, mask, bits))
+}
+
+/// A LONG256 in hexadecimal with or without `0x`, as 32 big-endian bytes.
+pub(crate) fn long256(text: &str) -> Option<[u8; 32]> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    if digits.is_empty() || digits.len() > 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let padded = format!("{digits:0>64}");
+    let mut bytes = [0; 32];
+    for (slot, pair) in bytes.iter_mut().zip(padded.as_bytes().chunks(2)) {
+        let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or_default() as u8;
+        *slot = digit(pair[0]) * 16 + digit(pair[1]);
+    }
+    Some(bytes)
+}
+
+const GEOHASH_ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
+
+/// A geohash text cut to `bits`; `None` when a character is not of the alphabet or it is too short.
+pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
+    let mut value = 0_i64;
+    let mut have = 0_u8;
+    for byte in text.bytes() {
+        if have >= bits {
+            break;
+        }
+        let lower = byte.to_ascii_lowercase();
+        let digit = GEOHASH_ALPHABET.iter().position(|&letter| letter == lower)?;
+        value = value << 5 | digit as i64;
+        have += 5;
+    }
+    (have >= bits && have > 0).then(|| value >> (have - bits))
+}
+
+/// The text of a geohash: characters when its bits allow, else binary digits.
+pub(crate) fn geohash_text(value: i64, bits: u8) -> String {
+    if bits % 5 == 0 {
+        let digit =
+            |at: u8| GEOHASH_ALPHABET[(value >> (bits - 5 * (at + 1)) & 31) as usize] as char;
+        (0..bits / 5).map(digit).collect()
+    } else {
+        (0..bits).rev().map(|bit| if value >> bit & 1 == 1 { '1' } else { '0' }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_must_be_the_whole_text() {
+        for (text, value) in [
+            ("12", Some(12)),
+            ("+5", Some(5)),
+            ("-7", Some(-7)),
+            ("12L", Some(12)),
+            ("1_0", Some(10)),
+        ] {
+            assert_eq!(integer(text), value, "{text}");
+        }
+        for text in ["", " 12 ", "1.5", "0x10", "1,000", "_1", "1_", "L", "9223372036854775808"] {
+            assert_eq!(integer(text), None, "{text}");
+        }
+        assert_eq!(int("2147483648"), None);
+        assert_eq!(int("12L"), None);
+    }
+
+    #[test]
+    fn doubles_that_are_null_are_none() {
+        assert_eq!(double("1e3"), Some(1000.0));
+        assert_eq!(double("-.5"), Some(-0.5));
+        for text in ["NaN", "Infinity", "inf", "", "abc", "e", "1e999", "1 "] {
+            assert_eq!(double(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn networks_may_be_short() {
+        assert_eq!(ipv4_network("10.1/16"), Some((0x0A01_0000, 0xFFFF_0000, 16)));
+        assert_eq!(ipv4_network("1.2.3.4"), Some((0x0102_0304, u32::MAX, 32)));
+        assert_eq!(ipv4_network("1.2.3.4/33"), None);
+        assert_eq!(ipv4_network("1.2.3.4.5/8"), None);
+    }
+
+    #[test]
+    fn geohashes_round_trip() {
+        assert_eq!(geohash_text(geohash("u33d8", 25).unwrap(), 25), "u33d8");
+        assert_eq!(geohash("u33d8", 20), geohash("u33d", 20));
+        assert_eq!(geohash("u3", 25), None);
+        assert_eq!(geohash("a", 5), None);
+        assert_eq!(geohash_text(0b101, 3), "101");
+    }
+}

@@ -1,0 +1,398 @@
+//! Random values. Every batch draws from a generator of its own, seeded once per call, so that
+//! rows differ and nothing is shared between threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{ArrayRef, FixedSizeBinaryArray, LargeBinaryBuilder};
+use arrow::datatypes::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
+};
+use datafusion::common::Result;
+use datafusion_expr::Volatility;
+use rand::{Rng, RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tidemark_types::SqlType::{
+    self, Binary, Boolean, Byte, Char, Date, Double, Float, Int, Ipv4, Long, Long256, Short,
+    String as Str, Symbol, Timestamp, TimestampNs, Uuid, Varchar,
+};
+
+use crate::cast::symbols;
+use crate::column::{Call, Lane, build, build_flags, build_text, invalid};
+use crate::native::Kernel;
+use crate::parse;
+use crate::registry::Param::{Is, Text};
+use crate::registry::{Bound, Function, Gives, Overload, direct, made, volatile};
+use crate::resolve::ResolveError;
+
+/// Calls so far, so that two generators never start alike.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+fn generator() -> ChaCha8Rng {
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_nanos() as u64);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    ChaCha8Rng::seed_from_u64(nanos ^ call.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+/// How often a value is null: 0 never, 1 always, n one time in n.
+struct NullRate(u32);
+
+impl NullRate {
+    fn new(call: &Call<'_>, index: usize) -> Result<Self> {
+        if call.arguments.len() <= index {
+            return Ok(Self(0));
+        }
+        match call.primitive::<Int32Type>(index)?.get(0) {
+            Some(rate) if rate >= 0 => Ok(Self(rate as u32)),
+            _ => Err(invalid("invalid NaN rate")),
+        }
+    }
+
+    fn hits(&self, random: &mut ChaCha8Rng) -> bool {
+        match self.0 {
+            0 => false,
+            1 => true,
+            rate => random.random_ratio(1, rate),
+        }
+    }
+}
+
+/// Values of a lane, some of them null.
+fn draw<T: Lane>(
+    call: &Call<'_>,
+    rate_at: usize,
+    mut value: impl FnMut(&mut ChaCha8Rng) -> T::Native,
+) -> Result<ArrayRef> {
+    let rate = NullRate::new(call, rate_at)?;
+    let mut random = generator();
+    Ok(build::<T>(
+        call.rows,
+        |_| if rate.hits(&mut random) { None } else { Some(value(&mut random)) },
+    ))
+}
+
+/// The bounds of a range, which must be ascending.
+fn range<T: Lane>(call: &Call<'_>) -> Result<(T::Native, T::Native)>
+where
+    T::Native: PartialOrd,
+{
+    match (call.primitive::<T>(0)?.get(0), call.primitive::<T>(1)?.get(0)) {
+        (Some(low), Some(high)) if low <= high => Ok((low, high)),
+        _ => Err(invalid("invalid range")),
+    }
+}
+
+fn whole<T: Lane>(call: &Call<'_>) -> Result<ArrayRef>
+where
+    T::Native: PartialOrd + rand::distr::uniform::SampleUniform,
+{
+    let (low, high) = range::<T>(call)?;
+    draw::<T>(call, 2, |random| random.random_range(low..=high))
+}
+
+fn texts(call: &Call<'_>) -> Result<ArrayRef> {
+    let list: Vec<Option<String>> =
+        (0..call.arguments.len()).map(|index| call.constant_text(index)).collect::<Result<_>>()?;
+    let mut random = generator();
+    Ok(build_text(call.rows, |_, out| {
+        let chosen = list.get(random.random_range(0..list.len().max(1))).and_then(Option::as_ref);
+        chosen.inspect(|text| out.push_str(text)).is_some()
+    }))
+}
+
+/// Longest random text.
+const MAX_TEXT: i32 = 1 << 20;
+
+fn word(random: &mut ChaCha8Rng, low: i32, high: i32, out: &mut String) {
+    let length = random.random_range(low..=high);
+    out.extend((0..length).map(|_| char::from(random.random_range(b'A'..=b'Z'))));
+}
+
+/// Texts of a length between two bounds: (min, max, null rate), or with the size of a list of
+/// distinct ones in front.
+fn words(call: &Call<'_>) -> Result<ArrayRef> {
+    let listed = call.arguments.len() == 4;
+    let first = usize::from(listed);
+    let number = |index: usize| -> Result<i32> {
+        Ok(call.primitive::<Int32Type>(index)?.get(0).unwrap_or(-1))
+    };
+    let (low, high) = (number(first)?, number(first + 1)?);
+    if low < 0 || low > high || high > MAX_TEXT {
+        return Err(invalid("invalid range"));
+    }
+    let rate = NullRate::new(call, first + 2)?;
+    let mut random = generator();
+    let mut list = Vec::new();
+    if listed {
+        let size = number(0)?;
+        if !(1..=1_000_000).contains(&size) {
+            return Err(invalid("invalid symbol count"));
+        }
+        for _ in 0..size {
+            let mut text = String::new();
+            word(&mut random, low, high, &mut text);
+            list.push(text);
+        }
+    }
+    Ok(build_text(call.rows, |_, out| {
+        if rate.hits(&mut random) {
+            return false;
+        }
+        if listed {
+            out.push_str(&list[random.random_range(0..list.len())]);
+        } else {
+            word(&mut random, low, high, out);
+        }
+        true
+    }))
+}
+
+/// Makes the SYMBOL form of a text generator.
+fn as_symbols(run: fn(&Call<'_>) -> Result<ArrayRef>) -> Kernel {
+    Arc::new(move |call: &Call<'_>| symbols(&run(call)?))
+}
+
+fn bytes<const N: usize>(call: &Call<'_>, shape: impl Fn(&mut [u8; N])) -> Result<ArrayRef> {
+    let mut random = generator();
+    let values = (0..call.rows).map(|_| {
+        let mut value = [0; N];
+        random.fill_bytes(&mut value);
+        shape(&mut value);
+        Some(value)
+    });
+    Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, N as i32)?))
+}
+
+fn binary(call: &Call<'_>) -> Result<ArrayRef> {
+    let (low, high) = if call.arguments.is_empty() { (1, 32) } else { range::<Int64Type>(call)? };
+    if low < 1 || high > i64::from(MAX_TEXT) {
+        return Err(invalid("invalid range"));
+    }
+    let rate = NullRate::new(call, 2)?;
+    let mut random = generator();
+    let mut builder = LargeBinaryBuilder::new();
+    for _ in 0..call.rows {
+        if rate.hits(&mut random) {
+            builder.append_null();
+        } else {
+            let mut value = vec![0; random.random_range(low..=high) as usize];
+            random.fill_bytes(&mut value);
+            builder.append_value(value);
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn address(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    let text = bound.arguments[0].text().unwrap_or_default();
+    let Some((base, mask, _)) = parse::ipv4_network(&text) else {
+        let message = format!("invalid subnet: {text}");
+        return Err(ResolveError::InvalidArgument { index: 0, message });
+    };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        draw::<UInt32Type>(call, 1, |random| base | (random.random::<u32>() & !mask))
+    }))
+}
+
+fn random_geohash(
+    name: &str,
+    arguments: &[crate::resolve::Argument],
+) -> std::result::Result<crate::resolve::ResolvedScalar, ResolveError> {
+    let bits = match arguments {
+        [argument] => argument.constant.as_ref().and_then(|value| {
+            match value.cast_to(&arrow::datatypes::DataType::Int64) {
+                Ok(datafusion::common::ScalarValue::Int64(bits)) => bits,
+                _ => None,
+            }
+        }),
+        _ => return Err(crate::registry::mismatch(name, std::iter::once(1), arguments)),
+    };
+    let Some(bits @ 1..=60) = bits else {
+        let message = "precision must be in [1..60] range".into();
+        return Err(ResolveError::InvalidArgument { index: 0, message });
+    };
+    let returns = SqlType::Geohash(bits as u8);
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let mut random = generator();
+        let wide = build::<Int64Type>(call.rows, |_| Some(random.random_range(0..1_i64 << bits)));
+        Ok(arrow::compute::cast(&wide, &returns.arrow_type())?)
+    });
+    let types = vec![arguments[0].sql_type];
+    Ok(crate::registry::resolved(
+        "rnd_geohash",
+        Volatility::Volatile,
+        types,
+        returns,
+        arguments,
+        kernel,
+    ))
+}
+
+const fn list_of(gives: SqlType) -> Overload {
+    Overload {
+        takes: &[Text],
+        variadic: true,
+        gives: Gives::Is(gives),
+        body: crate::registry::Body::Direct(texts),
+    }
+}
+
+const LENGTHS: &[crate::registry::Param] = &[Is(Int), Is(Int), Is(Int)];
+const LISTED: &[crate::registry::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    volatile(
+        "rnd_boolean",
+        &[direct(&[], Boolean, |call| {
+            let mut random = generator();
+            Ok(build_flags(call.rows, |_| random.random()))
+        })],
+        "true or false",
+    ),
+    volatile(
+        "rnd_byte",
+        &[
+            direct(&[], Byte, |call| {
+                draw::<Int8Type>(call, 0, |random| random.random_range(0..=127))
+            }),
+            direct(&[Is(Byte), Is(Byte)], Byte, whole::<Int8Type>),
+        ],
+        "BYTE from 0 to 127, or in a range",
+    ),
+    volatile(
+        "rnd_short",
+        &[
+            direct(&[], Short, |call| draw::<Int16Type>(call, 0, Rng::random)),
+            direct(&[Is(Short), Is(Short)], Short, whole::<Int16Type>),
+        ],
+        "SHORT, or one in a range",
+    ),
+    volatile(
+        "rnd_int",
+        &[
+            direct(&[], Int, |call| {
+                draw::<Int32Type>(call, 0, |r| r.random_range(-i32::MAX..=i32::MAX))
+            }),
+            direct(LENGTHS, Int, whole::<Int32Type>),
+        ],
+        "INT, or one in a range: (min, max, null rate)",
+    ),
+    volatile(
+        "rnd_long",
+        &[
+            direct(&[], Long, |call| {
+                draw::<Int64Type>(call, 0, |r| r.random_range(-i64::MAX..=i64::MAX))
+            }),
+            direct(&[Is(Long), Is(Long), Is(Int)], Long, whole::<Int64Type>),
+        ],
+        "LONG, or one in a range: (min, max, null rate)",
+    ),
+    volatile(
+        "rnd_float",
+        &[
+            direct(&[], Float, |call| draw::<Float32Type>(call, 0, Rng::random)),
+            direct(&[Is(Int)], Float, |call| draw::<Float32Type>(call, 0, Rng::random)),
+        ],
+        "FLOAT from 0 to 1: ([null rate])",
+    ),
+    volatile(
+        "rnd_double",
+        &[
+            direct(&[], Double, |call| draw::<Float64Type>(call, 0, Rng::random)),
+            direct(&[Is(Int)], Double, |call| draw::<Float64Type>(call, 0, Rng::random)),
+        ],
+        "DOUBLE from 0 to 1: ([null rate])",
+    ),
+    volatile(
+        "rnd_char",
+        &[direct(&[], Char, |call| {
+            draw::<UInt16Type>(call, 0, |r| u16::from(r.random_range(b'A'..=b'Z')))
+        })],
+        "letter from A to Z",
+    ),
+    volatile(
+        "rnd_date",
+        &[direct(&[Is(Date), Is(Date), Is(Int)], Date, whole::<TimestampMillisecondType>)],
+        "DATE in a range: (start, end, null rate)",
+    ),
+    volatile(
+        "rnd_timestamp",
+        &[direct(
+            &[Is(Timestamp), Is(Timestamp), Is(Int)],
+            Timestamp,
+            whole::<TimestampMicrosecondType>,
+        )],
+        "TIMESTAMP in a range: (start, end, null rate)",
+    ),
+    volatile(
+        "rnd_timestamp_ns",
+        &[direct(
+            &[Is(TimestampNs), Is(TimestampNs), Is(Int)],
+            TimestampNs,
+            whole::<TimestampNanosecondType>,
+        )],
+        "TIMESTAMP_NS in a range: (start, end, null rate)",
+    ),
+    volatile(
+        "rnd_str",
+        &[direct(LENGTHS, Str, words), direct(LISTED, Str, words), list_of(Str)],
+        "one of a list, or letters: (min, max, null rate), (list size, min, max, null rate)",
+    ),
+    volatile(
+        "rnd_varchar",
+        &[direct(LENGTHS, Varchar, words), direct(LISTED, Varchar, words), list_of(Varchar)],
+        "one of a list, or letters: (min, max, null rate)",
+    ),
+    volatile(
+        "rnd_symbol",
+        &[
+            made(LISTED, Gives::Is(Symbol), |_| Ok(as_symbols(words))),
+            Overload {
+                takes: &[Text],
+                variadic: true,
+                gives: Gives::Is(Symbol),
+                body: crate::registry::Body::Made(|_| Ok(as_symbols(texts))),
+            },
+        ],
+        "one of a list, or of a list made of letters: (list size, min, max, null rate)",
+    ),
+    volatile(
+        "rnd_uuid4",
+        &[direct(&[], Uuid, |call| {
+            bytes::<16>(call, |value| {
+                value[6] = value[6] & 0x0F | 0x40;
+                value[8] = value[8] & 0x3F | 0x80;
+            })
+        })],
+        "UUID of version 4",
+    ),
+    volatile("rnd_long256", &[direct(&[], Long256, |call| bytes::<32>(call, |_| {}))], "LONG256"),
+    volatile(
+        "rnd_bin",
+        &[direct(&[], Binary, binary), direct(&[Is(Long), Is(Long), Is(Int)], Binary, binary)],
+        "bytes: (min, max, null rate)",
+    ),
+    volatile(
+        "rnd_ipv4",
+        &[
+            direct(&[], Ipv4, |call| draw::<UInt32Type>(call, 0, |r| r.random_range(1..=u32::MAX))),
+            made(&[Text, Is(Int)], Gives::Is(Ipv4), address),
+        ],
+        "address, or one in a network: (network, null rate)",
+    ),
+    Function {
+        name: "rnd_geohash",
+        summary: "geohash of so many bits",
+        volatility: Volatility::Volatile,
+        overloads: &[],
+        special: Some(random_geohash),
+    },
+    volatile(
+        "timestamp_shuffle",
+        &[direct(&[Is(Timestamp), Is(Timestamp)], Timestamp, whole::<TimestampMicrosecondType>)],
+        "TIMESTAMP between two others",
+    ),
+];

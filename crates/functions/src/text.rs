@@ -1,0 +1,462 @@
+//! Text functions. Positions count characters from 1; null in, null out, unless an entry says
+//! otherwise.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{Int32Type, Int64Type, UInt32Type};
+use datafusion::common::Result;
+use regex::Regex;
+use tidemark_types::SqlType::{Binary, Boolean, Int, Ipv4, Long, String as Str, Uuid};
+
+use crate::column::{Call, build, build_flags, build_text, internal, invalid};
+use crate::native::Kernel;
+use crate::parse;
+use crate::pattern::regex;
+use crate::registry::Param::{Is, Text};
+use crate::registry::{Bound, Function, Gives, direct, made, pure};
+use crate::resolve::ResolveError;
+
+/// A function from text to text.
+fn map(call: &Call<'_>, write: impl Fn(&str, &mut String)) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build_text(call.rows, |row, out| {
+        let Some(text) = texts.get(row) else { return false };
+        write(text, out);
+        true
+    }))
+}
+
+/// The byte where character number `count` starts; the length when there are fewer.
+fn byte_of(text: &str, count: usize) -> usize {
+    if text.is_ascii() {
+        return count.min(text.len());
+    }
+    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+}
+
+fn characters(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
+}
+
+/// The first or last `count` characters; a negative count leaves that many out at the other end.
+fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
+    let (texts, counts) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
+    Ok(build_text(call.rows, |row, out| {
+        let (Some(text), Some(count)) = (texts.get(row), counts.get(row)) else { return false };
+        let length = characters(text);
+        let wanted = count.unsigned_abs() as usize;
+        let kept = if count < 0 { length.saturating_sub(wanted) } else { wanted.min(length) };
+        out.push_str(if left {
+            &text[..byte_of(text, kept)]
+        } else {
+            &text[byte_of(text, length - kept)..]
+        });
+        true
+    }))
+}
+
+fn substring(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    let (starts, lengths) = (call.primitive::<Int32Type>(1)?, call.primitive::<Int32Type>(2)?);
+    Ok(build_text(call.rows, |row, out| {
+        let (Some(text), Some(start), Some(length)) =
+            (texts.get(row), starts.get(row), lengths.get(row))
+        else {
+            return false;
+        };
+        if length < 0 {
+            return false;
+        }
+        let (start, mut length) = (i64::from(start), i64::from(length));
+        let mut first = start - 1;
+        if first < 0 {
+            // The part before the text is cut off the length.
+            length = (length + first).max(0);
+            first = 0;
+        }
+        let from = byte_of(text, first as usize);
+        let rest = &text[from..];
+        out.push_str(&rest[..byte_of(rest, length as usize)]);
+        true
+    }))
+}
+
+/// The first place of a text in another, from 1; 0 when there is none.
+fn position(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, wanted) = (call.texts(0)?, call.texts(1)?);
+    Ok(build::<Int32Type>(call.rows, |row| {
+        let (text, wanted) = (texts.get(row)?, wanted.get(row)?);
+        let found = text.find(wanted).map(|at| characters(&text[..at]) + 1);
+        Some(found.unwrap_or(0) as i32)
+    }))
+}
+
+fn replace(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
+    Ok(build_text(call.rows, |row, out| {
+        let (Some(text), Some(from), Some(to)) = (texts.get(row), from.get(row), to.get(row))
+        else {
+            return false;
+        };
+        if from.is_empty() {
+            out.push_str(text);
+            return true;
+        }
+        let mut rest = text;
+        while let Some(at) = rest.find(from) {
+            out.push_str(&rest[..at]);
+            out.push_str(to);
+            rest = &rest[at + from.len()..];
+        }
+        out.push_str(rest);
+        true
+    }))
+}
+
+/// More characters than this are refused: a length is one number away from filling the memory.
+const MAX_PADDED: i32 = 1 << 20;
+
+fn pad(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
+    let (texts, lengths) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
+    let fills = if call.arguments.len() == 3 { Some(call.texts(2)?) } else { None };
+    for row in 0..if lengths.scalar { call.rows.min(1) } else { call.rows } {
+        if lengths.get(row).is_some_and(|length| length > MAX_PADDED) {
+            return Err(invalid(format!(
+                "breached memory limit set for lpad [limit={MAX_PADDED}]"
+            )));
+        }
+    }
+    Ok(build_text(call.rows, |row, out| {
+        let (Some(text), Some(length)) = (texts.get(row), lengths.get(row)) else { return false };
+        let fill = match &fills {
+            None => " ",
+            Some(fills) => match fills.get(row) {
+                None => return false,
+                Some(fill) => fill,
+            },
+        };
+        let Ok(length) = usize::try_from(length) else { return false };
+        let have = characters(text);
+        if have >= length || fill.is_empty() {
+            out.push_str(&text[..byte_of(text, length)]);
+            return true;
+        }
+        let padding = fill.chars().cycle().take(length - have);
+        if left {
+            out.extend(padding);
+            out.push_str(text);
+        } else {
+            out.push_str(text);
+            out.extend(padding);
+        }
+        true
+    }))
+}
+
+fn split_part(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    let zero = |value: &datafusion::common::ScalarValue| {
+        matches!(
+            value.cast_to(&arrow::datatypes::DataType::Int64),
+            Ok(datafusion::common::ScalarValue::Int64(Some(0)))
+        )
+    };
+    if bound.arguments[2].constant.as_ref().is_some_and(zero) {
+        let message = "field position must not be zero".into();
+        return Err(ResolveError::InvalidArgument { index: 2, message });
+    }
+    Ok(Arc::new(|call: &Call<'_>| {
+        let (texts, separators) = (call.texts(0)?, call.texts(1)?);
+        let numbers = call.primitive::<Int32Type>(2)?;
+        Ok(build_text(call.rows, |row, out| {
+            let (Some(text), Some(separator), Some(number)) =
+                (texts.get(row), separators.get(row), numbers.get(row))
+            else {
+                return false;
+            };
+            let nth = number.unsigned_abs() as usize;
+            let part = match (nth.checked_sub(1), separator.is_empty()) {
+                (None, _) => None,
+                (Some(index), true) => (index == 0).then_some(text),
+                (Some(index), false) if number > 0 => text.split(separator).nth(index),
+                (Some(index), false) => text.rsplit(separator).nth(index),
+            };
+            out.push_str(part.unwrap_or_default());
+            true
+        }))
+    }))
+}
+
+fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    let refused = |message| ResolveError::InvalidArgument { index: 1, message };
+    let known: Option<Regex> =
+        bound.arguments[1].text().map(|text| regex(&text)).transpose().map_err(refused)?;
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
+        let mut failed = None;
+        let replaced = build_text(call.rows, |row, out| {
+            let (Some(text), Some(pattern), Some(with)) =
+                (texts.get(row), patterns.get(row), replacements.get(row))
+            else {
+                return false;
+            };
+            let with = java_groups(with);
+            match &known {
+                Some(known) => out.push_str(&known.replace_all(text, with.as_str())),
+                None => match regex(pattern) {
+                    Ok(made) => out.push_str(&made.replace_all(text, with.as_str())),
+                    Err(message) => {
+                        failed.get_or_insert(message);
+                    }
+                },
+            }
+            true
+        });
+        failed.map_or(Ok(replaced), |message| Err(invalid(message)))
+    }))
+}
+
+/// `$1x` means group 1 and an x in Java, and a group named `1x` in Rust.
+fn java_groups(replacement: &str) -> String {
+    let mut out = String::with_capacity(replacement.len() + 4);
+    let mut rest = replacement.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => match rest.next() {
+                Some('$') => out.push_str("$$"),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            '$' if rest.peek().is_some_and(char::is_ascii_digit) => {
+                out.push_str("${");
+                while let Some(digit) = rest.next_if(char::is_ascii_digit) {
+                    out.push(digit);
+                }
+                out.push('}');
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn length(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build::<Int32Type>(call.rows, |row| {
+        // The dialect counts UTF-16 units.
+        let units = |text: &str| {
+            if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
+        };
+        Some(texts.get(row).map_or(-1, |text| units(text) as i32))
+    }))
+}
+
+fn binary_length(call: &Call<'_>) -> Result<ArrayRef> {
+    let (array, scalar) = call.array(0)?;
+    let bytes = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
+    Ok(build::<Int64Type>(call.rows, |row| {
+        let row = if scalar { 0 } else { row };
+        Some(if arrow::array::Array::is_null(bytes, row) {
+            -1
+        } else {
+            bytes.value(row).len() as i64
+        })
+    }))
+}
+
+fn base64(call: &Call<'_>) -> Result<ArrayRef> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (array, scalar) = call.array(0)?;
+    let bytes = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
+    let limits = call.primitive::<Int32Type>(1)?;
+    Ok(build_text(call.rows, |row, out| {
+        let at = if scalar { 0 } else { row };
+        let (false, Some(limit)) = (arrow::array::Array::is_null(bytes, at), limits.get(row))
+        else {
+            return false;
+        };
+        let value = bytes.value(at);
+        let value = &value[..value.len().min(limit.max(0) as usize)];
+        for group in value.chunks(3) {
+            let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte))
+                << (8 * (3 - group.len()));
+            for place in 0..4 {
+                let letter = ALPHABET[(bits >> (18 - 6 * place) & 63) as usize];
+                out.push(if place <= group.len() { letter as char } else { '=' });
+            }
+        }
+        true
+    }))
+}
+
+fn quote_ident(text: &str, out: &mut String) {
+    let plain = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        out.push_str(text);
+        return;
+    }
+    out.push('"');
+    out.push_str(&text.replace('"', "\"\""));
+    out.push('"');
+}
+
+fn bar(call: &Call<'_>) -> Result<ArrayRef> {
+    let of = |index| call.primitive::<arrow::datatypes::Float64Type>(index);
+    let (values, lows, highs) = (of(0)?, of(1)?, of(2)?);
+    let widths = call.primitive::<Int32Type>(3)?;
+    Ok(build_text(call.rows, |row, out| {
+        let (Some(value), Some(low), Some(high), Some(width)) =
+            (values.get(row), lows.get(row), highs.get(row), widths.get(row))
+        else {
+            return false;
+        };
+        if low >= high || !(1..=MAX_PADDED).contains(&width) {
+            return false;
+        }
+        let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
+        let eighths = (share * f64::from(width) * 8.0).round() as usize;
+        out.extend(std::iter::repeat_n('█', eighths / 8));
+        out.extend(['▏', '▎', '▍', '▌', '▋', '▊', '▉'].get((eighths % 8).wrapping_sub(1)));
+        true
+    }))
+}
+
+fn to_uuid(call: &Call<'_>) -> Result<ArrayRef> {
+    let (low, high) = (call.primitive::<Int64Type>(0)?, call.primitive::<Int64Type>(1)?);
+    let values = (0..call.rows).map(|row| {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&high.get(row)?.to_be_bytes());
+        bytes[8..].copy_from_slice(&low.get(row)?.to_be_bytes());
+        Some(bytes)
+    });
+    let array = arrow::array::FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, 16)?;
+    Ok(Arc::new(array))
+}
+
+fn netmask(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build::<UInt32Type>(call.rows, |row| {
+        let text = texts.get(row).filter(|text| text.contains('/'))?;
+        parse::ipv4_network(text).map(|(_, mask, _)| mask)
+    }))
+}
+
+const T1: &[crate::registry::Param] = &[Text];
+const T2: &[crate::registry::Param] = &[Text, Text];
+
+macro_rules! one {
+    ($name:literal, $write:expr, $summary:literal) => {
+        pure($name, &[direct(T1, Str, |call| map(call, $write))], $summary)
+    };
+}
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    one!("upper", |text, out| out.push_str(&text.to_uppercase()), "upper case"),
+    one!("to_uppercase", |text, out| out.push_str(&text.to_uppercase()), "upper case"),
+    one!("lower", |text, out| out.push_str(&text.to_lowercase()), "lower case"),
+    one!("to_lowercase", |text, out| out.push_str(&text.to_lowercase()), "lower case"),
+    one!("trim", |text, out| out.push_str(text.trim_matches(' ')), "without blanks at both ends"),
+    one!("ltrim", |text, out| out.push_str(text.trim_start_matches(' ')), "without leading blanks"),
+    one!("rtrim", |text, out| out.push_str(text.trim_end_matches(' ')), "without trailing blanks"),
+    one!("quote_ident", quote_ident, "in double quotes when an identifier needs them"),
+    pure(
+        "length",
+        &[direct(T1, Int, length), direct(&[Is(Binary)], Long, binary_length)],
+        "characters of a text, bytes of a binary; -1 for null",
+    ),
+    pure(
+        "length_bytes",
+        &[direct(T1, Int, |call| {
+            let texts = call.texts(0)?;
+            Ok(build::<Int32Type>(call.rows, |row| {
+                Some(texts.get(row).map_or(-1, |text| text.len() as i32))
+            }))
+        })],
+        "bytes of a text in UTF-8; -1 for null",
+    ),
+    pure("left", &[direct(&[Text, Is(Int)], Str, |call| edge(call, true))], "first characters"),
+    pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last characters"),
+    pure(
+        "substring",
+        &[direct(&[Text, Is(Int), Is(Int)], Str, substring)],
+        "piece from a position, of a length",
+    ),
+    pure(
+        "strpos",
+        &[direct(T2, Int, position)],
+        "first position of a text, from 1; 0 when there is none",
+    ),
+    pure(
+        "position",
+        &[direct(T2, Int, position)],
+        "first position of a text, from 1; 0 when there is none",
+    ),
+    pure(
+        "replace",
+        &[direct(&[Text, Text, Text], Str, replace)],
+        "every occurrence of a text replaced",
+    ),
+    pure(
+        "lpad",
+        &[
+            direct(&[Text, Is(Int)], Str, |call| pad(call, true)),
+            direct(&[Text, Is(Int), Text], Str, |call| pad(call, true)),
+        ],
+        "filled at the left to a length, or cut to it",
+    ),
+    pure(
+        "rpad",
+        &[
+            direct(&[Text, Is(Int)], Str, |call| pad(call, false)),
+            direct(&[Text, Is(Int), Text], Str, |call| pad(call, false)),
+        ],
+        "filled at the right to a length, or cut to it",
+    ),
+    pure(
+        "split_part",
+        &[made(&[Text, Text, Is(Int)], Gives::Is(Str), split_part)],
+        "one of the parts between separators, from 1, or from the end when negative",
+    ),
+    pure(
+        "starts_with",
+        &[direct(T2, Boolean, |call| {
+            let (texts, prefixes) = (call.texts(0)?, call.texts(1)?);
+            Ok(build_flags(
+                call.rows,
+                |row| matches!((texts.get(row), prefixes.get(row)), (Some(text), Some(prefix)) if text.starts_with(prefix)),
+            ))
+        })],
+        "whether a text starts with another; false for null",
+    ),
+    pure(
+        "regexp_replace",
+        &[made(&[Text, Text, Text], Gives::Is(Str), regexp_replace)],
+        "every match of a regular expression replaced; $1 is the first group",
+    ),
+    pure(
+        "base64",
+        &[direct(&[Is(Binary), Is(Int)], Str, base64)],
+        "base-64 text of the first bytes",
+    ),
+    pure(
+        "bar",
+        &[direct(
+            &[
+                Is(tidemark_types::SqlType::Double),
+                Is(tidemark_types::SqlType::Double),
+                Is(tidemark_types::SqlType::Double),
+                Is(Int),
+            ],
+            tidemark_types::SqlType::Varchar,
+            bar,
+        )],
+        "horizontal bar in eighths of a character: (value, min, max, width)",
+    ),
+    pure(
+        "to_uuid",
+        &[direct(&[Is(Long), Is(Long)], Uuid, to_uuid)],
+        "UUID of its low and its high half",
+    ),
+    pure("netmask", &[direct(T1, Ipv4, netmask)], "mask of a network such as 10.0.0.0/8"),
+];
