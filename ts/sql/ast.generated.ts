@@ -73,7 +73,7 @@ export type Node =
       declarations: Array<Declaration>;
       with: Array<Cte>;
       /**
-       * Select, SetOperation, Values, Show or another Query.
+       * Select, `SetOperation`, Values, Show or another Query.
        */
       body: number;
       order_by: Array<OrderItem>;
@@ -341,7 +341,7 @@ export type SelectNode = {
    */
   items: Array<SelectItem>;
   /**
-   * Table, TableFunction, Derived or Join.
+   * Table, `TableFunction`, Derived or Join.
    */
   from: number | null;
   /**

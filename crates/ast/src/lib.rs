@@ -170,7 +170,7 @@ pub enum Node {
     Query {
         declarations: Vec<Declaration>,
         with: Vec<Cte>,
-        /// Select, SetOperation, Values, Show or another Query.
+        /// Select, `SetOperation`, Values, Show or another Query.
         body: NodeId,
         order_by: Vec<OrderItem>,
         limit: Option<Limit>,

@@ -38,7 +38,7 @@ pub struct SelectNode {
     pub distinct_on: Vec<NodeId>,
     /// The list; the short form `t WHERE …` has one `Star`.
     pub items: Vec<SelectItem>,
-    /// Table, TableFunction, Derived or Join.
+    /// Table, `TableFunction`, Derived or Join.
     pub from: Option<NodeId>,
     /// WHERE.
     pub filter: Option<NodeId>,

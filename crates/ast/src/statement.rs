@@ -175,7 +175,7 @@ pub enum ShowSubject {
     CreateTable { table: Name },
     /// SHOW PARAMETERS
     Parameters,
-    /// SHOW SERVER_VERSION, SHOW TRANSACTION ISOLATION LEVEL, SHOW standard_conforming_strings, …
+    /// `SHOW SERVER_VERSION`, `SHOW TRANSACTION ISOLATION LEVEL`, and the like.
     Setting { words: Vec<String> },
 }
 
