@@ -3,12 +3,12 @@
  * the consumer's pace holds back the socket.
  */
 import type { IncomingMessage } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 
 import busboy from 'busboy';
 
 import type { ImportPart } from '../ingest/index.js';
-import { BodyError, decodedBody, watchBody } from './request-body.js';
+import { BodyError, decodedBody, onEarlyEnd, watchBody } from './request-body.js';
 
 const MOST_PARTS = 8;
 const MOST_PART_HEADERS = 16;
@@ -34,9 +34,17 @@ export async function* readParts(request: IncomingMessage): AsyncGenerator<Impor
   const queue = new PartQueue();
   const stop = watchBody(request);
   const parser = createParser(request, queue);
-  pipeline(decodedBody(request), parser, (error) => {
-    queue.finish(error == null ? null : bodyError(error));
+  const body = decodedBody(request);
+  // No `pipeline`: it would destroy the request, and with it the answer that says what is wrong.
+  parser.once('error', (error) => {
+    queue.finish(bodyError(error));
   });
+  parser.once('close', () => {
+    queue.finish(null);
+  });
+  body.once('error', (error) => parser.destroy(error));
+  onEarlyEnd(request, (error) => parser.destroy(error));
+  body.pipe(parser);
   try {
     for (let part = await queue.next(); part !== null; part = await queue.next()) {
       yield { name: part.name, filename: part.filename, content: readContent(part.stream) };
@@ -46,8 +54,8 @@ export async function* readParts(request: IncomingMessage): AsyncGenerator<Impor
   } finally {
     stop();
     queue.drop();
-    request.unpipe(parser);
-    request.resume();
+    body.unpipe(parser);
+    body.resume();
   }
 }
 
@@ -133,9 +141,12 @@ class PartQueue {
     this.#wake?.();
   }
 
+  /** The first word counts. */
   finish(failure: BodyError | null): void {
-    this.#failure = failure;
-    this.#ended = true;
+    if (!this.#ended) {
+      this.#failure = failure;
+      this.#ended = true;
+    }
     this.#wake?.();
   }
 

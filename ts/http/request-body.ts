@@ -91,25 +91,41 @@ export function decodedBody(request: IncomingMessage): Readable {
 
 function inflate(request: IncomingMessage): Readable {
   const gunzip = createGunzip();
+  let total = 0;
   const cap = new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      const inflated = gunzip.bytesWritten * LARGEST_RATIO;
       total += chunk.length;
-      if (total > INFLATED_FREE_BYTES && total > inflated) {
-        done(new BodyError(413, 'request body inflates too far'));
-        return;
-      }
-      done(null, chunk);
+      const tooFar = total > gunzip.bytesWritten * LARGEST_RATIO && total > INFLATED_FREE_BYTES;
+      done(tooFar ? new BodyError(413, 'request body inflates too far') : null, chunk);
     },
   });
-  let total = 0;
-  request.on('error', (error) => gunzip.destroy(error));
-  request.on('close', () => {
-    if (!request.complete) {
-      gunzip.destroy(new BodyError(400, 'the request ended early'));
-    }
-  });
+  // What breaks in front breaks what follows; nothing breaks the request, which has an answer.
   gunzip.on('error', (error) => cap.destroy(error));
+  cap.on('error', () => {
+    request.unpipe(gunzip);
+    gunzip.destroy();
+    request.resume();
+  });
+  onEarlyEnd(request, (error) => cap.destroy(error));
   request.pipe(gunzip).pipe(cap);
   return cap;
+}
+
+/** Calls `broken` when the client goes away, or the body is given up, before its end. */
+export function onEarlyEnd(request: IncomingMessage, broken: (error: Error) => void): void {
+  const check = (): void => {
+    if (!request.complete) {
+      broken(request.errored instanceof BodyError ? request.errored : endedEarly());
+    }
+  };
+  request.on('error', () => undefined);
+  if (request.destroyed) {
+    check();
+  } else {
+    request.once('close', check);
+  }
+}
+
+function endedEarly(): BodyError {
+  return new BodyError(400, 'the request ended early');
 }

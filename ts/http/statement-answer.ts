@@ -13,6 +13,7 @@ import {
   type SessionHost,
   type Summary,
 } from '../session/index.js';
+import { ClientGone } from './body-writer.js';
 import { BodyError, readBody } from './request-body.js';
 import { answer, type HttpContext, JSON_TYPE } from './route.js';
 
@@ -115,19 +116,27 @@ export async function whileConnected<T>(
   work: (follow: (stream: ResultStream | null) => void) => Promise<T>,
 ): Promise<T> {
   let stream: ResultStream | null = null;
+  let isGone = context.res.closed;
   const gone = (): void => {
-    if (!context.res.writableFinished) {
+    isGone = !context.res.writableFinished;
+    if (isGone) {
       stream?.cancel();
       statement.cancel();
     }
   };
   context.res.once('close', gone);
   try {
+    if (isGone) {
+      throw new ClientGone();
+    }
     return await work((next) => {
       stream = next;
+      if (isGone) {
+        next?.cancel();
+      }
     });
   } catch (error) {
-    throw asDatabaseError(error);
+    throw error instanceof ClientGone ? error : asDatabaseError(error);
   } finally {
     context.res.off('close', gone);
     statement.close();

@@ -39,17 +39,23 @@ export class Executions {
     }
   }
 
-  /** Cancels the only waiting execution of `text` by `user`. */
-  cancelWaiting(user: string, text: string): void {
+  /**
+   * Cancels the only waiting execution of `text` by `user`. False when there is none yet, or
+   * when two wait and which one is meant cannot be told.
+   */
+  cancelWaiting(user: string, text: string): boolean {
     if (this.#waiting.get(nameOf(user, text)) !== 1) {
-      return;
+      return false;
     }
-    for (const query of this.#database.activeQueries()) {
-      const ours = query.user === user && query.text === text;
-      if (ours && !this.#streaming.has(query.queryId)) {
-        this.#database.cancelQuery(query.queryId);
-      }
-    }
+    const query = this.#database
+      .activeQueries()
+      .find(
+        (candidate) =>
+          candidate.user === user &&
+          candidate.text === text &&
+          !this.#streaming.has(candidate.queryId),
+      );
+    return query !== undefined && this.#database.cancelQuery(query.queryId);
   }
 }
 

@@ -23,6 +23,7 @@ import { type Parse, StatementCache } from './statement-cache.js';
 
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
+const CANCEL_RETRY_MS = 50;
 
 export interface Principal {
   readonly name: string;
@@ -164,13 +165,15 @@ export class PreparedStatement {
   }
 
   /**
-   * Stops an execution that still waits for its first rows; a stream has its own `cancel`. When
-   * the same user runs the same text twice, both waiting, which one is ours cannot be told: it
-   * then ends with its first rows.
+   * Stops an execution that still waits for its first rows; a stream has its own `cancel`. It is
+   * tried until it works: the query may not be known yet, or not be told from its twin.
    */
   cancel(): void {
-    if (this.#waiting === 1) {
-      this.#host.executions.cancelWaiting(this.#principal.name, this.text);
+    const isWaiting = this.#waiting > 0;
+    if (isWaiting && !this.#host.executions.cancelWaiting(this.#principal.name, this.text)) {
+      setTimeout(() => {
+        this.cancel();
+      }, CANCEL_RETRY_MS).unref();
     }
   }
 
