@@ -1,10 +1,15 @@
 //! Function calls: scalar functions, aggregates, and the few that the binder answers itself.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
+use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, lit};
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use tidemark_ast::{CallNode, Node, Span};
 use tidemark_functions::{Argument, CastMode, is_aggregate, resolve_aggregate};
+use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::{Scope, has_aggregate};
@@ -66,6 +71,9 @@ impl Binder<'_> {
                 ScalarValue::TimestampMillisecond(Some(now.div_euclid(1_000)), None),
                 SqlType::Date,
             ),
+            "today" => day(now, 0)?,
+            "yesterday" => day(now, -1)?,
+            "tomorrow" => day(now, 1)?,
             "current_user" | "session_user" | "user" => literal::text(&self.context.user),
             "current_database" | "current_schema" | "current_catalog" => literal::text(
                 if name == "current_schema" { "public" } else { "qdb" },
@@ -88,10 +96,14 @@ impl Binder<'_> {
                 call.name.span,
             ));
         }
-        if call.filter.is_some() {
-            return Err(error::not_supported("FILTER is", position));
-        }
         let inner = Scope { aggregates: true, ..*scope };
+        let filter = match call.filter {
+            Some(filter) => {
+                let rows = Scope { aggregates: false, ..*scope };
+                Some(Box::new(self.predicate(filter, &rows, false)?.expr))
+            }
+            None => None,
+        };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
             return Err(error::at(
@@ -121,7 +133,7 @@ impl Binder<'_> {
             resolved.udaf,
             exprs,
             resolved.distinct,
-            None,
+            filter,
             Vec::new(),
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
@@ -148,4 +160,17 @@ impl Binder<'_> {
         }
         self.expressions(&call.arguments, scope)
     }
+}
+
+/// The day `distance` days from the one that holds `now`, as an INTERVAL whose ends belong to it.
+fn day(now: i64, distance: i64) -> Option<Typed> {
+    let start = floor_to(now, MICROS_PER_DAY, 0) + distance * MICROS_PER_DAY;
+    let ends = [start, start + MICROS_PER_DAY - 1];
+    let DataType::Struct(fields) = SqlType::Interval.arrow_type() else { return None };
+    let arrays = ends
+        .iter()
+        .map(|end| Arc::new(TimestampMicrosecondArray::from(vec![*end])) as ArrayRef)
+        .collect();
+    let value = StructArray::try_new(fields, arrays, None).ok()?;
+    Some(Typed::literal(ScalarValue::Struct(Arc::new(value)), SqlType::Interval))
 }

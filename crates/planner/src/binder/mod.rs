@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use tidemark_ast::{Name, Node, NodeId, Tree};
+use tidemark_ast::{Name, NamedWindow, Node, NodeId, Tree};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
@@ -98,6 +98,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) common_tables: Vec<CommonTable>,
     /// Values of `@name`, innermost last.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
+    /// Windows that SELECT blocks name, innermost last.
+    pub(crate) named_windows: Vec<NamedWindow>,
     /// Names of the aggregates met whose result depends on the order of rows.
     pub(crate) ordered_aggregates: HashSet<String>,
     /// Relations named so far; plans refer to each by a name of its own.
@@ -114,6 +116,7 @@ impl<'a> Binder<'a> {
             accesses: Accesses::default(),
             common_tables: Vec::new(),
             variables: Vec::new(),
+            named_windows: Vec::new(),
             ordered_aggregates: HashSet::new(),
             relations: 0,
         }

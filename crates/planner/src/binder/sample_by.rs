@@ -51,7 +51,7 @@ impl Binder<'_> {
         }
         let (mut plan, replaced) = sampled_plan(&source, &timestamp, spec, &sampled)?;
         if sample_by.fill.iter().any(|fill| !matches!(fill, Fill::None { .. })) {
-            plan = self.filled(plan, spec, &sampled, &items, &source, sample_by)?;
+            plan = self.filled(plan, spec, &sampled, &items, sample_by)?;
         }
         let mut rewritten = Vec::with_capacity(items.len());
         for item in items {
@@ -189,7 +189,6 @@ impl Binder<'_> {
         spec: BucketSpec,
         sampled: &Sampled,
         items: &[Item],
-        source: &Relation,
         sample_by: &SampleBy,
     ) -> EngineResult<LogicalPlan> {
         let fills = &sample_by.fill;
@@ -211,11 +210,13 @@ impl Binder<'_> {
             values.push(self.fill_value(fill, sql_type)?);
         }
         let keys: Vec<usize> = (1..=sampled.keys.len()).collect();
+        // An end that is left open must not move: no bucket starts after TO or ends before MIN.
         let range = match (spec.from, spec.to) {
+            (Some(from), Some(to)) => Some((from, to)),
+            (Some(from), None) => Some((from, i64::MIN)),
+            (None, Some(to)) => Some((to, to)),
             (None, None) => None,
-            (from, to) => Some((from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))),
         };
-        let _ = source;
         let node =
             FillNode::try_new(plan, 0, keys, values, spec, range).map_err(error::plan)?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))

@@ -30,6 +30,18 @@ impl Binder<'_> {
         position: Span,
     ) -> EngineResult<Relation> {
         self.refuse_unsupported(select, position)?;
+        let windows = self.named_windows.len();
+        self.named_windows.extend(select.windows.iter().cloned());
+        let output = self.select_block(select, order_by);
+        self.named_windows.truncate(windows);
+        output
+    }
+
+    fn select_block(
+        &mut self,
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Relation> {
         let source = match select.from {
             Some(from) => self.source(from)?,
             None => relation::one_row(),

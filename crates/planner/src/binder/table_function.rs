@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Float64Array, TimestampMicrosecondArray};
+use arrow_array::{Float64Array, Int64Array, TimestampMicrosecondArray};
 use datafusion::catalog::TableFunctionImpl;
 use datafusion::common::ScalarValue;
 use datafusion::functions_table::generate_series::GenerateSeriesFunc;
@@ -99,23 +99,18 @@ impl Binder<'_> {
         high: i64,
         step: i64,
     ) -> EngineResult<Relation> {
-        // An empty series is one whose end lies before its start.
-        let empty = (step > 0 && low > high) || (step < 0 && low < high);
-        let (high, step) = if empty { (low - 1, 1) } else { (high, step) };
+        // The generator refuses an end before the start; here that is an empty series.
+        if (step > 0 && low > high) || (step < 0 && low < high) {
+            let none = Arc::new(Int64Array::from(Vec::<i64>::new()));
+            let rows = self.literal_rows(vec![("series", SqlType::Long, none)])?;
+            return named_series(rows, name);
+        }
         let provider = GenerateSeriesFunc {}
             .call(&[lit(low), lit(high), lit(step)])
             .map_err(error::plan)?;
         let produced = provider.schema().field(0).name().clone();
         let rows = self.provider_rows(provider, &[(produced, SqlType::Long)])?;
-        let exprs = vec![rows.columns[0].expr().alias(name)];
-        let plan = relation::project(rows.plan, exprs)?;
-        Ok(Relation {
-            plan,
-            columns: vec![relation::output_column(name, SqlType::Long)],
-            timestamp: None,
-            ascending: false,
-            base: None,
-        })
+        named_series(rows, name)
     }
 
     fn generate_series(&mut self, call: &CallNode) -> EngineResult<Relation> {
@@ -291,6 +286,18 @@ impl Binder<'_> {
         rows.timestamp = table.timestamp;
         Ok(rows)
     }
+}
+
+/// A series under the name its function gives it.
+fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
+    let exprs = vec![rows.columns[0].expr().alias(name)];
+    Ok(Relation {
+        plan: relation::project(rows.plan, exprs)?,
+        columns: vec![relation::output_column(name, SqlType::Long)],
+        timestamp: None,
+        ascending: false,
+        base: None,
+    })
 }
 
 /// The step of a series of timestamps.

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{
 };
 use tidemark_ast::{CallNode, Frame, FrameBound, FrameMode, Node, Span, WindowSpec};
 use tidemark_functions::CastMode;
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
 use super::order::SortKey;
@@ -31,9 +31,7 @@ impl Binder<'_> {
         position: Span,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
-        if let Some(name) = &over.name {
-            return Err(error::not_supported("named windows are", name.span));
-        }
+        let over = &self.window_spec(over)?;
         let inner = Scope { aggregates: false, ..*scope };
         let arguments = match call.arguments.as_slice() {
             [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
@@ -62,6 +60,32 @@ impl Binder<'_> {
         };
         let expr = Expr::from(WindowFunction { fun: resolved.function, params });
         Ok(Typed::computed(expr, resolved.return_type))
+    }
+
+    /// What OVER says, with what the window it names says.
+    fn window_spec(&self, over: &WindowSpec) -> EngineResult<WindowSpec> {
+        let Some(name) = &over.name else { return Ok(over.clone()) };
+        let named = self
+            .named_windows
+            .iter()
+            .rev()
+            .find(|named| identifier::same(&named.name.text, &name.text))
+            .ok_or_else(|| {
+                error::at(
+                    ErrorCode::InvalidName,
+                    format!("window '{}' is not defined", name.text),
+                    name.span,
+                )
+            })?;
+        let mut spec = self.window_spec(&named.spec)?;
+        if !over.partition_by.is_empty() {
+            spec.partition_by.clone_from(&over.partition_by);
+        }
+        if !over.order_by.is_empty() {
+            spec.order_by.clone_from(&over.order_by);
+        }
+        spec.frame = over.frame.clone().or(spec.frame);
+        Ok(spec)
     }
 
     fn window_function(
