@@ -32,9 +32,9 @@ export function multipartProblem(type: string): string | null {
 /** Throws `BodyError` when the body ends before its last boundary or is malformed. */
 export async function* readParts(request: IncomingMessage): AsyncGenerator<ImportPart> {
   const queue = new PartQueue();
+  const body = decodedBody(request);
   const stop = watchBody(request);
   const parser = createParser(request, queue);
-  const body = decodedBody(request);
   // No `pipeline`: it would destroy the request, and with it the answer that says what is wrong.
   parser.once('error', (error) => {
     queue.finish(bodyError(error));
