@@ -98,12 +98,23 @@ async function serve(chosen: Arguments): Promise<void> {
     ...(chosen.config === undefined ? {} : { configFile: resolve(chosen.config) }),
   };
   const server = await startServer(options);
+  surviveDefects(server);
   process.stdout.write(`tidemark ready http=${server.httpAddress} pg=${server.pgAddress}\n`);
   if (server.httpAddress !== 'off') {
     process.stdout.write(`console at http://${browserAddress(server.httpAddress)}/\n`);
   }
   await stopped;
   await shutDown(server);
+}
+
+/** A defect in one request must not end the others; it is one line in the log. */
+function surviveDefects(server: RunningServer): void {
+  process.on('unhandledRejection', (error) => {
+    server.logger.error('defect', { error });
+  });
+  process.on('uncaughtException', (error) => {
+    server.logger.error('defect', { error });
+  });
 }
 
 /** A wildcard address is where it listens, not where a browser goes. */

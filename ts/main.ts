@@ -55,6 +55,7 @@ export interface RunningServer {
   readonly httpAddress: string;
   readonly pgAddress: string;
   readonly database: Database;
+  readonly logger: Logger;
   /** Finishes running commits, refuses new work; resolves when everything is released. */
   close(): Promise<void>;
 }
@@ -81,7 +82,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const services = createServices(database, config, logger);
     const addresses = await startListeners(services, listeners);
     logger.info('started', { root: options.root, ...addresses });
-    return { httpAddress: addresses.http, pgAddress: addresses.pg, database, close };
+    const { http: httpAddress, pg: pgAddress } = addresses;
+    return { httpAddress, pgAddress, database, logger, close };
   } catch (error) {
     await close().catch(() => undefined);
     throw asStartError(error);
