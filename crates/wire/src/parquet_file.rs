@@ -10,9 +10,12 @@ use arrow::compute::cast;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowTimestampType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    ArrowTimestampType, Int8Type, Int16Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
 };
-use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int8Array, Int16Array, RecordBatch, new_null_array,
+};
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
@@ -253,6 +256,9 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
         SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval => {
             Some(text_column(field, array)?)
         }
+        SqlType::Boolean | SqlType::Byte | SqlType::Short if array.null_count() > 0 => {
+            without_nulls(array)
+        }
         _ if array.data_type() == target => Some(ArrayRef::clone(array)),
         _ => None,
     };
@@ -268,6 +274,21 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
 fn utc_instants<T: ArrowTimestampType>(array: &ArrayRef) -> Option<ArrayRef> {
     let instants = array.as_primitive_opt::<T>()?;
     Some(Arc::new(instants.clone().with_timezone(UTC)))
+}
+
+/// BOOLEAN, BYTE and SHORT are never null; where a join left one, it is false or 0.
+fn without_nulls(array: &ArrayRef) -> Option<ArrayRef> {
+    if let Some(values) = array.as_boolean_opt() {
+        let filled = values.iter().map(|value| Some(value.unwrap_or(false)));
+        return Some(Arc::new(filled.collect::<BooleanArray>()));
+    }
+    if let Some(values) = array.as_primitive_opt::<Int8Type>() {
+        let filled = values.iter().map(|value| value.unwrap_or(0));
+        return Some(Arc::new(Int8Array::from_iter_values(filled)));
+    }
+    let values = array.as_primitive_opt::<Int16Type>()?;
+    let filled = values.iter().map(|value| value.unwrap_or(0));
+    Some(Arc::new(Int16Array::from_iter_values(filled)))
 }
 
 /// Values that only the dialect can read, as the text it writes for them.

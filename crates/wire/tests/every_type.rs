@@ -408,3 +408,25 @@ fn another_type_than_announced_is_a_defect() {
         .unwrap_err();
     assert_eq!(error.message, "column \"x\" is LONG but its array is Int32");
 }
+
+#[test]
+fn nulls_that_a_join_leaves_in_never_null_columns_are_false_and_zero() {
+    let arrays: [(&str, SqlType, ArrayRef); 3] = [
+        ("b", SqlType::Boolean, Arc::new(BooleanArray::from(vec![None, Some(true)]))),
+        ("y", SqlType::Byte, Arc::new(Int8Array::from(vec![None, Some(1)]))),
+        ("s", SqlType::Short, Arc::new(Int16Array::from(vec![None, Some(2)]))),
+    ];
+    let fields = arrays.clone().map(|(name, sql_type, _)| Field { name: name.into(), sql_type });
+    let columns = arrays.map(|(name, _, array)| (name, array));
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let encode = |format| {
+        let mut out = Vec::new();
+        let mut encoder = RowEncoder::new(&fields, None, format).unwrap();
+        encoder.encode(&batch, &mut out).unwrap();
+        encoder.finish(&mut out).unwrap();
+        out
+    };
+    let json = encode(RowFormat::Json { quote_large_numbers: false, columns: None });
+    assert_eq!(json, b"[false,0,0],[true,1,2]");
+    assert!(encode(RowFormat::Parquet(ParquetOptions::default())).ends_with(b"PAR1"));
+}
