@@ -154,14 +154,16 @@ fn write_group(
     Ok(())
 }
 
-/// Cuts an order into portions of at most `rows` rows.
+/// Cuts an order into portions of at most `rows` rows, none of them empty.
 pub(crate) fn split(order: Vec<Stretch>, rows: usize) -> Vec<Vec<Stretch>> {
     let mut portions = Vec::new();
     let mut portion = Vec::new();
     let mut room = rows.max(1);
     for mut stretch in order {
         while stretch.len > room {
-            portion.push(Stretch { len: room, ..stretch });
+            if room > 0 {
+                portion.push(Stretch { len: room, ..stretch });
+            }
             portions.push(std::mem::take(&mut portion));
             stretch.start += room;
             stretch.len -= room;
@@ -176,4 +178,19 @@ pub(crate) fn split(order: Vec<Stretch>, rows: usize) -> Vec<Vec<Stretch>> {
         portions.push(portion);
     }
     portions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portions_are_full_and_hold_no_empty_stretch() {
+        let stretch = |start, len| Stretch { source: 0, start, len };
+        let portions = split(vec![stretch(0, 3), stretch(3, 7), stretch(10, 5)], 5);
+        let sizes: Vec<usize> = portions.iter().map(|p| p.iter().map(|s| s.len).sum()).collect();
+        assert_eq!(sizes, [5, 5, 5]);
+        assert!(portions.iter().flatten().all(|s| s.len > 0));
+        assert_eq!(portions[1], [stretch(5, 5)]);
+    }
 }

@@ -239,12 +239,12 @@ pub(crate) fn apply(
 
 pub(crate) fn table_of(snapshot: &Snapshot, id: TableId) -> EngineResult<TableSnapshot> {
     let table = snapshot.tables.get(&id).ok_or_else(|| no_such_table(id))?;
-    let mut table = TableSnapshot::clone(table);
-    table.listed = std::sync::OnceLock::new();
-    Ok(table)
+    Ok(TableSnapshot::clone(table))
 }
 
-pub(crate) fn put_table(snapshot: &mut Snapshot, table: TableSnapshot) {
+pub(crate) fn put_table(snapshot: &mut Snapshot, mut table: TableSnapshot) {
+    // Whoever listed the partitions while changing them listed the old ones.
+    table.listed = std::sync::OnceLock::new();
     snapshot.tables.insert(table.schema().id, Arc::new(table));
 }
 
