@@ -91,7 +91,7 @@ export class ConsolePage {
   /** The editor is there and the tables have been read. */
   async ready(): Promise<void> {
     await this.page.locator('.editor-host.ready').waitFor();
-    await this.page.locator('.status .ok').waitFor();
+    await this.page.locator('.status .ok').waitFor({ state: 'attached' });
   }
 
   async reload(): Promise<void> {

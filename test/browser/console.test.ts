@@ -94,7 +94,7 @@ browserTest('the statement under the cursor runs, and all in order', async (t) =
 
 browserTest('an error is marked at its place and can be mended', async (t) => {
   await onPage(t, async (shown) => {
-    await shown.page.locator('.tree-row.table', { hasText: 'trades' }).click();
+    await shown.page.getByRole('treeitem', { name: /^trades/ }).click();
     await shown.page.locator('.tree-row.column', { hasText: 'price' }).waitFor();
     t.is(await shown.query('SELECT symbol,\n  max(prise)\nFROM trades'), 'failed');
     t.is(await shown.page.locator('.cm-squiggle').innerText(), 'prise');

@@ -1,5 +1,6 @@
 /** The tree's state: what is open, what is selected, where a key leads. */
-import { createMemo, createSignal, type Accessor } from 'solid-js';
+import { createComputed, createMemo, createSignal, type Accessor } from 'solid-js';
+import { createStore, reconcile } from 'solid-js/store';
 import type { Session } from '../state/session.js';
 import { quoted } from './model.js';
 import { treeRows, type TreeRow } from './rows.js';
@@ -17,11 +18,15 @@ export class TreeState {
     const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
     const [current, setCurrent] = createSignal('');
     this.#session = session;
-    this.rows = createMemo(() => {
+    // Rows keep their identity by id, and so their elements, and so the focus.
+    const [kept, setKept] = createStore<{ rows: TreeRow[] }>({ rows: [] });
+    createComputed(() => {
       const loaded = session.schema.tables();
       const tables = loaded.state === 'ready' ? loaded.value : [];
-      return treeRows(tables, session.schema.columns(), opened(), closed(), filter());
+      const rows = treeRows(tables, session.schema.columns(), opened(), closed(), filter());
+      setKept('rows', reconcile(rows, { key: 'id' }));
     });
+    this.rows = () => kept.rows;
     this.selected = createMemo(() => {
       const isThere = this.rows().some((row) => row.id === current());
       return isThere ? current() : (this.rows()[0]?.id ?? '');

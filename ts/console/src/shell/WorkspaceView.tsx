@@ -166,7 +166,7 @@ function EditorHost(props: { session: Session }): JSX.Element {
     });
     session.editor = editor;
     setReady(true);
-    editor.show(session.workspace.active(), session.workspace.activeTab.draft);
+    editor.show(session.workspace.active(), session.workspace.activeDraft);
     editor.focus();
   };
   onMount(() => void begin());
@@ -174,7 +174,7 @@ function EditorHost(props: { session: Session }): JSX.Element {
 
   createEffect(
     on(session.workspace.active, (active) => {
-      session.editor?.show(active, session.workspace.activeTab.draft);
+      session.editor?.show(active, session.workspace.activeDraft);
     }),
   );
 

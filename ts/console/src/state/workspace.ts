@@ -32,12 +32,12 @@ const LOG_ENTRIES = 200;
 const FIRST_DRAFT = '-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n';
 
 export class Workspace {
-  readonly tabs: readonly Tab[];
   readonly active: Accessor<string>;
   readonly savedAt: Accessor<Date | undefined>;
   readonly log: Accessor<readonly LogEntry[]>;
   readonly view: Accessor<ResultView>;
   readonly setView: (view: ResultView) => void;
+  readonly #state: { readonly tabs: readonly Tab[] };
   readonly #setState: ReturnType<typeof createStore<{ tabs: Tab[] }>>[1];
   readonly #setActive: (id: string) => void;
   readonly #setSavedAt: (at: Date) => void;
@@ -58,7 +58,7 @@ export class Workspace {
     const [savedAt, setSavedAt] = createSignal<Date>();
     const [log, setLog] = createSignal<readonly LogEntry[]>([]);
     const [view, setView] = createSignal<ResultView>('grid');
-    this.tabs = state.tabs;
+    this.#state = state;
     this.active = active;
     this.savedAt = savedAt;
     this.log = log;
@@ -74,8 +74,13 @@ export class Workspace {
     return new Workspace(await load<Saved>('tabs'));
   }
 
-  get activeTab(): Tab {
-    return this.tabs.find((tab) => tab.id === this.active()) ?? this.add();
+  /** There is always at least one. */
+  get tabs(): readonly Tab[] {
+    return this.#state.tabs;
+  }
+
+  get activeDraft(): string {
+    return this.tabs.find((tab) => tab.id === this.active())?.draft ?? '';
   }
 
   runner(id: string): Runner {
