@@ -91,9 +91,9 @@ function list(name: string, doc: string, traits?: Traits): Key<readonly string[]
   return key(name, 'list', '', parseList, doc, traits);
 }
 
-function choice<T extends string>(
+function choice<const T extends string>(
   name: string,
-  fallback: T,
+  fallback: NoInfer<T>,
   options: readonly T[],
   doc: string,
   traits?: Traits,
