@@ -39,7 +39,7 @@ test('the packages install into an empty folder and serve', async (t) => {
   const answers = await serve(home, async (url) => {
     const exec = await fetch(`${url}/exec?query=${encodeURIComponent('SELECT 1 AS one')}`);
     const page = await fetch(`${url}/`);
-    return { exec: (await exec.json()), page: await page.text() };
+    return { exec: await exec.json(), page: await page.text() };
   });
   t.like(answers.exec, { columns: [{ name: 'one', type: 'INT' }], dataset: [[1]] });
   t.regex(answers.page, /<title>Tidemark<\/title>/, 'the console is in the package');
