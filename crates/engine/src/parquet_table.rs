@@ -1,8 +1,8 @@
 //! `read_parquet`: one Parquet file as a table.
 //!
 //! Files are read, never mapped: users may truncate them under a running query. Columns keep the
-//! SQL type they had when this database wrote them (`tidemark.type` in the field's metadata), or
-//! take the nearest one.
+//! SQL type they had when this database wrote them (the footer's key `tidemark`, written by
+//! `tidemark-wire`), or take the nearest one.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 const BATCH_ROWS: usize = 64 * 1024;
 /// Batches read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
-/// Metadata key that names a column's SQL type.
-const SQL_TYPE_KEY: &str = "tidemark.type";
+/// Footer key whose JSON lists name and SQL type of each column.
+const TYPES_KEY: &str = "tidemark";
 
 /// A Parquet file.
 #[derive(Debug)]
@@ -51,7 +51,14 @@ impl ParquetTable {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             EngineError::new(ErrorCode::InvalidValue, format!("cannot read {name}: {error}"))
         })?;
-        let columns: Vec<Field> = metadata.schema().fields().iter().map(|f| sql_field(f)).collect();
+        let stored = stored_types(&metadata);
+        let columns: Vec<Field> = metadata
+            .schema()
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(index, field)| sql_field(field, stored.get(index)))
+            .collect();
         let schema = Schema::new(
             columns
                 .iter()
@@ -200,9 +207,33 @@ fn convert_column(array: &ArrayRef, target: &DataType) -> DataFusionResult<Array
     }
 }
 
-fn sql_field(field: &ArrowField) -> Field {
-    let stored = field.metadata().get(SQL_TYPE_KEY).and_then(|name| parse_type(name));
-    let sql_type = stored.unwrap_or_else(|| nearest_type(field.data_type()));
+/// What the footer says of the columns; nothing for files of other programs.
+fn stored_types(metadata: &ArrowReaderMetadata) -> Vec<StoredColumn> {
+    let footer = metadata.metadata().file_metadata();
+    let about = footer
+        .key_value_metadata()
+        .and_then(|pairs| pairs.iter().find(|pair| pair.key == TYPES_KEY))
+        .and_then(|pair| pair.value.as_deref())
+        .and_then(|text| serde_json::from_str::<StoredTypes>(text).ok());
+    about.map(|about| about.columns).unwrap_or_default()
+}
+
+#[derive(serde::Deserialize)]
+struct StoredTypes {
+    columns: Vec<StoredColumn>,
+}
+
+#[derive(serde::Deserialize)]
+struct StoredColumn {
+    name: String,
+    #[serde(rename = "type")]
+    type_name: String,
+}
+
+fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>) -> Field {
+    let same = stored.filter(|stored| stored.name == *field.name());
+    let known = same.and_then(|stored| parse_type(&stored.type_name));
+    let sql_type = known.unwrap_or_else(|| nearest_type(field.data_type()));
     Field { name: field.name().clone(), sql_type }
 }
 

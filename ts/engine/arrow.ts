@@ -1,0 +1,23 @@
+/** Reads the arenas in which record batches cross the border. */
+import type { RecordBatch } from 'apache-arrow';
+import { parseRecordBatch } from 'arrow-js-ffi';
+
+/** Offsets of the header's little-endian 32-bit fields; `crates/wire/src/arena.rs` writes them. */
+const ARRAY_POINTER = 4;
+const SCHEMA_POINTER = 8;
+const HEADER_BYTES = 64;
+
+/**
+ * The batch in an arena: its columns are views on one copy of the arena, aligned to 64 bytes.
+ */
+export function arenaToBatch(arena: Uint8Array): RecordBatch {
+  if (arena.byteLength < HEADER_BYTES) {
+    throw new RangeError(`an arena has at least ${HEADER_BYTES} bytes, not ${arena.byteLength}`);
+  }
+  // A Node buffer may start anywhere in its ArrayBuffer; pointers count from the arena's start.
+  const bytes = new Uint8Array(arena);
+  const header = new DataView(bytes.buffer);
+  const array = header.getUint32(ARRAY_POINTER, true);
+  const schema = header.getUint32(SCHEMA_POINTER, true);
+  return parseRecordBatch(bytes.buffer, array, schema, false);
+}
