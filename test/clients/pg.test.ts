@@ -170,7 +170,8 @@ with psycopg.connect(host='127.0.0.1', port=int(sys.argv[1]), user='admin', pass
                         [(when, 'a', 1.5), (when, 'b', None)])
     out['text'] = [[str(v) for v in row] for row in c.execute('SELECT * FROM py').fetchall()]
     with c.cursor(binary=True) as cur:
-        out['binary'] = [[str(v) for v in row] for row in cur.execute('SELECT * FROM py').fetchall()]
+        rows = cur.execute('SELECT * FROM py').fetchall()
+        out['binary'] = [[str(v) for v in row] for row in rows]
     with c.pipeline():
         first, second = c.execute('SELECT 1'), c.execute('SELECT 2')
         out['pipeline'] = [first.fetchone()[0], second.fetchone()[0]]

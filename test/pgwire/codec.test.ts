@@ -2,8 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 
 import { readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
-import { sessionCommand } from '../../ts/pgwire/commands.js';
-import { timeoutOf } from '../../ts/pgwire/conversation.js';
+import { sessionCommand, timeoutOf } from '../../ts/pgwire/commands.js';
 import { FrameReader } from '../../ts/pgwire/frames.js';
 import { microsText, parameterText } from '../../ts/pgwire/parameter-values.js';
 import { ProtocolError } from '../../ts/pgwire/protocol-error.js';

@@ -214,6 +214,25 @@ test('rows wait for a client that does not read, and stop when it goes', async (
   await server.close();
 });
 
+test('a client that sends on without reading is not answered without end', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  client.socket.pause();
+  const flood = Buffer.concat(Array.from({ length: 20_000 }, () => query('missing')));
+  for (let round = 0; round < 20; round += 1) {
+    client.socket.write(flood);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  const other = await RawClient.login(port);
+  other.send(query('insert'));
+  t.is(await other.types(), 'CZ');
+  t.is(engine.journal.committed.length, 1);
+  t.true(client.socket.writableLength > 0, 'the server stopped reading');
+  client.close();
+  other.close();
+  await server.close();
+});
+
 test('bad frames end the connection, and only that one', async (t) => {
   const { port, server } = await start();
   const other = await RawClient.login(port);

@@ -2,6 +2,7 @@
  * Statements of the session that the protocol answers itself: blocks, prepared statements and
  * settings of a connection. Told apart by their first words; everything else goes to the engine.
  */
+import { ProtocolError } from './protocol-error.js';
 
 export type SessionCommand =
   | { readonly command: 'begin' | 'commit' | 'rollback' }
@@ -91,4 +92,16 @@ export function commandTag(kind: string, command: string, rows: number): string 
     default:
       return word === '' ? 'OK' : word;
   }
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
+
+/** Milliseconds of a `statement_timeout`, with or without a unit. */
+export function timeoutOf(value: string): number {
+  const match = /^(\d{1,9})\s*(ms|s|min|h)?$/.exec(value.trim());
+  if (match === null) {
+    const message = `invalid value for parameter "statement_timeout": "${value}"`;
+    throw new ProtocolError('22023', message);
+  }
+  return Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? 1);
 }

@@ -8,7 +8,8 @@ import type { Logger } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
 import type { CancelBook } from './cancel-book.js';
 import { readMessage, readStartup, type StartupMessage } from './client-messages.js';
-import { Conversation, timeoutOf } from './conversation.js';
+import { timeoutOf } from './commands.js';
+import { Conversation } from './conversation.js';
 import { type Frame, FrameReader } from './frames.js';
 import type { Account, LoginBook, LoginExchange } from './login.js';
 import { ProtocolError } from './protocol-error.js';
@@ -105,6 +106,10 @@ export class Connection {
           this.clearTimer();
         }
         await this.handleFrame(frame);
+        // A client that sends on without reading waits like one that reads slowly.
+        if (this.socket.writableNeedDrain && !this.hasEnded()) {
+          await this.drained();
+        }
         if (this.socket.isPaused()) {
           this.socket.resume();
         }

@@ -18,9 +18,9 @@ import {
   type Transaction,
 } from '../session/index.js';
 import type { BindMessage, ClientMessage } from './client-messages.js';
-import { commandTag, sessionCommand, type SessionCommand } from './commands.js';
+import { commandTag, sessionCommand, type SessionCommand, timeoutOf } from './commands.js';
 import { errorReport, located } from './failure.js';
-import { parameterText } from './parameter-values.js';
+import { formatCodes, parameterText } from './parameter-values.js';
 import { type Executable, Portal, type Send } from './portal.js';
 import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
@@ -301,11 +301,15 @@ export class Conversation {
       const message = `bind message supplies ${count} parameters`;
       throw new ProtocolError('08P01', `${message}, but the statement requires ${oids.length}`);
     }
-    const formatOf = spread(message.parameterFormats, count, 'parameter');
+    const formatOf = formatCodes(message.parameterFormats, count, 'parameter');
     const values = message.parameters.map((bytes, index) =>
       bytes === null ? null : parameterText(bytes, formatOf[index] ?? 0, oids[index] ?? 0),
     );
-    const formats = spread(message.resultFormats, prepared.description.columns.length, 'result');
+    const formats = formatCodes(
+      message.resultFormats,
+      prepared.description.columns.length,
+      'result',
+    );
     return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
   }
 
@@ -583,36 +587,6 @@ export class Conversation {
     }
     this.outlet.queue(errorReport(located(error, text, offset)));
   }
-}
-
-/** Format codes of Bind: none is text, one serves all, else one each. */
-function spread(codes: readonly number[], count: number, what: string): number[] {
-  if (codes.some((code) => code !== 0 && code !== 1)) {
-    throw new ProtocolError('22023', 'unsupported format code');
-  }
-  if (codes.length === 0) {
-    return new Array<number>(count).fill(0);
-  }
-  if (codes.length === 1) {
-    return new Array<number>(count).fill(codes[0] ?? 0);
-  }
-  if (codes.length === count) {
-    return [...codes];
-  }
-  const message = `bind message has ${codes.length} ${what} formats but ${count} ${what}s`;
-  throw new ProtocolError('08P01', message);
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
-
-/** Milliseconds of a `statement_timeout`, with or without a unit. */
-export function timeoutOf(value: string): number {
-  const match = /^(\d{1,9})\s*(ms|s|min|h)?$/.exec(value.trim());
-  if (match === null) {
-    const message = `invalid value for parameter "statement_timeout": "${value}"`;
-    throw new ProtocolError('22023', message);
-  }
-  return Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? 1);
 }
 
 function assertNever(value: never): never {

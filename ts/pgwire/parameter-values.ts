@@ -1,4 +1,4 @@
-/** Values of Bind to the text the engine takes, whatever their format. */
+/** Bind: format codes, and values to the text the engine takes, whatever their format. */
 import { decodeText } from './client-messages.js';
 import { ProtocolError } from './protocol-error.js';
 import { Oid } from './types.js';
@@ -170,4 +170,22 @@ function numericText(bytes: Buffer): string {
   const digits = whole.replace(/^0+(?=\d)/, '') || '0';
   const point = scale > 0 ? `.${fraction.slice(0, scale)}` : '';
   return `${sign === 0x4000 ? '-' : ''}${digits}${point}`;
+}
+
+/** Format codes of Bind: none is text, one serves all, else one each. */
+export function formatCodes(codes: readonly number[], count: number, what: string): number[] {
+  if (codes.some((code) => code !== 0 && code !== 1)) {
+    throw new ProtocolError('22023', 'unsupported format code');
+  }
+  if (codes.length === 0) {
+    return new Array<number>(count).fill(0);
+  }
+  if (codes.length === 1) {
+    return new Array<number>(count).fill(codes[0] ?? 0);
+  }
+  if (codes.length === count) {
+    return [...codes];
+  }
+  const message = `bind message has ${codes.length} ${what} formats but ${count} ${what}s`;
+  throw new ProtocolError('08P01', message);
 }
