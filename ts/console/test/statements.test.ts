@@ -79,6 +79,20 @@ test('tokens are told apart', (t) => {
   ]);
 });
 
+test('a word behind AS or a dot is a name', (t) => {
+  t.deepEqual(kinds('t.first AS last, AS (SELECT'), [
+    'identifier t',
+    'operator .',
+    'identifier first',
+    'keyword AS',
+    'identifier last',
+    'operator ,',
+    'keyword AS',
+    'operator (',
+    'keyword SELECT',
+  ]);
+});
+
 test('every text scans to tokens in order, whatever it holds', (t) => {
   const pieces = [
     "'",

@@ -209,7 +209,7 @@ function Readout(props: {
       })),
   );
   return (
-    <div class="readout">
+    <div class="readout" title={`Rounded to ${READOUT_DIGITS} digits`}>
       <span>{timeText(props.data.times[at()], props.zone)}</span>
       <For each={entries()}>
         {({ label, point }) => (
@@ -231,8 +231,11 @@ function knownAt(points: Series['points'], index: number): number | null | undef
   return points[at];
 }
 
+/** Enough to read; the grid beside it is exact. */
+const READOUT_DIGITS = 8;
+
 function pointText(point: number): string {
-  return grouped(String(Number(point.toPrecision(12))));
+  return grouped(String(Number(point.toPrecision(READOUT_DIGITS))));
 }
 
 function timeText(time: number | undefined, zone: Zone): string {

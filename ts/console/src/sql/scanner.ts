@@ -71,7 +71,8 @@ function kindOf(lexed: Tokens, index: number): TokenKind {
   const kind = lexed.kinds[index] ?? Lexed.End;
   const value = lexed.values[index] ?? '';
   if (kind === Lexed.Word) {
-    return wordKind(value, lexed.values[index + 1] === '(');
+    const isCalled = lexed.values[index + 1] === '(';
+    return namesSomething(lexed, index) ? nameKind(isCalled) : wordKind(value, isCalled);
   }
   if (kind === Lexed.Mark) {
     return value === ';' ? 'separator' : 'operator';
@@ -82,11 +83,18 @@ function kindOf(lexed: Tokens, index: number): TokenKind {
   return KINDS.get(kind) ?? 'operator';
 }
 
-function wordKind(word: string, isCalled: boolean): TokenKind {
-  if (isKeyword(word) && !(isCalled && isAlsoFunction(word))) {
-    return 'keyword';
-  }
+/** Behind AS and behind a dot stands a name, whatever else the word means. */
+function namesSomething({ values }: Tokens, index: number): boolean {
+  return values[index - 1] === 'AS' || values[index - 1] === '.';
+}
+
+function nameKind(isCalled: boolean): TokenKind {
   return isCalled ? 'function' : 'identifier';
+}
+
+function wordKind(word: string, isCalled: boolean): TokenKind {
+  const isName = !isKeyword(word) || (isCalled && isAlsoFunction(word));
+  return isName ? nameKind(isCalled) : 'keyword';
 }
 
 /** What an unreadable part was meant to be, by its first character. */
