@@ -122,7 +122,8 @@ function checkFunctions(file, lines) {
   lines.forEach((line, index) => {
     const match = begins.exec(line);
     const name = match?.[2] ?? match?.[3];
-    if (name === undefined || words.test(name) || line.trimEnd().endsWith(';')) {
+    // A line that ends its statement or its block holds the whole function.
+    if (name === undefined || words.test(name) || /[;}]\s*$/.test(line)) {
       return;
     }
     const close = `${match[1]}}`;
