@@ -127,6 +127,28 @@ test('a limit that ends with the rows suspends once more, as PostgreSQL does', a
   await server.close();
 });
 
+test('portals end with their block, the others stay until Sync or Close', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  client.send(query('BEGIN'));
+  await client.until('Z');
+  client.send(parse('a', 'rows 9'), bind('p', 'a'), execute('p', 2), sync);
+  t.is(await client.types(), '12DDsZ');
+  client.send(execute('p', 2), sync);
+  t.is(await client.types(), 'DDsZ');
+  t.is(engine.journal.streamsOpen, 1);
+  client.send(query('COMMIT'));
+  await client.until('Z');
+  t.is(engine.journal.streamsOpen, 0);
+  client.send(execute('p', 2), sync);
+  t.is(errorFields((await client.until('Z'))[0])['C'], '34000');
+  client.send(bind('', 'a'), execute('', 2), sync);
+  t.is(await client.types(), '2DDsZ');
+  t.is(engine.journal.streamsOpen, 0);
+  client.close();
+  await server.close();
+});
+
 test('too many statements are refused', async (t) => {
   const { port, server } = await start({ statementsMax: 3 });
   const client = await RawClient.login(port);

@@ -145,18 +145,15 @@ export class Conversation {
 
   /** Ends everything; an open block is rolled back. */
   close(): void {
-    for (const name of [...this.portals.keys()]) {
-      this.closePortal(name);
-    }
-    for (const name of [...this.statements.keys()]) {
-      this.closeStatement(name);
-    }
     this.rollback();
+    this.closeAllStatements();
   }
 
   // ---- simple query ----
 
   private async simpleQuery(text: string): Promise<void> {
+    this.closePortal('');
+    this.closeStatement('');
     const statements = splitStatements(text);
     if (statements.length === 0) {
       this.outlet.queue(reply.emptyQueryResponse());
@@ -513,6 +510,7 @@ export class Conversation {
 
   /** COMMIT; of a failed block, ROLLBACK. Returns the tag. */
   private async commit(): Promise<string> {
+    this.closeAllPortals();
     const { transaction } = this.session;
     if (this.status === 'E' || transaction === null) {
       const failed = this.status === 'E';
@@ -526,6 +524,7 @@ export class Conversation {
   }
 
   private rollback(): void {
+    this.closeAllPortals();
     this.session.transaction?.rollback();
     this.session.transaction = null;
     this.status = 'I';
