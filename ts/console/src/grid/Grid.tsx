@@ -135,9 +135,10 @@ function Head(props: { result: Result; layout: GridLayout }): JSX.Element {
       <span
         class="grid-number"
         role="columnheader"
-        aria-label="Row"
         style={{ width: `${props.layout.numberWidth()}px` }}
-      />
+      >
+        <span class="visually-hidden">Row</span>
+      </span>
       <Index each={props.layout.columns()}>
         {(index) => <HeadCell result={props.result} layout={props.layout} index={index()} />}
       </Index>
