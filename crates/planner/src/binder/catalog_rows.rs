@@ -9,7 +9,8 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::logical_expr::{LogicalPlan, TableScan};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType, identifier};
 
@@ -61,8 +62,8 @@ impl Binder<'_> {
     ) -> EngineResult<Relation> {
         let reference = self.relation_name();
         let source = provider_as_source(provider);
-        let scan = TableScan::try_new(reference.as_str(), source, None, Vec::new(), None)
-            .map_err(error::plan)?;
+        let scan =
+            TableScanBuilder::new(reference.as_str(), source).build().map_err(error::plan)?;
         let columns = columns
             .iter()
             .map(|(name, sql_type)| ScopeColumn {

@@ -424,3 +424,24 @@ pub(crate) fn operator_text(operator: BinaryOperator) -> &'static str {
         BinaryOperator::ContainsOrEqual => ">>=",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_are_numbered_without_letter_case() {
+        let mut names = NameSet::default();
+        assert_eq!(names.number("sum(a)"), "sum(a)");
+        assert_eq!(names.number("SUM(a)"), "SUM(a)_2");
+        assert_eq!(names.number_star("ts"), "ts");
+        assert_eq!(names.number_star("ts"), "ts1");
+        assert!(!names.take("TS"));
+    }
+
+    #[test]
+    fn a_dot_makes_quotes() {
+        assert_eq!(reported("a.b"), "\"a.b\"");
+        assert_eq!(reported("a b"), "a b");
+    }
+}

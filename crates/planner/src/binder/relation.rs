@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use datafusion::common::{Column, DFSchema};
 use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
+    EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias,
 };
 use tidemark_operators::SnapshotTable;
 use tidemark_storage::{TableSnapshot, TimeRange};
@@ -41,8 +42,8 @@ pub(crate) fn scan(
     let nothing = ranges.as_ref().is_some_and(Vec::is_empty);
     let provider = SnapshotTable::new(Arc::clone(&base.table), ranges.unwrap_or_default());
     let source = provider_as_source(Arc::new(provider));
-    let scan = TableScan::try_new(base.reference.as_str(), source, None, Vec::new(), None)
-        .map_err(error::plan)?;
+    let scan =
+        TableScanBuilder::new(base.reference.as_str(), source).build().map_err(error::plan)?;
     if nothing {
         return Ok(LogicalPlan::EmptyRelation(EmptyRelation {
             produce_one_row: false,
