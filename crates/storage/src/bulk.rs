@@ -183,7 +183,7 @@ impl BulkWriter {
                 Ok(receipt)
             }
             Err(error) => {
-                self.take_back();
+                self.take_back(&error);
                 Err(match error.code {
                     ErrorCode::Replan => EngineError::new(
                         ErrorCode::TableNotFound,
@@ -256,10 +256,11 @@ impl BulkWriter {
         by_floor.values().any(|pieces| clusters(pieces).len() < pieces.len())
     }
 
-    /// Removes the segments of a write that was refused.
-    fn take_back(&self) {
+    /// Removes the segments of a write that was refused. After a failure of the disk the record
+    /// may be in the log all the same: then they stay, and the next start decides.
+    fn take_back(&self, error: &EngineError) {
         let vfs: &dyn Vfs = &**self.storage.vfs();
-        if self.storage.is_writable() {
+        if !matches!(error.code, ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::ReadOnly) {
             let directory = table_dir(self.schema.id);
             for (_, meta) in &self.segments {
                 let _ = vfs.unlink(&format!("{directory}/{}", meta.name));

@@ -48,6 +48,9 @@ pub(crate) fn recover(
     }
     check_format(&**vfs)?;
     let manifested = load(vfs)?;
+    // A process that was killed may have renamed the pointer without syncing it.
+    sync_dir(&**vfs, DB)?;
+    sync_dir(&**vfs, "")?;
     let listings = table_listings(&**vfs)?;
     check_references(&manifested.snapshot, &listings)?;
     for table in manifested.snapshot.tables() {

@@ -219,7 +219,10 @@ impl Case<'_> {
                 index,
                 history.acknowledged()
             ),
-            None => "it is no state that ever was".to_owned(),
+            None => format!(
+                "it is no state that ever was; compared with the last one: {}",
+                model.difference(&history.model)
+            ),
         })
     }
 
@@ -227,7 +230,7 @@ impl Case<'_> {
         let image = vfs.power_loss(self.rng.random());
         let outcome = Self::open(&image, options)
             .and_then(|(_, model)| Self::compare(&model, history, history.durable));
-        self.judge("power loss", outcome);
+        self.judge(&format!("power loss in {:?}", options.commit_mode), outcome);
     }
 
     /// The power fails again while the first loss is recovered from.

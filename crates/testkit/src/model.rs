@@ -39,6 +39,25 @@ impl Model {
         hasher.finish()
     }
 
+    /// The first difference from another database, for people.
+    pub(crate) fn difference(&self, other: &Self) -> String {
+        if self.tables.keys().ne(other.tables.keys()) {
+            return format!("tables {:?}, {:?}", self.tables.keys(), other.tables.keys());
+        }
+        for ((name, mine), theirs) in self.tables.iter().zip(other.tables.values()) {
+            let mut rows = theirs.rows.clone();
+            if theirs.timed {
+                rows.sort_by_key(|row| row.0);
+            }
+            let pair = mine.rows.iter().zip(&rows).find(|(a, b)| a != b);
+            if pair.is_some() || mine.rows.len() != rows.len() || mine.columns != theirs.columns {
+                let (found, expected) = (mine.rows.len(), rows.len());
+                return format!("{name}: {found} rows of {expected}, first unlike {pair:?}");
+            }
+        }
+        format!("records {:?}, {:?}", self.records.keys(), other.records.keys())
+    }
+
     /// What a snapshot holds.
     pub(crate) fn read(snapshot: &Snapshot) -> EngineResult<Self> {
         let mut model = Self::default();
