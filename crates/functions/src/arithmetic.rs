@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::ArrayRef;
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampNanosecondType, UInt32Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampNanosecondType, UInt32Type,
 };
 use datafusion::common::Result;
 use tidemark_types::SqlType;
@@ -248,7 +248,7 @@ pub(crate) fn bit_not(sql_type: SqlType) -> Option<Kernel> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{AsArray, Float64Array, Int32Array, Int64Array};
+    use arrow::array::{Array, AsArray, Float64Array, Int32Array, Int64Array};
     use datafusion::common::ScalarValue;
     use datafusion_expr::ColumnarValue;
 

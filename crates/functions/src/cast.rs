@@ -161,7 +161,7 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
     }
 }
 
-fn convert(call: &Call<'_>, from: SqlType, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
+pub(crate) fn convert(call: &Call<'_>, from: SqlType, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
     let (array, _) = call.array(0)?;
     let (array, from) = if from == SqlType::Symbol {
         (symbol_texts(&array)?, SqlType::String)

@@ -99,21 +99,6 @@ impl<T: ArrowPrimitiveType> Values<T> {
     }
 }
 
-/// A BOOLEAN argument.
-pub(crate) struct Flags {
-    values: BooleanBuffer,
-    nulls: Option<NullBuffer>,
-    scalar: bool,
-}
-
-impl Flags {
-    /// False for a null, which only expressions outside the dialect can make.
-    pub(crate) fn get(&self, row: usize) -> bool {
-        let row = if self.scalar { 0 } else { row };
-        self.values.value(row) && self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
-    }
-}
-
 /// A text argument.
 pub(crate) struct Texts {
     pub(crate) array: StringViewArray,
@@ -145,15 +130,6 @@ impl Call<'_> {
             .downcast_ref::<PrimitiveArray<T>>()
             .ok_or_else(|| unexpected(&array, &T::DATA_TYPE.to_string()))?;
         Ok(Values { values: array.values().clone(), nulls: array.nulls().cloned(), scalar })
-    }
-
-    pub(crate) fn flags(&self, index: usize) -> Result<Flags> {
-        let (array, scalar) = self.array(index)?;
-        let array = array
-            .as_any()
-            .downcast_ref::<BooleanArray>()
-            .ok_or_else(|| unexpected(&array, "Boolean"))?;
-        Ok(Flags { values: array.values().clone(), nulls: array.nulls().cloned(), scalar })
     }
 
     pub(crate) fn texts(&self, index: usize) -> Result<Texts> {

@@ -419,7 +419,7 @@ mod tests {
         };
         let cache = Mutex::new(None);
         let column = ColumnarValue::Array(Arc::new(symbols));
-        let mut run = |value: Option<&str>| {
+        let run = |value: Option<&str>| {
             let arguments = [column.clone(), text(value)];
             flags(&symbol_equal(&Call { arguments: &arguments, rows: 4 }, &cache).unwrap())
         };

@@ -27,6 +27,8 @@ mod predicate;
 mod random;
 mod registry;
 mod resolve;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use aggregate::{is_aggregate, resolve_aggregate};

@@ -157,14 +157,7 @@ static DOCS: LazyLock<Vec<FunctionDoc>> = LazyLock::new(|| {
             aggregate: false,
         })
     });
-    let aggregates = aggregate::AGGREGATES.iter().map(|(name, takes, summary)| FunctionDoc {
-        name,
-        family: "aggregate",
-        signatures: vec![format!("{name}{takes}")],
-        summary,
-        aggregate: true,
-    });
-    let mut docs: Vec<FunctionDoc> = scalar.chain(aggregates).collect();
+    let mut docs: Vec<FunctionDoc> = scalar.chain(aggregate::docs()).collect();
     docs.sort_by_key(|doc| doc.name.to_ascii_lowercase());
     docs
 });

@@ -422,10 +422,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "starts_with",
         &[direct(T2, Boolean, |call| {
             let (texts, prefixes) = (call.texts(0)?, call.texts(1)?);
-            Ok(build_flags(
-                call.rows,
-                |row| matches!((texts.get(row), prefixes.get(row)), (Some(text), Some(prefix)) if text.starts_with(prefix)),
-            ))
+            let starts = |row| Some(texts.get(row)?.starts_with(prefixes.get(row)?));
+            Ok(build_flags(call.rows, |row| starts(row) == Some(true)))
         })],
         "whether a text starts with another; false for null",
     ),
