@@ -5,9 +5,9 @@
 import { existsSync } from 'node:fs';
 
 import { type Database, DatabaseError, openDatabase } from './engine/index.js';
-import { reasonOf, StartError } from './main.js';
 import { type PreparedStatement, SessionHost } from './session/index.js';
 import { parse } from './sql/index.js';
+import { reasonOf, StartError } from './start-error.js';
 
 /** One line per problem; a root in use, or none at all, is a `StartError`. */
 export async function checkRoot(

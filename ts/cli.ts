@@ -4,15 +4,8 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { checkRoot } from './check.js';
-import {
-  packageVersion,
-  reasonOf,
-  type RunningServer,
-  type ServeOptions,
-  StartError,
-  startServer,
-} from './main.js';
+import type { RunningServer, ServeOptions } from './main.js';
+import { packageVersion, reasonOf, StartError } from './start-error.js';
 
 const HELP = `usage: tidemark [command] [options]
 
@@ -97,6 +90,8 @@ async function serve(chosen: Arguments): Promise<void> {
     progress: (text) => process.stderr.write(`${text}\n`),
     ...(chosen.config === undefined ? {} : { configFile: resolve(chosen.config) }),
   };
+  // Loaded late: help and version need no engine.
+  const { startServer } = await import('./main.js');
   const server = await startServer(options);
   surviveDefects(server);
   process.stdout.write(`tidemark ready http=${server.httpAddress} pg=${server.pgAddress}\n`);
@@ -142,6 +137,7 @@ async function shutDown(server: RunningServer): Promise<void> {
 }
 
 async function check(root: string): Promise<number> {
+  const { checkRoot } = await import('./check.js');
   const problems = await checkRoot(root, (text) => process.stderr.write(`${text}\n`));
   for (const problem of problems) {
     process.stdout.write(`${problem}\n`);

@@ -27,8 +27,9 @@ import { parse } from './sql/index.js';
 
 export { DatabaseError } from './engine/index.js';
 export type { Appender, AppenderSpec, OpenOptions } from './engine/index.js';
-export { type RunningServer, type ServeOptions, StartError, startServer as serve } from './main.js';
+export { type RunningServer, type ServeOptions, startServer as serve } from './main.js';
 export type { ParameterValues, Summary } from './session/index.js';
+export { StartError } from './start-error.js';
 
 const USER = { name: 'admin', readOnly: false };
 

@@ -2,7 +2,7 @@
  * The composition root: reads the configuration, opens the database, starts every listener, and
  * stops them in the opposite order. Only the command line and the embedded library import it.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -21,20 +21,7 @@ import { createLogger, type Logger, MetricsRegistry } from './observability/inde
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { SessionHost } from './session/index.js';
 import { parse } from './sql/index.js';
-
-/** `EX_CONFIG` of sysexits: the configuration must change before a start can succeed. */
-export const EXIT_CONFIG = 78;
-
-/** Why the server does not start; the message is one line for the operator. */
-export class StartError extends Error {
-  override readonly name = 'StartError';
-  readonly exitCode: number;
-
-  constructor(message: string, exitCode = 1, options?: ErrorOptions) {
-    super(message, options);
-    this.exitCode = exitCode;
-  }
-}
+import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
 
 export interface ServeOptions {
   readonly root: string;
@@ -88,13 +75,6 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     await close().catch(() => undefined);
     throw asStartError(error);
   }
-}
-
-/** The version of the package. */
-export function packageVersion(): string {
-  const path = fileURLToPath(new URL('../../package.json', import.meta.url));
-  const manifest = JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string };
-  return manifest.version;
 }
 
 function loadServerConfig(options: ServeOptions): Config {
@@ -261,11 +241,4 @@ function asStartError(error: unknown): StartError {
     return new StartError(`cannot listen on ${place}: ${reason}`, 1, { cause: error });
   }
   return new StartError(reasonOf(error), 1, { cause: error });
-}
-
-/** One line: `EACCES: permission denied, mkdir '…'` → `permission denied`. */
-export function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  const system = /^E[A-Z]+: ([^,]+)/.exec(message)?.[1];
-  return (system ?? message).replaceAll(/\s*\n\s*/g, ' ');
 }
