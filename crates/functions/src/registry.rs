@@ -11,7 +11,7 @@ use tidemark_types::SqlType;
 use crate::column::Call;
 use crate::native::{Kernel, Native};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
-use crate::{aggregate, conditional, datetime, meta, numeric, random, text};
+use crate::{aggregate, conditional, datetime, hash, meta, numeric, random, text};
 
 /// A line of the function list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +138,7 @@ const FAMILIES: &[(&str, &[Function])] = &[
     ("text", text::FUNCTIONS),
     ("datetime", datetime::FUNCTIONS),
     ("conditional", conditional::FUNCTIONS),
+    ("hash", hash::FUNCTIONS),
     ("random", random::FUNCTIONS),
     ("meta", meta::FUNCTIONS),
 ];
