@@ -10,11 +10,11 @@ import type { Results } from './run.js';
 const SUITE_MS = 20 * 60_000;
 
 export function declareSuite(
-  suite: Suite | 'decided',
+  suite: Suite,
   ids: readonly string[],
   run: () => Promise<Results>,
 ): void {
-  const pending = new Set(suite === 'decided' ? [] : readPending()[suite]);
+  const pending = new Set(readPending()[suite]);
   let results: Results = new Map();
   test.before(async (t) => {
     t.timeout(SUITE_MS);

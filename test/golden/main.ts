@@ -21,6 +21,7 @@ const { values } = parseArgs({
   },
 });
 
+const RUNS = { http: runHttpSuite, sql: runSqlSuite, decided: runDecidedSuite };
 const only = values.only;
 const choose: Choose = only === undefined ? () => true : (id) => id.includes(only);
 const before = readPending();
@@ -28,15 +29,12 @@ const totals = { passed: 0, pending: 0, failed: 0 };
 const next: { -readonly [Name in Suite]: readonly string[] } = { ...before };
 
 for (const suite of SUITES.filter((name) => (values.suite ?? name) === name)) {
-  const results = suite === 'http' ? await runHttpSuite(choose) : await runSqlSuite(choose);
+  const results = await RUNS[suite](choose);
   const failing = report(suite, results, new Set(before[suite]));
   const unseen = before[suite].filter((id) => !results.has(id) && only !== undefined);
   next[suite] = values.init
     ? [...unseen, ...failing]
     : before[suite].filter((id) => !results.has(id) || failing.includes(id));
-}
-if ((values.suite ?? 'decided') === 'decided') {
-  report('decided', await runDecidedSuite(choose), new Set());
 }
 if (values['update-pending'] || values.init) {
   writePending(next satisfies Pending);
