@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { buildAddon } from './build-addon.mjs';
 import { answers, must, root, step } from './steps.mjs';
 
 const build = join(root, 'build');
@@ -66,10 +67,9 @@ export async function buildAll({ install = true } = {}) {
       ),
     );
   }
-  await step('addon (the first build compiles DataFusion: about 15 minutes on 2 cores)', () =>
-    must('npx', ['napi', 'build', '--platform', '--release', '--js', 'index.js'], {
-      cwd: join(root, 'native'),
-    }),
+  await step(
+    'addon (the first build compiles DataFusion: about 15 minutes on 2 cores)',
+    buildAddon,
   );
   await step('server', () => must('npx', ['tsc', '-p', '.']));
   await step('console', () =>

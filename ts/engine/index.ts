@@ -89,7 +89,7 @@ class EngineDatabase implements Database {
 
   async tableMetadata(name: string): Promise<TableMetadata | null> {
     const text = await decoded(this.#native.tableMetadata(name));
-    return text === null ? null : (JSON.parse(text) as TableMetadata);
+    return text == null ? null : (JSON.parse(text) as TableMetadata);
   }
 
   async openAppender(spec: AppenderSpec): Promise<Appender> {
@@ -160,7 +160,7 @@ class EngineTransaction implements Transaction {
   }
 
   async commit(): Promise<bigint | null> {
-    return await decoded(this.native.commit());
+    return (await decoded(this.native.commit())) ?? null;
   }
 
   rollback(): void {
@@ -216,7 +216,7 @@ class EngineResultStream implements ResultStream {
   }
 
   async next(maxRows?: number): Promise<Chunk | null> {
-    return await decoded(this.#native.next(maxRows));
+    return (await decoded(this.#native.next(maxRows))) ?? null;
   }
 
   summary(): Summary {
