@@ -154,7 +154,10 @@ export function checkAccess(
 ): HttpMiddleware {
   return async (context, next) => {
     const routes = table.get(context.state.path) ?? [];
-    if (!routes.some((route) => route.access === 'data')) {
+    const method = context.method === 'HEAD' ? 'GET' : context.method;
+    const meant = routes.filter(({ methods }) => methods.includes(method));
+    // A wrong method on a data path is told about its login first.
+    if (!(meant.length > 0 ? meant : routes).some(({ access }) => access === 'data')) {
       await next();
       return;
     }
