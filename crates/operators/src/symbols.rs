@@ -7,6 +7,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -50,6 +51,7 @@ fn column_origin(plan: &Arc<dyn ExecutionPlan>, index: usize) -> Option<Origin<'
         };
     }
     let passes = plan.is::<CooperativeExec>()
+        || plan.is::<LocalLimitExec>()
         || plan.is::<TimeConcatExec>()
         || plan.is::<SortExec>()
         || plan.is::<SortPreservingMergeExec>();
