@@ -1,4 +1,4 @@
-//! Expressions: from nodes to typed DataFusion expressions.
+//! Expressions: from nodes to typed `DataFusion` expressions.
 
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{Name, Node, NodeId, Span, TypeName, UnaryOperator};

@@ -363,9 +363,10 @@ impl Conversion<'_> {
                     .map_err(|failure| EngineError::internal(failure.to_string()))
             }
             _ => self.cast(values, SqlType::String).map_err(|failure| {
-                let message = match failure.message.contains("tuple") {
-                    true => failure.message.clone(),
-                    false => format!("{} tuple: {}", failure.message, self.members[0]),
+                let message = if failure.message.contains("tuple") {
+                    failure.message.clone()
+                } else {
+                    format!("{} tuple: {}", failure.message, self.members[0])
                 };
                 EngineError { message, ..failure }
             }),

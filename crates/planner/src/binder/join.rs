@@ -1,4 +1,4 @@
-//! Joins. Relational ones run in DataFusion, ASOF and LT in our own operator. Null keys match
+//! Joins. Relational ones run in `DataFusion`, ASOF and LT in our own operator. Null keys match
 //! null keys.
 
 use std::sync::Arc;
@@ -330,10 +330,8 @@ fn relational(
     kind: JoinType,
 ) -> EngineResult<Relation> {
     let mut joined = combined(&left, &right);
-    let filter = match condition.rest.is_empty() {
-        true => None,
-        false => Some(predicate::all(condition.rest).expr),
-    };
+    let filter =
+        (!condition.rest.is_empty()).then(|| predicate::all(condition.rest).expr);
     let width = left.columns.len();
     let join = Join::try_new(
         Arc::new(left.plan),

@@ -1,5 +1,7 @@
 //! Names of output columns: an expression's canonical text, and the numbering of duplicates.
 
+use std::fmt::Write as _;
+
 use hashbrown::HashSet;
 use tidemark_ast::{
     BinaryOperator, CallNode, IndexSelector, LogicalOperator, Node, NodeId, Tree, UnaryOperator,
@@ -123,9 +125,9 @@ impl Printer<'_> {
                 }
                 None => self.text.push('*'),
             },
-            Node::Parameter { index } => self.text.push_str(&format!("${index}")),
-            Node::NamedParameter { name } => self.text.push_str(&format!(":{}", name.text)),
-            Node::Variable { name } => self.text.push_str(&format!("@{}", name.text)),
+            Node::Parameter { index } => self.write(format_args!("${index}")),
+            Node::NamedParameter { name } => self.write(format_args!(":{}", name.text)),
+            Node::Variable { name } => self.write(format_args!("@{}", name.text)),
             _ => self.print_operation(node),
         }
     }
@@ -144,7 +146,7 @@ impl Printer<'_> {
             Node::Binary { operator, left, right, .. } => {
                 let own = strength(node);
                 self.print(*left, own);
-                self.text.push_str(&format!(" {} ", operator_text(*operator)));
+                self.write(format_args!(" {} ", operator_text(*operator)));
                 self.print(*right, own + 1);
             }
             Node::Logical { operator, operands } => {
@@ -201,7 +203,7 @@ impl Printer<'_> {
                 let floats = *double_colon && type_name.name.eq_ignore_ascii_case("float");
                 self.text.push_str(if floats { "DOUBLE" } else { &type_name.name });
                 if !type_name.arguments.is_empty() {
-                    self.text.push_str(&format!("({})", type_name.arguments.join(",")));
+                    self.write(format_args!("({})", type_name.arguments.join(",")));
                 }
                 self.text.push_str(&"[]".repeat(type_name.dimensions as usize));
             }
@@ -342,6 +344,11 @@ impl Printer<'_> {
             }
             self.print(*item, 0);
         }
+    }
+
+    /// Writing to a text cannot fail.
+    fn write(&mut self, arguments: std::fmt::Arguments<'_>) {
+        let _ = self.text.write_fmt(arguments);
     }
 
     fn quote(&mut self, value: &str) {

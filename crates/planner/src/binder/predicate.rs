@@ -1,4 +1,4 @@
-//! Two-valued logic: AND, OR, NOT, IS NULL. A predicate is never null, so that DataFusion's
+//! Two-valued logic: AND, OR, NOT, IS NULL. A predicate is never null, so that `DataFusion`'s
 //! three-valued logic never shows.
 //!
 //! NOT is pushed inwards by the dialect's own rules: `NOT (a > 1)` is `a <= 1`, which drops null

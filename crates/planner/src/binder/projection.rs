@@ -223,7 +223,7 @@ impl Stage {
             self.replaced.insert(window, datafusion::logical_expr::ident(name));
         }
         for item in &mut self.items {
-            let expr = std::mem::replace(&mut item.value.expr, Expr::default());
+            let expr = std::mem::take(&mut item.value.expr);
             item.value.expr = self.replaced.apply(expr)?;
         }
         Ok(())

@@ -66,9 +66,10 @@ impl Binder<'_> {
             ));
         }
         let aliases = aliases_of(&items);
-        let extras = match grouped {
-            true => self.extras(&source, &aliases, select, order_by)?,
-            false => Vec::new(),
+        let extras = if grouped {
+            self.extras(&source, &aliases, select, order_by)?
+        } else {
+            Vec::new()
         };
         let stage = match &select.sample_by {
             Some(_) if !select.group_by.is_empty() => {

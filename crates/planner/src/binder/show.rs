@@ -60,7 +60,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// One setting of a session, as PostgreSQL clients ask for it.
+    /// One setting of a session, as `PostgreSQL` clients ask for it.
     fn setting(&mut self, words: &[String]) -> EngineResult<Relation> {
         let lower = words.join(" ").to_ascii_lowercase();
         let (name, value) = match lower.as_str() {

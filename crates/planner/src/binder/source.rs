@@ -25,13 +25,12 @@ impl Binder<'_> {
             }
             Node::TableFunction { call, alias, columns, timestamp, .. } => {
                 let relation = self.table_function(*call, alias.as_ref())?;
-                let relation = match columns.is_empty() {
-                    true => relation,
-                    false => {
-                        let reference = self.relation_name();
-                        let qualifier = alias.as_ref().map(|alias| alias.text.as_str());
-                        relation.renamed(columns)?.aliased(qualifier, &reference)?
-                    }
+                let relation = if columns.is_empty() {
+                    relation
+                } else {
+                    let reference = self.relation_name();
+                    let qualifier = alias.as_ref().map(|alias| alias.text.as_str());
+                    relation.renamed(columns)?.aliased(qualifier, &reference)?
                 };
                 redesignated(relation, timestamp.as_ref())
             }

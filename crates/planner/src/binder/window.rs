@@ -1,4 +1,4 @@
-//! Window functions, run by DataFusion's window operators.
+//! Window functions, run by `DataFusion`'s window operators.
 
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
@@ -15,7 +15,7 @@ use super::expression::Scope;
 use super::order::SortKey;
 use super::{Binder, Typed, constant, error};
 
-/// A window function as DataFusion has it, and the types around it.
+/// A window function as `DataFusion` has it, and the types around it.
 struct Resolved {
     function: WindowFunctionDefinition,
     arguments: Vec<Typed>,
@@ -278,9 +278,10 @@ fn time_word(word: &str) -> Option<i64> {
 /// With ORDER BY up to the current row, counted in rows; without, the whole partition.
 fn default_frame(ordered: bool) -> WindowFrame {
     let endless = ScalarValue::UInt64(None);
-    let end = match ordered {
-        true => WindowFrameBound::CurrentRow,
-        false => WindowFrameBound::Following(endless.clone()),
+    let end = if ordered {
+        WindowFrameBound::CurrentRow
+    } else {
+        WindowFrameBound::Following(endless.clone())
     };
     WindowFrame::new_bounds(WindowFrameUnits::Rows, WindowFrameBound::Preceding(endless), end)
 }
