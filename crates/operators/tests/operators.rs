@@ -1,0 +1,370 @@
+//! Every operator against its naive twin, through optimized plans over stored tables.
+
+mod reference_operators;
+mod support;
+
+use arrow_schema::DataType;
+use datafusion::functions_aggregate::expr_fn::{avg, count, count_distinct, max, min, sum};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
+use datafusion::physical_plan::displayable;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use reference_operators::{asof, groups, latest};
+use support::*;
+use tidemark_operators::{
+    AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, LatestOnNode, SampleByNode,
+    StepUnit,
+};
+use tidemark_storage::TimeRange;
+
+const SECOND: i64 = 1_000_000;
+
+/// A table of random rows, stored in several commits, and its rows in timestamp order.
+fn table(
+    store: &Store,
+    rng: &mut ChaCha8Rng,
+    name: &str,
+) -> (std::sync::Arc<tidemark_storage::TableSnapshot>, Vec<Row>) {
+    let len = rng.random_range(0..600);
+    let symbols = rng.random_range(1..12);
+    let span = [20, 3_600 * SECOND, 4 * 86_400 * SECOND][rng.random_range(0..3)];
+    let rows = rows(rng, len, span, symbols);
+    let size = rng.random_range(1..300);
+    let table = store.table(name, rows.chunks(size).map(batch_of).collect());
+    (table, rows)
+}
+
+fn aggregates() -> Vec<Expr> {
+    let (price, size) = (|| col("t.price"), || col("t.size"));
+    vec![
+        count(lit(1_i64)).alias("count"),
+        count(price()).alias("prices"),
+        sum(size()).alias("sum"),
+        avg(price()).alias("avg"),
+        min(price()).alias("min"),
+        max(size()).alias("max"),
+        edge("first", price(), DataType::Float64).alias("first"),
+        edge("last", size(), DataType::Int64).alias("last"),
+        edge("first_not_null", size(), DataType::Int64).alias("first_not_null"),
+        edge("last_not_null", price(), DataType::Float64).alias("last_not_null"),
+        count_distinct(col("t.note")).alias("notes"),
+    ]
+}
+
+fn expected(rows: &[Row]) -> Vec<String> {
+    let prices: Vec<f64> = rows.iter().filter_map(|row| row.price).collect();
+    let sizes: Vec<i64> = rows.iter().filter_map(|row| row.size).collect();
+    let mut notes: Vec<&str> = rows.iter().filter_map(|row| row.note.as_deref()).collect();
+    notes.sort_unstable();
+    notes.dedup();
+    let mean = prices.iter().sum::<f64>() / prices.len() as f64;
+    vec![
+        rows.len().to_string(),
+        prices.len().to_string(),
+        show((!sizes.is_empty()).then(|| sizes.iter().sum::<i64>())),
+        show_f64((!prices.is_empty()).then_some(mean)),
+        show_f64(prices.iter().copied().reduce(f64::min)),
+        show(sizes.iter().max()),
+        show_f64(rows.first().and_then(|row| row.price)),
+        show(rows.last().and_then(|row| row.size)),
+        show(sizes.first()),
+        show_f64(prices.last().copied()),
+        notes.len().to_string(),
+    ]
+}
+
+fn bucket(count: u32, unit: StepUnit) -> Bucket {
+    Bucket { timestamp: col("t.ts"), spec: BucketSpec::new(count, unit) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sample_by_agrees_with_a_loop() {
+    let mut rng = random();
+    for _ in 0..40 {
+        let store = Store::new();
+        let (table, rows) = table(&store, &mut rng, "t");
+        let step = [
+            Some((7, StepUnit::Microsecond, 7)),
+            Some((5, StepUnit::Minute, 300 * SECOND)),
+            Some((1, StepUnit::Day, 86_400 * SECOND)),
+            None,
+        ][rng.random_range(0..4)];
+        // No key; a symbol; a symbol twice (combined slots); a hashed key beside it.
+        let keys = match rng.random_range(0..4) {
+            0 => vec![],
+            1 => vec![col("t.symbol")],
+            2 => vec![col("t.symbol"), col("t.symbol").alias("again")],
+            _ => vec![col("t.symbol"), lit(3_i64).alias("three")],
+        };
+        let node = SampleByNode::try_new(
+            scan("t", &table, vec![]),
+            step.map(|(count, unit, _)| bucket(count, unit)),
+            keys.clone(),
+            aggregates(),
+        );
+        let found = cells(&run(extension(node.unwrap()), 3).await.unwrap());
+        let mut wanted = vec![];
+        for ((label, symbol), members) in groups(&rows, step.map(|step| step.2), !keys.is_empty()) {
+            let mut row = vec![];
+            row.extend(step.map(|_| label.to_string()));
+            let key = show(symbol);
+            match keys.len() {
+                0 => {}
+                1 => row.push(key),
+                _ if keys[1] == lit(3_i64).alias("three") => row.extend([key, "3".into()]),
+                _ => row.extend([key.clone(), key]),
+            }
+            row.extend(expected(&members));
+            wanted.push(row);
+        }
+        if wanted.is_empty() && step.is_none() && keys.is_empty() {
+            wanted.push(expected(&[]));
+        }
+        // Hashed keys are numbered in hash order.
+        let (mut found, mut wanted) = (found, wanted);
+        found.sort();
+        wanted.sort();
+        assert_eq!(found, wanted);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partials_of_several_workers_merge_in_time_order() {
+    let mut rng = random();
+    let store = Store::new();
+    let rows = rows(&mut rng, 400_000, 2 * 86_400 * SECOND, 20);
+    let table = store.table("t", rows.chunks(150_000).map(batch_of).collect());
+    for keys in [vec![], vec![col("t.symbol")]] {
+        for step in [Some((5, StepUnit::Hour)), None] {
+            let plan = || {
+                let bucket = step.map(|(count, unit)| bucket(count, unit));
+                let input = scan("t", &table, vec![]);
+                let node = SampleByNode::try_new(input, bucket, keys.clone(), aggregates());
+                extension(node.unwrap())
+            };
+            let alone = cells(&run(plan(), 1).await.unwrap());
+            let together = cells(&run(plan(), 3).await.unwrap());
+            assert_eq!(alone, together);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn asof_agrees_with_a_loop() {
+    let mut rng = random();
+    for _ in 0..40 {
+        let store = Store::new();
+        let (left_table, left) = table(&store, &mut rng, "l");
+        let (right_table, right) = table(&store, &mut rng, "r");
+        let kind = [AsofKind::Asof, AsofKind::Lt][rng.random_range(0..2)];
+        let tolerance = [None, Some(3), Some(60 * SECOND)][rng.random_range(0..3)];
+        let keys = match rng.random_range(0..3) {
+            0 => vec![],
+            1 => vec![(col("l.symbol"), col("r.symbol"))],
+            _ => {
+                let keys = (col("l.symbol"), col("r.symbol"));
+                vec![keys.clone(), keys]
+            }
+        };
+        let keyed = !keys.is_empty();
+        let (left_input, right_input) =
+            (scan("l", &left_table, vec![]), scan("r", &right_table, vec![]));
+        let (left_ts, right_ts) = (col("l.ts"), col("r.ts"));
+        let node = AsofJoinNode::try_new(
+            left_input,
+            right_input,
+            left_ts,
+            right_ts,
+            keys,
+            kind,
+            tolerance,
+        );
+        let columns =
+            ["l.ts", "l.symbol", "l.size", "r.ts", "r.symbol", "r.price", "r.size", "r.note"];
+        let plan = LogicalPlanBuilder::from(extension(node.unwrap()));
+        let plan = plan.project(columns.map(col)).unwrap().build().unwrap();
+        let found = cells(&run(plan, 2).await.unwrap());
+        let wanted: Vec<Vec<String>> = left
+            .iter()
+            .map(|row| {
+                let matched = asof(row, &right, keyed, kind == AsofKind::Lt, tolerance);
+                vec![
+                    row.ts.to_string(),
+                    show(row.symbol.clone()),
+                    show(row.size),
+                    show(matched.map(|row| row.ts)),
+                    show(matched.and_then(|row| row.symbol.clone())),
+                    show_f64(matched.and_then(|row| row.price)),
+                    show(matched.and_then(|row| row.size)),
+                    show(matched.and_then(|row| row.note.clone())),
+                ]
+            })
+            .collect();
+        assert_eq!(found, wanted);
+    }
+}
+
+/// The physical plan as EXPLAIN shows it.
+async fn explain(plan: LogicalPlan) -> String {
+    let plan = physical(plan, 2).await.unwrap();
+    displayable(plan.as_ref()).indent(false).to_string()
+}
+
+fn all_cells(rows: &[Row]) -> Vec<Vec<String>> {
+    cells(&[batch_of(rows)])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn latest_on_agrees_with_a_loop() {
+    let mut rng = random();
+    for _ in 0..40 {
+        let store = Store::new();
+        let (table, mut rows) = table(&store, &mut rng, "t");
+        let mut input = scan("t", &table, vec![]);
+        if rng.random_bool(0.5) {
+            let builder = LogicalPlanBuilder::from(input);
+            input = builder.filter(col("t.number").gt(lit(4))).unwrap().build().unwrap();
+            rows.retain(|row| row.number > 4);
+        }
+        let mut keys = vec![col("t.symbol")];
+        if rng.random_bool(0.5) {
+            keys.push(lit(1_i64));
+        }
+        let node = LatestOnNode::try_new(input, col("t.ts"), keys).unwrap();
+        let found = cells(&run(extension(node), 2).await.unwrap());
+        assert_eq!(found, all_cells(&latest(&rows)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scans_keep_time_order_and_read_no_more_than_asked() {
+    let mut rng = random();
+    let store = Store::new();
+    let rows = rows(&mut rng, 300_000, 86_400 * SECOND, 5);
+    let table = store.table("t", rows.chunks(100_000).map(batch_of).collect());
+    let times = |plan: LogicalPlan| async {
+        let plan = LogicalPlanBuilder::from(plan).project(vec![col("t.ts")]).unwrap();
+        cells(&run(plan.build().unwrap(), 2).await.unwrap()).concat()
+    };
+    let all: Vec<String> = rows.iter().map(|row| row.ts.to_string()).collect();
+    assert_eq!(times(scan("t", &table, vec![])).await, all);
+    let newest = LogicalPlanBuilder::from(scan("t", &table, vec![]))
+        .sort(vec![col("t.ts").sort(false, false)])
+        .unwrap();
+    let backward: Vec<String> = all.iter().rev().cloned().collect();
+    assert_eq!(times(newest.clone().build().unwrap()).await, backward);
+    let top = newest.limit(0, Some(5)).unwrap().build().unwrap();
+    let text = explain(top.clone()).await;
+    assert!(text.contains("backward") && text.contains("rows=5"), "{text}");
+    assert_eq!(times(top).await, backward[..5]);
+    let (lo, hi) = (rows[1_000].ts, rows[2_000].ts);
+    let inside: Vec<String> = rows
+        .iter()
+        .filter(|row| row.ts >= lo && row.ts < hi)
+        .map(|row| row.ts.to_string())
+        .collect();
+    assert_eq!(times(scan("t", &table, vec![TimeRange { lo, hi }])).await, inside);
+    let micros =
+        |value| lit(datafusion::common::ScalarValue::TimestampMicrosecond(Some(value), None));
+    let filter = col("t.ts").gt_eq(micros(lo)).and(col("t.ts").lt(micros(hi)));
+    let filtered = LogicalPlanBuilder::from(scan("t", &table, vec![])).filter(filter).unwrap();
+    let filtered = filtered.build().unwrap();
+    let text = explain(filtered.clone()).await;
+    assert!(!text.contains("FilterExec"), "{text}");
+    assert_eq!(times(filtered).await, inside);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counts_and_time_bounds_are_known_without_scanning() {
+    let mut rng = random();
+    let store = Store::new();
+    let rows = rows(&mut rng, 1_000, 86_400 * SECOND, 5);
+    let table = store.table("t", vec![batch_of(&rows)]);
+    let aggregates = vec![count(lit(1_i64)), min(col("t.ts")), max(col("t.ts"))];
+    let node = SampleByNode::try_new(scan("t", &table, vec![]), None, vec![], aggregates);
+    let plan = extension(node.unwrap());
+    let text = explain(plan.clone()).await;
+    assert!(!text.contains("TableScanExec"), "{text}");
+    let found = cells(&run(plan, 2).await.unwrap());
+    let ends = [rows[0].ts.to_string(), rows[999].ts.to_string()];
+    assert_eq!(found, [["1000".to_string(), ends[0].clone(), ends[1].clone()]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fill_adds_every_missing_bucket() {
+    let mut rng = random();
+    for _ in 0..20 {
+        let store = Store::new();
+        let rows = rows(&mut rng, 30, 3_600 * SECOND, 4);
+        let table = store.table("t", vec![batch_of(&rows)]);
+        let keyed = rng.random_bool(0.5);
+        let keys = if keyed { vec![col("t.symbol")] } else { vec![] };
+        let step = 60 * SECOND;
+        let spec = bucket(1, StepUnit::Minute);
+        let size = edge("last", col("t.size"), DataType::Int64);
+        let aggregates = vec![count(lit(1_i64)), size];
+        let input = scan("t", &table, vec![]);
+        let sampled = SampleByNode::try_new(input, Some(spec.clone()), keys, aggregates).unwrap();
+        let zero = FillValue::Constant(datafusion::common::ScalarValue::Int64(Some(0)));
+        let values = vec![zero, FillValue::Prev];
+        let keys = if keyed { vec![1] } else { vec![] };
+        let fill = FillNode::try_new(extension(sampled), 0, keys, values, spec.spec, None).unwrap();
+        let found = cells(&run(extension(fill), 2).await.unwrap());
+
+        let known = groups(&rows, Some(step), keyed);
+        let mut symbols: Vec<Option<String>> = vec![];
+        for ((_, symbol), _) in &known {
+            if !symbols.contains(symbol) {
+                symbols.push(symbol.clone());
+            }
+        }
+        let (first, last) = (known[0].0.0, known[known.len() - 1].0.0);
+        let mut wanted = vec![];
+        for symbol in &symbols {
+            let mut previous = None;
+            for label in (first..=last).step_by(step as usize) {
+                let key = (label, symbol.clone());
+                let members = known.iter().find(|(known, _)| *known == key);
+                if let Some((_, members)) = members {
+                    previous = members.last().and_then(|row| row.size);
+                }
+                let count = members.map_or(0, |(_, members)| members.len());
+                let mut row = vec![label.to_string()];
+                row.extend(keyed.then(|| show(symbol.clone())));
+                row.extend([count.to_string(), show(previous)]);
+                wanted.push(row);
+            }
+        }
+        let mut sorted = found.clone();
+        sorted.sort();
+        wanted.sort();
+        assert_eq!(sorted, wanted);
+        let labels: Vec<i64> = found.iter().map(|row| row[0].parse().unwrap()).collect();
+        assert!(labels.is_sorted());
+    }
+}
+
+#[tokio::test]
+async fn from_and_to_cut_rows_and_set_the_grid() {
+    let mut rng = random();
+    let store = Store::new();
+    let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);
+    let table = store.table("t", vec![batch_of(&rows)]);
+    let (from, to) = (601 * SECOND, 2_000 * SECOND);
+    let mut spec = bucket(7, StepUnit::Minute);
+    spec.spec.from = Some(from);
+    spec.spec.to = Some(to);
+    let input = scan("t", &table, vec![]);
+    let node = SampleByNode::try_new(input, Some(spec), vec![], vec![count(lit(1_i64))]).unwrap();
+    let found = cells(&run(extension(node), 2).await.unwrap());
+    let step = 420 * SECOND;
+    let mut wanted: Vec<Vec<String>> = vec![];
+    for label in (from..to).step_by(step as usize) {
+        let end = to.min(label + step);
+        let count = rows.iter().filter(|row| row.ts >= label && row.ts < end).count();
+        if count > 0 {
+            wanted.push(vec![label.to_string(), count.to_string()]);
+        }
+    }
+    assert_eq!(found, wanted);
+}
