@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::{Float64Array, Int64Array, TimestampMicrosecondArray};
-use datafusion::catalog::TableFunctionImpl;
+use arrow_schema::{DataType, Field, Schema};
 use datafusion::common::ScalarValue;
-use datafusion::functions_table::generate_series::GenerateSeriesFunc;
-use datafusion::logical_expr::lit;
+use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -105,11 +104,17 @@ impl Binder<'_> {
             let rows = self.literal_rows(vec![("series", SqlType::Long, none)])?;
             return named_series(rows, name);
         }
-        let provider = GenerateSeriesFunc {}
-            .call(&[lit(low), lit(high), lit(step)])
-            .map_err(error::plan)?;
-        let produced = provider.schema().field(0).name().clone();
-        let rows = self.provider_rows(provider, &[(produced, SqlType::Long)])?;
+        let field = Field::new("value", DataType::Int64, false);
+        let args = GenSeriesArgs::Int64Args {
+            start: low,
+            end: high,
+            step,
+            include_end: true,
+            name: "generate_series",
+        };
+        let schema = Arc::new(Schema::new(vec![field]));
+        let provider = Arc::new(GenerateSeriesTable::new(schema, args));
+        let rows = self.provider_rows(provider, &[("value".to_owned(), SqlType::Long)])?;
         named_series(rows, name)
     }
 

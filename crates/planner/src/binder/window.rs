@@ -1,11 +1,13 @@
 //! Window functions, run by `DataFusion`'s window operators.
 
+use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
 use datafusion::functions_window as windows;
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
     Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
+    cast,
 };
 use tidemark_ast::{CallNode, Frame, FrameBound, FrameMode, Node, Span, WindowSpec};
 use tidemark_functions::CastMode;
@@ -58,7 +60,13 @@ impl Binder<'_> {
             null_treatment: call.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
             distinct: false,
         };
+        let unsigned = matches!(
+            resolved.function.name(),
+            "row_number" | "rank" | "dense_rank" | "ntile"
+        );
         let expr = Expr::from(WindowFunction { fun: resolved.function, params });
+        // DataFusion counts in unsigned numbers.
+        let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
         Ok(Typed::computed(expr, resolved.return_type))
     }
 
@@ -147,7 +155,7 @@ impl Binder<'_> {
         return_type: SqlType,
         position: Span,
     ) -> EngineResult<Vec<Typed>> {
-        let mut cast = Vec::with_capacity(arguments.len().max(1));
+        let mut casted = Vec::with_capacity(arguments.len().max(1));
         let value_first = !matches!(name, "count" | "ntile" | "row_number" | "rank" | "dense_rank");
         for (index, argument) in arguments.into_iter().enumerate() {
             let argument = match index {
@@ -160,12 +168,12 @@ impl Binder<'_> {
                 }
                 _ => self.cast(argument, SqlType::Long, CastMode::Implicit, position)?,
             };
-            cast.push(argument);
+            casted.push(argument);
         }
-        if name == "count" && cast.is_empty() {
-            cast.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::Long));
+        if name == "count" && casted.is_empty() {
+            casted.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::Long));
         }
-        Ok(cast)
+        Ok(casted)
     }
 
     fn frame(
