@@ -73,7 +73,7 @@ impl Binder<'_> {
             })?;
         }
         Ok(match common {
-            SqlType::Symbol | SqlType::Char if results.len() > 1 => SqlType::String,
+            SqlType::Symbol if results.len() > 1 => SqlType::String,
             other => other,
         })
     }

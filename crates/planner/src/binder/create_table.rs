@@ -147,7 +147,10 @@ fn check_table_name(name: &Name) -> EngineResult<()> {
         Some(illegal) => format!("'{illegal}' is not allowed"),
         None => format!("invalid table name: {}", name.text),
     };
-    Err(error::at(ErrorCode::InvalidName, message, name.span))
+    let mut at = name.span;
+    // The position is that of the text inside the quotes.
+    at.start += u32::from(name.quoted);
+    Err(error::at(ErrorCode::InvalidName, message, at))
 }
 
 /// Refuses names that no column may have.
@@ -360,9 +363,11 @@ fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineRes
             }
             "index" => {
                 let Some(name) = value else { continue };
+                // `INDEX(column CAPACITY n)`: the capacity is obsolete.
+                let column = name.text.split_whitespace().next().unwrap_or_default();
                 let index = schema
-                    .column_index(&name.text)
-                    .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+                    .column_index(column)
+                    .ok_or_else(|| error::invalid_column(column, name.span))?;
                 schema.columns[index].indexed = true;
             }
             _ => {}

@@ -75,13 +75,18 @@ impl Binder<'_> {
                 self.scalar_call("concat", operands, *operator_span, &[])
             }
             Node::Cast { operand, type_name, double_colon } => {
+                let at = self.tree.span(*operand);
                 let operand = self.expression(*operand, scope)?;
                 let to = self.cast_type(type_name, *double_colon)?;
                 let mode = match operand.constant {
                     Some(_) => CastMode::Constant,
                     None => CastMode::Explicit,
                 };
-                self.cast(operand, to, mode, position)
+                // A constant that does not convert stands where it is written.
+                self.cast(operand, to, mode, position).map_err(|failure| match failure.code {
+                    ErrorCode::InvalidValue => failure.at(error::span(at)),
+                    _ => failure,
+                })
             }
             Node::Case { operand, branches, otherwise } => {
                 self.case(*operand, branches, *otherwise, scope)
