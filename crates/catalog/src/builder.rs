@@ -137,7 +137,10 @@ mod tests {
     #[test]
     fn refuses_bad_names_duplicates_and_types() {
         let table = TableBuilder::new("t").column("ts", SqlType::Timestamp);
-        assert_eq!(code(TableBuilder::new("a/b").column("x", SqlType::Int)), ErrorCode::InvalidName);
+        assert_eq!(
+            code(TableBuilder::new("a/b").column("x", SqlType::Int)),
+            ErrorCode::InvalidName
+        );
         assert_eq!(code(TableBuilder::new("t")), ErrorCode::InvalidValue);
         assert_eq!(code(table.clone().column("TS", SqlType::Long)), ErrorCode::DuplicateColumn);
         assert_eq!(code(table.clone().column("a-b", SqlType::Long)), ErrorCode::InvalidName);

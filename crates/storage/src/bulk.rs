@@ -104,7 +104,9 @@ impl BulkWriter {
         for (floor, range) in partition_rows(&self.schema, times.as_deref(), rows.count) {
             let columns: Vec<_> = columns
                 .iter()
-                .map(|(id, sql_type, cells)| (*id, *sql_type, cells.slice(range.start, range.len())))
+                .map(|(id, sql_type, cells)| {
+                    (*id, *sql_type, cells.slice(range.start, range.len()))
+                })
                 .collect();
             let bytes = columns.iter().map(|(_, _, cells)| cells.byte_size()).sum::<usize>();
             let bounds = times.as_ref().map_or((0, 0), |t| (t[range.start], t[range.end - 1]));
@@ -147,8 +149,7 @@ impl BulkWriter {
             let number = self.storage.next_file_number();
             let name = segment_name(&self.schema.partition_name(floor), number);
             let path = format!("{}/{name}", self.directory);
-            let rows =
-                Gathered { schema: &self.schema.columns, pieces: &pieces, order: &order };
+            let rows = Gathered { schema: &self.schema.columns, pieces: &pieces, order: &order };
             let written = write_segment(&**self.storage.vfs(), &path, &columns, &rows)?;
             if self.storage.options().commit_mode == CommitMode::Sync {
                 self.files.push(written.file);

@@ -140,8 +140,8 @@ pub(crate) fn prepare(
             directories.extend(path.rsplit_once('/').map(|(directory, _)| directory.to_owned()));
         }
     }
-    let written = write_tables(vfs, options, frozen, manifested, numbers, &mut prepared)
-        .and_then(|()| {
+    let written =
+        write_tables(vfs, options, frozen, manifested, numbers, &mut prepared).and_then(|()| {
             directories.extend(prepared.created.iter().filter_map(|file| {
                 file.path().rsplit_once('/').map(|(directory, _)| directory.to_owned())
             }));
@@ -231,8 +231,7 @@ fn fold(
                 let directory = table_dir(schema.id);
                 let path = format!("{directory}/{name}");
                 created.push(StoredFile::new(Arc::clone(vfs), path.clone()));
-                let rows =
-                    Gathered { schema: &schema.columns, pieces: &pieces, order: &order };
+                let rows = Gathered { schema: &schema.columns, pieces: &pieces, order: &order };
                 let meta = SegmentMeta { name, bounds, lsn, ..write(vfs, &path, schema, &rows)? };
                 segments.push(Segment::new(vfs, &directory, meta));
             }

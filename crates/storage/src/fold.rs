@@ -50,8 +50,7 @@ impl Group {
     fn join(&mut self, other: Self) {
         self.members.extend(other.members);
         self.rows += other.rows;
-        self.bounds =
-            (self.bounds.0.min(other.bounds.0), self.bounds.1.max(other.bounds.1));
+        self.bounds = (self.bounds.0.min(other.bounds.0), self.bounds.1.max(other.bounds.1));
         self.lsn = self.lsn.max(other.lsn);
         self.dirty = true;
         self.fresh &= other.fresh;

@@ -29,12 +29,15 @@ pub(crate) struct Group {
     bytes: Encoder,
     first_lsn: u64,
     count: u32,
+    /// Checksum of all lengths and checksums of records. The header carries it, so that a header
+    /// never passes with the records of an older group in a file that is used again.
+    records_crc: u32,
 }
 
 impl Group {
     pub(crate) fn new(first_lsn: u64) -> Self {
         let bytes = Encoder { bytes: vec![0; GROUP_HEADER_BYTES] };
-        Self { bytes, first_lsn, count: 0 }
+        Self { bytes, first_lsn, count: 0, records_crc: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -61,6 +64,8 @@ impl Group {
         let crc = crc32c::crc32c(&self.bytes.bytes[body..]);
         self.bytes.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
         self.bytes.bytes[start + 4..body].copy_from_slice(&crc.to_le_bytes());
+        let head = &self.bytes.bytes[start..body];
+        self.records_crc = crc32c::crc32c_append(self.records_crc, head);
         self.count += 1;
         Ok(())
     }
@@ -73,6 +78,7 @@ impl Group {
         header.u64(payload);
         header.u64(synced_lsn);
         header.u32(self.count);
+        header.u32(self.records_crc);
         let crc = crc32c::crc32c(&header.bytes);
         let mut sealed = Vec::with_capacity(GROUP_HEADER_BYTES);
         sealed.extend_from_slice(&GROUP_MAGIC);
@@ -107,10 +113,11 @@ pub(crate) fn read_group(
     let header = frame.get(..GROUP_HEADER_BYTES)?.strip_prefix(&GROUP_MAGIC)?;
     let mut input = Decoder::new(header);
     let crc = input.u32().ok()?;
-    let fields = header.get(4..4 + 36)?;
+    let fields = header.get(4..4 + 40)?;
     let found_salt = input.u64().ok()?;
     let (first_lsn, payload) = (input.u64().ok()?, input.u64().ok()?);
     let (synced_lsn, count) = (input.u64().ok()?, input.u32().ok()?);
+    let records_crc = input.u32().ok()?;
     if (crc32c::crc32c(fields) != crc && !ignore_crc) || (found_salt != salt && !ignore_salt) {
         return None;
     }
@@ -118,8 +125,11 @@ pub(crate) fn read_group(
     let frame = frame.get(..end)?;
     let mut position = GROUP_HEADER_BYTES;
     let mut records = Vec::new();
+    let mut found_crc = 0;
     for _ in 0..count {
-        let mut head = Decoder::new(frame.get(position..)?);
+        let head = frame.get(position..position + RECORD_HEADER_BYTES)?;
+        found_crc = crc32c::crc32c_append(found_crc, head);
+        let mut head = Decoder::new(head);
         let (len, crc) = (head.u32().ok()? as usize, head.u32().ok()?);
         position += RECORD_HEADER_BYTES;
         let record = frame.get(position..position.checked_add(len)?)?;
@@ -130,7 +140,7 @@ pub(crate) fn read_group(
         records.push(offset + position..offset + position + len);
         position += len;
     }
-    if position != end && !ignore_crc {
+    if (position != end || found_crc != records_crc) && !ignore_crc {
         return None;
     }
     let end = (offset + end).next_multiple_of(LOG_BLOCK as usize);

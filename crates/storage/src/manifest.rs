@@ -96,8 +96,7 @@ impl Manifested {
         } else {
             (self.base_bytes, self.edit_bytes + out.bytes.len())
         };
-        let next =
-            Self { chain, base_bytes, edit_bytes, snapshot, first_log, next_file };
+        let next = Self { chain, base_bytes, edit_bytes, snapshot, first_log, next_file };
         Ok(NextManifest(next))
     }
 }
@@ -134,11 +133,8 @@ pub(crate) fn load(vfs: &Arc<dyn Vfs>) -> EngineResult<Manifested> {
     for (number, bytes) in &files {
         let path = manifest(*number);
         read_one(vfs, &mut loaded, bytes).map_err(|error| damaged(&path, error.message))?;
-        let size = if loaded.chain.is_empty() {
-            &mut loaded.base_bytes
-        } else {
-            &mut loaded.edit_bytes
-        };
+        let size =
+            if loaded.chain.is_empty() { &mut loaded.base_bytes } else { &mut loaded.edit_bytes };
         *size += bytes.len();
         loaded.chain.push(*number);
     }
@@ -159,9 +155,8 @@ fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
 
 /// Compares the checksum; returns the parent's number.
 fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
-    let (covered, crc) = bytes
-        .split_last_chunk::<4>()
-        .ok_or_else(|| EngineError::internal("it ends too early"))?;
+    let (covered, crc) =
+        bytes.split_last_chunk::<4>().ok_or_else(|| EngineError::internal("it ends too early"))?;
     if crc32c::crc32c(covered) != u32::from_le_bytes(*crc) {
         return Err(EngineError::internal("the checksum does not hold"));
     }

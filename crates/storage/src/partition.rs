@@ -127,16 +127,16 @@ fn merge_runs(first: &Run, second: &Run, timestamp: Option<&ColumnSchema>) -> En
     };
     let mut columns = Vec::with_capacity(second.columns.len());
     // The definition may have changed in between: columns of either, null where missing.
-    let added = first.columns.iter().filter(|(id, ..)| {
-        second.columns.iter().all(|(other, ..)| other != id)
-    });
+    let added = first
+        .columns
+        .iter()
+        .filter(|(id, ..)| second.columns.iter().all(|(other, ..)| other != id));
     for (id, sql_type, _) in second.columns.iter().chain(added) {
-        let sources = [first, second].map(|run| {
-            match run.columns.iter().find(|(other, ..)| other == id) {
+        let sources =
+            [first, second].map(|run| match run.columns.iter().find(|(other, ..)| other == id) {
                 Some((_, _, cells)) => Ok(cells.clone()),
                 None => ColumnData::nulls(*sql_type, run.rows),
-            }
-        });
+            });
         let [a, b] = sources;
         columns.push((*id, *sql_type, ColumnData::gather(*sql_type, &[a?, b?], &order)?));
     }
@@ -150,10 +150,7 @@ fn merge_runs(first: &Run, second: &Run, timestamp: Option<&ColumnSchema>) -> En
 
 /// Cuts overlapping pieces into fragments that follow each other in time. `pieces` come in the
 /// order of their arrival, which decides among equal timestamps.
-fn in_time_order(
-    pieces: &[Piece],
-    timestamp: &ColumnSchema,
-) -> EngineResult<Vec<Fragment>> {
+fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec<Fragment>> {
     let mut fragments = Vec::with_capacity(pieces.len());
     for mut cluster in clusters(pieces) {
         if let [single] = cluster[..] {

@@ -114,10 +114,9 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
             key: input.text()?.to_owned(),
             value: input.blob()?.to_vec(),
         },
-        DELETE_RECORD => Op::DeleteRecord {
-            kind: input.text()?.to_owned(),
-            key: input.text()?.to_owned(),
-        },
+        DELETE_RECORD => {
+            Op::DeleteRecord { kind: input.text()?.to_owned(), key: input.text()?.to_owned() }
+        }
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));
@@ -178,10 +177,7 @@ fn encode_column(
     Ok(())
 }
 
-fn decode_column(
-    input: &mut Decoder<'_>,
-    rows: usize,
-) -> EngineResult<(u32, SqlType, ColumnData)> {
+fn decode_column(input: &mut Decoder<'_>, rows: usize) -> EngineResult<(u32, SqlType, ColumnData)> {
     let (id, sql_type) = (input.u32()?, input.json()?);
     // `Buffer::from` copies to memory aligned for any Arrow type.
     let validity = match input.u8()? {

@@ -34,10 +34,7 @@ pub(crate) struct Recovered {
     pub(crate) spare_logs: Vec<u64>,
 }
 
-pub(crate) fn recover(
-    vfs: &Arc<dyn Vfs>,
-    options: &StorageOptions,
-) -> EngineResult<Recovered> {
+pub(crate) fn recover(vfs: &Arc<dyn Vfs>, options: &StorageOptions) -> EngineResult<Recovered> {
     for directory in [DB, LOG, TABLES, STAGE, TRASH] {
         vfs.create_dir(directory).map_err(|error| EngineError::io(directory, &error))?;
     }
@@ -298,10 +295,7 @@ impl Replay<'_> {
         if self.claimed_lsn > self.snapshot.lsn && self.stopped.is_none() && !lenient {
             return Err(damaged(
                 LOG,
-                format!(
-                    "transaction {} was durable and cannot be read",
-                    self.snapshot.lsn + 1
-                ),
+                format!("transaction {} was durable and cannot be read", self.snapshot.lsn + 1),
             ));
         }
         Ok(())

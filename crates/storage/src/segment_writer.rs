@@ -232,11 +232,7 @@ struct TextWriter<'a> {
 impl<'a> TextWriter<'a> {
     fn new(column: &ColumnWriter<'a>) -> Self {
         let body = align(column.end + column.rows as u64 * 16);
-        Self {
-            views: column.cursor(column.end),
-            bodies: Vec::new(),
-            body: column.cursor(body),
-        }
+        Self { views: column.cursor(column.end), bodies: Vec::new(), body: column.cursor(body) }
     }
 
     fn push(&mut self, body: Body) -> EngineResult<()> {

@@ -30,8 +30,15 @@ pub(crate) enum Op {
     Truncate(TableId),
     Append(Append),
     Adopt(Adopt),
-    PutRecord { kind: String, key: String, value: Vec<u8> },
-    DeleteRecord { kind: String, key: String },
+    PutRecord {
+        kind: String,
+        key: String,
+        value: Vec<u8>,
+    },
+    DeleteRecord {
+        kind: String,
+        key: String,
+    },
 }
 
 /// Rows ascending in time, symbols as keys of the table's dictionaries.
@@ -87,9 +94,8 @@ pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op>
 }
 
 fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
-    let existing = |id: TableId| {
-        snapshot.table_by_id(id).map(|_| id).ok_or_else(|| no_such_table(id))
-    };
+    let existing =
+        |id: TableId| snapshot.table_by_id(id).map(|_| id).ok_or_else(|| no_such_table(id));
     Ok(match change {
         Change::CreateTable(schema) => Op::CreateTable(resolve_create(snapshot, schema)?),
         Change::DropTable(id) => Op::DropTable(existing(id)?),

@@ -298,10 +298,8 @@ impl Storage {
     pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
         self.refuse_when_closed()?;
         let snapshot = self.snapshot();
-        let reserved = |schema: &TableSchema| TableSchema {
-            id: self.reserve_table_id(),
-            ..schema.clone()
-        };
+        let reserved =
+            |schema: &TableSchema| TableSchema { id: self.reserve_table_id(), ..schema.clone() };
         let mut existing = None;
         let schema = match &target {
             BulkTarget::Existing(id) => {

@@ -177,7 +177,9 @@ fn text_at(array: &ArrayRef, row: usize) -> EngineResult<&str> {
 
 impl fmt::Debug for SymbolStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SymbolStore").field("len", &self.inner.read().ends.len()).finish_non_exhaustive()
+        f.debug_struct("SymbolStore")
+            .field("len", &self.inner.read().ends.len())
+            .finish_non_exhaustive()
     }
 }
 

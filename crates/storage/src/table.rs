@@ -241,11 +241,7 @@ impl Slice {
 
     /// Cells of the columns at these positions of the schema, for `rows` counted from the start
     /// of the slice. Nothing is copied.
-    pub fn columns(
-        &self,
-        projection: &[usize],
-        rows: Range<usize>,
-    ) -> EngineResult<Vec<ArrayRef>> {
+    pub fn columns(&self, projection: &[usize], rows: Range<usize>) -> EngineResult<Vec<ArrayRef>> {
         if rows.start > rows.end || rows.end > self.rows() {
             return Err(EngineError::internal(format!(
                 "rows {}..{} of a slice of {}",

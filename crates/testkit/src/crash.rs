@@ -177,8 +177,7 @@ impl Case<'_> {
         vfs.plant(SimFault::PowerLoss { at });
         let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
         let Ok(storage) = Storage::open(shared, options.clone()) else { return };
-        let mut client =
-            Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
+        let mut client = Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
         for _ in 0..actions {
             // Failed actions are part of the game; the next one may work again.
             let _ = client.act();

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use tidemark_storage::Snapshot;
 use tidemark_types::EngineResult;
 
@@ -66,7 +66,7 @@ impl Model {
             let mut rows = Vec::new();
             for slice in table.slices()? {
                 let columns = slice.columns(&[0, 1, 2, 3], 0..slice.rows())?;
-                let times = columns[0].as_primitive::<arrow_array::types::TimestampMicrosecondType>();
+                let times = columns[0].as_primitive::<TimestampMicrosecondType>();
                 let ids = columns[1].as_primitive::<Int64Type>();
                 let symbols = columns[2].as_dictionary::<Int32Type>();
                 let texts = symbols.values().as_string::<i32>();

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
-};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
