@@ -86,8 +86,7 @@ impl NativeDatabase {
         let tree = tree.to_vec();
         let transaction = transaction.map(|transaction| Arc::clone(&transaction.transaction));
         spawn(env, "prepare", async move {
-            let statement =
-                Statement::prepare(&database, &tree, context.as_bytes(), transaction)?;
+            let statement = Statement::prepare(&database, &tree, context.as_bytes(), transaction)?;
             Ok(NativeStatement::new(statement))
         })
     }

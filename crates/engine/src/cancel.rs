@@ -1,4 +1,4 @@
-//! One token per query: socket close, CancelRequest, CANCEL QUERY and timeouts share it.
+//! One token per query: socket close, `CancelRequest`, CANCEL QUERY and timeouts share it.
 
 use std::future::Future;
 use std::sync::Arc;

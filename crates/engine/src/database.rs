@@ -266,8 +266,8 @@ fn directory(path: &Path) -> EngineResult<PathBuf> {
 /// One memory pool for all queries, shared fairly among those that can spill.
 fn runtime_environment(limit_bytes: u64, spill_root: PathBuf) -> EngineResult<Arc<RuntimeEnv>> {
     let limit = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
-    let disk = DiskManagerBuilder::default()
-        .with_mode(DiskManagerMode::Directories(vec![spill_root]));
+    let disk =
+        DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![spill_root]));
     RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(limit)))
         .with_disk_manager_builder(disk)

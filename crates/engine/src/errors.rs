@@ -1,4 +1,4 @@
-//! DataFusion's and Arrow's errors as ours.
+//! `DataFusion`'s and Arrow's errors as ours.
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;

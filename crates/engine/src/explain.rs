@@ -28,9 +28,7 @@ pub(crate) async fn lines(
             }
             None => explain.statement.command().to_owned(),
         },
-        ExplainStage::Default | ExplainStage::Physical => {
-            physical(state, explain).await?
-        }
+        ExplainStage::Default | ExplainStage::Physical => physical(state, explain).await?,
     };
     Ok(text.lines().map(str::to_owned).collect())
 }
@@ -45,10 +43,9 @@ async fn physical(state: &SessionState, explain: &BoundExplain) -> EngineResult<
         return Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string());
     }
     let started = std::time::Instant::now();
-    let partitions = collect_partitioned(Arc::clone(&plan), state.task_ctx())
-        .await
-        .map_err(from_datafusion)?;
-    let rows: usize = partitions.iter().flatten().map(|batch| batch.num_rows()).sum();
+    let partitions =
+        collect_partitioned(Arc::clone(&plan), state.task_ctx()).await.map_err(from_datafusion)?;
+    let rows: usize = partitions.iter().flatten().map(arrow::array::RecordBatch::num_rows).sum();
     let text = DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false).to_string();
     Ok(format!(
         "{text}Rows: {rows}\nPartitions: {}\nTime: {:.3} ms",

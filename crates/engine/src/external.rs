@@ -83,11 +83,9 @@ impl ExternalSources for EngineSources {
 
 fn memory_table(columns: Vec<Field>, arrays: Vec<ArrayRef>) -> EngineResult<ExternalTable> {
     let named = columns.iter().map(|field| field.name.clone()).zip(arrays);
-    let batch = RecordBatch::try_from_iter_with_nullable(
-        named.map(|(name, array)| (name, array, true)),
-    )
-    .map_err(|error| EngineError::internal(error.to_string()))?;
-    let provider =
-        MemTable::try_new(batch.schema(), vec![vec![batch]]).map_err(from_datafusion)?;
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(named.map(|(name, array)| (name, array, true)))
+            .map_err(|error| EngineError::internal(error.to_string()))?;
+    let provider = MemTable::try_new(batch.schema(), vec![vec![batch]]).map_err(from_datafusion)?;
     Ok(ExternalTable { provider: Arc::new(provider), columns, timestamp: None })
 }

@@ -36,6 +36,6 @@ pub use options::{
     StatementDescription, Summary, TableMetadata,
 };
 pub use statement::{ExecuteReply, ParameterValues, Statement};
-pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 pub use tidemark_storage::FORMAT_VERSION;
+pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 pub use transaction::Transaction;

@@ -69,7 +69,7 @@ pub enum RowFormatSpec {
         #[serde(default)]
         header: bool,
     },
-    /// DataRow messages.
+    /// `DataRow` messages.
     Pg {
         /// 0 text, 1 binary, one per column.
         format_codes: Vec<i16>,

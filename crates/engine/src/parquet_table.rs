@@ -45,8 +45,9 @@ pub(crate) struct ParquetTable {
 impl ParquetTable {
     /// Reads the footer.
     pub(crate) fn open(path: &Path) -> EngineResult<Self> {
-        let file = File::open(path)
-            .map_err(|error| EngineError::io(format_args!("cannot open {}", path.display()), &error))?;
+        let file = File::open(path).map_err(|error| {
+            EngineError::io(format_args!("cannot open {}", path.display()), &error)
+        })?;
         let metadata = ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             EngineError::new(ErrorCode::InvalidValue, format!("cannot read {name}: {error}"))
@@ -181,8 +182,8 @@ fn convert(
     };
     let columns: Vec<ArrayRef> =
         wanted.iter().enumerate().map(column).collect::<DataFusionResult<_>>()?;
-    let options = arrow::record_batch::RecordBatchOptions::new()
-        .with_row_count(Some(batch.num_rows()));
+    let options =
+        arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 

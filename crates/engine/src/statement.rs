@@ -157,8 +157,7 @@ impl Statement {
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
-        let registration =
-            self.database.registry.register(&self.context.user, &self.context.text);
+        let registration = self.database.registry.register(&self.context.user, &self.context.text);
         let deadline = Deadline::after(options.timeout_ms);
         let snapshot = self.database.snapshot()?;
         let bound = self.bind(&snapshot, Some(parameters))?;
@@ -191,9 +190,10 @@ impl Statement {
         let token = registration.token.clone();
         let reads_tables = !query.accesses.is_empty();
         // Queries without tables (SELECT 1, SHOW) never wait behind heavy ones.
-        let permit = match reads_tables {
-            true => Some(until_stopped(&token, deadline, self.database.wait_for_turn()).await?),
-            false => None,
+        let permit = if reads_tables {
+            Some(until_stopped(&token, deadline, self.database.wait_for_turn()).await?)
+        } else {
+            None
         };
         let work = physical_plan(&self.database, &query.plan);
         let plan = until_stopped(&token, deadline, work).await?;

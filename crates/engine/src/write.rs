@@ -14,8 +14,8 @@ use crate::database::Database;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::options::Summary;
-use crate::statement::physical_plan;
 use crate::statement::ParameterValues;
+use crate::statement::physical_plan;
 use crate::transaction::Transaction;
 
 /// Rows up to which INSERT … SELECT goes through the log like a small INSERT; more are staged as
@@ -35,13 +35,16 @@ pub(crate) async fn apply(
             commit(database, schema_changes(&change)).await?;
             Ok(0)
         }
-        BoundStatement::CancelQuery { id } => match database.cancel_query(id) {
-            true => Ok(0),
-            false => Err(EngineError::new(
-                ErrorCode::InvalidValue,
-                format!("query to cancel not found [id={id}]"),
-            )),
-        },
+        BoundStatement::CancelQuery { id } => {
+            if database.cancel_query(id) {
+                Ok(0)
+            } else {
+                Err(EngineError::new(
+                    ErrorCode::InvalidValue,
+                    format!("query to cancel not found [id={id}]"),
+                ))
+            }
+        }
         BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
         BoundStatement::Query(_) | BoundStatement::Explain(_) => {
             Err(EngineError::internal("a query came where a change was expected"))

@@ -161,7 +161,12 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
     }
 }
 
-pub(crate) fn convert(call: &Call<'_>, from: SqlType, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
+pub(crate) fn convert(
+    call: &Call<'_>,
+    from: SqlType,
+    to: SqlType,
+    mode: CastMode,
+) -> Result<ArrayRef> {
     let (array, _) = call.array(0)?;
     let (array, from) = if from == SqlType::Symbol {
         (symbol_texts(&array)?, SqlType::String)
@@ -629,7 +634,7 @@ pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef
     }))
 }
 
-/// A BOOLEAN column without nulls, for results of DataFusion functions that may have some.
+/// A BOOLEAN column without nulls, for results of `DataFusion` functions that may have some.
 pub(crate) fn definite(flags: &BooleanArray) -> BooleanArray {
     let values =
         BooleanBuffer::collect_bool(flags.len(), |row| flags.is_valid(row) && flags.value(row));

@@ -1,7 +1,7 @@
 //! Comparisons under two-valued logic: no result is ever null.
 //!
 //! `=` takes two nulls for equal, `<` and `>` are false beside a null, `<=` and `>=` are true for
-//! two nulls. Wherever DataFusion's own operators can say that, they are used, so that its kernels
+//! two nulls. Wherever `DataFusion`'s own operators can say that, they are used, so that its kernels
 //! and its pruning apply; DOUBLE (tolerance, signed zero) and SYMBOL (keys, not texts) have kernels
 //! here.
 
@@ -168,7 +168,7 @@ fn against_null(
     }
 }
 
-/// `left op right` with DataFusion's operators.
+/// `left op right` with `DataFusion`'s operators.
 fn plain(op: BinaryOp, common: SqlType, left_null: bool, right_null: bool) -> ResolvedOperator {
     let either = left_null || right_null;
     let both = left_null && right_null;

@@ -539,7 +539,7 @@ fn to_str(bound: &Bound<'_>) -> Made {
             match (&known, patterns.get(row)) {
                 (Some(pattern), _) => pattern.format(&mut bytes, value, unit),
                 (None, Some(text)) => {
-                    TimestampPattern::compile(text).format(&mut bytes, value, unit)
+                    TimestampPattern::compile(text).format(&mut bytes, value, unit);
                 }
                 (None, None) => return false,
             }

@@ -88,7 +88,7 @@ fn sha1(message: &[u8]) -> Vec<u8> {
 /// DOUBLE's cube root is not exact to the last of them.
 fn prime_roots<const N: usize>(cube: bool) -> [u32; N] {
     let mut roots = [0; N];
-    let is_prime = |n: &u128| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    let is_prime = |n: &u128| (2..*n).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
     for (root, prime) in roots.iter_mut().zip((2_u128..).filter(is_prime)) {
         let shift = if cube { 96 } else { 64 };
         let target = prime << shift;

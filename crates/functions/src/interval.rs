@@ -292,7 +292,7 @@ impl DayFilter {
                 "weekend" => kept[5..].fill(true),
                 _ => {
                     let known = |day: &&str| **day == lower || day[..3] == lower;
-                    match NAMES.iter().position(|day| known(&day)) {
+                    match NAMES.iter().position(known) {
                         Some(day) => kept[day] = true,
                         None => return fail(format!("Invalid day name: {name}")),
                     }
@@ -323,9 +323,10 @@ fn elements(dates: &str) -> Result<Vec<String>> {
         if !tail.is_empty() && !item.starts_with('$') && item.len() < 10 {
             return bad_date(&format!("{item}{tail}"));
         }
-        match tail.is_empty() {
-            true => found.extend(expand(item)?),
-            false => found.extend(expand(&format!("{item}{tail}"))?),
+        if tail.is_empty() {
+            found.extend(expand(item)?)
+        } else {
+            found.extend(expand(&format!("{item}{tail}"))?)
         }
     }
     Ok(found)

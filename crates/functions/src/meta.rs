@@ -19,7 +19,7 @@ macro_rules! constant {
     };
 }
 
-/// What version() answers: PostgreSQL clients parse it.
+/// What `version()` answers: `PostgreSQL` clients parse it.
 pub(crate) const VERSION: &str =
     concat!("PostgreSQL 12.3, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
 

@@ -1,4 +1,4 @@
-//! The one shape in which our kernels enter a DataFusion plan.
+//! The one shape in which our kernels enter a `DataFusion` plan.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -245,11 +245,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "least argument; nulls are left out",
     ),
     pure("size_pretty", &[direct(&[Is(Long)], String, size_pretty)], "bytes in B, KiB, MiB, …"),
-    two!("mid", |bid, ask| (bid + ask) / 2.0, "middle of bid and ask"),
+    two!("mid", f64::midpoint, "middle of bid and ask"),
     two!("spread", |bid, ask| ask - bid, "ask less bid"),
     two!(
         "spread_bps",
-        |bid, ask| (ask - bid) / ((bid + ask) / 2.0) * 10_000.0,
+        |bid, ask| (ask - bid) / f64::midpoint(bid, ask) * 10_000.0,
         "spread in hundredths of a percent of the middle"
     ),
     pure(

@@ -116,7 +116,7 @@ pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
 
 /// The text of a geohash: characters when its bits allow, else binary digits.
 pub(crate) fn geohash_text(value: i64, bits: u8) -> String {
-    if bits % 5 == 0 {
+    if bits.is_multiple_of(5) {
         let digit =
             |at: u8| GEOHASH_ALPHABET[(value >> (bits - 5 * (at + 1)) & 31) as usize] as char;
         (0..bits / 5).map(digit).collect()

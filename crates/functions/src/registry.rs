@@ -35,7 +35,7 @@ pub(crate) enum Param {
     Is(SqlType),
     /// Text of any kind, read as VARCHAR.
     Text,
-    /// A TIMESTAMP or TIMESTAMP_NS; DATE and text are read as TIMESTAMP.
+    /// A TIMESTAMP or `TIMESTAMP_NS`; DATE and text are read as TIMESTAMP.
     Time,
     /// Anything, as it is.
     Any,

@@ -1,9 +1,9 @@
-//! Errors of our own layers on their way through DataFusion, and back.
+//! Errors of our own layers on their way through `DataFusion`, and back.
 
 use datafusion::error::DataFusionError;
 use tidemark_types::EngineError;
 
-/// Wraps an engine error so that it survives DataFusion; the engine downcasts it again.
+/// Wraps an engine error so that it survives `DataFusion`; the engine downcasts it again.
 pub(crate) fn engine_error(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

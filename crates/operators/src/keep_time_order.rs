@@ -1,6 +1,6 @@
 //! The physical rule that keeps rows in timestamp order without sorting.
 //!
-//! A scan's partitions follow each other in time. What DataFusion would merge row by row, mix, or
+//! A scan's partitions follow each other in time. What `DataFusion` would merge row by row, mix, or
 //! sort backwards is read one partition after the other, or from the end.
 
 use std::sync::Arc;

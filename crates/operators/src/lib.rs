@@ -1,4 +1,4 @@
-//! Time-series operators as DataFusion nodes: table scan, SAMPLE BY and GROUP BY, FILL, ASOF and
+//! Time-series operators as `DataFusion` nodes: table scan, SAMPLE BY and GROUP BY, FILL, ASOF and
 //! LT JOIN, LATEST ON, and the rules that keep rows in timestamp order.
 //!
 //! One folder per operator: `node` says what, `exec` how it is planned, `stream` polls. The

@@ -229,12 +229,11 @@ fn plan_latest_on(
         [key] => symbol_kind(&input, key),
         _ => None,
     };
-    let kind = match symbol {
-        Some(kind) => kind,
-        None => {
-            let types = keys.iter().map(|key| key.data_type(&input.schema()));
-            KeyKind::Hashed(types.collect::<Result<_>>()?)
-        }
+    let kind = if let Some(kind) = symbol {
+        kind
+    } else {
+        let types = keys.iter().map(|key| key.data_type(&input.schema()));
+        KeyKind::Hashed(types.collect::<Result<_>>()?)
     };
     let is_scan = input.downcast_ref::<TableScanExec>().is_some_and(|scan| !scan.is_backward());
     let by_time = origin(&input, &timestamp)

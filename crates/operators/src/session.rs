@@ -1,4 +1,4 @@
-//! The DataFusion session our plans run in: short rule lists, each rule with its reason.
+//! The `DataFusion` session our plans run in: short rule lists, each rule with its reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
     ]
 }
 
-/// A session that plans and runs our nodes beside DataFusion's.
+/// A session that plans and runs our nodes beside `DataFusion`'s.
 pub fn session_state(options: &SessionOptions) -> SessionState {
     let config = SessionConfig::new()
         .with_target_partitions(options.target_partitions.max(1))
@@ -134,7 +134,7 @@ pub fn session_state(options: &SessionOptions) -> SessionState {
         .build()
 }
 
-/// DataFusion's physical planner with our nodes.
+/// `DataFusion`'s physical planner with our nodes.
 #[derive(Debug)]
 struct TidemarkQueryPlanner;
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int32Type, TimestampMicrosecondType, TimestampNanosecondType,
-};
+use arrow_array::types::{Int32Type, TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int8Array, Int16Array, Int32Array, make_array, new_null_array,
 };

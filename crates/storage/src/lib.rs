@@ -43,8 +43,8 @@ mod symbols;
 mod table;
 
 pub use bulk::BulkWriter;
-pub use layout::FORMAT_VERSION;
 pub use change::{BulkTarget, Change, CommitReceipt};
+pub use layout::FORMAT_VERSION;
 pub use options::{CommitMode, PlantedFault, StorageOptions};
 pub use schema::{ColumnSchema, TableId, TableSchema};
 pub use snapshot::Snapshot;

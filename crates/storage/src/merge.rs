@@ -69,8 +69,7 @@ mod tests {
             .iter()
             .flat_map(|s| (s.start..s.start + s.len).map(|row| (s.source, row)))
             .collect();
-        let expected =
-            vec![(1, 0), (0, 0), (0, 1), (0, 2), (1, 1), (0, 3), (1, 2), (1, 3)];
+        let expected = vec![(1, 0), (0, 0), (0, 1), (0, 2), (1, 1), (0, 3), (1, 2), (1, 3)];
         assert_eq!(rows, expected);
     }
 
@@ -84,8 +83,7 @@ mod tests {
         for _ in 0..300 {
             let sources: Vec<Vec<i64>> = (0..1 + random(5))
                 .map(|_| {
-                    let mut rows: Vec<i64> =
-                        (0..random(40)).map(|_| random(30) as i64).collect();
+                    let mut rows: Vec<i64> = (0..random(40)).map(|_| random(30) as i64).collect();
                     rows.sort_unstable();
                     rows
                 })

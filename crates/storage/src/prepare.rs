@@ -117,11 +117,7 @@ fn checked_columns(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Ve
         if !fits {
             return Err(EngineError::new(
                 ErrorCode::TypeMismatch,
-                format!(
-                    "column '{}' takes {expected}, not {}",
-                    column.name,
-                    array.data_type()
-                ),
+                format!("column '{}' takes {expected}, not {}", column.name, array.data_type()),
             ));
         }
         Ok(column::without_nulls(column.sql_type, array))

@@ -289,8 +289,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
 fn a_taken_name_refuses_the_bulk_write() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
-    let mut bulk =
-        storage.begin_bulk(BulkTarget::Create(trades("t", PartitionBy::Day))).unwrap();
+    let mut bulk = storage.begin_bulk(BulkTarget::Create(trades("t", PartitionBy::Day))).unwrap();
     let part = batch(bulk.schema(), &[(1, 1)]);
     bulk.push(part).unwrap();
     create(&storage, trades("T", PartitionBy::None));
@@ -377,11 +376,7 @@ fn bad_timestamps_are_refused() {
     let storage = open(&directory);
     let table = create(&storage, trades("t", PartitionBy::Day));
     let schema = table.schema();
-    let change = |batch| Change::Append {
-        table: schema.id,
-        schema_version: schema.version,
-        batch,
-    };
+    let change = |batch| Change::Append { table: schema.id, schema_version: schema.version, batch };
     let early = storage.commit(vec![change(batch(schema, &[(-1, 1)]))]).unwrap_err();
     assert_eq!(early.code, ErrorCode::InvalidValue);
     assert!(early.message.contains("before 1970-01-01"));

@@ -28,7 +28,8 @@ pub fn is_valid_column_name(name: &str) -> bool {
 pub fn is_illegal_in_table_name(c: char) -> bool {
     matches!(
         c,
-        '?' | ',' | '\'' | '"' | '\\' | '/' | ':' | ')' | '(' | '+' | '*' | '%' | '~' | '\0'..='\u{f}' | '\u{7f}' | '\u{feff}'
+        '?' | ',' | '\'' | '"' | '\\' | '/' | ':' | ')' | '(' | '+' | '*' | '%' | '~' | '\0'
+            ..='\u{f}' | '\u{7f}' | '\u{feff}'
     )
 }
 

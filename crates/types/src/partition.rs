@@ -95,8 +95,8 @@ impl PartitionBy {
         match self {
             Self::None => "default".into(),
             Self::Hour => {
-                let hour = floor_micros.rem_euclid(calendar::MICROS_PER_DAY)
-                    / calendar::MICROS_PER_HOUR;
+                let hour =
+                    floor_micros.rem_euclid(calendar::MICROS_PER_DAY) / calendar::MICROS_PER_HOUR;
                 format!("{year:04}-{month:02}-{day:02}T{hour:02}")
             }
             Self::Day => format!("{year:04}-{month:02}-{day:02}"),

@@ -123,8 +123,7 @@ impl SqlType {
             Self::DoubleArray(dimensions) => {
                 let mut inner = DataType::Float64;
                 for _ in 0..dimensions {
-                    inner =
-                        DataType::List(arrow_schema::Field::new_list_field(inner, true).into());
+                    inner = DataType::List(arrow_schema::Field::new_list_field(inner, true).into());
                 }
                 inner
             }
@@ -176,9 +175,8 @@ impl SqlType {
     pub fn parse(name: &str, arguments: &[String], dimensions: u32) -> Option<Self> {
         let plain = |sql_type| (arguments.is_empty() && dimensions == 0).then_some(sql_type);
         match name.to_ascii_uppercase().as_str() {
-            "DOUBLE" | "FLOAT8" if dimensions > 0 => {
-                (arguments.is_empty() && dimensions <= 32).then_some(Self::DoubleArray(dimensions as u8))
-            }
+            "DOUBLE" | "FLOAT8" if dimensions > 0 => (arguments.is_empty() && dimensions <= 32)
+                .then_some(Self::DoubleArray(dimensions as u8)),
             "BOOLEAN" | "BOOL" => plain(Self::Boolean),
             "BYTE" => plain(Self::Byte),
             "SHORT" | "SMALLINT" | "INT2" => plain(Self::Short),
@@ -222,7 +220,7 @@ impl SqlType {
         matches!(self, Self::Float | Self::Double)
     }
 
-    /// Whether the type is TIMESTAMP or TIMESTAMP_NS, which alone can be designated.
+    /// Whether the type is TIMESTAMP or `TIMESTAMP_NS`, which alone can be designated.
     #[must_use]
     pub fn is_timestamp(self) -> bool {
         matches!(self, Self::Timestamp | Self::TimestampNs)

@@ -2,14 +2,14 @@
 
 use crate::calendar::{CivilDate, add_months};
 
-/// Resolution of a time type: DATE, TIMESTAMP, TIMESTAMP_NS.
+/// Resolution of a time type: DATE, TIMESTAMP, `TIMESTAMP_NS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimestampUnit {
     /// DATE.
     Millis,
     /// TIMESTAMP.
     Micros,
-    /// TIMESTAMP_NS.
+    /// `TIMESTAMP_NS`.
     Nanos,
 }
 

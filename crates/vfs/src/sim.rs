@@ -367,9 +367,8 @@ impl Vfs for SimVfs {
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>> {
         let state = self.state.lock();
         let directory = state.disk.directories.get(path).ok_or(io::ErrorKind::NotFound)?;
-        let len = |inode: &Inode| {
-            state.disk.files.get(inode).map_or(0, |file| file.current.len() as u64)
-        };
+        let len =
+            |inode: &Inode| state.disk.files.get(inode).map_or(0, |file| file.current.len() as u64);
         let files = directory.current.iter().map(|(name, inode)| DirEntry {
             name: name.clone(),
             len: len(inode),

@@ -31,10 +31,19 @@ pub(crate) struct SimFile {
 /// A change of a directory that is not durable yet.
 #[derive(Debug, Clone)]
 pub(crate) enum NameChange {
-    Link { name: String, inode: Inode },
-    Unlink { name: String },
+    Link {
+        name: String,
+        inode: Inode,
+    },
+    Unlink {
+        name: String,
+    },
     /// Atomic within one directory: both names change or neither does.
-    Rename { from: String, to: String, inode: Inode },
+    Rename {
+        from: String,
+        to: String,
+        inode: Inode,
+    },
 }
 
 impl NameChange {
@@ -189,9 +198,8 @@ impl SimDisk {
         }
         let children: Vec<String> =
             self.directories.keys().filter(|child| parent(child) == path).cloned().collect();
-        self.durable_directories.retain(|child| {
-            child.is_empty() || parent(child) != path || children.contains(child)
-        });
+        self.durable_directories
+            .retain(|child| child.is_empty() || parent(child) != path || children.contains(child));
         self.durable_directories.extend(children);
     }
 

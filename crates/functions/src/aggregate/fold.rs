@@ -168,7 +168,8 @@ impl<F: Fold> GroupsAccumulator for Many<F> {
     ) -> Result<()> {
         self.states.resize(total_num_groups, F::default());
         for_each_row(&columns(values, F::COLUMNS)?, |index, row| {
-            let wanted = opt_filter.is_none_or(|filter| filter.is_valid(index) && filter.value(index));
+            let wanted =
+                opt_filter.is_none_or(|filter| filter.is_valid(index) && filter.value(index));
             if wanted {
                 self.states[group_indices[index]].add(row);
             }
@@ -192,11 +193,8 @@ impl<F: Fold> GroupsAccumulator for Many<F> {
         opt_filter: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>> {
         let rows: Vec<usize> = (0..values.first().map_or(0, Array::len)).collect();
-        let mut one_per_row = Self {
-            states: Vec::new(),
-            output: self.output.clone(),
-            fold: PhantomData,
-        };
+        let mut one_per_row =
+            Self { states: Vec::new(), output: self.output.clone(), fold: PhantomData };
         one_per_row.update_batch(values, &rows, opt_filter, rows.len())?;
         Ok(state_columns(&one_per_row.states))
     }

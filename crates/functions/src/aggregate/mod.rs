@@ -167,9 +167,7 @@ fn is_number(sql_type: SqlType) -> bool {
 
 /// Types that are read as DOUBLE: numbers, NULL, and text, which is parsed at run time.
 fn reads_as_double(sql_type: SqlType) -> bool {
-    is_number(sql_type)
-        || sql_type.is_text()
-        || matches!(sql_type, SqlType::Null | SqlType::Char)
+    is_number(sql_type) || sql_type.is_text() || matches!(sql_type, SqlType::Null | SqlType::Char)
 }
 
 fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
@@ -261,9 +259,8 @@ fn bits(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
 }
 
 fn booleans(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
-    matches!(types, [SqlType::Boolean]).then(|| {
-        unordered(integer::boolean(name), vec![SqlType::Boolean], SqlType::Boolean)
-    })
+    matches!(types, [SqlType::Boolean])
+        .then(|| unordered(integer::boolean(name), vec![SqlType::Boolean], SqlType::Boolean))
 }
 
 fn mode(types: &[SqlType]) -> Option<ResolvedAggregate> {
@@ -279,9 +276,8 @@ fn mode(types: &[SqlType]) -> Option<ResolvedAggregate> {
 
 fn text(name: &str, arguments: &[Argument]) -> Result<Option<ResolvedAggregate>, ResolveError> {
     let [value, separator] = arguments else { return Ok(None) };
-    let textual = |sql_type: SqlType| {
-        sql_type.is_text() || matches!(sql_type, SqlType::Char | SqlType::Null)
-    };
+    let textual =
+        |sql_type: SqlType| sql_type.is_text() || matches!(sql_type, SqlType::Char | SqlType::Null);
     if !textual(value.sql_type) || !textual(separator.sql_type) {
         return Ok(None);
     }

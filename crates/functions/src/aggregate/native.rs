@@ -1,4 +1,4 @@
-//! The one shape in which aggregates of ours enter a DataFusion plan.
+//! The one shape in which aggregates of ours enter a `DataFusion` plan.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -103,9 +103,10 @@ impl AggregateUDFImpl for Wrapped {
         &self,
         _: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        match &self.inner.many {
-            Some(many) => Ok(many()),
-            None => datafusion::common::internal_err!("{} has no group states", self.inner.name),
+        if let Some(many) = &self.inner.many {
+            Ok(many())
+        } else {
+            datafusion::common::internal_err!("{} has no group states", self.inner.name)
         }
     }
 }

@@ -68,7 +68,8 @@ fn assert_close(results: &[ScalarValue; 2], expected: Option<f64>) {
 fn moments_follow_their_definitions() {
     let column = doubles(&[Some(2.0), None, Some(4.0), Some(4.0), Some(5.0), Some(9.0)]);
     let mean = 24.0 / 5.0;
-    let power = |p: i32| [2.0, 4.0, 4.0, 5.0, 9.0].iter().map(|x: &f64| (x - mean).powi(p)).sum::<f64>();
+    let power =
+        |p: i32| [2.0, 4.0, 4.0, 5.0, 9.0].iter().map(|x: &f64| (x - mean).powi(p)).sum::<f64>();
     let expected = [
         ("avg", mean),
         ("sum", 24.0),
@@ -134,9 +135,12 @@ fn edges_keep_or_skip_nulls() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(1), Some(2), None]));
     let value = |name: &str, cut| run(&resolve(name, &[SqlType::Int]), &[Arc::clone(&column)], cut);
     for cut in 0..=4 {
-        for (name, expected) in
-            [("first", None), ("last", None), ("first_not_null", Some(1)), ("last_not_null", Some(2))]
-        {
+        for (name, expected) in [
+            ("first", None),
+            ("last", None),
+            ("first_not_null", Some(1)),
+            ("last_not_null", Some(2)),
+        ] {
             let expected = ScalarValue::Int32(expected);
             assert_eq!(value(name, cut), [expected.clone(), expected], "{name} cut at {cut}");
         }

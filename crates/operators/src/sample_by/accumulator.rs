@@ -69,7 +69,7 @@ fn same<T: 'static>(later: Box<dyn Accumulate>) -> Result<Box<T>> {
     later.into_any().downcast().map_err(|_| internal_datafusion_err!("states of two kinds"))
 }
 
-fn column<'a, P: ArrowPrimitiveType>(values: &'a [ArrayRef]) -> Result<&'a PrimitiveArray<P>> {
+fn column<P: ArrowPrimitiveType>(values: &[ArrayRef]) -> Result<&PrimitiveArray<P>> {
     let found = values.first().and_then(|array| array.as_primitive_opt::<P>());
     found.ok_or_else(|| internal_datafusion_err!("aggregate over an unexpected type"))
 }
@@ -192,7 +192,7 @@ impl Accumulate for Count {
     }
 
     fn size(&self) -> usize {
-        self.non_null.of(&[]).len() * size_of::<i64>()
+        size_of_val(self.non_null.of(&[]))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -332,7 +332,7 @@ where
     }
 
     fn size(&self) -> usize {
-        self.sums.capacity() * size_of::<S>() + self.non_null.of(&[]).len() * size_of::<i64>()
+        self.sums.capacity() * size_of::<S>() + size_of_val(self.non_null.of(&[]))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -447,8 +447,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Accumulate for Extreme<P> {
     }
 
     fn size(&self) -> usize {
-        self.best.capacity() * size_of::<P::Native>()
-            + self.non_null.of(&[]).len() * size_of::<i64>()
+        self.best.capacity() * size_of::<P::Native>() + size_of_val(self.non_null.of(&[]))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

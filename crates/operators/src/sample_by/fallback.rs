@@ -1,4 +1,4 @@
-//! Which state an aggregate gets: a kernel of ours where name and type are known, DataFusion's
+//! Which state an aggregate gets: a kernel of ours where name and type are known, `DataFusion`'s
 //! group accumulator for everything else.
 
 use std::any::Any;

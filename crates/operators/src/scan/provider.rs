@@ -1,4 +1,4 @@
-//! A table of one snapshot as DataFusion's planner sees it.
+//! A table of one snapshot as `DataFusion`'s planner sees it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -80,23 +80,11 @@ impl Binder<'_> {
             }
             rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
         }
-        Ok(Stage {
-            source,
-            plan,
-            items: rewritten,
-            replaced,
-            timestamp: None,
-            ascending: false,
-        })
+        Ok(Stage { source, plan, items: rewritten, replaced, timestamp: None, ascending: false })
     }
 
     /// A key of GROUP BY: a position, the name of an item, or an expression.
-    fn group_key(
-        &mut self,
-        id: NodeId,
-        source: &Relation,
-        items: &[Item],
-    ) -> EngineResult<Typed> {
+    fn group_key(&mut self, id: NodeId, source: &Relation, items: &[Item]) -> EngineResult<Typed> {
         let position = self.tree.span(id);
         let key = match self.node(id)? {
             Node::Integer { text } => {
@@ -173,9 +161,9 @@ impl Binder<'_> {
 
 fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
     let [name] = path else { return None };
-    items.iter().find(|item| {
-        identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr)
-    })
+    items
+        .iter()
+        .find(|item| identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr))
 }
 
 /// Items without aggregates are keys whole; beside an aggregate, each column is one.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, lit};
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
+use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Node, Span};
 use tidemark_functions::{Argument, CastMode, is_aggregate, resolve_aggregate};
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
@@ -75,9 +75,9 @@ impl Binder<'_> {
             "yesterday" => day(now, -1)?,
             "tomorrow" => day(now, 1)?,
             "current_user" | "session_user" | "user" => literal::text(&self.context.user),
-            "current_database" | "current_schema" | "current_catalog" => literal::text(
-                if name == "current_schema" { "public" } else { "qdb" },
-            ),
+            "current_database" | "current_schema" | "current_catalog" => {
+                literal::text(if name == "current_schema" { "public" } else { "qdb" })
+            }
             _ => return None,
         })
     }

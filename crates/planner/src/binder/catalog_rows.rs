@@ -121,11 +121,7 @@ impl Binder<'_> {
                 SqlType::String,
                 texts(schemas.iter().map(|s| Some(format!("{}~{}", s.name, s.id)))),
             ),
-            (
-                "dedup",
-                SqlType::Boolean,
-                booleans(schemas.iter().map(|s| !s.dedup_keys.is_empty())),
-            ),
+            ("dedup", SqlType::Boolean, booleans(schemas.iter().map(|s| !s.dedup_keys.is_empty()))),
             ("ttlValue", SqlType::Int, ints(schemas.iter().map(|s| ttl(s).0))),
             ("ttlUnit", SqlType::String, texts(schemas.iter().map(|s| Some(ttl(s).1)))),
             ("matView", SqlType::Boolean, booleans(schemas.iter().map(|_| false))),
@@ -185,9 +181,11 @@ impl Binder<'_> {
             (
                 "symbolCapacity",
                 SqlType::Int,
-                ints(columns.iter().map(|c| {
-                    if symbol(c.sql_type) { c.symbol_capacity as i32 } else { 0 }
-                })),
+                ints(
+                    columns
+                        .iter()
+                        .map(|c| if symbol(c.sql_type) { c.symbol_capacity as i32 } else { 0 }),
+                ),
             ),
             ("symbolTableSize", SqlType::Int, ints(sizes)),
             (
@@ -226,11 +224,7 @@ impl Binder<'_> {
             ("maxTimestamp", SqlType::Timestamp, times(|bounds| bounds.1)),
             ("numRows", SqlType::Long, longs(partitions.iter().map(|p| p.rows as i64))),
             ("readOnly", SqlType::Boolean, same(false)),
-            (
-                "active",
-                SqlType::Boolean,
-                booleans((0..count).map(|index| index + 1 == count)),
-            ),
+            ("active", SqlType::Boolean, booleans((0..count).map(|index| index + 1 == count))),
             ("attached", SqlType::Boolean, same(true)),
             ("detached", SqlType::Boolean, same(false)),
             ("attachable", SqlType::Boolean, same(false)),

@@ -294,9 +294,8 @@ pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResu
         })?;
         schema.dedup_keys.push(schema.columns[index].id);
     }
-    let includes_time = schema
-        .timestamp
-        .is_some_and(|index| schema.dedup_keys.contains(&schema.columns[index].id));
+    let includes_time =
+        schema.timestamp.is_some_and(|index| schema.dedup_keys.contains(&schema.columns[index].id));
     if !includes_time {
         return Err(error::at(
             ErrorCode::InvalidValue,

@@ -139,8 +139,7 @@ impl Binder<'_> {
                 }
                 let dropped = schema.columns.remove(index);
                 schema.dedup_keys.retain(|id| *id != dropped.id);
-                schema.timestamp =
-                    schema.timestamp.map(|at| if at > index { at - 1 } else { at });
+                schema.timestamp = schema.timestamp.map(|at| if at > index { at - 1 } else { at });
                 Ok(())
             }
             AlterAction::RenameColumn { column, to } => {

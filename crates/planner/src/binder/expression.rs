@@ -204,7 +204,7 @@ impl Binder<'_> {
         self.operator(operator, left, right, position)
     }
 
-    /// The type a cast names. `::float` is DOUBLE, as PostgreSQL has it.
+    /// The type a cast names. `::float` is DOUBLE, as `PostgreSQL` has it.
     fn cast_type(&mut self, type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
         let plain = type_name.arguments.is_empty() && type_name.dimensions == 0;
         if double_colon && plain {

@@ -190,11 +190,7 @@ impl Binder<'_> {
     ) -> EngineResult<InsertSource> {
         let rows = self.query(query)?;
         if rows.columns.len() != targets.len() {
-            return Err(error::at(
-                ErrorCode::InvalidValue,
-                "column count mismatch",
-                name.span,
-            ));
+            return Err(error::at(ErrorCode::InvalidValue, "column count mismatch", name.span));
         }
         if let Some(timestamp) = schema.timestamp
             && !targets.contains(&timestamp)
@@ -216,12 +212,11 @@ impl Binder<'_> {
         }
         let mut list = Vec::with_capacity(exprs.len());
         for (expr, column) in exprs.into_iter().zip(&schema.columns) {
-            let expr = match expr {
-                Some(expr) => expr,
-                None => {
-                    let null = Typed::null();
-                    self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
-                }
+            let expr = if let Some(expr) = expr {
+                expr
+            } else {
+                let null = Typed::null();
+                self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
             };
             list.push(expr.alias(&column.name));
         }

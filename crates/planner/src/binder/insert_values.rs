@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
-    TimestampMillisecondArray, TimestampNanosecondArray,
+    Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    TimestampNanosecondArray,
 };
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -138,11 +138,8 @@ impl ValueRows {
 
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
         let start = self.starts[row * self.width() + position];
-        EngineError::new(
-            ErrorCode::InvalidValue,
-            "designated timestamp column cannot be NULL",
-        )
-        .at(Span::new(start, start))
+        EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")
+            .at(Span::new(start, start))
     }
 
     fn check_timestamps(&self, array: &ArrayRef, position: usize) -> EngineResult<()> {
@@ -358,10 +355,8 @@ impl Conversion<'_> {
         let values: ArrayRef = Arc::new(values);
         match self.column.sql_type {
             SqlType::Varchar | SqlType::String => Ok(values),
-            SqlType::Symbol => {
-                arrow::compute::cast(&values, &SqlType::Symbol.arrow_type())
-                    .map_err(|failure| EngineError::internal(failure.to_string()))
-            }
+            SqlType::Symbol => arrow::compute::cast(&values, &SqlType::Symbol.arrow_type())
+                .map_err(|failure| EngineError::internal(failure.to_string())),
             _ => self.cast(values, SqlType::String).map_err(|failure| {
                 let message = if failure.message.contains("tuple") {
                     failure.message.clone()

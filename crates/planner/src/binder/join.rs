@@ -168,11 +168,7 @@ impl Binder<'_> {
             (SqlType::Timestamp, SqlType::TimestampNs)
             | (SqlType::TimestampNs, SqlType::Timestamp) => SqlType::TimestampNs,
             _ => {
-                return Err(error::at(
-                    ErrorCode::TypeMismatch,
-                    "join column type mismatch",
-                    at,
-                ));
+                return Err(error::at(ErrorCode::TypeMismatch, "join column type mismatch", at));
             }
         };
         let left = self.cast(left, common, CastMode::Implicit, at)?;
@@ -314,13 +310,7 @@ impl Binder<'_> {
 /// The columns of both sides, left first.
 fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
-    Relation {
-        plan: left.plan.clone(),
-        columns,
-        timestamp: None,
-        ascending: false,
-        base: None,
-    }
+    Relation { plan: left.plan.clone(), columns, timestamp: None, ascending: false, base: None }
 }
 
 fn relational(
@@ -330,8 +320,7 @@ fn relational(
     kind: JoinType,
 ) -> EngineResult<Relation> {
     let mut joined = combined(&left, &right);
-    let filter =
-        (!condition.rest.is_empty()).then(|| predicate::all(condition.rest).expr);
+    let filter = (!condition.rest.is_empty()).then(|| predicate::all(condition.rest).expr);
     let width = left.columns.len();
     let join = Join::try_new(
         Arc::new(left.plan),
@@ -360,9 +349,8 @@ fn filled_in(
     columns: &[ScopeColumn],
     may_miss: impl Fn(usize) -> bool,
 ) -> EngineResult<LogicalPlan> {
-    let lacks = |(index, column): (usize, &ScopeColumn)| {
-        may_miss(index) && !column.sql_type.is_nullable()
-    };
+    let lacks =
+        |(index, column): (usize, &ScopeColumn)| may_miss(index) && !column.sql_type.is_nullable();
     if !columns.iter().enumerate().any(lacks) {
         return Ok(plan);
     }

@@ -7,8 +7,8 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, Limit as LimitPlan, LogicalPlan, Window, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowFunctionDefinition, ident, lit,
+    Expr, Limit as LimitPlan, LogicalPlan, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowFunctionDefinition, ident, lit,
 };
 use tidemark_ast::{Limit, NodeId};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -46,9 +46,7 @@ impl Binder<'_> {
                 let (far, near) = ((-a).max(-b), (-a).min(-b));
                 places(source, Place::FromEnd(far), Place::FromEnd(near))
             }
-            (Some(a), Some(b)) if a >= 0 => {
-                places(source, Place::FromStart(a), Place::FromEnd(-b))
-            }
+            (Some(a), Some(b)) if a >= 0 => places(source, Place::FromStart(a), Place::FromEnd(-b)),
             (Some(_), Some(_)) => Err(error::at(
                 ErrorCode::InvalidValue,
                 "LIMIT <negative>, <positive> is not allowed",
@@ -73,11 +71,7 @@ impl Binder<'_> {
             },
             other => {
                 let name = if other == SqlType::Null { "NULL".into() } else { other.name() };
-                Err(error::at(
-                    ErrorCode::TypeMismatch,
-                    format!("invalid type: {name}"),
-                    position,
-                ))
+                Err(error::at(ErrorCode::TypeMismatch, format!("invalid type: {name}"), position))
             }
         }
     }

@@ -105,8 +105,10 @@ impl Binder<'_> {
         if let (Node::String { value }, true) = (self.node(*item)?, bare) {
             return self.interval_text(value, unit, position).map(Some);
         }
-        if !matches!(self.node(*item)?, Node::Call(_) | Node::Variable { .. } | Node::Parameter { .. })
-        {
+        if !matches!(
+            self.node(*item)?,
+            Node::Call(_) | Node::Variable { .. } | Node::Parameter { .. }
+        ) {
             return Ok(None);
         }
         let value = match self.expression(*item, &Scope::empty()) {

@@ -75,7 +75,9 @@ impl Planner {
 fn writes(statement: &BoundStatement) -> bool {
     matches!(
         statement,
-        BoundStatement::Insert(_) | BoundStatement::CreateTable(_) | BoundStatement::SchemaChange(_)
+        BoundStatement::Insert(_)
+            | BoundStatement::CreateTable(_)
+            | BoundStatement::SchemaChange(_)
     )
 }
 
@@ -130,9 +132,7 @@ impl<'a> Binder<'a> {
 
     /// A node that must be there.
     pub(crate) fn node(&self, id: NodeId) -> EngineResult<&'a Node> {
-        self.tree
-            .get(id)
-            .ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
+        self.tree.get(id).ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
     }
 
     fn statement(mut self, id: NodeId) -> EngineResult<BoundStatement> {
@@ -182,10 +182,7 @@ impl<'a> Binder<'a> {
         let columns: Vec<Field> = relation
             .columns
             .iter()
-            .map(|column| Field {
-                name: names::reported(&column.name),
-                sql_type: column.sql_type,
-            })
+            .map(|column| Field { name: names::reported(&column.name), sql_type: column.sql_type })
             .collect();
         Ok(BoundStatement::Query(BoundQuery {
             timestamp: relation.timestamp,

@@ -397,7 +397,9 @@ fn strength(node: &Node) -> Strength {
             BinaryOperator::Add | BinaryOperator::Subtract => 14,
             BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo => 15,
         },
-        Node::Between { .. } | Node::InList { .. } | Node::InQuery { .. } | Node::Within { .. } => 8,
+        Node::Between { .. } | Node::InList { .. } | Node::InQuery { .. } | Node::Within { .. } => {
+            8
+        }
         _ => ATOM,
     }
 }

@@ -78,24 +78,19 @@ impl Binder<'_> {
         let mut keys = Vec::with_capacity(order_by.len());
         for item in order_by {
             let at = self.tree.span(item.expression);
-            let key = match self.node(item.expression)? {
-                Node::Integer { text } => {
-                    let index = position(text, relation.columns.len(), at)?;
-                    let column = &relation.columns[index];
-                    SortKey::new(item, column.expr(), column.sql_type, Some(index))
-                }
-                _ => {
-                    let scope = super::expression::Scope::rows(&relation);
-                    let value = self.expression(item.expression, &scope)?;
-                    let output =
-                        relation.columns.iter().position(|column| column.expr() == value.expr);
-                    SortKey::new(item, value.expr, value.sql_type, output)
-                }
+            let key = if let Node::Integer { text } = self.node(item.expression)? {
+                let index = position(text, relation.columns.len(), at)?;
+                let column = &relation.columns[index];
+                SortKey::new(item, column.expr(), column.sql_type, Some(index))
+            } else {
+                let scope = super::expression::Scope::rows(&relation);
+                let value = self.expression(item.expression, &scope)?;
+                let output = relation.columns.iter().position(|column| column.expr() == value.expr);
+                SortKey::new(item, value.expr, value.sql_type, output)
             };
             keys.push(key);
         }
-        let plan =
-            sort(relation.plan.clone(), keys.iter().map(|key| key.sort(key.expr.clone())))?;
+        let plan = sort(relation.plan.clone(), keys.iter().map(|key| key.sort(key.expr.clone())))?;
         let mut relation = relation.with_plan(plan);
         relation.designate_by(&keys);
         Ok(relation)

@@ -51,15 +51,15 @@ impl Binder<'_> {
             }
             Node::Between { operand, low, high, negated: is_not, operator_span } => {
                 let between = self.between(*operand, *low, *high, *operator_span, scope)?;
-                Ok(if *is_not != negated { not(between) } else { between })
+                Ok(if *is_not == negated { between } else { not(between) })
             }
             Node::InList { operand, items, bare, negated: is_not, operator_span } => {
                 let within = self.in_list(*operand, items, *bare, *operator_span, scope)?;
-                Ok(if *is_not != negated { not(within) } else { within })
+                Ok(if *is_not == negated { within } else { not(within) })
             }
             Node::InQuery { operand, query, negated: is_not, operator_span } => {
                 let within = self.in_query(*operand, *query, *operator_span, scope)?;
-                Ok(if *is_not != negated { not(within) } else { within })
+                Ok(if *is_not == negated { within } else { not(within) })
             }
             Node::Within { .. } => Err(super::error::not_supported("WITHIN is", position)),
             _ => {

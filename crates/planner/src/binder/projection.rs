@@ -48,9 +48,7 @@ impl Replaced {
             return Ok(expr);
         }
         expr.transform_down(|node| match self.columns.get(&node) {
-            Some(column) => {
-                Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump))
-            }
+            Some(column) => Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump)),
             None => Ok(Transformed::no(node)),
         })
         .map(|transformed| transformed.data)
@@ -60,11 +58,7 @@ impl Replaced {
 
 impl Binder<'_> {
     /// A list without aggregates.
-    pub(crate) fn ungrouped(
-        &mut self,
-        source: Relation,
-        items: Vec<Item>,
-    ) -> EngineResult<Stage> {
+    pub(crate) fn ungrouped(&mut self, source: Relation, items: Vec<Item>) -> EngineResult<Stage> {
         let timestamp = source.timestamp_column().map(super::scope::ScopeColumn::expr);
         let mut stage = Stage {
             plan: source.plan.clone(),
@@ -94,11 +88,8 @@ impl Binder<'_> {
         if !by_output && !already && !is_distinct {
             plan = order::sort(plan, keys.iter().map(|key| key.sort(key.expr.clone())))?;
         }
-        let exprs = stage
-            .items
-            .iter()
-            .map(|item| item.value.expr.clone().alias(&item.name))
-            .collect();
+        let exprs =
+            stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
         plan = relation::project(plan, exprs)?;
         if is_distinct {
             plan = distinct(plan);
@@ -117,8 +108,13 @@ impl Binder<'_> {
         let designated = timestamp.and_then(|timestamp| {
             stage.items.iter().rposition(|item| is_column(&item.value.expr, timestamp))
         });
-        let mut output =
-            Relation { plan, columns, timestamp: designated, ascending: stage.ascending, base: None };
+        let mut output = Relation {
+            plan,
+            columns,
+            timestamp: designated,
+            ascending: stage.ascending,
+            base: None,
+        };
         if is_distinct {
             output.timestamp = None;
         }
@@ -136,23 +132,20 @@ impl Binder<'_> {
         let mut keys = Vec::with_capacity(order_by.len());
         for item in order_by {
             let output = self.output_position(item.expression, &stage.items)?;
-            let (expr, sql_type, output) = match output {
-                Some(index) => {
-                    let value = &stage.items[index].value;
-                    (value.expr.clone(), value.sql_type, Some(index))
-                }
-                None => {
-                    let scope = Scope {
-                        relation: Some(&stage.source),
-                        aliases,
-                        aliases_first: true,
-                        aggregates: true,
-                    };
-                    let value = self.expression(item.expression, &scope)?;
-                    let expr = stage.replaced.apply(value.expr)?;
-                    let same = stage.items.iter().position(|item| item.value.expr == expr);
-                    (expr, value.sql_type, same)
-                }
+            let (expr, sql_type, output) = if let Some(index) = output {
+                let value = &stage.items[index].value;
+                (value.expr.clone(), value.sql_type, Some(index))
+            } else {
+                let scope = Scope {
+                    relation: Some(&stage.source),
+                    aliases,
+                    aliases_first: true,
+                    aggregates: true,
+                };
+                let value = self.expression(item.expression, &scope)?;
+                let expr = stage.replaced.apply(value.expr)?;
+                let same = stage.items.iter().position(|item| item.value.expr == expr);
+                (expr, value.sql_type, same)
             };
             keys.push(SortKey::new(item, expr, sql_type, output));
         }
@@ -170,7 +163,9 @@ impl Binder<'_> {
                 order::position(text, items.len(), self.tree.span(id)).map(Some)
             }
             Node::Column { path } => match path.as_slice() {
-                [name] => Ok(items.iter().position(|item| identifier::same(&item.name, &name.text))),
+                [name] => {
+                    Ok(items.iter().position(|item| identifier::same(&item.name, &name.text)))
+                }
                 _ => Ok(None),
             },
             _ => Ok(None),
@@ -217,8 +212,9 @@ impl Stage {
         }
         for (number, window) in windows.into_iter().enumerate() {
             let name = format!("w{number}");
-            let plan = Window::try_new(vec![window.clone().alias(&name)], Arc::new(self.plan.clone()))
-                .map_err(error::plan)?;
+            let plan =
+                Window::try_new(vec![window.clone().alias(&name)], Arc::new(self.plan.clone()))
+                    .map_err(error::plan)?;
             self.plan = LogicalPlan::Window(plan);
             self.replaced.insert(window, datafusion::logical_expr::ident(name));
         }

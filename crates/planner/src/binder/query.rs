@@ -57,15 +57,12 @@ impl Binder<'_> {
 
     /// The common table expression with this name, and those it can see itself.
     pub(crate) fn common_table(&mut self, name: &str) -> Option<EngineResult<Relation>> {
-        let position = self
-            .common_tables
-            .iter()
-            .rposition(|table| identifier::same(&table.name, name))?;
+        let position =
+            self.common_tables.iter().rposition(|table| identifier::same(&table.name, name))?;
         let table = self.common_tables[position].clone();
         // Its body sees the ones before it, and not itself.
         let hidden = self.common_tables.split_off(position);
-        let bound =
-            self.query(table.query).and_then(|relation| relation.renamed(&table.columns));
+        let bound = self.query(table.query).and_then(|relation| relation.renamed(&table.columns));
         self.common_tables.extend(hidden);
         Some(bound)
     }

@@ -35,10 +35,7 @@ pub(crate) fn one_row() -> Relation {
 }
 
 /// A scan of a table, whole or of some time ranges; `Some(vec![])` reads nothing.
-pub(crate) fn scan(
-    base: &BaseScan,
-    ranges: Option<Vec<TimeRange>>,
-) -> EngineResult<LogicalPlan> {
+pub(crate) fn scan(base: &BaseScan, ranges: Option<Vec<TimeRange>>) -> EngineResult<LogicalPlan> {
     let nothing = ranges.as_ref().is_some_and(Vec::is_empty);
     let provider = SnapshotTable::new(Arc::clone(&base.table), ranges.unwrap_or_default());
     let source = provider_as_source(Arc::new(provider));

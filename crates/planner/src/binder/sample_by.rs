@@ -195,8 +195,7 @@ impl Binder<'_> {
         let single = fills.len() == 1;
         let mut values = Vec::with_capacity(sampled.aggregates.len());
         for (index, aggregate) in sampled.aggregates.iter().enumerate() {
-            let constant_alone =
-                single && index > 0 && matches!(fills[0], Fill::Constant { .. });
+            let constant_alone = single && index > 0 && matches!(fills[0], Fill::Constant { .. });
             let fill = match fills.get(if single { 0 } else { index }) {
                 Some(fill) if !constant_alone => fill,
                 _ => {
@@ -217,8 +216,7 @@ impl Binder<'_> {
             (None, Some(to)) => Some((to, to)),
             (None, None) => None,
         };
-        let node =
-            FillNode::try_new(plan, 0, keys, values, spec, range).map_err(error::plan)?;
+        let node = FillNode::try_new(plan, 0, keys, values, spec, range).map_err(error::plan)?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
@@ -241,8 +239,10 @@ impl Binder<'_> {
                 if !numeric && !sql_type.is_timestamp() && sql_type != SqlType::Date {
                     return Err(error::at(
                         ErrorCode::TypeMismatch,
-                        format!("support for LINEAR fill is not yet implemented [type={}]",
-                            sql_type.name()),
+                        format!(
+                            "support for LINEAR fill is not yet implemented [type={}]",
+                            sql_type.name()
+                        ),
                         *span,
                     ));
                 }
@@ -260,16 +260,15 @@ impl Binder<'_> {
         let (from, to) = (typed.sql_type.name(), sql_type.name());
         let nowhere = Span::default();
         let cast = self.cast(typed, sql_type, CastMode::Insert, nowhere)?;
-        match cast.constant {
-            Some(value) => Ok(value),
-            None => {
-                let text = shown.map(|value| shown_text(&value)).unwrap_or_default();
-                Err(error::at(
-                    ErrorCode::InvalidValue,
-                    format!("inconvertible value: {text} [{from} -> {to}]"),
-                    nowhere,
-                ))
-            }
+        if let Some(value) = cast.constant {
+            Ok(value)
+        } else {
+            let text = shown.map(|value| shown_text(&value)).unwrap_or_default();
+            Err(error::at(
+                ErrorCode::InvalidValue,
+                format!("inconvertible value: {text} [{from} -> {to}]"),
+                nowhere,
+            ))
         }
     }
 }
@@ -350,8 +349,7 @@ fn aggregate_type(aggregate: &Expr, items: &[Item]) -> SqlType {
 }
 
 fn parse_step(text: &str, position: Span) -> EngineResult<(u32, StepUnit)> {
-    let invalid =
-        || error::at(ErrorCode::InvalidValue, format!("Invalid unit: {text}"), position);
+    let invalid = || error::at(ErrorCode::InvalidValue, format!("Invalid unit: {text}"), position);
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (count, unit) = text.split_at(digits);
     let mut letters = unit.chars();

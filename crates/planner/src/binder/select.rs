@@ -66,11 +66,8 @@ impl Binder<'_> {
             ));
         }
         let aliases = aliases_of(&items);
-        let extras = if grouped {
-            self.extras(&source, &aliases, select, order_by)?
-        } else {
-            Vec::new()
-        };
+        let extras =
+            if grouped { self.extras(&source, &aliases, select, order_by)? } else { Vec::new() };
         let stage = match &select.sample_by {
             Some(_) if !select.group_by.is_empty() => {
                 return Err(error::at(
@@ -119,12 +116,8 @@ impl Binder<'_> {
         aliases: &[Alias],
         having: NodeId,
     ) -> EngineResult<Stage> {
-        let scope = Scope {
-            relation: Some(&stage.source),
-            aliases,
-            aliases_first: true,
-            aggregates: true,
-        };
+        let scope =
+            Scope { relation: Some(&stage.source), aliases, aliases_first: true, aggregates: true };
         let test = self.predicate(having, &scope, false)?;
         let test = stage.replaced.apply(test.expr)?;
         stage.plan = relation::filter(stage.plan, test)?;
@@ -241,11 +234,7 @@ impl Binder<'_> {
         if let Some(qualifier) = qualifier
             && !source.has_source(&qualifier.text)
         {
-            return Err(error::at(
-                ErrorCode::TableNotFound,
-                "invalid table alias",
-                qualifier.span,
-            ));
+            return Err(error::at(ErrorCode::TableNotFound, "invalid table alias", qualifier.span));
         }
         if source.columns.is_empty() {
             return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
@@ -272,10 +261,7 @@ impl Binder<'_> {
 }
 
 fn aliases_of(items: &[Item]) -> Vec<Alias> {
-    items
-        .iter()
-        .map(|item| Alias { name: item.name.clone(), value: item.value.clone() })
-        .collect()
+    items.iter().map(|item| Alias { name: item.name.clone(), value: item.value.clone() }).collect()
 }
 
 /// Rows without their duplicates.

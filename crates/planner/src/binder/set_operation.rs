@@ -48,9 +48,8 @@ impl Binder<'_> {
         let plan = match operator {
             SetOperator::Union => {
                 let both = vec![Arc::new(left), Arc::new(right)];
-                let union = LogicalPlan::Union(
-                    Union::try_new_with_loose_types(both).map_err(error::plan)?,
-                );
+                let union =
+                    LogicalPlan::Union(Union::try_new_with_loose_types(both).map_err(error::plan)?);
                 if all { union } else { select::distinct(union) }
             }
             SetOperator::Except => {

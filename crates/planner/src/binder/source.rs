@@ -39,9 +39,10 @@ impl Binder<'_> {
                 Some(query) => self.derived(query, Some(name)),
                 None => Err(error::no_table(name)),
             },
-            Node::Query { .. } | Node::Select(_) | Node::SetOperation { .. } | Node::Show { .. } => {
-                self.derived(id, None)
-            }
+            Node::Query { .. }
+            | Node::Select(_)
+            | Node::SetOperation { .. }
+            | Node::Show { .. } => self.derived(id, None),
             _ => Err(error::at(
                 ErrorCode::Syntax,
                 "table name or query expected",

@@ -59,11 +59,9 @@ impl Binder<'_> {
 
     fn not_a_source(&mut self, call: &CallNode, id: NodeId) -> tidemark_types::EngineError {
         match self.expression(id, &Scope { aggregates: true, ..Scope::empty() }) {
-            Ok(_) => error::at(
-                ErrorCode::TypeMismatch,
-                "function must return CURSOR",
-                call.name.span,
-            ),
+            Ok(_) => {
+                error::at(ErrorCode::TypeMismatch, "function must return CURSOR", call.name.span)
+            }
             Err(failure) => failure,
         }
     }
@@ -91,13 +89,7 @@ impl Binder<'_> {
     }
 
     /// `low..=high` in steps, made row by row while it is read.
-    fn series(
-        &mut self,
-        name: &str,
-        low: i64,
-        high: i64,
-        step: i64,
-    ) -> EngineResult<Relation> {
+    fn series(&mut self, name: &str, low: i64, high: i64, step: i64) -> EngineResult<Relation> {
         // The generator refuses an end before the start; here that is an empty series.
         if (step > 0 && low > high) || (step < 0 && low < high) {
             let none = Arc::new(Int64Array::from(Vec::<i64>::new()));
@@ -249,11 +241,7 @@ impl Binder<'_> {
         call: &CallNode,
     ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
         let Some(id) = call.arguments.first() else {
-            return Err(error::at(
-                ErrorCode::InvalidValue,
-                "table name expected",
-                call.name.span,
-            ));
+            return Err(error::at(ErrorCode::InvalidValue, "table name expected", call.name.span));
         };
         let span = self.tree.span(*id);
         let text = match self.node(*id)? {

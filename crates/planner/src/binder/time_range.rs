@@ -140,8 +140,7 @@ impl Binder<'_> {
                 let Some(high) = self.instant(*high, unit, "Invalid date")? else {
                     return Ok(None);
                 };
-                let range =
-                    TimeRange { lo: low.min(high), hi: low.max(high).saturating_add(1) };
+                let range = TimeRange { lo: low.min(high), hi: low.max(high).saturating_add(1) };
                 Ok(Some(if *negated { complement(&[range]) } else { vec![range] }))
             }
             Node::InList { operand, items, bare, negated, .. } => {
@@ -304,8 +303,9 @@ impl Binder<'_> {
             SqlType::TimestampNs => TimestampUnit::Nanos,
             _ => TimestampUnit::Micros,
         };
-        let ranges = tidemark_functions::interval::parse_interval(text, of, self.context.now_micros)
-            .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
+        let ranges =
+            tidemark_functions::interval::parse_interval(text, of, self.context.now_micros)
+                .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
         Ok(ranges.into_iter().map(|(lo, hi)| TimeRange { lo, hi }).collect())
     }
 }

@@ -84,9 +84,8 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let left = self.settled_beside(left, &right, operator)?;
         let right = self.settled_beside(right, &left, operator)?;
-        let resolved =
-            resolve_operator(binary_op(operator), &left.argument(), &right.argument())
-                .map_err(|error| located(error, position))?;
+        let resolved = resolve_operator(binary_op(operator), &left.argument(), &right.argument())
+            .map_err(|error| located(error, position))?;
         let mode = CastMode::Implicit;
         let left = self.cast(left, resolved.left_type, mode, position)?;
         let right = self.cast(right, resolved.right_type, mode, position)?;
@@ -184,14 +183,8 @@ impl Binder<'_> {
     pub(crate) fn truth_of(&mut self, typed: Typed, position: Span) -> EngineResult<Typed> {
         match typed.sql_type {
             SqlType::Boolean => Ok(typed),
-            SqlType::Null => {
-                self.cast(typed, SqlType::Boolean, CastMode::Implicit, position)
-            }
-            _ => Err(error::at(
-                ErrorCode::TypeMismatch,
-                "boolean expression expected",
-                position,
-            )),
+            SqlType::Null => self.cast(typed, SqlType::Boolean, CastMode::Implicit, position),
+            _ => Err(error::at(ErrorCode::TypeMismatch, "boolean expression expected", position)),
         }
     }
 }

@@ -6,8 +6,7 @@ use datafusion::functions_aggregate as aggregates;
 use datafusion::functions_window as windows;
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
-    cast,
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, cast,
 };
 use tidemark_ast::{CallNode, Frame, FrameBound, FrameMode, Node, Span, WindowSpec};
 use tidemark_functions::CastMode;
@@ -60,10 +59,8 @@ impl Binder<'_> {
             null_treatment: call.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
             distinct: false,
         };
-        let unsigned = matches!(
-            resolved.function.name(),
-            "row_number" | "rank" | "dense_rank" | "ntile"
-        );
+        let unsigned =
+            matches!(resolved.function.name(), "row_number" | "rank" | "dense_rank" | "ntile");
         let expr = Expr::from(WindowFunction { fun: resolved.function, params });
         // DataFusion counts in unsigned numbers.
         let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
@@ -111,23 +108,17 @@ impl Binder<'_> {
             "row_number" => plain(WindowUDF(windows::row_number::row_number_udwf()), SqlType::Long),
             "rank" => plain(WindowUDF(windows::rank::rank_udwf()), SqlType::Long),
             "dense_rank" => plain(WindowUDF(windows::rank::dense_rank_udwf()), SqlType::Long),
-            "percent_rank" => {
-                plain(WindowUDF(windows::rank::percent_rank_udwf()), SqlType::Double)
-            }
-            "cume_dist" => {
-                plain(WindowUDF(windows::cume_dist::cume_dist_udwf()), SqlType::Double)
-            }
+            "percent_rank" => plain(WindowUDF(windows::rank::percent_rank_udwf()), SqlType::Double),
+            "cume_dist" => plain(WindowUDF(windows::cume_dist::cume_dist_udwf()), SqlType::Double),
             "ntile" => plain(WindowUDF(windows::ntile::ntile_udwf()), SqlType::Long),
             "lag" => plain(WindowUDF(windows::lead_lag::lag_udwf()), whole(first_type)),
             "lead" => plain(WindowUDF(windows::lead_lag::lead_udwf()), whole(first_type)),
-            "first_value" | "first_not_null_value" => plain(
-                WindowUDF(windows::nth_value::first_value_udwf()),
-                whole(first_type),
-            ),
-            "last_value" | "last_not_null_value" => plain(
-                WindowUDF(windows::nth_value::last_value_udwf()),
-                whole(first_type),
-            ),
+            "first_value" | "first_not_null_value" => {
+                plain(WindowUDF(windows::nth_value::first_value_udwf()), whole(first_type))
+            }
+            "last_value" | "last_not_null_value" => {
+                plain(WindowUDF(windows::nth_value::last_value_udwf()), whole(first_type))
+            }
             "nth_value" => {
                 plain(WindowUDF(windows::nth_value::nth_value_udwf()), whole(first_type))
             }
@@ -246,11 +237,7 @@ impl Binder<'_> {
         let position = self.tree.span(id);
         let value = self.constant(id)?.as_ref().and_then(constant::as_i64);
         let Some(value) = value.filter(|value| *value >= 0) else {
-            return Err(error::at(
-                ErrorCode::InvalidValue,
-                "integer expected",
-                position,
-            ));
+            return Err(error::at(ErrorCode::InvalidValue, "integer expected", position));
         };
         let Some(unit) = unit else { return Ok(ScalarValue::UInt64(Some(value as u64))) };
         let nanos_per = match word {
