@@ -39,7 +39,7 @@ pub fn maximum<T: Native>(values: &[T]) -> Option<T> {
     extreme(values, |candidate, best| candidate > best)
 }
 
-#[inline(always)]
+#[inline]
 fn extreme<T: Native>(values: &[T], better: impl Fn(T, T) -> bool) -> Option<T> {
     let first = *values.first()?;
     let chunks = values.chunks_exact(LANES);

@@ -26,14 +26,14 @@ pub struct Cursor {
 }
 
 /// A right row as one number; greater is later.
-#[inline(always)]
+#[inline]
 #[must_use]
 pub fn pack(chunk: usize, row: usize) -> u64 {
     (chunk as u64) << 32 | row as u64
 }
 
 /// Chunk and row of a packed match.
-#[inline(always)]
+#[inline]
 #[must_use]
 pub fn unpack(packed: u64) -> (usize, usize) {
     ((packed >> 32) as usize, (packed & 0xffff_ffff) as usize)
@@ -83,7 +83,7 @@ pub fn match_unkeyed(
 
 /// First row from `row` on that is after `bound`: a few plain steps, then a gallop, because
 /// neighbours are the usual case and long jumps the expensive one.
-#[inline(always)]
+#[inline]
 fn advance(times: &[i64], row: usize, bound: i64) -> usize {
     const STEPS: usize = 8;
     let window = &times[row..times.len().min(row + STEPS)];

@@ -15,7 +15,7 @@ pub fn upper_bound(ts: &[i64], from: usize, bound: i64) -> usize {
     gallop(ts, from, |value| value <= bound)
 }
 
-#[inline(always)]
+#[inline]
 fn gallop(ts: &[i64], from: usize, before: impl Fn(i64) -> bool) -> usize {
     let Some(tail) = ts.get(from..) else { return ts.len() };
     let mut step = 1;

@@ -60,7 +60,7 @@ fn validity_runs_cover_exactly_the_valid_rows() {
         let len = rng.random_range(0..300);
         let fill = rng.random_range(0.0..=1.0);
         let bits: Vec<bool> = (0..offset + len).map(|_| rng.random_bool(fill)).collect();
-        let mut bytes = vec![0_u8; (offset + len + 7) / 8];
+        let mut bytes = vec![0_u8; (offset + len).div_ceil(8)];
         for (bit, _) in bits.iter().enumerate().filter(|(_, set)| **set) {
             bytes[bit / 8] |= 1 << (bit % 8);
         }
@@ -83,7 +83,7 @@ fn groups_number_keys_by_first_appearance() {
     for _ in 0..300 {
         let len = rng.random_range(0..200);
         let codes: Vec<i32> = (0..len).map(|_| rng.random_range(0..12)).collect();
-        let bytes: Vec<u8> = (0..len / 8 + 1).map(|_| rng.random()).collect();
+        let bytes: Vec<u8> = (0..=len / 8).map(|_| rng.random()).collect();
         let validity = Validity::new(&bytes, 0);
         let mut sink = GroupSink::default();
         let mut slots = [u32::MAX; 13];

@@ -17,7 +17,7 @@ impl<'a> Validity<'a> {
     }
 
     /// Whether this row has a value.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn is_valid(&self, row: usize) -> bool {
         let bit = self.offset + row;
