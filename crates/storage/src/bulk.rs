@@ -83,6 +83,7 @@ impl BulkWriter {
     /// Adds rows: the columns in the definition's order, the rows in any order.
     pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
         let rows = sorted_rows(&self.schema, &batch)?;
+        drop(batch); // sorting copied the columns that it moved
         let mut columns = Vec::with_capacity(rows.columns.len());
         for (column, array) in self.schema.columns.iter().zip(rows.columns) {
             let cells = match self.symbols.get_mut(&column.id) {

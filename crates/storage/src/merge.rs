@@ -81,7 +81,7 @@ mod tests {
             (seed >> 33) % bound
         };
         for _ in 0..300 {
-            let sources: Vec<Vec<i64>> = (0..1 + random(5))
+            let sources: Vec<Vec<i64>> = (0..=random(5))
                 .map(|_| {
                     let mut rows: Vec<i64> = (0..random(40)).map(|_| random(30) as i64).collect();
                     rows.sort_unstable();

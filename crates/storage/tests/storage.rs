@@ -276,7 +276,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
     storage.checkpoint().unwrap();
     let files = || {
         let path = directory.path().join(format!("db/t/{old}"));
-        std::fs::read_dir(path).map_or(0, std::iter::Iterator::count)
+        std::fs::read_dir(path).map_or(0, Iterator::count)
     };
     let before = pinned.table("t").unwrap();
     assert_eq!(rows_of(&before, &before.slices().unwrap()).len(), 100);

@@ -95,7 +95,7 @@ impl Report {
 pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: bool) -> Report {
     let mut report = Report::default();
     let mut next = seed;
-    while report.states() < states && !(stop_at_failure && !report.failures.is_empty()) {
+    while report.states() < states && (!stop_at_failure || report.failures.is_empty()) {
         run_one(next, mutant, &mut report);
         next += 1;
     }
