@@ -12,7 +12,7 @@ use arrow::datatypes::{
 use datafusion::common::Result;
 use tidemark_types::SqlType;
 
-use crate::column::{Call, Lane, Values, canonical, internal};
+use crate::column::{Call, Lane, Primitives, canonical, internal};
 use crate::native::Kernel;
 use crate::operator::BinaryOp;
 
@@ -118,7 +118,7 @@ macro_rules! hot_floats {
 
 hot_floats!(f32, f64);
 
-fn zip<A, B, R, F>(call: &Call<'_>, left: &Values<A>, right: &Values<B>, op: F) -> ArrayRef
+fn zip<A, B, R, F>(call: &Call<'_>, left: &Primitives<A>, right: &Primitives<B>, op: F) -> ArrayRef
 where
     A: Lane,
     B: Lane<Native = A::Native>,
@@ -257,11 +257,11 @@ mod tests {
     fn run(
         op: BinaryOp,
         sql_type: SqlType,
-        arguments: [ColumnarValue; 2],
+        arguments: &[ColumnarValue; 2],
         rows: usize,
     ) -> ArrayRef {
         let kernel = kernel(op, sql_type, sql_type, sql_type).unwrap();
-        kernel(&Call { arguments: &arguments, rows }).unwrap()
+        kernel(&Call { arguments, rows }).unwrap()
     }
 
     #[test]
@@ -269,10 +269,10 @@ mod tests {
         let left = Int32Array::from(vec![Some(i32::MAX), Some(i32::MAX), None, Some(7)]);
         let right = Int32Array::from(vec![1, 2, 3, 0]);
         let columns = [ColumnarValue::Array(Arc::new(left)), ColumnarValue::Array(Arc::new(right))];
-        let sum = run(BinaryOp::Add, SqlType::Int, columns.clone(), 4);
+        let sum = run(BinaryOp::Add, SqlType::Int, &columns, 4);
         let expected = Int32Array::from(vec![None, Some(i32::MIN + 1), None, Some(7)]);
         assert_eq!(sum.as_primitive::<Int32Type>(), &expected);
-        let quotient = run(BinaryOp::Divide, SqlType::Int, columns, 4);
+        let quotient = run(BinaryOp::Divide, SqlType::Int, &columns, 4);
         assert!(quotient.is_null(3));
     }
 
@@ -280,9 +280,9 @@ mod tests {
     fn what_is_not_finite_is_null() {
         let left = ColumnarValue::Array(Arc::new(Float64Array::from(vec![1.0, 1e308, 0.0])));
         let zero = ColumnarValue::Scalar(ScalarValue::Float64(Some(0.0)));
-        assert_eq!(run(BinaryOp::Divide, SqlType::Double, [left.clone(), zero], 3).null_count(), 3);
+        assert_eq!(run(BinaryOp::Divide, SqlType::Double, &[left.clone(), zero], 3).null_count(), 3);
         let ten = ColumnarValue::Scalar(ScalarValue::Float64(Some(10.0)));
-        assert_eq!(run(BinaryOp::Multiply, SqlType::Double, [left, ten], 3).null_count(), 1);
+        assert_eq!(run(BinaryOp::Multiply, SqlType::Double, &[left, ten], 3).null_count(), 1);
     }
 
     #[test]

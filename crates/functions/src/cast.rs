@@ -218,7 +218,7 @@ pub(crate) fn symbols(texts: &ArrayRef) -> Result<ArrayRef> {
 fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<Int64Array> {
     macro_rules! widen {
         ($type:ty) => {
-            primitive::<$type>(array)?.unary(|value| value as i64)
+            primitive::<$type>(array)?.unary(|value| i64::from(value))
         };
     }
     Ok(match from {
@@ -584,8 +584,8 @@ impl<'a> TextWriter<'a> {
             }
             Self::Long256(values) => {
                 out.extend_from_slice(b"0x");
-                let digits: String =
-                    values.value(row).iter().map(|byte| format!("{byte:02x}")).collect();
+                let mut digits = String::new();
+                crate::hash::hexadecimal(values.value(row), &mut digits);
                 let digits = digits.trim_start_matches('0');
                 let odd = digits.len() % 2 == 1 || digits.is_empty();
                 out.extend_from_slice(if odd { b"0" } else { b"" });

@@ -82,13 +82,13 @@ impl Lane for Int16Type {
 }
 
 /// A primitive argument.
-pub(crate) struct Values<T: ArrowPrimitiveType> {
+pub(crate) struct Primitives<T: ArrowPrimitiveType> {
     pub(crate) values: ScalarBuffer<T::Native>,
     pub(crate) nulls: Option<NullBuffer>,
     pub(crate) scalar: bool,
 }
 
-impl<T: ArrowPrimitiveType> Values<T> {
+impl<T: ArrowPrimitiveType> Primitives<T> {
     #[inline]
     pub(crate) fn get(&self, row: usize) -> Option<T::Native> {
         let row = if self.scalar { 0 } else { row };
@@ -123,13 +123,13 @@ impl Call<'_> {
         }
     }
 
-    pub(crate) fn primitive<T: ArrowPrimitiveType>(&self, index: usize) -> Result<Values<T>> {
+    pub(crate) fn primitive<T: ArrowPrimitiveType>(&self, index: usize) -> Result<Primitives<T>> {
         let (array, scalar) = self.array(index)?;
         let array = array
             .as_any()
             .downcast_ref::<PrimitiveArray<T>>()
             .ok_or_else(|| unexpected(&array, &T::DATA_TYPE.to_string()))?;
-        Ok(Values { values: array.values().clone(), nulls: array.nulls().cloned(), scalar })
+        Ok(Primitives { values: array.values().clone(), nulls: array.nulls().cloned(), scalar })
     }
 
     pub(crate) fn texts(&self, index: usize) -> Result<Texts> {

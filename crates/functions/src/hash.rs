@@ -57,6 +57,20 @@ fn md5(message: &[u8]) -> Vec<u8> {
     state.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// The bits of `one` where `mask` is set, those of `other` elsewhere.
+fn choice(mask: u32, one: u32, other: u32) -> u32 {
+    (mask & one) | (!mask & other)
+}
+
+/// The bits that most of the three have set.
+fn majority(one: u32, two: u32, three: u32) -> u32 {
+    (one & two) | (one & three) | (two & three)
+}
+
+fn mixed(word: u32, rotations: [u32; 3]) -> u32 {
+    rotations.iter().fold(0, |sum, &by| sum ^ word.rotate_right(by))
+}
+
 fn sha1(message: &[u8]) -> Vec<u8> {
     let mut state = [0x6745_2301_u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
     for block in padded(message, true).chunks_exact(64) {
@@ -65,19 +79,20 @@ fn sha1(message: &[u8]) -> Vec<u8> {
             let mixed = schedule[at - 3] ^ schedule[at - 8] ^ schedule[at - 14] ^ schedule[at - 16];
             schedule[at] = mixed.rotate_left(1);
         }
-        let [mut a, mut b, mut c, mut d, mut e] = state;
+        let mut turn = state;
         for (round, word) in schedule.iter().enumerate() {
+            let [_, b, c, d, _] = turn;
             let (mix, constant) = match round / 20 {
-                0 => ((b & c) | (!b & d), 0x5a82_7999),
+                0 => (choice(b, c, d), 0x5a82_7999),
                 1 => (b ^ c ^ d, 0x6ed9_eba1),
-                2 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
+                2 => (majority(b, c, d), 0x8f1b_bcdc),
                 _ => (b ^ c ^ d, 0xca62_c1d6),
             };
-            let next = a.rotate_left(5).wrapping_add(mix).wrapping_add(e);
+            let next = turn[0].rotate_left(5).wrapping_add(mix).wrapping_add(turn[4]);
             let next = next.wrapping_add(constant).wrapping_add(*word);
-            (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
+            turn = [next, turn[0], b.rotate_left(30), c, d];
         }
-        for (sum, part) in state.iter_mut().zip([a, b, c, d, e]) {
+        for (sum, part) in state.iter_mut().zip(turn) {
             *sum = sum.wrapping_add(part);
         }
     }
@@ -115,19 +130,19 @@ fn sha256(message: &[u8]) -> Vec<u8> {
             let sum = schedule[at - 16].wrapping_add(first).wrapping_add(schedule[at - 7]);
             schedule[at] = sum.wrapping_add(second);
         }
-        let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
+        let mut turn = state;
         for (word, constant) in schedule.iter().zip(constants) {
-            let big_e = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-            let choice = (e & f) ^ (!e & g);
-            let first = h.wrapping_add(big_e).wrapping_add(choice);
+            let first = turn[7].wrapping_add(mixed(turn[4], [6, 11, 25]));
+            let first = first.wrapping_add(choice(turn[4], turn[5], turn[6]));
             let first = first.wrapping_add(*constant).wrapping_add(*word);
-            let big_a = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
-            let majority = (a & b) ^ (a & c) ^ (b & c);
-            let second = big_a.wrapping_add(majority);
-            (h, g, f, e) = (g, f, e, d.wrapping_add(first));
-            (d, c, b, a) = (c, b, a, first.wrapping_add(second));
+            let second = mixed(turn[0], [2, 13, 22]);
+            let second = second.wrapping_add(majority(turn[0], turn[1], turn[2]));
+            // The words move on by one; the last makes room, the fifth takes the sum in.
+            turn.rotate_right(1);
+            turn[4] = turn[4].wrapping_add(first);
+            turn[0] = first.wrapping_add(second);
         }
-        for (sum, part) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
+        for (sum, part) in state.iter_mut().zip(turn) {
             *sum = sum.wrapping_add(part);
         }
     }
@@ -139,7 +154,8 @@ static SHA256_START: std::sync::LazyLock<[u32; 8]> =
 static SHA256_CONSTANTS: std::sync::LazyLock<[u32; 64]> =
     std::sync::LazyLock::new(|| prime_roots(true));
 
-fn hexadecimal(bytes: &[u8], out: &mut String) {
+/// Appends two lower-case digits per byte.
+pub(crate) fn hexadecimal(bytes: &[u8], out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
         out.push(char::from(DIGITS[usize::from(byte >> 4)]));

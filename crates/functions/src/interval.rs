@@ -324,9 +324,9 @@ fn elements(dates: &str) -> Result<Vec<String>> {
             return bad_date(&format!("{item}{tail}"));
         }
         if tail.is_empty() {
-            found.extend(expand(item)?)
+            found.extend(expand(item)?);
         } else {
-            found.extend(expand(&format!("{item}{tail}"))?)
+            found.extend(expand(&format!("{item}{tail}"))?);
         }
     }
     Ok(found)

@@ -1,5 +1,7 @@
 //! Numeric, trigonometric and price functions.
 
+use std::fmt::Write;
+
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 use datafusion::common::Result;
@@ -117,8 +119,7 @@ fn size_pretty(call: &Call<'_>) -> Result<ArrayRef> {
             shown /= 1024.0;
             unit += 1;
         }
-        out.push_str(&format!("{shown:.1} {}", units[unit]));
-        true
+        write!(out, "{shown:.1} {}", units[unit]).is_ok()
     }))
 }
 

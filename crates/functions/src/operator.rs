@@ -156,12 +156,15 @@ pub fn resolve_operator(
     })
 }
 
+/// Makes the expression of a prefix operator from its operand's.
+pub type BuildUnary = Arc<dyn Fn(Expr) -> Expr + Send + Sync>;
+
 /// Binds a prefix operator; the second element is the type to cast the operand to, the third the
 /// result's.
 pub fn resolve_unary(
     op: UnaryOp,
     operand: &Argument,
-) -> Result<(Arc<dyn Fn(Expr) -> Expr + Send + Sync>, SqlType, SqlType), ResolveError> {
+) -> Result<(BuildUnary, SqlType, SqlType), ResolveError> {
     let none = || ResolveError::NoOverload {
         name: match op {
             UnaryOp::Minus => "-",
@@ -177,7 +180,7 @@ pub fn resolve_unary(
         UnaryOp::Not => {
             let boolean = matches!(source, SqlType::Boolean | SqlType::Null);
             return boolean
-                .then(|| -> (Arc<dyn Fn(Expr) -> Expr + Send + Sync>, SqlType, SqlType) {
+                .then(|| -> (BuildUnary, SqlType, SqlType) {
                     (Arc::new(|x| Expr::Not(Box::new(x))), SqlType::Boolean, SqlType::Boolean)
                 })
                 .ok_or_else(none);
