@@ -1,6 +1,7 @@
 //! Milliseconds of the operators over a table of random trades and quotes.
 //!
 //! `cargo run --release -p tidemark-operators --example bench -- 20000000`
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "prints its measurements")]
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -84,7 +84,7 @@ impl Grid {
         let (offset, until) = self.regime(ts);
         let local = self.floor(ts.saturating_add(offset));
         let end = self.next(local).saturating_sub(offset).min(until);
-        Run { label: self.to_utc(local, ts), end: end.max(ts.saturating_add(1)) }
+        Run { label: self.utc_of(local, ts), end: end.max(ts.saturating_add(1)) }
     }
 
     /// The label of the bucket after the one with this label.
@@ -130,7 +130,7 @@ impl Grid {
 
     /// The first instant that local clocks show `local`, near `ts`; a local time that never
     /// was (start of daylight saving) counts from the jump.
-    fn to_utc(&mut self, local: i64, ts: i64) -> i64 {
+    fn utc_of(&mut self, local: i64, ts: i64) -> i64 {
         // The offset before any change within the bucket gives the earlier of two readings.
         let guess = local.saturating_sub(self.regime(ts).0);
         let day = MICROS_PER_DAY.saturating_mul(self.scale);

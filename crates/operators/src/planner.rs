@@ -212,7 +212,7 @@ fn plan_fill(node: &FillNode, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn E
         range: node.range(),
     };
     let schema = Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone());
-    Ok(Arc::new(FillExec::new(input, Arc::new(plan), schema)))
+    Ok(Arc::new(FillExec::new(input, Arc::new(plan), &schema)))
 }
 
 fn plan_latest_on(

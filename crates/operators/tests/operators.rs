@@ -1,4 +1,5 @@
 //! Every operator against its naive twin, through optimized plans over stored tables.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod reference_operators;
 mod support;

@@ -57,10 +57,10 @@ impl FillExec {
     pub(crate) fn new(
         input: Arc<dyn ExecutionPlan>,
         plan: Arc<FillPlan>,
-        schema: SchemaRef,
+        schema: &SchemaRef,
     ) -> Self {
-        let mut equivalence = EquivalenceProperties::new(Arc::clone(&schema));
-        equivalence.add_ordering([ascending(&label_of(&plan, &schema))]);
+        let mut equivalence = EquivalenceProperties::new(Arc::clone(schema));
+        equivalence.add_ordering([ascending(&label_of(&plan, schema))]);
         let partitioning = Partitioning::UnknownPartitioning(1);
         let (emission, bounded) = (EmissionType::Final, Boundedness::Bounded);
         let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
@@ -69,7 +69,7 @@ impl FillExec {
     }
 
     fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(Self::new(children.swap_remove(0), Arc::clone(&self.plan), self.schema()))
+        Arc::new(Self::new(children.swap_remove(0), Arc::clone(&self.plan), &self.schema()))
     }
 }
 

@@ -86,7 +86,9 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
             RowGroups::Scattered(ids) => {
                 kernels::last_by(array.values(), ids, &mut self.values);
                 if array.null_count() == 0 {
-                    ids.iter().for_each(|&group| self.valid[group as usize] = true);
+                    for &group in *ids {
+                        self.valid[group as usize] = true;
+                    }
                 } else {
                     for (row, &group) in ids.iter().enumerate() {
                         self.valid[group as usize] = array.is_valid(row);
@@ -112,7 +114,9 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
                     } else {
                         rows.clone().find(|&row| array.is_valid(row))
                     };
-                    found.into_iter().for_each(|row| visit(row, *group));
+                    if let Some(row) = found {
+                        visit(row, *group);
+                    }
                 }
             }
             RowGroups::Scattered(ids) => {

@@ -77,7 +77,7 @@ impl TableScanExec {
             None => target_partitions.min(count(&units) / MIN_ROWS_PER_PARTITION).max(1),
         };
         let partitions = split(units, parts);
-        let properties = properties(&table, &projection, schema, partitions.len(), false);
+        let properties = properties(&table, &projection, &schema, partitions.len(), false);
         Ok(Self { table, projection, partitions, backward: false, limit, properties })
     }
 
@@ -101,7 +101,7 @@ impl TableScanExec {
             scan.limit = Some(limit);
         }
         let (schema, parts) = (self.schema(), scan.partitions.len());
-        scan.properties = properties(&self.table, &self.projection, schema, parts, scan.backward);
+        scan.properties = properties(&self.table, &self.projection, &schema, parts, scan.backward);
         scan
     }
 
@@ -255,13 +255,13 @@ fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
 fn properties(
     table: &TableSnapshot,
     projection: &[usize],
-    schema: SchemaRef,
+    schema: &SchemaRef,
     partitions: usize,
     backward: bool,
 ) -> Arc<PlanProperties> {
     let timestamp = table.schema().timestamp;
     let position = projection.iter().position(|&column| Some(column) == timestamp);
-    let mut equivalence = EquivalenceProperties::new(Arc::clone(&schema));
+    let mut equivalence = EquivalenceProperties::new(Arc::clone(schema));
     if let Some(index) = position {
         let options = SortOptions { descending: backward, nulls_first: !backward };
         let column = Column::new(schema.field(index).name(), index);

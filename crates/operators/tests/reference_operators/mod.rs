@@ -4,13 +4,16 @@
 
 use crate::support::Row;
 
+/// Bucket start and symbol, and the rows that have them.
+pub type Group = ((i64, Option<String>), Vec<Row>);
+
 /// Rows grouped by bucket start and symbol, in order of bucket, then of first appearance.
 pub fn groups(
     rows: &[Row],
     step: Option<i64>,
     keyed: bool,
-) -> Vec<((i64, Option<String>), Vec<Row>)> {
-    let mut groups: Vec<((i64, Option<String>), Vec<Row>)> = vec![];
+) -> Vec<Group> {
+    let mut groups: Vec<Group> = vec![];
     for row in rows {
         let bucket = step.map_or(0, |step| row.ts.div_euclid(step) * step);
         let key = (bucket, row.symbol.clone().filter(|_| keyed));

@@ -1,5 +1,6 @@
 //! Tables of seeded random rows, and plans over them. Shared by the tests and the benchmark.
 #![allow(dead_code, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 
