@@ -2,6 +2,7 @@
 //! of what they yield, texts and positions of errors.
 //!
 //! The trees in `data/trees.jsonl` are written from `data/cases.json` by `dump-trees.mjs`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -56,7 +56,7 @@ impl Binder<'_> {
                 Err(error::not_supported("named parameters are", name.span))
             }
             Node::TypedString { type_name, value } => {
-                let to = self.type_name(type_name)?;
+                let to = Self::type_name(type_name)?;
                 self.cast(literal::text(value), to, CastMode::Explicit, position)
             }
             Node::Unary { operator: UnaryOperator::Not, .. }
@@ -77,7 +77,7 @@ impl Binder<'_> {
             Node::Cast { operand, type_name, double_colon } => {
                 let at = self.tree.span(*operand);
                 let operand = self.expression(*operand, scope)?;
-                let to = self.cast_type(type_name, *double_colon)?;
+                let to = Self::cast_type(type_name, *double_colon)?;
                 let mode = match operand.constant {
                     Some(_) => CastMode::Constant,
                     None => CastMode::Explicit,
@@ -205,7 +205,7 @@ impl Binder<'_> {
     }
 
     /// The type a cast names. `::float` is DOUBLE, as `PostgreSQL` has it.
-    fn cast_type(&mut self, type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
+    fn cast_type(type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
         let plain = type_name.arguments.is_empty() && type_name.dimensions == 0;
         if double_colon && plain {
             match type_name.name.to_ascii_lowercase().as_str() {
@@ -214,11 +214,11 @@ impl Binder<'_> {
                 _ => {}
             }
         }
-        self.type_name(type_name)
+        Self::type_name(type_name)
     }
 
     /// The type a name means.
-    pub(crate) fn type_name(&mut self, type_name: &TypeName) -> EngineResult<SqlType> {
+    pub(crate) fn type_name(type_name: &TypeName) -> EngineResult<SqlType> {
         SqlType::parse(&type_name.name, &type_name.arguments, type_name.dimensions).ok_or_else(
             || {
                 error::at(

@@ -46,8 +46,8 @@ impl Binder<'_> {
                 let tolerance = tolerance.as_ref();
                 return self.time_join(
                     AsofKind::Asof,
-                    left,
-                    right,
+                    &left,
+                    &right,
                     on.as_ref(),
                     tolerance,
                     *keyword_span,
@@ -57,8 +57,8 @@ impl Binder<'_> {
                 let tolerance = tolerance.as_ref();
                 return self.time_join(
                     AsofKind::Lt,
-                    left,
-                    right,
+                    &left,
+                    &right,
                     on.as_ref(),
                     tolerance,
                     *keyword_span,
@@ -179,8 +179,8 @@ impl Binder<'_> {
     fn time_join(
         &mut self,
         kind: AsofKind,
-        left: Relation,
-        right: Relation,
+        left: &Relation,
+        right: &Relation,
         on: Option<&JoinOn>,
         tolerance: Option<&AsofTolerance>,
         keyword: Span,
@@ -199,7 +199,7 @@ impl Binder<'_> {
         let condition = match on {
             Some(on) => {
                 self.refuse_inequality(on, kind)?;
-                self.condition(on, &left, &right)?
+                self.condition(on, left, right)?
             }
             None => Condition::default(),
         };
@@ -211,9 +211,9 @@ impl Binder<'_> {
             Some(tolerance) => Some(self.tolerance(tolerance, nanoseconds)?),
             None => None,
         };
-        let (left_plan, left_key) = self.in_time_order(&left, &left_time, left_time.sql_type)?;
+        let (left_plan, left_key) = self.in_time_order(left, &left_time, left_time.sql_type)?;
         let (right_plan, right_key) =
-            self.in_time_order(&right, &right_time, left_time.sql_type)?;
+            self.in_time_order(right, &right_time, left_time.sql_type)?;
         let node = AsofJoinNode::try_new(
             left_plan,
             right_plan,
@@ -226,7 +226,7 @@ impl Binder<'_> {
         .map_err(error::plan)?;
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         let width = left.columns.len();
-        let mut joined = combined(&left, &right);
+        let mut joined = combined(left, right);
         joined.plan = filled_in(plan, &joined.columns, |index| index >= width)?;
         joined.timestamp = left.timestamp;
         joined.ascending = true;

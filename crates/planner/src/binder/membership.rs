@@ -71,12 +71,12 @@ impl Binder<'_> {
             // A single character beside text is text.
             bound.push((typed, *item));
         }
-        self.membership(operand_typed, bound, position)
+        self.membership(&operand_typed, bound, position)
     }
 
     fn membership(
         &mut self,
-        operand: Typed,
+        operand: &Typed,
         items: Vec<(Typed, NodeId)>,
         position: Span,
     ) -> EngineResult<Typed> {

@@ -58,7 +58,7 @@ impl Replaced {
 
 impl Binder<'_> {
     /// A list without aggregates.
-    pub(crate) fn ungrouped(&mut self, source: Relation, items: Vec<Item>) -> EngineResult<Stage> {
+    pub(crate) fn ungrouped(source: Relation, items: Vec<Item>) -> EngineResult<Stage> {
         let timestamp = source.timestamp_column().map(super::scope::ScopeColumn::expr);
         let mut stage = Stage {
             plan: source.plan.clone(),

@@ -78,7 +78,7 @@ impl Binder<'_> {
             }
             Some(sample_by) => self.sample_by(source, items, sample_by, &extras)?,
             None if grouped => self.aggregate(source, items, &select.group_by, &extras)?,
-            None => self.ungrouped(source, items)?,
+            None => Self::ungrouped(source, items)?,
         };
         let stage = match select.having {
             Some(having) => self.having(stage, &aliases, having)?,
