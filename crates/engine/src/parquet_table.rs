@@ -48,7 +48,7 @@ impl ParquetTable {
         let file = File::open(path).map_err(|error| {
             EngineError::io(format_args!("cannot open {}", path.display()), &error)
         })?;
-        let metadata = ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| {
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(|error| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             EngineError::new(ErrorCode::InvalidValue, format!("cannot read {name}: {error}"))
         })?;
@@ -148,7 +148,7 @@ impl PartitionStream for ParquetPartition {
             if let Some(limit) = limit {
                 reader = reader.with_limit(limit);
             }
-            for batch in reader.build().map_err(parquet_error)? {
+            for batch in reader.build().map_err(|error| parquet_error(&error))? {
                 let batch = convert(&batch?, &wanted, &schema)?;
                 if sender.blocking_send(Ok(batch)).is_err() {
                     break; // the plan has all it wants
@@ -160,7 +160,7 @@ impl PartitionStream for ParquetPartition {
     }
 }
 
-fn parquet_error(error: parquet::errors::ParquetError) -> DataFusionError {
+fn parquet_error(error: &parquet::errors::ParquetError) -> DataFusionError {
     DataFusionError::Execution(format!("cannot read a Parquet file: {error}"))
 }
 
