@@ -20,12 +20,12 @@ impl TableBuilder {
     /// Adds a column with the dialect's defaults.
     #[must_use]
     pub fn column(self, name: &str, sql_type: SqlType) -> Self {
-        self.add(ColumnSchema::new(name, sql_type))
+        self.add_column(ColumnSchema::new(name, sql_type))
     }
 
     /// Adds a column.
     #[must_use]
-    pub fn add(mut self, column: ColumnSchema) -> Self {
+    pub fn add_column(mut self, column: ColumnSchema) -> Self {
         self.schema.columns.push(column);
         self
     }

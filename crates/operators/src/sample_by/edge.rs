@@ -86,7 +86,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
             RowGroups::Scattered(ids) => {
                 kernels::last_by(array.values(), ids, &mut self.values);
                 if array.null_count() == 0 {
-                    for &group in *ids {
+                    for &group in ids {
                         self.valid[group as usize] = true;
                     }
                 } else {
