@@ -41,7 +41,7 @@ export default tseslint.config(
     files: ['**/*.mjs', '**/*.js'],
     rules: { 'no-undef': 'error', 'no-unused-vars': 'error', 'prefer-const': 'error' },
     languageOptions: {
-      ecmaVersion: 2024,
+      ecmaVersion: 2025,
       sourceType: 'module',
       globals: {
         Buffer: 'readonly',

@@ -188,7 +188,10 @@ test('an import cut off at any byte leaves nothing', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const file = join(server.root, 'cut.csv');
-  const lines = Array.from({ length: 20_000 }, (_, i) => `2024-01-01T00:00:00.${i + 100_000}Z,${i}`);
+  const lines = Array.from(
+    { length: 20_000 },
+    (_, i) => `2024-01-01T00:00:00.${i + 100_000}Z,${i}`,
+  );
   await writeFile(file, `ts,x\n${lines.join('\n')}\n`);
   await copyFile(file, join(server.root, 'import', 'cut.csv'));
   const url = `${server.url}/imp?name=cut&timestamp=ts&partitionBy=DAY&fmt=json`;

@@ -2,6 +2,14 @@
 import type { RecordBatch } from 'apache-arrow';
 import { parseRecordBatch } from 'arrow-js-ffi';
 
+/** Typed here: the package's own declarations name files that Node's resolution does not find. */
+const readBatch = parseRecordBatch as (
+  buffer: ArrayBuffer,
+  array: number,
+  schema: number,
+  copy: boolean,
+) => RecordBatch;
+
 /** Offsets of the header's little-endian 32-bit fields; `crates/wire/src/arena.rs` writes them. */
 const ARRAY_POINTER = 4;
 const SCHEMA_POINTER = 8;
@@ -19,5 +27,5 @@ export function arenaToBatch(arena: Uint8Array): RecordBatch {
   const header = new DataView(bytes.buffer);
   const array = header.getUint32(ARRAY_POINTER, true);
   const schema = header.getUint32(SCHEMA_POINTER, true);
-  return parseRecordBatch(bytes.buffer, array, schema, false);
+  return readBatch(bytes.buffer, array, schema, false);
 }

@@ -106,10 +106,7 @@ class EngineDatabase implements Database {
     return new Map(records.map(([key, bytes]) => [key, Buffer.from(bytes)]));
   }
 
-  async commitRecords(
-    kind: string,
-    changes: ReadonlyMap<string, Buffer | null>,
-  ): Promise<bigint> {
+  async commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint> {
     const list = [...changes].map(([key, value]) => [key, value === null ? null : [...value]]);
     return await decoded(this.#native.commitRecords(kind, JSON.stringify(list)));
   }

@@ -50,7 +50,11 @@ export interface StatementContext {
 /** How rows are encoded. */
 export type RowFormat =
   /** `[1,"a"],[2,"b"]`: rows without the outer brackets, commas between rows of one stream. */
-  | { readonly format: 'json'; readonly quoteLargeNumbers?: boolean; readonly columns?: readonly number[] }
+  | {
+      readonly format: 'json';
+      readonly quoteLargeNumbers?: boolean;
+      readonly columns?: readonly number[];
+    }
   /** Rows only, CRLF line ends; `header` writes the name line first. */
   | { readonly format: 'csv'; readonly delimiter?: string; readonly header?: boolean }
   /** DataRow messages; one format code (0 text, 1 binary) per column. */
@@ -294,11 +298,7 @@ export interface EngineInfo {
 /** An open root directory. */
 export interface Database {
   /** `tree` is the syntax tree as JSON in UTF-8. */
-  prepare(
-    tree: Buffer,
-    context: StatementContext,
-    transaction?: Transaction,
-  ): Promise<Statement>;
+  prepare(tree: Buffer, context: StatementContext, transaction?: Transaction): Promise<Statement>;
   tableMetadata(name: string): Promise<TableMetadata | null>;
   openAppender(spec: AppenderSpec): Promise<Appender>;
   /** Inserts of statements prepared with it become visible together at `commit`. */
