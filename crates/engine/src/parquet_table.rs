@@ -50,10 +50,11 @@ impl ParquetTable {
         let file = File::open(path).map_err(|error| {
             EngineError::io(format_args!("cannot open {}", path.display()), &error)
         })?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(|error| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            EngineError::new(ErrorCode::InvalidValue, format!("cannot read {name}: {error}"))
-        })?;
+        let metadata =
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(|error| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                EngineError::new(ErrorCode::InvalidValue, format!("cannot read {name}: {error}"))
+            })?;
         let stored = stored_types(&metadata);
         let columns: Vec<Field> = metadata
             .schema()

@@ -280,7 +280,10 @@ mod tests {
     fn what_is_not_finite_is_null() {
         let left = ColumnarValue::Array(Arc::new(Float64Array::from(vec![1.0, 1e308, 0.0])));
         let zero = ColumnarValue::Scalar(ScalarValue::Float64(Some(0.0)));
-        assert_eq!(run(BinaryOp::Divide, SqlType::Double, &[left.clone(), zero], 3).null_count(), 3);
+        assert_eq!(
+            run(BinaryOp::Divide, SqlType::Double, &[left.clone(), zero], 3).null_count(),
+            3
+        );
         let ten = ColumnarValue::Scalar(ScalarValue::Float64(Some(10.0)));
         assert_eq!(run(BinaryOp::Multiply, SqlType::Double, &[left, ten], 3).null_count(), 1);
     }

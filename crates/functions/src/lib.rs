@@ -35,7 +35,7 @@ mod text;
 pub use aggregate::{is_aggregate, resolve_aggregate};
 pub use cast::{CastMode, cast};
 pub use comparison::{DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
-pub use operator::{BuildUnary, BinaryOp, UnaryOp, resolve_operator, resolve_unary};
+pub use operator::{BinaryOp, BuildUnary, UnaryOp, resolve_operator, resolve_unary};
 pub use predicate::{between, in_list, is_null, value_type};
 pub use registry::{FunctionDoc, all_functions, is_scalar, resolve_scalar};
 pub use resolve::{

@@ -8,11 +8,7 @@ use crate::support::Row;
 pub type Group = ((i64, Option<String>), Vec<Row>);
 
 /// Rows grouped by bucket start and symbol, in order of bucket, then of first appearance.
-pub fn groups(
-    rows: &[Row],
-    step: Option<i64>,
-    keyed: bool,
-) -> Vec<Group> {
+pub fn groups(rows: &[Row], step: Option<i64>, keyed: bool) -> Vec<Group> {
     let mut groups: Vec<Group> = vec![];
     for row in rows {
         let bucket = step.map_or(0, |step| row.ts.div_euclid(step) * step);

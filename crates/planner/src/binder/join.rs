@@ -212,8 +212,7 @@ impl Binder<'_> {
             None => None,
         };
         let (left_plan, left_key) = self.in_time_order(left, &left_time, left_time.sql_type)?;
-        let (right_plan, right_key) =
-            self.in_time_order(right, &right_time, left_time.sql_type)?;
+        let (right_plan, right_key) = self.in_time_order(right, &right_time, left_time.sql_type)?;
         let node = AsofJoinNode::try_new(
             left_plan,
             right_plan,
