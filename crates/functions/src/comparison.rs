@@ -2,8 +2,8 @@
 //!
 //! `=` takes two nulls for equal, `<` and `>` are false beside a null, `<=` and `>=` are true for
 //! two nulls. Wherever `DataFusion`'s own operators can say that, they are used, so that its
-//! kernels and its pruning apply; DOUBLE (tolerance, signed zero) and SYMBOL (keys, not texts) have kernels
-//! here.
+//! kernels and its pruning apply; DOUBLE (tolerance, signed zero) and SYMBOL (keys, not texts)
+//! have kernels here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -3,8 +3,8 @@
 //!
 //! The binder asks `resolve_scalar`, `resolve_aggregate`, `resolve_operator` and `cast`, and gets
 //! `DataFusion` expressions back. Every result is canonical: a null has its validity bit cleared,
-//! and no valid slot holds a value that the dialect reads as null; BOOLEAN, BYTE and SHORT are never
-//! null. This crate knows no table and no plan.
+//! and no valid slot holds a value that the dialect reads as null; BOOLEAN, BYTE and SHORT are
+//! never null. This crate knows no table and no plan.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

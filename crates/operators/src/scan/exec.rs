@@ -58,7 +58,7 @@ impl TableScanExec {
         table: Arc<TableSnapshot>,
         ranges: &[TimeRange],
         projection: Vec<usize>,
-        schema: SchemaRef,
+        schema: &SchemaRef,
         target_partitions: usize,
         limit: Option<usize>,
     ) -> Result<Self> {
@@ -77,7 +77,7 @@ impl TableScanExec {
             None => target_partitions.min(count(&units) / MIN_ROWS_PER_PARTITION).max(1),
         };
         let partitions = split(units, parts);
-        let properties = properties(&table, &projection, &schema, partitions.len(), false);
+        let properties = properties(&table, &projection, schema, partitions.len(), false);
         Ok(Self { table, projection, partitions, backward: false, limit, properties })
     }
 

@@ -109,7 +109,7 @@ impl TableProvider for SnapshotTable {
         let schema = Arc::new(self.schema.project(&projection)?);
         let partitions = state.config().target_partitions();
         let table = Arc::clone(&self.table);
-        let scan = TableScanExec::try_new(table, &ranges, projection, schema, partitions, limit)?;
+        let scan = TableScanExec::try_new(table, &ranges, projection, &schema, partitions, limit)?;
         Ok(Arc::new(scan))
     }
 }
