@@ -61,7 +61,7 @@ pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<(
 pub fn open_database(env: &Env, options: String) -> napi::Result<PromiseRaw<'_, NativeDatabase>> {
     spawn_blocking(env, "open_database", move || {
         let options: OpenOptions = decode(options.as_bytes(), "open options")?;
-        Ok(NativeDatabase { database: Database::open(options)? })
+        Ok(NativeDatabase { database: Database::open(&options)? })
     })
 }
 

@@ -52,7 +52,7 @@ pub struct Database {
 
 impl Database {
     /// Opens the root, recovering what a crash left. Blocks.
-    pub fn open(options: OpenOptions) -> EngineResult<Arc<Self>> {
+    pub fn open(options: &OpenOptions) -> EngineResult<Arc<Self>> {
         failpoint::arm_from_environment()?;
         let workers = options.workers.unwrap_or_else(default_workers).max(1);
         let vfs = RealVfs::new(&options.root).map_err(|error| {
@@ -64,7 +64,7 @@ impl Database {
             ..StorageOptions::default()
         };
         let storage = Storage::open(Arc::new(vfs), storage_options)?;
-        let import_root = import_root(&options)?;
+        let import_root = import_root(options)?;
         let spill_root = directory(&options.root.join(SPILL_DIRECTORY))?;
         let memory_limit = options.memory_limit_bytes.unwrap_or_else(default_memory_limit);
         let state = session_state(&SessionOptions {

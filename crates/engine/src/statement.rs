@@ -143,7 +143,7 @@ impl Statement {
             };
             let snapshot = statement.database.snapshot()?;
             let BoundStatement::Insert(insert) = statement.bind(&snapshot, None)? else {
-                return Err(statement.replan());
+                return Err(replan());
             };
             write::insert_batch(&statement.database, &insert, parameter_rows, statement.txn()).await
         };
@@ -164,7 +164,7 @@ impl Statement {
         if bound.accesses() != self.described.accesses()
             || bound.columns() != self.described.columns()
         {
-            return Err(self.replan());
+            return Err(replan());
         }
         match bound {
             BoundStatement::Query(query) => {
@@ -285,10 +285,10 @@ impl Statement {
     fn txn(&self) -> Option<&Transaction> {
         self.transaction.as_deref()
     }
+}
 
-    fn replan(&self) -> EngineError {
-        EngineError::new(ErrorCode::Replan, "the tables changed since the statement was prepared")
-    }
+fn replan() -> EngineError {
+    EngineError::new(ErrorCode::Replan, "the tables changed since the statement was prepared")
 }
 
 /// Optimises and plans.

@@ -324,7 +324,7 @@ mod tests {
                 .iter()
                 .map(|&(a, b)| plain(a?, b?).filter(|&value| value != i64::MIN))
                 .collect();
-            let found = run(op, SqlType::Long, columns.clone(), pairs.len());
+            let found = run(op, SqlType::Long, &columns, pairs.len());
             assert_eq!(found.as_primitive::<Int64Type>(), &expected, "{op:?}");
         }
     }
