@@ -24,6 +24,12 @@ use tidemark_engine::{
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// Arms failure points before the first call; [`open_database`] answers a malformed list.
+#[napi_derive::module_init]
+fn arm_failure_points() {
+    drop(failpoint::arm_from_environment());
+}
+
 /// Version of the on-disk format and of the addon, as JSON.
 #[napi(catch_unwind)]
 pub fn engine_info() -> napi::Result<String> {

@@ -252,8 +252,10 @@ function readSecret(path: string, keyName: string): string {
   }
 }
 
+/** Below a file there is nothing either: who needs that place as a folder says so. */
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  const code = error instanceof Error && 'code' in error ? error.code : '';
+  return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
 /** `ENOENT: no such file or directory, open '…'` → `no such file or directory`. */

@@ -7,7 +7,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_ast::Tree;
-use tidemark_planner::{BoundQuery, BoundStatement, Planner, StatementKind};
+use tidemark_planner::{Access, BoundQuery, BoundStatement, Planner, StatementKind};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
@@ -161,7 +161,7 @@ impl Statement {
         let deadline = Deadline::after(options.timeout_ms);
         let snapshot = self.database.snapshot()?;
         let bound = self.bind(&snapshot, Some(parameters))?;
-        if bound.accesses() != self.described.accesses()
+        if !covers(self.described.accesses(), bound.accesses())
             || bound.columns() != self.described.columns()
         {
             return Err(replan());
@@ -314,5 +314,25 @@ fn kind_name(kind: StatementKind) -> &'static str {
         StatementKind::Ddl => "ddl",
         StatementKind::Session => "session",
         StatementKind::Empty => "empty",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(columns: &[&str], permission: &'static str) -> Access {
+        let columns = columns.iter().map(|&column| column.to_owned()).collect();
+        Access { table: "t".to_owned(), columns, permission }
+    }
+
+    #[test]
+    fn rights_cover_what_a_later_binding_reads() {
+        let described = [access(&["s", "ts"], "SELECT"), access(&[], "INSERT")];
+        assert!(covers(&described, &[access(&["ts", "s"], "SELECT")]));
+        assert!(covers(&described, &[access(&[], "INSERT"), access(&["ts"], "SELECT")]));
+        assert!(!covers(&described, &[access(&["price"], "SELECT")]));
+        assert!(!covers(&described, &[access(&[], "SELECT")]), "the whole table is more");
+        assert!(!covers(&described, &[access(&[], "DROP TABLE")]));
     }
 }

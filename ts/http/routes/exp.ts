@@ -4,7 +4,9 @@ import {
   asDatabaseError,
   type ExecuteOptions,
   type ExecuteReply,
+  type PreparedStatement,
   type RowFormat,
+  type Session,
 } from '../../session/index.js';
 import { BodyWriter, ClientGone } from '../body-writer.js';
 import { contentDisposition } from '../content-disposition.js';
@@ -56,12 +58,12 @@ export function expRoute(services: HttpServices): Route {
         return;
       }
       promiseKeepAlive(context.res, keepAlive);
-      const statement = await openSession(context, services.sessions, true).prepare(text);
+      const statement = await prepareQuery(openSession(context, services.sessions, true), text);
+      if (statement === null) {
+        refuse(context, '/exp endpoint only accepts SELECT');
+        return;
+      }
       await whileConnected(context, statement, async (follow) => {
-        if (statement.description.kind !== 'select') {
-          refuse(context, '/exp endpoint only accepts SELECT');
-          return;
-        }
         setHead(context, format, parameters.get('filename') ?? '');
         if (context.method === 'HEAD') {
           context.status = 200;
@@ -73,6 +75,23 @@ export function expRoute(services: HttpServices): Route {
       });
     },
   };
+}
+
+/** The statement, `null` when it is no query: the session is read-only, so the engine may say so. */
+async function prepareQuery(session: Session, text: string): Promise<PreparedStatement | null> {
+  try {
+    const statement = await session.prepare(text);
+    if (statement.description.kind === 'select') {
+      return statement;
+    }
+    statement.close();
+    return null;
+  } catch (error) {
+    if (asDatabaseError(error).code === 'ReadOnly') {
+      return null;
+    }
+    throw error;
+  }
 }
 
 function refusalOf(
