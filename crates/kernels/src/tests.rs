@@ -56,7 +56,7 @@ fn aggregates_agree_with_a_loop() {
 fn validity_runs_cover_exactly_the_valid_rows() {
     let mut rng = random();
     for _ in 0..1_000 {
-        let offset = rng.random_range(0..20);
+        let offset: usize = rng.random_range(0..20);
         let len = rng.random_range(0..300);
         let fill = rng.random_range(0.0..=1.0);
         let bits: Vec<bool> = (0..offset + len).map(|_| rng.random_bool(fill)).collect();
