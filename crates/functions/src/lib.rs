@@ -16,6 +16,7 @@ mod column;
 mod comparison;
 mod conditional;
 mod datetime;
+mod geo;
 mod hash;
 pub mod interval;
 mod meta;

@@ -316,8 +316,11 @@ fn time_arithmetic(
     match (timestamp(left.sql_type), timestamp(right.sql_type)) {
         (Some(l), Some(r)) => {
             let unit = if l == r { l } else { T::TimestampNs };
-            let constants = left.constant.is_some() && right.constant.is_some();
-            let difference = op == BinaryOp::Subtract && !constants;
+            // What a constant is taken from keeps the unit of nanoseconds; microseconds become
+            // a number unless both are constants.
+            let known = [left, right].iter().filter(|side| side.constant.is_some()).count();
+            let kept = if unit == T::TimestampNs { known > 0 } else { known == 2 };
+            let difference = op == BinaryOp::Subtract && !kept;
             Some((unit, unit, if difference { T::Long } else { unit }))
         }
         (Some(l), None) if whole(right.sql_type) => Some((l, T::Long, l)),

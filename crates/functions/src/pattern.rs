@@ -42,7 +42,7 @@ pub(crate) fn resolve(
         _ => Syntax::Regex,
     };
     if let Some(pattern) = right.text() {
-        syntax.compile(&pattern).map_err(|message| ResolveError::Invalid { message })?;
+        syntax.compile(&pattern).map_err(|message| refused(1, &pattern, message))?;
     }
     // A symbol is matched by its dictionary, where that is shorter than the batch.
     let source = if left.sql_type == SqlType::Symbol { SqlType::Symbol } else { SqlType::Varchar };
@@ -104,6 +104,18 @@ pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
         let last = reason.lines().last().unwrap_or_default();
         format!("invalid regular expression: {}", last.trim_start_matches("error: "))
     })
+}
+
+/// The error for a constant pattern, at the character where it breaks: the bracket that is never
+/// closed, else the end.
+pub(crate) fn refused(index: usize, pattern: &str, message: String) -> ResolveError {
+    let length = pattern.chars().count();
+    let offset = if message.contains("character class") {
+        pattern.chars().rev().position(|c| c == '[').map_or(length, |back| length - 1 - back)
+    } else {
+        length
+    };
+    ResolveError::InvalidPattern { index, offset, message }
 }
 
 fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {

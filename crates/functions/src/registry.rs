@@ -11,7 +11,7 @@ use tidemark_types::SqlType;
 use crate::column::Call;
 use crate::native::{Kernel, Native};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
-use crate::{aggregate, conditional, datetime, hash, meta, numeric, random, text};
+use crate::{aggregate, conditional, datetime, geo, hash, meta, numeric, random, text};
 
 /// A line of the function list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +138,7 @@ const FAMILIES: &[(&str, &[Function])] = &[
     ("text", text::FUNCTIONS),
     ("datetime", datetime::FUNCTIONS),
     ("conditional", conditional::FUNCTIONS),
+    ("geo", geo::FUNCTIONS),
     ("hash", hash::FUNCTIONS),
     ("random", random::FUNCTIONS),
     ("meta", meta::FUNCTIONS),
@@ -195,6 +196,11 @@ pub fn resolve_scalar(
     arguments: &[Argument],
 ) -> std::result::Result<ResolvedScalar, ResolveError> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    let plain = match arguments.first().and_then(Argument::text) {
+        // Seconds since 1970 need more than the INT of the other parts.
+        Some(part) if plain.eq_ignore_ascii_case("extract") && part == "epoch" => "extract_epoch",
+        _ => plain,
+    };
     let Some(function) = BY_NAME.get(&plain.to_ascii_lowercase()) else {
         return Err(ResolveError::Unknown { name: name.into(), types: types_of(arguments) });
     };

@@ -168,6 +168,15 @@ pub enum ResolveError {
         /// What is wrong with it.
         message: String,
     },
+    /// A constant pattern that is none.
+    InvalidPattern {
+        /// Which argument, from 0.
+        index: usize,
+        /// The character of the pattern at which it breaks.
+        offset: usize,
+        /// What is wrong with it.
+        message: String,
+    },
     /// Anything a constant can have wrong that is not tied to an argument.
     Invalid {
         /// What is wrong.
@@ -203,7 +212,9 @@ impl ResolveError {
             Self::InconvertibleValue { value, from, to } => {
                 crate::cast::inconvertible_value(value, *from, *to)
             }
-            Self::InvalidArgument { message, .. } | Self::Invalid { message } => message.clone(),
+            Self::InvalidArgument { message, .. }
+            | Self::InvalidPattern { message, .. }
+            | Self::Invalid { message } => message.clone(),
         }
     }
 
@@ -211,8 +222,19 @@ impl ResolveError {
     #[must_use]
     pub fn argument(&self) -> Option<usize> {
         match self {
-            Self::InvalidArgument { index, .. } => Some(*index),
+            Self::InvalidArgument { index, .. } | Self::InvalidPattern { index, .. } => {
+                Some(*index)
+            }
             _ => None,
+        }
+    }
+
+    /// The character within a literal argument that the error is about, the quote counted.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        match self {
+            Self::InvalidPattern { offset, .. } => offset + 1,
+            _ => 0,
         }
     }
 }
@@ -223,6 +245,7 @@ impl From<ResolveError> for EngineError {
             ResolveError::Unknown { .. } => ErrorCode::FunctionNotFound,
             ResolveError::InconvertibleValue { .. }
             | ResolveError::InvalidArgument { .. }
+            | ResolveError::InvalidPattern { .. }
             | ResolveError::Invalid { .. } => ErrorCode::InvalidValue,
             _ => ErrorCode::TypeMismatch,
         };

@@ -12,7 +12,7 @@ use tidemark_types::SqlType::{Binary, Boolean, Int, Ipv4, Long, String as Str, U
 use crate::column::{Call, build, build_flags, build_text, internal, invalid};
 use crate::native::Kernel;
 use crate::parse;
-use crate::pattern::regex;
+use crate::pattern::{refused, regex};
 use crate::registry::Param::{Is, Text};
 use crate::registry::{Bound, Function, Gives, direct, made, pure};
 use crate::resolve::ResolveError;
@@ -188,9 +188,10 @@ fn split_part(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
 }
 
 fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
-    let refused = |message| ResolveError::InvalidArgument { index: 1, message };
-    let known: Option<Regex> =
-        bound.arguments[1].text().map(|text| regex(&text)).transpose().map_err(refused)?;
+    let known: Option<Regex> = match bound.arguments[1].text() {
+        Some(text) => Some(regex(&text).map_err(|message| refused(1, &text, message))?),
+        None => None,
+    };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
         let mut failed = None;
