@@ -207,7 +207,7 @@ fn reads_source(expr: &Expr, source: &Relation) -> bool {
 impl Binder<'_> {
     /// Groups by our operator where keys are symbols, there are none, or an aggregate depends on
     /// the order of rows; else by `DataFusion`'s.
-    fn grouped_plan(
+    pub(crate) fn grouped_plan(
         &self,
         source: &Relation,
         keys: &[(Expr, SqlType)],

@@ -57,6 +57,11 @@ impl Binder<'_> {
         if !call.arguments.is_empty() {
             return None;
         }
+        self.session_value(name)
+    }
+
+    /// What the session knows under a name in lower case.
+    pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
         let now = self.context.now_micros;
         Some(match name {
             "now" | "systimestamp" | "current_timestamp" => Typed::literal(

@@ -33,6 +33,23 @@ fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
     Arc::new(values.into_iter().collect::<Int32Array>())
 }
 
+fn kind(aggregate: bool) -> &'static str {
+    if aggregate { "GROUP_BY" } else { "STANDARD" }
+}
+
+/// The words that have a meaning in statements.
+const KEYWORDS: &str = "add align all alter and as asc asof attach backup begin between by bypass \
+    cache calendar cancel capacity case cast column commit convert copy create cross current \
+    database day dedup deferred delete desc detach distinct drop else end except exclude exists \
+    explain fill first following for from full grant group groups horizon if ignore in include \
+    index inner insert intersect interval into is isolation join keys latest left like limit \
+    linear list lock lt manual materialized maxuncommittedrows month name native no nocache none \
+    not null nulls o3maxlag observation offset on or order outer over param parquet partition \
+    period pivot preceding prepare prev range refresh rename respect resume right rollback rows \
+    sample select set show splice suspend symbol table tables then timestamp to tolerance \
+    transaction truncate ttl type union unbounded unlock update upsert vacuum values view wal week \
+    when where window with within year zone";
+
 fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(values.into_iter().collect::<Int64Array>())
 }
@@ -81,6 +98,24 @@ impl Binder<'_> {
             ascending: false,
             base: None,
         })
+    }
+
+    /// `functions()`.
+    pub(crate) fn functions_rows(&mut self) -> EngineResult<Relation> {
+        let docs = tidemark_functions::all_functions();
+        let signatures = docs.iter().map(|doc| doc.signatures.join("\n"));
+        self.literal_rows(vec![
+            ("name", SqlType::String, texts(docs.iter().map(|doc| Some(doc.name)))),
+            ("signature", SqlType::String, texts(signatures.map(Some))),
+            ("runtime_constant", SqlType::Boolean, booleans(docs.iter().map(|_| false))),
+            ("type", SqlType::String, texts(docs.iter().map(|doc| Some(kind(doc.aggregate))))),
+        ])
+    }
+
+    /// `keywords()`.
+    pub(crate) fn keywords_rows(&mut self) -> EngineResult<Relation> {
+        let words = KEYWORDS.split_whitespace().map(Some);
+        self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
     }
 
     /// All tables, by name.

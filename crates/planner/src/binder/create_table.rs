@@ -27,7 +27,7 @@ impl Binder<'_> {
             columns: Vec::new(),
             permission: "CREATE TABLE",
         });
-        if self.snapshot.table(&node.name.text).is_some() {
+        if self.snapshot.table(&node.name.text).is_some() && !self.explaining {
             if node.if_not_exists {
                 return Ok(self.bound_create(None, None));
             }

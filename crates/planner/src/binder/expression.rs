@@ -145,7 +145,13 @@ impl Binder<'_> {
             (Err(failure), Some(alias)) if failure.code == ErrorCode::ColumnNotFound => {
                 Ok(alias.value.clone())
             }
-            (Err(failure), _) => Err(failure),
+            (Err(failure), _) => match path {
+                // The standard writes these without parentheses.
+                [name] if !name.quoted && is_session_word(&name.text) => {
+                    self.session_value(&name.text.to_ascii_lowercase()).ok_or(failure)
+                }
+                _ => Err(failure),
+            },
         }
     }
 
@@ -199,9 +205,9 @@ impl Binder<'_> {
         if let Node::Subquery { query } = self.node(right)? {
             return self.compare_with_query(operator, left, *query, position, scope);
         }
-        let left = self.expression(left, scope)?;
-        let right = self.expression(right, scope)?;
-        self.operator(operator, left, right, position)
+        let spans = [self.tree.span(left), self.tree.span(right)];
+        let operands = [self.expression(left, scope)?, self.expression(right, scope)?];
+        self.operator_between(operator, operands, position, &spans)
     }
 
     /// The type a cast names. `::float` is DOUBLE, as `PostgreSQL` has it.
@@ -229,6 +235,11 @@ impl Binder<'_> {
             },
         )
     }
+}
+
+fn is_session_word(name: &str) -> bool {
+    let words = ["current_user", "session_user", "current_schema", "current_catalog"];
+    words.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
 fn unknown_column(path: &[Name]) -> tidemark_types::EngineError {

@@ -63,7 +63,7 @@ fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.trim_end_matches(['m', 'M']).replace('_', "");
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
     let unscaled = format!("{whole}{fraction}");
-    let significant = unscaled.trim_start_matches('0').len().max(fraction.len()).max(1);
+    let significant = whole.trim_start_matches('0').len().max(1) + fraction.len();
     let (precision, scale) = (significant as u8, fraction.len() as u8);
     if significant > 38 {
         return Err(invalid(text, position));

@@ -27,9 +27,11 @@ mod latest_on;
 mod limit;
 mod literal;
 mod membership;
+mod moving_average;
 mod names;
 mod order;
 mod parameters;
+mod pivot;
 mod predicate;
 mod projection;
 mod query;
@@ -104,6 +106,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) named_windows: Vec<NamedWindow>,
     /// Names of the aggregates met whose result depends on the order of rows.
     pub(crate) ordered_aggregates: HashSet<String>,
+    /// Whether the statement is explained, not run.
+    pub(crate) explaining: bool,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
 }
@@ -120,6 +124,7 @@ impl<'a> Binder<'a> {
             variables: Vec::new(),
             named_windows: Vec::new(),
             ordered_aggregates: HashSet::new(),
+            explaining: false,
             relations: 0,
         }
     }
@@ -149,6 +154,7 @@ impl<'a> Binder<'a> {
                     tidemark_ast::ExplainStage::Ast => show::tree_lines(self.tree)?,
                     _ => Vec::new(),
                 };
+                self.explaining = true;
                 let statement = Box::new(self.statement(*statement)?);
                 let analyze = *analyze;
                 Ok(BoundStatement::Explain(BoundExplain { stage, analyze, statement, tree }))

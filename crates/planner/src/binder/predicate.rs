@@ -61,7 +61,12 @@ impl Binder<'_> {
                 let within = self.in_query(*operand, *query, *operator_span, scope)?;
                 Ok(if *is_not == negated { within } else { not(within) })
             }
-            Node::Within { .. } => Err(super::error::not_supported("WITHIN is", position)),
+            Node::Within { operand, items, .. } => {
+                let mut arguments = vec![self.expression(*operand, scope)?];
+                arguments.extend(self.expressions(items, scope)?);
+                let within = self.scalar_call("within", arguments, position, &[])?;
+                Ok(if negated { not(within) } else { within })
+            }
             _ => {
                 let bound = self.expression(id, scope)?;
                 let bound = self.truth_of(bound, position)?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan, Window};
+use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, Window};
 use hashbrown::HashMap;
 use tidemark_ast::{Node, OrderItem};
 use tidemark_types::{EngineResult, SqlType, identifier};
@@ -210,6 +210,9 @@ impl Stage {
                 Ok(TreeNodeRecursion::Continue)
             });
         }
+        if windows.is_empty() {
+            return Ok(());
+        }
         for (number, window) in windows.into_iter().enumerate() {
             let name = format!("w{number}");
             let plan =
@@ -221,6 +224,16 @@ impl Stage {
         for item in &mut self.items {
             let expr = std::mem::take(&mut item.value.expr);
             item.value.expr = self.replaced.apply(expr)?;
+        }
+        self.restore_time_order()
+    }
+
+    /// A window's PARTITION BY and ORDER BY shuffle the rows; where that is not so, the sort is
+    /// found to be superfluous when the plan is made.
+    fn restore_time_order(&mut self) -> EngineResult<()> {
+        if let (Some(timestamp), true) = (&self.timestamp, self.ascending) {
+            let key = SortExpr::new(timestamp.clone(), true, true);
+            self.plan = order::sort(self.plan.clone(), std::iter::once(key))?;
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Binder<'_> {
 
     fn body(&mut self, id: NodeId, order_by: &[OrderItem]) -> EngineResult<Relation> {
         let relation = match self.node(id)? {
-            Node::Select(select) => return self.select(select, order_by, self.tree.span(id)),
+            Node::Select(select) => return self.select(select, order_by),
             Node::Query { .. } => self.query(id)?,
             Node::SetOperation { operator, all, left, right } => {
                 self.set_operation(*operator, *all, *left, *right)?

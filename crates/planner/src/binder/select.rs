@@ -27,9 +27,8 @@ impl Binder<'_> {
         &mut self,
         select: &SelectNode,
         order_by: &[OrderItem],
-        position: Span,
     ) -> EngineResult<Relation> {
-        self.refuse_unsupported(select, position)?;
+        self.refuse_unsupported(select)?;
         let windows = self.named_windows.len();
         self.named_windows.extend(select.windows.iter().cloned());
         let output = self.select_block(select, order_by);
@@ -46,15 +45,20 @@ impl Binder<'_> {
             Some(from) => self.source(from)?,
             None => relation::one_row(),
         };
-        let source = match select.filter {
-            Some(filter) => self.filtered(source, filter)?,
-            None => source,
+        let (source, items) = if let Some(pivot) = &select.pivot {
+            let source = self.filtered_if(source, select.filter)?;
+            let source = self.pivoted(source, pivot)?;
+            let items = self.items(&select.items, &source)?;
+            (source, items)
+        } else {
+            // The list is bound first: of two unknown names the list's is reported.
+            let items = self.items(&select.items, &source)?;
+            (self.filtered_if(source, select.filter)?, items)
         };
         let source = match &select.latest_on {
             Some(latest_on) => self.latest_on(source, latest_on)?,
             None => source,
         };
-        let items = self.items(&select.items, &source)?;
         let grouped = select.sample_by.is_some()
             || !select.group_by.is_empty()
             || items.iter().any(|item| has_aggregate(&item.value.expr));
@@ -124,14 +128,18 @@ impl Binder<'_> {
         Ok(stage)
     }
 
-    fn refuse_unsupported(&self, select: &SelectNode, position: Span) -> EngineResult<()> {
-        if select.pivot.is_some() {
-            return Err(error::not_supported("PIVOT is", position));
-        }
+    fn refuse_unsupported(&self, select: &SelectNode) -> EngineResult<()> {
         if let Some(first) = select.distinct_on.first() {
             return Err(error::not_supported("DISTINCT ON is", self.tree.span(*first)));
         }
         Ok(())
+    }
+
+    fn filtered_if(&mut self, source: Relation, filter: Option<NodeId>) -> EngineResult<Relation> {
+        match filter {
+            Some(filter) => self.filtered(source, filter),
+            None => Ok(source),
+        }
     }
 
     /// Applies WHERE: what can be a time range goes into the scan, the rest above it.

@@ -42,6 +42,8 @@ impl Binder<'_> {
                 let table = self.table_argument(call)?;
                 self.partitions_rows(&table)?
             }
+            "functions" => self.functions_rows()?,
+            "keywords" => self.keywords_rows()?,
             "read_parquet" => self.read_parquet(call)?,
             _ => match self.catalog_table(&name)? {
                 Some(rows) => rows,

@@ -70,7 +70,9 @@ pub(crate) fn located(source: ResolveError, position: Span) -> EngineError {
 /// An error of the function library: at the argument it speaks of, else at the call.
 pub(crate) fn located_call(source: ResolveError, position: Span, spans: &[Span]) -> EngineError {
     let at = source.argument().and_then(|index| spans.get(index)).copied();
-    located(source, at.unwrap_or(position))
+    let mut at = at.unwrap_or(position);
+    at.start = (at.start + source.offset() as u32).min(at.end);
+    located(source, at)
 }
 
 impl Binder<'_> {
@@ -82,17 +84,47 @@ impl Binder<'_> {
         right: Typed,
         position: Span,
     ) -> EngineResult<Typed> {
+        self.operator_between(operator, [left, right], position, &[])
+    }
+
+    /// `left operator right`, whose operands stand at `spans`.
+    pub(crate) fn operator_between(
+        &mut self,
+        operator: BinaryOperator,
+        [left, right]: [Typed; 2],
+        position: Span,
+        spans: &[Span],
+    ) -> EngineResult<Typed> {
         let left = self.settled_beside(left, &right, operator)?;
         let right = self.settled_beside(right, &left, operator)?;
         let resolved = resolve_operator(binary_op(operator), &left.argument(), &right.argument())
-            .map_err(|error| located(error, position))?;
-        let mode = CastMode::Implicit;
-        let left = self.cast(left, resolved.left_type, mode, position)?;
-        let right = self.cast(right, resolved.right_type, mode, position)?;
+            .map_err(|error| located_call(error, position, spans))?;
+        let left = self.operand(operator, left, resolved.left_type, position)?;
+        let right = self.operand(operator, right, resolved.right_type, position)?;
         let constant = left.constant.is_some() && right.constant.is_some();
         let expr = (resolved.build)(left.expr, right.expr);
         let typed = Typed::computed(expr, resolved.return_type);
         Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// An operand in the type its operator wants. Symbols and characters that are no numbers
+    /// compare as null with numbers; other text fails.
+    fn operand(
+        &mut self,
+        operator: BinaryOperator,
+        typed: Typed,
+        wanted: SqlType,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let lenient = is_comparison(operator)
+            && matches!(typed.sql_type, SqlType::Symbol | SqlType::Char)
+            && (wanted.is_integer() || wanted.is_floating())
+            && typed.constant.is_none();
+        if !lenient {
+            return self.cast(typed, wanted, CastMode::Implicit, position);
+        }
+        let text = self.cast(typed, SqlType::Varchar, CastMode::Implicit, position)?;
+        self.cast(text, wanted, CastMode::Explicit, position)
     }
 
     /// An open parameter takes the type of the operand on the other side.
@@ -191,6 +223,18 @@ impl Binder<'_> {
 
 fn is_immutable(function: &ScalarUDF) -> bool {
     function.signature().volatility == Volatility::Immutable
+}
+
+fn is_comparison(operator: BinaryOperator) -> bool {
+    matches!(
+        operator,
+        BinaryOperator::Equal
+            | BinaryOperator::NotEqual
+            | BinaryOperator::Less
+            | BinaryOperator::LessOrEqual
+            | BinaryOperator::Greater
+            | BinaryOperator::GreaterOrEqual
+    )
 }
 
 fn binary_op(operator: BinaryOperator) -> BinaryOp {

@@ -12,7 +12,7 @@ use tidemark_ast::{CallNode, Frame, FrameBound, FrameMode, Node, Span, WindowSpe
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
-use super::expression::Scope;
+use super::expression::{Scope, has_aggregate};
 use super::order::SortKey;
 use super::{Binder, Typed, constant, error};
 
@@ -33,12 +33,26 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
         let over = &self.window_spec(over)?;
-        let inner = Scope { aggregates: false, ..*scope };
+        let inner = Scope { aggregates: true, ..*scope };
         let arguments = match call.arguments.as_slice() {
             [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
             ids => self.expressions(ids, &inner)?,
         };
-        let resolved = self.window_function(call, arguments, position)?;
+        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "Window function is not allowed in context of aggregation. Use sub-query.",
+                Span::default(),
+            ));
+        }
+        let inner = Scope { aggregates: false, ..*scope };
+        let resolved = if call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1 {
+            let (function, arguments) = self.moving_average(call, over, &inner)?;
+            let function = WindowFunctionDefinition::WindowUDF(function);
+            Resolved { function, arguments, return_type: SqlType::Double }
+        } else {
+            self.window_function(call, arguments, position)?
+        };
         let partition_by = self.expressions(&over.partition_by, &inner)?;
         let mut order_by: Vec<SortExpr> = Vec::with_capacity(over.order_by.len());
         for item in &over.order_by {
@@ -47,9 +61,12 @@ impl Binder<'_> {
             order_by.push(SortKey::new(item, key.expr, key.sql_type, None).sort(expr));
         }
         let window_frame = match &over.frame {
-            Some(frame) => self.frame(frame, &order_by, scope)?,
+            Some(frame) => self.frame(frame, &order_by, scope, call.name.span)?,
             None => default_frame(!order_by.is_empty()),
         };
+        if is_never_filled(&window_frame) {
+            return self.over_nothing(resolved.function.name(), resolved.return_type);
+        }
         let params = WindowFunctionParams {
             args: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
             partition_by: partition_by.into_iter().map(|key| key.expr).collect(),
@@ -65,6 +82,14 @@ impl Binder<'_> {
         // DataFusion counts in unsigned numbers.
         let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
         Ok(Typed::computed(expr, resolved.return_type))
+    }
+
+    /// What a function gives over a frame without rows.
+    fn over_nothing(&mut self, name: &str, return_type: SqlType) -> EngineResult<Typed> {
+        if name == "count" {
+            return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long));
+        }
+        self.cast(Typed::null(), return_type, CastMode::Explicit, Span::default())
     }
 
     /// What OVER says, with what the window it names says.
@@ -101,6 +126,7 @@ impl Binder<'_> {
     ) -> EngineResult<Resolved> {
         use WindowFunctionDefinition::{AggregateUDF, WindowUDF};
         let name = call.name.text.to_ascii_lowercase();
+        self.check_neighbour(&name, call, &arguments)?;
         let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
         let plain = |function, return_type| Ok((function, return_type));
         let whole = |of: SqlType| if of.is_integer() { SqlType::Long } else { of };
@@ -139,6 +165,34 @@ impl Binder<'_> {
         Ok(Resolved { function, arguments, return_type })
     }
 
+    /// What `lag` and `lead` ask of their arguments.
+    fn check_neighbour(
+        &self,
+        name: &str,
+        call: &CallNode,
+        arguments: &[Typed],
+    ) -> EngineResult<()> {
+        if !matches!(name, "lag" | "lead") {
+            return Ok(());
+        }
+        if arguments.is_empty() {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                format!("function `{name}` requires arguments"),
+                call.name.span,
+            ));
+        }
+        let distance = arguments.get(1).and_then(|distance| distance.constant.as_ref());
+        if distance.and_then(constant::as_i64).is_some_and(|distance| distance < 0) {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "offset must be a positive integer",
+                self.tree.span(call.arguments[1]),
+            ));
+        }
+        Ok(())
+    }
+
     fn window_arguments(
         &mut self,
         name: &str,
@@ -172,12 +226,13 @@ impl Binder<'_> {
         frame: &Frame,
         order_by: &[SortExpr],
         scope: &Scope<'_>,
+        position: Span,
     ) -> EngineResult<WindowFrame> {
         let units = match frame.mode {
             FrameMode::Rows | FrameMode::Cumulative => WindowFrameUnits::Rows,
             FrameMode::Range => WindowFrameUnits::Range,
             FrameMode::Groups => {
-                return Err(error::not_supported("GROUPS is", frame.span));
+                return Err(error::not_supported("GROUPS is", position));
             }
         };
         if frame.exclude_current_row {
@@ -202,6 +257,10 @@ impl Binder<'_> {
             Some(end) => self.frame_bound(end, unit)?,
             None => WindowFrameBound::CurrentRow,
         };
+        // Rows of the current instant that come later are not seen yet.
+        if start.is_unbounded() && end == WindowFrameBound::CurrentRow {
+            return Ok(default_frame(true));
+        }
         Ok(WindowFrame::new_bounds(units, start, end))
     }
 
@@ -256,7 +315,7 @@ impl Binder<'_> {
 }
 
 /// Nanoseconds in a unit word, singular or plural.
-fn time_word(word: &str) -> Option<i64> {
+pub(crate) fn time_word(word: &str) -> Option<i64> {
     let lower = word.to_ascii_lowercase();
     Some(match lower.strip_suffix('s').unwrap_or(&lower) {
         "nanosecond" => 1,
@@ -268,6 +327,20 @@ fn time_word(word: &str) -> Option<i64> {
         "day" => 86_400_000_000_000,
         _ => return None,
     })
+}
+
+/// Whether a frame ends before it starts, in every row.
+fn is_never_filled(frame: &WindowFrame) -> bool {
+    let rows = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(ScalarValue::UInt64(Some(rows))) => Some(-i128::from(*rows)),
+        WindowFrameBound::CurrentRow => Some(0),
+        WindowFrameBound::Following(ScalarValue::UInt64(Some(rows))) => Some(i128::from(*rows)),
+        _ => None,
+    };
+    match (frame.units, rows(&frame.start_bound), rows(&frame.end_bound)) {
+        (WindowFrameUnits::Rows, Some(start), Some(end)) => end < start,
+        _ => false,
+    }
 }
 
 /// With ORDER BY up to the current row, counted in rows; without, the whole partition.

@@ -1,0 +1,160 @@
+//! PIVOT: values of a column become columns of aggregates.
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::{Expr, and};
+use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use super::aggregate::collect_aggregates;
+use super::expression::{Scope, has_aggregate};
+use super::names::{self, NameSet};
+use super::scope::Relation;
+use super::{Binder, Typed, error, predicate, relation};
+
+/// One combination of the axes' values.
+#[derive(Clone)]
+struct Cell {
+    name: String,
+    /// What rows must fulfil to be counted in; `None` before the first axis.
+    test: Option<Expr>,
+}
+
+impl Binder<'_> {
+    /// The aggregates of `source` for each combination of values, in a row per group.
+    pub(crate) fn pivoted(
+        &mut self,
+        source: Relation,
+        pivot: &PivotNode,
+    ) -> EngineResult<Relation> {
+        let mut aggregates = Vec::with_capacity(pivot.aggregates.len());
+        for item in &pivot.aggregates {
+            aggregates.push((self.pivot_aggregate(item, &source)?, item));
+        }
+        let mut cells = vec![Cell { name: String::new(), test: None }];
+        let mut kept = Vec::with_capacity(pivot.axes.len());
+        for (axis, values) in &pivot.axes {
+            let tests = self.axis_tests(*axis, values, &source)?;
+            let any = tests.iter().map(|(_, test)| test.clone()).reduce(Expr::or);
+            kept.extend(any.map(|test| Typed::computed(test, SqlType::Boolean)));
+            cells = cells.iter().flat_map(|cell| crossed(cell, &tests)).collect();
+        }
+        let mut keys = Vec::with_capacity(pivot.group_by.len());
+        for id in &pivot.group_by {
+            let key = self.expression(*id, &Scope::rows(&source))?;
+            keys.push((names::generated(self.tree, *id), key));
+        }
+        let mut outputs = Vec::with_capacity(cells.len() * aggregates.len());
+        let plain = aggregates.len() == 1 && pivot.aggregates[0].alias.is_none();
+        for cell in &cells {
+            for (value, item) in &aggregates {
+                let name = match &item.alias {
+                    _ if plain => cell.name.clone(),
+                    Some(alias) => format!("{}_{}", cell.name, alias.text),
+                    None => {
+                        let own = names::generated(self.tree, item.expression);
+                        format!("{}_{own}", cell.name)
+                    }
+                };
+                let expr = restricted(&value.expr, cell.test.as_ref())?;
+                outputs.push((name, Typed::computed(expr, value.sql_type)));
+            }
+        }
+        let plan = relation::filter(source.plan.clone(), predicate::all(kept).expr)?;
+        self.pivot_rows(source.with_plan(plan), keys, outputs)
+    }
+
+    /// An aggregate of the list, over all rows.
+    fn pivot_aggregate(&mut self, item: &SelectItem, source: &Relation) -> EngineResult<Typed> {
+        let scope = Scope { aggregates: true, ..Scope::rows(source) };
+        let value = self.expression(item.expression, &scope)?;
+        if has_aggregate(&value.expr) {
+            return Ok(value);
+        }
+        let name = names::generated(self.tree, item.expression);
+        Err(error::at(
+            ErrorCode::NotSupported,
+            format!("expected aggregate function [col={name}]"),
+            self.tree.span(item.expression),
+        ))
+    }
+
+    /// Each value's name, and the test that the axis has it.
+    fn axis_tests(
+        &mut self,
+        axis: NodeId,
+        values: &[SelectItem],
+        source: &Relation,
+    ) -> EngineResult<Vec<(String, Expr)>> {
+        let mut tests = Vec::with_capacity(values.len());
+        for item in values {
+            let position = self.tree.span(item.expression);
+            let node = self.node(item.expression)?;
+            if let Node::Query { .. } | Node::Select(_) | Node::Subquery { .. } = node {
+                return Err(error::not_supported("a sub-query of PIVOT values is", position));
+            }
+            let left = self.expression(axis, &Scope::rows(source))?;
+            let right = self.expression(item.expression, &Scope::empty())?;
+            let test = self.operator(BinaryOperator::Equal, left, right, position)?;
+            let name = match (&item.alias, node) {
+                (Some(alias), _) => alias.text.clone(),
+                (None, Node::String { value }) => value.clone(),
+                (None, _) => names::generated(self.tree, item.expression),
+            };
+            tests.push((name, test.expr));
+        }
+        Ok(tests)
+    }
+
+    fn pivot_rows(
+        &mut self,
+        source: Relation,
+        keys: Vec<(String, Typed)>,
+        outputs: Vec<(String, Typed)>,
+    ) -> EngineResult<Relation> {
+        let grouped: Vec<_> =
+            keys.iter().map(|(_, key)| (key.expr.clone(), key.sql_type)).collect();
+        let mut aggregates = Vec::new();
+        for (_, output) in &outputs {
+            collect_aggregates(&output.expr, &mut aggregates);
+        }
+        let (plan, replaced) = self.grouped_plan(&source, &grouped, &aggregates)?;
+        let mut taken = NameSet::default();
+        let mut exprs = Vec::with_capacity(keys.len() + outputs.len());
+        let mut columns = Vec::with_capacity(keys.len() + outputs.len());
+        for (name, value) in keys.into_iter().chain(outputs) {
+            let name = taken.number(&name);
+            exprs.push(replaced.apply(value.expr)?.alias(&name));
+            columns.push(relation::output_column(&name, value.sql_type));
+        }
+        let plan = relation::project(plan, exprs)?;
+        Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None })
+    }
+}
+
+fn crossed(cell: &Cell, tests: &[(String, Expr)]) -> Vec<Cell> {
+    let with = |(name, test): &(String, Expr)| match &cell.test {
+        None => Cell { name: name.clone(), test: Some(test.clone()) },
+        Some(before) => Cell {
+            name: format!("{}_{name}", cell.name),
+            test: Some(and(before.clone(), test.clone())),
+        },
+    };
+    tests.iter().map(with).collect()
+}
+
+/// The expression with its aggregates over the rows that pass the test.
+fn restricted(expr: &Expr, test: Option<&Expr>) -> EngineResult<Expr> {
+    let Some(test) = test else { return Ok(expr.clone()) };
+    let narrowed = expr.clone().transform(|node| match node {
+        Expr::AggregateFunction(mut call) => {
+            let test = match call.params.filter.take() {
+                Some(before) => and(*before, test.clone()),
+                None => test.clone(),
+            };
+            call.params.filter = Some(Box::new(test));
+            Ok(Transformed::yes(Expr::AggregateFunction(call)))
+        }
+        other => Ok(Transformed::no(other)),
+    });
+    narrowed.map(|narrowed| narrowed.data).map_err(error::plan)
+}
