@@ -77,7 +77,7 @@ export function expRoute(services: HttpServices): Route {
   };
 }
 
-/** The statement, `null` when it is no query: the session is read-only, so the engine may say so. */
+/** The statement, `null` when it is no query; for a write the engine says so itself. */
 async function prepareQuery(session: Session, text: string): Promise<PreparedStatement | null> {
   try {
     const statement = await session.prepare(text);

@@ -1,0 +1,182 @@
+/** What only a real server shows: sockets that close, stall, or carry many requests. */
+import { readFileSync } from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+const WAIT_MS = 10_000;
+const MEGABYTE = 1024 * 1024;
+/** Rows enough for days: such a statement ends because it was stopped. */
+const ENDLESS =
+  'from long_sequence(1000000) a cross join long_sequence(1000000) b where a.x * b.x % 7 = 3';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer();
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+async function exec(query: string): Promise<readonly (readonly unknown[])[]> {
+  const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
+  const answer = (await response.json()) as { dataset?: unknown[][]; error?: string };
+  if (answer.error !== undefined) {
+    throw new Error(answer.error);
+  }
+  return answer.dataset ?? [];
+}
+
+async function connect(): Promise<Socket> {
+  const { hostname, port } = new URL(server.url);
+  const socket = createConnection({ host: hostname, port: Number(port) });
+  socket.on('error', () => undefined);
+  await new Promise((resolve) => socket.once('connect', resolve));
+  return socket;
+}
+
+function request(path: string, query: string, headers = ''): string {
+  const target = `${path}?query=${encodeURIComponent(query)}`;
+  return `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
+}
+
+/** Whether a statement that contains `mark` runs now. */
+async function isRunning(mark: string): Promise<boolean> {
+  const rows = await exec('select query from query_activity()');
+  return rows.some(([text]) => String(text).includes(mark) && !String(text).includes('activity'));
+}
+
+async function until(t: ExecutionContext, holds: () => Promise<boolean>, what: string) {
+  const end = Date.now() + WAIT_MS;
+  while (!(await holds())) {
+    if (Date.now() > end) {
+      t.fail(what);
+      return;
+    }
+    await sleep(50);
+  }
+  t.pass();
+}
+
+function residentBytes(): number {
+  const status = readFileSync(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+}
+
+/** Reads until the answers so far satisfy `isEnough`, or the connection ends. */
+async function collect(socket: Socket, isEnough: (text: string) => boolean): Promise<string> {
+  let text = '';
+  const timer = setTimeout(() => socket.destroy(), WAIT_MS);
+  for await (const bytes of socket) {
+    text += (bytes as Buffer).toString('latin1');
+    if (isEnough(text)) {
+      break;
+    }
+  }
+  clearTimeout(timer);
+  return text;
+}
+
+test.serial('a closed socket stops its SELECT', async (t) => {
+  const socket = await connect();
+  socket.write(request('/exec', `select count() as gone ${ENDLESS}`));
+  await until(t, () => isRunning('as gone'), 'it runs');
+  socket.destroy();
+  await until(t, async () => !(await isRunning('as gone')), 'it is stopped');
+});
+
+test.serial('a closed socket stops its INSERT … SELECT, which leaves nothing', async (t) => {
+  await exec('create table filled (x long)');
+  const socket = await connect();
+  socket.write(request('/exec', `insert into filled select a.x ${ENDLESS}`));
+  await until(t, () => isRunning('into filled'), 'it runs');
+  socket.destroy();
+  await until(t, async () => !(await isRunning('into filled')), 'it is stopped');
+  t.deepEqual(await exec('select count() from filled'), [[0]]);
+  await exec('insert into filled values (1)');
+  t.deepEqual(await exec('select x from filled'), [[1]]);
+});
+
+for (const path of ['/exec', '/exp']) {
+  test.serial(`${path} waits for a slow reader instead of filling memory`, async (t) => {
+    if (process.platform !== 'linux') {
+      t.pass('memory is read from /proc');
+      return;
+    }
+    const before = residentBytes();
+    const socket = await connect();
+    socket.pause();
+    const mark = `slow${path.slice(1)}`;
+    socket.write(request(path, `select x as ${mark}, x * 2 as y from long_sequence(50000000)`));
+    await until(t, () => isRunning(mark), 'it runs');
+    await sleep(2_000);
+    t.true(await isRunning(mark), 'it waits');
+    const grown = residentBytes() - before;
+    t.true(grown < 200 * MEGABYTE, `${Math.round(grown / MEGABYTE)} MB more`);
+    socket.destroy();
+    await until(t, async () => !(await isRunning(mark)), 'it is stopped');
+  });
+}
+
+test.serial('an import that is cut leaves no trace', async (t) => {
+  const socket = await connect();
+  const lines = Array.from({ length: 20_000 }, (_, i) => `${i},name ${i}\n`).join('');
+  socket.write(
+    'POST /imp?name=half&forceHeader=true HTTP/1.1\r\nHost: localhost\r\n' +
+      'Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 100000000\r\n\r\n' +
+      '--b\r\nContent-Disposition: form-data; name="data"; filename="x.csv"\r\n\r\n' +
+      `a,b\n${lines}`,
+  );
+  await sleep(500);
+  socket.destroy();
+  await sleep(500);
+  await t.throwsAsync(exec('select count() from half'), { message: /does not exist/ });
+  await exec('create table half (a int)');
+  await exec('insert into half values (1)');
+  t.deepEqual(await exec('select a from half'), [[1]]);
+});
+
+test.serial('requests sent together are answered in their order', async (t) => {
+  const socket = await connect();
+  const numbers = [1, 2, 3, 4, 5];
+  socket.write(numbers.map((number) => request('/exec', `select ${number} n`)).join(''));
+  const pattern = /"dataset":\[\[(\d)\]\]/g;
+  const text = await collect(socket, (so) => [...so.matchAll(pattern)].length === numbers.length);
+  t.deepEqual(
+    [...text.matchAll(pattern)].map(([, number]) => Number(number)),
+    numbers,
+  );
+});
+
+test.serial(
+  'a connection serves many requests, errors among them, until asked to close',
+  async (t) => {
+    const socket = await connect();
+    const ask = async (query: string, headers?: string): Promise<string> => {
+      socket.write(request('/exec', query, headers));
+      return await new Promise((resolve) => {
+        let text = '';
+        const take = (bytes: Buffer): void => {
+          text += bytes.toString('latin1');
+          if (text.endsWith('\r\n0\r\n\r\n') || /\r\n\r\n\{.*\}$/s.test(text)) {
+            socket.off('data', take);
+            resolve(text);
+          }
+        };
+        socket.on('data', take);
+      });
+    };
+    for (let round = 0; round < 20; round += 1) {
+      t.regex(await ask('select 1'), /^HTTP\/1\.1 200 OK/);
+      t.regex(await ask('select nope'), /^HTTP\/1\.1 400 /);
+    }
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    t.regex(await ask('select 1', 'Connection: close\r\n'), /^HTTP\/1\.1 200 OK/);
+    await closed;
+  },
+);
