@@ -334,7 +334,10 @@ fn new_schema(spec: &AppenderSpec, csv: &CsvAppenderSpec) -> EngineResult<TableS
     if let Some(micros) = spec.o3_max_lag_micros {
         builder = builder.o3_max_lag_micros(micros);
     }
-    builder.build()
+    let mut schema = builder.build()?;
+    // As with CREATE TABLE: what is partitioned is a WAL table.
+    schema.wal = schema.partition_by != PartitionBy::None;
+    Ok(schema)
 }
 
 fn csv_spec(csv: &CsvAppenderSpec, schema: &TableSchema) -> EngineResult<CsvSpec> {

@@ -115,7 +115,7 @@ fn create_table_text(schema: &TableSchema) -> String {
     if let Some(timestamp) = schema.timestamp {
         let name = quoted(&schema.columns[timestamp].name);
         let _ = write!(text, " timestamp({name}) PARTITION BY {}", schema.partition_by.name());
-        if !schema.wal && schema.partition_by != tidemark_types::PartitionBy::None {
+        if !schema.wal {
             text.push_str(" BYPASS WAL");
         }
     }
