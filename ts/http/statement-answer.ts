@@ -91,6 +91,15 @@ export function refuse(context: HttpContext, message: string): void {
   answer(context, 400, JSON_TYPE, body);
 }
 
+/** Refuses a statement with placeholders, which have no values here; false when it has none. */
+export function refusePlaceholders(context: HttpContext, statement: PreparedStatement): boolean {
+  if (statement.description.parameters.length === 0) {
+    return false;
+  }
+  refuse(context, 'bind variable service is not provided');
+  return true;
+}
+
 /** Reads a reply to its end when its rows are not wanted. */
 export async function finish(reply: ExecuteReply): Promise<Summary> {
   if (reply.summary !== null) {

@@ -33,6 +33,7 @@ import {
   openSession,
   readForm,
   refuse,
+  refusePlaceholders,
   statementTimeoutMs,
   whileConnected,
 } from '../statement-answer.js';
@@ -68,6 +69,9 @@ export function execRoute(services: HttpServices): Route {
       const statement = await openSession(context, services.sessions, readOnly).prepare(text);
       const compilerNanos = Number(process.hrtime.bigint() - started);
       await whileConnected(context, statement, async (follow) => {
+        if (refusePlaceholders(context, statement)) {
+          return;
+        }
         const execution = new Execution(context, statement, compilerNanos);
         await execution.run(follow);
       });

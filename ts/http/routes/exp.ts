@@ -25,6 +25,7 @@ import {
   openSession,
   readForm,
   refuse,
+  refusePlaceholders,
   statementTimeoutMs,
   whileConnected,
 } from '../statement-answer.js';
@@ -64,6 +65,9 @@ export function expRoute(services: HttpServices): Route {
         return;
       }
       await whileConnected(context, statement, async (follow) => {
+        if (refusePlaceholders(context, statement)) {
+          return;
+        }
         setHead(context, format, parameters.get('filename') ?? '');
         if (context.method === 'HEAD') {
           context.status = 200;
