@@ -235,24 +235,30 @@ fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<Int64Array> 
         SqlType::Timestamp => widen!(TimestampMicrosecondType),
         SqlType::TimestampNs => widen!(TimestampNanosecondType),
         SqlType::Char if to == SqlType::Char => widen!(UInt16Type),
-        // A digit stands for its value, any other character for nothing.
         SqlType::Char => {
             let units = primitive::<UInt16Type>(array)?;
-            let digits: Vec<Option<i64>> = units
-                .iter()
-                .map(|unit| match unit {
-                    None => Ok(None),
-                    Some(unit @ 48..=57) => Ok(Some(i64::from(unit - 48))),
-                    Some(unit) => {
-                        let shown = char::from_u32(u32::from(unit)).unwrap_or('\u{fffd}');
-                        Err(invalid(inconvertible_value(&shown.to_string(), from, to)))
-                    }
+            let reading = |unit: u16| {
+                char_value(unit, to).ok_or_else(|| {
+                    let shown = char::from_u32(u32::from(unit)).unwrap_or('\u{fffd}');
+                    invalid(inconvertible_value(&shown.to_string(), from, to))
                 })
-                .collect::<Result<_>>()?;
-            digits.into()
+            };
+            let values: Vec<Option<i64>> =
+                units.iter().map(|unit| unit.map(reading).transpose()).collect::<Result<_>>()?;
+            values.into()
         }
         _ => return Err(internal(format!("no integer reading of {}", from.name()))),
     })
+}
+
+/// What a character stands for: a digit for its value, T and F for truth.
+fn char_value(unit: u16, to: SqlType) -> Option<i64> {
+    match (to, char::from_u32(u32::from(unit))?) {
+        (SqlType::Boolean, 'T' | 't') => Some(1),
+        (SqlType::Boolean, 'F' | 'f') => Some(0),
+        (SqlType::Boolean, _) => None,
+        (_, digit) => digit.to_digit(10).map(i64::from),
+    }
 }
 
 fn doubles(array: &ArrayRef, from: SqlType) -> Result<Float64Array> {
@@ -738,6 +744,8 @@ mod tests {
         let call = Call { arguments: &arguments, rows: 1 };
         let error = convert(&call, SqlType::Char, SqlType::Int, CastMode::Explicit).unwrap_err();
         assert!(error.to_string().contains("inconvertible value: A [CHAR -> INT]"));
+        let values = ['T', 'f', '7'].map(|c| char_value(c as u16, SqlType::Boolean));
+        assert_eq!(values, [Some(1), Some(0), None]);
     }
 
     #[test]

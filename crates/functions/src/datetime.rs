@@ -23,7 +23,7 @@ use crate::column::{Call, Texts, build, build_flags, build_text, internal, inval
 use crate::native::Kernel;
 use crate::registry::Param::{Is, Text, Time};
 use crate::registry::{Bound, Function, Gives, Overload, direct, made, pure, volatile};
-use crate::resolve::ResolveError;
+use crate::resolve::{ResolveError, types_of};
 
 type Made = std::result::Result<Kernel, ResolveError>;
 type Us = TimestampMicrosecondType;
@@ -251,6 +251,10 @@ fn letter_at(letters: &Texts, known: Option<char>, row: usize) -> Option<char> {
 }
 
 fn dateadd(bound: &Bound<'_>) -> Made {
+    if bound.arguments[0].text().is_some_and(|unit| unit.chars().count() > 1) {
+        let types = types_of(bound.arguments);
+        return Err(ResolveError::NoOverload { name: "dateadd".into(), types });
+    }
     let letter = period(bound, 0)?;
     if bound.arguments[1].is_null() {
         let message = "`null` is not a valid stride".into();

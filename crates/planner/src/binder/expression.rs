@@ -51,7 +51,7 @@ impl Binder<'_> {
         match node {
             Node::Column { path } => self.column(path, scope),
             Node::Variable { name } => self.variable(name, scope),
-            Node::Parameter { index } => self.parameter(*index),
+            Node::Parameter { index } => self.parameter(*index, position),
             Node::NamedParameter { name } => {
                 Err(error::not_supported("named parameters are", name.span))
             }

@@ -4,10 +4,11 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, lit};
+use tidemark_ast::Span;
 use tidemark_functions::CastMode;
-use tidemark_types::{EngineResult, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use super::{Binder, Typed};
+use super::{Binder, Typed, error};
 use crate::BindContext;
 
 /// Types of the parameters met so far.
@@ -46,7 +47,17 @@ impl Parameters {
 
 impl Binder<'_> {
     /// `$index` before its type is known.
-    pub(crate) fn parameter(&mut self, index: u32) -> EngineResult<Typed> {
+    pub(crate) fn parameter(&mut self, index: u32, position: Span) -> EngineResult<Typed> {
+        let given = self.context.parameter_values.as_ref().map(Vec::len);
+        if given.is_some_and(|given| given < index as usize) {
+            let is_question_mark = position.end.saturating_sub(position.start) == 1;
+            return Err(if is_question_mark {
+                error::invalid_column("?", position)
+            } else {
+                let message = "bind variable service is not provided";
+                EngineError::new(ErrorCode::InvalidValue, message)
+            });
+        }
         if let Some(declared) = *self.parameters.slot(index) {
             return self.parameter_of_type(index, declared);
         }
@@ -91,6 +102,6 @@ impl Binder<'_> {
             constant: Some(text),
             parameter: None,
         };
-        self.cast(literal, sql_type, CastMode::Insert, tidemark_ast::Span::default())
+        self.cast(literal, sql_type, CastMode::Insert, Span::default())
     }
 }
