@@ -12,7 +12,10 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mimalloc::MiMalloc;
-use napi::bindgen_prelude::{BigInt, Buffer, BufferSlice, Env, FnArgs, Function, PromiseRaw};
+use napi::JsDeferred;
+use napi::bindgen_prelude::{
+    BigInt, Buffer, BufferSlice, Env, FnArgs, Function, JsValue, PromiseRaw,
+};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use serde::Serialize;
@@ -91,7 +94,7 @@ impl NativeDatabase {
         let database = Arc::clone(&self.database);
         let tree = tree.to_vec();
         let transaction = transaction.map(|transaction| Arc::clone(&transaction.transaction));
-        spawn(env, "prepare", async move {
+        spawn_on(env, &self.database, "prepare", async move {
             let statement = Statement::prepare(&database, &tree, context.as_bytes(), transaction)?;
             Ok(NativeStatement::new(statement))
         })
@@ -283,7 +286,8 @@ impl NativeStatement {
         options: String,
     ) -> napi::Result<PromiseRaw<'env, NativeReply>> {
         let statement = self.get().map_err(to_napi)?;
-        spawn(env, "execute", async move {
+        let database = Arc::clone(statement.database());
+        spawn_on(env, &database, "execute", async move {
             let parameters: ParameterValues = decode(parameters.as_bytes(), "parameters")?;
             let options: ExecuteOptions = decode(options.as_bytes(), "options")?;
             let reply = statement.execute(parameters, options).await?;
@@ -418,6 +422,55 @@ where
         };
         guard::catch_async(entry, guarded).await.map_err(to_napi)
     })
+}
+
+/// Runs a future on the database's own runtime, where queries run, and answers its promise:
+/// one hop between threads each way.
+fn spawn_on<'env, T>(
+    env: &'env Env,
+    database: &Database,
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>> + Send + 'static,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    T: napi::bindgen_prelude::ToNapiValue + Send + 'static,
+{
+    let (deferred, promise) = env.create_deferred::<T, Settle<T>>()?;
+    let mut settled = Settled { deferred: Some(deferred) };
+    database.handle().spawn(async move {
+        let guarded = async move {
+            failpoint::hit(entry)?;
+            work.await
+        };
+        settled.with(guard::catch_async(entry, guarded).await);
+    });
+    Ok(PromiseRaw::new(env.raw(), promise.raw()))
+}
+
+type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
+
+/// A promise that is settled in any case: a runtime that shuts down drops its tasks.
+struct Settled<T: napi::bindgen_prelude::ToNapiValue> {
+    deferred: Option<JsDeferred<T, Settle<T>>>,
+}
+
+impl<T: napi::bindgen_prelude::ToNapiValue + Send + 'static> Settled<T> {
+    fn with(&mut self, result: EngineResult<T>) {
+        let Some(deferred) = self.deferred.take() else { return };
+        match result {
+            Ok(value) => deferred.resolve(Box::new(move |_| Ok(value))),
+            Err(error) => deferred.reject(to_napi(error)),
+        }
+    }
+}
+
+impl<T: napi::bindgen_prelude::ToNapiValue> Drop for Settled<T> {
+    fn drop(&mut self) {
+        if let Some(deferred) = self.deferred.take() {
+            let error = EngineError::new(ErrorCode::Closed, "the database is closed");
+            deferred.reject(to_napi(error));
+        }
+    }
 }
 
 /// Runs a function that may block (it opens files, waits for a disk) off the runtime's threads.

@@ -171,8 +171,14 @@ impl Database {
         Ok(self.storage.snapshot())
     }
 
+    /// Whether the caller runs on this database's own runtime.
+    pub(crate) fn is_current(&self) -> bool {
+        let current = tokio::runtime::Handle::try_current();
+        current.is_ok_and(|current| current.id() == self.handle.id())
+    }
+
     /// The runtime that plans and workers run on.
-    pub(crate) fn handle(&self) -> &tokio::runtime::Handle {
+    pub fn handle(&self) -> &tokio::runtime::Handle {
         &self.handle
     }
 

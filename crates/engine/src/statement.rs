@@ -1,13 +1,17 @@
 //! The life of a statement: prepare, describe, execute.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow::array::StringViewArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
+use parking_lot::Mutex;
 use tidemark_ast::Tree;
-use tidemark_planner::{Access, BoundQuery, BoundStatement, Planner, StatementKind};
+use tidemark_planner::{
+    Access, BoundQuery, BoundStatement, ExternalSources, Planner, StatementKind,
+};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
@@ -19,8 +23,8 @@ use crate::execution::cursor::{Chunk, Cursor};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
-use crate::execution::yielding::let_joins_yield;
 use crate::explain;
+use crate::external::WatchedSources;
 use crate::guard;
 use crate::options::{
     AccessDescription, ExecuteOptions, ResultColumn, StatementContext, StatementDescription,
@@ -34,14 +38,20 @@ use crate::write;
 pub type ParameterValues = Vec<Option<String>>;
 
 /// A bound statement. It is bound again at each execution, against the newest snapshot and with
-/// the parameters' values; its description is that of the first binding.
+/// the parameters' values; its description is that of the first binding. An execution that
+/// follows at once, with no commit in between, runs the first binding itself.
 pub struct Statement {
     database: Arc<Database>,
     tree: Arc<Tree>,
     context: StatementContext,
     described: BoundStatement,
+    /// When and at which epoch `described` was bound, if it may run as it is, once.
+    fresh: Mutex<Option<(Instant, u64)>>,
     transaction: Option<Arc<Transaction>>,
 }
+
+/// How long after binding `now()` may still mean the instant of binding.
+const FRESH_FOR: Duration = Duration::from_millis(20);
 
 /// The answer of [`Statement::execute`].
 pub struct ExecuteReply {
@@ -71,10 +81,18 @@ impl Statement {
             tree,
             context,
             described: BoundStatement::Empty,
+            fresh: Mutex::new(None),
             transaction,
         };
+        let bound_at = Instant::now();
         let snapshot = database.snapshot()?;
-        statement.described = statement.bind(&snapshot, None)?;
+        let watched = Arc::new(WatchedSources::new(Arc::clone(&database.sources)));
+        statement.described = statement.bind(&snapshot, None, Arc::clone(&watched) as _)?;
+        let query = matches!(&statement.described, BoundStatement::Query(query)
+            if query.parameters.is_empty());
+        if query && !watched.was_asked() {
+            statement.fresh = Mutex::new(Some((bound_at, snapshot.epoch())));
+        }
         Ok(statement)
     }
 
@@ -103,7 +121,13 @@ impl Statement {
         }
     }
 
-    /// Runs the statement: the first chunk in the reply, the rest in its stream.
+    /// The database this statement belongs to.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// Runs the statement: the first chunk in the reply, the rest in its stream. Called on the
+    /// database's own runtime it runs right there, else as a task of that runtime.
     pub async fn execute(
         self: &Arc<Self>,
         parameters: ParameterValues,
@@ -112,13 +136,15 @@ impl Statement {
         self.database.check_open()?;
         let statement = Arc::clone(self);
         let work = async move { statement.run(parameters, options).await };
-        let task = self.database.handle().spawn(guard::catch_async("execute", work));
-        let result = match task.await {
-            Ok(result) => result,
-            Err(error) if error.is_cancelled() => {
-                Err(EngineError::new(ErrorCode::Closed, "the database is closed"))
+        let work = guard::catch_async("execute", work);
+        let result = if self.database.is_current() {
+            work.await
+        } else {
+            match self.database.handle().spawn(work).await {
+                Ok(result) => result,
+                Err(error) if error.is_cancelled() => Err(closed()),
+                Err(error) => Err(EngineError::internal(error.to_string())),
             }
-            Err(error) => Err(EngineError::internal(error.to_string())),
         };
         self.database.metrics.statements.add(1);
         if result.is_err() {
@@ -143,7 +169,8 @@ impl Statement {
                 ));
             };
             let snapshot = statement.database.snapshot()?;
-            let BoundStatement::Insert(insert) = statement.bind(&snapshot, None)? else {
+            let sources = Arc::clone(&statement.database.sources);
+            let BoundStatement::Insert(insert) = statement.bind(&snapshot, None, sources)? else {
                 return Err(replan());
             };
             write::insert_batch(&statement.database, &insert, parameter_rows, statement.txn()).await
@@ -161,12 +188,10 @@ impl Statement {
         let registration = self.database.registry.register(&self.context.user, &self.context.text);
         let deadline = Deadline::after(options.timeout_ms);
         let snapshot = self.database.snapshot()?;
-        let bound = self.bind(&snapshot, Some(parameters))?;
-        if !covers(self.described.accesses(), bound.accesses())
-            || bound.columns() != self.described.columns()
-        {
-            return Err(replan());
-        }
+        let bound = match self.take_fresh(snapshot.epoch()) {
+            Some(bound) => bound,
+            None => self.bind_again(&snapshot, parameters)?,
+        };
         match bound {
             BoundStatement::Query(query) => {
                 self.run_query(query, options, deadline, registration).await
@@ -242,7 +267,7 @@ impl Statement {
         deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         let work = write::apply(&self.database, bound, self.txn());
         let rows_affected = until_stopped(&registration.token, deadline, work).await?;
         let summary = Summary {
@@ -258,12 +283,37 @@ impl Statement {
         })
     }
 
+    /// The first binding, if it is as good as a new one.
+    fn take_fresh(&self, epoch: u64) -> Option<BoundStatement> {
+        let (bound_at, bound_epoch) = self.fresh.lock().take()?;
+        let is_fresh = bound_epoch == epoch && bound_at.elapsed() < FRESH_FOR;
+        is_fresh.then(|| self.described.clone())
+    }
+
+    /// Binds to this snapshot, which must not change what the statement was described as.
+    fn bind_again(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        parameters: ParameterValues,
+    ) -> EngineResult<BoundStatement> {
+        let sources = Arc::clone(&self.database.sources);
+        let bound = self.bind(snapshot, Some(parameters), sources)?;
+        if !covers(self.described.accesses(), bound.accesses())
+            || bound.columns() != self.described.columns()
+        {
+            return Err(replan());
+        }
+        Ok(bound)
+    }
+
     fn bind(
         &self,
         snapshot: &Arc<Snapshot>,
         values: Option<ParameterValues>,
+        sources: Arc<dyn ExternalSources>,
     ) -> EngineResult<BoundStatement> {
         let mut context = self.database.bind_context(&self.context.user);
+        context.external = Some(sources);
         context.parameter_types = self.declared_types()?;
         context.parameter_values = values;
         context.read_only = self.context.read_only;
@@ -298,8 +348,7 @@ pub(crate) async fn physical_plan(
     plan: &LogicalPlan,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
     failpoint::hit("engine.plan")?;
-    let plan = database.state.create_physical_plan(plan).await.map_err(from_datafusion)?;
-    let_joins_yield(plan)
+    database.state.create_physical_plan(plan).await.map_err(from_datafusion)
 }
 
 /// Whether rights checked for `described` are enough for `bound`. Parameter values may turn a
@@ -313,6 +362,10 @@ fn covers(described: &[Access], bound: &[Access]) -> bool {
                 && (known.columns.is_empty() || !access.columns.is_empty())
         })
     })
+}
+
+fn closed() -> EngineError {
+    EngineError::new(ErrorCode::Closed, "the database is closed")
 }
 
 fn text_batch(lines: Vec<String>) -> EngineResult<RecordBatch> {
