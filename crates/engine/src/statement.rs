@@ -23,6 +23,7 @@ use crate::execution::cursor::{Chunk, Cursor};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
+use crate::execution::yielding::let_joins_yield;
 use crate::explain;
 use crate::external::WatchedSources;
 use crate::guard;
@@ -348,7 +349,8 @@ pub(crate) async fn physical_plan(
     plan: &LogicalPlan,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
     failpoint::hit("engine.plan")?;
-    database.state.create_physical_plan(plan).await.map_err(from_datafusion)
+    let plan = database.state.create_physical_plan(plan).await.map_err(from_datafusion)?;
+    let_joins_yield(plan)
 }
 
 /// Whether rights checked for `described` are enough for `bound`. Parameter values may turn a
