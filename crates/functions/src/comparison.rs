@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray};
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{Float64Type, Int32Type, TimestampMicrosecondType};
 use datafusion::common::Result;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
@@ -247,7 +247,9 @@ where
             }
             (true, false, true) => {
                 let bound = right.values[0];
-                build_flags(call.rows, |row| test(left.values[row], bound))
+                let words = tidemark_kernels::matching(&left.values, |value| test(value, bound));
+                let found = BooleanBuffer::new(Buffer::from_vec(words), 0, left.values.len());
+                Arc::new(BooleanArray::new(found, None))
             }
             _ => build_flags(call.rows, |row| match (left.get(row), right.get(row)) {
                 (Some(a), Some(b)) => test(a, b),

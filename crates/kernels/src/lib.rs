@@ -7,6 +7,7 @@ mod aggregate;
 mod asof;
 mod keyed;
 mod latest;
+mod matching;
 mod native;
 mod search;
 mod validity;
@@ -21,6 +22,7 @@ pub use keyed::{
     sum_integer_by,
 };
 pub use latest::pick_latest;
+pub use matching::matching;
 pub use native::Native;
 pub use search::{run_end, upper_bound};
 pub use validity::Validity;

@@ -197,3 +197,17 @@ fn latest_picks_the_last_row_of_each_key() {
         assert_eq!(picked, expected);
     }
 }
+
+#[test]
+fn matching_sets_the_bits_of_the_values_that_pass() {
+    for length in [0, 1, 7, 63, 64, 65, 128, 200] {
+        let values: Vec<i32> = (0..length).map(|value| value * 7 % 13).collect();
+        let words = matching(&values, |value| value > 5);
+        assert_eq!(words.len(), values.len().div_ceil(64));
+        for (row, value) in values.iter().enumerate() {
+            assert_eq!(words[row / 64] >> (row % 64) & 1 == 1, *value > 5, "row {row}");
+        }
+        let ones: u32 = words.iter().map(|word| word.count_ones()).sum();
+        assert_eq!(ones as usize, values.iter().filter(|&&value| value > 5).count());
+    }
+}

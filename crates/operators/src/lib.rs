@@ -9,6 +9,7 @@ mod asof;
 mod bucket;
 mod error;
 mod fill;
+mod filter_scan;
 mod grid;
 mod keep_time_order;
 mod latest_on;

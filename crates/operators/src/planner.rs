@@ -14,6 +14,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
@@ -30,6 +31,7 @@ use crate::sample_by::exec::{AggregatePlan, BucketPlan, SampleByExec, SampleByPl
 use crate::sample_by::groups::KeyPlan;
 use crate::sample_by::node::SampleByNode;
 use crate::scan::exec::TableScanExec;
+use crate::scan::filtered::FilteredScanExec;
 use crate::symbols::{dictionary, origin};
 
 /// Plans the nodes of this crate.
@@ -241,6 +243,10 @@ fn plan_latest_on(
     let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
     if is_scan && by_time {
         return Ok(Arc::new(LatestOnExec::new(input, Arc::new(plan))));
+    }
+    let filtered = input.downcast_ref::<FilterExec>().and_then(FilteredScanExec::of);
+    if by_time && let Some(filtered) = filtered {
+        return Ok(Arc::new(LatestOnExec::new(Arc::new(filtered), Arc::new(plan))));
     }
     if by_time && let Some(backward) = reversed(&input, None)? {
         plan.newest_first = true;

@@ -35,6 +35,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
+use crate::filter_scan::FilterScan;
 use crate::keep_time_order::KeepTimeOrder;
 use crate::planner::TidemarkExtensionPlanner;
 use crate::scan::exec::BATCH_ROWS;
@@ -111,6 +112,8 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         Arc::new(KeepTimeOrder),
         // Limits stop their inputs early.
         Arc::new(LimitPushdown::new()),
+        // Ours: predicates on symbols become tables of keys, columns are read where rows pass.
+        Arc::new(FilterScan),
         // Foreign operators yield, so that cancelling works.
         Arc::new(EnsureCooperative::new()),
     ]

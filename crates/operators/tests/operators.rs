@@ -237,6 +237,40 @@ async fn latest_on_agrees_with_a_loop() {
     }
 }
 
+/// Filters that a scan answers from the dictionary, by the rows and by both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn filtered_scans_agree_with_a_loop() {
+    let mut rng = random();
+    for _ in 0..20 {
+        let store = Store::new();
+        let (table, rows) = table(&store, &mut rng, "t");
+        let symbol = rows.iter().find_map(|row| row.symbol.clone()).unwrap_or_default();
+        let (equals, number) = (col("t.symbol").eq(lit(symbol.as_str())), rng.random_range(0..8));
+        let above = col("t.number").gt(lit(number));
+        let is = |row: &Row| row.symbol.as_ref() == Some(&symbol);
+        let cases: [(Expr, Box<dyn Fn(&Row) -> bool>); 5] = [
+            (equals.clone(), Box::new(is)),
+            (col("t.symbol").is_null(), Box::new(|row| row.symbol.is_none())),
+            (equals.clone().or(col("t.symbol").is_null()), {
+                Box::new(|row| is(row) || row.symbol.is_none())
+            }),
+            (above.clone().and(equals.clone()), Box::new(|row| row.number > number && is(row))),
+            (above.or(equals), Box::new(|row| row.number > number || is(row))),
+        ];
+        for (predicate, keeps) in cases {
+            let kept: Vec<Row> = rows.iter().filter(|row| keeps(row)).cloned().collect();
+            let filtered = LogicalPlanBuilder::from(scan("t", &table, vec![]));
+            let filtered = filtered.filter(predicate).unwrap().build().unwrap();
+            assert!(explain(filtered.clone()).await.contains("FilteredScanExec"));
+            assert_eq!(cells(&run(filtered.clone(), 2).await.unwrap()), all_cells(&kept));
+            let keys = vec![col("t.symbol")];
+            let latest_on = LatestOnNode::try_new(filtered, col("t.ts"), keys).unwrap();
+            let found = cells(&run(extension(latest_on), 2).await.unwrap());
+            assert_eq!(found, all_cells(&latest(&kept)));
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scans_keep_time_order_and_read_no_more_than_asked() {
     let mut rng = random();

@@ -9,6 +9,7 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
 };
@@ -24,6 +25,7 @@ use super::stream::Picker;
 use crate::order::ascending;
 use crate::sample_by::exec::in_chunks;
 use crate::scan::exec::{BATCH_ROWS, TableScanExec, read};
+use crate::scan::filtered::FilteredScanExec;
 
 /// How keys are told apart.
 #[derive(Debug, Clone)]
@@ -82,6 +84,12 @@ async fn pick(
         pick_from_scan(scan, &mut picker).await?;
         return picker.finish(&schema);
     }
+    if let Some(scan) = input.downcast_ref::<FilteredScanExec>()
+        && !scan.scan().is_backward()
+    {
+        pick_from_filtered(scan, &plan, &mut picker).await?;
+        return picker.finish(&schema);
+    }
     let mut rows = input.execute(0, context)?;
     if plan.newest_first {
         while let Some(batch) = rows.try_next().await? {
@@ -125,6 +133,33 @@ async fn pick_from_scan(scan: &TableScanExec, picker: &mut Picker) -> Result<()>
     Ok(())
 }
 
+/// The same where a filter drops rows: with a predicate on the key, fewer keys are waited for.
+async fn pick_from_filtered(
+    filtered: &FilteredScanExec,
+    plan: &LatestOnPlan,
+    picker: &mut Picker,
+) -> Result<()> {
+    let key = plan.keys.first().and_then(|key| key.downcast_ref::<Column>());
+    if let Some(passes) = key.and_then(|key| filtered.passing_keys(key.index())) {
+        picker.expect_only(&passes);
+    }
+    for unit in filtered.scan().units().rev() {
+        let mut end = unit.rows.end;
+        while end > unit.rows.start {
+            if picker.is_complete() {
+                return Ok(());
+            }
+            let start = unit.rows.start.max(end.saturating_sub(BATCH_ROWS));
+            if let Some(batch) = filtered.read(&unit.slice, start..end)? {
+                picker.update(&batch, false)?;
+            }
+            end = start;
+            tokio::task::coop::consume_budget().await;
+        }
+    }
+    Ok(())
+}
+
 impl DisplayAs for LatestOnExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         let keys: Vec<String> = self.plan.keys.iter().map(ToString::to_string).collect();
@@ -146,7 +181,8 @@ impl ExecutionPlan for LatestOnExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let distribution = if self.input.is::<TableScanExec>() {
+        let walks = self.input.is::<TableScanExec>() || self.input.is::<FilteredScanExec>();
+        let distribution = if walks {
             Distribution::UnspecifiedDistribution
         } else {
             Distribution::SinglePartition

@@ -45,6 +45,16 @@ impl Picker {
         Ok(Self { plan: Arc::clone(plan), keys, picked: vec![] })
     }
 
+    /// Tells which symbols can occur; the last entry of `passes` stands for null.
+    pub(crate) fn expect_only(&mut self, passes: &[bool]) {
+        if let (Keys::Symbol { remaining, .. }, KeyKind::Symbol { nullable, .. }) =
+            (&mut self.keys, &self.plan.kind)
+        {
+            let symbols = passes.len() - usize::from(!nullable);
+            *remaining = passes[..symbols].iter().filter(|&&passes| passes).count();
+        }
+    }
+
     /// Whether every key has its row: nothing older can matter.
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self.keys, Keys::Symbol { remaining: 0, .. })

@@ -164,24 +164,32 @@ impl TableScanExec {
         Some((first.0.min(last.0), first.1.max(last.1)))
     }
 
-    fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
+    /// The rows of a partition, a batch's worth at a time, in scan order.
+    pub(crate) fn chunks(
+        &self,
+        partition: usize,
+    ) -> Result<impl Iterator<Item = (Arc<Slice>, Range<usize>)> + use<>> {
         let Some(units) = self.partitions.get(partition) else {
             return internal_err!("partition {partition} of {}", self.partitions.len());
         };
         let (units, backward) = (Arc::clone(units), self.backward);
-        let (schema, projection) = (self.schema(), self.projection.clone());
-        let output = Arc::clone(&schema);
-        let chunks = (0..units.len()).flat_map(move |index| {
+        Ok((0..units.len()).flat_map(move |index| {
             let unit = units[index].clone();
             let count = unit.rows.len().div_ceil(BATCH_ROWS);
             (0..count).map(move |chunk| {
                 let chunk = if backward { count - 1 - chunk } else { chunk };
                 let start = unit.rows.start + chunk * BATCH_ROWS;
-                (unit.clone(), start..unit.rows.end.min(start + BATCH_ROWS))
+                (Arc::clone(&unit.slice), start..unit.rows.end.min(start + BATCH_ROWS))
             })
-        });
-        let batches = chunks.map(move |(unit, rows)| {
-            let batch = read(&unit.slice, &projection, rows, &schema)?;
+        }))
+    }
+
+    fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
+        let backward = self.backward;
+        let (schema, projection) = (self.schema(), self.projection.clone());
+        let output = Arc::clone(&schema);
+        let batches = self.chunks(partition)?.map(move |(slice, rows)| {
+            let batch = read(&slice, &projection, rows, &schema)?;
             if backward { reverse(&batch) } else { Ok(batch) }
         });
         let stream = RecordBatchStreamAdapter::new(output, futures::stream::iter(batches));
@@ -201,7 +209,8 @@ pub(crate) fn read(
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-fn reverse(batch: &RecordBatch) -> Result<RecordBatch> {
+/// Rows in the opposite order.
+pub(crate) fn reverse(batch: &RecordBatch) -> Result<RecordBatch> {
     let indices = UInt32Array::from_iter_values((0..batch.num_rows() as u32).rev());
     Ok(take_record_batch(batch, &indices)?)
 }

@@ -1,0 +1,315 @@
+//! A scan that filters: predicates are evaluated on the columns they need, the other columns are
+//! read for the rows that pass.
+//!
+//! A predicate on one symbol column is evaluated once, over the column's dictionary; a row then
+//! costs one look at a table of keys, whatever the predicate is.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatchOptions;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, RecordBatch};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_schema::{Field, Schema};
+use datafusion::arrow::compute::{filter_record_batch, prep_null_mask_filter};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, internal_datafusion_err, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::SchedulingType;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+    SendableRecordBatchStream,
+};
+use tidemark_storage::{Slice, SymbolDictionary};
+
+use super::exec::{TableScanExec, read, reverse};
+use crate::error::engine_error;
+
+/// When fewer than one row in this many is left, the remaining predicates see only those.
+const SPARSE: usize = 8;
+
+/// A filter above a scan, made one.
+#[derive(Debug, Clone)]
+pub(crate) struct FilteredScanExec {
+    scan: TableScanExec,
+    predicate: Arc<dyn PhysicalExpr>,
+    tests: Arc<Tests>,
+    /// Scan columns that are passed on.
+    output: Vec<usize>,
+    fetch: Option<usize>,
+    properties: Arc<PlanProperties>,
+}
+
+/// A conjunction, cheapest parts first.
+#[derive(Debug)]
+struct Tests {
+    symbols: Vec<SymbolTest>,
+    others: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+/// Which keys of a symbol column pass; the last entry stands for null.
+#[derive(Debug)]
+struct SymbolTest {
+    /// The scan's column.
+    column: usize,
+    passes: Vec<bool>,
+}
+
+impl FilteredScanExec {
+    /// The same rows as those of `filter`, if its input is a scan.
+    pub(crate) fn of(filter: &FilterExec) -> Option<Self> {
+        let scan = filter.input().downcast_ref::<TableScanExec>()?.clone();
+        let output = match filter.projection() {
+            Some(projection) => projection.to_vec(),
+            None => (0..scan.projection().len()).collect(),
+        };
+        let predicate = Arc::clone(filter.predicate());
+        let properties = PlanProperties::clone(filter.properties())
+            .with_scheduling_type(SchedulingType::Cooperative);
+        let tests = Arc::new(Tests::new(&scan, &predicate));
+        let (fetch, properties) = (filter.fetch(), Arc::new(properties));
+        Some(Self { scan, predicate, tests, output, fetch, properties })
+    }
+
+    /// The scan below.
+    pub(crate) fn scan(&self) -> &TableScanExec {
+        &self.scan
+    }
+
+    /// Which keys of a symbol among the output columns can occur; the last entry stands for null.
+    pub(crate) fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
+        let column = *self.output.get(output)?;
+        let mut tests = self.tests.symbols.iter().filter(|test| test.column == column);
+        let mut passes = tests.next()?.passes.clone();
+        for test in tests {
+            passes.iter_mut().zip(&test.passes).for_each(|(all, one)| *all &= one);
+        }
+        Some(passes)
+    }
+
+    /// The rows that pass, oldest first; `None` if none does.
+    pub(crate) fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
+        let total = rows.len();
+        let mut mask: Option<BooleanBuffer> = None;
+        for test in &self.tests.symbols {
+            let column = self.scan.projection()[test.column];
+            let cells = slice.columns(&[column], rows.clone()).map_err(engine_error)?;
+            if !narrow(&mut mask, test.passing(&cells)?) {
+                return Ok(None);
+            }
+        }
+        let mut batch = read(slice, self.scan.projection(), rows, &self.scan.schema())?;
+        for test in &self.tests.others {
+            let kept = mask.as_ref().map_or(batch.num_rows(), BooleanBuffer::count_set_bits);
+            if kept * SPARSE < total
+                && let Some(sparse) = mask.take()
+            {
+                batch = filter_record_batch(&batch, &BooleanArray::new(sparse, None))?;
+            }
+            let found = test.evaluate(&batch)?.into_array(batch.num_rows())?;
+            let Some(found) = found.as_boolean_opt() else {
+                return internal_err!("a filter of type {}", found.data_type());
+            };
+            let definite = (found.null_count() > 0).then(|| prep_null_mask_filter(found));
+            let found = definite.as_ref().unwrap_or(found);
+            if !narrow(&mut mask, found.values().clone()) {
+                return Ok(None);
+            }
+        }
+        self.project(&batch, mask).map(Some)
+    }
+
+    /// The output columns of the rows of `mask`.
+    fn project(&self, batch: &RecordBatch, mask: Option<BooleanBuffer>) -> Result<RecordBatch> {
+        let kept = mask.as_ref().map_or(batch.num_rows(), BooleanBuffer::count_set_bits);
+        let columns = self.output.iter().map(|&column| Arc::clone(batch.column(column)));
+        let columns: Vec<ArrayRef> = columns.collect();
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let batch = RecordBatch::try_new_with_options(self.schema(), columns, &rows)?;
+        match mask.filter(|_| kept < batch.num_rows()) {
+            Some(_) if self.output.is_empty() => {
+                let rows = RecordBatchOptions::new().with_row_count(Some(kept));
+                Ok(RecordBatch::try_new_with_options(self.schema(), vec![], &rows)?)
+            }
+            Some(mask) => Ok(filter_record_batch(&batch, &BooleanArray::new(mask, None))?),
+            None => Ok(batch),
+        }
+    }
+
+    fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
+        let (plan, backward) = (self.clone(), self.scan.is_backward());
+        let mut room = self.fetch.unwrap_or(usize::MAX);
+        // A chunk without rows is a batch, too: a filter that drops everything still yields.
+        let nothing = RecordBatch::new_empty(self.schema());
+        let batches = self.scan.chunks(partition)?.map(move |(slice, rows)| {
+            let Some(batch) = plan.read(&slice, rows)? else { return Ok(nothing.clone()) };
+            if backward { reverse(&batch) } else { Ok(batch) }
+        });
+        let batches = batches.map_while(move |batch: Result<RecordBatch>| {
+            if room == 0 {
+                return None;
+            }
+            Some(batch.map(|batch| {
+                let rows = batch.num_rows().min(room);
+                room -= rows;
+                batch.slice(0, rows)
+            }))
+        });
+        let rows = futures::stream::iter(batches);
+        let stream = RecordBatchStreamAdapter::new(self.schema(), rows);
+        Ok(Box::pin(cooperative(stream)))
+    }
+}
+
+/// Takes one more test into a mask; whether any row is left.
+fn narrow(mask: &mut Option<BooleanBuffer>, found: BooleanBuffer) -> bool {
+    let both = match mask.take() {
+        Some(before) => &before & &found,
+        None => found,
+    };
+    let any = both.count_set_bits() > 0;
+    *mask = Some(both);
+    any
+}
+
+impl Tests {
+    fn new(scan: &TableScanExec, predicate: &Arc<dyn PhysicalExpr>) -> Self {
+        let (mut symbols, mut others) = (vec![], vec![]);
+        for part in split_conjunction(predicate) {
+            match SymbolTest::new(scan, part) {
+                Some(test) => symbols.push(test),
+                None => others.push(Arc::clone(part)),
+            }
+        }
+        // The most selective first: it may end the work on a batch.
+        symbols.sort_by_key(|test| test.passes.iter().filter(|&&passes| passes).count());
+        Self { symbols, others }
+    }
+}
+
+impl SymbolTest {
+    /// The test that a predicate is, when it depends on one symbol column and nothing else.
+    fn new(scan: &TableScanExec, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+        let columns = collect_columns(predicate);
+        let mut columns = columns.iter();
+        let (Some(column), None) = (columns.next(), columns.next()) else { return None };
+        let symbols = scan.symbols(column.index())?;
+        // With more symbols than rows, looking at the rows is less work.
+        if is_volatile(predicate) || symbols.len() > scan.row_count() {
+            return None;
+        }
+        // What fails on a symbol that no row has must not fail the query.
+        let passes = evaluate_on(&symbols, column.name(), predicate).ok()?;
+        Some(Self { column: column.index(), passes })
+    }
+
+    fn passing(&self, cells: &[ArrayRef]) -> Result<BooleanBuffer> {
+        let symbols = cells.first().and_then(|cells| cells.as_dictionary_opt::<Int32Type>());
+        let symbols = symbols.ok_or_else(|| internal_datafusion_err!("expected a symbol"))?;
+        let (codes, null) = (symbols.keys().values(), self.passes.len() - 1);
+        let mut passing = (0..null).filter(|&key| self.passes[key]);
+        let found = match (passing.next(), passing.next()) {
+            (None, _) => BooleanBuffer::new_unset(codes.len()),
+            (Some(only), None) => matching(codes, |code| code == only as i32),
+            _ => matching(codes, |code| self.passes.get(code as usize).is_some_and(|&one| one)),
+        };
+        let nulls = symbols.keys().nulls().filter(|nulls| nulls.null_count() > 0);
+        Ok(match nulls {
+            Some(nulls) if self.passes[null] => &found | &!nulls.inner(),
+            Some(nulls) => &found & nulls.inner(),
+            None => found,
+        })
+    }
+}
+
+fn matching(codes: &[i32], test: impl Fn(i32) -> bool) -> BooleanBuffer {
+    let words = tidemark_kernels::matching(codes, test);
+    BooleanBuffer::new(Buffer::from_vec(words), 0, codes.len())
+}
+
+/// The predicate's answers for every symbol, then for null.
+fn evaluate_on(
+    symbols: &SymbolDictionary,
+    name: &str,
+    predicate: &Arc<dyn PhysicalExpr>,
+) -> Result<Vec<bool>> {
+    let keys = (0..symbols.len() as i32).map(Some).chain([None]);
+    let column = DictionaryArray::try_new(keys.collect::<Int32Array>(), symbols.values())?;
+    let field = Field::new(name, column.data_type().clone(), true);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(column)])?;
+    let first: Arc<dyn PhysicalExpr> = Arc::new(Column::new(name, 0));
+    let moved = Arc::clone(predicate)
+        .transform_up(|expr| {
+            Ok(if expr.is::<Column>() {
+                Transformed::yes(Arc::clone(&first))
+            } else {
+                Transformed::no(expr)
+            })
+        })
+        .data()?;
+    let answers = moved.evaluate(&batch)?.into_array(batch.num_rows())?;
+    let answers = answers.as_boolean_opt();
+    let answers = answers.ok_or_else(|| internal_datafusion_err!("expected a condition"))?;
+    Ok(answers.iter().map(|answer| answer == Some(true)).collect())
+}
+
+impl DisplayAs for FilteredScanExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "FilteredScanExec: {} of ", self.predicate)?;
+        self.scan.fmt_as(format, f)
+    }
+}
+
+impl ExecutionPlan for FilteredScanExec {
+    fn name(&self) -> &'static str {
+        "FilteredScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        f(&self.predicate)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.stream(partition)
+    }
+}
