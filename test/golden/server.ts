@@ -67,9 +67,13 @@ export interface RunningCli {
   readonly err: () => string;
 }
 
+/** Settled when a process has ended and all it wrote was read. */
+const ends = new WeakMap<ChildProcess, Promise<unknown>>();
+
 /** Runs the command line as a process of its own. */
 export function runCli(args: readonly string[]): RunningCli {
   const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  ends.set(child, once(child, 'close'));
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -83,9 +87,7 @@ export function runCli(args: readonly string[]): RunningCli {
 
 /** Waits for the end of a command; resolves to its exit code. */
 export async function exitCode(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) {
-    await once(child, 'exit');
-  }
+  await ends.get(child);
   return child.exitCode;
 }
 
