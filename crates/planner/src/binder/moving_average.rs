@@ -45,7 +45,7 @@ struct MovingAverage {
 }
 
 impl WindowUDFImpl for MovingAverage {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "moving_average"
     }
 

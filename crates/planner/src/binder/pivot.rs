@@ -60,7 +60,7 @@ impl Binder<'_> {
             }
         }
         let plan = relation::filter(source.plan.clone(), predicate::all(kept).expr)?;
-        self.pivot_rows(source.with_plan(plan), keys, outputs)
+        self.pivot_rows(&source.with_plan(plan), keys, outputs)
     }
 
     /// An aggregate of the list, over all rows.
@@ -107,7 +107,7 @@ impl Binder<'_> {
 
     fn pivot_rows(
         &mut self,
-        source: Relation,
+        source: &Relation,
         keys: Vec<(String, Typed)>,
         outputs: Vec<(String, Typed)>,
     ) -> EngineResult<Relation> {
@@ -117,7 +117,7 @@ impl Binder<'_> {
         for (_, output) in &outputs {
             collect_aggregates(&output.expr, &mut aggregates);
         }
-        let (plan, replaced) = self.grouped_plan(&source, &grouped, &aggregates)?;
+        let (plan, replaced) = self.grouped_plan(source, &grouped, &aggregates)?;
         let mut taken = NameSet::default();
         let mut exprs = Vec::with_capacity(keys.len() + outputs.len());
         let mut columns = Vec::with_capacity(keys.len() + outputs.len());
