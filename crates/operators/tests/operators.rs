@@ -237,6 +237,9 @@ async fn latest_on_agrees_with_a_loop() {
     }
 }
 
+/// The naive twin of a predicate.
+type Keeps<'a> = Box<dyn Fn(&Row) -> bool + 'a>;
+
 /// Filters that a scan answers from the dictionary, by the rows and by both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filtered_scans_agree_with_a_loop() {
@@ -248,7 +251,7 @@ async fn filtered_scans_agree_with_a_loop() {
         let (equals, number) = (col("t.symbol").eq(lit(symbol.as_str())), rng.random_range(0..8));
         let above = col("t.number").gt(lit(number));
         let is = |row: &Row| row.symbol.as_ref() == Some(&symbol);
-        let cases: [(Expr, Box<dyn Fn(&Row) -> bool>); 5] = [
+        let cases: [(Expr, Keeps<'_>); 5] = [
             (equals.clone(), Box::new(is)),
             (col("t.symbol").is_null(), Box::new(|row| row.symbol.is_none())),
             (equals.clone().or(col("t.symbol").is_null()), {
