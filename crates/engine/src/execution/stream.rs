@@ -11,7 +11,7 @@ use tidemark_types::{EngineError, EngineResult};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
-use crate::cancel::CancelToken;
+use crate::cancel::{CancelToken, Deadline, until_stopped};
 use crate::execution::cursor::{Chunk, Cursor};
 use crate::guard;
 use crate::options::Summary;
@@ -101,19 +101,26 @@ impl Drop for ResultStream {
     }
 }
 
+/// Makes chunks until the end, the reader's end, or a cancel. The cursor goes before an error is
+/// handed over: a reader that never reads again must not keep the query running.
 async fn pump(
     mut cursor: Cursor,
     sender: mpsc::Sender<EngineResult<Chunk>>,
     summary: Arc<Mutex<Option<Summary>>>,
 ) {
-    let work = async {
+    let chunks = &sender;
+    let work = async move {
+        let token = cursor.token();
         while !cursor.is_finished() {
             let chunk = cursor.produce(None).await?;
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
             }
-            let is_empty = chunk.rows == 0 && chunk.bytes.is_empty();
-            if !is_empty && sender.send(Ok(chunk)).await.is_err() {
+            if chunk.rows == 0 && chunk.bytes.is_empty() {
+                continue;
+            }
+            let hand_over = async { Ok(chunks.send(Ok(chunk)).await.is_ok()) };
+            if !until_stopped(&token, Deadline::after(None), hand_over).await? {
                 break; // the reader is gone
             }
         }
