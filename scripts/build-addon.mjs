@@ -1,6 +1,6 @@
 // Builds the addon for this machine: the host's build of the workspace, the same that cargo's tests
 // use, so that DataFusion is compiled once. Cross-built binaries come from napi's own command in
-// the release workflow; its loader and declarations are committed (`npm run generate`).
+// the release workflow; its loader and declarations are committed (`generate-loader.mjs`).
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -83,6 +83,7 @@ export async function setupTests() {
   mkdirSync(join(toolsDirectory, 'bin'), { recursive: true });
   await aptPackages([
     ['chromium', 'chromium'],
+    ['curl', 'curl'],
     ['postgresql-client', 'psql'],
   ]);
   await pythonPackages();
