@@ -371,14 +371,7 @@ fn csv_spec(csv: &CsvAppenderSpec, schema: &TableSchema) -> EngineResult<CsvSpec
 
 /// `GEOHASH(5c)` and the like as a type.
 fn parse_type(text: &str) -> EngineResult<SqlType> {
-    let (name, rest) = text.split_once('(').unwrap_or((text, ""));
-    let arguments: Vec<String> = rest
-        .trim_end_matches(')')
-        .split(',')
-        .map(|argument| argument.trim().to_owned())
-        .filter(|argument| !argument.is_empty())
-        .collect();
-    SqlType::parse(name.trim(), &arguments, 0).ok_or_else(|| {
+    SqlType::parse_text(text).ok_or_else(|| {
         EngineError::new(ErrorCode::InvalidValue, format!("unsupported column type '{text}'"))
     })
 }

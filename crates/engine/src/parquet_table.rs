@@ -236,20 +236,9 @@ struct StoredColumn {
 
 fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>) -> Field {
     let same = stored.filter(|stored| stored.name == *field.name());
-    let known = same.and_then(|stored| parse_type(&stored.type_name));
+    let known = same.and_then(|stored| SqlType::parse_text(&stored.type_name));
     let sql_type = known.unwrap_or_else(|| nearest_type(field.data_type()));
     Field { name: field.name().clone(), sql_type }
-}
-
-fn parse_type(text: &str) -> Option<SqlType> {
-    let (name, rest) = text.split_once('(').unwrap_or((text, ""));
-    let arguments: Vec<String> = rest
-        .trim_end_matches(')')
-        .split(',')
-        .filter(|argument| !argument.is_empty())
-        .map(str::to_owned)
-        .collect();
-    SqlType::parse(name, &arguments, 0)
 }
 
 /// The SQL type for a column another program wrote. Nullable booleans and bytes take the next

@@ -202,6 +202,20 @@ impl SqlType {
         }
     }
 
+    /// The type written as one text, the inverse of [`SqlType::name`]: `DOUBLE`, `GEOHASH(5c)`,
+    /// `DECIMAL(10,2)`. Arrays are not read; `None` when there is no such type.
+    #[must_use]
+    pub fn parse_text(text: &str) -> Option<Self> {
+        let (name, rest) = text.split_once('(').unwrap_or((text, ""));
+        let arguments: Vec<String> = rest
+            .trim_end_matches(')')
+            .split(',')
+            .map(|argument| argument.trim().to_owned())
+            .filter(|argument| !argument.is_empty())
+            .collect();
+        Self::parse(name.trim(), &arguments, 0)
+    }
+
     /// Whether the type holds text: SYMBOL, STRING, VARCHAR.
     #[must_use]
     pub fn is_text(self) -> bool {
@@ -260,4 +274,26 @@ fn parse_decimal(arguments: &[String]) -> Option<SqlType> {
     };
     ((1..=76).contains(&precision) && scale <= precision)
         .then_some(SqlType::Decimal(precision, scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for sql_type in [
+            SqlType::Boolean,
+            SqlType::TimestampNs,
+            SqlType::Ipv4,
+            SqlType::Geohash(25),
+            SqlType::Geohash(7),
+            SqlType::Decimal(10, 2),
+        ] {
+            assert_eq!(SqlType::parse_text(&sql_type.name()), Some(sql_type));
+        }
+        assert_eq!(SqlType::parse_text("decimal( 10 , 2)"), Some(SqlType::Decimal(10, 2)));
+        assert_eq!(SqlType::parse_text("DOUBLE[]"), None);
+        assert_eq!(SqlType::parse_text("GEOHASH(61b)"), None);
+    }
 }
