@@ -1,0 +1,185 @@
+//! Roots written by earlier versions open in this one, and hold what was written (`roots/`).
+//!
+//! `TIDEMARK_WRITE_ROOT=1 cargo test --release -p tidemark-storage --test compat` writes the root
+//! of the present version: once per format version, before it is released.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{
+    Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
+};
+use tidemark_storage::{
+    BulkTarget, Change, ColumnSchema, CommitMode, FORMAT_VERSION, Storage, StorageOptions,
+    TableSchema, TableSnapshot,
+};
+use tidemark_types::{PartitionBy, SqlType};
+use tidemark_vfs::{RealVfs, Vfs};
+
+const HOUR: i64 = 3_600_000_000;
+const ROWS: i64 = 60;
+
+fn roots() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/roots")
+}
+
+fn open(root: &Path) -> Arc<Storage> {
+    let options = StorageOptions {
+        commit_mode: CommitMode::Sync,
+        log_file_bytes: 32 << 10,
+        log_prewrite_bytes: 0,
+        background: false,
+        ..StorageOptions::default()
+    };
+    let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(root).unwrap());
+    Storage::open(vfs, options).unwrap()
+}
+
+fn schema(name: &str, timed: bool) -> TableSchema {
+    let columns = vec![
+        ColumnSchema::new("ts", SqlType::Timestamp),
+        ColumnSchema::new("id", SqlType::Long),
+        ColumnSchema::new("sym", SqlType::Symbol),
+        ColumnSchema::new("note", SqlType::Varchar),
+    ];
+    let schema = TableSchema::new(name, columns);
+    let partition_by = if timed { PartitionBy::Day } else { PartitionBy::None };
+    TableSchema { timestamp: timed.then_some(0), partition_by, ..schema }
+}
+
+/// Row `id`: every third arrives some hours late; all other cells follow from the id.
+fn time_of(id: i64) -> i64 {
+    id * HOUR - if id % 3 == 0 { 7 * HOUR / 2 } else { 0 } + 40 * HOUR
+}
+
+fn symbol_of(id: i64) -> Option<String> {
+    (id % 5 != 0).then(|| format!("symbol {}", id % 11))
+}
+
+fn note_of(id: i64) -> Option<String> {
+    (id % 4 != 0).then(|| format!("note {id} with a tail").repeat((id % 4) as usize))
+}
+
+fn batch(ids: std::ops::Range<i64>) -> RecordBatch {
+    let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
+    ids.clone().for_each(|id| symbols.append_option(symbol_of(id)));
+    let times = ids.clone().map(|id| Some(time_of(id))).collect::<TimestampMicrosecondArray>();
+    let columns: [(&str, ArrayRef); 4] = [
+        ("ts", Arc::new(times)),
+        ("id", Arc::new(ids.clone().map(Some).collect::<Int64Array>())),
+        ("sym", Arc::new(symbols.finish())),
+        ("note", Arc::new(ids.map(note_of).collect::<StringViewArray>())),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn append(storage: &Storage, name: &str, ids: std::ops::Range<i64>) {
+    let table = storage.snapshot().table(name).unwrap();
+    let (table, schema_version) = (table.schema().id, table.schema().version);
+    storage.commit(vec![Change::Append { table, schema_version, batch: batch(ids) }]).unwrap();
+}
+
+/// Every kind of file and of record: segments and symbols of three manifests, one of them a base,
+/// a bulk write, a dropped table, a log to replay.
+fn write_root(root: &Path) {
+    let storage = open(root);
+    for (name, timed) in [("timed", true), ("plain", false), ("dropped", true)] {
+        storage.commit(vec![Change::CreateTable(schema(name, timed))]).unwrap();
+    }
+    for start in [0, 20] {
+        for name in ["timed", "plain", "dropped"] {
+            append(&storage, name, start..start + 10);
+        }
+        storage.checkpoint().unwrap();
+        let id = storage.snapshot().table("timed").unwrap().schema().id;
+        let mut bulk = storage.begin_bulk(BulkTarget::Existing(id)).unwrap();
+        bulk.push(batch(start + 10..start + 20)).unwrap();
+        bulk.finish().unwrap();
+        append(&storage, "plain", start + 10..start + 20);
+    }
+    let dropped = storage.snapshot().table("dropped").unwrap().schema().id;
+    let (kind, key, value) = ("setting".to_owned(), "key".to_owned(), b"value".to_vec());
+    storage
+        .commit(vec![Change::DropTable(dropped), Change::PutRecord { kind, key, value }])
+        .unwrap();
+    append(&storage, "timed", 40..ROWS);
+    append(&storage, "plain", 40..ROWS);
+}
+
+fn rows(table: &TableSnapshot) -> Vec<(i64, i64, Option<String>, Option<String>)> {
+    let mut rows = Vec::new();
+    for slice in table.slices().unwrap() {
+        let columns = slice.columns(&[0, 1, 2, 3], 0..slice.rows()).unwrap();
+        let times = columns[0].as_primitive::<TimestampMicrosecondType>();
+        let ids = columns[1].as_primitive::<Int64Type>();
+        let symbols = columns[2].as_dictionary::<Int32Type>();
+        let texts = symbols.values().as_string::<i32>();
+        let notes = columns[3].as_string_view();
+        rows.extend((0..slice.rows()).map(|row| {
+            let symbol = symbols.key(row).map(|key| texts.value(key).to_owned());
+            let note = notes.is_valid(row).then(|| notes.value(row).to_owned());
+            (times.value(row), ids.value(row), symbol, note)
+        }));
+    }
+    rows
+}
+
+fn check(storage: &Storage) {
+    let snapshot = storage.snapshot();
+    assert!(snapshot.table("dropped").is_none());
+    assert_eq!(snapshot.record("setting", "key"), Some(&b"value"[..]));
+    for name in ["timed", "plain"] {
+        let mut expected: Vec<_> =
+            (0..ROWS).map(|id| (time_of(id), id, symbol_of(id), note_of(id))).collect();
+        if name == "timed" {
+            expected.sort_by_key(|row| row.0);
+        }
+        assert_eq!(rows(&snapshot.table(name).unwrap()), expected, "{name}");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn roots_of_earlier_versions_open() {
+    let (major, minor) = FORMAT_VERSION;
+    if std::env::var_os("TIDEMARK_WRITE_ROOT").is_some() {
+        let root = roots().join(format!("v{major}.{minor}"));
+        write_root(&root);
+        std::fs::remove_file(root.join("lock")).unwrap();
+    }
+    let mut versions = 0;
+    for entry in std::fs::read_dir(roots()).unwrap() {
+        let stored = entry.unwrap().path();
+        let directory = tempfile::tempdir().unwrap();
+        copy(&stored, directory.path());
+        let storage = open(directory.path());
+        check(&storage);
+        // It goes on as a root of this version.
+        append(&storage, "plain", ROWS..ROWS + 1);
+        storage.close().unwrap();
+        drop(storage);
+        let storage = open(directory.path());
+        assert_eq!(storage.snapshot().table("plain").unwrap().row_count(), ROWS as u64 + 1);
+        let format = std::fs::read_to_string(directory.path().join("db/FORMAT")).unwrap();
+        assert_eq!(format, format!("tidemark {major}.{minor}\n"));
+        versions += 1;
+    }
+    assert!(versions > 0, "no stored root");
+}
