@@ -10,7 +10,7 @@ import { root, run, step } from './steps.mjs';
 /** Crash states of every run; the full tier is `npm run crash-sim -- --states N`. */
 const CRASH_STATES = '20000';
 
-const crashSim = join(root, 'scripts', 'crash-sim.mjs');
+const harness = join(root, 'scripts', 'harness.mjs');
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 
@@ -38,8 +38,8 @@ async function rustTests() {
 }
 
 async function crashStates() {
-  const args = ['--states', CRASH_STATES, '--seed', '1'];
-  const { code, output } = await run(process.execPath, [crashSim, ...args], { capture: true });
+  const args = [harness, 'crash-sim', '--states', CRASH_STATES, '--seed', '1'];
+  const { code, output } = await run(process.execPath, args, { capture: true });
   const line = output.match(/^(\d+) passed, (\d+) failed$/m);
   const failed = Number(line?.[2] ?? 0);
   count('crash', Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);

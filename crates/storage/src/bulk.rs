@@ -13,7 +13,7 @@ use crate::column::{self, ColumnData};
 use crate::file::sync_dir;
 use crate::fold::{Output, plan_fold};
 use crate::layout::{STAGE, TABLES, segment_name, table_dir};
-use crate::options::CommitMode;
+use crate::options::{CommitMode, PlantedFault};
 use crate::partition::{Partition, clusters};
 use crate::piece::{Piece, Run};
 use crate::prepare::{Prepared, StagedSegments, sorted_rows};
@@ -175,8 +175,14 @@ impl BulkWriter {
             self.write_partition(floor)?;
         }
         let synced = self.storage.options().commit_mode == CommitMode::Sync;
-        let moved = self.move_to_table(synced);
-        let committed = moved.and_then(|()| self.storage.commit_prepared(self.changes(synced)));
+        let early = self.storage.options().planted == Some(PlantedFault::AdoptBeforeMove);
+        let committed = if early {
+            let committed = self.storage.commit_prepared(self.changes(synced));
+            committed.and_then(|receipt| self.move_to_table(synced).map(|()| receipt))
+        } else {
+            let moved = self.move_to_table(synced);
+            moved.and_then(|()| self.storage.commit_prepared(self.changes(synced)))
+        };
         match committed {
             Ok(receipt) => {
                 if self.has_overlaps() {

@@ -109,6 +109,7 @@ pub(crate) fn read_group(
 ) -> Option<FoundGroup> {
     let ignore_crc = planted == Some(PlantedFault::IgnoreLogChecksum);
     let ignore_salt = planted == Some(PlantedFault::IgnoreLogSequence);
+    let ignore_binding = ignore_crc || planted == Some(PlantedFault::IgnoreGroupBinding);
     let frame = bytes.get(offset..)?;
     let header = frame.get(..GROUP_HEADER_BYTES)?.strip_prefix(&GROUP_MAGIC)?;
     let mut input = Decoder::new(header);
@@ -140,7 +141,7 @@ pub(crate) fn read_group(
         records.push(offset + position..offset + position + len);
         position += len;
     }
-    if (position != end || found_crc != records_crc) && !ignore_crc {
+    if (position != end || found_crc != records_crc) && !ignore_binding {
         return None;
     }
     let end = (offset + end).next_multiple_of(LOG_BLOCK as usize);
@@ -247,7 +248,9 @@ impl Log {
     /// used again: what reached the disk is voided by the next file's first number.
     pub(crate) fn write(&mut self, group: &mut Group) -> EngineResult<()> {
         let written = self.try_write(group);
-        if written.is_err() {
+        if written.is_err() && self.planted == Some(PlantedFault::ReuseFailedLog) {
+            self.written_lsn = group.first_lsn - 1;
+        } else if written.is_err() {
             self.abandon();
             self.written_lsn = group.first_lsn - 1;
             // The next file's header voids what reached the disk. When that fails too, the next
@@ -298,7 +301,10 @@ impl Log {
         }
         if let Some(current) = &mut self.current {
             if current.dirty {
-                current.file.sync().map_err(failed)?;
+                let synced = current.file.sync();
+                if self.planted != Some(PlantedFault::TrustFailedSync) {
+                    synced.map_err(failed)?;
+                }
                 current.dirty = false;
             }
             if !current.named {
@@ -319,8 +325,9 @@ impl Log {
 
     /// Goes on in another file, whose first transaction is `first_lsn`.
     pub(crate) fn rotate(&mut self, first_lsn: u64, room: u64) -> EngineResult<()> {
-        if let Some(old) = self.current.take().filter(|old| old.dirty || !old.named) {
-            self.unsynced.push(old.file);
+        let old = self.current.take().filter(|old| old.dirty || !old.named);
+        if self.planted != Some(PlantedFault::ForgetRotatedFile) {
+            self.unsynced.extend(old.map(|old| old.file));
         }
         let number = self.next_number;
         self.next_number += 1;

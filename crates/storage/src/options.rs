@@ -35,6 +35,24 @@ pub enum PlantedFault {
     ForgetSymbols,
     /// The checkpoint does not sync segments that a `nosync` bulk write left unsynced.
     SkipAdoptedSync,
+    /// A failed sync of the log counts as a success.
+    TrustFailedSync,
+    /// After a failed write or sync the log goes on in the same file, and syncs it again.
+    ReuseFailedLog,
+    /// Replay does not let a newer file void the end of an older one.
+    IgnoreVoid,
+    /// A log file that is full is not synced with the flush that follows.
+    ForgetRotatedFile,
+    /// Replay accepts a header with the records of another group.
+    IgnoreGroupBinding,
+    /// The record of a bulk write is logged before its segments are where it says.
+    AdoptBeforeMove,
+    /// Recovery removes files that only the manifest names.
+    RemoveManifestFiles,
+    /// Files below the manifest's first log file are replayed, too.
+    ReplayAllLogs,
+    /// Recovery goes on writing in the numbers that the manifest gave out last.
+    ForgetFileNumbers,
 }
 
 /// Options of [`Storage::open`](crate::Storage::open).

@@ -66,12 +66,24 @@ pub(crate) fn recover(vfs: &Arc<dyn Vfs>, options: &StorageOptions) -> EngineRes
         stopped: None,
     };
     let logs = list_logs(&**vfs)?;
-    let replayed = replay.run(&logs, manifested.first_log)?;
+    let first_log = match options.planted {
+        Some(PlantedFault::ReplayAllLogs) => 0,
+        _ => manifested.first_log,
+    };
+    let replayed = replay.run(&logs, first_log)?;
     replay.refuse_holes()?;
     replay.make_durable(&replayed)?;
     let Replay { snapshot, removed, .. } = replay;
-    let next_file = highest_file(&listings).max(manifested.next_file - 1) + 1;
-    clean_up(&**vfs, &manifested, &snapshot, &removed, &listings)?;
+    let next_file = match options.planted {
+        Some(PlantedFault::ForgetFileNumbers) => manifested.next_file,
+        _ => highest_file(&listings).max(manifested.next_file - 1) + 1,
+    };
+    let forget = options.planted == Some(PlantedFault::RemoveManifestFiles);
+    let named = match forget {
+        true => names([&snapshot], &[]),
+        false => names([&snapshot, &manifested.snapshot], &removed),
+    };
+    clean_up(&**vfs, &manifested.chain, &named, &listings)?;
     Ok(Recovered {
         next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,
         next_file,
@@ -207,6 +219,7 @@ impl Replay<'_> {
         let mut replayed = Vec::new();
         for (index, header) in files.iter().enumerate() {
             let void = files[index + 1..].iter().map(|later| later.first_lsn).min();
+            let void = void.filter(|_| self.options.planted != Some(PlantedFault::IgnoreVoid));
             self.file(*header, void.unwrap_or(u64::MAX))?;
             replayed.push(header.number);
         }
@@ -327,35 +340,38 @@ impl Replay<'_> {
     }
 }
 
+/// Paths of all files that tables of these snapshots, or the removed, name.
+fn names<const N: usize>(
+    snapshots: [&Snapshot; N],
+    removed: &[Arc<StoredFile>],
+) -> HashSet<String> {
+    let mut files = removed.to_vec();
+    for table in snapshots.into_iter().flat_map(Snapshot::tables) {
+        table.collect_segment_files(&mut files);
+        for dictionary in table.head.symbols.values() {
+            files.extend(dictionary.store().files());
+        }
+    }
+    files.iter().map(|file| file.path().to_owned()).collect()
+}
+
 /// Removes what an interrupted run left. Nothing that the manifest or the log names.
 fn clean_up(
     vfs: &dyn Vfs,
-    manifested: &Manifested,
-    snapshot: &Snapshot,
-    removed: &[Arc<StoredFile>],
+    chain: &[u64],
+    named: &HashSet<String>,
     listings: &Listings,
 ) -> EngineResult<()> {
     for entry in list(vfs, STAGE)? {
         remove_tree(vfs, &format!("{STAGE}/{}", entry.name));
     }
     for entry in list(vfs, DB)? {
-        let stale = manifest_number(&entry.name).filter(|n| !manifested.chain.contains(n));
+        let stale = manifest_number(&entry.name).filter(|n| !chain.contains(n));
         if let Some(number) = stale {
             let _ = vfs.unlink(&manifest(number));
         }
     }
     let _ = vfs.unlink(CURRENT_TMP);
-    let mut named: HashSet<String> = removed.iter().map(|f| f.path().to_owned()).collect();
-    for snapshot in [snapshot, &manifested.snapshot] {
-        for table in snapshot.tables() {
-            let mut files = Vec::new();
-            table.collect_segment_files(&mut files);
-            for dictionary in table.head.symbols.values() {
-                files.extend(dictionary.store().files());
-            }
-            named.extend(files.iter().map(|file| file.path().to_owned()));
-        }
-    }
     for (directory, files) in listings {
         let mut left = files.len();
         for name in files.keys() {

@@ -27,6 +27,8 @@ pub enum Mutant {
     SkipSync(&'static str),
     /// Syncs of this directory do nothing.
     SkipDirSync(&'static str),
+    /// This file is overwritten in place, not replaced by renaming another over it.
+    InPlace(&'static str, &'static str),
 }
 
 /// Faults the harness must see.
@@ -40,16 +42,33 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::Protocol(PlantedFault::TrustAdoptedSegments),
     Mutant::Protocol(PlantedFault::ForgetSymbols),
     Mutant::Protocol(PlantedFault::SkipAdoptedSync),
+    Mutant::Protocol(PlantedFault::TrustFailedSync),
+    Mutant::Protocol(PlantedFault::ReuseFailedLog),
+    Mutant::Protocol(PlantedFault::IgnoreVoid),
+    Mutant::Protocol(PlantedFault::ForgetRotatedFile),
+    Mutant::Protocol(PlantedFault::IgnoreGroupBinding),
+    Mutant::Protocol(PlantedFault::AdoptBeforeMove),
+    Mutant::Protocol(PlantedFault::RemoveManifestFiles),
+    Mutant::Protocol(PlantedFault::ForgetFileNumbers),
+    Mutant::InPlace("db/CURRENT.tmp", "db/CURRENT"),
+    Mutant::SkipSync("FORMAT"),
     Mutant::SkipSync(".log"),
     Mutant::SkipSync(".seg"),
     Mutant::SkipSync("sym."),
     Mutant::SkipSync("manifest."),
     Mutant::SkipSync("CURRENT.tmp"),
+    Mutant::SkipDirSync(""),
     Mutant::SkipDirSync("db"),
     Mutant::SkipDirSync("db/log"),
     Mutant::SkipDirSync("db/t"),
     Mutant::SkipDirSync("db/t/"),
 ];
+
+/// Faults that change nothing a client could see, and why.
+pub const EQUIVALENT: &[(Mutant, &str)] = &[(
+    Mutant::Protocol(PlantedFault::ReplayAllLogs),
+    "a transaction that the manifest holds has a number below the next one and is passed over",
+)];
 
 /// What was tried, and what failed.
 #[derive(Debug, Default)]
@@ -147,7 +166,11 @@ impl Case<'_> {
             Some(Mutant::SkipDirSync(path)) => {
                 vfs.plant(SimFault::SkipDirSync { path: (*path).to_owned() });
             }
-            _ => {}
+            Some(Mutant::InPlace(from, to)) => {
+                let (from, to) = ((*from).to_owned(), (*to).to_owned());
+                vfs.plant(SimFault::InPlace { from, to });
+            }
+            Some(Mutant::Protocol(_)) | None => {}
         }
         let mut history = History::new();
         let at = self.rng.random_range(1..400);

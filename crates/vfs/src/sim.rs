@@ -40,6 +40,14 @@ pub enum SimFault {
         /// The directory; with a `/` at its end, the directories below it instead.
         path: String,
     },
+    /// What is written to one path goes to another at once, and the renaming that would bring
+    /// it there does nothing: a planted fault.
+    InPlace {
+        /// The path that is written.
+        from: String,
+        /// The path that it replaces.
+        to: String,
+    },
     /// The disk has room for so many bytes.
     Full {
         /// Room in bytes.
@@ -108,6 +116,15 @@ impl State {
     fn skips_sync(&self, path: &str) -> bool {
         let skips = |f: &SimFault| matches!(f, SimFault::SkipSync { path: p } if path.contains(p));
         self.faults.iter().any(skips)
+    }
+
+    /// Where a path leads under an `InPlace`.
+    fn target<'a>(&'a self, path: &'a str) -> &'a str {
+        let target = self.faults.iter().find_map(|fault| match fault {
+            SimFault::InPlace { from, to } if from == path => Some(to.as_str()),
+            _ => None,
+        });
+        target.unwrap_or(path)
     }
 
     fn skips_dir_sync(&self, path: &str) -> bool {
@@ -203,8 +220,10 @@ impl SimVfs {
 
 /// Faults that belong to the protocol under test and survive a restart.
 fn lasting(faults: &[SimFault]) -> Vec<SimFault> {
-    let lasts =
-        |f: &&SimFault| matches!(f, SimFault::SkipSync { .. } | SimFault::SkipDirSync { .. });
+    let lasts = |fault: &&SimFault| {
+        use SimFault::{InPlace, SkipDirSync, SkipSync};
+        matches!(fault, SkipSync { .. } | SkipDirSync { .. } | InPlace { .. })
+    };
     faults.iter().filter(lasts).cloned().collect()
 }
 
@@ -263,6 +282,8 @@ impl VfsFile for SimHandle {
 impl Vfs for SimVfs {
     fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
         let mut state = self.state.lock();
+        let path = state.target(path).to_owned();
+        let path = path.as_str();
         let found = state.lookup(path);
         let inode = match (mode, found) {
             (OpenMode::Read | OpenMode::Write, found) => found?,
@@ -344,6 +365,9 @@ impl Vfs for SimVfs {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.state.lock();
+        if state.target(from) == to {
+            return Ok(());
+        }
         let inode = state.lookup(from)?;
         state.step()?;
         let (old, new) = (name(from).to_owned(), name(to).to_owned());

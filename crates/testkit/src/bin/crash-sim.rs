@@ -1,36 +1,29 @@
 //! `crash-sim [--states N] [--seed S] [--one]`: crash states through the real storage.
+//! `crash-sim --planted [--states N] [--seed S]`: planted faults, each looked for in N states.
 //!
 //! Prints the seed, what was tried, each failure with the seed that makes it again (`--seed S
-//! --one`), and `N passed, N failed`. Exit code 1 when a state failed.
+//! --one`), and `N passed, N failed`. Exit code 1 when something failed.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tidemark_testkit::crash::{Report, run, run_one};
+use tidemark_testkit::command::Command;
+use tidemark_testkit::crash::{EQUIVALENT, MUTANTS, Report, run, run_one};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| {
-        let at = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(at + 1)?.parse::<u64>().ok()
-    };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_secs());
-    let seed = value("--seed").unwrap_or(now);
-    let states = value("--states").unwrap_or(20_000);
-    println!("crash-sim: seed {seed}");
-    let start = Instant::now();
-    let report = if arguments.iter().any(|argument| argument == "--one") {
+    let command = Command::start("crash-sim");
+    if command.flag("--planted") { planted(&command) } else { states(&command) }
+}
+
+fn states(command: &Command) -> ExitCode {
+    let report = if command.flag("--one") {
         let mut report = Report::default();
-        run_one(seed, None, &mut report);
+        run_one(command.seed, None, &mut report);
         report
     } else {
-        run(seed, states, None, false)
+        run(command.seed, command.number("--states").unwrap_or(20_000), None, false)
     };
-    for failure in report.failures.iter().take(20) {
-        println!("{failure}");
-    }
     let [synced, flushed, unsynced] = report.modes;
     println!("workloads: {synced} sync, {flushed} async, {unsynced} nosync");
     println!(
@@ -39,7 +32,23 @@ fn main() -> ExitCode {
         report.double_crashes,
         report.kills
     );
-    println!("time: {:.1} s", start.elapsed().as_secs_f64());
-    println!("{} passed, {} failed", report.passed, report.failures.len());
-    if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+    command.finish(report.passed, &failures)
+}
+
+/// A fault that no state shows means that the harness does not see.
+fn planted(command: &Command) -> ExitCode {
+    let states = command.number("--states").unwrap_or(5_000);
+    let mut unseen = Vec::new();
+    for mutant in MUTANTS {
+        let report = run(command.seed, states, Some(mutant), true);
+        match report.failures.first() {
+            Some(failure) => println!("{mutant:?}: after {} states, {failure}", report.states()),
+            None => unseen.push(format!("{mutant:?} was not seen in {} states", report.states())),
+        }
+    }
+    for (mutant, reason) in EQUIVALENT {
+        println!("{mutant:?}: not looked for, {reason}");
+    }
+    command.finish((MUTANTS.len() - unseen.len()) as u64, &unseen)
 }
