@@ -10,6 +10,9 @@ use crate::storage::{Background, Storage};
 /// Longest sleep: bounds how late a time-driven checkpoint starts.
 const POLL: Duration = Duration::from_millis(250);
 
+/// How often the clock may end a partition's time to live.
+const EXPIRY: Duration = Duration::from_secs(60);
+
 pub(crate) fn start(storage: &Arc<Storage>, background: Arc<Background>) -> EngineResult<()> {
     let weak = Arc::downgrade(storage);
     let flush_after = Duration::from_millis(storage.options().async_flush_ms);
@@ -27,6 +30,7 @@ fn run(
     checkpoint_after: Duration,
 ) {
     let mut last_checkpoint = Instant::now();
+    let mut last_expiry = Instant::now();
     let mut flush_at: Option<Instant> = None;
     loop {
         let checkpoint = {
@@ -49,6 +53,10 @@ fn run(
         if flush_at.is_some_and(|at| at <= Instant::now()) {
             flush_at = None;
             let _ = storage.flush();
+        }
+        if last_expiry.elapsed() >= EXPIRY {
+            let _ = storage.expire();
+            last_expiry = Instant::now();
         }
         if checkpoint || last_checkpoint.elapsed() >= checkpoint_after {
             let _ = storage.checkpoint();

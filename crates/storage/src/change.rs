@@ -2,7 +2,9 @@
 
 use arrow_array::RecordBatch;
 
+use crate::retire::PartitionAction;
 use crate::schema::{TableId, TableSchema};
+use crate::update::Update;
 
 /// One change of a commit. All changes of a commit happen together or not at all, in order.
 #[derive(Debug, Clone)]
@@ -17,6 +19,17 @@ pub enum Change {
     ReplaceSchema(TableSchema),
     /// Removes all rows of a table.
     Truncate(TableId),
+    /// Drops, detaches or attaches whole partitions, without opening their files.
+    Partitions {
+        /// The table.
+        table: TableId,
+        /// What happens to them.
+        action: PartitionAction,
+        /// Their first instants, as [`PartitionInfo::floor`](crate::PartitionInfo) has them.
+        floors: Vec<i64>,
+    },
+    /// New cells for rows that exist.
+    Update(Update),
     /// Adds rows.
     Append {
         /// The table.

@@ -101,6 +101,8 @@ pub(crate) trait FileNumbers {
 struct Folded {
     table: TableId,
     floor: i64,
+    /// Whether it is kept beside the table's rows.
+    detached: bool,
     before: Arc<Partition>,
     after: Arc<Partition>,
 }
@@ -186,17 +188,21 @@ fn write_table(
 ) -> EngineResult<()> {
     let id = table.schema().id;
     let directory = table_dir(id);
-    if !table.hot.is_empty() || !table.head.symbols.is_empty() {
+    let unwritten = table.detached.iter().filter(|(_, partition)| !partition.is_written());
+    let unwritten: Vec<_> = unwritten.collect();
+    if !table.hot.is_empty() || !unwritten.is_empty() || !table.head.symbols.is_empty() {
         vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
     }
     let mut new = table_of(&prepared.snapshot, id)?;
-    let cold = Arc::make_mut(&mut new.cold);
-    for (floor, before) in &table.hot {
+    let hot = table.hot.iter().map(|(floor, before)| (floor, before, false));
+    let detached = unwritten.into_iter().map(|(floor, before)| (floor, before, true));
+    for (floor, before, detached) in hot.chain(detached) {
         let segments = fold(vfs, options, table, *floor, before, numbers, &mut prepared.created)?;
         let after = Arc::new(Partition::new(segments, Vec::new()));
-        cold.insert(*floor, Arc::clone(&after));
+        let place = if detached { &mut new.detached } else { &mut new.cold };
+        Arc::make_mut(place).insert(*floor, Arc::clone(&after));
         let before = Arc::clone(before);
-        prepared.folded.push(Folded { table: id, floor: *floor, before, after });
+        prepared.folded.push(Folded { table: id, floor: *floor, detached, before, after });
     }
     new.hot.clear();
     put_table(&mut prepared.snapshot, new);
@@ -287,15 +293,21 @@ impl Prepared {
     pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
         let mut installed = Installed::default();
         for folded in &self.folded {
-            let kept: HashSet<&str> =
+            let is_installed = install_partition(running, folded);
+            let mut kept: HashSet<&str> =
                 folded.after.segments.iter().map(|segment| segment.file.path()).collect();
+            // What changed otherwise meanwhile goes on with the old files until it is written.
+            let running = running.tables.get(&folded.table).filter(|_| !is_installed);
+            let running = running.map(|table| table.kept_at(folded.floor)).unwrap_or_default();
+            let still = running.iter().flat_map(|partition| &partition.segments);
+            kept.extend(still.map(|segment| segment.file.path()));
             let before = folded.before.segments.iter();
             installed.obsolete.extend(
                 before
                     .filter(|segment| !kept.contains(segment.file.path()))
                     .map(|segment| Arc::clone(&segment.file)),
             );
-            if !install_partition(running, folded) {
+            if !is_installed {
                 let known: HashSet<&str> =
                     folded.before.segments.iter().map(|segment| segment.file.path()).collect();
                 let new = folded.after.segments.iter();
@@ -344,6 +356,15 @@ pub(crate) struct Installed {
 
 fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
     let Ok(mut table) = table_of(running, folded.table) else { return false };
+    if folded.detached {
+        let current = table.detached.get(&folded.floor);
+        if !current.is_some_and(|current| Arc::ptr_eq(current, &folded.before)) {
+            return false; // Attached or dropped meanwhile.
+        }
+        Arc::make_mut(&mut table.detached).insert(folded.floor, Arc::clone(&folded.after));
+        put_table(running, table);
+        return true;
+    }
     let Some(current) = table.partition(folded.floor).cloned() else { return false };
     let before = &folded.before;
     let prefix_of = |new: &Partition| {
@@ -353,7 +374,7 @@ fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
             && before.segments.iter().zip(&new.segments).all(|(a, b)| Arc::ptr_eq(a, b))
     };
     if !prefix_of(&current) {
-        return false; // Truncated meanwhile.
+        return false; // Truncated or updated meanwhile.
     }
     let newer = current.segments[before.segments.len()..].iter().cloned();
     let segments: Vec<_> = folded.after.segments.iter().cloned().chain(newer).collect();

@@ -78,7 +78,7 @@ pub(crate) fn plan_fold(
             lsn: members.iter().map(|i| of(i).lsn()).max().unwrap_or(0),
             dirty: members.len() > 1
                 || members.iter().any(|i| match of(i) {
-                    Piece::Segment(_) => many && small(of(i)),
+                    Piece::Segment(s) => s.is_patched() || (many && small(of(i))),
                     _ => true,
                 }),
             fresh: members.iter().all(|i| matches!(of(i), Piece::Run(_))),

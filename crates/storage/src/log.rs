@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
 use crate::codec::{Decoder, Encoder};
@@ -60,7 +60,11 @@ impl Group {
             return Err(error);
         }
         let body = start + RECORD_HEADER_BYTES;
-        let len = (self.bytes.bytes.len() - body) as u32;
+        let Ok(len) = u32::try_from(self.bytes.bytes.len() - body) else {
+            self.bytes.bytes.truncate(start);
+            let message = "a transaction of more than 4 GiB; change fewer rows at a time";
+            return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+        };
         let crc = crc32c::crc32c(&self.bytes.bytes[body..]);
         self.bytes.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
         self.bytes.bytes[start + 4..body].copy_from_slice(&crc.to_le_bytes());

@@ -19,13 +19,14 @@ use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::Snapshot;
 use crate::state::{head_of, put_table, table_of};
 use crate::symbols::{SymbolDictionary, SymbolFile};
-use crate::table::TableSnapshot;
+use crate::table::{PartitionMap, TableSnapshot};
 
 const TABLE: u8 = 1;
 const TABLE_GONE: u8 = 2;
 const PARTITION: u8 = 3;
 const PUT_RECORD: u8 = 4;
 const DELETE_RECORD: u8 = 5;
+const DETACHED: u8 = 6;
 
 /// Edits after which the next manifest is a base.
 const MAX_EDITS: usize = 16;
@@ -238,22 +239,41 @@ fn encode_table(
             out.u32(file.crc);
         }
     }
-    let unchanged = |floor: &i64, partition: &Arc<Partition>| {
-        let before = before.and_then(|before| before.cold.get(floor));
-        before.is_some_and(|before| Arc::ptr_eq(before, partition))
-    };
-    for (floor, partition) in table.cold.iter().filter(|(f, p)| !unchanged(f, p)) {
-        encode_partition(id, *floor, &partition.segments, out);
-    }
-    let gone = before.iter().flat_map(|before| before.cold.keys());
-    for floor in gone.filter(|floor| !table.cold.contains_key(floor)) {
-        encode_partition(id, *floor, &[], out);
-    }
+    let none = PartitionMap::new();
+    let (cold, detached) = before.map_or((&none, &none), |old| (&*old.cold, &*old.detached));
+    encode_partitions(PARTITION, id, cold, &table.cold, out);
+    encode_partitions(DETACHED, id, detached, &table.detached, out);
     Ok(())
 }
 
-fn encode_partition(table: TableId, floor: i64, segments: &[Arc<Segment>], out: &mut Encoder) {
-    out.u8(PARTITION);
+/// What differs between two states of a table's partitions.
+fn encode_partitions(
+    kind: u8,
+    id: TableId,
+    before: &PartitionMap,
+    after: &PartitionMap,
+    out: &mut Encoder,
+) {
+    let unchanged = |floor: &i64, partition: &Arc<Partition>| {
+        before.get(floor).is_some_and(|before| Arc::ptr_eq(before, partition))
+    };
+    for (floor, partition) in after.iter().filter(|(f, p)| !unchanged(f, p)) {
+        encode_partition(kind, id, *floor, &partition.segments, out);
+    }
+    for floor in before.keys().filter(|floor| !after.contains_key(floor)) {
+        encode_partition(kind, id, *floor, &[], out);
+    }
+}
+
+fn encode_partition(
+    kind: u8,
+    table: TableId,
+    floor: i64,
+    segments: &[Arc<Segment>],
+    out: &mut Encoder,
+) {
+    debug_assert!(!segments.iter().any(|segment| segment.is_patched()));
+    out.u8(kind);
     out.u64(table);
     out.i64(floor);
     out.u32(segments.len() as u32);
@@ -275,28 +295,7 @@ fn read_entry(
                 remove_name(snapshot, table.schema());
             }
         }
-        PARTITION => {
-            let (id, floor, count) = (input.u64()?, input.i64()?, input.u32()?);
-            let directory = table_dir(id);
-            let mut segments = Vec::with_capacity(count as usize);
-            for _ in 0..count {
-                segments.push(Segment::new(vfs, &directory, SegmentMeta::decode(input)?));
-            }
-            // One map is changed in place while a manifest is read: nobody else has it.
-            let table = snapshot.tables.remove(&id);
-            let table = table.ok_or_else(|| EngineError::internal("a partition of no table"))?;
-            let mut table = Arc::unwrap_or_clone(table);
-            let partition = Partition::new(segments, Vec::new());
-            table.rows += partition.rows();
-            let cold = Arc::make_mut(&mut table.cold);
-            let old = if partition.segments.is_empty() {
-                cold.remove(&floor)
-            } else {
-                cold.insert(floor, Arc::new(partition))
-            };
-            table.rows -= old.map_or(0, |old| old.rows());
-            put_table(snapshot, table);
-        }
+        kind @ (PARTITION | DETACHED) => read_partition(vfs, snapshot, kind, input)?,
         PUT_RECORD => {
             let (kind, key) = (input.text()?, input.text()?);
             snapshot.put_record(kind, key, input.blob()?.into());
@@ -304,6 +303,39 @@ fn read_entry(
         DELETE_RECORD => snapshot.delete_record(input.text()?, input.text()?),
         other => return Err(EngineError::internal(format!("an entry of unknown kind {other}"))),
     }
+    Ok(())
+}
+
+fn read_partition(
+    vfs: &Arc<dyn Vfs>,
+    snapshot: &mut Snapshot,
+    kind: u8,
+    input: &mut Decoder<'_>,
+) -> EngineResult<()> {
+    let (id, floor, count) = (input.u64()?, input.i64()?, input.u32()?);
+    let directory = table_dir(id);
+    let mut segments = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        segments.push(Segment::new(vfs, &directory, SegmentMeta::decode(input)?));
+    }
+    // One map is changed in place while a manifest is read: nobody else has it.
+    let table = snapshot.tables.remove(&id);
+    let table = table.ok_or_else(|| EngineError::internal("a partition of no table"))?;
+    let mut table = Arc::unwrap_or_clone(table);
+    let partition = Partition::new(segments, Vec::new());
+    let new_rows = partition.rows();
+    let place = if kind == DETACHED { &mut table.detached } else { &mut table.cold };
+    let place = Arc::make_mut(place);
+    let old = if partition.segments.is_empty() {
+        place.remove(&floor)
+    } else {
+        place.insert(floor, Arc::new(partition))
+    };
+    if kind == PARTITION {
+        table.rows += new_rows;
+        table.rows -= old.map_or(0, |old| old.rows());
+    }
+    put_table(snapshot, table);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use tidemark_types::EngineResult;
 
 use crate::column::ColumnData;
+use crate::file::StoredFile;
 use crate::merge::{Stretch, merge_order};
 use crate::piece::{Merged, Piece, Run};
 use crate::schema::ColumnSchema;
@@ -59,6 +60,22 @@ impl Partition {
     pub(crate) fn rows(&self) -> u64 {
         let runs: usize = self.runs.iter().map(|run| run.rows).sum();
         self.segments.iter().map(|segment| segment.meta.rows).sum::<u64>() + runs as u64
+    }
+
+    /// The latest transaction that added rows.
+    pub(crate) fn last_lsn(&self) -> u64 {
+        let segments = self.segments.iter().map(|segment| segment.meta.lsn);
+        segments.chain(self.runs.iter().map(|run| run.last_lsn)).max().unwrap_or(0)
+    }
+
+    /// The files its rows lie in.
+    pub(crate) fn files(&self) -> impl Iterator<Item = Arc<StoredFile>> {
+        self.segments.iter().map(|segment| Arc::clone(&segment.file))
+    }
+
+    /// Whether all of it is in files as they are.
+    pub(crate) fn is_written(&self) -> bool {
+        self.runs.is_empty() && !self.segments.iter().any(|segment| segment.is_patched())
     }
 
     /// First and last timestamp.

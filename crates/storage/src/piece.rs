@@ -49,6 +49,25 @@ impl Merged {
         Self { rows, bounds, sources, order, columns: Mutex::default() }
     }
 
+    /// Where `len` rows from `start` on come from, in their order.
+    pub(crate) fn origins(
+        &self,
+        start: usize,
+        len: usize,
+    ) -> impl Iterator<Item = (&Piece, Stretch)> {
+        let mut first = 0;
+        self.order.iter().filter_map(move |stretch| {
+            let (low, high) = (first.max(start), (first + stretch.len).min(start + len));
+            let own = Stretch {
+                start: stretch.start + low.saturating_sub(first),
+                len: high.saturating_sub(low),
+                ..*stretch
+            };
+            first += stretch.len;
+            (own.len > 0).then(|| (&self.sources[stretch.source], own))
+        })
+    }
+
     fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         if let Some(cells) = self.columns.lock().get(&wanted.id) {
             return Ok(cells.clone());

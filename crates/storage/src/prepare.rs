@@ -10,7 +10,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::change::Change;
 use crate::column;
-use crate::schema::{TableId, TableSchema};
+use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::SegmentMeta;
 use crate::snapshot::Snapshot;
 use crate::symbols::SymbolStore;
@@ -29,6 +29,27 @@ pub(crate) enum Prepared {
     Append { table: TableId, schema_version: u64, rows: Rows },
     Adopt(StagedSegments),
     Other(Change),
+}
+
+impl Prepared {
+    /// The table it changes, where that exists already.
+    pub(crate) fn table(&self) -> Option<TableId> {
+        match self {
+            Self::Append { table, .. } => Some(*table),
+            Self::Adopt(staged) => Some(staged.table),
+            Self::Other(change) => match change {
+                Change::DropTable(table)
+                | Change::Truncate(table)
+                | Change::Partitions { table, .. }
+                | Change::Append { table, .. } => Some(*table),
+                Change::ReplaceSchema(schema) => Some(schema.id),
+                Change::Update(update) => Some(update.base.schema().id),
+                Change::CreateTable(_) | Change::PutRecord { .. } | Change::DeleteRecord { .. } => {
+                    None
+                }
+            },
+        }
+    }
 }
 
 /// What a bulk write has put into the table's directory.
@@ -63,6 +84,14 @@ pub(crate) fn prepare(
                 let schema = schema.ok_or_else(|| no_such_table(table))?;
                 let rows = sorted_rows(&schema, &batch)?;
                 prepared.push(Prepared::Append { table, schema_version, rows });
+            }
+            Change::Update(update) => {
+                let id = update.base.schema().id;
+                let found = snapshot.table_by_id(id).map(|t| Arc::clone(t.schema()));
+                let schema = defined.get(&id).cloned().or(found);
+                let schema = schema.ok_or_else(|| no_such_table(id))?;
+                crate::update::check(&schema.columns, &update)?;
+                prepared.push(Prepared::Other(Change::Update(update)));
             }
             change => {
                 if let Change::CreateTable(schema) | Change::ReplaceSchema(schema) = &change {
@@ -109,20 +138,24 @@ fn checked_columns(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Ve
         )));
     }
     let columns = schema.columns.iter().zip(batch.columns()).map(|(column, array)| {
-        let expected = column.sql_type.arrow_type();
-        let fits = match column.sql_type {
-            SqlType::Symbol => is_text(array.data_type()),
-            _ => *array.data_type() == expected,
-        };
-        if !fits {
-            return Err(EngineError::new(
-                ErrorCode::TypeMismatch,
-                format!("column '{}' takes {expected}, not {}", column.name, array.data_type()),
-            ));
-        }
+        check_type(column, array)?;
         Ok(column::without_nulls(column.sql_type, array))
     });
     columns.collect()
+}
+
+/// Refuses an array that is not of the column's type.
+pub(crate) fn check_type(column: &ColumnSchema, array: &ArrayRef) -> EngineResult<()> {
+    let expected = column.sql_type.arrow_type();
+    let fits = match column.sql_type {
+        SqlType::Symbol => is_text(array.data_type()),
+        _ => *array.data_type() == expected,
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = format!("column '{}' takes {expected}, not {}", column.name, array.data_type());
+    Err(EngineError::new(ErrorCode::TypeMismatch, message))
 }
 
 fn is_text(data_type: &DataType) -> bool {

@@ -6,9 +6,11 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::block::{Body, Layout, assemble, parts};
 use crate::codec::{Decoder, Encoder};
 use crate::column::ColumnData;
+use crate::retire::{PartitionAction, PartitionsOp};
 use crate::segment::SegmentMeta;
 use crate::state::{Adopt, Append, Op};
 use crate::symbols::NewSymbols;
+use crate::update::{UpdateOp, UpdatePart};
 
 const CREATE_TABLE: u8 = 1;
 const DROP_TABLE: u8 = 2;
@@ -18,6 +20,8 @@ const APPEND: u8 = 5;
 const ADOPT: u8 = 6;
 const PUT_RECORD: u8 = 7;
 const DELETE_RECORD: u8 = 8;
+const PARTITIONS: u8 = 9;
+const UPDATE: u8 = 10;
 
 /// Writes one step. `forget_symbols` is a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
@@ -70,8 +74,55 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.text(kind);
             out.text(key);
         }
+        Op::Partitions(op) => {
+            out.u8(PARTITIONS);
+            out.u64(op.table);
+            out.u8(op.action.code());
+            out.u32(op.floors.len() as u32);
+            op.floors.iter().for_each(|floor| out.i64(*floor));
+        }
+        Op::Update(update) => encode_update(update, out)?,
     }
     Ok(())
+}
+
+fn encode_update(update: &UpdateOp, out: &mut Encoder) -> EngineResult<()> {
+    out.u8(UPDATE);
+    out.u64(update.table);
+    encode_symbols(&update.symbols, out);
+    out.u32(update.parts.len() as u32);
+    for part in &update.parts {
+        out.i64(part.floor);
+        out.u32(part.rows.len() as u32);
+        for (start, len) in &part.rows {
+            out.u64(*start);
+            out.u64(*len);
+        }
+        out.u32(part.columns.len() as u32);
+        for (id, sql_type, cells) in &part.columns {
+            encode_column(*id, *sql_type, cells, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn decode_update(input: &mut Decoder<'_>) -> EngineResult<UpdateOp> {
+    let table = input.u64()?;
+    let symbols = decode_symbols(input)?;
+    let mut parts = Vec::new();
+    for _ in 0..input.u32()? {
+        let floor = input.i64()?;
+        let count = input.u32()?;
+        let rows = (0..count).map(|_| Ok((input.u64()?, input.u64()?)));
+        let rows = rows.collect::<EngineResult<Vec<_>>>()?;
+        let mut part = UpdatePart { floor, rows, columns: Vec::new() };
+        let rows = part.row_count();
+        for _ in 0..input.u32()? {
+            part.columns.push(decode_column(input, rows)?);
+        }
+        parts.push(part);
+    }
+    Ok(UpdateOp { table, symbols, parts })
 }
 
 /// Reads all steps of a transaction.
@@ -117,6 +168,13 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
         DELETE_RECORD => {
             Op::DeleteRecord { kind: input.text()?.to_owned(), key: input.text()?.to_owned() }
         }
+        PARTITIONS => {
+            let (table, action) = (input.u64()?, PartitionAction::from_code(input.u8()?)?);
+            let count = input.u32()?;
+            let floors = (0..count).map(|_| input.i64()).collect::<Result<_, _>>();
+            Op::Partitions(PartitionsOp { table, action, floors: floors? })
+        }
+        UPDATE => Op::Update(decode_update(input)?),
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));

@@ -159,7 +159,7 @@ fn highest_file(listings: &Listings) -> u64 {
 /// Existence and length of everything the manifest names; checksums wait for the first touch.
 fn check_references(snapshot: &Snapshot, listings: &Listings) -> EngineResult<()> {
     for table in snapshot.tables() {
-        for (_, partition) in table.partitions().iter() {
+        for partition in table.kept_partitions() {
             for segment in &partition.segments {
                 check_file(listings, segment.file.path(), segment.meta.file_len)?;
             }

@@ -14,6 +14,7 @@ use crate::file::StoredFile;
 use crate::layout::{
     SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SEGMENT_TRAILER_BYTES, damaged,
 };
+use crate::patch::Patch;
 use crate::schema::ColumnSchema;
 
 /// What the manifest and the log say about a segment.
@@ -124,22 +125,52 @@ struct Opened {
 pub(crate) struct Segment {
     pub(crate) meta: SegmentMeta,
     pub(crate) file: Arc<StoredFile>,
-    opened: OnceLock<EngineResult<Opened>>,
+    opened: Arc<OnceLock<EngineResult<Opened>>>,
+    /// Columns with new cells over those of the file, by identifier.
+    patches: HashMap<u32, Arc<Patch>>,
 }
 
 impl Segment {
     pub(crate) fn new(vfs: &Arc<dyn Vfs>, directory: &str, meta: SegmentMeta) -> Arc<Self> {
         let path = format!("{directory}/{}", meta.name);
         let file = StoredFile::new(Arc::clone(vfs), path);
-        Arc::new(Self { meta, file, opened: OnceLock::new() })
+        let (opened, patches) = (Arc::default(), HashMap::new());
+        Arc::new(Self { meta, file, opened, patches })
     }
 
     pub(crate) fn rows(&self) -> usize {
         self.meta.rows as usize
     }
 
-    /// The whole column, in place; null where the segment is older than the column.
+    /// The same file under more new cells.
+    pub(crate) fn with_patches(&self, newer: Vec<(u32, Patch)>) -> EngineResult<Self> {
+        let mut patches = self.patches.clone();
+        for (id, patch) in newer {
+            let patch = match patches.get(&id) {
+                Some(older) => older.under(&patch)?,
+                None => patch,
+            };
+            patches.insert(id, Arc::new(patch));
+        }
+        let (file, opened) = (Arc::clone(&self.file), Arc::clone(&self.opened));
+        Ok(Self { meta: self.meta.clone(), file, opened, patches })
+    }
+
+    /// Whether it shows other cells than its file holds.
+    pub(crate) fn is_patched(&self) -> bool {
+        !self.patches.is_empty()
+    }
+
+    /// The whole column; null where the segment is older than the column.
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self.patches.get(&wanted.id) {
+            Some(patch) => patch.column(self.rows(), || self.stored_column(wanted)),
+            None => self.stored_column(wanted),
+        }
+    }
+
+    /// The column as the file has it, in place.
+    fn stored_column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         let opened = self.opened()?;
         let Some(column) = opened.columns.get(&wanted.id) else {
             return ColumnData::nulls(wanted.sql_type, self.rows());

@@ -14,11 +14,13 @@ use crate::layout::table_dir;
 use crate::partition::Partition;
 use crate::piece::Run;
 use crate::prepare::{Prepared, Rows, StagedSegments, no_such_table};
+use crate::retire::{PartitionAction, PartitionsOp, apply_partitions, expired, resolve_partitions};
 use crate::schema::{TableId, TableSchema};
 use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::Snapshot;
 use crate::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
+use crate::update::{UpdateOp, apply_update, resolve_update};
 
 /// One step of a transaction as the log holds it: complete, with every identifier assigned.
 #[derive(Debug)]
@@ -39,6 +41,23 @@ pub(crate) enum Op {
         kind: String,
         key: String,
     },
+    Partitions(PartitionsOp),
+    Update(UpdateOp),
+}
+
+impl Op {
+    /// The table it changes.
+    pub(crate) fn table(&self) -> Option<TableId> {
+        match self {
+            Self::CreateTable(schema) | Self::ReplaceSchema(schema) => Some(schema.id),
+            Self::DropTable(id) | Self::Truncate(id) => Some(*id),
+            Self::Append(append) => Some(append.table),
+            Self::Adopt(adopt) => Some(adopt.table),
+            Self::Partitions(op) => Some(op.table),
+            Self::Update(update) => Some(update.table),
+            Self::PutRecord { .. } | Self::DeleteRecord { .. } => None,
+        }
+    }
 }
 
 /// Rows ascending in time, symbols as keys of the table's dictionaries.
@@ -103,6 +122,11 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
         Change::ReplaceSchema(schema) => Op::ReplaceSchema(resolve_replace(snapshot, schema)?),
         Change::PutRecord { kind, key, value } => Op::PutRecord { kind, key, value },
         Change::DeleteRecord { kind, key } => Op::DeleteRecord { kind, key },
+        Change::Partitions { table, action, floors } => {
+            let op = PartitionsOp { table, action, floors };
+            Op::Partitions(resolve_partitions(snapshot, op)?)
+        }
+        Change::Update(update) => Op::Update(resolve_update(snapshot, &update)?),
         Change::Append { .. } => {
             return Err(EngineError::internal("an append that was not prepared"));
         }
@@ -203,9 +227,18 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
     Ok(Adopt { table, symbols, synced, segments })
 }
 
+/// What the time to live asks for after this step.
+pub(crate) fn expiry(snapshot: &Snapshot, op: &Op) -> Option<Op> {
+    let adds = matches!(op, Op::Append(_) | Op::Adopt(_) | Op::ReplaceSchema(_));
+    let table = snapshot.table_by_id(op.table().filter(|_| adds)?)?;
+    let (floors, table) = (expired(&table), table.schema().id);
+    let op = PartitionsOp { table, action: PartitionAction::Drop, floors };
+    (!op.floors.is_empty()).then_some(Op::Partitions(op))
+}
+
 /// The symbols up to `max_key` that the dictionary does not show yet, with all between: also
 /// those of writes still under way, or given up.
-fn new_symbols(
+pub(crate) fn new_symbols(
     column: u32,
     dictionary: &SymbolDictionary,
     store: &SymbolStore,
@@ -227,7 +260,9 @@ pub(crate) fn apply(
         Op::ReplaceSchema(schema) => replace_schema(snapshot, schema.clone())?,
         Op::Truncate(id) => {
             let mut table = table_of(snapshot, *id)?;
-            table.collect_segment_files(context.removed);
+            for (_, partition) in table.partitions().iter() {
+                context.removed.extend(partition.files());
+            }
             table.cold = Arc::default();
             table.hot.clear();
             table.rows = 0;
@@ -239,6 +274,8 @@ pub(crate) fn apply(
             snapshot.put_record(kind, key, value.as_slice().into());
         }
         Op::DeleteRecord { kind, key } => snapshot.delete_record(kind, key),
+        Op::Partitions(op) => apply_partitions(snapshot, op, context)?,
+        Op::Update(update) => apply_update(snapshot, update)?,
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::bulk::BulkWriter;
 use crate::change::{BulkTarget, Change, CommitReceipt};
 use crate::checkpoint::{self, FileNumbers};
 use crate::file::{StoredFile, sync_dir};
+use crate::hold::Holds;
 use crate::layout::{LOCK, LOG_BLOCK};
 use crate::log::{Group, Log};
 use crate::manifest::Manifested;
@@ -64,6 +65,7 @@ pub struct Storage {
     manifested: Mutex<Manifested>,
     next_table: AtomicU64,
     next_file: AtomicU64,
+    holds: Holds,
     /// Why nothing can be written any more.
     refused: Mutex<Option<EngineError>>,
     writable: AtomicBool,
@@ -118,6 +120,7 @@ impl Storage {
             waiting: Mutex::default(),
             writer: Mutex::new(writer),
             manifested: Mutex::new(manifested),
+            holds: Holds::default(),
             refused: Mutex::new(None),
             writable: AtomicBool::new(true),
             background: Arc::default(),
@@ -147,6 +150,10 @@ impl Storage {
         Numbers(&self.next_file).next()
     }
 
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
     pub(crate) fn is_writable(&self) -> bool {
         self.writable.load(Ordering::Acquire)
     }
@@ -165,7 +172,32 @@ impl Storage {
         self.commit_prepared(prepared)
     }
 
+    /// For whoever holds the other writers back.
+    pub(crate) fn commit_past_holds(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
+        let prepared = prepare(changes, &self.snapshot(), || self.reserve_table_id())?;
+        self.commit_now(prepared)
+    }
+
     pub(crate) fn commit_prepared(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
+        let tables: Vec<TableId> = work.iter().filter_map(Prepared::table).collect();
+        self.holds.wait(&tables);
+        self.commit_now(work)
+    }
+
+    /// Drops the partitions whose time to live is over by the clock. Tables whose writers are
+    /// held back wait for the next time.
+    pub(crate) fn expire(&self) -> EngineResult<()> {
+        for table in self.snapshot().tables() {
+            let (floors, id) = (crate::retire::expired(table), table.schema().id);
+            if !floors.is_empty() && !self.holds.is_held(id) {
+                let action = crate::retire::PartitionAction::Drop;
+                self.commit(vec![Change::Partitions { table: id, action, floors }])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit_now(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
         let ticket = Arc::new(Ticket { work: Mutex::new(work), outcome: Mutex::new(None) });
         self.waiting.lock().push_back(Arc::clone(&ticket));
         loop {
@@ -205,6 +237,10 @@ impl Storage {
                         let op = resolve(&attempt, change)?;
                         encode_op(&op, out, forget)?;
                         apply(&mut attempt, &op, &mut context)?;
+                        if let Some(expiry) = state::expiry(&attempt, &op) {
+                            encode_op(&expiry, out, forget)?;
+                            apply(&mut attempt, &expiry, &mut context)?;
+                        }
                     }
                     Ok(())
                 })

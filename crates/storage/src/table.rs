@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, Int64Array};
 use arrow_buffer::ScalarBuffer;
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
@@ -12,8 +12,20 @@ use crate::column::{self, ColumnData};
 use crate::file::StoredFile;
 use crate::partition::{Fragment, Partition};
 use crate::piece::Piece;
-use crate::schema::{ColumnSchema, TableSchema};
+use crate::schema::TableSchema;
 use crate::symbols::SymbolDictionary;
+
+/// Bits of a row's identifier that count the rows of a partition; the others count partitions.
+const ROW_BITS: u32 = 40;
+
+fn row_id(partition: usize, row: u64) -> i64 {
+    ((partition as i64) << ROW_BITS) | row as i64
+}
+
+/// A row's partition and its place in it.
+pub(crate) fn place_of(row_id: i64) -> (usize, u64) {
+    ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
+}
 
 /// Half-open range of timestamps in the column's own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +61,8 @@ pub struct TableSnapshot {
     /// Partitions changed by small commits since; they hide the cold ones. Few, so that a commit
     /// copies few, however many partitions the table has.
     pub(crate) hot: PartitionMap,
+    /// Partitions that are kept and not seen.
+    pub(crate) detached: Arc<PartitionMap>,
     pub(crate) rows: u64,
     pub(crate) listed: OnceLock<PartitionList>,
 }
@@ -59,6 +73,7 @@ impl TableSnapshot {
             head: Arc::new(head),
             cold: Arc::default(),
             hot: PartitionMap::new(),
+            detached: Arc::default(),
             rows: 0,
             listed: OnceLock::new(),
         }
@@ -87,9 +102,22 @@ impl TableSnapshot {
     /// designated timestamp). Rows with equal timestamps keep the order of their arrival.
     pub fn slices(&self) -> EngineResult<Vec<Slice>> {
         let mut slices = Vec::new();
-        for (_, partition) in self.partitions().iter() {
+        for (ordinal, (_, partition)) in self.partitions().iter().enumerate() {
+            let mut row = row_id(ordinal, 0);
+            for fragment in partition.view(self.schema().timestamp_column())?.iter() {
+                slices.push(self.slice(fragment, row));
+                row += fragment.rows.len() as i64;
+            }
+        }
+        Ok(slices)
+    }
+
+    /// The rows of all detached partitions.
+    pub fn detached_slices(&self) -> EngineResult<Vec<Slice>> {
+        let mut slices = Vec::new();
+        for partition in self.detached.values() {
             let view = partition.view(self.schema().timestamp_column())?;
-            slices.extend(view.iter().map(|fragment| self.slice(fragment)));
+            slices.extend(view.iter().map(|fragment| self.slice(fragment, row_id(0, 0))));
         }
         Ok(slices)
     }
@@ -99,13 +127,15 @@ impl TableSnapshot {
     pub fn slices_in(&self, ranges: &[TimeRange]) -> EngineResult<Vec<Slice>> {
         let Some(timestamp) = self.schema().timestamp_column() else { return self.slices() };
         let mut slices = Vec::new();
-        for (floor, partition) in self.partitions().iter() {
+        for (ordinal, (floor, partition)) in self.partitions().iter().enumerate() {
             let ceil = self.schema().partition_ceil(*floor);
             if !ranges.iter().any(|range| range.lo <= ceil && range.hi > *floor) {
                 continue;
             }
+            let mut row = row_id(ordinal, 0);
             for fragment in partition.view(Some(timestamp))?.iter() {
-                self.cut(fragment, ranges, timestamp, &mut slices)?;
+                self.cut(fragment, row, ranges, &mut slices)?;
+                row += fragment.rows.len() as i64;
             }
         }
         Ok(slices)
@@ -118,16 +148,21 @@ impl TableSnapshot {
 
     /// Partitions with rows: name, first and last timestamp, rows.
     pub fn partition_list(&self) -> Vec<PartitionInfo> {
-        let partitions = self.partitions();
-        let filled = partitions.iter().filter_map(|(floor, partition)| {
-            Some(PartitionInfo {
-                name: self.schema().partition_name(*floor),
-                floor: *floor,
-                bounds: partition.bounds()?,
-                rows: partition.rows(),
-            })
-        });
-        filled.collect()
+        self.partitions().iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
+    }
+
+    /// Detached partitions, like [`Self::partition_list`].
+    pub fn detached_list(&self) -> Vec<PartitionInfo> {
+        self.detached.iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
+    }
+
+    fn partition_info(&self, floor: i64, partition: &Partition) -> Option<PartitionInfo> {
+        Some(PartitionInfo {
+            name: self.schema().partition_name(floor),
+            floor,
+            bounds: partition.bounds()?,
+            rows: partition.rows(),
+        })
     }
 
     pub(crate) fn partitions(&self) -> PartitionList {
@@ -154,34 +189,51 @@ impl TableSnapshot {
         Arc::ptr_eq(&self.head, &other.head)
             && same_maps(&self.hot, &other.hot)
             && same_maps(&self.cold, &other.cold)
+            && same_maps(&self.detached, &other.detached)
+    }
+
+    /// All partitions that are kept, seen or detached.
+    pub(crate) fn kept_partitions(&self) -> Vec<Arc<Partition>> {
+        let seen = self.partitions();
+        seen.iter().map(|(_, partition)| partition).chain(self.detached.values()).cloned().collect()
+    }
+
+    /// What is kept under this first instant, seen or detached.
+    pub(crate) fn kept_at(&self, floor: i64) -> Vec<Arc<Partition>> {
+        self.partition(floor).into_iter().chain(self.detached.get(&floor)).cloned().collect()
     }
 
     pub(crate) fn collect_segment_files(&self, files: &mut Vec<Arc<StoredFile>>) {
-        let partitions = self.partitions();
-        let segments = partitions.iter().flat_map(|(_, partition)| &partition.segments);
-        files.extend(segments.map(|segment| Arc::clone(&segment.file)));
+        files.extend(
+            self.kept_partitions()
+                .iter()
+                .flat_map(|partition| partition.files().collect::<Vec<_>>()),
+        );
     }
 
-    fn slice(&self, fragment: &Fragment) -> Slice {
+    /// A fragment whose first row has the identifier `row`.
+    fn slice(&self, fragment: &Fragment, row: i64) -> Slice {
         Slice {
             head: Arc::clone(&self.head),
             piece: fragment.piece.clone(),
             rows: fragment.rows.clone(),
             bounds: fragment.bounds,
+            first_row: row,
         }
     }
 
     fn cut(
         &self,
         fragment: &Fragment,
+        row: i64,
         ranges: &[TimeRange],
-        timestamp: &ColumnSchema,
         slices: &mut Vec<Slice>,
     ) -> EngineResult<()> {
+        let Some(timestamp) = self.schema().timestamp_column() else { return Ok(()) };
         let (min, max) = fragment.bounds;
         for range in ranges.iter().filter(|range| range.lo <= max && range.hi > min) {
             if range.lo <= min && range.hi > max {
-                slices.push(self.slice(fragment));
+                slices.push(self.slice(fragment, row));
                 return Ok(());
             }
             let times = fragment.piece.timestamps(timestamp)?;
@@ -189,7 +241,7 @@ impl TableSnapshot {
             let start = times.partition_point(|&ts| ts < range.lo);
             let end = times.partition_point(|&ts| ts < range.hi);
             if start < end {
-                let mut slice = self.slice(fragment);
+                let mut slice = self.slice(fragment, row + start as i64);
                 slice.rows = fragment.rows.start + start..fragment.rows.start + end;
                 slice.bounds = (times[start], times[end - 1]);
                 slices.push(slice);
@@ -226,6 +278,8 @@ pub struct Slice {
     piece: Piece,
     rows: Range<usize>,
     bounds: (i64, i64),
+    /// Identifier of the first row.
+    first_row: i64,
 }
 
 impl Slice {
@@ -239,8 +293,15 @@ impl Slice {
         self.bounds
     }
 
+    /// Identifiers of the rows, valid in this snapshot alone: for [`Update`](crate::Update).
+    pub fn row_ids(&self, rows: Range<usize>) -> Int64Array {
+        let first = self.first_row + rows.start as i64;
+        Int64Array::from_iter_values(first..first + rows.len() as i64)
+    }
+
     /// Cells of the columns at these positions of the schema, for `rows` counted from the start
-    /// of the slice. Nothing is copied.
+    /// of the slice. The position after the last column stands for the rows' identifiers.
+    /// Nothing is copied.
     pub fn columns(&self, projection: &[usize], rows: Range<usize>) -> EngineResult<Vec<ArrayRef>> {
         if rows.start > rows.end || rows.end > self.rows() {
             return Err(EngineError::internal(format!(
@@ -251,7 +312,13 @@ impl Slice {
             )));
         }
         let offset = self.rows.start + rows.start;
-        projection.iter().map(|&index| self.column(index, offset, rows.len())).collect()
+        let cells = |&index: &usize| -> EngineResult<ArrayRef> {
+            if index == self.head.schema.columns.len() {
+                return Ok(Arc::new(self.row_ids(rows.clone())));
+            }
+            self.column(index, offset, rows.len())
+        };
+        projection.iter().map(cells).collect()
     }
 
     fn column(&self, index: usize, offset: usize, len: usize) -> EngineResult<ArrayRef> {

@@ -1,0 +1,443 @@
+//! Every change of a table beside a model of rows in vectors: after it, after a checkpoint, after
+//! reopening, and as a reader of an older snapshot sees it.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
+};
+use tempfile::TempDir;
+use tidemark_storage::{
+    Change, ColumnSchema, CommitMode, PartitionAction, Slice, Storage, StorageOptions, TableSchema,
+    TableSnapshot, Update,
+};
+use tidemark_types::{ErrorCode, PartitionBy, SqlType};
+use tidemark_vfs::{RealVfs, Vfs};
+
+const HOUR: i64 = 3_600_000_000;
+const DAY: i64 = 24 * HOUR;
+
+/// Timestamp, identifier, symbol, text.
+type Row = (i64, i64, Option<String>, Option<String>);
+
+fn open(directory: &TempDir) -> Arc<Storage> {
+    let options = StorageOptions {
+        commit_mode: CommitMode::NoSync,
+        log_file_bytes: 1 << 20,
+        segment_rows: 40,
+        run_rows: 30,
+        background: false,
+        ..StorageOptions::default()
+    };
+    let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
+    Storage::open(vfs, options).unwrap()
+}
+
+fn schema(partition_by: PartitionBy) -> TableSchema {
+    let columns = vec![
+        ColumnSchema::new("ts", SqlType::Timestamp),
+        ColumnSchema::new("id", SqlType::Long),
+        ColumnSchema::new("sym", SqlType::Symbol),
+        ColumnSchema::new("note", SqlType::Varchar),
+    ];
+    TableSchema { timestamp: Some(0), partition_by, ..TableSchema::new("t", columns) }
+}
+
+fn table(storage: &Storage) -> Arc<TableSnapshot> {
+    storage.snapshot().table("t").unwrap()
+}
+
+fn texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
+    Arc::new(StringViewArray::from_iter(values))
+}
+
+fn append(storage: &Storage, rows: &[Row]) {
+    let table = table(storage);
+    let times = rows.iter().map(|row| Some(row.0));
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(times.collect::<TimestampMicrosecondArray>()),
+        Arc::new(rows.iter().map(|row| Some(row.1)).collect::<Int64Array>()),
+        texts(rows.iter().map(|row| row.2.clone())),
+        texts(rows.iter().map(|row| row.3.clone())),
+    ];
+    let schema = table.schema();
+    let names = schema.columns.iter().map(|column| column.name.clone());
+    let named = names.zip(columns).map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(named).unwrap();
+    let (table, schema_version) = (schema.id, schema.version);
+    storage.commit(vec![Change::Append { table, schema_version, batch }]).unwrap();
+}
+
+/// All rows with their identifiers in the snapshot.
+fn read(table: &TableSnapshot, slices: &[Slice]) -> Vec<(i64, Row)> {
+    let mut rows = Vec::new();
+    for slice in slices {
+        let all = [0, 1, 2, 3, table.schema().columns.len()];
+        let columns = slice.columns(&all, 0..slice.rows()).unwrap();
+        let times = slice.timestamps().unwrap();
+        let ids = columns[1].as_primitive::<Int64Type>();
+        let symbols = columns[2].as_dictionary::<Int32Type>();
+        let values = symbols.values().as_string::<i32>();
+        let notes = columns[3].as_string_view();
+        let row_ids = columns[4].as_primitive::<Int64Type>();
+        for row in 0..slice.rows() {
+            let symbol = symbols.key(row).map(|key| values.value(key).to_owned());
+            let note = notes.is_valid(row).then(|| notes.value(row).to_owned());
+            rows.push((row_ids.value(row), (times[row], ids.value(row), symbol, note)));
+        }
+    }
+    rows
+}
+
+fn rows_of(table: &TableSnapshot) -> Vec<Row> {
+    let rows = read(table, &table.slices().unwrap());
+    assert!(rows.is_sorted_by(|a, b| a.0 < b.0), "identifiers ascend");
+    assert_eq!(rows.len() as u64, table.row_count());
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn detached_of(table: &TableSnapshot) -> Vec<Row> {
+    let slices = table.detached_slices().unwrap();
+    read(table, &slices).into_iter().map(|(_, row)| row).collect()
+}
+
+/// An update of symbol and note, to `text`, of the rows that `wanted` names.
+fn update(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool, text: &str) -> Change {
+    let rows = read(table, &table.slices().unwrap());
+    let rows: Vec<i64> = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
+    let cells = || texts(rows.iter().map(|_| Some(text.to_owned())));
+    Change::Update(Update {
+        base: Arc::clone(table),
+        schema_version: table.schema().version,
+        columns: vec![2, 3],
+        values: vec![cells(), cells()],
+        rows,
+    })
+}
+
+fn partitions(storage: &Storage, action: PartitionAction, floors: &[i64]) -> Change {
+    let table = table(storage).schema().id;
+    Change::Partitions { table, action, floors: floors.to_vec() }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// The table as it should be: rows in the order of their arrival.
+#[derive(Clone, Default)]
+struct Model {
+    rows: Vec<Row>,
+    detached: BTreeMap<i64, Vec<Row>>,
+    next: i64,
+}
+
+impl Model {
+    fn sorted(&self) -> Vec<Row> {
+        let mut rows = self.rows.clone();
+        rows.sort_by_key(|row| row.0);
+        rows
+    }
+
+    fn floors(&self) -> Vec<i64> {
+        let mut floors: Vec<i64> = self.rows.iter().map(|row| row.0 - row.0 % DAY).collect();
+        floors.sort_unstable();
+        floors.dedup();
+        floors
+    }
+
+    fn take(&mut self, floor: i64) -> Vec<Row> {
+        let (gone, kept) = std::mem::take(&mut self.rows)
+            .into_iter()
+            .partition(|row| row.0 - row.0 % DAY == floor);
+        self.rows = kept;
+        gone
+    }
+
+    fn assert(&self, table: &TableSnapshot) {
+        assert_eq!(rows_of(table), self.sorted());
+        let mut detached: Vec<Row> = self.detached.values().flatten().cloned().collect();
+        detached.sort_by_key(|row| row.0);
+        assert_eq!(detached_of(table), detached);
+    }
+}
+
+/// One random change, to both.
+fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
+    match random.below(12) {
+        0..4 => {
+            let rows: Vec<Row> = (0..1 + random.below(20))
+                .map(|_| {
+                    model.next += 1;
+                    let id = model.next;
+                    let ts = random.below(40) as i64 * (DAY / 8);
+                    (ts, id, (id % 3 > 0).then(|| format!("s{}", id % 7)), Some(format!("n{id}")))
+                })
+                .collect();
+            append(storage, &rows);
+            model.rows.extend(rows);
+        }
+        4..8 => {
+            let (divisor, rest) = (1 + random.below(9) as i64, random.below(4) as i64);
+            model.next += 1;
+            let text = match random.below(3) {
+                0 => format!("u{}", model.next),
+                _ => format!("an updated text that is long, number {}", model.next),
+            };
+            let wanted = |row: &Row| row.1 % divisor == rest;
+            storage.commit(vec![update(&table(storage), wanted, &text)]).unwrap();
+            for row in model.rows.iter_mut().filter(|row| wanted(row)) {
+                (row.2, row.3) = (Some(text.clone()), Some(text.clone()));
+            }
+        }
+        8 => {
+            let floors = model.floors();
+            if let Some(&floor) = floors.get(random.below(6) as usize) {
+                storage.commit(vec![partitions(storage, PartitionAction::Drop, &[floor])]).unwrap();
+                model.take(floor);
+            }
+        }
+        9 => {
+            let floors = model.floors();
+            let floor = floors.get(random.below(6) as usize);
+            if let Some(&floor) = floor.filter(|floor| !model.detached.contains_key(*floor)) {
+                let change = partitions(storage, PartitionAction::Detach, &[floor]);
+                storage.commit(vec![change]).unwrap();
+                let rows = model.take(floor);
+                model.detached.insert(floor, rows);
+            }
+        }
+        10 => {
+            let Some((&floor, _)) = model.detached.first_key_value() else { return };
+            if model.floors().contains(&floor) {
+                let change = partitions(storage, PartitionAction::DropDetached, &[floor]);
+                storage.commit(vec![change]).unwrap();
+                model.detached.remove(&floor);
+            } else {
+                let change = partitions(storage, PartitionAction::Attach, &[floor]);
+                storage.commit(vec![change]).unwrap();
+                model.rows.extend(model.detached.remove(&floor).unwrap());
+            }
+        }
+        _ => retype(storage, model),
+    }
+}
+
+/// The note gets another type, and a mark on each text, in one commit.
+fn retype(storage: &Arc<Storage>, model: &mut Model) {
+    if !model.detached.is_empty() {
+        return;
+    }
+    let table = table(storage);
+    let mut schema = TableSchema::clone(table.schema());
+    let other = match schema.columns[3].sql_type {
+        SqlType::Varchar => SqlType::String,
+        _ => SqlType::Varchar,
+    };
+    schema.columns[3] = ColumnSchema::new("note", other);
+    let rows = read(&table, &table.slices().unwrap());
+    let marked = |note: &Option<String>| note.as_ref().map(|note| format!("{note}!"));
+    let change = Change::Update(Update {
+        base: Arc::clone(&table),
+        schema_version: schema.version + 1,
+        columns: vec![3],
+        values: vec![texts(rows.iter().map(|(_, row)| marked(&row.3)))],
+        rows: rows.iter().map(|(id, _)| *id).collect(),
+    });
+    storage.commit(vec![Change::ReplaceSchema(schema), change]).unwrap();
+    for row in &mut model.rows {
+        row.3 = marked(&row.3);
+    }
+}
+
+#[test]
+fn random_changes_agree_with_the_model() {
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("SEED={seed}");
+    for round in 0..30 {
+        let directory = TempDir::new().unwrap();
+        let mut storage = open(&directory);
+        storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+        let (mut model, mut random) = (Model::default(), Random(seed * 1_000 + round));
+        let mut pinned: Vec<(Arc<TableSnapshot>, Model)> = Vec::new();
+        for _ in 0..40 {
+            step(&storage, &mut model, &mut random);
+            match random.below(10) {
+                0 => storage.checkpoint().unwrap(),
+                1 => pinned.push((table(&storage), model.clone())),
+                2 => {
+                    pinned.clear();
+                    if random.below(2) == 0 {
+                        storage.close().unwrap();
+                    }
+                    drop(storage);
+                    storage = open(&directory);
+                }
+                _ => {}
+            }
+            model.assert(&table(&storage));
+        }
+        // Older readers still see what was there.
+        for (table, model) in &pinned {
+            model.assert(table);
+        }
+    }
+}
+
+#[test]
+fn changes_while_checkpoints_run() {
+    for round in 0..6 {
+        let directory = TempDir::new().unwrap();
+        let storage = open(&directory);
+        storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+        let (mut model, mut random) = (Model::default(), Random(77 + round));
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    storage.checkpoint().unwrap();
+                }
+            });
+            for _ in 0..200 {
+                step(&storage, &mut model, &mut random);
+                model.assert(&table(&storage));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        storage.checkpoint().unwrap();
+        model.assert(&table(&storage));
+        drop(storage);
+        let storage = open(&directory);
+        model.assert(&table(&storage));
+        storage.checkpoint().unwrap();
+        drop(storage);
+        model.assert(&table(&open(&directory)));
+    }
+}
+
+#[test]
+fn an_update_of_rows_that_moved_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+    append(&storage, &[(5, 1, None, None), (9, 2, None, None)]);
+    let stale = update(&table(&storage), |row| row.1 == 2, "late");
+    append(&storage, &[(7, 3, None, None)]);
+    let error = storage.commit(vec![stale]).unwrap_err();
+    assert_eq!(error.code, ErrorCode::Replan);
+    assert!(rows_of(&table(&storage)).iter().all(|row| row.3.is_none()));
+    // A checkpoint moves no row.
+    let fresh = update(&table(&storage), |row| row.1 == 2, "now");
+    storage.checkpoint().unwrap();
+    storage.commit(vec![fresh]).unwrap();
+    let notes: Vec<_> = rows_of(&table(&storage)).into_iter().map(|row| row.3).collect();
+    assert_eq!(notes, [None, None, Some("now".to_owned())]);
+}
+
+#[test]
+fn held_writers_wait_and_readers_do_not() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+    append(&storage, &[(1, 1, None, None)]);
+    let hold = storage.hold_writes(table(&storage).schema().id);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| append(&storage, &[(2, 2, None, None)]));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!writer.is_finished());
+        assert_eq!(rows_of(&table(&storage)).len(), 1);
+        hold.commit(vec![update(&table(&storage), |_| true, "held")]).unwrap();
+        drop(hold);
+        writer.join().unwrap();
+    });
+    let notes: Vec<_> = rows_of(&table(&storage)).into_iter().map(|row| row.3).collect();
+    assert_eq!(notes, [Some("held".to_owned()), None]);
+}
+
+#[test]
+fn partitions_that_are_not_there_are_named() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+    append(&storage, &[(1, 1, None, None)]);
+    let refused = |action, floor| {
+        storage.commit(vec![partitions(&storage, action, &[floor])]).unwrap_err().message
+    };
+    let expected = "partition '1970-01-02' does not exist [table=t]";
+    assert_eq!(refused(PartitionAction::Drop, DAY), expected);
+    assert_eq!(refused(PartitionAction::Detach, DAY), expected);
+    let expected = "partition '1970-01-01' is not detached [table=t]";
+    assert_eq!(refused(PartitionAction::Attach, 0), expected);
+    assert_eq!(refused(PartitionAction::DropDetached, 0), expected);
+    assert_eq!(rows_of(&table(&storage)).len(), 1);
+}
+
+#[test]
+fn a_partition_is_dropped_without_opening_its_files() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+    append(&storage, &[(1, 1, None, None), (DAY, 2, None, None)]);
+    storage.close().unwrap();
+    drop(storage);
+    let folder = directory.path().join("db/t/1");
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("1970-01-01") {
+            let len = std::fs::metadata(&path).unwrap().len() as usize;
+            std::fs::write(&path, vec![0x55; len]).unwrap();
+        }
+    }
+    let storage = open(&directory);
+    assert_eq!(
+        table(&storage).slices().unwrap()[0].timestamps().unwrap_err().code,
+        ErrorCode::Damaged
+    );
+    storage.commit(vec![partitions(&storage, PartitionAction::Drop, &[0])]).unwrap();
+    assert_eq!(rows_of(&table(&storage)).len(), 1);
+    storage.checkpoint().unwrap();
+    drop(storage);
+    assert_eq!(rows_of(&table(&open(&directory))).len(), 1);
+}
+
+#[test]
+fn a_time_to_live_ends_whole_partitions() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    let schema = TableSchema { ttl_hours_or_months: 48, ..schema(PartitionBy::Day) };
+    storage.commit(vec![Change::CreateTable(schema)]).unwrap();
+    let days = |storage: &Storage| -> Vec<i64> {
+        rows_of(&table(storage)).iter().map(|row| row.0 / DAY).collect()
+    };
+    append(&storage, &[(0, 1, None, None), (DAY, 2, None, None), (2 * DAY, 3, None, None)]);
+    assert_eq!(days(&storage), [0, 1, 2]);
+    // The first day ended 48 hours before this row.
+    append(&storage, &[(3 * DAY, 4, None, None)]);
+    assert_eq!(days(&storage), [1, 2, 3]);
+    append(&storage, &[(5, 5, None, None)]);
+    assert_eq!(days(&storage), [1, 2, 3], "a late row is over at once");
+    let mut schema = TableSchema::clone(table(&storage).schema());
+    schema.ttl_hours_or_months = 24;
+    storage.commit(vec![Change::ReplaceSchema(schema)]).unwrap();
+    assert_eq!(days(&storage), [2, 3], "a shorter time takes effect at once");
+    // A row of the far future does not end what is younger than the clock says.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let today = now.as_micros() as i64 / DAY;
+    append(&storage, &[(today * DAY, 6, None, None)]);
+    assert_eq!(days(&storage), [today]);
+    append(&storage, &[((today + 400) * DAY, 7, None, None)]);
+    assert_eq!(days(&storage), [today, today + 400]);
+    drop(storage);
+    assert_eq!(days(&open(&directory)), [today, today + 400]);
+}
