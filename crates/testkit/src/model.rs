@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
-use tidemark_storage::Snapshot;
+use tidemark_storage::{Snapshot, TableSchema};
 use tidemark_types::EngineResult;
 
 /// A row: timestamp, identifier, symbol, text.
@@ -16,8 +16,46 @@ pub(crate) type Row = (i64, i64, Option<String>, Option<String>);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ModelTable {
     pub(crate) rows: Vec<Row>,
+    /// Rows of detached partitions, by time.
+    pub(crate) detached: Vec<Row>,
+    /// Name of the note's type.
+    pub(crate) note_type: String,
+    /// Time to live in hours; 0 for ever.
+    pub(crate) ttl_hours: i64,
     pub(crate) columns: usize,
     pub(crate) timed: bool,
+}
+
+impl ModelTable {
+    /// An empty table with this definition.
+    pub(crate) fn of(schema: &TableSchema) -> Self {
+        Self {
+            rows: Vec::new(),
+            detached: Vec::new(),
+            note_type: schema.columns[3].sql_type.name(),
+            ttl_hours: schema.ttl_hours_or_months,
+            columns: schema.columns.len(),
+            timed: schema.timestamp.is_some(),
+        }
+    }
+
+    /// Takes the rows of one partition out.
+    pub(crate) fn take(&mut self, schema: &TableSchema, floor: i64) -> Vec<Row> {
+        let rows = std::mem::take(&mut self.rows).into_iter();
+        let (taken, kept) = rows.partition(|row| schema.partition_floor(row.0) == floor);
+        self.rows = kept;
+        taken
+    }
+
+    /// Removes what the time to live ends.
+    pub(crate) fn expire(&mut self, schema: &TableSchema) {
+        let Some(newest) = self.rows.iter().map(|row| row.0).max() else { return };
+        let ttl = self.ttl_hours * 3_600_000_000;
+        let end = |row: &Row| schema.partition_ceil(schema.partition_floor(row.0));
+        if ttl > 0 {
+            self.rows.retain(|row| end(row) + ttl > newest);
+        }
+    }
 }
 
 /// A database.
@@ -33,6 +71,7 @@ impl Model {
         let mut seen = self.clone();
         for table in seen.tables.values_mut().filter(|table| table.timed) {
             table.rows.sort_by_key(|row| row.0);
+            table.detached.sort_by_key(|row| row.0);
         }
         let mut hasher = DefaultHasher::new();
         seen.hash(&mut hasher);
@@ -64,7 +103,11 @@ impl Model {
         for table in snapshot.tables() {
             let schema = table.schema();
             let mut rows = Vec::new();
-            for slice in table.slices()? {
+            let mut detached = Vec::new();
+            let seen = table.slices()?.into_iter().map(|slice| (slice, false));
+            let kept = table.detached_slices()?.into_iter().map(|slice| (slice, true));
+            for (slice, is_detached) in seen.chain(kept) {
+                let rows = if is_detached { &mut detached } else { &mut rows };
                 let columns = slice.columns(&[0, 1, 2, 3], 0..slice.rows())?;
                 let times = columns[0].as_primitive::<TimestampMicrosecondType>();
                 let ids = columns[1].as_primitive::<Int64Type>();
@@ -77,8 +120,7 @@ impl Model {
                     rows.push((times.value(row), ids.value(row), symbol, note));
                 }
             }
-            let columns = schema.columns.len();
-            let found = ModelTable { rows, columns, timed: schema.timestamp.is_some() };
+            let found = ModelTable { rows, detached, ..ModelTable::of(schema) };
             model.tables.insert(schema.name.clone(), found);
         }
         for (key, value) in snapshot.records("setting") {

@@ -106,10 +106,11 @@ impl Client<'_> {
                 self.history.durable = self.history.acknowledged();
                 Ok(())
             }
-            80..84 => self.drop_or_truncate(),
-            84..88 => self.add_column(),
-            88..92 => self.put_record(),
-            92..96 => {
+            80..83 => self.drop_or_truncate(),
+            83..86 => self.add_column(),
+            86..89 => self.put_record(),
+            89..96 => self.change(),
+            96..98 => {
                 self.pinned = Some(self.storage.snapshot());
                 Ok(())
             }
@@ -124,7 +125,7 @@ impl Client<'_> {
         self.storage.options().commit_mode
     }
 
-    fn commit(&mut self, next: Model, changes: Vec<Change>) -> EngineResult<()> {
+    pub(crate) fn commit(&mut self, next: Model, changes: Vec<Change>) -> EngineResult<()> {
         let (storage, mode) = (Arc::clone(self.storage), self.mode());
         self.history.attempt(next, mode, || storage.commit(changes).map(drop))
     }
@@ -146,13 +147,12 @@ impl Client<'_> {
         let free = NAMES.iter().find(|name| !next.tables.contains_key(**name));
         let Some(name) = free.map(|name| (*name).to_owned()) else { return Ok(None) };
         let schema = self.schema(&name);
-        let timed = schema.timestamp.is_some();
-        next.tables.insert(name.clone(), ModelTable { rows: Vec::new(), columns: 4, timed });
+        next.tables.insert(name.clone(), ModelTable::of(&schema));
         self.commit(next, vec![Change::CreateTable(schema)])?;
         Ok(Some(name))
     }
 
-    fn some_table(&mut self) -> EngineResult<Option<String>> {
+    pub(crate) fn some_table(&mut self) -> EngineResult<Option<String>> {
         let names: Vec<String> = self.history.model.tables.keys().cloned().collect();
         match names.choose(self.rng) {
             Some(name) => Ok(Some(name.clone())),
@@ -196,7 +196,9 @@ impl Client<'_> {
             let batch = batch(schema, &rows)?;
             let (table, schema_version) = (schema.id, schema.version);
             changes.push(Change::Append { table, schema_version, batch });
-            next.tables.entry(name).or_default().rows.extend(rows);
+            let model = next.tables.entry(name).or_default();
+            model.rows.extend(rows);
+            model.expire(schema);
         }
         self.commit(next, changes)
     }
@@ -213,16 +215,12 @@ impl Client<'_> {
         let (target, name) = match (self.rng.random_range(0..4), free) {
             (0, Some(free)) => {
                 let schema = self.schema(free);
-                let timed = schema.timestamp.is_some();
-                let table = ModelTable { rows: Vec::new(), columns: 4, timed };
-                next.tables.insert((*free).to_owned(), table);
+                next.tables.insert((*free).to_owned(), ModelTable::of(&schema));
                 (BulkTarget::Create(schema), (*free).to_owned())
             }
             (1, _) => {
                 let schema = self.schema(&name);
-                let timed = schema.timestamp.is_some();
-                let table = ModelTable { rows: Vec::new(), columns: 4, timed };
-                next.tables.insert(name.clone(), table);
+                next.tables.insert(name.clone(), ModelTable::of(&schema));
                 (BulkTarget::Replace { old: id, schema }, name)
             }
             _ => (BulkTarget::Existing(id), name),
@@ -233,6 +231,7 @@ impl Client<'_> {
             bulk.push(batch(bulk.schema(), &rows)?)?;
             next.tables.entry(name.clone()).or_default().rows.extend(rows);
         }
+        next.tables.entry(name).or_default().expire(bulk.schema());
         if self.rng.random_bool(0.2) {
             bulk.abort();
             return Ok(());
@@ -283,7 +282,7 @@ impl Client<'_> {
     }
 }
 
-fn lost(name: &str) -> EngineError {
+pub(crate) fn lost(name: &str) -> EngineError {
     EngineError::internal(format!("table {name} is not where it was left"))
 }
 

@@ -1,0 +1,161 @@
+//! Changes of rows and partitions that the random client makes: UPDATE, another type for a
+//! column, partitions that go and come back, a time to live.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, StringViewArray};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use tidemark_storage::{Change, ColumnSchema, PartitionAction, TableSchema, TableSnapshot, Update};
+use tidemark_types::{EngineResult, PartitionBy, SqlType};
+
+use crate::model::{Model, ModelTable};
+use crate::workload::{Client, lost};
+
+/// A row's identifier in the snapshot, its own, and its note.
+type Found = (i64, i64, Option<String>);
+
+fn found(table: &TableSnapshot) -> EngineResult<Vec<Found>> {
+    let mut rows = Vec::new();
+    let row_id = table.schema().columns.len();
+    for slice in table.slices()? {
+        let columns = slice.columns(&[row_id, 1, 3], 0..slice.rows())?;
+        let (row_ids, ids) =
+            (columns[0].as_primitive::<Int64Type>(), columns[1].as_primitive::<Int64Type>());
+        let notes = columns[2].as_string_view();
+        for row in 0..slice.rows() {
+            let note = notes.is_valid(row).then(|| notes.value(row).to_owned());
+            rows.push((row_ids.value(row), ids.value(row), note));
+        }
+    }
+    Ok(rows)
+}
+
+impl Client<'_> {
+    /// One of the changes.
+    pub(crate) fn change(&mut self) -> EngineResult<()> {
+        let Some(name) = self.some_table()? else { return Ok(()) };
+        let mut next = Model::clone(&self.history.model);
+        let snapshot = self.storage.snapshot();
+        let table = snapshot.table(&name).ok_or_else(|| lost(&name))?;
+        let model = next.tables.entry(name).or_default();
+        let changes = match self.rng.random_range(0..10) {
+            0..4 => self.update(&table, model)?,
+            4 => retype(&table, model)?,
+            5 => self.set_ttl(&table, model),
+            _ => self.partition(&table, model),
+        };
+        if changes.is_empty() { Ok(()) } else { self.commit(next, changes) }
+    }
+
+    /// New symbols and notes for some rows.
+    fn update(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        model: &mut ModelTable,
+    ) -> EngineResult<Vec<Change>> {
+        let (divisor, rest) = (self.rng.random_range(1..6), self.rng.random_range(0..3));
+        let number: u32 = self.rng.random();
+        let text = if self.rng.random() {
+            format!("u{number}")
+        } else {
+            format!("the changed text of number {number}")
+        };
+        let wanted = |id: i64| id % divisor == rest;
+        let mut rows = found(table)?;
+        rows.retain(|(_, id, _)| wanted(*id));
+        let cells = || -> ArrayRef {
+            Arc::new(StringViewArray::from_iter_values(rows.iter().map(|_| &text)))
+        };
+        let update = Update {
+            base: Arc::clone(table),
+            schema_version: table.schema().version,
+            columns: vec![2, 3],
+            values: vec![cells(), cells()],
+            rows: rows.iter().map(|(row, ..)| *row).collect(),
+        };
+        for row in model.rows.iter_mut().filter(|row| wanted(row.1)) {
+            (row.2, row.3) = (Some(text.clone()), Some(text.clone()));
+        }
+        Ok(vec![Change::Update(update)])
+    }
+
+    /// A time to live, or none.
+    fn set_ttl(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
+        let mut schema = TableSchema::clone(table.schema());
+        if schema.partition_by == PartitionBy::None {
+            return Vec::new();
+        }
+        schema.ttl_hours_or_months = [0, 0, 24, 48].choose(self.rng).copied().unwrap_or(0);
+        model.ttl_hours = schema.ttl_hours_or_months;
+        model.expire(&schema);
+        vec![Change::ReplaceSchema(schema)]
+    }
+
+    /// A partition goes, or comes back.
+    fn partition(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
+        let schema = table.schema();
+        let detached: Vec<i64> = table.detached_list().iter().map(|p| p.floor).collect();
+        let seen: Vec<i64> = table.partition_list().iter().map(|p| p.floor).collect();
+        let floors = if self.rng.random() { &detached } else { &seen };
+        let Some(&floor) = floors.choose(self.rng) else { return Vec::new() };
+        if schema.partition_by == PartitionBy::None {
+            return Vec::new();
+        }
+        let (is_seen, is_detached) = (seen.contains(&floor), detached.contains(&floor));
+        let at = |row: &crate::model::Row| schema.partition_floor(row.0) == floor;
+        let action = match (is_seen, is_detached) {
+            (true, false) if self.rng.random() => {
+                let rows = model.take(schema, floor);
+                model.detached.extend(rows);
+                PartitionAction::Detach
+            }
+            (true, true) if self.rng.random() => {
+                model.detached.retain(|row| !at(row));
+                PartitionAction::DropDetached
+            }
+            (true, _) => {
+                model.take(schema, floor);
+                PartitionAction::Drop
+            }
+            (false, _) => {
+                let back = std::mem::take(&mut model.detached).into_iter();
+                let (back, kept): (Vec<_>, Vec<_>) = back.partition(at);
+                model.rows.extend(back);
+                model.detached = kept;
+                PartitionAction::Attach
+            }
+        };
+        vec![Change::Partitions { table: schema.id, action, floors: vec![floor] }]
+    }
+}
+
+/// The note gets the other text type, and a mark at each text.
+fn retype(table: &Arc<TableSnapshot>, model: &mut ModelTable) -> EngineResult<Vec<Change>> {
+    if !model.detached.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut schema = TableSchema::clone(table.schema());
+    let other = match schema.columns[3].sql_type {
+        SqlType::Varchar => SqlType::String,
+        _ => SqlType::Varchar,
+    };
+    schema.columns[3] = ColumnSchema::new("note", other);
+    let rows = found(table)?;
+    let marked = |note: &Option<String>| note.as_ref().map(|note| format!("{note}!"));
+    let cells: StringViewArray = rows.iter().map(|(_, _, note)| marked(note)).collect();
+    let update = Update {
+        base: Arc::clone(table),
+        schema_version: schema.version + 1,
+        columns: vec![3],
+        values: vec![Arc::new(cells)],
+        rows: rows.iter().map(|(row, ..)| *row).collect(),
+    };
+    for row in &mut model.rows {
+        row.3 = marked(&row.3);
+    }
+    model.note_type = other.name();
+    Ok(vec![Change::ReplaceSchema(schema), Change::Update(update)])
+}
