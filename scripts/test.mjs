@@ -1,14 +1,11 @@
 // npm test: sets up and runs everything that CI runs.
-//   node scripts/test.mjs [suite …]     suites: rust crash lint ts
+//   node scripts/test.mjs [suite …]     suites: rust harness lint ts
 // Ends with one plain line over all suites: N passed, N failed.
 import { join } from 'node:path';
 
 import { buildAll } from './build.mjs';
 import { setupTests } from './setup-tests.mjs';
 import { root, run, step } from './steps.mjs';
-
-/** Crash states of every run; the full tier is `npm run crash-sim -- --states N`. */
-const CRASH_STATES = '20000';
 
 const harness = join(root, 'scripts', 'harness.mjs');
 
@@ -37,12 +34,25 @@ async function rustTests() {
   count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
 }
 
-async function crashStates() {
-  const args = [harness, 'crash-sim', '--states', CRASH_STATES, '--seed', '1'];
-  const { code, output } = await run(process.execPath, args, { capture: true });
-  const line = output.match(/^(\d+) passed, (\d+) failed$/m);
-  const failed = Number(line?.[2] ?? 0);
-  count('crash', Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);
+/**
+ * The quick tiers of docs/reliability.md: harnesses in Rust by the name of their binary, those
+ * that run the server by the path of their program.
+ */
+const QUICK_TIERS = [
+  ['crash-sim', '--states', '20000'],
+  ['faults', '--stride', '29'],
+];
+
+/** A harness ends with `N passed, N failed`; ending without that line is a failure. */
+async function harnesses() {
+  for (const [name, ...args] of QUICK_TIERS) {
+    const program = name.endsWith('.js') ? [join(root, name)] : [harness, name];
+    const all = [...program, ...args, '--seed', '1'];
+    const { code, output } = await run(process.execPath, all, { capture: true });
+    const line = output.match(/^(\d+) passed, (\d+) failed$/m);
+    const failed = Number(line?.[2] ?? 0);
+    count(name, Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);
+  }
 }
 
 /** ava's TAP output: one `ok` or `not ok` per test. */
@@ -69,7 +79,7 @@ async function lint() {
   ]);
 }
 
-const suites = { rust: rustTests, crash: crashStates, lint, ts: typescriptTests };
+const suites = { rust: rustTests, harness: harnesses, lint, ts: typescriptTests };
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !(name in suites));
 if (unknown.length > 0) {

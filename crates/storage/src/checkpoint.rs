@@ -20,7 +20,7 @@ use crate::fold::{Output, plan_fold};
 use crate::layout::{LOG, TABLES, TRASH, log_file, manifest, segment_name, table_dir};
 use crate::manifest::{Manifested, NextManifest, SymbolFiles, symbols_path};
 use crate::merge::Stretch;
-use crate::options::{PlantedFault, StorageOptions};
+use crate::options::StorageOptions;
 use crate::partition::Partition;
 use crate::piece::Piece;
 use crate::schema::{ColumnSchema, TableId, TableSchema};
@@ -118,40 +118,38 @@ pub(crate) struct Prepared {
     created: Vec<Arc<StoredFile>>,
 }
 
+/// Makes segments durable that were adopted without. After an error some never will be: what
+/// the kernel could not write it takes for written.
+pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
+    for segment in unsynced {
+        let path = segment.file.path();
+        let synced = vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
+        synced.map_err(|error| EngineError::io(path, &error))?;
+    }
+    sync_directories(vfs, unsynced.iter().map(|segment| segment.file.path()))
+}
+
+/// Makes the names of files in tables' directories durable.
+fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> EngineResult<()> {
+    let directories: BTreeSet<&str> =
+        paths.filter_map(|path| path.rsplit_once('/')).map(|(directory, _)| directory).collect();
+    for directory in &directories {
+        sync_dir(vfs, directory)?;
+    }
+    if directories.is_empty() { Ok(()) } else { sync_dir(vfs, TABLES) }
+}
+
 /// Step 2: writes and syncs all that `frozen` holds in memory.
 pub(crate) fn prepare(
     vfs: &Arc<dyn Vfs>,
     options: &StorageOptions,
     frozen: &Snapshot,
     manifested: &Snapshot,
-    unsynced: &[Arc<Segment>],
     numbers: &dyn FileNumbers,
 ) -> EngineResult<Prepared> {
     let mut prepared = Prepared { snapshot: frozen.clone(), ..Prepared::default() };
-    let mut directories = BTreeSet::new();
-    if options.planted != Some(PlantedFault::SkipAdoptedSync) {
-        for segment in unsynced {
-            let path = segment.file.path();
-            let synced = vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
-            match synced {
-                Ok(()) => {}
-                // Dropped, folded and gone already.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(EngineError::io(path, &error)),
-            }
-            directories.extend(path.rsplit_once('/').map(|(directory, _)| directory.to_owned()));
-        }
-    }
-    let written =
-        write_tables(vfs, options, frozen, manifested, numbers, &mut prepared).and_then(|()| {
-            directories.extend(prepared.created.iter().filter_map(|file| {
-                file.path().rsplit_once('/').map(|(directory, _)| directory.to_owned())
-            }));
-            for directory in &directories {
-                sync_dir(&**vfs, directory)?;
-            }
-            if directories.is_empty() { Ok(()) } else { sync_dir(&**vfs, TABLES) }
-        });
+    let written = write_tables(vfs, options, frozen, manifested, numbers, &mut prepared)
+        .and_then(|()| sync_directories(&**vfs, prepared.created.iter().map(|file| file.path())));
     match written {
         Ok(()) => Ok(prepared),
         Err(error) => {

@@ -70,18 +70,18 @@ pub(crate) fn recover(vfs: &Arc<dyn Vfs>, options: &StorageOptions) -> EngineRes
         Some(PlantedFault::ReplayAllLogs) => 0,
         _ => manifested.first_log,
     };
-    let replayed = replay.run(&logs, first_log)?;
+    replay.run(&logs, first_log)?;
     replay.refuse_holes()?;
-    replay.make_durable(&replayed)?;
+    replay.make_names_durable()?;
     let Replay { snapshot, removed, .. } = replay;
     let next_file = match options.planted {
         Some(PlantedFault::ForgetFileNumbers) => manifested.next_file,
         _ => highest_file(&listings).max(manifested.next_file - 1) + 1,
     };
-    let forget = options.planted == Some(PlantedFault::RemoveManifestFiles);
-    let named = match forget {
-        true => names([&snapshot], &[]),
-        false => names([&snapshot, &manifested.snapshot], &removed),
+    let named = if options.planted == Some(PlantedFault::RemoveManifestFiles) {
+        names([&snapshot], &[])
+    } else {
+        names([&snapshot, &manifested.snapshot], &removed)
     };
     clean_up(&**vfs, &manifested.chain, &named, &listings)?;
     Ok(Recovered {
@@ -203,27 +203,34 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Applies all that follows the manifest. Returns the files with groups.
-    fn run(&mut self, logs: &[u64], first_log: u64) -> EngineResult<Vec<u64>> {
+    /// What is replayed may be in the page cache only, or, after a failed sync, there and never
+    /// on the disk. New commits build on it, so it is made durable before it is read.
+    fn trusts_cache(&self) -> bool {
+        self.options.planted == Some(PlantedFault::NoResyncAfterReplay)
+    }
+
+    /// Applies all that follows the manifest.
+    fn run(&mut self, logs: &[u64], first_log: u64) -> EngineResult<()> {
         let mut files = Vec::new();
         for &number in logs.iter().filter(|&&number| number >= first_log) {
             let mut head = vec![0; LOG_BLOCK as usize];
             let path = log_file(number);
             let failed = |error: std::io::Error| EngineError::io(&path, &error);
+            if !self.trusts_cache() {
+                self.vfs.settle(&path).map_err(failed)?;
+            }
             let file = self.vfs.open(&path, OpenMode::Read).map_err(failed)?;
             let count = file.read_at(&mut head, 0).map_err(failed)?;
             // A file without a header was never synced, so nothing in it was acknowledged.
             let header = FileHeader::decode(&head[..count]);
             files.extend(header.filter(|header| header.number == number));
         }
-        let mut replayed = Vec::new();
         for (index, header) in files.iter().enumerate() {
             let void = files[index + 1..].iter().map(|later| later.first_lsn).min();
             let void = void.filter(|_| self.options.planted != Some(PlantedFault::IgnoreVoid));
             self.file(*header, void.unwrap_or(u64::MAX))?;
-            replayed.push(header.number);
         }
-        Ok(replayed)
+        Ok(())
     }
 
     /// Applies one file's groups below `void`, where a later file takes over.
@@ -293,6 +300,9 @@ impl Replay<'_> {
                     continue;
                 }
                 let trusted = self.options.planted == Some(PlantedFault::TrustAdoptedSegments);
+                if there.is_ok() && !self.trusts_cache() {
+                    self.vfs.settle(&path).map_err(|error| EngineError::io(&path, &error))?;
+                }
                 let segment = Segment::new(self.vfs, &directory, meta.clone());
                 if there.is_err() || (!trusted && segment.verify().is_err()) {
                     return Ok(false);
@@ -314,28 +324,17 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// What was replayed may have been in the page cache only. New commits build on it, so it
-    /// becomes durable first.
-    fn make_durable(&self, replayed: &[u64]) -> EngineResult<()> {
-        if self.options.planted == Some(PlantedFault::NoResyncAfterReplay) {
+    /// The names of what was replayed, as durable as its content.
+    fn make_names_durable(&self) -> EngineResult<()> {
+        if self.trusts_cache() {
             return Ok(());
         }
-        let sync = |path: &str| {
-            let file = self.vfs.open(path, OpenMode::Write);
-            file.and_then(|file| file.sync()).map_err(|error| EngineError::io(path, &error))
-        };
-        let mut directories = HashSet::new();
-        for segment in &self.unsynced {
-            sync(segment.file.path())?;
-            directories.extend(segment.file.path().rsplit_once('/').map(|(dir, _)| dir));
-        }
-        for directory in &directories {
+        let paths = self.unsynced.iter().map(|segment| segment.file.path());
+        let directories: HashSet<_> = paths.filter_map(|path| path.rsplit_once('/')).collect();
+        for (directory, _) in &directories {
             sync_dir(&**self.vfs, directory)?;
         }
         sync_dir(&**self.vfs, TABLES)?;
-        for &number in replayed {
-            sync(&log_file(number))?;
-        }
         sync_dir(&**self.vfs, LOG)
     }
 }

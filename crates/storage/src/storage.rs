@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::{Condvar, Mutex};
@@ -15,7 +15,7 @@ use tidemark_vfs::{Vfs, VfsLock};
 use crate::bulk::BulkWriter;
 use crate::change::{BulkTarget, Change, CommitReceipt};
 use crate::checkpoint::{self, FileNumbers};
-use crate::file::{StoredFile, sync_dir};
+use crate::file::StoredFile;
 use crate::hold::Holds;
 use crate::layout::{LOCK, LOG_BLOCK};
 use crate::log::{Group, Log};
@@ -68,7 +68,6 @@ pub struct Storage {
     holds: Holds,
     /// Why nothing can be written any more.
     refused: Mutex<Option<EngineError>>,
-    writable: AtomicBool,
     background: Arc<Background>,
 }
 
@@ -122,7 +121,6 @@ impl Storage {
             manifested: Mutex::new(manifested),
             holds: Holds::default(),
             refused: Mutex::new(None),
-            writable: AtomicBool::new(true),
             background: Arc::default(),
             options,
         });
@@ -152,10 +150,6 @@ impl Storage {
 
     pub(crate) fn holds(&self) -> &Holds {
         &self.holds
-    }
-
-    pub(crate) fn is_writable(&self) -> bool {
-        self.writable.load(Ordering::Acquire)
     }
 
     /// A table identifier nobody else gets, for creating a table and appending to it in one
@@ -317,7 +311,6 @@ impl Storage {
     }
 
     fn refuse(&self, error: EngineError) {
-        self.writable.store(false, Ordering::Release);
         self.refused.lock().get_or_insert(error);
     }
 
@@ -373,18 +366,8 @@ impl Storage {
     }
 
     fn flush_locked(&self, writer: &mut Writer) -> EngineResult<()> {
-        for segment in &writer.unsynced {
-            let path = segment.file.path();
-            let file = self.vfs.open(path, tidemark_vfs::OpenMode::Write);
-            file.and_then(|file| file.sync()).map_err(|error| EngineError::io(path, &error))?;
-            if let Some((directory, _)) = path.rsplit_once('/') {
-                sync_dir(&*self.vfs, directory)?;
-            }
-        }
-        if !writer.unsynced.is_empty() {
-            sync_dir(&*self.vfs, crate::layout::TABLES)?;
-            writer.unsynced.clear();
-        }
+        checkpoint::sync_adopted(&*self.vfs, &writer.unsynced)?;
+        writer.unsynced.clear();
         writer.log.flush()
     }
 
@@ -396,15 +379,15 @@ impl Storage {
         let Some((frozen, unsynced, first_log)) = self.freeze(&manifested)? else {
             return Ok(());
         };
+        if self.options.planted != Some(PlantedFault::SkipAdoptedSync)
+            && let Err(error) = checkpoint::sync_adopted(&*self.vfs, &unsynced)
+        {
+            self.go_read_only(&error);
+            return Err(error);
+        }
         let numbers = Numbers(&self.next_file);
-        let prepared = checkpoint::prepare(
-            &self.vfs,
-            &self.options,
-            &frozen,
-            &manifested.snapshot,
-            &unsynced,
-            &numbers,
-        )?;
+        let prepared =
+            checkpoint::prepare(&self.vfs, &self.options, &frozen, &manifested.snapshot, &numbers)?;
         if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
             let mut writer = self.writer.lock();
             let free = checkpoint::obsolete_logs(&*self.vfs, first_log, writer.log.spare());
@@ -480,9 +463,14 @@ impl Storage {
         writer.log.release(free);
     }
 
-    /// Checkpoints and releases the root. Later calls fail with `Closed`.
+    /// Checkpoints and releases the root, also when it fails. Later calls fail with `Closed`.
+    /// Fails with `ReadOnly` after a failure: what was not durable then may be lost.
     pub fn close(&self) -> EngineResult<()> {
-        let done = if self.is_writable() { self.checkpoint() } else { Ok(()) };
+        let done = match self.refuse_when_closed() {
+            Ok(()) => self.checkpoint(),
+            Err(error) if error.code == ErrorCode::Closed => Ok(()),
+            Err(error) => Err(error),
+        };
         self.refuse(EngineError::new(ErrorCode::Closed, "the database is closed"));
         self.background.wanted.lock().stop = true;
         self.background.wake.notify_all();

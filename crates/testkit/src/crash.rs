@@ -121,7 +121,8 @@ pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: boo
     report
 }
 
-fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
+/// Sizes at which few rows fill files, segments and runs.
+pub(crate) fn small_options(mode: CommitMode) -> StorageOptions {
     StorageOptions {
         commit_mode: mode,
         log_file_bytes: 32 << 10,
@@ -130,12 +131,16 @@ fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
         segment_rows: 25,
         bulk_memory_bytes: 1_500,
         background: false,
-        planted: match mutant {
-            Some(Mutant::Protocol(fault)) => Some(*fault),
-            _ => None,
-        },
         ..StorageOptions::default()
     }
+}
+
+fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
+    let planted = match mutant {
+        Some(Mutant::Protocol(fault)) => Some(*fault),
+        _ => None,
+    };
+    StorageOptions { planted, ..small_options(mode) }
 }
 
 /// One workload and all states made from it.
@@ -284,7 +289,8 @@ impl Case<'_> {
         let opened = Self::open(&killed, options);
         let outcome = opened.and_then(|(storage, model)| {
             drop(storage);
-            Self::compare(&model, &history, history.acknowledged()).map(|()| model)
+            let at_least = history.after_kill(vfs.sync_has_failed());
+            Self::compare(&model, &history, at_least).map(|()| model)
         });
         let model = match outcome {
             Ok(model) => model,

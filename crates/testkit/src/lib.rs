@@ -10,5 +10,7 @@
 mod changes;
 pub mod command;
 pub mod crash;
+pub mod faults;
+mod faulty;
 mod model;
 mod workload;

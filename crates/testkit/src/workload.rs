@@ -53,6 +53,12 @@ impl History {
         self.model = model;
     }
 
+    /// Index in `states` that must survive the process's death: the page cache has the rest,
+    /// unless the disk refused it.
+    pub(crate) fn after_kill(&self, sync_failed: bool) -> usize {
+        if sync_failed { self.durable } else { self.acknowledged() }
+    }
+
     pub(crate) fn acknowledged(&self) -> usize {
         self.states.len() - 1
     }
@@ -81,6 +87,77 @@ impl History {
     }
 }
 
+/// Something a client can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Append,
+    Bulk,
+    Checkpoint,
+    Flush,
+    DropOrTruncate,
+    AddColumn,
+    PutRecord,
+    /// UPDATE and changes of partitions.
+    Change,
+    /// Keeps the snapshot of now.
+    Pin,
+    /// Lets it go, and creates a table.
+    Create,
+}
+
+impl Action {
+    /// How often each happens.
+    const WEIGHTS: &[(Self, u32)] = &[
+        (Self::Append, 50),
+        (Self::Bulk, 12),
+        (Self::Checkpoint, 14),
+        (Self::Flush, 4),
+        (Self::DropOrTruncate, 3),
+        (Self::AddColumn, 3),
+        (Self::PutRecord, 3),
+        (Self::Change, 7),
+        (Self::Pin, 2),
+        (Self::Create, 2),
+    ];
+
+    /// Every action, each where it meets what the others left.
+    pub(crate) const SCRIPT: &[Self] = &[
+        Self::Create,
+        Self::Append,
+        Self::Append,
+        Self::PutRecord,
+        Self::Create,
+        Self::Append,
+        Self::Bulk,
+        Self::Checkpoint,
+        Self::Append,
+        Self::Pin,
+        Self::AddColumn,
+        Self::Append,
+        Self::Bulk,
+        Self::Bulk,
+        Self::Flush,
+        Self::DropOrTruncate,
+        Self::Append,
+        Self::Change,
+        Self::Change,
+        Self::Checkpoint,
+        Self::Create,
+        Self::Append,
+        Self::Change,
+        Self::Bulk,
+        Self::PutRecord,
+        Self::Change,
+        Self::Checkpoint,
+        Self::Change,
+        Self::DropOrTruncate,
+        Self::Append,
+        Self::Change,
+        Self::Checkpoint,
+        Self::Append,
+    ];
+}
+
 /// A client of one storage.
 pub(crate) struct Client<'a> {
     pub(crate) storage: &'a Arc<Storage>,
@@ -93,28 +170,33 @@ pub(crate) struct Client<'a> {
 impl Client<'_> {
     /// Does something. An error is that of the storage.
     pub(crate) fn act(&mut self) -> EngineResult<()> {
-        match self.rng.random_range(0..100) {
-            0..50 => self.append(),
-            50..62 => self.bulk(),
-            62..76 => {
+        let weighted = Action::WEIGHTS.choose_weighted(self.rng, |(_, weight)| *weight);
+        self.perform(weighted.map_or(Action::Append, |(action, _)| *action))
+    }
+
+    pub(crate) fn perform(&mut self, action: Action) -> EngineResult<()> {
+        match action {
+            Action::Append => self.append(),
+            Action::Bulk => self.bulk(),
+            Action::Checkpoint => {
                 self.storage.checkpoint()?;
                 self.history.durable = self.history.acknowledged();
                 Ok(())
             }
-            76..80 => {
+            Action::Flush => {
                 self.storage.flush()?;
                 self.history.durable = self.history.acknowledged();
                 Ok(())
             }
-            80..83 => self.drop_or_truncate(),
-            83..86 => self.add_column(),
-            86..89 => self.put_record(),
-            89..96 => self.change(),
-            96..98 => {
+            Action::DropOrTruncate => self.drop_or_truncate(),
+            Action::AddColumn => self.add_column(),
+            Action::PutRecord => self.put_record(),
+            Action::Change => self.change(),
+            Action::Pin => {
                 self.pinned = Some(self.storage.snapshot());
                 Ok(())
             }
-            _ => {
+            Action::Create => {
                 self.pinned = None;
                 self.create(Model::clone(&self.history.model)).map(drop)
             }

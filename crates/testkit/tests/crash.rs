@@ -1,6 +1,6 @@
 //! The storage keeps its promises through crashes, and the harness is not blind.
 
-use tidemark_testkit::crash::{MUTANTS, run};
+use tidemark_testkit::crash::{MUTANTS, Report, run, run_one};
 
 fn seed() -> u64 {
     std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
@@ -15,6 +15,17 @@ fn no_state_breaks_a_promise() {
     assert!(report.failures.is_empty());
     assert!(report.double_crashes * 10 >= report.states());
     assert!(report.modes.iter().all(|count| *count > 0));
+}
+
+/// A sync failed, and a later one of the same file, perhaps of the next process, succeeded.
+#[test]
+fn what_a_failed_sync_dropped_is_never_taken_for_durable() {
+    let mut report = Report::default();
+    for seed in [794, 795, 1090, 1102, 1234] {
+        run_one(seed, None, &mut report);
+    }
+    let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+    assert_eq!(failures, Vec::<String>::new());
 }
 
 #[test]

@@ -77,6 +77,10 @@ pub trait Vfs: Send + Sync + Debug {
     /// Maps the first `len` bytes of an immutable file; the file must have exactly that length.
     /// The buffer starts at a page and keeps the map alive.
     fn map(&self, path: &str, len: u64) -> io::Result<Buffer>;
+    /// Makes a file's content durable, and sees to it that later reads find what the disk has.
+    /// After a failed sync of another process the cache may hold bytes that never reached the
+    /// disk and that no sync brings there any more.
+    fn settle(&self, path: &str) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &str) -> io::Result<()>;
     /// Creates a directory and its parents; fine when it exists.

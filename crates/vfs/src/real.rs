@@ -133,6 +133,15 @@ impl Vfs for RealVfs {
         Ok(unsafe { Buffer::from_custom_allocation(start, len, map) })
     }
 
+    fn settle(&self, path: &str) -> io::Result<()> {
+        let file = OpenOptions::new().read(true).write(true).open(self.path(path))?;
+        file.sync_data()?;
+        // Everything cached is clean now, so this lets it go. Only an advice: where it is not
+        // taken, nothing is worse than before.
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(())
+    }
+
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         File::open(self.path(path))?.sync_all()
     }

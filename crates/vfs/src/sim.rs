@@ -61,6 +61,7 @@ struct State {
     rng: ChaCha8Rng,
     operations: u64,
     faults: Vec<SimFault>,
+    sync_failed: bool,
     lost: bool,
     locked: bool,
 }
@@ -174,7 +175,15 @@ impl SimVfs {
 
     fn with_disk(disk: SimDisk, seed: u64, faults: Vec<SimFault>) -> Self {
         let rng = ChaCha8Rng::seed_from_u64(seed);
-        let state = State { disk, rng, operations: 0, faults, lost: false, locked: false };
+        let state = State {
+            disk,
+            rng,
+            operations: 0,
+            faults,
+            sync_failed: false,
+            lost: false,
+            locked: false,
+        };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -192,6 +201,12 @@ impl SimVfs {
     #[must_use]
     pub fn power_is_off(&self) -> bool {
         self.state.lock().lost
+    }
+
+    /// Whether a planted failure of a sync has happened.
+    #[must_use]
+    pub fn sync_has_failed(&self) -> bool {
+        self.state.lock().sync_failed
     }
 
     /// Number of changing operations so far.
@@ -256,6 +271,7 @@ impl VfsFile for SimHandle {
             if let Some(file) = state.disk.files.get_mut(&self.inode) {
                 file.drop_unsynced();
             }
+            state.sync_failed = true;
             return Err(io::Error::other("input/output error"));
         }
         if !state.skips_sync(&self.path)
@@ -319,6 +335,16 @@ impl Vfs for SimVfs {
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(Buffer::from(file.current.as_slice()))
+    }
+
+    fn settle(&self, path: &str) -> io::Result<()> {
+        self.open(path, OpenMode::Write)?.sync()?;
+        let mut state = self.state.lock();
+        let inode = state.lookup(path)?;
+        if let Some(file) = state.disk.files.get_mut(&inode) {
+            file.forget_cache();
+        }
+        Ok(())
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {

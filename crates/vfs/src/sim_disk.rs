@@ -109,14 +109,30 @@ impl SimFile {
         *self = Self::default();
     }
 
+    /// Brings the writes since the last sync to the disk. What a failed sync dropped is not among
+    /// them: the kernel takes those pages for clean.
     pub(crate) fn sync(&mut self) {
-        self.durable = Arc::clone(&self.current);
-        self.unsynced.clear();
+        let durable = Arc::make_mut(&mut self.durable);
+        for (offset, data) in self.unsynced.drain(..) {
+            let end = offset + data.len();
+            if durable.len() < end {
+                durable.resize(end, 0);
+            }
+            durable[offset..end].copy_from_slice(&data);
+        }
     }
 
     /// A failed sync: the process goes on seeing its writes, the disk never gets them.
     pub(crate) fn drop_unsynced(&mut self) {
         self.unsynced.clear();
+    }
+
+    /// Reads find what the disk has, and writes that are not on their way there any more are
+    /// gone.
+    pub(crate) fn forget_cache(&mut self) {
+        if self.unsynced.is_empty() {
+            self.current = Arc::clone(&self.durable);
+        }
     }
 
     fn crash(&self, rng: &mut ChaCha8Rng, keep: f64, junk: bool) -> Self {

@@ -1,0 +1,187 @@
+//! Every call of the file system fails once.
+//!
+//! A scripted client does everything the storage can do; call number k fails, for every k until
+//! the script no longer reaches it, in every commit mode, with every error the system may give.
+//! Nothing panics, readers go on seeing exactly what was acknowledged, and after a restart, also
+//! after a power loss, everything acknowledged is there and the database works.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use tidemark_storage::{CommitMode, Storage, StorageOptions};
+use tidemark_vfs::{SimVfs, Vfs};
+
+use crate::crash::small_options;
+use crate::faulty::{Failure, FaultyVfs};
+use crate::model::Model;
+use crate::workload::{Action, Client, History};
+
+/// What was tried, and what failed.
+#[derive(Debug, Default)]
+pub struct FaultReport {
+    /// Runs that kept every promise.
+    pub passed: u64,
+    /// Runs that did not, with how to make them again.
+    pub failures: Vec<String>,
+    /// Calls of the longest script.
+    pub calls: u64,
+}
+
+/// One run: which call fails, and how.
+#[derive(Debug, Clone, Copy)]
+struct Fault {
+    seed: u64,
+    mode: CommitMode,
+    at: u64,
+    failure: Failure,
+    name: &'static str,
+    lasting: bool,
+}
+
+/// Fails every `stride`-th call, in every mode with every error. `only` runs that call alone.
+#[must_use]
+pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
+    let mut report = FaultReport::default();
+    for mode in [CommitMode::Sync, CommitMode::Async, CommitMode::NoSync] {
+        for (failure, name) in Failure::ALL {
+            for lasting in [false, true] {
+                let fault = Fault { seed, mode, at: 0, failure, name, lasting };
+                every_call(fault, stride, only, &mut report);
+            }
+        }
+    }
+    report
+}
+
+fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultReport) {
+    // Another offset for each kind, so that a stride meets every call sooner or later.
+    let kind = report.passed + report.failures.len() as u64;
+    let mut at = only.unwrap_or(1 + kind % stride.max(1));
+    loop {
+        let fault = Fault { at, ..fault };
+        let outcome = catch_unwind(AssertUnwindSafe(|| one(fault)));
+        let outcome = outcome.unwrap_or_else(|_| Err("it panicked".to_owned()));
+        let reached = match outcome {
+            Ok(calls) => {
+                report.passed += 1;
+                report.calls = report.calls.max(calls);
+                calls >= at
+            }
+            Err(what) => {
+                let Fault { seed, mode, at, name, lasting, .. } = fault;
+                let from = if lasting { " and all later ones" } else { "" };
+                report.failures.push(format!(
+                    "call {at}{from} {name} in {mode:?}: {what} (--seed {seed} --only {at})"
+                ));
+                at < 10_000
+            }
+        };
+        if !reached || only.is_some() {
+            return;
+        }
+        at += stride.max(1);
+    }
+}
+
+/// Runs the script with one fault; the number of calls it made until the disk was well again.
+fn one(fault: Fault) -> Result<u64, String> {
+    let disk = SimVfs::new(fault.seed);
+    let faulty = FaultyVfs::new(disk, fault.at, fault.failure, fault.lasting);
+    let options = small_options(fault.mode);
+    let mut rng = ChaCha8Rng::seed_from_u64(fault.seed);
+    let mut history = History::new();
+    let mut client_rng = ChaCha8Rng::seed_from_u64(fault.seed + 1);
+    // Twice, so that recovery of a full root meets the fault, too.
+    for _ in 0..2 {
+        session(&faulty, &options, &mut client_rng, &mut history)?;
+    }
+    let calls = faulty.calls();
+    faulty.heal();
+    let killed = faulty.disk().kill(fault.seed);
+    let at_least = history.after_kill(faulty.disk().sync_has_failed());
+    restart(&killed, &options, &history, at_least, &mut rng)
+        .map_err(|what| format!("after a restart: {what}"))?;
+    let image = faulty.disk().power_loss(fault.seed);
+    restart(&image, &options, &history, history.durable, &mut rng)
+        .map_err(|what| format!("after a power loss: {what}"))?;
+    Ok(calls)
+}
+
+/// Opens the root, runs the script, closes it. Any call may fail.
+fn session(
+    faulty: &FaultyVfs,
+    options: &StorageOptions,
+    rng: &mut ChaCha8Rng,
+    history: &mut History,
+) -> Result<(), String> {
+    let shared: Arc<dyn Vfs> = Arc::new(faulty.clone());
+    let storage = match Storage::open(Arc::clone(&shared), options.clone()) {
+        Ok(storage) => storage,
+        // The error is reported; nothing else may have happened.
+        Err(_) => return Ok(()),
+    };
+    let opened = match Model::read(&storage.snapshot()) {
+        Ok(model) => model,
+        Err(_) => return Ok(()),
+    };
+    let at_least = history.after_kill(faulty.disk().sync_has_failed());
+    if !history.allows(opened.fingerprint(), at_least) {
+        return Err(format!("reopened: {}", opened.difference(&history.model)));
+    }
+    history.restart(opened);
+    let mut client = Client { storage: &storage, rng, history, pinned: None };
+    for action in Action::SCRIPT {
+        let outcome = client.perform(*action);
+        // A reader may meet the fault as well; what it does read is what was acknowledged.
+        if let Ok(seen) = Model::read(&client.storage.snapshot())
+            && seen.fingerprint() != client.history.model.fingerprint()
+        {
+            let difference = seen.difference(&client.history.model);
+            return Err(format!("{action:?} answered {outcome:?}, then: {difference}"));
+        }
+    }
+    drop(client);
+    if storage.close().is_ok() {
+        history.durable = history.acknowledged();
+    }
+    Ok(())
+}
+
+/// A disk that is well again: everything promised is there, and the database works.
+fn restart(
+    disk: &SimVfs,
+    options: &StorageOptions,
+    history: &History,
+    at_least: usize,
+    rng: &mut ChaCha8Rng,
+) -> Result<(), String> {
+    let shared: Arc<dyn Vfs> = Arc::new(disk.clone());
+    let storage = Storage::open(Arc::clone(&shared), options.clone())
+        .map_err(|error| format!("it does not open: {}", error.message))?;
+    let read = |storage: &Storage| {
+        Model::read(&storage.snapshot()).map_err(|error| format!("unreadable: {}", error.message))
+    };
+    let model = read(&storage)?;
+    if !history.allows(model.fingerprint(), at_least) {
+        let difference = model.difference(&history.model);
+        return Err(format!("{at_least} transactions were promised: {difference}"));
+    }
+    let mut after = history.clone();
+    after.restart(model);
+    let mut client = Client { storage: &storage, rng, history: &mut after, pinned: None };
+    for action in [Action::Create, Action::Append, Action::Bulk, Action::Checkpoint] {
+        client.perform(action).map_err(|error| format!("{action:?}: {}", error.message))?;
+    }
+    storage.close().map_err(|error| format!("closing: {}", error.message))?;
+    drop(storage);
+    let storage = Storage::open(shared, options.clone())
+        .map_err(|error| format!("it does not open again: {}", error.message))?;
+    let again = read(&storage)?;
+    if again.fingerprint() == after.model.fingerprint() {
+        Ok(())
+    } else {
+        Err(format!("reopened once more: {}", again.difference(&after.model)))
+    }
+}

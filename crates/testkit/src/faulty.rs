@@ -1,0 +1,198 @@
+//! A simulated disk on which one chosen call fails.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arrow_buffer::Buffer;
+use tidemark_types::{EngineError, EngineResult};
+use tidemark_vfs::{DirEntry, OpenMode, SimFault, SimVfs, Vfs, VfsFile, VfsLock};
+
+/// What the operating system answers instead of doing a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// An error number; the call did nothing.
+    Errno(i32),
+    /// A write that stored half of its bytes before the disk was full; other calls fail whole.
+    ShortWrite,
+}
+
+impl Failure {
+    /// Error numbers of Linux, with their names.
+    pub(crate) const ALL: [(Self, &str); 7] = [
+        (Self::Errno(5), "EIO"),
+        (Self::Errno(28), "ENOSPC"),
+        (Self::Errno(122), "EDQUOT"),
+        (Self::Errno(24), "EMFILE"),
+        (Self::Errno(12), "ENOMEM"),
+        (Self::Errno(4), "EINTR"),
+        (Self::ShortWrite, "short write"),
+    ];
+
+    fn error(self) -> io::Error {
+        match self {
+            Self::Errno(number) => io::Error::from_raw_os_error(number),
+            Self::ShortWrite => io::Error::from_raw_os_error(28),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Plan {
+    calls: AtomicU64,
+    at: u64,
+    failure: Failure,
+    /// Whether all calls after it fail, too, until the disk is healed.
+    lasting: bool,
+    healed: AtomicBool,
+}
+
+impl Plan {
+    /// Counts a call; whether it is to fail.
+    fn hit(&self) -> bool {
+        let now = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let hit = if self.lasting { now >= self.at } else { now == self.at };
+        hit && !self.healed.load(Ordering::Relaxed)
+    }
+
+    fn pass(&self) -> io::Result<()> {
+        if self.hit() { Err(self.failure.error()) } else { Ok(()) }
+    }
+}
+
+/// A disk whose call number `at` fails.
+#[derive(Debug, Clone)]
+pub(crate) struct FaultyVfs {
+    inner: SimVfs,
+    plan: Arc<Plan>,
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    file: Arc<dyn VfsFile>,
+    path: String,
+    inner: SimVfs,
+    plan: Arc<Plan>,
+}
+
+impl FaultyVfs {
+    pub(crate) fn new(inner: SimVfs, at: u64, failure: Failure, lasting: bool) -> Self {
+        let healed = AtomicBool::new(false);
+        let plan = Plan { calls: AtomicU64::new(0), at, failure, lasting, healed };
+        Self { inner, plan: Arc::new(plan) }
+    }
+
+    /// The calls so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.plan.calls.load(Ordering::Relaxed)
+    }
+
+    /// No call fails from here on.
+    pub(crate) fn heal(&self) {
+        self.plan.healed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn disk(&self) -> &SimVfs {
+        &self.inner
+    }
+}
+
+impl VfsFile for FaultyFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.plan.pass()?;
+        self.file.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        if self.plan.hit() {
+            if self.plan.failure == Failure::ShortWrite {
+                self.file.write_at(&data[..data.len() / 2], offset)?;
+            }
+            return Err(self.plan.failure.error());
+        }
+        self.file.write_at(data, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        if self.plan.hit() {
+            // The kernel drops what it could not write, and says so once.
+            self.inner.plant(SimFault::FailSync { path: self.path.clone(), at: 0 });
+            let _ = self.file.sync();
+            return Err(self.plan.failure.error());
+        }
+        self.file.sync()
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.plan.pass()?;
+        self.file.allocate(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.plan.pass()?;
+        self.file.len()
+    }
+}
+
+impl Vfs for FaultyVfs {
+    fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
+        self.plan.pass()?;
+        let file = self.inner.open(path, mode)?;
+        let (inner, plan) = (self.inner.clone(), Arc::clone(&self.plan));
+        Ok(Arc::new(FaultyFile { file, path: path.to_owned(), inner, plan }))
+    }
+
+    fn map(&self, path: &str, len: u64) -> io::Result<Buffer> {
+        self.plan.pass()?;
+        self.inner.map(path, len)
+    }
+
+    fn settle(&self, path: &str) -> io::Result<()> {
+        self.plan.pass()?;
+        self.inner.settle(path)
+    }
+
+    fn sync_dir(&self, path: &str) -> io::Result<()> {
+        self.plan.pass()?;
+        self.inner.sync_dir(path)
+    }
+
+    fn create_dir(&self, path: &str) -> io::Result<()> {
+        self.plan.pass()?;
+        self.inner.create_dir(path)
+    }
+
+    fn remove_dir(&self, path: &str) -> io::Result<()> {
+        self.plan.pass()?;
+        self.inner.remove_dir(path)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.plan.pass()?;
+        self.inner.rename(from, to)
+    }
+
+    fn unlink(&self, path: &str) -> io::Result<()> {
+        self.plan.pass()?;
+        self.inner.unlink(path)
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<DirEntry>> {
+        self.plan.pass()?;
+        self.inner.list(path)
+    }
+
+    fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>> {
+        self.plan.pass().map_err(|error| EngineError::io(path, &error))?;
+        self.inner.lock(path)
+    }
+
+    fn entropy(&self) -> u64 {
+        self.inner.entropy()
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        self.plan.pass()?;
+        self.inner.free_bytes()
+    }
+}
