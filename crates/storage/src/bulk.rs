@@ -24,6 +24,7 @@ use crate::segment_writer::write_segment;
 use crate::state::partition_rows;
 use crate::storage::Storage;
 use crate::symbols::SymbolStore;
+use crate::upsert::UpsertKeys;
 
 /// Rows of one partition still in memory.
 #[derive(Debug, Default)]
@@ -40,6 +41,7 @@ pub struct BulkWriter {
     schema: TableSchema,
     /// Dictionary of each symbol column and the greatest key used so far.
     symbols: BTreeMap<u32, (Arc<SymbolStore>, i32)>,
+    upsert: Option<Arc<UpsertKeys>>,
     directory: String,
     partitions: BTreeMap<i64, StagedPartition>,
     bytes: usize,
@@ -64,6 +66,7 @@ impl BulkWriter {
         Ok(Self {
             storage,
             target,
+            upsert: UpsertKeys::of(&schema),
             schema,
             symbols,
             directory,
@@ -112,7 +115,8 @@ impl BulkWriter {
             let bytes = columns.iter().map(|(_, _, cells)| cells.byte_size()).sum::<usize>();
             let bounds = times.as_ref().map_or((0, 0), |t| (t[range.start], t[range.end - 1]));
             self.runs += 1;
-            let run = Run { rows: range.len(), columns, bounds, last_lsn: self.runs };
+            let (last_lsn, upsert) = (self.runs, self.upsert.clone());
+            let run = Run { rows: range.len(), columns, bounds, last_lsn, upsert };
             let staged = self.partitions.entry(floor).or_default();
             staged.runs.push(Arc::new(run));
             staged.bytes += bytes;
@@ -246,6 +250,7 @@ impl BulkWriter {
             table: self.schema.id,
             segments: self.segments.clone(),
             synced,
+            upsert: self.upsert.clone(),
             symbols: symbols.map(|(id, (store, max))| (*id, Arc::clone(store), *max)).collect(),
         }));
         changes
@@ -258,7 +263,8 @@ impl BulkWriter {
         }
         let mut by_floor: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
         for (floor, meta) in &self.segments {
-            let segment = Segment::new(self.storage.vfs(), "", meta.clone());
+            let upsert = self.upsert.clone();
+            let segment = Segment::upserting(self.storage.vfs(), "", meta.clone(), upsert);
             by_floor.entry(*floor).or_default().push(Piece::Segment(segment));
         }
         by_floor.values().any(|pieces| clusters(pieces).len() < pieces.len())

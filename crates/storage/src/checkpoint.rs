@@ -197,6 +197,9 @@ fn write_table(
     for (floor, before, detached) in hot.chain(detached) {
         let segments = fold(vfs, options, table, *floor, before, numbers, &mut prepared.created)?;
         let after = Arc::new(Partition::new(segments, Vec::new()));
+        if !detached {
+            new.rows = new.rows - before.rows() + after.rows();
+        }
         let place = if detached { &mut new.detached } else { &mut new.cold };
         Arc::make_mut(place).insert(*floor, Arc::clone(&after));
         let before = Arc::clone(before);
@@ -377,6 +380,7 @@ fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
     let newer = current.segments[before.segments.len()..].iter().cloned();
     let segments: Vec<_> = folded.after.segments.iter().cloned().chain(newer).collect();
     let runs = current.runs[before.runs.len()..].to_vec();
+    table.rows = table.rows - before.rows() + folded.after.rows();
     Arc::make_mut(&mut table.cold).insert(folded.floor, Arc::clone(&folded.after));
     if runs.is_empty() && segments.len() == folded.after.segments.len() {
         table.hot.remove(&folded.floor);

@@ -61,6 +61,13 @@ impl ColumnData {
         }
     }
 
+    pub(crate) fn to_array(&self) -> ArrayRef {
+        match self {
+            Self::Plain(array) => Arc::clone(array),
+            Self::Keys(keys) => Arc::new(keys.keys().clone()),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.array().len()
     }

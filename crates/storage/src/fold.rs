@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use tidemark_types::EngineResult;
 
-use crate::merge::{Stretch, merge_order};
+use crate::merge::Stretch;
 use crate::partition::{Partition, clusters};
-use crate::piece::Piece;
+use crate::piece::{Piece, order_of};
 use crate::schema::ColumnSchema;
 use crate::segment::Segment;
 
@@ -144,7 +144,7 @@ fn write_group(
     let times: Vec<_> =
         sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
     let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
-    for order in split(merge_order(&slices), segment_rows) {
+    for order in split(order_of(&sources, &slices)?, segment_rows) {
         let first = order.first().map_or(0, |s| slices[s.source][s.start]);
         let last = order.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
         let (pieces, lsn) = (sources.clone(), group.lsn);

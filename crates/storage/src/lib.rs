@@ -45,6 +45,7 @@ mod symbol_file;
 mod symbols;
 mod table;
 mod update;
+mod upsert;
 
 pub use bulk::BulkWriter;
 pub use change::{BulkTarget, Change, CommitReceipt};

@@ -8,10 +8,11 @@ use tidemark_types::EngineResult;
 
 use crate::column::ColumnData;
 use crate::file::StoredFile;
-use crate::merge::{Stretch, merge_order};
-use crate::piece::{Merged, Piece, Run};
-use crate::schema::ColumnSchema;
+use crate::merge::Stretch;
+use crate::piece::{Merged, Piece, Run, order_of};
+use crate::schema::{ColumnSchema, TableSchema};
 use crate::segment::Segment;
+use crate::upsert::UpsertKeys;
 
 /// A stretch of one piece at least this long is read in place; shorter ones are copied together.
 const READ_IN_PLACE_ROWS: usize = 4_096;
@@ -57,6 +58,7 @@ impl Partition {
         pieces
     }
 
+    /// Rows of all pieces, with those that later ones replace.
     pub(crate) fn rows(&self) -> u64 {
         let runs: usize = self.runs.iter().map(|run| run.rows).sum();
         self.segments.iter().map(|segment| segment.meta.rows).sum::<u64>() + runs as u64
@@ -78,6 +80,51 @@ impl Partition {
         self.runs.is_empty() && !self.segments.iter().any(|segment| segment.is_patched())
     }
 
+    /// Whether pieces of it may replace rows of earlier ones.
+    pub(crate) fn upserts(&self) -> bool {
+        self.upsert_keys().next().is_some()
+    }
+
+    /// Whether this column decides which rows they replace.
+    pub(crate) fn upserts_by(&self, column: u32) -> bool {
+        self.upsert_keys().any(|keys| keys.has(column))
+    }
+
+    fn upsert_keys(&self) -> impl Iterator<Item = &Arc<UpsertKeys>> {
+        let segments = self.segments.iter().filter_map(|segment| segment.upsert.as_ref());
+        segments.chain(self.runs.iter().filter_map(|run| run.upsert.as_ref()))
+    }
+
+    /// The partition without the rows that are replaced: pieces that meet become one run.
+    pub(crate) fn resolved(&self, schema: &TableSchema) -> EngineResult<Self> {
+        let Some(timestamp) = schema.timestamp_column() else {
+            return Ok(Self::new(self.segments.clone(), self.runs.clone()));
+        };
+        let pieces = self.pieces();
+        let (mut segments, mut runs) = (Vec::new(), Vec::new());
+        for mut cluster in clusters(&pieces) {
+            cluster.sort_unstable();
+            let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
+            match &sources[..] {
+                [Piece::Segment(segment)] => segments.push(Arc::clone(segment)),
+                [Piece::Run(run)] => runs.push(Arc::clone(run)),
+                _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),
+            }
+        }
+        segments.sort_by_key(|segment| segment.meta.lsn);
+        runs.sort_by_key(|run| run.last_lsn);
+        Ok(Self::new(segments, runs))
+    }
+
+    /// How many of [`Self::rows`] later pieces replace. Reads where pieces with upsert keys overlap.
+    pub(crate) fn replaced(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<u64> {
+        if !self.upserts() {
+            return Ok(0);
+        }
+        let shown: usize = self.view(timestamp)?.iter().map(|fragment| fragment.rows.len()).sum();
+        Ok(self.rows() - shown as u64)
+    }
+
     /// First and last timestamp.
     pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
         let segments = self.segments.iter().map(|segment| segment.meta.bounds);
@@ -95,19 +142,20 @@ impl Partition {
         run_rows: usize,
     ) -> EngineResult<Self> {
         let mut runs = self.runs.clone();
-        let mut new = run;
+        let mut new = Arc::new(run);
         // A run never moves past a segment that arrived between the two.
         let last_segment = self.segments.iter().map(|segment| segment.meta.lsn).max();
         let kept_lsn = frozen_lsn.max(last_segment.unwrap_or(0));
         while let Some(last) = runs.last() {
             let small = last.rows <= new.rows.saturating_mul(2);
-            if !small || last.rows + new.rows > run_rows || last.last_lsn <= kept_lsn {
+            let full = last.rows + new.rows > run_rows;
+            if !small || full || last.last_lsn <= kept_lsn || last.upsert != new.upsert {
                 break;
             }
-            new = merge_runs(last, &new, timestamp)?;
+            new = Arc::new(merge_runs(last, &new, timestamp)?);
             runs.pop();
         }
-        runs.push(Arc::new(new));
+        runs.push(new);
         Ok(Self::new(self.segments.clone(), runs))
     }
 
@@ -125,20 +173,43 @@ impl Partition {
     }
 }
 
+/// All that stays of the rows of several pieces, as one run.
+fn one_run(sources: &[Piece], schema: &TableSchema, timestamp: &ColumnSchema) -> EngineResult<Run> {
+    let times: Vec<_> =
+        sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
+    let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
+    let order = order_of(sources, &slices)?;
+    let mut columns = Vec::with_capacity(schema.columns.len());
+    for column in &schema.columns {
+        let cells = sources.iter().map(|piece| piece.column(column));
+        let cells: Vec<_> = cells.collect::<EngineResult<_>>()?;
+        let gathered = ColumnData::gather(column.sql_type, &cells, &order)?;
+        columns.push((column.id, column.sql_type, gathered));
+    }
+    let bounds = sources.iter().map(Piece::bounds);
+    Ok(Run {
+        rows: order.iter().map(|stretch| stretch.len).sum(),
+        columns,
+        bounds: bounds.fold((i64::MAX, i64::MIN), |a, b| (a.0.min(b.0), a.1.max(b.1))),
+        last_lsn: sources.iter().map(Piece::lsn).max().unwrap_or(0),
+        upsert: None,
+    })
+}
+
 /// Both runs' rows as one run, `first`'s before `second`'s among equal timestamps.
-fn merge_runs(first: &Run, second: &Run, timestamp: Option<&ColumnSchema>) -> EngineResult<Run> {
+fn merge_runs(
+    first: &Arc<Run>,
+    second: &Arc<Run>,
+    timestamp: Option<&ColumnSchema>,
+) -> EngineResult<Run> {
     let whole = |source, rows| Stretch { source, start: 0, len: rows };
-    let in_order = first.bounds.1 <= second.bounds.0;
+    let (end, start) = (first.bounds.1, second.bounds.0);
+    let in_order = end < start || (end == start && second.upsert.is_none());
     let order = match timestamp {
         Some(timestamp) if !in_order => {
-            let times = [first, second].map(|run| {
-                let cells = run.columns.iter().find(|(id, ..)| *id == timestamp.id);
-                cells.map(|(_, _, cells)| crate::column::timestamps(cells.array())).transpose()
-            });
-            let [Some(a), Some(b)] = [times[0].clone()?, times[1].clone()?] else {
-                return Err(tidemark_types::EngineError::internal("a run without timestamps"));
-            };
-            merge_order(&[&a, &b])
+            let pieces = [first, second].map(|run| Piece::Run(Arc::clone(run)));
+            let (a, b) = (pieces[0].timestamps(timestamp)?, pieces[1].timestamps(timestamp)?);
+            order_of(&pieces, &[&a, &b])?
         }
         _ => vec![whole(0, first.rows), whole(1, second.rows)],
     };
@@ -158,10 +229,11 @@ fn merge_runs(first: &Run, second: &Run, timestamp: Option<&ColumnSchema>) -> En
         columns.push((*id, *sql_type, ColumnData::gather(*sql_type, &[a?, b?], &order)?));
     }
     Ok(Run {
-        rows: first.rows + second.rows,
+        rows: order.iter().map(|stretch| stretch.len).sum(),
         columns,
         bounds: (first.bounds.0.min(second.bounds.0), first.bounds.1.max(second.bounds.1)),
         last_lsn: second.last_lsn,
+        upsert: second.upsert.clone(),
     })
 }
 
@@ -182,7 +254,8 @@ fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec
 }
 
 /// Groups of pieces that overlap in time, the groups in time order. Two pieces that share their
-/// border's timestamp overlap only when the one that must come second arrived first.
+/// border's timestamp overlap only when the one that must come second arrived first, or may
+/// replace rows of the other.
 pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let mut by_time: Vec<usize> = (0..pieces.len()).collect();
     by_time.sort_by_key(|&index| (pieces[index].bounds(), index));
@@ -191,8 +264,8 @@ pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
         let (min, max) = pieces[index].bounds();
         let (mut end, mut members) = (max, vec![index]);
         while let Some((last_end, last)) = clusters.last() {
-            let arrived_later = || last.iter().any(|&other| other > index);
-            if min > *last_end || (min == *last_end && !arrived_later()) {
+            let meet = || pieces[index].upsert().is_some() || last.iter().any(|&o| o > index);
+            if min > *last_end || (min == *last_end && !meet()) {
                 break;
             }
             end = end.max(*last_end);
@@ -226,7 +299,7 @@ fn merge_cluster(
             fragments.push(Fragment::whole(Piece::Merged(Arc::new(merged))));
         }
     };
-    for stretch in merge_order(&slices) {
+    for stretch in order_of(sources, &slices)? {
         if stretch.len >= READ_IN_PLACE_ROWS {
             copy(&mut short, fragments);
             short_rows = 0;

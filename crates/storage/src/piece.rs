@@ -12,6 +12,7 @@ use crate::column::{self, ColumnData};
 use crate::merge::Stretch;
 use crate::schema::ColumnSchema;
 use crate::segment::Segment;
+use crate::upsert::{Source, UpsertKeys, upsert_order};
 
 /// Rows in memory, ascending in time.
 #[derive(Debug)]
@@ -23,10 +24,12 @@ pub(crate) struct Run {
     pub(crate) bounds: (i64, i64),
     /// The latest transaction in it.
     pub(crate) last_lsn: u64,
+    /// The keys by which its rows replace those of earlier pieces.
+    pub(crate) upsert: Option<Arc<UpsertKeys>>,
 }
 
 impl Run {
-    fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         match self.columns.iter().find(|(id, ..)| *id == wanted.id) {
             Some((_, _, cells)) => Ok(cells.clone()),
             None => ColumnData::nulls(wanted.sql_type, self.rows),
@@ -120,6 +123,15 @@ impl Piece {
         }
     }
 
+    /// The keys by which its rows replace those of earlier pieces.
+    pub(crate) fn upsert(&self) -> Option<&Arc<UpsertKeys>> {
+        match self {
+            Self::Run(run) => run.upsert.as_ref(),
+            Self::Segment(segment) => segment.upsert.as_ref(),
+            Self::Merged(_) => None,
+        }
+    }
+
     /// The whole column; null where the piece is older than the column.
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         match self {
@@ -132,4 +144,15 @@ impl Piece {
     pub(crate) fn timestamps(&self, column: &ColumnSchema) -> EngineResult<ScalarBuffer<i64>> {
         column::timestamps(self.column(column)?.array())
     }
+}
+
+/// The order of the rows of several pieces, given in the order of their arrival, without those
+/// that later ones replace. `times` are their timestamps.
+pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<Stretch>> {
+    let sources: Vec<Source<'_>> = pieces
+        .iter()
+        .zip(times)
+        .map(|(piece, times)| Source { times, upsert: piece.upsert() })
+        .collect();
+    upsert_order(&sources, &|index, column| pieces[index].column(column))
 }

@@ -14,6 +14,7 @@ use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::SegmentMeta;
 use crate::snapshot::Snapshot;
 use crate::symbols::SymbolStore;
+use crate::upsert::{UpsertKeys, last_of_each};
 
 /// Rows ready to be appended: checked, and ascending in time.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ pub(crate) struct StagedSegments {
     pub(crate) table: TableId,
     pub(crate) segments: Vec<(i64, SegmentMeta)>,
     pub(crate) synced: bool,
+    /// The keys by which the rows replace each other within the write.
+    pub(crate) upsert: Option<Arc<UpsertKeys>>,
     /// Symbol columns, the store their keys are from, and the greatest key used.
     pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,
 }
@@ -109,24 +112,44 @@ pub(crate) fn no_such_table(table: TableId) -> EngineError {
 }
 
 /// The batch's columns, checked against the definition and sorted by time, keeping the order of
-/// rows with equal timestamps.
+/// rows with equal timestamps; with DEDUP keys without the rows that later ones replace.
 pub(crate) fn sorted_rows(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Rows> {
     let mut columns = checked_columns(schema, batch)?;
     if let Some(timestamp) = schema.timestamp {
         let times = designated(&columns[timestamp])?;
-        if !times.is_sorted() {
-            let mut order: Vec<u32> = (0..times.len() as u32).collect();
-            // Stable, and fast on data that is nearly in order.
-            order.sort_by_key(|&row| times[row as usize]);
+        if let Some(order) = order_of_rows(schema, &columns, &times)? {
             let order = UInt32Array::from(order);
             for column in &mut columns {
                 let options = Some(TakeOptions { check_bounds: false });
                 *column = take(column, &order, options)
                     .map_err(|error| EngineError::internal(error.to_string()))?;
             }
+            return Ok(Rows { count: order.len(), columns });
         }
     }
     Ok(Rows { count: batch.num_rows(), columns })
+}
+
+/// The rows to keep, ascending in time; `None` when that is all of them as they are.
+fn order_of_rows(
+    schema: &TableSchema,
+    columns: &[ArrayRef],
+    times: &[i64],
+) -> EngineResult<Option<Vec<u32>>> {
+    let sorted = times.is_sorted();
+    let dedup = !schema.dedup_keys.is_empty() && !times.is_sorted_by(|a, b| a < b);
+    if sorted && !dedup {
+        return Ok(None);
+    }
+    let mut order: Vec<u32> = (0..times.len() as u32).collect();
+    if !sorted {
+        // Stable, and fast on data that is nearly in order.
+        order.sort_by_key(|&row| times[row as usize]);
+    }
+    if dedup {
+        order = last_of_each(schema, columns, times, order)?;
+    }
+    Ok((!sorted || order.len() < times.len()).then_some(order))
 }
 
 fn checked_columns(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Vec<ArrayRef>> {

@@ -58,7 +58,8 @@ pub struct TableSchema {
     pub max_uncommitted_rows: u64,
     /// Kept for SHOW, microseconds.
     pub o3_max_lag_micros: i64,
-    /// Identifiers of the DEDUP UPSERT key columns. Stored; not applied yet.
+    /// Identifiers of the DEDUP UPSERT key columns, the designated timestamp among them: a row
+    /// replaces those with the same keys that arrived before. None: no row is replaced.
     pub dedup_keys: Vec<u32>,
     /// Time to live: hours when positive, months when negative, none when 0.
     pub ttl_hours_or_months: i64,

@@ -16,6 +16,7 @@ use crate::layout::{
 };
 use crate::patch::Patch;
 use crate::schema::ColumnSchema;
+use crate::upsert::UpsertKeys;
 
 /// What the manifest and the log say about a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +126,9 @@ struct Opened {
 pub(crate) struct Segment {
     pub(crate) meta: SegmentMeta,
     pub(crate) file: Arc<StoredFile>,
+    /// The keys by which its rows replace those of earlier pieces. A checkpoint resolves them, so
+    /// no manifest knows of them.
+    pub(crate) upsert: Option<Arc<UpsertKeys>>,
     opened: Arc<OnceLock<EngineResult<Opened>>>,
     /// Columns with new cells over those of the file, by identifier.
     patches: HashMap<u32, Arc<Patch>>,
@@ -132,10 +136,19 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn new(vfs: &Arc<dyn Vfs>, directory: &str, meta: SegmentMeta) -> Arc<Self> {
+        Self::upserting(vfs, directory, meta, None)
+    }
+
+    pub(crate) fn upserting(
+        vfs: &Arc<dyn Vfs>,
+        directory: &str,
+        meta: SegmentMeta,
+        upsert: Option<Arc<UpsertKeys>>,
+    ) -> Arc<Self> {
         let path = format!("{directory}/{}", meta.name);
         let file = StoredFile::new(Arc::clone(vfs), path);
         let (opened, patches) = (Arc::default(), HashMap::new());
-        Arc::new(Self { meta, file, opened, patches })
+        Arc::new(Self { meta, file, upsert, opened, patches })
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -153,7 +166,8 @@ impl Segment {
             patches.insert(id, Arc::new(patch));
         }
         let (file, opened) = (Arc::clone(&self.file), Arc::clone(&self.opened));
-        Ok(Self { meta: self.meta.clone(), file, opened, patches })
+        let (meta, upsert) = (self.meta.clone(), self.upsert.clone());
+        Ok(Self { meta, file, upsert, opened, patches })
     }
 
     /// Whether it shows other cells than its file holds.

@@ -21,6 +21,7 @@ use crate::snapshot::Snapshot;
 use crate::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
 use crate::update::{UpdateOp, apply_update, resolve_update};
+use crate::upsert::UpsertKeys;
 
 /// One step of a transaction as the log holds it: complete, with every identifier assigned.
 #[derive(Debug)]
@@ -144,6 +145,7 @@ pub(crate) fn resolve_create(
     }
     schema.version = schema.version.max(1);
     assign_columns(&mut schema, 1);
+    check_dedup_keys(&schema)?;
     Ok(schema)
 }
 
@@ -191,7 +193,26 @@ fn resolve_replace(snapshot: &Snapshot, mut schema: TableSchema) -> EngineResult
     }
     schema.version += 1;
     assign_columns(&mut schema, found.head.next_column);
+    check_dedup_keys(&schema)?;
     Ok(schema)
+}
+
+/// A key is a column of the table, and the designated timestamp is one.
+fn check_dedup_keys(schema: &TableSchema) -> EngineResult<()> {
+    let is_column = |key: &u32| schema.columns.iter().any(|column| column.id == *key);
+    let timed =
+        schema.timestamp_column().is_some_and(|column| schema.dedup_keys.contains(&column.id));
+    if schema.dedup_keys.is_empty() || (timed && schema.dedup_keys.iter().all(is_column)) {
+        return Ok(());
+    }
+    Err(EngineError::new(
+        ErrorCode::InvalidValue,
+        format!(
+            "the DEDUP keys of table '{}' must be columns of it, the designated timestamp among \
+             them",
+            schema.name
+        ),
+    ))
 }
 
 fn resolve_append(table: &TableSnapshot, rows: &Rows) -> EngineResult<Append> {
@@ -218,6 +239,16 @@ fn resolve_append(table: &TableSnapshot, rows: &Rows) -> EngineResult<Append> {
 
 fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Adopt> {
     let found = snapshot.table_by_id(staged.table).ok_or_else(|| no_such_table(staged.table))?;
+    if UpsertKeys::of(found.schema()) != staged.upsert {
+        return Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            format!(
+                "the DEDUP keys of table '{}' were changed during the write, expected those of \
+                 its beginning; write the rows again",
+                found.schema().name
+            ),
+        ));
+    }
     let symbols = staged.symbols.iter().filter_map(|(column, store, max_key)| {
         let dictionary = found.head.symbols.get(column)?;
         new_symbols(*column, dictionary, store, *max_key)
@@ -275,7 +306,7 @@ pub(crate) fn apply(
         }
         Op::DeleteRecord { kind, key } => snapshot.delete_record(kind, key),
         Op::Partitions(op) => apply_partitions(snapshot, op, context)?,
-        Op::Update(update) => apply_update(snapshot, update)?,
+        Op::Update(update) => apply_update(snapshot, update, context)?,
     }
     Ok(())
 }
@@ -356,6 +387,7 @@ fn apply_append(
         Some((_, _, cells)) => Some(column::timestamps(cells.array())?),
         None => None,
     };
+    let upsert = UpsertKeys::of(&head.schema);
     for (floor, rows) in partition_rows(&head.schema, times.as_deref(), append.rows) {
         let cells = |(id, sql_type, cells): &(u32, SqlType, ColumnData)| {
             (*id, *sql_type, cells.slice(rows.start, rows.len()))
@@ -365,12 +397,13 @@ fn apply_append(
             columns: append.columns.iter().map(cells).collect(),
             bounds: times.as_ref().map_or((0, 0), |t| (t[rows.start], t[rows.end - 1])),
             last_lsn: context.lsn,
+            upsert: upsert.clone(),
         };
         let old = table.partition(floor).map_or_else(Arc::<Partition>::default, Arc::clone);
         let new = old.with_run(run, timestamp, context.frozen_lsn, context.run_rows)?;
+        table.rows = table.rows - old.rows() + new.rows();
         table.hot.insert(floor, Arc::new(new));
     }
-    table.rows += append.rows as u64;
     put_table(snapshot, table);
     Ok(())
 }
@@ -383,10 +416,12 @@ fn apply_adopt(
     let mut table = table_of(snapshot, adopt.table)?;
     grow_symbols(&mut table, &adopt.symbols)?;
     let directory = table_dir(adopt.table);
+    let upsert = UpsertKeys::of(table.schema());
     for (floor, meta) in &adopt.segments {
         let meta = SegmentMeta { lsn: context.lsn, ..meta.clone() };
         table.rows += meta.rows;
-        let segment = Segment::new(context.vfs, &directory, meta);
+        let upsert = upsert.clone();
+        let segment = Segment::upserting(context.vfs, &directory, meta, upsert);
         if !adopt.synced {
             context.unsynced.push(Arc::clone(&segment));
         }

@@ -63,6 +63,7 @@ pub struct TableSnapshot {
     pub(crate) hot: PartitionMap,
     /// Partitions that are kept and not seen.
     pub(crate) detached: Arc<PartitionMap>,
+    /// Rows of all pieces, with those that later ones replace.
     pub(crate) rows: u64,
     pub(crate) listed: OnceLock<PartitionList>,
 }
@@ -84,9 +85,12 @@ impl TableSnapshot {
         &self.head.schema
     }
 
-    /// Number of rows.
-    pub fn row_count(&self) -> u64 {
-        self.rows
+    /// Number of rows. With DEDUP keys it reads the keys where pieces overlap since the last
+    /// checkpoint; otherwise it is known.
+    pub fn row_count(&self) -> EngineResult<u64> {
+        let timestamp = self.schema().timestamp_column();
+        let replaced = self.hot.values().map(|partition| partition.replaced(timestamp));
+        Ok(self.rows - replaced.sum::<EngineResult<u64>>()?)
     }
 
     /// First and last designated timestamp; `None` when there is no row or no such column.
@@ -146,7 +150,8 @@ impl TableSnapshot {
         self.head.symbols(column).map(Arc::clone)
     }
 
-    /// Partitions with rows: name, first and last timestamp, rows.
+    /// Partitions with rows: name, first and last timestamp, rows. Where a damaged file hides what
+    /// DEDUP keys replace, the replaced rows are counted.
     pub fn partition_list(&self) -> Vec<PartitionInfo> {
         self.partitions().iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
     }
@@ -157,11 +162,12 @@ impl TableSnapshot {
     }
 
     fn partition_info(&self, floor: i64, partition: &Partition) -> Option<PartitionInfo> {
+        let timestamp = self.schema().timestamp_column();
         Some(PartitionInfo {
             name: self.schema().partition_name(floor),
             floor,
             bounds: partition.bounds()?,
-            rows: partition.rows(),
+            rows: partition.rows() - partition.replaced(timestamp).unwrap_or(0),
         })
     }
 

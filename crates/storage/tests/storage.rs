@@ -129,7 +129,7 @@ fn rows_of(table: &TableSnapshot, slices: &[Slice]) -> Vec<(i64, i64)> {
 fn all_rows(storage: &Storage, name: &str) -> Vec<(i64, i64)> {
     let table = storage.snapshot().table(name).unwrap();
     let rows = rows_of(&table, &table.slices().unwrap());
-    assert_eq!(rows.len() as u64, table.row_count());
+    assert_eq!(rows.len() as u64, table.row_count().unwrap());
     let bounds = rows.first().map(|first| (first.0, rows[rows.len() - 1].0));
     assert_eq!(table.time_bounds(), bounds);
     rows

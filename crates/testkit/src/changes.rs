@@ -41,10 +41,11 @@ impl Client<'_> {
         let snapshot = self.storage.snapshot();
         let table = snapshot.table(&name).ok_or_else(|| lost(&name))?;
         let model = next.tables.entry(name).or_default();
-        let changes = match self.rng.random_range(0..10) {
+        let changes = match self.rng.random_range(0..12) {
             0..4 => self.update(&table, model)?,
             4 => retype(&table, model)?,
             5 => self.set_ttl(&table, model),
+            10.. => self.set_keys(&table, model),
             _ => self.partition(&table, model),
         };
         if changes.is_empty() { Ok(()) } else { self.commit(next, changes) }
@@ -91,6 +92,18 @@ impl Client<'_> {
         schema.ttl_hours_or_months = [0, 0, 24, 48].choose(self.rng).copied().unwrap_or(0);
         model.ttl_hours = schema.ttl_hours_or_months;
         model.expire(&schema);
+        vec![Change::ReplaceSchema(schema)]
+    }
+
+    /// Other DEDUP keys, or none.
+    fn set_keys(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
+        let mut schema = TableSchema::clone(table.schema());
+        if schema.timestamp.is_none() {
+            return Vec::new();
+        }
+        let keys: [&[u32]; 3] = [&[], &[1], &[1, 3]];
+        schema.dedup_keys = keys.choose(self.rng).map_or(Vec::new(), |keys| keys.to_vec());
+        model.keys.clone_from(&schema.dedup_keys);
         vec![Change::ReplaceSchema(schema)]
     }
 

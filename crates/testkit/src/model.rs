@@ -22,6 +22,8 @@ pub(crate) struct ModelTable {
     pub(crate) note_type: String,
     /// Time to live in hours; 0 for ever.
     pub(crate) ttl_hours: i64,
+    /// DEDUP keys: none, the timestamp (1), or it and the symbol (3).
+    pub(crate) keys: Vec<u32>,
     pub(crate) columns: usize,
     pub(crate) timed: bool,
 }
@@ -34,8 +36,20 @@ impl ModelTable {
             detached: Vec::new(),
             note_type: schema.columns[3].sql_type.name(),
             ttl_hours: schema.ttl_hours_or_months,
+            keys: schema.dedup_keys.clone(),
             columns: schema.columns.len(),
             timed: schema.timestamp.is_some(),
+        }
+    }
+
+    /// Adds rows in the order of their arrival; they replace those with the same keys.
+    pub(crate) fn add(&mut self, rows: Vec<Row>) {
+        for row in rows {
+            if !self.keys.is_empty() {
+                let by_symbol = self.keys.contains(&3);
+                self.rows.retain(|old| old.0 != row.0 || (by_symbol && old.2 != row.2));
+            }
+            self.rows.push(row);
         }
     }
 

@@ -222,7 +222,12 @@ impl Client<'_> {
         let units = [PartitionBy::None, PartitionBy::Hour, PartitionBy::Day];
         let partition_by = *units.choose(self.rng).unwrap_or(&PartitionBy::Day);
         let timestamp = (partition_by != PartitionBy::None || self.rng.random()).then_some(0);
-        TableSchema { timestamp, partition_by, ..TableSchema::new(name, columns) }
+        let mut schema = TableSchema { timestamp, partition_by, ..TableSchema::new(name, columns) };
+        if timestamp.is_some() && self.rng.random_bool(0.4) {
+            // The identifiers that a new table's columns get.
+            schema.dedup_keys = if self.rng.random() { vec![1] } else { vec![1, 3] };
+        }
+        schema
     }
 
     fn create(&mut self, mut next: Model) -> EngineResult<Option<String>> {
@@ -248,8 +253,13 @@ impl Client<'_> {
         let row = |_| {
             self.history.next_id += 1;
             let id = self.history.next_id;
-            let late = if self.rng.random_bool(0.3) { self.rng.random_range(0..=base) } else { 0 };
-            let symbols = 2 + id as u64 / 4;
+            let mut late =
+                if self.rng.random_bool(0.3) { self.rng.random_range(0..=base) } else { 0 };
+            let again = self.rng.random();
+            if again {
+                late -= late % 600_000_000; // likely the timestamp of another row
+            }
+            let symbols = if again { 2 } else { 2 + id as u64 / 4 };
             let symbol = self.rng.random_range(0..symbols);
             let symbol = (symbol > 0).then(|| format!("symbol {symbol}"));
             let note = match self.rng.random_range(0..3) {
@@ -279,7 +289,7 @@ impl Client<'_> {
             let (table, schema_version) = (schema.id, schema.version);
             changes.push(Change::Append { table, schema_version, batch });
             let model = next.tables.entry(name).or_default();
-            model.rows.extend(rows);
+            model.add(rows);
             model.expire(schema);
         }
         self.commit(next, changes)
@@ -311,7 +321,7 @@ impl Client<'_> {
         for _ in 0..self.rng.random_range(1..4) {
             let rows = self.rows(12);
             bulk.push(batch(bulk.schema(), &rows)?)?;
-            next.tables.entry(name.clone()).or_default().rows.extend(rows);
+            next.tables.entry(name.clone()).or_default().add(rows);
         }
         next.tables.entry(name).or_default().expire(bulk.schema());
         if self.rng.random_bool(0.2) {
