@@ -57,6 +57,8 @@ export declare class NativeResultStream {
 export declare class NativeStatement {
   /** Kind, columns, parameters and accesses as JSON. */
   describe(): string
+  /** Whether preparing it anew would surely give the same description. */
+  isCurrent(): boolean
   /**
    * Runs the statement. `parameters` is the JSON list of values as text or null, `options`
    * the JSON of `ExecuteOptions`.

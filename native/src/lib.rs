@@ -10,6 +10,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use mimalloc::MiMalloc;
 use napi::JsDeferred;
@@ -276,6 +277,12 @@ impl NativeStatement {
         sync("describe", || encode(&self.get()?.describe()))
     }
 
+    /// Whether preparing it anew would surely give the same description.
+    #[napi(catch_unwind)]
+    pub fn is_current(&self) -> napi::Result<bool> {
+        sync("is_current", || Ok(self.get()?.is_current()))
+    }
+
     /// Runs the statement. `parameters` is the JSON list of values as text or null, `options`
     /// the JSON of `ExecuteOptions`.
     #[napi(catch_unwind)]
@@ -287,7 +294,8 @@ impl NativeStatement {
     ) -> napi::Result<PromiseRaw<'env, NativeReply>> {
         let statement = self.get().map_err(to_napi)?;
         let database = Arc::clone(statement.database());
-        spawn_on(env, &database, "execute", async move {
+        let here = statement.is_immediate();
+        let work = async move {
             let parameters: ParameterValues = decode(parameters.as_bytes(), "parameters")?;
             let options: ExecuteOptions = decode(options.as_bytes(), "options")?;
             let reply = statement.execute(parameters, options).await?;
@@ -297,7 +305,12 @@ impl NativeStatement {
                 summary: reply.summary.as_ref().map(encode).transpose()?,
                 stream: reply.stream.map(|stream| NativeResultStream { stream: Arc::new(stream) }),
             })
-        })
+        };
+        if here {
+            start_here(env, &database, "execute", work)
+        } else {
+            spawn_on(env, &database, "execute", work)
+        }
     }
 
     /// Runs an INSERT for many parameter rows in one commit; answers the summary as JSON.
@@ -445,6 +458,31 @@ where
         settled.with(guard::catch_async(entry, guarded).await);
     });
     Ok(PromiseRaw::new(env.raw(), promise.raw()))
+}
+
+/// Polls a future once on the JavaScript thread, which saves waking two threads, and hands it to
+/// the database's runtime when that was not enough.
+fn start_here<'env, T>(
+    env: &'env Env,
+    database: &Database,
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>> + Send + 'static,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    T: napi::bindgen_prelude::ToNapiValue + Send + 'static,
+{
+    let mut work = Box::pin(guard::catch_async(entry, async move {
+        failpoint::hit(entry)?;
+        work.await
+    }));
+    let first = {
+        let _runtime = database.handle().enter();
+        work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    };
+    match first {
+        Poll::Ready(result) => PromiseRaw::resolve(env, result.map_err(to_napi)?),
+        Poll::Pending => spawn_on(env, database, entry, work),
+    }
 }
 
 type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;

@@ -29,8 +29,12 @@ interface Journal {
   executed: string[];
   cancelled: number;
   closed: number;
+  /** Texts bound. */
+  prepared: string[];
   /** The catalog moved once already. */
   moved: boolean;
+  /** What statements say when asked. */
+  current: boolean;
 }
 
 export interface FakeDatabase extends Database {
@@ -47,7 +51,14 @@ export function fakeParse(text: string): object {
 }
 
 export function fakeDatabase(): FakeDatabase {
-  const journal: Journal = { executed: [], cancelled: 0, closed: 0, moved: false };
+  const journal: Journal = {
+    executed: [],
+    cancelled: 0,
+    closed: 0,
+    prepared: [],
+    moved: false,
+    current: true,
+  };
   const records = new Map<string, Buffer>();
   const running: ActiveQuery[] = [];
   return {
@@ -90,6 +101,7 @@ function prepare(
     const message = 'table does not exist [table=missing]';
     return Promise.reject(new DatabaseError({ code: 'TableNotFound', message, start: 0 }));
   }
+  journal.prepared.push(text);
   return Promise.resolve({
     description: describe(text),
     execute: async (_parameters, options) => {
@@ -108,6 +120,7 @@ function prepare(
       return reply(journal, text, options);
     },
     executeBatch: () => Promise.resolve(summaryOf(0, 0)),
+    isCurrent: () => journal.current,
     close: () => {
       journal.closed += 1;
     },

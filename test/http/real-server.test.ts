@@ -180,3 +180,50 @@ test.serial(
     await closed;
   },
 );
+
+test('a query that comes again sees what was committed since, and means another now()', async (t) => {
+  await exec('create table again (x int, ts timestamp) timestamp(ts) partition by day');
+  const count = 'select count() from again';
+  const all = 'select * from again';
+  t.deepEqual(await exec(count), [[0]]);
+  t.deepEqual(await exec(count), [[0]]);
+  await exec("insert into again values (7, '2024-01-01')");
+  t.deepEqual(await exec(count), [[1]]);
+  t.deepEqual(await exec(all), [[7, '2024-01-01T00:00:00.000000Z']]);
+  await exec('drop table again');
+  await t.throwsAsync(() => exec(all), { message: /does not exist/ });
+  await exec('create table again (y symbol)');
+  t.deepEqual(await exec(all), []);
+  await exec("insert into again values ('s')");
+  t.deepEqual(await exec(all), [['s']]);
+  for (const moving of ['select now()', 'select rnd_long()', 'select rnd_long() from again']) {
+    const seen = new Set<unknown>();
+    for (let round = 0; round < 5; round += 1) {
+      seen.add((await exec(moving))[0]?.[0]);
+      await sleep(2);
+    }
+    t.is(seen.size, 5, moving);
+  }
+});
+
+test('a join, a sort and a sub-query run again from the plan they had', async (t) => {
+  await exec('create table twice (k symbol, v int, ts timestamp) timestamp(ts) partition by day');
+  await exec("insert into twice values ('a', 1, 0), ('b', 2, 1), ('a', 3, 2), ('c', null, 3)");
+  for (const query of [
+    'select a.v, b.v from twice a join twice b on a.k = b.k order by 1, 2',
+    'select k, v from twice order by v desc limit 2',
+    'select k, sum(v) from twice where v in (select v from twice where v > 1) order by k',
+    'select a.v, b.v from twice a cross join twice b order by 1, 2',
+    'select distinct k from twice order by k',
+    'select v, row_number() over (partition by k order by ts) from twice order by 1, 2',
+    'select k, v from twice latest on ts partition by k',
+    'select a.v, b.v from twice a asof join twice b on (k)',
+    'select ts, sum(v) from twice sample by 1h fill(prev)',
+  ]) {
+    const first = await exec(query);
+    t.true(first.length > 0, query);
+    for (let round = 0; round < 3; round += 1) {
+      t.deepEqual(await exec(query), first, query);
+    }
+  }
+});

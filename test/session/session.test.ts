@@ -55,7 +55,31 @@ test('a moved catalog is prepared again once', async (t) => {
   const host = new SessionHost({ database, parse: fakeParse });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan');
   await t.notThrowsAsync(() => statement.execute([], ROWS));
-  t.is(database.journal.closed, 1);
+  t.deepEqual(database.journal.prepared, ['replan', 'replan']);
+});
+
+test('a query that comes again is bound once per user, until its tables change', async (t) => {
+  const database = fakeDatabase();
+  const host = new SessionHost({ database, parse: fakeParse });
+  const run = async (name: string, text: string): Promise<void> => {
+    const statement = await host.open({ name, readOnly: false }).prepare(text);
+    await statement.execute([], ROWS);
+    statement.close();
+  };
+  await run('u', 'rows 1');
+  await run('u', 'rows 1');
+  t.is(database.journal.prepared.length, 1);
+  await run('v', 'rows 1');
+  t.is(database.journal.prepared.length, 2);
+  database.journal.current = false;
+  await run('u', 'rows 1');
+  t.is(database.journal.prepared.length, 3);
+  database.journal.current = true;
+  await run('u', 'rows 1');
+  await run('u', 'insert 1');
+  await run('u', 'insert 1');
+  t.is(database.journal.prepared.length, 5);
+  t.is(database.journal.executed.length, 7);
 });
 
 test('time limits: a default, and a bound for what clients ask', (t) => {

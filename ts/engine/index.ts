@@ -189,6 +189,10 @@ class EngineStatement implements Statement {
     return JSON.parse(await decoded(call)) as Summary;
   }
 
+  isCurrent(): boolean {
+    return decodedSync(() => this.#native.isCurrent());
+  }
+
   close(): void {
     decodedSync(() => {
       this.#native.close();

@@ -136,6 +136,8 @@ export interface Statement {
   execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Many parameter rows of one INSERT in one crossing, one commit. */
   executeBatch(parameterRows: readonly ParameterValues[]): Promise<Summary>;
+  /** Whether preparing it anew would surely give the same description. */
+  isCurrent(): boolean;
   close(): void;
 }
 

@@ -111,7 +111,11 @@ export class PreparedStatement {
   readonly #session: Session;
   readonly #principal: Principal;
   readonly #context: StatementContext;
+  /** The same for statements that may stand for each other. */
+  readonly #key: string;
   #statement: Statement | null = null;
+  /** Whether others may run `#statement` too. */
+  #isShared = false;
   /** The block `#statement` was bound in. */
   #transaction: Transaction | null = null;
   /** Executions without a reply. */
@@ -132,6 +136,7 @@ export class PreparedStatement {
     const { name: user, readOnly } = session.principal;
     const base = { user, text, readOnly };
     this.#context = parameterTypes === undefined ? base : { ...base, parameterTypes };
+    this.#key = JSON.stringify([user, readOnly, parameterTypes, text]);
   }
 
   get description(): StatementDescription {
@@ -179,26 +184,41 @@ export class PreparedStatement {
 
   close(): void {
     this.#host.executions.closed(this.#streams.splice(0));
-    this.#statement?.close();
-    this.#statement = null;
+    this.#letGo();
   }
 
   /** Called by `Session.prepare`, and again when the catalog moved. */
   async bind(): Promise<void> {
-    const tree = this.#host.statements.tree(this.text);
+    const { database, statements } = this.#host;
+    const transaction = this.#session.transaction;
     try {
-      const transaction = this.#session.transaction;
-      const { database } = this.#host;
-      const statement = await (transaction === null
-        ? database.prepare(tree, this.#context)
-        : database.prepare(tree, this.#context, transaction));
-      this.#statement?.close();
-      this.#statement = statement;
+      if (transaction !== null) {
+        const tree = statements.tree(this.text);
+        this.#hold(await database.prepare(tree, this.#context, transaction), false);
+      } else {
+        const known = statements.query(this.#key);
+        const statement =
+          known ?? (await database.prepare(statements.tree(this.text), this.#context));
+        this.#hold(statement, known !== undefined || statements.share(this.#key, statement));
+      }
       this.#transaction = transaction;
-      this.#host.authorise(this.#principal, statement.description.accesses);
+      this.#host.authorise(this.#principal, this.description.accesses);
     } catch (error) {
       throw asDatabaseError(error);
     }
+  }
+
+  #hold(statement: Statement, isShared: boolean): void {
+    this.#letGo();
+    this.#statement = statement;
+    this.#isShared = isShared;
+  }
+
+  #letGo(): void {
+    if (!this.#isShared) {
+      this.#statement?.close();
+    }
+    this.#statement = null;
   }
 
   #bound(): Statement {
@@ -232,6 +252,7 @@ export class PreparedStatement {
   /** The client was told the shape of the rows: a statement that changed it must fail. */
   async #rebind(): Promise<void> {
     const before = shape(this.description);
+    this.#host.statements.forget(this.#key);
     await this.bind();
     if (shape(this.description) !== before) {
       throw new DatabaseError({

@@ -1,9 +1,10 @@
 /**
- * Statement text → syntax tree, kept for texts that come again. A tree knows nothing of tables,
- * so an entry never goes stale.
+ * What is kept for texts that come again: the syntax tree, which knows nothing of tables and so
+ * never goes stale, and the bound query, which is asked whether it is current before it is used.
  */
 import { LRUCache } from 'lru-cache';
 
+import type { Statement } from '../engine/types.js';
 import { asSyntaxError } from './error.js';
 
 /** Text to syntax tree; throws an error with `message`, `start` and `end`. */
@@ -13,6 +14,8 @@ export type Parse = (text: string) => object;
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** Longer texts are almost always one large INSERT: they do not come again. */
 const LONGEST_CACHED_TEXT = 64 * 1024;
+/** Bound queries; each may hold a plan of some 10 KiB until the next commit. */
+const MOST_QUERIES = 512;
 
 export class StatementCache {
   readonly #parse: Parse;
@@ -21,8 +24,38 @@ export class StatementCache {
     sizeCalculation: (tree, text) => tree.length + 2 * text.length + 64,
   });
 
+  readonly #queries = new LRUCache<string, Statement>({ max: MOST_QUERIES });
+
   constructor(parse: Parse) {
     this.#parse = parse;
+  }
+
+  /** The query bound before under `key`, if it is current. */
+  query(key: string): Statement | undefined {
+    const known = this.#queries.get(key);
+    if (known?.isCurrent() === false) {
+      this.#queries.delete(key);
+      return undefined;
+    }
+    return known;
+  }
+
+  /**
+   * Shares a query with whoever prepares it next: same text, user and parameter types, which are
+   * all in the key. False for what does not come again. A shared statement is never closed:
+   * another may be about to run it.
+   */
+  share(key: string, statement: Statement): boolean {
+    const isShared = statement.description.kind === 'select' && key.length <= LONGEST_CACHED_TEXT;
+    if (isShared) {
+      this.#queries.set(key, statement);
+    }
+    return isShared;
+  }
+
+  /** What came under `key` is no longer true. */
+  forget(key: string): void {
+    this.#queries.delete(key);
   }
 
   /** The tree as JSON in UTF-8, as the border takes it. */

@@ -23,6 +23,7 @@ use crate::external::EngineSources;
 use crate::log::{self, Level};
 use crate::metrics::Metrics;
 use crate::options::{ActiveQuery, OpenOptions, TableColumn, TableMetadata};
+use crate::plans::KeptPlans;
 use crate::registry::{QueryRegistry, now_micros};
 
 /// Directory below the root that `read_parquet` may read by default.
@@ -42,6 +43,7 @@ pub struct Database {
     pub(crate) state: SessionState,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) plans: KeptPlans,
     pub(crate) sources: Arc<dyn ExternalSources>,
     settings: RwLock<Arc<Vec<[String; 4]>>>,
     turns: Semaphore,
@@ -80,6 +82,7 @@ impl Database {
             state,
             sources: Arc::new(EngineSources::new(import_root, Arc::clone(&registry))),
             registry,
+            plans: KeptPlans::default(),
             metrics: Arc::default(),
             settings: RwLock::default(),
             turns: Semaphore::new(concurrent.max(MIN_CONCURRENT_QUERIES)),

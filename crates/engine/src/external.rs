@@ -2,7 +2,6 @@
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray, TimestampMicrosecondArray};
 use arrow::record_batch::RecordBatch;
@@ -63,35 +62,6 @@ impl EngineSources {
             texts(queries.iter().map(|q| q.text.as_str()).collect()),
         ];
         memory_table(columns, arrays)
-    }
-}
-
-/// Passes every request on and remembers whether there was one. What was read outside the
-/// snapshot may have changed a moment later.
-pub(crate) struct WatchedSources {
-    inner: Arc<dyn ExternalSources>,
-    asked: AtomicBool,
-}
-
-impl WatchedSources {
-    pub(crate) fn new(inner: Arc<dyn ExternalSources>) -> Self {
-        Self { inner, asked: AtomicBool::new(false) }
-    }
-
-    pub(crate) fn was_asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
-    }
-}
-
-impl ExternalSources for WatchedSources {
-    fn read_parquet(&self, path: &str) -> EngineResult<ExternalTable> {
-        self.asked.store(true, Ordering::Relaxed);
-        self.inner.read_parquet(path)
-    }
-
-    fn table_function(&self, name: &str) -> EngineResult<Option<ExternalTable>> {
-        self.asked.store(true, Ordering::Relaxed);
-        self.inner.table_function(name)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod log;
 mod metrics;
 mod options;
 mod parquet_table;
+mod plans;
 mod registry;
 mod statement;
 mod transaction;

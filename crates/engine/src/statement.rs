@@ -1,19 +1,18 @@
 //! The life of a statement: prepare, describe, execute.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use arrow::array::StringViewArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
-use parking_lot::Mutex;
 use tidemark_ast::Tree;
-use tidemark_planner::{
-    Access, BoundQuery, BoundStatement, ExternalSources, Planner, StatementKind,
-};
-use tidemark_storage::Snapshot;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, failpoint};
+use tidemark_operators::is_immediate;
+use tidemark_planner::{Access, BoundQuery, BoundStatement, Planner, StatementKind};
+use tidemark_storage::{Snapshot, TableId};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
 
 use crate::cancel::{Deadline, until_stopped};
@@ -25,12 +24,12 @@ use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
 use crate::execution::yielding::let_joins_yield;
 use crate::explain;
-use crate::external::WatchedSources;
 use crate::guard;
 use crate::options::{
     AccessDescription, ExecuteOptions, ResultColumn, StatementContext, StatementDescription,
     Summary,
 };
+use crate::plans::{Kept, PlanSlot, PlannedQuery, is_volatile};
 use crate::registry::Registration;
 use crate::transaction::Transaction;
 use crate::write;
@@ -38,21 +37,52 @@ use crate::write;
 /// Parameter values as text in the parameter's own type.
 pub type ParameterValues = Vec<Option<String>>;
 
-/// A bound statement. It is bound again at each execution, against the newest snapshot and with
-/// the parameters' values; its description is that of the first binding. An execution that
-/// follows at once, with no commit in between, runs the first binding itself.
+/// A bound statement. What it does is known from its first binding; each execution runs against
+/// the newest snapshot, with the plan of an earlier one where that is still true.
 pub struct Statement {
     database: Arc<Database>,
     tree: Arc<Tree>,
     context: StatementContext,
-    described: BoundStatement,
-    /// When and at which epoch `described` was bound, if it may run as it is, once.
-    fresh: Mutex<Option<(Instant, u64)>>,
+    shape: Shape,
+    /// The tables it names, with their identifier and their definition's version.
+    tables: Vec<(String, Option<TableVersion>)>,
+    /// Whether its description depends on those tables alone.
+    steady: bool,
+    slot: Arc<PlanSlot>,
     transaction: Option<Arc<Transaction>>,
 }
 
-/// How long after binding `now()` may still mean the instant of binding.
-const FRESH_FOR: Duration = Duration::from_millis(20);
+type TableVersion = (TableId, u64);
+
+/// What a client is told about a statement.
+#[derive(Debug)]
+struct Shape {
+    kind: StatementKind,
+    command: String,
+    columns: Vec<Field>,
+    timestamp: Option<usize>,
+    parameters: Vec<SqlType>,
+    accesses: Vec<Access>,
+}
+
+impl Shape {
+    fn of(bound: &BoundStatement) -> Self {
+        Self {
+            kind: bound.kind(),
+            command: bound.command().to_owned(),
+            columns: bound.columns(),
+            timestamp: bound.timestamp(),
+            parameters: bound.parameters().to_vec(),
+            accesses: bound.accesses().to_vec(),
+        }
+    }
+}
+
+/// A binding, and whether it holds as long as its snapshot is the newest.
+struct Binding {
+    bound: BoundStatement,
+    steady: bool,
+}
 
 /// The answer of [`Statement::execute`].
 pub struct ExecuteReply {
@@ -77,41 +107,60 @@ impl Statement {
         failpoint::hit("engine.prepare")?;
         let tree: Arc<Tree> = Arc::new(from_json(tree, "statement tree")?);
         let context: StatementContext = from_json(context, "statement context")?;
-        let mut statement = Self {
+        let snapshot = database.snapshot()?;
+        database.plans.advance(snapshot.epoch());
+        let Binding { bound, steady } = bind(database, &tree, &context, &snapshot, None)?;
+        let shape = Shape::of(&bound);
+        let tables = shape.accesses.iter();
+        let tables = tables.map(|access| (access.table.clone(), version(&snapshot, &access.table)));
+        let statement = Self {
             database: Arc::clone(database),
+            tables: tables.collect(),
+            steady,
             tree,
             context,
-            described: BoundStatement::Empty,
-            fresh: Mutex::new(None),
+            shape,
+            slot: Arc::default(),
             transaction,
         };
-        let bound_at = Instant::now();
-        let snapshot = database.snapshot()?;
-        let watched = Arc::new(WatchedSources::new(Arc::clone(&database.sources)));
-        statement.described = statement.bind(&snapshot, None, Arc::clone(&watched) as _)?;
-        let query = matches!(&statement.described, BoundStatement::Query(query)
-            if query.parameters.is_empty());
-        if query && !watched.was_asked() {
-            statement.fresh = Mutex::new(Some((bound_at, snapshot.epoch())));
+        if let BoundStatement::Query(query) = bound
+            && steady
+            && statement.shape.parameters.is_empty()
+        {
+            statement.keep(snapshot.epoch(), Kept::Bound(query));
         }
         Ok(statement)
     }
 
+    /// Whether preparing it anew would surely give the same description: it depends on tables
+    /// alone, and those are as they were.
+    pub fn is_current(&self) -> bool {
+        let Ok(snapshot) = self.database.snapshot() else { return false };
+        self.steady && self.tables.iter().all(|(name, known)| version(&snapshot, name) == *known)
+    }
+
+    /// Whether its next execution is over before a worker could be woken for it. A caller may
+    /// then poll it once where it stands.
+    pub fn is_immediate(&self) -> bool {
+        let snapshot = self.database.snapshot();
+        snapshot.is_ok_and(|snapshot| self.slot.is_immediate(snapshot.epoch()))
+    }
+
     /// Kind, columns, parameters and accesses.
     pub fn describe(&self) -> StatementDescription {
-        let bound = &self.described;
-        let columns = bound.columns();
+        let shape = &self.shape;
         StatementDescription {
-            kind: kind_name(bound.kind()),
-            command: bound.command().to_owned(),
-            columns: columns
+            kind: kind_name(shape.kind),
+            command: shape.command.clone(),
+            columns: shape
+                .columns
                 .iter()
                 .map(|field| ResultColumn::new(&field.name, field.sql_type))
                 .collect(),
-            timestamp: bound.timestamp().map_or(-1, |index| index as i64),
-            parameters: bound.parameters().iter().map(|sql_type| sql_type.name()).collect(),
-            accesses: bound
-                .accesses()
+            timestamp: shape.timestamp.map_or(-1, |index| index as i64),
+            parameters: shape.parameters.iter().map(|sql_type| sql_type.name()).collect(),
+            accesses: shape
+                .accesses
                 .iter()
                 .map(|access| AccessDescription {
                     table: access.table.clone(),
@@ -163,16 +212,12 @@ impl Statement {
         let statement = Arc::clone(self);
         let work = async move {
             failpoint::hit("engine.execute_batch")?;
-            let BoundStatement::Insert(_) = &statement.described else {
+            let snapshot = statement.database.snapshot()?;
+            let BoundStatement::Insert(insert) = statement.bind(&snapshot, None)?.bound else {
                 return Err(EngineError::new(
                     ErrorCode::NotSupported,
                     "only INSERT … VALUES runs in batches",
                 ));
-            };
-            let snapshot = statement.database.snapshot()?;
-            let sources = Arc::clone(&statement.database.sources);
-            let BoundStatement::Insert(insert) = statement.bind(&snapshot, None, sources)? else {
-                return Err(replan());
             };
             write::insert_batch(&statement.database, &insert, parameter_rows, statement.txn()).await
         };
@@ -189,19 +234,26 @@ impl Statement {
         let registration = self.database.registry.register(&self.context.user, &self.context.text);
         let deadline = Deadline::after(options.timeout_ms);
         let snapshot = self.database.snapshot()?;
-        let bound = match self.take_fresh(snapshot.epoch()) {
-            Some(bound) => bound,
-            None => self.bind_again(&snapshot, parameters)?,
-        };
+        let epoch = snapshot.epoch();
+        self.database.plans.advance(epoch);
+        if parameters.is_empty()
+            && let Some(kept) = self.slot.get(epoch)?
+        {
+            return self.run_query(kept, Some(epoch), options, deadline, registration).await;
+        }
+        let Binding { bound, steady } = self.bind_again(&snapshot, parameters)?;
+        drop(snapshot);
         match bound {
             BoundStatement::Query(query) => {
-                self.run_query(query, options, deadline, registration).await
+                let keep_for = (steady && query.parameters.is_empty()).then_some(epoch);
+                let query = Kept::Bound(query);
+                self.run_query(query, keep_for, options, deadline, registration).await
             }
             BoundStatement::Explain(explain) => {
                 let lines = explain::lines(&self.database.state, &explain).await?;
                 let source = BatchSource::Ready(vec![text_batch(lines)?].into_iter());
-                let columns = self.described.columns();
-                self.start(source, &columns, None, options, deadline, registration).await
+                let columns = &self.shape.columns;
+                self.start(source, columns, None, options, deadline, registration).await
             }
             other => self.run_write(other, deadline, registration).await,
         }
@@ -209,22 +261,27 @@ impl Statement {
 
     async fn run_query(
         &self,
-        query: BoundQuery,
+        query: Kept,
+        keep_for: Option<u64>,
         options: ExecuteOptions,
         deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let token = registration.token.clone();
-        let reads_tables = !query.accesses.is_empty();
         // Queries without tables (SELECT 1, SHOW) never wait behind heavy ones.
-        let permit = if reads_tables {
-            Some(until_stopped(&token, deadline, self.database.wait_for_turn()).await?)
-        } else {
+        let permit = if self.shape.accesses.is_empty() {
             None
+        } else {
+            Some(until_stopped(&token, deadline, self.database.wait_for_turn()).await?)
         };
-        let work = physical_plan(&self.database, &query.plan);
-        let plan = until_stopped(&token, deadline, work).await?;
-        let source = BatchSource::start(&plan, &self.database.state.task_ctx())?;
+        let query = match query {
+            Kept::Planned(query) => query,
+            Kept::Bound(query) => {
+                let work = self.plan(query, keep_for);
+                until_stopped(&token, deadline, work).await?
+            }
+        };
+        let source = BatchSource::start(&query.plan, &self.database.state.task_ctx())?;
         let reply = self
             .start(source, &query.columns, query.timestamp, options, deadline, registration)
             .await;
@@ -232,11 +289,32 @@ impl Statement {
         reply
     }
 
+    /// Plans a query, and keeps the plan where it may run again.
+    async fn plan(&self, query: BoundQuery, keep_for: Option<u64>) -> EngineResult<PlannedQuery> {
+        let plan = physical_plan(&self.database, &query.plan).await?;
+        let BoundQuery { columns, timestamp, plan: logical, .. } = query;
+        let immediate = is_immediate(plan.as_ref());
+        let planned = PlannedQuery { plan, columns, timestamp, immediate };
+        if let Some(epoch) = keep_for
+            && !is_volatile(&logical)?
+        {
+            self.keep(epoch, Kept::Planned(planned.clone()));
+        }
+        Ok(planned)
+    }
+
+    fn keep(&self, epoch: u64, what: Kept) {
+        // What a block of inserts sees is its own.
+        if self.transaction.is_none() {
+            self.database.plans.keep(&self.slot, epoch, what);
+        }
+    }
+
     /// Encodes the first chunk and decides whether a stream is needed.
     async fn start(
         &self,
         source: BatchSource,
-        columns: &[tidemark_types::Field],
+        columns: &[Field],
         timestamp: Option<usize>,
         options: ExecuteOptions,
         deadline: Deadline,
@@ -284,59 +362,65 @@ impl Statement {
         })
     }
 
-    /// The first binding, if it is as good as a new one.
-    fn take_fresh(&self, epoch: u64) -> Option<BoundStatement> {
-        let (bound_at, bound_epoch) = self.fresh.lock().take()?;
-        let is_fresh = bound_epoch == epoch && bound_at.elapsed() < FRESH_FOR;
-        is_fresh.then(|| self.described.clone())
-    }
-
     /// Binds to this snapshot, which must not change what the statement was described as.
     fn bind_again(
         &self,
         snapshot: &Arc<Snapshot>,
         parameters: ParameterValues,
-    ) -> EngineResult<BoundStatement> {
-        let sources = Arc::clone(&self.database.sources);
-        let bound = self.bind(snapshot, Some(parameters), sources)?;
-        if !covers(self.described.accesses(), bound.accesses())
-            || bound.columns() != self.described.columns()
+    ) -> EngineResult<Binding> {
+        let binding = self.bind(snapshot, Some(parameters))?;
+        if !covers(&self.shape.accesses, binding.bound.accesses())
+            || binding.bound.columns() != self.shape.columns
         {
             return Err(replan());
         }
-        Ok(bound)
+        Ok(binding)
     }
 
     fn bind(
         &self,
         snapshot: &Arc<Snapshot>,
         values: Option<ParameterValues>,
-        sources: Arc<dyn ExternalSources>,
-    ) -> EngineResult<BoundStatement> {
-        let mut context = self.database.bind_context(&self.context.user);
-        context.external = Some(sources);
-        context.parameter_types = self.declared_types()?;
-        context.parameter_values = values;
-        context.read_only = self.context.read_only;
-        Planner::bind(&self.tree, snapshot, &context)
-    }
-
-    fn declared_types(&self) -> EngineResult<Vec<Option<SqlType>>> {
-        let declared = self.context.parameter_types.as_deref().unwrap_or_default();
-        let parse = |name: &Option<String>| {
-            let Some(name) = name else { return Ok(None) };
-            let unknown = || {
-                let message = format!("unknown parameter type '{name}'");
-                EngineError::new(ErrorCode::InvalidValue, message)
-            };
-            SqlType::parse(name, &[], 0).map(Some).ok_or_else(unknown)
-        };
-        declared.iter().map(parse).collect()
+    ) -> EngineResult<Binding> {
+        bind(&self.database, &self.tree, &self.context, snapshot, values)
     }
 
     fn txn(&self) -> Option<&Transaction> {
         self.transaction.as_deref()
     }
+}
+
+/// Binds a tree to a snapshot, in a statement's setting.
+fn bind(
+    database: &Database,
+    tree: &Tree,
+    setting: &StatementContext,
+    snapshot: &Arc<Snapshot>,
+    values: Option<ParameterValues>,
+) -> EngineResult<Binding> {
+    let mut context = database.bind_context(&setting.user);
+    context.parameter_types = declared_types(setting)?;
+    context.parameter_values = values;
+    context.read_only = setting.read_only;
+    let bound = Planner::bind(tree, snapshot, &context)?;
+    Ok(Binding { bound, steady: !context.momentary.load(Ordering::Relaxed) })
+}
+
+fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<SqlType>>> {
+    let declared = setting.parameter_types.as_deref().unwrap_or_default();
+    let parse = |name: &Option<String>| {
+        let Some(name) = name else { return Ok(None) };
+        let unknown = || {
+            let message = format!("unknown parameter type '{name}'");
+            EngineError::new(ErrorCode::InvalidValue, message)
+        };
+        SqlType::parse(name, &[], 0).map(Some).ok_or_else(unknown)
+    };
+    declared.iter().map(parse).collect()
+}
+
+fn version(snapshot: &Snapshot, table: &str) -> Option<TableVersion> {
+    snapshot.table(table).map(|table| (table.schema().id, table.schema().version))
 }
 
 fn replan() -> EngineError {

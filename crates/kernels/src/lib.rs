@@ -11,6 +11,7 @@ mod matching;
 mod native;
 mod search;
 mod validity;
+mod widest;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! What the binder is told beside the tree and the snapshot.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::catalog::TableProvider;
 use tidemark_types::{EngineResult, Field, SqlType};
@@ -48,4 +49,27 @@ pub struct BindContext {
     pub settings: Arc<Vec<[String; 4]>>,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
+    /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what
+    /// lies outside the tables. Such a binding is true for its moment only.
+    pub momentary: Arc<AtomicBool>,
+}
+
+impl BindContext {
+    /// The instant that `now()` means.
+    pub(crate) fn now(&self) -> i64 {
+        self.momentary.store(true, Ordering::Relaxed);
+        self.now_micros
+    }
+
+    /// The effective configuration.
+    pub(crate) fn settings(&self) -> Arc<Vec<[String; 4]>> {
+        self.momentary.store(true, Ordering::Relaxed);
+        Arc::clone(&self.settings)
+    }
+
+    /// What opens sources outside the tables.
+    pub(crate) fn external(&self) -> Option<Arc<dyn ExternalSources>> {
+        self.momentary.store(true, Ordering::Relaxed);
+        self.external.clone()
+    }
 }

@@ -62,23 +62,23 @@ impl Binder<'_> {
 
     /// What the session knows under a name in lower case.
     pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
-        let now = self.context.now_micros;
+        let now = || self.context.now();
         Some(match name {
             "now" | "systimestamp" | "current_timestamp" => Typed::literal(
-                ScalarValue::TimestampMicrosecond(Some(now), None),
+                ScalarValue::TimestampMicrosecond(Some(now()), None),
                 SqlType::Timestamp,
             ),
             "now_ns" | "systimestamp_ns" => Typed::literal(
-                ScalarValue::TimestampNanosecond(now.checked_mul(1_000), None),
+                ScalarValue::TimestampNanosecond(now().checked_mul(1_000), None),
                 SqlType::TimestampNs,
             ),
             "sysdate" => Typed::literal(
-                ScalarValue::TimestampMillisecond(Some(now.div_euclid(1_000)), None),
+                ScalarValue::TimestampMillisecond(Some(now().div_euclid(1_000)), None),
                 SqlType::Date,
             ),
-            "today" => day(now, 0)?,
-            "yesterday" => day(now, -1)?,
-            "tomorrow" => day(now, 1)?,
+            "today" => day(now(), 0)?,
+            "yesterday" => day(now(), -1)?,
+            "tomorrow" => day(now(), 1)?,
             "current_user" | "session_user" | "user" => literal::text(&self.context.user),
             "current_database" | "current_schema" | "current_catalog" => {
                 literal::text(if name == "current_schema" { "public" } else { "qdb" })

@@ -288,7 +288,7 @@ impl Binder<'_> {
         if known("information_schema.tables") {
             return self.information_tables().map(Some);
         }
-        let Some(external) = self.context.external.clone() else { return Ok(None) };
+        let Some(external) = self.context.external() else { return Ok(None) };
         let Some(table) = external.table_function(name)? else { return Ok(None) };
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();

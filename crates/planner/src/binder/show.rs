@@ -44,7 +44,7 @@ impl Binder<'_> {
     }
 
     fn parameters_rows(&mut self) -> EngineResult<Relation> {
-        let settings = std::sync::Arc::clone(&self.context.settings);
+        let settings = self.context.settings();
         let column = |index: usize| texts(settings.iter().map(|row| Some(&row[index])));
         let no: arrow_array::ArrayRef = std::sync::Arc::new(
             settings.iter().map(|_| Some(false)).collect::<arrow_array::BooleanArray>(),

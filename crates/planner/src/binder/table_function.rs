@@ -269,7 +269,7 @@ impl Binder<'_> {
         let Some(path) = path else {
             return Err(error::at(ErrorCode::InvalidValue, "file name expected", at));
         };
-        let Some(external) = self.context.external.clone() else {
+        let Some(external) = self.context.external() else {
             return Err(error::not_supported("read_parquet is", call.name.span));
         };
         let table = external

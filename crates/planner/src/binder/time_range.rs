@@ -303,9 +303,10 @@ impl Binder<'_> {
             SqlType::TimestampNs => TimestampUnit::Nanos,
             _ => TimestampUnit::Micros,
         };
-        let ranges =
-            tidemark_functions::interval::parse_interval(text, of, self.context.now_micros)
-                .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
+        // Only date variables ask for the clock.
+        let now = if text.contains('$') { self.context.now() } else { 0 };
+        let ranges = tidemark_functions::interval::parse_interval(text, of, now)
+            .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
         Ok(ranges.into_iter().map(|(lo, hi)| TimeRange { lo, hi }).collect())
     }
 }
