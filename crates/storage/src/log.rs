@@ -65,6 +65,10 @@ impl Group {
             let message = "a transaction of more than 4 GiB; change fewer rows at a time";
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         };
+        if len == 0 {
+            self.bytes.bytes.truncate(start);
+            return Err(EngineError::internal("a transaction without changes has no record"));
+        }
         let crc = crc32c::crc32c(&self.bytes.bytes[body..]);
         self.bytes.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
         self.bytes.bytes[start + 4..body].copy_from_slice(&crc.to_le_bytes());

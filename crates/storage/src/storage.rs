@@ -173,6 +173,12 @@ impl Storage {
     }
 
     pub(crate) fn commit_prepared(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
+        if work.is_empty() {
+            // Nothing is logged: a record without bytes reads like the end of the log.
+            self.refuse_when_closed()?;
+            let snapshot = self.snapshot();
+            return Ok(CommitReceipt { lsn: snapshot.lsn, epoch: snapshot.epoch });
+        }
         let tables: Vec<TableId> = work.iter().filter_map(Prepared::table).collect();
         self.holds.wait(&tables);
         self.commit_now(work)

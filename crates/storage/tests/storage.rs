@@ -147,6 +147,19 @@ fn scattered(count: i64) -> Vec<(i64, i64)> {
 }
 
 #[test]
+fn a_commit_without_changes_hides_no_later_one() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    storage.commit(Vec::new()).unwrap();
+    create(&storage, trades("trades", PartitionBy::Day));
+    let receipt = storage.commit(Vec::new()).unwrap();
+    assert_eq!(receipt.lsn, 1);
+    append(&storage, "trades", &[(1, 1)]);
+    drop(storage); // No close: the log is replayed.
+    assert_eq!(all_rows(&open(&directory), "trades"), vec![(1, 1)]);
+}
+
+#[test]
 fn out_of_order_commits_come_back_in_time_order() {
     for unit in [PartitionBy::None, PartitionBy::Hour, PartitionBy::Day, PartitionBy::Month] {
         let directory = TempDir::new().unwrap();
