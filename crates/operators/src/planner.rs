@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::DataType;
 use async_trait::async_trait;
 use datafusion::arrow::compute::cast;
 use datafusion::catalog::Session;
@@ -10,10 +11,10 @@ use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
@@ -28,6 +29,7 @@ use crate::latest_on::exec::{KeyKind, LatestOnExec, LatestOnPlan};
 use crate::latest_on::node::LatestOnNode;
 use crate::order::{TimeConcatExec, in_time_order, reversed};
 use crate::sample_by::exec::{AggregatePlan, BucketPlan, SampleByExec, SampleByPlan};
+use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
 use crate::sample_by::groups::KeyPlan;
 use crate::sample_by::node::SampleByNode;
 use crate::scan::exec::TableScanExec;
@@ -70,12 +72,21 @@ impl Lowering<'_> {
                 argument.downcast_ref::<Literal>().is_none_or(|literal| literal.value().is_null())
             });
         }
+        if lowered.aggregate.fun().name() == "count"
+            && lowered.aggregate.is_distinct()
+            && lowered.filter.is_none()
+            && let [argument] = arguments.as_slice()
+            && let Some(symbol) = text_of_symbol(input, argument)
+        {
+            // Texts of one dictionary are distinct where keys are.
+            arguments = vec![symbol];
+        }
         let symbol = arguments.first().and_then(|argument| dictionary(input, argument));
         Ok(AggregatePlan {
             function: lowered.aggregate,
             arguments,
             filter: lowered.filter,
-            stable_symbols: symbol.is_some(),
+            symbols: symbol.map(|symbols| symbols.len()),
         })
     }
 }
@@ -117,6 +128,18 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
         }
         Ok(None)
     }
+}
+
+/// The symbol column behind a cast to text, where it comes from a table with few symbols.
+fn text_of_symbol(
+    input: &Arc<dyn ExecutionPlan>,
+    argument: &Arc<dyn PhysicalExpr>,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let cast = argument.downcast_ref::<ScalarFunctionExpr>()?;
+    let [symbol] = cast.args() else { return None };
+    let is_cast = cast.name() == "cast_value" && *cast.return_type() == DataType::Utf8View;
+    let few = dictionary(input, symbol)?.len() <= MOST_DENSE_SYMBOLS;
+    (is_cast && few).then(|| Arc::clone(symbol))
 }
 
 fn plan_sample_by(

@@ -49,15 +49,16 @@ fn aggregates() -> Vec<Expr> {
         edge("first_not_null", size(), DataType::Int64).alias("first_not_null"),
         edge("last_not_null", price(), DataType::Float64).alias("last_not_null"),
         count_distinct(col("t.note")).alias("notes"),
+        count_distinct(col("t.symbol")).alias("symbols"),
     ]
 }
 
 fn expected(rows: &[Row]) -> Vec<String> {
     let prices: Vec<f64> = rows.iter().filter_map(|row| row.price).collect();
     let sizes: Vec<i64> = rows.iter().filter_map(|row| row.size).collect();
-    let mut notes: Vec<&str> = rows.iter().filter_map(|row| row.note.as_deref()).collect();
-    notes.sort_unstable();
-    notes.dedup();
+    let different = |text: &dyn Fn(&Row) -> Option<String>| {
+        rows.iter().filter_map(text).collect::<std::collections::HashSet<_>>().len().to_string()
+    };
     let mean = prices.iter().sum::<f64>() / prices.len() as f64;
     vec![
         rows.len().to_string(),
@@ -70,7 +71,8 @@ fn expected(rows: &[Row]) -> Vec<String> {
         show(rows.last().and_then(|row| row.size)),
         show(sizes.first()),
         show_f64(prices.last().copied()),
-        notes.len().to_string(),
+        different(&|row| row.note.clone()),
+        different(&|row| row.symbol.clone()),
     ]
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct AggregatePlan {
     pub(crate) function: Arc<AggregateFunctionExpr>,
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
-    /// Whether a symbol argument comes from one table column.
-    pub(crate) stable_symbols: bool,
+    /// How many symbols there are, when the argument is a symbol of one table column.
+    pub(crate) symbols: Option<usize>,
 }
 
 /// What every worker needs to know.

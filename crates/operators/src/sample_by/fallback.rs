@@ -17,6 +17,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use std::sync::Arc;
 
 use super::accumulator::{Accumulate, BatchGroups, Count, Extreme, Merging, RowGroups, Sum};
+use super::distinct::DistinctSymbols;
 use super::edge::{Edge, EdgeKind};
 
 /// Calls a generic constructor with the Arrow type behind a data type.
@@ -50,19 +51,26 @@ macro_rules! number_types {
     };
 }
 
-/// A fresh state for this aggregate. `filtered` tells of a FILTER clause; `stable_symbols` that
-/// a symbol argument has one dictionary in all batches.
+/// Most symbols for which every group may keep a bitmap of its own.
+pub(crate) const MOST_DENSE_SYMBOLS: usize = 1024;
+
+/// A fresh state for this aggregate. `filtered` tells of a FILTER clause; `symbols` that a symbol
+/// argument has one dictionary in all batches, and its size.
 pub(crate) fn state_of(
     aggregate: &AggregateFunctionExpr,
     argument: Option<&DataType>,
     filtered: bool,
-    stable_symbols: bool,
+    symbols: Option<usize>,
 ) -> Result<Box<dyn Accumulate>> {
-    let plain = !filtered && !aggregate.is_distinct() && aggregate.order_bys().is_empty();
+    let plain = !filtered && aggregate.order_bys().is_empty();
     let output = aggregate.field().data_type().clone();
-    if plain
-        && let Some(state) = kernel_state(aggregate.fun().name(), argument, &output, stable_symbols)
-    {
+    let name = aggregate.fun().name();
+    if plain && aggregate.is_distinct() {
+        let dense = symbols.is_some_and(|symbols| symbols <= MOST_DENSE_SYMBOLS);
+        if dense && name == "count" && output == DataType::Int64 {
+            return Ok(Box::new(DistinctSymbols::default()));
+        }
+    } else if plain && let Some(state) = kernel_state(name, argument, &output, symbols.is_some()) {
         return Ok(state);
     }
     let states: Box<dyn GroupsAccumulator> = if aggregate.groups_accumulator_supported() {

@@ -1,6 +1,7 @@
 //! SAMPLE BY, GROUP BY and global aggregates.
 
 pub(crate) mod accumulator;
+pub(crate) mod distinct;
 pub(crate) mod edge;
 pub(crate) mod exec;
 pub(crate) mod fallback;

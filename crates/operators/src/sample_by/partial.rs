@@ -40,7 +40,7 @@ impl Partial {
                 aggregate.arguments.first().map(|argument| argument.data_type(&plan.input_schema));
             let filtered = aggregate.filter.is_some();
             let argument = argument.transpose()?;
-            state_of(&aggregate.function, argument.as_ref(), filtered, aggregate.stable_symbols)
+            state_of(&aggregate.function, argument.as_ref(), filtered, aggregate.symbols)
         });
         let states = states.collect::<Result<Vec<_>>>()?;
         let groups = GroupIndex::new(&plan.key_plan)?;
