@@ -85,6 +85,8 @@ export async function setupTests() {
     ['chromium', 'chromium'],
     ['curl', 'curl'],
     ['postgresql-client', 'psql'],
+    ['strace', 'strace'],
+    ['faketime', 'faketime'],
   ]);
   await pythonPackages();
   await actionlint();

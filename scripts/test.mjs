@@ -41,6 +41,13 @@ async function rustTests() {
 const QUICK_TIERS = [
   ['crash-sim', '--states', '20000'],
   ['faults', '--stride', '29'],
+  ['bit-rot', '--flips', '5000'],
+  ['recovery', '--mib', '128', '--partitions', '10000'],
+  ['build/test/torture/kill9.js', '--rounds', '15'],
+  ['build/test/torture/import-cuts.js', '--offsets', '200'],
+  ['build/test/torture/disk-full.js', '--rounds', '5'],
+  ['build/test/torture/system-faults.js', '--runs', '8'],
+  ['build/test/torture/clock.js', '--jumps', '2'],
 ];
 
 /** A harness ends with `N passed, N failed`; ending without that line is a failure. */

@@ -27,6 +27,9 @@ export interface TestServerOptions {
   readonly root?: string;
   readonly set?: readonly string[];
   readonly args?: readonly string[];
+  /** What to run the server under, such as a tracer. */
+  readonly wrapper?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 const FREE_PORTS = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
@@ -34,13 +37,16 @@ const FREE_PORTS = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const root = options.root ?? (await mkdtemp(join(tmpdir(), 'tidemark-test-')));
   const settings = [...FREE_PORTS, 'http.min.enabled=false', ...(options.set ?? [])];
-  const child = runCli([
-    'serve',
-    '--root',
-    root,
-    ...settings.flatMap((setting) => ['--set', setting]),
-    ...(options.args ?? []),
-  ]);
+  const child = runCli(
+    [
+      'serve',
+      '--root',
+      root,
+      ...settings.flatMap((setting) => ['--set', setting]),
+      ...(options.args ?? []),
+    ],
+    options,
+  );
   const match = await ready(child);
   const stop = async (): Promise<number | null> => {
     const code = await endProcess(child.process);
@@ -71,8 +77,15 @@ export interface RunningCli {
 const ends = new WeakMap<ChildProcess, Promise<unknown>>();
 
 /** Runs the command line as a process of its own. */
-export function runCli(args: readonly string[]): RunningCli {
-  const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+export function runCli(
+  args: readonly string[],
+  { wrapper = [], environment = {} }: Pick<TestServerOptions, 'wrapper' | 'environment'> = {},
+): RunningCli {
+  const [command = process.execPath, ...rest] = [...wrapper, process.execPath, CLI, ...args];
+  const child = spawn(command, rest, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment },
+  });
   ends.set(child, once(child, 'close'));
   let out = '';
   let err = '';

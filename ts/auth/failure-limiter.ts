@@ -14,11 +14,14 @@ interface Failures {
   readonly since: number;
 }
 
+/** A clock that setting the machine's does not move. */
+const monotonicMs = (): number => performance.now();
+
 export class FailureLimiter {
   readonly #failures = new LRUCache<string, Failures>({ max: MOST_ENTRIES });
   readonly #now: () => number;
 
-  constructor(now: () => number = Date.now) {
+  constructor(now: () => number = monotonicMs) {
     this.#now = now;
   }
 

@@ -91,13 +91,13 @@ export class BodyWriter {
 /** Destroys a response whose socket takes no byte for a minute. */
 function watchStall(response: ServerResponse, gone: () => void): NodeJS.Timeout {
   let waiting = response.socket?.writableLength ?? 0;
-  let since = Date.now();
+  let since = performance.now();
   return setInterval(() => {
     const now = response.socket?.writableLength ?? 0;
     if (now !== waiting) {
       waiting = now;
-      since = Date.now();
-    } else if (Date.now() - since >= STALL_MS) {
+      since = performance.now();
+    } else if (performance.now() - since >= STALL_MS) {
       response.destroy();
       gone();
     }

@@ -47,7 +47,7 @@ export async function* readParts(request: IncomingMessage): AsyncGenerator<Impor
   body.pipe(parser);
   try {
     for (let part = await queue.next(); part !== null; part = await queue.next()) {
-      yield { name: part.name, filename: part.filename, content: readContent(part.stream) };
+      yield { name: part.name, filename: part.filename, content: readContent(part.stream, queue) };
       // What the consumer left unread must pass, or the next part never comes.
       part.stream.resume();
     }
@@ -100,7 +100,11 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
   return parser;
 }
 
-async function* readContent(stream: Readable): AsyncGenerator<Buffer> {
+/**
+ * A part's bytes. It ends only once another part has begun or the whole body is there: whoever
+ * commits at its end must not do so for a client that is gone.
+ */
+async function* readContent(stream: Readable, queue: PartQueue): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       yield chunk;
@@ -108,6 +112,7 @@ async function* readContent(stream: Readable): AsyncGenerator<Buffer> {
   } catch (error) {
     throw bodyError(error);
   }
+  await queue.followed();
 }
 
 function bodyError(error: unknown): BodyError {
@@ -159,21 +164,20 @@ class PartQueue {
   }
 
   async next(): Promise<QueuedPart | null> {
-    for (;;) {
-      const part = this.#parts.shift();
-      if (part !== undefined) {
-        return part;
-      }
-      if (this.#failure !== null) {
-        throw this.#failure;
-      }
-      if (this.#ended) {
-        return null;
-      }
+    await this.followed();
+    return this.#parts.shift() ?? null;
+  }
+
+  /** Waits for another part or the good end of the body; throws when it ends in another way. */
+  async followed(): Promise<void> {
+    while (this.#parts.length === 0 && !this.#ended) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
       this.#wake = null;
+    }
+    if (this.#parts.length === 0 && this.#failure !== null) {
+      throw this.#failure;
     }
   }
 }

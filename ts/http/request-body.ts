@@ -30,7 +30,7 @@ export class BodyError extends Error {
 
 /** Watches a body until it is complete; `stop` ends the watch. */
 export function watchBody(request: IncomingMessage): () => void {
-  const started = Date.now();
+  const started = performance.now();
   let seen = request.socket.bytesRead;
   let waitedMs = 0;
   const first = seen;
@@ -39,7 +39,7 @@ export function watchBody(request: IncomingMessage): () => void {
     const oursToRead = request.readableLength > 0 || request.isPaused();
     waitedMs = now !== seen || oursToRead ? 0 : waitedMs + CHECK_MS;
     seen = now;
-    const elapsedMs = Date.now() - started;
+    const elapsedMs = performance.now() - started;
     const tooSlow =
       elapsedMs > GRACE_MS &&
       !oursToRead &&

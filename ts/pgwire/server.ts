@@ -122,14 +122,14 @@ async function closeAll(server: Server, connections: ReadonlySet<Connection>): P
       resolve();
     });
   });
-  const deadline = Date.now() + CLOSE_GRACE_MS;
+  const deadline = performance.now() + CLOSE_GRACE_MS;
   const busy = (): boolean => [...connections].some((connection) => connection.busy);
   for (const connection of connections) {
     if (!connection.busy) {
       connection.shutdown();
     }
   }
-  while (busy() && Date.now() < deadline) {
+  while (busy() && performance.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, CLOSE_CHECK_MS));
   }
   for (const connection of connections) {

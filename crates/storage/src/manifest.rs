@@ -147,9 +147,10 @@ fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
     let parsed = || {
         let text = std::str::from_utf8(&bytes).ok()?;
         let (name, crc) = text.strip_suffix('\n')?.split_once(' ')?;
-        let crc = u32::from_str_radix(crc, 16).ok()?;
         let number: u64 = name.strip_prefix("manifest.")?.parse().ok()?;
-        (crc32c::crc32c(name.as_bytes()) == crc && number > 0).then_some(number)
+        // As it was written, not as a number: then every bit counts.
+        let expected = format!("{:08x}", crc32c::crc32c(name.as_bytes()));
+        (expected == crc && number > 0).then_some(number)
     };
     parsed().ok_or_else(|| damaged(CURRENT, "it does not name a manifest"))
 }

@@ -212,8 +212,9 @@ impl Segment {
     fn open(&self) -> EngineResult<Opened> {
         let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
         let map = map.map_err(|error| self.damage(error))?;
-        if map.len() as u64 != self.meta.file_len || !map.starts_with(&SEGMENT_MAGIC) {
-            return Err(self.damage("its first bytes are not a segment's"));
+        let framed = map.starts_with(&SEGMENT_MAGIC) && map.ends_with(&SEGMENT_MAGIC);
+        if map.len() as u64 != self.meta.file_len || !framed {
+            return Err(self.damage("its first or last bytes are not a segment's"));
         }
         let footer = self.footer(&map)?;
         let (rows, columns) = decode_footer(footer).map_err(|error| self.damage(error))?;

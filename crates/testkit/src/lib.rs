@@ -7,10 +7,12 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod bit_rot;
 mod changes;
 pub mod command;
 pub mod crash;
 pub mod faults;
 mod faulty;
 mod model;
+pub mod restart;
 mod workload;

@@ -203,6 +203,15 @@ impl SimVfs {
         self.state.lock().lost
     }
 
+    /// Flips bits of one byte of a file, where they stay: what a bad disk does.
+    pub fn flip(&self, path: &str, offset: usize, mask: u8) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let inode = state.lookup(path)?;
+        let file = state.disk.files.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;
+        file.flip(offset, mask);
+        Ok(())
+    }
+
     /// Whether a planted failure of a sync has happened.
     #[must_use]
     pub fn sync_has_failed(&self) -> bool {

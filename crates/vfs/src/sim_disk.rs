@@ -103,6 +103,14 @@ impl SimFile {
         self.unsynced.push((offset, data.into()));
     }
 
+    pub(crate) fn flip(&mut self, offset: usize, mask: u8) {
+        for content in [&mut self.current, &mut self.durable] {
+            if let Some(byte) = Arc::make_mut(content).get_mut(offset) {
+                *byte ^= mask;
+            }
+        }
+    }
+
     pub(crate) fn truncate(&mut self) {
         // Emptying a file that was durable is only done to temporary files: modelled as durable
         // at once, which loses more than it keeps.

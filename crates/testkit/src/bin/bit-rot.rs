@@ -1,0 +1,29 @@
+//! `bit-rot [--flips N] [--seed S]`: one flipped bit at N random places of a closed root; each
+//! is detected or lies where nothing is read, and no answer changes.
+//!
+//! Prints the seed, what was tried, each failure, and `N passed, N failed`. Exit code 1 when
+//! something failed.
+
+#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+
+use std::process::ExitCode;
+
+use tidemark_testkit::bit_rot::run;
+use tidemark_testkit::command::Command;
+
+fn main() -> ExitCode {
+    let command = Command::start("bit-rot");
+    let flips = command.number("--flips").unwrap_or(5_000);
+    // A panic is a failure of its flip, told there.
+    std::panic::set_hook(Box::new(|_| ()));
+    let report = match run(command.seed, flips) {
+        Ok(report) => report,
+        Err(error) => return command.finish(0, &[format!("no root to flip bits in: {error}")]),
+    };
+    println!("root of {} bytes, {} flips detected", report.bytes, report.detected);
+    for (kind, count) in &report.dead {
+        println!("{count} flips where nothing is read: {kind}");
+    }
+    let passed = report.detected + report.dead.values().sum::<u64>();
+    command.finish(passed, &report.failures)
+}

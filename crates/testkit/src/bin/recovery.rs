@@ -1,0 +1,55 @@
+//! `recovery [--mib N] [--partitions N]`: how long a start takes that replays N MiB of log, and
+//! one of a root with N partitions; and that a damaged table stops no other.
+//!
+//! Prints what was measured and `N passed, N failed`. Exit code 1 when something failed.
+
+#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tidemark_testkit::command::Command;
+use tidemark_testkit::restart::{damaged_table, partitions, replay};
+use tidemark_types::EngineResult;
+
+/// The goal: 1 GiB of log in 5 s.
+const REPLAY_PER_GIB: Duration = Duration::from_secs(5);
+/// The goal of 10,000 partitions.
+const OPEN_10_000: Duration = Duration::from_millis(300);
+
+fn main() -> ExitCode {
+    let command = Command::start("recovery");
+    let root = std::env::temp_dir().join(format!("tidemark-recovery-{}", std::process::id()));
+    let outcome = measure(&command, &root);
+    let _ = std::fs::remove_dir_all(&root);
+    let (passed, failures) = outcome;
+    command.finish(passed, &failures)
+}
+
+fn measure(command: &Command, root: &Path) -> (u64, Vec<String>) {
+    let mib = command.number("--mib").unwrap_or(1_024);
+    let count = command.number("--partitions").unwrap_or(10_000);
+    let (mut passed, mut failures) = (0, Vec::new());
+    let mut judge = |name: String, took: EngineResult<Duration>, limit: Duration| match took {
+        Ok(took) if took <= limit => {
+            println!("{name}: {took:.0?} of {limit:.0?}");
+            passed += 1;
+        }
+        Ok(took) => failures.push(format!("{name}: {took:.0?}, {limit:.0?} allowed")),
+        Err(error) => failures.push(format!("{name}: {}", error.message)),
+    };
+    let limit = REPLAY_PER_GIB.mul_f64(mib as f64 / 1_024.0).max(Duration::from_millis(500));
+    judge(format!("{mib} MiB of log"), replay(&root.join("log"), mib << 20), limit);
+    let limit = OPEN_10_000.mul_f64((count as f64 / 10_000.0).max(0.5));
+    let took = partitions(&root.join("wide"), count as usize);
+    judge(format!("{count} partitions"), took, limit);
+    match damaged_table(&root.join("damaged")) {
+        Ok(tried) => {
+            println!("{tried} damages of one table");
+            passed += tried;
+        }
+        Err(error) => failures.push(format!("a damaged table: {}", error.message)),
+    }
+    (passed, failures)
+}

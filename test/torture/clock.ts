@@ -1,0 +1,113 @@
+/**
+ * npm run clock -- [--jumps N] [--seed S]
+ *
+ * The real server under libfaketime, whose clock jumps: to 1970, past 2038, through a leap
+ * second, ten years back and forth, and to N instants of the seed. Writes go on, nothing
+ * acknowledged is lost, running queries are not timed out, and restarts at any date find it all.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { exitCode, startTestServer, type TestServer } from '../golden/server.js';
+import { exec, importCsv } from './client.js';
+import { Harness, type Random, sleep } from './harness.js';
+import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
+
+const LIBRARIES = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map(
+  (machine) => `/usr/lib/${machine}/faketime/libfaketimeMT.so.1`,
+);
+const FIXED = [
+  '1970-01-01 00:00:01',
+  '2038-01-19 03:14:06',
+  '2016-12-31 23:59:58',
+  '2024-03-31 00:59:58',
+  '2034-06-01 00:00:00',
+  '2014-06-01 00:00:00',
+];
+/** A tolerance: the server's clock runs on while a query is on its way. */
+const NEAR_MS = 60_000;
+
+const harness: Harness = new Harness('clock', ['jumps']);
+const library = LIBRARIES.find((path) => existsSync(path));
+if (library === undefined) {
+  harness.skip('libfaketime is not here');
+}
+const folder = await mkdtemp(join(tmpdir(), 'tidemark-clock-'));
+const root = join(folder, 'root');
+const clock = join(folder, 'clock');
+const random = harness.random.fork();
+const drawn = Array.from({ length: harness.number('jumps', 6) }, () =>
+  new Date(random.between(0, 4_000_000_000) * 1000).toISOString().slice(0, 19).replace('T', ' '),
+);
+const ledger = new Ledger();
+let next = 0;
+
+setClock('2024-01-01 00:00:00');
+let server = await start(library);
+await exec(server, tableDefinition('alpha', 'DAY'));
+for (const instant of [...FIXED, ...drawn]) {
+  harness.judge(
+    await jump(library, instant).catch((error: unknown) => `${instant}: ${String(error)}`),
+  );
+}
+await server.stop();
+await rm(folder, { recursive: true, force: true });
+harness.finish();
+
+function setClock(instant: string): void {
+  writeFileSync(clock, `@${instant}\n`);
+}
+
+async function start(preload: string): Promise<TestServer> {
+  const environment = {
+    LD_PRELOAD: preload,
+    FAKETIME_TIMESTAMP_FILE: clock,
+    FAKETIME_NO_CACHE: '1',
+    // Only the wall clock jumps.
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    TZ: 'UTC',
+  };
+  return await startTestServer({ root, environment });
+}
+
+async function jump(preload: string, instant: string): Promise<string | undefined> {
+  await write(random);
+  const running = exec(server, 'select count() from long_sequence(30000000) where x % 7 = 3');
+  await sleep(20);
+  setClock(instant);
+  await running;
+  const now = await exec(server, 'select cast(now() as long) from long_sequence(1)');
+  const seenMs = Number(now.dataset[0]?.[0]) / 1000;
+  if (Math.abs(seenMs - Date.parse(`${instant.replace(' ', 'T')}Z`)) > NEAR_MS) {
+    return `${instant}: the server's clock says ${new Date(seenMs).toISOString()}`;
+  }
+  await write(random);
+  const problem = await verify();
+  if (problem !== undefined) {
+    return `${instant}: ${problem}`;
+  }
+  // Half of the restarts are kills: the log written at this date is read at the next.
+  server.process.kill(random.next() < 0.5 ? 'SIGKILL' : 'SIGTERM');
+  await exitCode(server.process);
+  server = await start(preload);
+  const after = await verify();
+  return after === undefined ? undefined : `${instant}, restarted: ${after}`;
+}
+
+async function write(numbers: Random): Promise<void> {
+  const inserted = new Batch('alpha', 0, next++, numbers, 20);
+  const imported = new Batch('alpha', 0, next++, numbers, 300);
+  ledger.add(inserted);
+  ledger.add(imported);
+  await exec(server, `INSERT INTO alpha (${COLUMNS}) VALUES ${inserted.values()}`);
+  inserted.acknowledged = true;
+  await importCsv(server, 'alpha', imported.csv());
+  imported.acknowledged = true;
+}
+
+async function verify(): Promise<string | undefined> {
+  const { dataset } = await exec(server, summaryQuery('alpha'));
+  return ledger.settle('alpha', dataset);
+}

@@ -1,0 +1,218 @@
+/**
+ * npm run disk-full -- [--rounds N] [--seed S] [--mib N]
+ *
+ * Fills the file system under a working server, in a small file system of its own, and frees it
+ * again: what is refused says so, queries go on, nothing acknowledged is lost, and writes work
+ * within a second without a restart. Some rounds restart the server while the disk is full.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, statfsSync, truncateSync, writeSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { exec, importCsv, isGone, Refused } from './client.js';
+import { Harness, type Random, sleep } from './harness.js';
+import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
+
+const DISK_VARIABLE = 'TIDEMARK_TORTURE_DISK';
+const TABLES = ['alpha', 'beta'] as const;
+const RENEW_ROUNDS = 8;
+const RESUME_MS = 1_000;
+const ABOUT_SPACE = /space|disk|full|quota|ENOSPC/i;
+
+if (process.env[DISK_VARIABLE] === undefined) {
+  await insideNamespace();
+}
+const disk = process.env[DISK_VARIABLE] ?? '';
+const harness: Harness = new Harness('disk-full', ['rounds', 'mib']);
+const rounds = harness.number('rounds', 6);
+const mib = harness.number('mib', 256);
+const mount = spawn('mount', ['-t', 'tmpfs', '-o', `size=${mib}m`, 'tmpfs', disk]);
+if ((await once(mount, 'exit'))[0] !== 0) {
+  harness.skip('a file system cannot be mounted here');
+}
+const filler = join(disk, 'filler');
+const ledger = new Ledger();
+const counts = { acknowledged: 0, refused: 0, queries: 0 };
+let nextBatch = 0;
+let server = await start();
+for (let round = 0; round < rounds && harness.failures < 10; round++) {
+  await oneRound(round).catch((error: unknown) => {
+    harness.fail(`round ${round}: ${error instanceof Error ? error.message : String(error)}`);
+  });
+}
+await server.stop();
+harness.say(
+  Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', '),
+);
+harness.finish();
+
+/** Runs this program again where it may mount, and ends with its exit code. */
+async function insideNamespace(): Promise<never> {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-disk-'));
+  const flags = process.getuid?.() === 0 ? '-m' : '-Urm';
+  const child = spawn('unshare', [flags, process.execPath, ...process.argv.slice(1)], {
+    stdio: 'inherit',
+    env: { ...process.env, [DISK_VARIABLE]: folder },
+  });
+  const code = await new Promise<number>((resolve) => {
+    child.on('error', () => {
+      process.stdout.write('SKIPPED: unshare is not here\n0 passed, 0 failed\n');
+      resolve(0);
+    });
+    child.on('exit', (status) => resolve(status ?? 1));
+  });
+  await rm(folder, { recursive: true, force: true });
+  process.exit(code);
+}
+
+async function start(): Promise<TestServer> {
+  return await startTestServer({ root: join(disk, 'root') });
+}
+
+async function oneRound(round: number): Promise<void> {
+  const random = harness.random.fork();
+  if (round % RENEW_ROUNDS === 0) {
+    await renewTables();
+  }
+  await insertBatch(random); // Something is there to be read.
+  fill(random.between(0, 3) * 1024 * 1024);
+  const state = { over: false };
+  const load = [
+    repeat(state, () => importBatch(random)),
+    repeat(state, () => insertBatch(random)),
+    readOn(state),
+  ];
+  await sleep(random.between(300, 900));
+  if (random.next() < 0.25) {
+    // Everything acknowledged is in the log; a full disk is no reason not to start.
+    server.process.kill('SIGKILL');
+    state.over = true;
+    await Promise.all(load);
+    server = await start();
+    harness.judge(await verify(`round ${round}, restarted on a full disk`));
+  }
+  state.over = true;
+  await Promise.all(load);
+  harness.judge(await verify(`round ${round}, full`));
+  truncateSync(filler, 0);
+  harness.judge(await resumes(random, `round ${round}`));
+  harness.judge(await verify(`round ${round}, freed`));
+}
+
+async function renewTables(): Promise<void> {
+  for (const table of TABLES) {
+    await exec(server, `DROP TABLE IF EXISTS ${table}`);
+    ledger.clear(table);
+    await exec(server, tableDefinition(table, 'DAY'));
+  }
+  // Closing writes a checkpoint, which frees the log.
+  await server.stop();
+  server = await start();
+}
+
+/** Leaves so many bytes free. */
+function fill(left: number): void {
+  const file = openSync(filler, 'a');
+  const block = Buffer.alloc(256 * 1024, 1);
+  const free = (): number => {
+    const { bavail, bsize } = statfsSync(disk);
+    return bavail * bsize;
+  };
+  while (free() > left + block.length) {
+    writeSync(file, block);
+  }
+  closeSync(file);
+}
+
+function newBatch(random: Random, most: number): Batch {
+  const batch = new Batch(random.pick(TABLES), 0, nextBatch++, random, most);
+  ledger.add(batch);
+  return batch;
+}
+
+async function importBatch(random: Random): Promise<void> {
+  const batch = newBatch(random, 4_000);
+  await importCsv(server, batch.table, batch.csv());
+  batch.acknowledged = true;
+}
+
+async function insertBatch(random: Random): Promise<void> {
+  const batch = newBatch(random, 40);
+  await exec(server, `INSERT INTO ${batch.table} (${COLUMNS}) VALUES ${batch.values()}`);
+  batch.acknowledged = true;
+}
+
+async function repeat(state: { over: boolean }, write: () => Promise<void>): Promise<void> {
+  while (!state.over) {
+    try {
+      await write();
+      counts.acknowledged += 1;
+    } catch (error) {
+      if (isGone(error)) {
+        return;
+      }
+      counts.refused += 1;
+      const { message } = error as Refused;
+      if (!ABOUT_SPACE.test(message)) {
+        harness.fail(`the disk is full, and the error says: ${message}`);
+        return;
+      }
+      await sleep(20);
+    }
+  }
+}
+
+/** Queries never stop, however full the disk is. */
+async function readOn(state: { over: boolean }): Promise<void> {
+  while (!state.over) {
+    for (const table of TABLES) {
+      try {
+        await exec(server, summaryQuery(table));
+        counts.queries += 1;
+      } catch (error) {
+        if (error instanceof Refused) {
+          harness.fail(`a query on a full disk: ${error.message}`);
+          return;
+        }
+      }
+    }
+    await sleep(10);
+  }
+}
+
+async function resumes(random: Random, where: string): Promise<string | undefined> {
+  const freed = performance.now();
+  let last = '';
+  for (const write of [insertBatch, importBatch]) {
+    for (;;) {
+      try {
+        await write(random);
+        break;
+      } catch (error) {
+        last = error instanceof Error ? error.message : String(error);
+      }
+      if (performance.now() - freed > RESUME_MS) {
+        return `${where}: writes do not resume: ${last}`;
+      }
+      await sleep(50);
+    }
+  }
+  return undefined;
+}
+
+async function verify(where: string): Promise<string | undefined> {
+  for (const table of TABLES) {
+    const { dataset } = await exec(server, summaryQuery(table));
+    const problem = ledger.settle(table, dataset);
+    if (problem !== undefined) {
+      return `${where}: ${problem}`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,120 @@
+/** What the harnesses that run the server share: a seed, a tally, the closing line. */
+import { parseArgs } from 'node:util';
+
+/** Numbers that follow from a seed (SplitMix64, the upper 32 bits). */
+export class Random {
+  #state: bigint;
+
+  constructor(seed: number) {
+    this.#state = BigInt(seed);
+  }
+
+  /** A number in `0 <= x < 1`. */
+  next(): number {
+    this.#state = BigInt.asUintN(64, this.#state + 0x9e3779b97f4a7c15n);
+    let mixed = this.#state;
+    mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 30n)) * 0xbf58476d1ce4e5b9n);
+    mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 27n)) * 0x94d049bb133111ebn);
+    return Number(mixed >> 32n) / 2 ** 32;
+  }
+
+  /** An integer in `low <= x <= high`. */
+  between(low: number, high: number): number {
+    return low + Math.floor(this.next() * (high - low + 1));
+  }
+
+  pick<T>(list: readonly T[]): T {
+    const item = list[Math.floor(this.next() * list.length)];
+    if (item === undefined) {
+      throw new Error('nothing to pick from');
+    }
+    return item;
+  }
+
+  /** A generator of its own, so that concurrent users do not disturb each other's numbers. */
+  fork(): Random {
+    return new Random(this.between(0, 2 ** 31));
+  }
+}
+
+/** One run of a harness. */
+export class Harness {
+  readonly seed: number;
+  readonly random: Random;
+  readonly #numbers: ReadonlyMap<string, number>;
+  readonly #started = Date.now();
+  readonly #failures: string[] = [];
+  #passed = 0;
+
+  /** Reads `--NAME N` for each name; `--seed` is the time unless given. */
+  constructor(name: string, numbers: readonly string[]) {
+    const options = Object.fromEntries(
+      ['seed', ...numbers].map((option) => [option, { type: 'string' as const }]),
+    );
+    const { values } = parseArgs({ options });
+    this.#numbers = new Map(
+      Object.entries(values).map(([option, text]) => [option, Number(text)] as const),
+    );
+    this.seed = this.number('seed', Math.floor(Date.now() / 1000));
+    this.random = new Random(this.seed);
+    this.say(`${name}: seed ${this.seed}`);
+  }
+
+  number(name: string, fallback: number): number {
+    const number = this.#numbers.get(name) ?? fallback;
+    if (!Number.isSafeInteger(number) || number < 0) {
+      throw new Error(`--${name} takes a number`);
+    }
+    return number;
+  }
+
+  say(line: string): void {
+    process.stdout.write(`${line}\n`);
+  }
+
+  pass(): void {
+    this.#passed += 1;
+  }
+
+  fail(what: string): void {
+    this.#failures.push(what);
+    this.say(`FAILED ${what} (--seed ${this.seed})`);
+  }
+
+  /** One check: it holds, or what is wrong is told. */
+  judge(problem: string | undefined): void {
+    if (problem === undefined) {
+      this.pass();
+    } else {
+      this.fail(problem);
+    }
+  }
+
+  get failures(): number {
+    return this.#failures.length;
+  }
+
+  /** The closing line; nothing tried is a failure. Ends the process. */
+  finish(): never {
+    this.say(`time: ${((Date.now() - this.#started) / 1000).toFixed(1)} s`);
+    this.say(`${this.#passed} passed, ${this.failures} failed`);
+    process.exit(this.failures === 0 && this.#passed > 0 ? 0 : 1);
+  }
+
+  /** What cannot be tried here ends the run, loudly, and is no failure. */
+  skip(why: string): never {
+    this.say(`SKIPPED: ${why}`);
+    this.say('0 passed, 0 failed');
+    process.exit(0);
+  }
+}
+
+/** The value below which `share` of the values lie. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

@@ -1,0 +1,152 @@
+/**
+ * npm run import-cuts -- [--offsets N] [--seed S]
+ *
+ * Cuts the connection of an import at N byte offsets, among them every one near the end of the
+ * body: no row may be seen, and with `overwrite=true` the old table stays. Then errors in the
+ * last row with `atomicity=abort`, and whole imports, so that the harness is known to see.
+ */
+import { readdir } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+
+import { startTestServer } from '../golden/server.js';
+import { exec, importCsv, Refused } from './client.js';
+import { Harness, type Random, sleep } from './harness.js';
+
+const ROWS = 2_000;
+const LAST_BYTES = 40;
+const PARALLEL = 8;
+const BOUNDARY = 'cut-here';
+
+const harness: Harness = new Harness('import-cuts', ['offsets']);
+const offsets = harness.number('offsets', 200);
+const server = await startTestServer();
+const address = new URL(server.url);
+
+const lines = Array.from(
+  { length: ROWS },
+  (_, row) => `${new Date(Date.UTC(2024, 0, 1) + row * 60_000).toISOString()},${row},text ${row}`,
+);
+const csv = `ts,x,note\n${lines.join('\n')}\n`;
+
+await exec(server, 'CREATE TABLE old (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
+await exec(server, "INSERT INTO old VALUES ('2020-01-01T00:00:00Z', 42)");
+await cuts();
+await wholeImports();
+await badLastRow();
+await server.stop();
+harness.finish();
+
+/** The bytes of a request; chunked ones have no length to compare with. */
+function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
+  const type = 'Content-Disposition: form-data; name="data"; filename="data.csv"';
+  const body = `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n--${BOUNDARY}--\r\n`;
+  const query = `name=${table}&timestamp=ts&partitionBy=DAY&fmt=json&overwrite=${overwrite}`;
+  const framing = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`;
+  const content = chunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
+  return Buffer.from(
+    `POST /imp?${query} HTTP/1.1\r\nHost: ${address.host}\r\n${framing}\r\n` +
+      `Content-Type: multipart/form-data; boundary=${BOUNDARY}\r\n\r\n${content}`,
+  );
+}
+
+async function cuts(): Promise<void> {
+  const near = Math.min(LAST_BYTES, Math.floor(offsets / 2));
+  const whole = request('new0', false, false).length;
+  // How many bytes before the last one of the closing boundary.
+  const chosen = Array.from({ length: offsets }, (_, index) =>
+    index < near ? index + 1 : harness.random.between(1, whole - 10),
+  );
+  let next = 0;
+  const worker = async (random: Random, number: number): Promise<void> => {
+    for (let missing = chosen[next++]; missing !== undefined; missing = chosen[next++]) {
+      await oneCut(random, number, missing).catch((error: unknown) => {
+        harness.fail(`${missing} bytes missing: ${String(error)}`);
+      });
+    }
+  };
+  const workers = Array.from({ length: PARALLEL }, (_, n) => worker(harness.random.fork(), n));
+  await Promise.all(workers);
+  const tables = await exec(server, "select table_name from tables() where table_name <> 'old'");
+  harness.judge(
+    tables.dataset.length === 0 ? undefined : `tables are left: ${JSON.stringify(tables.dataset)}`,
+  );
+  const staged = await readdir(join(server.root, 'db', 'stage'));
+  harness.judge(staged.length === 0 ? undefined : `files are left: ${staged.join(', ')}`);
+}
+
+async function oneCut(random: Random, worker: number, missing: number): Promise<void> {
+  const overwrite = random.next() < 0.5;
+  const table = overwrite ? 'old' : `new${worker}`;
+  const bytes = request(table, overwrite, random.next() < 0.5);
+  // After the closing boundary either outcome is right: everything was sent, nothing answered.
+  const closing = `--${BOUNDARY}--`;
+  const at = bytes.lastIndexOf(closing) + closing.length - missing;
+  await sendPart(bytes.subarray(0, at), random.next() < 0.5);
+  const seen = overwrite
+    ? await exec(server, 'select x from old')
+    : await exec(server, `select table_name from tables() where table_name = '${table}'`);
+  const expected = overwrite ? '[[42]]' : '[]';
+  const found = JSON.stringify(seen.dataset).slice(0, 60);
+  harness.judge(
+    found === expected ? undefined : `cut at ${at} of ${bytes.length}, ${table}: ${found}`,
+  );
+}
+
+/** Sends bytes and ends the connection, with or without a farewell. */
+async function sendPart(bytes: Buffer, reset: boolean): Promise<void> {
+  const socket = connect(Number(address.port), address.hostname);
+  socket.on('error', () => undefined);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await new Promise((resolve) => socket.write(bytes, resolve));
+  await sleep(2);
+  if (reset) {
+    socket.resetAndDestroy();
+  } else {
+    socket.end();
+    socket.resume();
+  }
+  await Promise.race([closed, sleep(1_000)]);
+  socket.destroy();
+  await sleep(10);
+}
+
+async function wholeImports(): Promise<void> {
+  for (const chunked of [false, true]) {
+    const table = `whole${chunked ? 1 : 0}`;
+    await sendWhole(request(table, false, chunked));
+    const { dataset } = await exec(server, `select count() from ${table}`);
+    harness.judge(dataset[0]?.[0] === ROWS ? undefined : `${table}: ${JSON.stringify(dataset)}`);
+  }
+}
+
+async function sendWhole(bytes: Buffer): Promise<void> {
+  const socket = connect(Number(address.port), address.hostname);
+  socket.write(bytes);
+  await new Promise((resolve) => socket.once('data', resolve));
+  socket.destroy();
+}
+
+async function badLastRow(): Promise<void> {
+  for (const table of ['bad', 'old']) {
+    const columns = table === 'old' ? 'ts,x' : 'ts,x,note';
+    const rows = lines.map((line) => line.split(',').slice(0, columns.split(',').length).join(','));
+    const last = `2024-01-09T00:00:00.000Z,not a number${table === 'old' ? '' : ',n'}`;
+    const text = `${columns}\n${rows.join('\n')}\n${last}\n`;
+    const schema = JSON.stringify([{ name: 'x', type: 'LONG' }]);
+    let refused = false;
+    try {
+      await importCsv(server, table, text, { atomicity: 'abort' }, schema);
+    } catch (error) {
+      refused = error instanceof Refused;
+    }
+    const left = await exec(
+      server,
+      `select table_name from tables() where table_name = '${table}'`,
+    );
+    const there = left.dataset.length > 0 ? await exec(server, `select x from ${table}`) : left;
+    const expected = table === 'old' ? '[[42]]' : '[]';
+    const found = JSON.stringify(there.dataset).slice(0, 60);
+    harness.judge(refused && found === expected ? undefined : `an error at the end: ${found}`);
+  }
+}

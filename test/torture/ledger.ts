@@ -1,0 +1,162 @@
+/**
+ * What clients sent and what was acknowledged. Each row carries its client, batch, index and a
+ * checksum over them; a batch is one transaction. After any restart acknowledged batches are
+ * complete exactly once, the others complete or absent.
+ */
+import { crc32 } from 'node:zlib';
+
+import { type Random } from './harness.js';
+
+/** Columns of every table, in the order of the values. */
+export const COLUMNS = 'ts, client, batch, idx, rows, crc, gen, sym, note';
+
+export function tableDefinition(table: string, partitionBy: string): string {
+  return (
+    `CREATE TABLE ${table} (ts TIMESTAMP, client INT, batch LONG, idx INT, rows INT, ` +
+    `crc LONG, gen INT, sym SYMBOL, note VARCHAR) TIMESTAMP(ts) PARTITION BY ${partitionBy}`
+  );
+}
+
+/** One row as texts; `null` is an empty field. */
+export type RowTexts = readonly (string | null)[];
+
+/** Rows of one transaction. */
+export class Batch {
+  readonly table: string;
+  readonly client: number;
+  readonly number: number;
+  readonly rows: readonly RowTexts[];
+  readonly crcSum: bigint;
+  acknowledged = false;
+  /** Values of `gen` that may be found: what the last acknowledged update set, and those since. */
+  generations: number[] = [0];
+
+  constructor(table: string, client: number, number: number, random: Random, most: number) {
+    this.table = table;
+    this.client = client;
+    this.number = number;
+    const count = random.between(1, most);
+    let sum = 0n;
+    this.rows = Array.from({ length: count }, (_, index) => {
+      const note = random.next() < 0.2 ? null : `${'n'.repeat(random.between(0, 30))}${index}`;
+      const symbol = random.next() < 0.1 ? null : `symbol ${random.between(0, 20 + number / 10)}`;
+      const crc = crc32(`${client}/${number}/${index}/${note ?? ''}/${symbol ?? ''}`);
+      sum += BigInt(crc);
+      const values = [client, number, index, count, crc, 0].map(String);
+      return [instant(number, random), ...values, symbol, note];
+    });
+    this.crcSum = sum;
+  }
+
+  /** `VALUES` of an INSERT. */
+  values(): string {
+    const literal = (text: string | null): string => (text === null ? 'null' : `'${text}'`);
+    const row = ([ts, ...rest]: RowTexts): string => {
+      const [numbers, texts] = [rest.slice(0, 6), rest.slice(6)];
+      return `(${[literal(ts ?? null), ...numbers, ...texts.map(literal)].join(', ')})`;
+    };
+    return this.rows.map(row).join(', ');
+  }
+
+  csv(): string {
+    const lines = this.rows.map((row) => row.map((text) => text ?? '').join(','));
+    return `${COLUMNS.replaceAll(' ', '')}\n${lines.join('\n')}\n`;
+  }
+}
+
+/** Mostly ascending, a third of the rows up to two days late. */
+function instant(batch: number, random: Random): string {
+  const late = random.next() < 0.33 ? random.between(0, 172_800_000) : 0;
+  const ms = Date.UTC(2024, 0, 5) + batch * 60_000 + random.between(0, 59_999) - late;
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}
+
+/** All batches of a run of the harness. */
+export class Ledger {
+  readonly #batches = new Map<string, Batch>();
+
+  add(batch: Batch): void {
+    this.#batches.set(key(batch.table, batch.client, batch.number), batch);
+  }
+
+  /** Forgets a table that starts anew. */
+  clear(table: string): void {
+    for (const [name, batch] of this.#batches) {
+      if (batch.table === table) {
+        this.#batches.delete(name);
+      }
+    }
+  }
+
+  /** An acknowledged batch of a client, for an update. */
+  some(table: string, client: number, random: Random): Batch | undefined {
+    const mine = [...this.#batches.values()].filter(
+      (batch) => batch.acknowledged && batch.table === table && batch.client === client,
+    );
+    return mine.length === 0 ? undefined : random.pick(mine);
+  }
+
+  get size(): number {
+    return this.#batches.size;
+  }
+
+  /**
+   * Compares a table with what was promised; `found` is the answer to `summaryQuery`. What was in
+   * the air and is found counts as promised from now on, what is absent as never sent.
+   */
+  settle(table: string, found: readonly (readonly unknown[])[]): string | undefined {
+    const seen = new Set<string>();
+    for (const row of found) {
+      const name = key(table, Number(row[0]), Number(row[1]));
+      const batch = this.#batches.get(name);
+      const problem =
+        batch === undefined ? 'it was never sent' : (differs(batch, row) ?? repeated(seen, name));
+      if (batch === undefined || problem !== undefined) {
+        return `batch ${name}: ${problem ?? ''}: ${JSON.stringify(row)}`;
+      }
+      seen.add(name);
+      batch.acknowledged = true;
+      batch.generations = [Number(row[6])];
+    }
+    for (const [name, batch] of this.#batches) {
+      if (batch.table !== table || seen.has(name)) {
+        continue;
+      }
+      if (batch.acknowledged) {
+        return `batch ${name} was acknowledged and is missing`;
+      }
+      this.#batches.delete(name);
+    }
+    return undefined;
+  }
+}
+
+export function summaryQuery(table: string): string {
+  return (
+    'select client, batch, count() c, min(idx) lo, max(idx) hi, sum(crc) s, min(gen) g, ' +
+    `max(gen) h from ${table} group by client, batch`
+  );
+}
+
+function differs(batch: Batch, row: readonly unknown[]): string | undefined {
+  const [, , count, low, high, sum, least, greatest] = row.map(Number);
+  const rows = batch.rows.length;
+  if (count !== rows || low !== 0 || high !== rows - 1) {
+    return `${rows} rows were sent`;
+  }
+  if (sum !== Number(batch.crcSum)) {
+    return `the checksums add up to ${batch.crcSum}`;
+  }
+  if (least !== greatest || !batch.generations.includes(least ?? -1)) {
+    return `generations ${batch.generations.join(', ')} are possible`;
+  }
+  return undefined;
+}
+
+function repeated(seen: ReadonlySet<string>, name: string): string | undefined {
+  return seen.has(name) ? 'it is there twice' : undefined;
+}
+
+function key(table: string, client: number, batch: number): string {
+  return `${table}/${client}/${batch}`;
+}
