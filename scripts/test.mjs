@@ -42,7 +42,7 @@ const QUICK_TIERS = [
   ['crash-sim', '--states', '20000'],
   ['faults', '--stride', '29'],
   ['bit-rot', '--flips', '5000'],
-  ['recovery', '--mib', '128', '--partitions', '10000'],
+  ['recovery', '--mib', '128', '--partitions', '1000'],
   ['build/test/torture/kill9.js', '--rounds', '15'],
   ['build/test/torture/import-cuts.js', '--offsets', '200'],
   ['build/test/torture/disk-full.js', '--rounds', '5'],

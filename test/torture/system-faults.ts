@@ -29,6 +29,8 @@ const CALLS: readonly (readonly [string, number])[] = [
 
 const harness: Harness = new Harness('system-faults', ['runs']);
 const runs = harness.number('runs', 8);
+/** Runs whose load reached the call that fails. */
+let met = 0;
 if (!(await answers('strace', ['-V']))) {
   harness.skip('strace is not here');
 }
@@ -39,6 +41,7 @@ for (let run = 0; run < runs && harness.failures < 10; run++) {
   const problem = await oneRun(random, injection).catch((error: unknown) => String(error));
   harness.judge(problem === undefined ? undefined : `run ${run}, ${injection}: ${problem}`);
 }
+harness.say(`${met} of ${runs} runs met their fault`);
 harness.finish();
 
 async function oneRun(random: Random, injection: string): Promise<string | undefined> {
@@ -67,7 +70,8 @@ async function underFault(
   ledger: Ledger,
 ): Promise<string | undefined> {
   const calls = injection.split(':')[0] ?? '';
-  const trace = ['strace', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', `trace=${calls}`];
+  const report = join(root, 'strace');
+  const trace = ['strace', '-f', '--seccomp-bpf', '-o', report, '-e', `trace=${calls}`];
   const wrapper = [...trace, '-e', `inject=${injection}`];
   let server: TestServer;
   try {
@@ -85,6 +89,7 @@ async function underFault(
   }
   const code = await exitCode(server.process);
   clearTimeout(hung);
+  met += (await readFile(report, 'utf8')).includes('(INJECTED)') ? 1 : 0;
   const { signalCode } = server.process;
   return code === null ? `ended by ${signalCode ?? 'a signal'}: ${server.log()}` : undefined;
 }
