@@ -1,8 +1,14 @@
 /**
- * ALTER TABLE. Four actions have nodes of their own; the others are checked here for their form
- * and cross as words, until an issue gives them a meaning.
+ * ALTER TABLE. Actions without a node of their own are checked here for their form and cross as
+ * words, until an issue gives them a meaning.
  */
-import type { AlterAction, NodeId } from './ast.generated.js';
+import type {
+  AlterAction,
+  Name,
+  NodeId,
+  OptionValue,
+  PartitionChange,
+} from './ast.generated.js';
 import { parseColumn, parseTtl, viewQuery } from './create.js';
 import { TokenKind } from './lexer.js';
 import { atOperand } from './lookahead.js';
@@ -29,7 +35,8 @@ export function parseAlter(p: Parser): NodeId {
   }
   const table = p.tableName('table name expected');
   const actions = parseActions(p, prefix);
-  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd());
+  const filters = actions.map((one) => (one.action === 'Partitions' ? one.filter : null));
+  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), ...filters);
 }
 
 /** `ALTER VIEW v AS (query)`: replaces a view that exists, hence the option ALTER. */
@@ -55,7 +62,7 @@ function parseActions(p: Parser, prefix: readonly string[]): AlterAction[] {
   }
   p.advance();
   const known = knownActions(p, action);
-  if (known !== null) {
+  if (known !== null && prefix.length === 0) {
     return known;
   }
   const words: string[] = [...prefix];
@@ -77,18 +84,18 @@ function knownActions(p: Parser, action: string): AlterAction[] | null {
     case 'DROP':
       return dropColumns(p);
     case 'SET':
-      return (setAction(p), null);
+      return setAction(p);
     case 'ATTACH':
     case 'DETACH':
       p.expect('PARTITION');
-      return (partitions(p), null);
+      return [partitions(p, action === 'ATTACH' ? 'Attach' : 'Detach')];
     case 'CONVERT':
       return (convert(p), null);
     case 'DEDUP':
-      return (dedup(p), null);
+      return [{ action: 'Dedup', keys: dedup(p) }];
     case 'SQUASH':
       p.expect('PARTITIONS');
-      return null;
+      return [{ action: 'SquashPartitions' }];
     case 'RESUME':
     case 'SUSPEND':
     case 'REBASE':
@@ -126,7 +133,7 @@ function renameColumn(p: Parser): AlterAction[] {
 
 function dropColumns(p: Parser): AlterAction[] | null {
   if (p.take('PARTITION')) {
-    return (partitions(p), null);
+    return [partitions(p, 'Drop')];
   }
   if (p.at('STORAGE', 'POLICY') || p.at('EXPIRE')) {
     return (skipRest(p), null);
@@ -146,19 +153,23 @@ function alterColumn(p: Parser): AlterAction[] | null {
   if (p.take('TYPE')) {
     return [{ action: 'ChangeType', column, type_name: parseType(p, 'column type expected') }];
   }
-  if (p.take('CACHE') || p.take('NOCACHE') || p.take('DROP', 'INDEX')) {
-    return null;
+  if (p.at('CACHE') || p.at('NOCACHE')) {
+    const cache = p.value() === 'CACHE';
+    return (p.advance(), [{ action: 'SymbolCache', column, cache }]);
+  }
+  if (p.take('DROP', 'INDEX')) {
+    return [{ action: 'Index', column, indexed: false, words: [] }];
   }
   if (p.take('ADD')) {
     p.expect('INDEX');
-    return (skipRest(p), null);
+    return [{ action: 'Index', column, indexed: true, words: restWords(p) }];
   }
   if (p.take('SYMBOL')) {
     p.expect('CAPACITY');
     if (p.kind() !== TokenKind.Integer) {
       p.fail('min symbol capacity is 2');
     }
-    return (p.advance(), null);
+    return [{ action: 'SymbolCapacity', column, capacity: p.takeName(false) }];
   }
   if (p.take('SET')) {
     return (skipRest(p), null);
@@ -168,15 +179,16 @@ function alterColumn(p: Parser): AlterAction[] | null {
   );
 }
 
-function partitions(p: Parser): void {
+/** `LIST 'p', …` or `WHERE condition`. */
+function partitions(p: Parser, change: PartitionChange): AlterAction & { action: 'Partitions' } {
   if (p.take('LIST')) {
-    p.list(() => {
+    const names = p.list(() => {
       if (p.kind() !== TokenKind.String) {
         p.fail('partition name expected');
       }
-      p.advance();
+      return p.takeName(true);
     });
-    return;
+    return { action: 'Partitions', change, names, filter: null };
   }
   if (!p.take('WHERE')) {
     p.fail("'list' or 'where' expected");
@@ -184,7 +196,7 @@ function partitions(p: Parser): void {
   if (!atOperand(p)) {
     p.fail('boolean expression expected');
   }
-  p.grammar.expression(p);
+  return { action: 'Partitions', change, names: [], filter: p.grammar.expression(p) };
 }
 
 function convert(p: Parser): void {
@@ -193,15 +205,16 @@ function convert(p: Parser): void {
   if (!p.take('PARQUET') && !p.take('NATIVE')) {
     p.fail("'parquet' or 'native' expected");
   }
-  partitions(p);
+  partitions(p, 'Drop');
   if (p.at('WITH')) {
     skipRest(p);
   }
 }
 
-function dedup(p: Parser): void {
+/** The keys; none for DISABLE. */
+function dedup(p: Parser): Name[] {
   if (p.take('DISABLE')) {
-    return;
+    return [];
   }
   if (!p.take('ENABLE')) {
     p.fail("'dedup columns' expected");
@@ -213,8 +226,9 @@ function dedup(p: Parser): void {
   if (p.at(')')) {
     p.fail('deduplicate key list must include dedicated timestamp column');
   }
-  p.list(() => p.name('column name expected'));
+  const keys = p.list(() => p.name('column name expected'));
   p.close(open);
+  return keys;
 }
 
 const PARAMETERS = new Map([
@@ -222,22 +236,25 @@ const PARAMETERS = new Map([
   ['O3MAXLAG', 'o3MaxLag'],
 ]);
 
-function setAction(p: Parser): void {
+function setAction(p: Parser): AlterAction[] | null {
   if (p.at('TTL')) {
-    parseTtl(p);
-  } else if (p.take('PARAM')) {
-    setParameter(p);
-  } else if (p.take('TYPE')) {
-    p.take('BYPASS');
-    p.expect('WAL');
-  } else if (p.at('FORMAT') || p.at('STORAGE') || p.at('REFRESH') || p.at('EXPIRE')) {
-    skipRest(p);
-  } else {
-    p.fail("'param', 'ttl' or 'type' expected");
+    return [{ action: 'SetTtl', ttl: parseTtl(p) }];
   }
+  if (p.take('PARAM')) {
+    return [{ action: 'SetParameter', parameter: setParameter(p) }];
+  }
+  if (p.take('TYPE')) {
+    const wal = !p.take('BYPASS');
+    p.expect('WAL');
+    return [{ action: 'SetWal', wal }];
+  }
+  if (p.at('FORMAT') || p.at('STORAGE') || p.at('REFRESH') || p.at('EXPIRE')) {
+    return (skipRest(p), null);
+  }
+  return p.fail("'param', 'ttl' or 'type' expected");
 }
 
-function setParameter(p: Parser): void {
+function setParameter(p: Parser): OptionValue {
   if (p.kind() !== TokenKind.Word) {
     p.fail('param name expected');
   }
@@ -246,14 +263,24 @@ function setParameter(p: Parser): void {
     p.fail(`unknown parameter '${p.written()}'`);
   }
   const start = p.start();
-  p.advance();
+  const option = p.takeName(false);
   p.expect('=');
   const kind = p.kind();
   const valid = kind === TokenKind.Integer || (name === 'o3MaxLag' && kind === TokenKind.Duration);
   if (!valid) {
     p.failAt(`invalid value [value=${p.written()},parameter=${name}]`, start, p.end());
   }
-  p.advance();
+  return { name: { ...option, text: name }, value: p.takeName(false) };
+}
+
+/** The words up to the end of the statement. */
+function restWords(p: Parser): string[] {
+  const rest: string[] = [];
+  while (!p.atEnd() && !p.at(';')) {
+    rest.push(p.written());
+    p.advance();
+  }
+  return rest;
 }
 
 /** Steps to the end of the statement. */

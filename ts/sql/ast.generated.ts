@@ -107,7 +107,7 @@ export type Node =
   | { kind: 'Delete'; table: Name; filter: number | null }
   | { kind: 'Drop'; what: ViewKind; name: Name; if_exists: boolean }
   | { kind: 'DropAllTables' }
-  | { kind: 'Truncate'; table: Name; if_exists: boolean }
+  | { kind: 'Truncate'; tables: Array<Name>; if_exists: boolean; keep_symbols: boolean }
   | { kind: 'Rename'; table: Name; to: Name }
   | { kind: 'AlterTable'; table: Name; actions: Array<AlterAction> }
   | {
@@ -740,7 +740,18 @@ export type AlterAction =
   | { action: 'DropColumn'; column: Name }
   | { action: 'RenameColumn'; column: Name; to: Name }
   | { action: 'ChangeType'; column: Name; type_name: TypeName }
+  | { action: 'SymbolCapacity'; column: Name; capacity: Name }
+  | { action: 'SymbolCache'; column: Name; cache: boolean }
+  | { action: 'Index'; column: Name; indexed: boolean; words: Array<string> }
+  | { action: 'Partitions'; change: PartitionChange; names: Array<Name>; filter: number | null }
+  | { action: 'SquashPartitions' }
+  | { action: 'SetParameter'; parameter: OptionValue }
+  | { action: 'SetTtl'; ttl: Name }
+  | { action: 'SetWal'; wal: boolean }
+  | { action: 'Dedup'; keys: Array<Name> }
   | { action: 'Other'; words: Array<string>; span: Span };
+
+export type PartitionChange = 'Drop' | 'Detach' | 'Attach';
 
 export type ShowSubject =
   | { subject: 'Tables' }

@@ -88,7 +88,12 @@ function printSmall(printer: Printer, id: NodeId, node: Node): string {
     case 'DropAllTables':
       return 'DROP ALL TABLES';
     case 'Truncate':
-      return `TRUNCATE TABLE ${node.if_exists ? 'IF EXISTS ' : ''}${printName(node.table)}`;
+      return [
+        'TRUNCATE TABLE',
+        ...(node.if_exists ? ['IF EXISTS'] : []),
+        list(node.tables),
+        ...(node.keep_symbols ? ['KEEP SYMBOL MAPS'] : []),
+      ].join(' ');
     case 'Rename':
       return `RENAME TABLE ${printName(node.table)} TO ${printName(node.to)}`;
     case 'Show':
@@ -323,8 +328,48 @@ function printAction(printer: Printer, action: AlterAction, first: boolean): str
       return `${lead('RENAME COLUMN')}${printName(action.column)} TO ${printName(action.to)}`;
     case 'ChangeType':
       return `ALTER COLUMN ${printName(action.column)} TYPE ${printType(action.type_name)}`;
+    default:
+      return printSetting(printer, action);
+  }
+}
+
+function printSetting(printer: Printer, action: AlterAction): string {
+  switch (action.action) {
+    case 'SymbolCapacity':
+      return `ALTER COLUMN ${printName(action.column)} SYMBOL CAPACITY ${action.capacity.text}`;
+    case 'SymbolCache':
+      return `ALTER COLUMN ${printName(action.column)} ${action.cache ? 'CACHE' : 'NOCACHE'}`;
+    case 'Index': {
+      const words = [action.indexed ? 'ADD INDEX' : 'DROP INDEX', ...action.words];
+      return `ALTER COLUMN ${printName(action.column)} ${words.join(' ')}`;
+    }
+    case 'Partitions': {
+      const verb = `${action.change.toUpperCase()} PARTITION`;
+      return action.filter === null
+        ? `${verb} LIST ${action.names.map(printValue).join(', ')}`
+        : `${verb} WHERE ${expression(printer, action.filter)}`;
+    }
+    case 'SquashPartitions':
+      return 'SQUASH PARTITIONS';
+    case 'SetParameter': {
+      const { name, value } = action.parameter;
+      return `SET PARAM ${name.text} = ${value?.text ?? ''}`;
+    }
+    case 'SetTtl':
+      return `SET TTL ${action.ttl.text}`;
+    case 'SetWal':
+      return `SET TYPE ${action.wal ? '' : 'BYPASS '}WAL`;
+    case 'Dedup':
+      return action.keys.length > 0
+        ? `DEDUP ENABLE UPSERT KEYS (${list(action.keys)})`
+        : 'DEDUP DISABLE';
     case 'Other':
       return action.words.join(' ');
+    case 'AddColumn':
+    case 'DropColumn':
+    case 'RenameColumn':
+    case 'ChangeType':
+      return printAction(printer, action, true);
     default:
       return assertNever(action);
   }

@@ -229,9 +229,10 @@ function parseTruncate(p: Parser): NodeId {
   const start = p.start();
   p.advance();
   p.expect('TABLE');
-  const conditional = ifExists(p);
-  const table = p.tableName('table name expected');
-  return p.add({ kind: 'Truncate', table, if_exists: conditional }, start, p.lastEnd());
+  const if_exists = ifExists(p);
+  const tables = p.list(() => p.tableName('table name expected'));
+  const keep_symbols = p.take('KEEP', 'SYMBOL', 'MAPS');
+  return p.add({ kind: 'Truncate', tables, if_exists, keep_symbols }, start, p.lastEnd());
 }
 
 function parseRename(p: Parser): NodeId {

@@ -28,7 +28,7 @@ pub use query::{
 };
 pub use statement::{
     AlterAction, ColumnDefinition, CreateTableNode, ExplainStage, InsertNode, OptionValue,
-    ShowSubject, UpdateNode, ValuesBlock, ViewKind,
+    PartitionChange, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
 };
 
 /// Index of a node in [`Tree::nodes`].
@@ -216,8 +216,8 @@ pub enum Node {
     Drop { what: ViewKind, name: Name, if_exists: bool },
     /// DROP ALL TABLES.
     DropAllTables,
-    /// TRUNCATE TABLE.
-    Truncate { table: Name, if_exists: bool },
+    /// TRUNCATE TABLE a, b [KEEP SYMBOL MAPS].
+    Truncate { tables: Vec<Name>, if_exists: bool, keep_symbols: bool },
     /// RENAME TABLE a TO b.
     Rename { table: Name, to: Name },
     /// ALTER TABLE t ….

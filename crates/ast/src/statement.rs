@@ -156,8 +156,38 @@ pub enum AlterAction {
     RenameColumn { column: Name, to: Name },
     /// ALTER COLUMN c TYPE t
     ChangeType { column: Name, type_name: TypeName },
+    /// ALTER COLUMN c SYMBOL CAPACITY n
+    SymbolCapacity { column: Name, capacity: Name },
+    /// ALTER COLUMN c CACHE, NOCACHE
+    SymbolCache { column: Name, cache: bool },
+    /// ALTER COLUMN c ADD INDEX [CAPACITY n | TYPE …], DROP INDEX; the words after ADD INDEX
+    Index { column: Name, indexed: bool, words: Vec<String> },
+    /// DROP, DETACH or ATTACH PARTITION: LIST of names, or WHERE
+    Partitions { change: PartitionChange, names: Vec<Name>, filter: Option<NodeId> },
+    /// SQUASH PARTITIONS
+    SquashPartitions,
+    /// SET PARAM name = value
+    SetParameter { parameter: OptionValue },
+    /// SET TTL, as written
+    SetTtl { ttl: Name },
+    /// SET TYPE WAL, SET TYPE BYPASS WAL
+    SetWal { wal: bool },
+    /// DEDUP ENABLE UPSERT KEYS (…); no key for DEDUP DISABLE
+    Dedup { keys: Vec<Name> },
     /// Every other form: its words as written, for the issue that gives them a meaning.
     Other { words: Vec<String>, span: Span },
+}
+
+/// What happens to partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum PartitionChange {
+    /// DROP PARTITION
+    Drop,
+    /// DETACH PARTITION
+    Detach,
+    /// ATTACH PARTITION
+    Attach,
 }
 
 /// SHOW subjects.

@@ -11,9 +11,9 @@ use crate::{
     AlterAction, AsofTolerance, BinaryOperator, CallNode, CaseBranch, ColumnDefinition,
     CreateTableNode, Cte, Declaration, ExplainStage, Fill, Frame, FrameBound, FrameMode,
     IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit, LogicalOperator, Name,
-    NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PivotNode, SampleAlign, SampleBy,
-    SelectItem, SelectNode, SetOperator, ShowSubject, Span, Tree, TypeName, UnaryOperator,
-    UpdateNode, ValuesBlock, ViewKind, WindowSpec,
+    NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PartitionChange, PivotNode, SampleAlign,
+    SampleBy, SelectItem, SelectNode, SetOperator, ShowSubject, Span, Tree, TypeName,
+    UnaryOperator, UpdateNode, ValuesBlock, ViewKind, WindowSpec,
 };
 
 const HEADER: &str = "/**
@@ -80,6 +80,7 @@ fn typescript_twin_is_written() {
         UpdateNode,
         ViewKind,
         AlterAction,
+        PartitionChange,
         ShowSubject,
         ExplainStage,
     );

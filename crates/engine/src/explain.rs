@@ -57,6 +57,7 @@ async fn physical(state: &SessionState, explain: &BoundExplain) -> EngineResult<
 fn plan_of(statement: &BoundStatement) -> Option<&datafusion::logical_expr::LogicalPlan> {
     match statement {
         BoundStatement::Query(query) => Some(&query.plan),
+        BoundStatement::Update(update) => Some(&update.plan),
         BoundStatement::CreateTable(create) => create.source.as_ref(),
         BoundStatement::Insert(insert) => match &insert.source {
             InsertSource::Plan(plan) => Some(plan),

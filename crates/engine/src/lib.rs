@@ -23,6 +23,7 @@ mod options;
 mod parquet_table;
 mod plans;
 mod registry;
+mod rewrite;
 mod statement;
 mod transaction;
 mod write;

@@ -31,6 +31,7 @@ use crate::options::{
 };
 use crate::plans::{Kept, PlanSlot, PlannedQuery, is_volatile};
 use crate::registry::Registration;
+use crate::rewrite;
 use crate::transaction::Transaction;
 use crate::write;
 
@@ -83,6 +84,9 @@ struct Binding {
     bound: BoundStatement,
     steady: bool,
 }
+
+/// How often rows are looked for again when others came in between.
+const MOST_ATTEMPTS: usize = 8;
 
 /// The answer of [`Statement::execute`].
 pub struct ExecuteReply {
@@ -241,8 +245,11 @@ impl Statement {
         {
             return self.run_query(kept, Some(epoch), options, deadline, registration).await;
         }
-        let Binding { bound, steady } = self.bind_again(&snapshot, parameters)?;
+        let Binding { bound, steady } = self.bind_again(&snapshot, parameters.clone())?;
         drop(snapshot);
+        if let Some(table) = rewrite::target(&bound) {
+            return self.run_rewrite(table, parameters, deadline, registration).await;
+        }
         match bound {
             BoundStatement::Query(query) => {
                 let keep_for = (steady && query.parameters.is_empty()).then_some(epoch);
@@ -349,17 +356,38 @@ impl Statement {
         let started = Instant::now();
         let work = write::apply(&self.database, bound, self.txn());
         let rows_affected = until_stopped(&registration.token, deadline, work).await?;
-        let summary = Summary {
-            rows_affected,
-            execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            ..Summary::default()
+        Ok(written(rows_affected, started, &registration))
+    }
+
+    /// Runs a statement that gives rows new cells. The table's other writers wait meanwhile, so
+    /// it is bound once more after they have stopped.
+    async fn run_rewrite(
+        &self,
+        table: TableId,
+        parameters: ParameterValues,
+        deadline: Deadline,
+        registration: Registration,
+    ) -> EngineResult<ExecuteReply> {
+        let started = Instant::now();
+        let work = async {
+            let hold = rewrite::hold(&self.database, table).await?;
+            let mut attempts = 0;
+            loop {
+                attempts += 1;
+                let snapshot = self.database.snapshot()?;
+                let bound = self.bind_again(&snapshot, parameters.clone())?.bound;
+                if rewrite::target(&bound) != Some(table) {
+                    return Err(replan());
+                }
+                match rewrite::apply(&self.database, bound, &hold).await {
+                    // A commit that was under way when the hold began came in between.
+                    Err(error) if error.code == ErrorCode::Replan && attempts < MOST_ATTEMPTS => {}
+                    outcome => return outcome,
+                }
+            }
         };
-        Ok(ExecuteReply {
-            query_id: registration.id,
-            chunk: None,
-            summary: Some(summary),
-            stream: None,
-        })
+        let rows_affected = until_stopped(&registration.token, deadline, work).await?;
+        Ok(written(rows_affected, started, &registration))
     }
 
     /// Binds to this snapshot, which must not change what the statement was described as.
@@ -421,6 +449,16 @@ fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<SqlType
 
 fn version(snapshot: &Snapshot, table: &str) -> Option<TableVersion> {
     snapshot.table(table).map(|table| (table.schema().id, table.schema().version))
+}
+
+/// The reply of a statement that wrote.
+fn written(rows_affected: u64, started: Instant, registration: &Registration) -> ExecuteReply {
+    let summary = Summary {
+        rows_affected,
+        execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        ..Summary::default()
+    };
+    ExecuteReply { query_id: registration.id, chunk: None, summary: Some(summary), stream: None }
 }
 
 fn replan() -> EngineError {

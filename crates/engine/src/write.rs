@@ -33,7 +33,13 @@ pub(crate) async fn apply(
         BoundStatement::CreateTable(create) => create_table(database, create).await,
         BoundStatement::SchemaChange(change) => {
             commit(database, schema_changes(&change)).await?;
+            if change.squash {
+                squash(database).await?;
+            }
             Ok(0)
+        }
+        BoundStatement::Update(_) => {
+            Err(EngineError::internal("an UPDATE without holding the table's writers"))
         }
         BoundStatement::CancelQuery { id } => {
             if database.cancel_query(id) {
@@ -214,11 +220,22 @@ async fn send_all(
     Ok(Some(RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()))))
 }
 
-fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
+pub(crate) fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     let drops = change.drop.iter().map(|table| Change::DropTable(table.schema().id));
     let truncates = change.truncate.iter().map(|table| Change::Truncate(table.schema().id));
+    let partitions = change.partitions.iter().map(|partitions| Change::Partitions {
+        table: partitions.table.schema().id,
+        action: partitions.action,
+        floors: partitions.floors.clone(),
+    });
     let replaces = change.replace.iter().cloned().map(Change::ReplaceSchema);
-    drops.chain(truncates).chain(replaces).collect()
+    drops.chain(truncates).chain(partitions).chain(replaces).collect()
+}
+
+/// A checkpoint puts together what lies in parts.
+async fn squash(database: &Arc<Database>) -> EngineResult<()> {
+    let storage = Arc::clone(&database.storage);
+    guard::run_blocking("squash", move || storage.checkpoint()).await
 }
 
 /// Commits off the workers: the log thread may sync a disk.

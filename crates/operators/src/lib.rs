@@ -34,7 +34,7 @@ pub use planner::TidemarkExtensionPlanner;
 pub use sample_by::exec::SampleByExec;
 pub use sample_by::node::SampleByNode;
 pub use scan::exec::TableScanExec;
-pub use scan::provider::SnapshotTable;
+pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use session::{
     SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules, session_state,
 };

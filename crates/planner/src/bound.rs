@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
-use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_storage::{PartitionAction, TableSchema, TableSnapshot};
 use tidemark_types::{Field, SqlType};
 
 pub use crate::binder::insert::InsertTemplate;
@@ -90,7 +90,7 @@ pub struct BoundCreateTable {
     pub accesses: Vec<Access>,
 }
 
-/// DROP, TRUNCATE, RENAME and ALTER TABLE: changes to be committed together.
+/// DROP, TRUNCATE, RENAME and ALTER TABLE: changes to be committed together, in this order.
 #[derive(Debug, Clone)]
 pub struct BoundSchemaChange {
     /// Tables to drop.
@@ -99,9 +99,53 @@ pub struct BoundSchemaChange {
     pub truncate: Vec<Arc<TableSnapshot>>,
     /// Schemas to put in place of the present ones (same id, next version).
     pub replace: Vec<TableSchema>,
+    /// Partitions that go or come back.
+    pub partitions: Vec<BoundPartitions>,
+    /// The cells of the one column that gets another type; `replace` has its new definition.
+    pub conversion: Option<BoundConversion>,
+    /// SQUASH PARTITIONS: put what lies in parts together.
+    pub squash: bool,
     /// The command tag's words.
     pub command: &'static str,
     /// What is changed.
+    pub accesses: Vec<Access>,
+}
+
+/// Partitions of a table that go or come back.
+#[derive(Debug, Clone)]
+pub struct BoundPartitions {
+    /// The table.
+    pub table: Arc<TableSnapshot>,
+    /// What happens to them.
+    pub action: PartitionAction,
+    /// Their first instants.
+    pub floors: Vec<i64>,
+}
+
+/// A column's cells in another type.
+#[derive(Debug, Clone)]
+pub struct BoundConversion {
+    /// The table.
+    pub table: Arc<TableSnapshot>,
+    /// The column's position.
+    pub column: usize,
+    /// Yields each row's identifier and its cell in the new type.
+    pub plan: LogicalPlan,
+}
+
+/// UPDATE.
+#[derive(Debug, Clone)]
+pub struct BoundUpdate {
+    /// The target, as of the snapshot.
+    pub table: Arc<TableSnapshot>,
+    /// Positions of the columns that change.
+    pub columns: Vec<usize>,
+    /// Yields the identifier of each row that changes, then its new cells. A row that FROM pairs
+    /// with several others comes several times.
+    pub plan: LogicalPlan,
+    /// Types of `$1`, `$2`, ….
+    pub parameters: Vec<SqlType>,
+    /// What is read and written.
     pub accesses: Vec<Access>,
 }
 
@@ -126,6 +170,8 @@ pub enum BoundStatement {
     Query(BoundQuery),
     /// INSERT.
     Insert(BoundInsert),
+    /// UPDATE.
+    Update(BoundUpdate),
     /// CREATE TABLE.
     CreateTable(BoundCreateTable),
     /// DROP, TRUNCATE, RENAME, ALTER TABLE.
@@ -155,6 +201,7 @@ impl BoundStatement {
         match self {
             Self::Query(_) | Self::Explain(_) => StatementKind::Select,
             Self::Insert(_) => StatementKind::Insert,
+            Self::Update(_) => StatementKind::Update,
             Self::CreateTable(_) | Self::SchemaChange(_) => StatementKind::Ddl,
             Self::Session { .. } | Self::CancelQuery { .. } => StatementKind::Session,
             Self::Empty => StatementKind::Empty,
@@ -167,6 +214,7 @@ impl BoundStatement {
         match self {
             Self::Query(query) => query.command,
             Self::Insert(_) => "INSERT",
+            Self::Update(_) => "UPDATE",
             Self::CreateTable(_) => "CREATE TABLE",
             Self::SchemaChange(change) => change.command,
             Self::Explain(_) => "EXPLAIN",
@@ -203,6 +251,7 @@ impl BoundStatement {
         match self {
             Self::Query(query) => &query.parameters,
             Self::Insert(insert) => &insert.parameters,
+            Self::Update(update) => &update.parameters,
             Self::Explain(explain) => explain.statement.parameters(),
             _ => &[],
         }
@@ -214,6 +263,7 @@ impl BoundStatement {
         match self {
             Self::Query(query) => &query.accesses,
             Self::Insert(insert) => &insert.accesses,
+            Self::Update(update) => &update.accesses,
             Self::CreateTable(create) => &create.accesses,
             Self::SchemaChange(change) => &change.accesses,
             Self::Explain(explain) => explain.statement.accesses(),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::calendar::{self, CivilDate};
+use crate::timestamp::{self, TimestampUnit};
 
 /// The unit of a table's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -108,6 +109,25 @@ impl PartitionBy {
             Self::Year => format!("{year:04}"),
         }
     }
+
+    /// The start of the partition with this directory name, microseconds. `None` when the text is
+    /// no such name.
+    #[must_use]
+    pub fn parse_directory_name(self, name: &str) -> Option<i64> {
+        let start = match self {
+            Self::None => return None,
+            Self::Week => {
+                let (year, week) = name.split_once("-W")?;
+                // The fourth of January lies in the first week.
+                let first = timestamp::parse(&format!("{year}-01-04"), TimestampUnit::Micros)?;
+                let weeks = week.parse::<i64>().ok()?.checked_sub(1)?;
+                first.checked_add(weeks.checked_mul(7 * calendar::MICROS_PER_DAY)?)?
+            }
+            _ => timestamp::parse(name, TimestampUnit::Micros)?,
+        };
+        let floor = self.floor(start);
+        (self.directory_name(floor) == name).then_some(floor)
+    }
 }
 
 #[cfg(test)]
@@ -144,5 +164,26 @@ mod tests {
         assert_eq!(name(PartitionBy::Month), "2024-01");
         assert_eq!(name(PartitionBy::Year), "2024");
         assert_eq!(name(PartitionBy::None), "default");
+    }
+
+    #[test]
+    fn reads_directory_names_back() {
+        let units = [
+            PartitionBy::Hour,
+            PartitionBy::Day,
+            PartitionBy::Week,
+            PartitionBy::Month,
+            PartitionBy::Year,
+        ];
+        for unit in units {
+            for ts in (0..60).map(|day| 1_703_000_000_000_000 + day * 86_401_000_000) {
+                let floor = unit.floor(ts);
+                assert_eq!(unit.parse_directory_name(&unit.directory_name(floor)), Some(floor));
+            }
+        }
+        for name in ["", "2024", "2024-1-1", "2024-02-30", "2024-01-01T00", "x"] {
+            assert_eq!(PartitionBy::Day.parse_directory_name(name), None, "{name}");
+        }
+        assert_eq!(PartitionBy::Week.parse_directory_name("2024-W54"), None);
     }
 }

@@ -288,7 +288,7 @@ impl DisplayAs for TableScanExec {
         let columns: Vec<&str> = self
             .projection
             .iter()
-            .map(|&column| definition.columns[column].name.as_str())
+            .map(|&column| definition.columns.get(column).map_or("rows", |c| c.name.as_str()))
             .collect();
         let direction = if self.backward { " backward" } else { "" };
         let (name, rows) = (&definition.name, self.row_count());

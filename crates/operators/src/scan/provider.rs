@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result;
@@ -13,6 +13,9 @@ use tidemark_storage::{TableSnapshot, TimeRange};
 
 use super::exec::TableScanExec;
 use super::time_filter;
+
+/// Name of the column of row identifiers; no column of a table can be called so.
+pub const ROW_ID: &str = "\u{1}row";
 
 /// All time, as one range.
 const EVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MAX };
@@ -42,6 +45,15 @@ impl SnapshotTable {
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Self { table, ranges, schema }
+    }
+
+    /// The same rows with their identifiers in one more column, [`ROW_ID`].
+    #[must_use]
+    pub fn with_row_ids(mut self) -> Self {
+        let mut fields: Vec<_> = self.schema.fields().iter().cloned().collect();
+        fields.push(Arc::new(Field::new(ROW_ID, DataType::Int64, false)));
+        self.schema = Arc::new(Schema::new(fields));
+        self
     }
 
     /// A provider of no row: what an always false time predicate leaves.

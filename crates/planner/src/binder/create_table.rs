@@ -106,18 +106,7 @@ impl Binder<'_> {
         column.indexed = definition.indexed;
         column.symbol_cache = definition.symbol_cache.unwrap_or(true);
         if let Some(capacity) = &definition.symbol_capacity {
-            let asked: i64 = capacity.text.parse().map_err(|_| {
-                error::at(ErrorCode::InvalidValue, "numeric capacity expected", capacity.span)
-            })?;
-            let message = match asked {
-                ..2 => Some("min symbol capacity is 2"),
-                2..=1_073_741_824 => None,
-                _ => Some("max symbol capacity is 1073741824"),
-            };
-            if let Some(message) = message {
-                return Err(error::at(ErrorCode::InvalidValue, message, capacity.span));
-            }
-            column.symbol_capacity = (asked as u32).next_power_of_two();
+            column.symbol_capacity = symbol_capacity(capacity)?;
         }
         Ok(column)
     }
@@ -154,6 +143,17 @@ fn check_table_name(name: &Name) -> EngineResult<()> {
 }
 
 /// Refuses names that no column may have.
+/// A number of symbols, up to the next power of two.
+pub(crate) fn symbol_capacity(capacity: &Name) -> EngineResult<u32> {
+    let invalid = |message: &str| error::at(ErrorCode::InvalidValue, message, capacity.span);
+    let asked: i64 = capacity.text.parse().map_err(|_| invalid("numeric capacity expected"))?;
+    match asked {
+        ..2 => Err(invalid("min symbol capacity is 2")),
+        2..=1_073_741_824 => Ok((asked as u32).next_power_of_two()),
+        _ => Err(invalid("max symbol capacity is 1073741824")),
+    }
+}
+
 pub(crate) fn check_column_name(name: &Name) -> EngineResult<()> {
     if identifier::is_valid_column_name(&name.text) {
         return Ok(());

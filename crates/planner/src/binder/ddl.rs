@@ -1,12 +1,11 @@
-//! DROP, TRUNCATE, RENAME and ALTER TABLE.
+//! DROP, TRUNCATE and RENAME TABLE.
 
 use std::sync::Arc;
 
-use tidemark_ast::{AlterAction, Name, Node, ViewKind};
+use tidemark_ast::{Name, Node, ViewKind};
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use super::create_table::check_column_name;
 use super::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
 
@@ -17,6 +16,9 @@ impl Binder<'_> {
             drop: Vec::new(),
             truncate: Vec::new(),
             replace: Vec::new(),
+            partitions: Vec::new(),
+            conversion: None,
+            squash: false,
             command: "",
             accesses: Vec::new(),
         };
@@ -35,9 +37,12 @@ impl Binder<'_> {
                     self.note_change(&table.schema().name, "DROP TABLE");
                 }
             }
-            Node::Truncate { table, if_exists } => {
+            // Dictionaries outlive every row, so KEEP SYMBOL MAPS is how it always is.
+            Node::Truncate { tables, if_exists, .. } => {
                 change.command = "TRUNCATE TABLE";
-                change.truncate.extend(self.target(table, *if_exists, "TRUNCATE TABLE")?);
+                for table in tables {
+                    change.truncate.extend(self.target(table, *if_exists, "TRUNCATE TABLE")?);
+                }
             }
             Node::Rename { table, to } => {
                 change.command = "RENAME TABLE";
@@ -45,12 +50,7 @@ impl Binder<'_> {
             }
             Node::AlterTable { table, actions } => {
                 change.command = "ALTER TABLE";
-                let snapshot = self.writable_table(table)?;
-                let mut schema = snapshot.schema().as_ref().clone();
-                for action in actions {
-                    self.alter(&mut schema, action)?;
-                }
-                change.replace.push(schema);
+                self.alter_table(table, actions, &mut change)?;
             }
             _ => return Err(EngineError::internal("no change of a table")),
         }
@@ -58,7 +58,7 @@ impl Binder<'_> {
         Ok(BoundStatement::SchemaChange(change))
     }
 
-    fn note_change(&mut self, table: &str, permission: &'static str) {
+    pub(crate) fn note_change(&mut self, table: &str, permission: &'static str) {
         let columns = Vec::new();
         self.accesses.note(Access { table: table.to_owned(), columns, permission });
     }
@@ -104,76 +104,4 @@ impl Binder<'_> {
         schema.name.clone_from(&to.text);
         Ok(schema)
     }
-
-    fn alter(&mut self, schema: &mut TableSchema, action: &AlterAction) -> EngineResult<()> {
-        match action {
-            AlterAction::AddColumn { column, if_not_exists } => {
-                self.note_change(&schema.name, "ADD COLUMN");
-                let added = self.column_schema(column)?;
-                if schema.column_index(&added.name).is_some() {
-                    if *if_not_exists {
-                        return Ok(());
-                    }
-                    return Err(error::at(
-                        ErrorCode::DuplicateColumn,
-                        format!("column '{}' already exists", column.name.text),
-                        column.name.span,
-                    ));
-                }
-                schema.columns.push(added);
-                Ok(())
-            }
-            AlterAction::DropColumn { column } => {
-                self.note_change(&schema.name, "DROP COLUMN");
-                let index = existing(schema, column)?;
-                if schema.timestamp == Some(index) {
-                    let (table, name) = (&schema.name, &schema.columns[index].name);
-                    return Err(error::at(
-                        ErrorCode::NotSupported,
-                        format!(
-                            "cannot remove designated timestamp column [table={table}, \
-                             column={name}]"
-                        ),
-                        tidemark_ast::Span::default(),
-                    ));
-                }
-                let dropped = schema.columns.remove(index);
-                schema.dedup_keys.retain(|id| *id != dropped.id);
-                schema.timestamp = schema.timestamp.map(|at| if at > index { at - 1 } else { at });
-                Ok(())
-            }
-            AlterAction::RenameColumn { column, to } => {
-                self.note_change(&schema.name, "RENAME COLUMN");
-                let index = existing(schema, column)?;
-                check_column_name(to)?;
-                if schema.column_index(&to.text).is_some_and(|other| other != index) {
-                    return Err(error::at(
-                        ErrorCode::DuplicateColumn,
-                        " column already exists",
-                        to.span,
-                    ));
-                }
-                schema.columns[index].name.clone_from(&to.text);
-                Ok(())
-            }
-            AlterAction::ChangeType { column, .. } => {
-                existing(schema, column)?;
-                Err(error::not_supported("changing a column's type is", column.span))
-            }
-            AlterAction::Other { words, span } => {
-                let what = words.join(" ");
-                Err(error::not_supported(&format!("ALTER TABLE {what} is"), *span))
-            }
-        }
-    }
-}
-
-fn existing(schema: &TableSchema, column: &Name) -> EngineResult<usize> {
-    schema.column_index(&column.text).ok_or_else(|| {
-        error::at(
-            ErrorCode::ColumnNotFound,
-            format!("column '{}' does not exist in table '{}'", column.text, schema.name),
-            column.span,
-        )
-    })
 }

@@ -306,6 +306,26 @@ impl Binder<'_> {
     }
 }
 
+/// The pairs of rows for which all terms hold; equal columns of both sides are the join's keys.
+pub(crate) fn filtered_product(
+    binder: &mut Binder<'_>,
+    left: Relation,
+    right: Relation,
+    terms: &[NodeId],
+) -> EngineResult<Relation> {
+    let both = combined(&left, &right);
+    let mut condition = Condition::default();
+    for &term in terms {
+        // A bare column is a test here, not a column that both sides have.
+        if let Node::Column { .. } = binder.node(term)? {
+            condition.rest.push(binder.predicate(term, &Scope::rows(&both), false)?);
+        } else {
+            binder.condition_term(term, &left, &right, &both, &mut condition)?;
+        }
+    }
+    relational(left, right, condition, JoinType::Inner)
+}
+
 /// The columns of both sides, left first.
 fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();

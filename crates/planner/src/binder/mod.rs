@@ -12,6 +12,7 @@ use crate::{Access, BindContext, BoundExplain, BoundQuery, BoundStatement};
 
 mod accesses;
 mod aggregate;
+mod alter;
 mod call;
 mod case;
 mod catalog_rows;
@@ -31,6 +32,7 @@ mod moving_average;
 mod names;
 mod order;
 mod parameters;
+mod partitions;
 mod pivot;
 mod predicate;
 mod projection;
@@ -46,6 +48,7 @@ mod table_function;
 mod time_range;
 mod typing;
 mod unify;
+mod update;
 mod window;
 
 use accesses::Accesses;
@@ -78,6 +81,7 @@ fn writes(statement: &BoundStatement) -> bool {
     matches!(
         statement,
         BoundStatement::Insert(_)
+            | BoundStatement::Update(_)
             | BoundStatement::CreateTable(_)
             | BoundStatement::SchemaChange(_)
     )
@@ -169,10 +173,7 @@ impl<'a> Binder<'a> {
             Node::Session { words } => Ok(session(words)),
             Node::CancelQuery { id } => self.cancel_query(*id),
             Node::Empty => Ok(BoundStatement::Empty),
-            Node::Update(update) => {
-                self.writable_table(&update.table)?;
-                Err(error::not_supported("UPDATE is", update.table.span))
-            }
+            Node::Update(update) => self.update(update),
             Node::Delete { table, .. } => Err(error::not_supported("DELETE is", table.span)),
             Node::CreateView { name, .. } => Err(error::not_supported("views are", name.span)),
             _ => Err(EngineError::internal("an expression where a statement was expected")),

@@ -38,6 +38,7 @@ pub(crate) fn one_row() -> Relation {
 pub(crate) fn scan(base: &BaseScan, ranges: Option<Vec<TimeRange>>) -> EngineResult<LogicalPlan> {
     let nothing = ranges.as_ref().is_some_and(Vec::is_empty);
     let provider = SnapshotTable::new(Arc::clone(&base.table), ranges.unwrap_or_default());
+    let provider = if base.row_ids { provider.with_row_ids() } else { provider };
     let source = provider_as_source(Arc::new(provider));
     let scan =
         TableScanBuilder::new(base.reference.as_str(), source).build().map_err(error::plan)?;
@@ -56,8 +57,20 @@ pub(crate) fn of_table(
     qualifier: &str,
     reference: String,
 ) -> EngineResult<Relation> {
-    let schema = Arc::clone(table.schema());
-    let base = BaseScan { table, reference };
+    of_base(BaseScan { table, reference, row_ids: false }, qualifier)
+}
+
+/// A table whose rows are to be changed: the plan has their identifiers as well.
+pub(crate) fn of_rows(
+    table: Arc<TableSnapshot>,
+    qualifier: &str,
+    reference: String,
+) -> EngineResult<Relation> {
+    of_base(BaseScan { table, reference, row_ids: true }, qualifier)
+}
+
+fn of_base(base: BaseScan, qualifier: &str) -> EngineResult<Relation> {
+    let schema = Arc::clone(base.table.schema());
     let qualifier: Arc<str> = Arc::from(qualifier);
     let columns = schema
         .columns

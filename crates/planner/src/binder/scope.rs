@@ -39,6 +39,8 @@ pub(crate) struct BaseScan {
     pub(crate) table: Arc<TableSnapshot>,
     /// Qualifier of the scan's columns in the plan.
     pub(crate) reference: String,
+    /// Whether the scan yields the rows' identifiers as well.
+    pub(crate) row_ids: bool,
 }
 
 /// Rows with named, typed columns: a source in FROM, or what a clause made of it.

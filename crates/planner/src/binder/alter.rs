@@ -1,0 +1,358 @@
+//! ALTER TABLE.
+
+use std::sync::Arc;
+
+use tidemark_ast::{AlterAction, ColumnDefinition, Name, OptionValue, Span, TypeName};
+use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use super::create_table::{
+    apply_dedup, check_column_name, column_type, parse_lag, parse_ttl, symbol_capacity,
+};
+use super::{Binder, error};
+use crate::{BoundConversion, BoundSchemaChange};
+
+impl Binder<'_> {
+    /// Binds the actions of one ALTER TABLE.
+    pub(crate) fn alter_table(
+        &mut self,
+        table: &Name,
+        actions: &[AlterAction],
+        change: &mut BoundSchemaChange,
+    ) -> EngineResult<()> {
+        let snapshot = self.writable_table(table)?;
+        let mut schema = snapshot.schema().as_ref().clone();
+        for action in actions {
+            match action {
+                AlterAction::AddColumn { column, if_not_exists } => {
+                    self.add_column(&mut schema, column, *if_not_exists)?;
+                }
+                AlterAction::DropColumn { column } => self.drop_column(&mut schema, column)?,
+                AlterAction::RenameColumn { column, to } => {
+                    self.rename_column(&mut schema, column, to)?;
+                }
+                AlterAction::ChangeType { column, type_name } => {
+                    let conversion = self.change_type(&snapshot, &mut schema, column, type_name)?;
+                    change.conversion = Some(conversion);
+                }
+                AlterAction::Partitions { change: what, names, filter } => {
+                    let partitions = (*what, names.as_slice(), *filter);
+                    change.partitions.extend(self.partitions(&snapshot, table, partitions)?);
+                }
+                AlterAction::SquashPartitions => {
+                    self.note_change(&schema.name, "SQUASH PARTITIONS");
+                    change.squash = true;
+                }
+                other => self.alter_setting(&mut schema, table, other)?,
+            }
+        }
+        if schema != **snapshot.schema() {
+            change.replace.push(schema);
+        }
+        Ok(())
+    }
+
+    fn add_column(
+        &mut self,
+        schema: &mut TableSchema,
+        column: &ColumnDefinition,
+        if_not_exists: bool,
+    ) -> EngineResult<()> {
+        self.note_change(&schema.name, "ADD COLUMN");
+        let added = self.column_schema(column)?;
+        if schema.column_index(&added.name).is_none() {
+            schema.columns.push(added);
+            return Ok(());
+        }
+        if if_not_exists {
+            return Ok(());
+        }
+        Err(error::at(
+            ErrorCode::DuplicateColumn,
+            format!("column '{}' already exists", column.name.text),
+            column.name.span,
+        ))
+    }
+
+    fn drop_column(&mut self, schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
+        self.note_change(&schema.name, "DROP COLUMN");
+        let index = existing(schema, column)?;
+        if schema.timestamp == Some(index) {
+            let (table, name) = (&schema.name, &schema.columns[index].name);
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                format!("cannot remove designated timestamp column [table={table}, column={name}]"),
+                Span::default(),
+            ));
+        }
+        let dropped = schema.columns.remove(index);
+        schema.dedup_keys.retain(|id| *id != dropped.id);
+        schema.timestamp = schema.timestamp.map(|at| if at > index { at - 1 } else { at });
+        Ok(())
+    }
+
+    fn rename_column(
+        &mut self,
+        schema: &mut TableSchema,
+        column: &Name,
+        to: &Name,
+    ) -> EngineResult<()> {
+        self.note_change(&schema.name, "RENAME COLUMN");
+        let index = existing(schema, column)?;
+        check_column_name(to)?;
+        if schema.column_index(&to.text).is_some_and(|other| other != index) {
+            return Err(error::at(ErrorCode::DuplicateColumn, " column already exists", to.span));
+        }
+        schema.columns[index].name.clone_from(&to.text);
+        Ok(())
+    }
+
+    /// A new column in the old one's place, with the converted cells.
+    fn change_type(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        schema: &mut TableSchema,
+        column: &Name,
+        type_name: &TypeName,
+    ) -> EngineResult<BoundConversion> {
+        self.note_change(&schema.name, "ALTER COLUMN TYPE");
+        let index = existing(schema, column)?;
+        let to = column_type(type_name)?;
+        let refuse = |code, message: String| Err(error::at(code, message, type_name.span));
+        if schema.timestamp == Some(index) {
+            let message = "cannot change type of designated timestamp column".to_owned();
+            return refuse(ErrorCode::NotSupported, message);
+        }
+        let old = &schema.columns[index];
+        let (name, from) = (&old.name, old.sql_type);
+        if from == to {
+            let message = format!("column '{name}' type is already '{}'", to.name());
+            return refuse(ErrorCode::InvalidValue, message);
+        }
+        if schema.dedup_keys.contains(&old.id) {
+            let message = format!("column '{name}' is a deduplication key; disable dedup first");
+            return refuse(ErrorCode::NotSupported, message);
+        }
+        if !table.detached_list().is_empty() {
+            let message =
+                format!("attach or drop the detached partitions of '{}' first", schema.name);
+            return refuse(ErrorCode::NotSupported, message);
+        }
+        let plan = match changes_to(from, to) {
+            true => self.converted_column(table, index, to)?,
+            false => None,
+        };
+        let Some(plan) = plan else {
+            let (from, to) = (from.name(), to.name());
+            let message = format!("incompatible column type change [existing={from}, new={to}]");
+            return refuse(ErrorCode::TypeMismatch, message);
+        };
+        schema.columns[index] = ColumnSchema::new(name.clone(), to);
+        Ok(BoundConversion { table: Arc::clone(table), column: index, plan })
+    }
+
+    /// What is kept with the definition and touches no row.
+    fn alter_setting(
+        &mut self,
+        schema: &mut TableSchema,
+        table: &Name,
+        action: &AlterAction,
+    ) -> EngineResult<()> {
+        match action {
+            AlterAction::SymbolCapacity { column, capacity } => {
+                self.note_change(&schema.name, "ALTER SYMBOL CAPACITY");
+                let index = symbol(schema, column, "capacity")?;
+                schema.columns[index].symbol_capacity = symbol_capacity(capacity)?;
+            }
+            AlterAction::SymbolCache { column, cache } => {
+                self.note_change(&schema.name, "ALTER COLUMN CACHE");
+                let index = symbol(schema, column, "cache")?;
+                schema.columns[index].symbol_cache = *cache;
+            }
+            AlterAction::Index { column, indexed, .. } => {
+                self.note_change(&schema.name, if *indexed { "ADD INDEX" } else { "DROP INDEX" });
+                self.alter_index(schema, column, *indexed)?;
+            }
+            AlterAction::SetParameter { parameter } => {
+                self.note_change(&schema.name, "SET TABLE PARAM");
+                set_parameter(schema, parameter)?;
+            }
+            AlterAction::SetTtl { ttl } => {
+                self.note_change(&schema.name, "SET TTL");
+                schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+            }
+            // Takes effect nowhere: every commit goes through the log.
+            AlterAction::SetWal { .. } => self.note_change(&schema.name, "SET TABLE TYPE"),
+            AlterAction::Dedup { keys } => self.alter_dedup(schema, table, keys)?,
+            AlterAction::Other { words, span } => {
+                let first = words.first().map(|word| word.to_ascii_uppercase());
+                match first.as_deref() {
+                    // There is nothing to clean, to build again or to resume.
+                    Some("VACUUM") => self.note_change(&schema.name, "VACUUM TABLE"),
+                    Some("REINDEX") => self.note_change(&schema.name, "REINDEX"),
+                    Some("RESUME") => self.note_change(&schema.name, "RESUME WAL"),
+                    _ => {
+                        let what = words.join(" ");
+                        let what = format!("ALTER TABLE {what} is");
+                        return Err(error::not_supported(&what, *span));
+                    }
+                }
+            }
+            _ => return Err(EngineError::internal("an action that is no setting")),
+        }
+        Ok(())
+    }
+
+    fn alter_index(
+        &mut self,
+        schema: &mut TableSchema,
+        column: &Name,
+        indexed: bool,
+    ) -> EngineResult<()> {
+        let index = existing(schema, column)?;
+        let found = &mut schema.columns[index];
+        if found.sql_type != SqlType::Symbol {
+            let (name, sql_type) = (&found.name, found.sql_type.name());
+            return Err(error::at(
+                ErrorCode::TypeMismatch,
+                format!(
+                    "indexes are supported only for symbol type [column={name}, type={sql_type}]"
+                ),
+                column.span,
+            ));
+        }
+        if found.indexed == indexed {
+            let what = if indexed { "already indexed" } else { "not indexed" };
+            let message = format!("column is {what} [column={}]", found.name);
+            return Err(error::at(ErrorCode::InvalidValue, message, column.span));
+        }
+        found.indexed = indexed;
+        Ok(())
+    }
+
+    fn alter_dedup(
+        &mut self,
+        schema: &mut TableSchema,
+        table: &Name,
+        keys: &[Name],
+    ) -> EngineResult<()> {
+        if keys.is_empty() {
+            self.note_change(&schema.name, "DEDUP DISABLE");
+            schema.dedup_keys.clear();
+            return Ok(());
+        }
+        self.note_change(&schema.name, "DEDUP ENABLE");
+        if !schema.wal {
+            let message = "deduplication is only supported for WAL tables";
+            return Err(error::at(ErrorCode::NotSupported, message, table.span));
+        }
+        apply_dedup(schema, keys)
+    }
+}
+
+pub(crate) fn existing(schema: &TableSchema, column: &Name) -> EngineResult<usize> {
+    schema.column_index(&column.text).ok_or_else(|| {
+        error::at(
+            ErrorCode::ColumnNotFound,
+            format!("column '{}' does not exist in table '{}'", column.text, schema.name),
+            column.span,
+        )
+    })
+}
+
+fn symbol(schema: &TableSchema, column: &Name, what: &str) -> EngineResult<usize> {
+    let index = existing(schema, column)?;
+    let sql_type = schema.columns[index].sql_type;
+    if sql_type == SqlType::Symbol {
+        return Ok(index);
+    }
+    let (name, sql_type) = (&column.text, sql_type.name());
+    Err(error::at(
+        ErrorCode::TypeMismatch,
+        format!("{what} is only supported for symbol type [column={name}, type={sql_type}]"),
+        column.span,
+    ))
+}
+
+fn set_parameter(schema: &mut TableSchema, parameter: &OptionValue) -> EngineResult<()> {
+    let name = &parameter.name;
+    let value = parameter.value.as_ref().map_or("", |value| value.text.as_str());
+    let invalid = || {
+        let message = format!("invalid value [value={value},parameter={}]", name.text);
+        error::at(ErrorCode::InvalidValue, message, name.span)
+    };
+    if name.text.eq_ignore_ascii_case("o3MaxLag") {
+        schema.o3_max_lag_micros = parse_lag(value).ok_or_else(invalid)?;
+    } else {
+        let digits = value.replace('_', "");
+        schema.max_uncommitted_rows = digits.parse().map_err(|_| invalid())?;
+    }
+    Ok(())
+}
+
+/// Which types a column can change between.
+fn changes_to(from: SqlType, to: SqlType) -> bool {
+    let decimal = |of: SqlType| matches!(of, SqlType::Decimal(..));
+    let time = |of: SqlType| of.is_timestamp() || of == SqlType::Date;
+    let number = |of: SqlType| of.is_integer() || of.is_floating() || of == SqlType::Boolean;
+    if to.is_text() {
+        return match from {
+            from if decimal(from) => to != SqlType::Symbol,
+            SqlType::Ipv4 | SqlType::Char | SqlType::Uuid => true,
+            from => from.is_text() || number(from) || time(from),
+        };
+    }
+    if from.is_text() {
+        return match to {
+            to if decimal(to) => from != SqlType::Symbol,
+            SqlType::Char | SqlType::Uuid => true,
+            to => number(to) || time(to),
+        };
+    }
+    match to {
+        to if decimal(to) => number(from) && from != SqlType::Boolean,
+        to => (number(from) || time(from)) && (number(to) || time(to)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_change_as_the_matrix_says() {
+        use SqlType::{Boolean, Date, Double, Int, Ipv4, Long, Symbol, Timestamp, Uuid, Varchar};
+        let decimal = SqlType::Decimal(18, 3);
+        for (from, to) in [
+            (Int, Long),
+            (Double, Int),
+            (Int, Boolean),
+            (Boolean, Int),
+            (Long, Timestamp),
+            (Timestamp, Date),
+            (Varchar, Symbol),
+            (Symbol, Varchar),
+            (Int, Varchar),
+            (Varchar, Uuid),
+            (Uuid, Symbol),
+            (Ipv4, Varchar),
+            (Int, decimal),
+            (decimal, Varchar),
+            (Varchar, decimal),
+        ] {
+            assert!(changes_to(from, to), "{} to {}", from.name(), to.name());
+        }
+        for (from, to) in [
+            (Int, Uuid),
+            (Uuid, Int),
+            (Boolean, decimal),
+            (Date, decimal),
+            (decimal, Int),
+            (decimal, Symbol),
+            (Symbol, decimal),
+            (Varchar, Ipv4),
+        ] {
+            assert!(!changes_to(from, to), "{} to {}", from.name(), to.name());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! DROP, DETACH and ATTACH PARTITION: which partitions are meant.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::logical_expr::{Expr, lit};
+use tidemark_ast::{Name, NodeId, PartitionChange, Span};
+use tidemark_storage::{PartitionAction, TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, TimestampUnit};
+
+use super::expression::Scope;
+use super::scope::ScopeColumn;
+use super::time_range::timestamp_literal;
+use super::{Binder, constant, error, relation};
+use crate::BoundPartitions;
+
+impl Binder<'_> {
+    /// The partitions that LIST or WHERE means, and what happens to them.
+    pub(crate) fn partitions(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        name: &Name,
+        (change, names, filter): (PartitionChange, &[Name], Option<NodeId>),
+    ) -> EngineResult<Vec<BoundPartitions>> {
+        let schema = table.schema();
+        self.note_change(
+            &schema.name,
+            match change {
+                PartitionChange::Drop => "DROP PARTITION",
+                PartitionChange::Detach => "DETACH PARTITION",
+                PartitionChange::Attach => "ATTACH PARTITION",
+            },
+        );
+        if schema.partition_by == PartitionBy::None || schema.timestamp.is_none() {
+            let message = format!("table is not partitioned [table={}]", schema.name);
+            return Err(error::at(ErrorCode::NotSupported, message, name.span));
+        }
+        let mut bound: Vec<BoundPartitions> = Vec::new();
+        let mut note = |action, floor| match bound.iter_mut().find(|one| one.action == action) {
+            Some(known) if known.floors.contains(&floor) => {}
+            Some(known) => known.floors.push(floor),
+            None => bound.push(BoundPartitions {
+                table: Arc::clone(table),
+                action,
+                floors: vec![floor],
+            }),
+        };
+        for name in names {
+            let floor = partition_floor(schema, name)?;
+            note(action(table, change, floor, name.span)?, floor);
+        }
+        if let Some(filter) = filter {
+            let candidates = match change {
+                PartitionChange::Attach => table.detached_list(),
+                PartitionChange::Drop | PartitionChange::Detach => table.partition_list(),
+            };
+            let floors: Vec<i64> = candidates.iter().map(|partition| partition.floor).collect();
+            for floor in self.matching(schema, filter, &floors)? {
+                note(action(table, change, floor, self.tree.span(filter))?, floor);
+            }
+        }
+        Ok(bound)
+    }
+
+    /// The partitions whose first instant, taken for the designated timestamp, satisfies WHERE.
+    fn matching(
+        &mut self,
+        schema: &TableSchema,
+        filter: NodeId,
+        floors: &[i64],
+    ) -> EngineResult<Vec<i64>> {
+        let mut one = relation::one_row();
+        let column = Column::new(Some("partition"), "timestamp");
+        let timestamp = schema.timestamp_column();
+        let timestamp = timestamp.ok_or_else(|| EngineError::internal("no timestamp"))?;
+        one.columns.push(ScopeColumn {
+            qualifier: Some(Arc::from(schema.name.as_str())),
+            name: timestamp.name.clone(),
+            sql_type: timestamp.sql_type,
+            column: column.clone(),
+            origin: None,
+        });
+        let test = self.predicate(filter, &Scope::rows(&one), false)?;
+        let column = Expr::Column(column);
+        let mut matching = Vec::new();
+        for &floor in floors {
+            let value = lit(timestamp_literal(Some(floor), timestamp.sql_type));
+            let test = test.expr.clone().transform(|expr| {
+                Ok(if expr == column {
+                    Transformed::yes(value.clone())
+                } else {
+                    Transformed::no(expr)
+                })
+            });
+            let outcome = test.and_then(|test| constant::evaluate(&test.data));
+            if outcome.map_err(super::insert::runtime_value)? == ScalarValue::Boolean(Some(true)) {
+                matching.push(floor);
+            }
+        }
+        Ok(matching)
+    }
+}
+
+/// The first instant of the partition with this name.
+fn partition_floor(schema: &TableSchema, name: &Name) -> EngineResult<i64> {
+    let unit = schema.partition_by;
+    let micros = unit.parse_directory_name(&name.text).ok_or_else(|| {
+        let pattern = match unit {
+            PartitionBy::Hour => "yyyy-MM-ddTHH",
+            PartitionBy::Week => "YYYY-Www",
+            PartitionBy::Month => "yyyy-MM",
+            PartitionBy::Year => "yyyy",
+            PartitionBy::Day | PartitionBy::None => "yyyy-MM-dd",
+        };
+        let message = format!("'{pattern}' expected, not '{}'", name.text);
+        error::at(ErrorCode::InvalidValue, message, name.span)
+    })?;
+    let nanos = schema.timestamp_column().map(|column| column.sql_type);
+    Ok(if nanos == Some(SqlType::TimestampNs) { micros.saturating_mul(1_000) } else { micros })
+}
+
+/// What happens to this partition; refused where it cannot.
+fn action(
+    table: &TableSnapshot,
+    change: PartitionChange,
+    floor: i64,
+    at: Span,
+) -> EngineResult<PartitionAction> {
+    let seen = table.partition_list();
+    let attached = seen.iter().any(|partition| partition.floor == floor);
+    let detached = table.detached_list().iter().any(|partition| partition.floor == floor);
+    let active = seen.last().is_some_and(|partition| partition.floor == floor);
+    let status = match change {
+        PartitionChange::Drop if attached => return Ok(PartitionAction::Drop),
+        PartitionChange::Drop if detached => return Ok(PartitionAction::DropDetached),
+        PartitionChange::Drop => None,
+        PartitionChange::Detach if !attached => Some("DETACH_ERR_MISSING_PARTITION"),
+        PartitionChange::Detach if detached => Some("DETACH_ERR_ALREADY_DETACHED"),
+        PartitionChange::Detach if active => Some("DETACH_ERR_ACTIVE"),
+        PartitionChange::Detach => return Ok(PartitionAction::Detach),
+        PartitionChange::Attach if attached => Some("ATTACH_ERR_PARTITION_EXISTS"),
+        PartitionChange::Attach if !detached => Some("ATTACH_ERR_MISSING_PARTITION"),
+        PartitionChange::Attach => return Ok(PartitionAction::Attach),
+    };
+    let verb = match change {
+        PartitionChange::Drop => "remove",
+        PartitionChange::Detach => "detach",
+        PartitionChange::Attach => "attach",
+    };
+    let schema = table.schema();
+    let unit = match schema.timestamp_column().map(|column| column.sql_type) {
+        Some(SqlType::TimestampNs) => TimestampUnit::Nanos,
+        _ => TimestampUnit::Micros,
+    };
+    let instant = tidemark_types::timestamp::iso_text(floor, unit);
+    let status = status.map_or(String::new(), |status| format!("detachStatus={status}, "));
+    let (name, partition_by) = (&schema.name, schema.partition_by.name());
+    Err(error::at(
+        ErrorCode::InvalidValue,
+        format!(
+            "could not {verb} partition [table={name}, {status}partitionTimestamp={instant}, \
+             partitionBy={partition_by}]"
+        ),
+        at,
+    ))
+}

@@ -1,0 +1,157 @@
+//! UPDATE, and the conversion of a column to another type: new cells for rows that exist. The
+//! plan yields the identifier of each row that changes, then its new cells.
+
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use tidemark_ast::{LogicalOperator, Name, Node, NodeId, UpdateNode};
+use tidemark_functions::CastMode;
+use tidemark_operators::ROW_ID;
+use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use super::expression::{Scope, has_aggregate, has_window};
+use super::insert::refuse_conversion;
+use super::scope::{BaseScan, Relation};
+use super::{Binder, CommonTable, Typed, error, join, relation};
+use crate::{Access, BoundStatement, BoundUpdate};
+
+impl Binder<'_> {
+    /// Binds UPDATE.
+    pub(crate) fn update(mut self, node: &UpdateNode) -> EngineResult<BoundStatement> {
+        let table = self.snapshot.table(&node.table.text);
+        let table = table
+            .ok_or_else(|| error::no_table(&node.table).at(tidemark_types::Span::new(0, 0)))?;
+        for common in &node.with {
+            self.common_tables.push(CommonTable {
+                name: common.name.text.clone(),
+                columns: common.columns.clone(),
+                query: common.query,
+            });
+        }
+        let schema = Arc::clone(table.schema());
+        let columns = updated_columns(&schema, &node.assignments)?;
+        let names = columns.iter().map(|&index| schema.columns[index].name.clone());
+        self.accesses.note(Access {
+            table: schema.name.clone(),
+            columns: names.collect(),
+            permission: "UPDATE",
+        });
+        let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
+        let reference = self.relation_name();
+        let target = relation::of_rows(Arc::clone(&table), &qualifier, reference.clone())?;
+        let rows = match (node.from, node.filter) {
+            (Some(from), filter) => self.joined(target, from, filter)?,
+            (None, Some(filter)) => self.filtered(target, filter)?,
+            (None, None) => target,
+        };
+        let mut list = vec![Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID)];
+        for ((_, value), &index) in node.assignments.iter().zip(&columns) {
+            let cell = self.new_cell(*value, &rows, &schema, index)?;
+            list.push(cell.expr.alias(&schema.columns[index].name));
+        }
+        Ok(BoundStatement::Update(BoundUpdate {
+            plan: relation::project(rows.plan, list)?,
+            table,
+            columns,
+            parameters: self.parameters.types(),
+            accesses: self.accesses.list(),
+        }))
+    }
+
+    /// The rows of the target with what FROM brings to each. The filter is the join's condition,
+    /// so that equal columns become its keys.
+    fn joined(
+        &mut self,
+        target: Relation,
+        from: NodeId,
+        filter: Option<NodeId>,
+    ) -> EngineResult<Relation> {
+        let source = self.source(from)?;
+        let mut terms = Vec::new();
+        if let Some(filter) = filter {
+            match self.node(filter)? {
+                Node::Logical { operator: LogicalOperator::And, operands } => {
+                    terms.extend(operands);
+                }
+                _ => terms.push(filter),
+            }
+        }
+        join::filtered_product(self, target, source, &terms)
+    }
+
+    /// An assigned value in its column's type.
+    fn new_cell(
+        &mut self,
+        id: NodeId,
+        rows: &Relation,
+        schema: &TableSchema,
+        index: usize,
+    ) -> EngineResult<Typed> {
+        let column = &schema.columns[index];
+        let span = self.tree.span(id);
+        let value = self.expression(id, &Scope::rows(rows))?;
+        let value = self.settled(value, column.sql_type)?;
+        if has_aggregate(&value.expr) || has_window(&value.expr) {
+            let message = "aggregate and window functions are not allowed in SET";
+            return Err(error::at(ErrorCode::NotSupported, message, span));
+        }
+        let (from, to) = (value.sql_type, column.sql_type);
+        let narrows = to.is_integer() && (from.is_floating() || from.is_timestamp());
+        if narrows && to != SqlType::Long || from.is_floating() && to == SqlType::Long {
+            let (from, to) = (from.name(), to.name());
+            return Err(error::at(
+                ErrorCode::TypeMismatch,
+                format!("inconvertible types: {from} -> {to} [from=, to={}]", column.name),
+                span,
+            ));
+        }
+        refuse_conversion(from, to, "", &column.name)
+            .map_err(|failure| failure.at(error::span(span)))?;
+        self.cast(value, to, CastMode::Insert, span)
+    }
+
+    /// The plan that yields a whole column in another type; what does not convert is null.
+    pub(crate) fn converted_column(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        index: usize,
+        to: SqlType,
+    ) -> EngineResult<Option<LogicalPlan>> {
+        let reference = self.relation_name();
+        let rows = relation::of_rows(Arc::clone(table), "", reference.clone())?;
+        let column = &rows.columns[index];
+        let converted =
+            tidemark_functions::cast(column.expr(), column.sql_type, to, CastMode::Explicit);
+        let Ok(converted) = converted else { return Ok(None) };
+        let row_id = Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID);
+        relation::project(rows.plan, vec![row_id, converted.alias("cell")]).map(Some)
+    }
+}
+
+/// Positions of the columns that SET names: each once, and never the designated timestamp.
+fn updated_columns(
+    schema: &TableSchema,
+    assignments: &[(Name, NodeId)],
+) -> EngineResult<Vec<usize>> {
+    let mut columns = Vec::with_capacity(assignments.len());
+    for (name, _) in assignments {
+        let index = schema
+            .column_index(&name.text)
+            .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+        let refusal = if schema.timestamp == Some(index) {
+            Some((ErrorCode::NotSupported, "Designated timestamp column cannot be updated".into()))
+        } else if columns.contains(&index) {
+            let message = format!("Duplicate column [name={}] in SET clause", name.text);
+            Some((ErrorCode::DuplicateColumn, message))
+        } else {
+            None
+        };
+        if let Some((code, message)) = refusal {
+            return Err(EngineError::new(code, message).at(error::span(name.span)));
+        }
+        columns.push(index);
+    }
+    Ok(columns)
+}
