@@ -2,13 +2,7 @@
  * ALTER TABLE. Actions without a node of their own are checked here for their form and cross as
  * words, until an issue gives them a meaning.
  */
-import type {
-  AlterAction,
-  Name,
-  NodeId,
-  OptionValue,
-  PartitionChange,
-} from './ast.generated.js';
+import type { AlterAction, Name, NodeId, OptionValue, PartitionChange } from './ast.generated.js';
 import { parseColumn, parseTtl, viewQuery } from './create.js';
 import { TokenKind } from './lexer.js';
 import { atOperand } from './lookahead.js';

@@ -250,6 +250,7 @@ impl BulkWriter {
             table: self.schema.id,
             segments: self.segments.clone(),
             synced,
+            columns: self.schema.columns.clone(),
             upsert: self.upsert.clone(),
             symbols: symbols.map(|(id, (store, max))| (*id, Arc::clone(store), *max)).collect(),
         }));

@@ -59,6 +59,8 @@ pub(crate) struct StagedSegments {
     pub(crate) table: TableId,
     pub(crate) segments: Vec<(i64, SegmentMeta)>,
     pub(crate) synced: bool,
+    /// The columns the rows were written with.
+    pub(crate) columns: Vec<ColumnSchema>,
     /// The keys by which the rows replace each other within the write.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
     /// Symbol columns, the store their keys are from, and the greatest key used.

@@ -15,7 +15,7 @@ use crate::partition::Partition;
 use crate::piece::Run;
 use crate::prepare::{Prepared, Rows, StagedSegments, no_such_table};
 use crate::retire::{PartitionAction, PartitionsOp, apply_partitions, expired, resolve_partitions};
-use crate::schema::{TableId, TableSchema};
+use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::Snapshot;
 use crate::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
@@ -245,6 +245,20 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
             format!(
                 "the DEDUP keys of table '{}' were changed during the write, expected those of \
                  its beginning; write the rows again",
+                found.schema().name
+            ),
+        ));
+    }
+    // Cells of a column that got another type meanwhile would be seen by nobody.
+    let still =
+        |column: &&ColumnSchema| found.schema().columns.iter().any(|other| other.id == column.id);
+    if let Some(gone) = staged.columns.iter().find(|column| !still(column)) {
+        return Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            format!(
+                "column '{}' of table '{}' was dropped or got another type during the write; \
+                 write the rows again",
+                gone.name,
                 found.schema().name
             ),
         ));

@@ -14,8 +14,8 @@ use arrow_array::{
 };
 use tempfile::TempDir;
 use tidemark_storage::{
-    Change, ColumnSchema, CommitMode, PartitionAction, Slice, Storage, StorageOptions, TableSchema,
-    TableSnapshot, Update,
+    BulkTarget, Change, ColumnSchema, CommitMode, PartitionAction, Slice, Storage, StorageOptions,
+    TableSchema, TableSnapshot, Update,
 };
 use tidemark_types::{ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{RealVfs, Vfs};
@@ -57,8 +57,7 @@ fn texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
     Arc::new(StringViewArray::from_iter(values))
 }
 
-fn append(storage: &Storage, rows: &[Row]) {
-    let table = table(storage);
+fn batch(schema: &TableSchema, rows: &[Row]) -> RecordBatch {
     let times = rows.iter().map(|row| Some(row.0));
     let columns: Vec<ArrayRef> = vec![
         Arc::new(times.collect::<TimestampMicrosecondArray>()),
@@ -66,10 +65,15 @@ fn append(storage: &Storage, rows: &[Row]) {
         texts(rows.iter().map(|row| row.2.clone())),
         texts(rows.iter().map(|row| row.3.clone())),
     ];
-    let schema = table.schema();
     let names = schema.columns.iter().map(|column| column.name.clone());
     let named = names.zip(columns).map(|(name, column)| (name, column, true));
-    let batch = RecordBatch::try_from_iter_with_nullable(named).unwrap();
+    RecordBatch::try_from_iter_with_nullable(named).unwrap()
+}
+
+fn append(storage: &Storage, rows: &[Row]) {
+    let table = table(storage);
+    let schema = table.schema();
+    let batch = batch(schema, rows);
     let (table, schema_version) = (schema.id, schema.version);
     storage.commit(vec![Change::Append { table, schema_version, batch }]).unwrap();
 }
@@ -409,6 +413,22 @@ fn a_partition_is_dropped_without_opening_its_files() {
     storage.checkpoint().unwrap();
     drop(storage);
     assert_eq!(rows_of(&table(&open(&directory))).len(), 1);
+}
+
+#[test]
+fn a_bulk_write_into_a_column_that_changed_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+    append(&storage, &[(1, 1, None, Some("old".to_owned()))]);
+    let mut bulk = storage.begin_bulk(BulkTarget::Existing(table(&storage).schema().id)).unwrap();
+    let rows = [(2, 2, None, Some("late".to_owned()))];
+    bulk.push(batch(table(&storage).schema(), &rows)).unwrap();
+    retype(&storage, &mut Model::default());
+    let error = bulk.finish().unwrap_err();
+    assert!(error.message.starts_with("column 'note' of table 't'"), "{}", error.message);
+    let notes: Vec<_> = rows_of(&table(&storage)).into_iter().map(|row| row.3).collect();
+    assert_eq!(notes, [Some("old!".to_owned())]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Binder<'_> {
                     change.partitions.extend(self.partitions(&snapshot, table, partitions)?);
                 }
                 AlterAction::SquashPartitions => {
-                    self.note_change(&schema.name, "SQUASH PARTITIONS");
+                    self.note_change(&schema.name, "VACUUM TABLE");
                     change.squash = true;
                 }
                 other => self.alter_setting(&mut schema, table, other)?,
@@ -160,7 +160,7 @@ impl Binder<'_> {
     ) -> EngineResult<()> {
         match action {
             AlterAction::SymbolCapacity { column, capacity } => {
-                self.note_change(&schema.name, "ALTER SYMBOL CAPACITY");
+                self.note_change(&schema.name, "ALTER COLUMN CACHE");
                 let index = symbol(schema, column, "capacity")?;
                 schema.columns[index].symbol_capacity = symbol_capacity(capacity)?;
             }
@@ -178,7 +178,7 @@ impl Binder<'_> {
                 set_parameter(schema, parameter)?;
             }
             AlterAction::SetTtl { ttl } => {
-                self.note_change(&schema.name, "SET TTL");
+                self.note_change(&schema.name, "SET TABLE PARAM");
                 schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
             }
             // Takes effect nowhere: every commit goes through the log.

@@ -239,7 +239,9 @@ impl Binder<'_> {
     /// SHOW PARTITIONS and `table_partitions('t')`.
     pub(crate) fn partitions_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
         let schema = Arc::clone(table.schema());
-        let partitions = table.partition_list();
+        let mut partitions = table.partition_list();
+        let attached = partitions.len();
+        partitions.extend(table.detached_list());
         let count = partitions.len();
         let nanos = schema
             .timestamp
@@ -259,10 +261,10 @@ impl Binder<'_> {
             ("maxTimestamp", SqlType::Timestamp, times(|bounds| bounds.1)),
             ("numRows", SqlType::Long, longs(partitions.iter().map(|p| p.rows as i64))),
             ("readOnly", SqlType::Boolean, same(false)),
-            ("active", SqlType::Boolean, booleans((0..count).map(|index| index + 1 == count))),
-            ("attached", SqlType::Boolean, same(true)),
-            ("detached", SqlType::Boolean, same(false)),
-            ("attachable", SqlType::Boolean, same(false)),
+            ("active", SqlType::Boolean, booleans((0..count).map(|index| index + 1 == attached))),
+            ("attached", SqlType::Boolean, booleans((0..count).map(|index| index < attached))),
+            ("detached", SqlType::Boolean, booleans((0..count).map(|index| index >= attached))),
+            ("attachable", SqlType::Boolean, booleans((0..count).map(|index| index >= attached))),
             ("isParquet", SqlType::Boolean, same(false)),
             ("parquetFileSize", SqlType::Long, longs((0..count).map(|_| -1))),
         ];
