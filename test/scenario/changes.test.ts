@@ -134,8 +134,8 @@ test('what cannot be is refused by name and changes nothing', async (t) => {
       ['UPDATE t SET i = 1, i = 2', 'Duplicate column [name=i] in SET clause'],
       ['UPDATE t SET i = 1.5', 'inconvertible types: DOUBLE -> INT [from=, to=i]'],
       ["UPDATE t SET i = 'abc'", 'inconvertible value: `abc` [STRING -> INT]'],
-      ['UPDATE t SET i = v', 'inconvertible value: `x` [VARCHAR -> INT]'],
-      ['UPDATE t SET i = max(i)', 'aggregate and window functions are not allowed in SET'],
+      ['UPDATE t SET i = v', 'inconvertible value: `x` [STRING -> INT]'],
+      ['UPDATE t SET i = max(i)', 'aggregate functions are not allowed here'],
       ['ALTER TABLE t ALTER COLUMN i TYPE INT', "column 'i' type is already 'INT'"],
       ['ALTER TABLE t ALTER COLUMN i ADD INDEX', 'indexes are supported only for symbol type'],
       ['ALTER TABLE t ALTER COLUMN i CACHE', 'cache is only supported for symbol type'],
@@ -167,7 +167,8 @@ test('updates and inserts at the same time lose nothing', async (t) => {
     let updated = 0;
     const updates = async (): Promise<void> => {
       for (let round = 0; round < 12; round += 1) {
-        updated += (await run(server, 'UPDATE n SET x = x + 1')).updated ?? 0;
+        const answer = await run(server, 'UPDATE n SET x = x + 1');
+        updated += answer.updated ?? 0;
       }
     };
     const inserts = async (day: number): Promise<void> => {
@@ -190,7 +191,7 @@ test('a slow reader sees the rows as they were', async (t) => {
     const count = 2_000_000;
     await run(
       server,
-      `CREATE TABLE big AS (SELECT timestamp_sequence('2024-01-01', 100000L) ts, x, 1L one
+      `CREATE TABLE big AS (SELECT (1704067200000000 + (x - 1) * 100000)::timestamp ts, x, 1L one
         FROM long_sequence(${String(count)})) TIMESTAMP(ts) PARTITION BY DAY`,
     );
     const query = encodeURIComponent('SELECT x, one FROM big');
@@ -200,7 +201,8 @@ test('a slow reader sees the rows as they were', async (t) => {
     await run(server, 'ALTER TABLE big SQUASH PARTITIONS', 'ALTER TABLE big DROP COLUMN x');
     const lines = (await response.text()).trimEnd().split('\r\n').slice(1);
     t.is(lines.length, count);
-    t.true(lines.every((line, index) => line === `${String(index + 1)},1`));
+    const wrong = lines.findIndex((line, index) => line !== `${String(index + 1)},1`);
+    t.is(wrong, -1, `${String(wrong)}: ${lines[wrong] ?? ''}`);
     const now = await rows(server, 'SELECT count(), min(one) FROM big');
     t.deepEqual(now, [[count - 864_000, 2]]);
     return server;

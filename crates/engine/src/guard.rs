@@ -28,6 +28,22 @@ pub async fn catch_async<T>(
     }
 }
 
+/// Runs `work` on a thread of its own. For work that others wait for on the blocking threads: all
+/// of those may be taken by them.
+pub async fn run_apart<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> EngineResult<T> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let thread = std::thread::Builder::new().name(format!("tidemark-{entry}"));
+    let spawned = thread.spawn(move || {
+        // Nobody listens when the statement was cancelled.
+        let _ = sender.send(catch(entry, work));
+    });
+    spawned.map_err(|error| EngineError::io("cannot start a thread", &error))?;
+    receiver.await.map_err(|error| EngineError::internal(error.to_string()))?
+}
+
 /// Runs `work` on a thread that may block. Must be called inside a tokio runtime.
 pub async fn run_blocking<T: Send + 'static>(
     entry: &'static str,

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array, UInt64Array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
@@ -71,7 +71,7 @@ pub(crate) async fn apply(
             failpoint::hit("engine.rewrite")?;
             hold.commit(changes)
         };
-        guard::run_blocking("rewrite", work).await?;
+        guard::run_apart("rewrite", work).await?;
     }
     Ok(count)
 }
@@ -96,7 +96,7 @@ async fn new_cells(
         }
         batches.push(batch);
     }
-    guard::run_blocking("new_cells", move || in_order(&concat(&schema, &batches)?)).await
+    guard::run_apart("new-cells", move || in_order(&concat(&schema, &batches)?)).await
 }
 
 fn concat(

@@ -13,7 +13,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::expression::{Scope, has_aggregate, has_window};
 use super::insert::refuse_conversion;
-use super::scope::{BaseScan, Relation};
+use super::scope::Relation;
 use super::{Binder, CommonTable, Typed, error, join, relation};
 use crate::{Access, BoundStatement, BoundUpdate};
 
