@@ -269,7 +269,7 @@ fn retype(storage: &Arc<Storage>, model: &mut Model) {
 fn random_changes_agree_with_the_model() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("SEED={seed}");
-    for round in 0..30 {
+    for round in 0..16 {
         let directory = TempDir::new().unwrap();
         let mut storage = open(&directory);
         storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -301,7 +301,7 @@ fn random_changes_agree_with_the_model() {
 
 #[test]
 fn changes_while_checkpoints_run() {
-    for round in 0..6 {
+    for round in 0..3 {
         let directory = TempDir::new().unwrap();
         let storage = open(&directory);
         storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -313,7 +313,7 @@ fn changes_while_checkpoints_run() {
                     storage.checkpoint().unwrap();
                 }
             });
-            for _ in 0..200 {
+            for _ in 0..120 {
                 step(&storage, &mut model, &mut random);
                 model.assert(&table(&storage));
             }
