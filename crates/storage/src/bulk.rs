@@ -14,7 +14,7 @@ use crate::file::sync_dir;
 use crate::fold::{Output, plan_fold};
 use crate::layout::{STAGE, TABLES, segment_name, table_dir};
 use crate::options::{CommitMode, PlantedFault};
-use crate::partition::{Partition, clusters};
+use crate::partition::{Partition, clusters, one_run};
 use crate::piece::{Piece, Run};
 use crate::prepare::{Prepared, StagedSegments, sorted_rows};
 use crate::recovery::remove_tree;
@@ -45,6 +45,9 @@ pub struct BulkWriter {
     directory: String,
     partitions: BTreeMap<i64, StagedPartition>,
     bytes: usize,
+    rows: usize,
+    /// The newest timestamp so far.
+    newest: i64,
     runs: u64,
     segments: Vec<(i64, SegmentMeta)>,
     /// Staged files, to be synced together at the end.
@@ -72,6 +75,8 @@ impl BulkWriter {
             directory,
             partitions: BTreeMap::new(),
             bytes: 0,
+            rows: 0,
+            newest: i64::MIN,
             runs: 0,
             segments: Vec::new(),
             files: Vec::new(),
@@ -112,38 +117,82 @@ impl BulkWriter {
                     (*id, *sql_type, cells.slice(range.start, range.len()))
                 })
                 .collect();
-            let bytes = columns.iter().map(|(_, _, cells)| cells.byte_size()).sum::<usize>();
             let bounds = times.as_ref().map_or((0, 0), |t| (t[range.start], t[range.end - 1]));
+            self.newest = self.newest.max(bounds.1);
             self.runs += 1;
             let (last_lsn, upsert) = (self.runs, self.upsert.clone());
-            let run = Run { rows: range.len(), columns, bounds, last_lsn, upsert };
-            let staged = self.partitions.entry(floor).or_default();
-            staged.runs.push(Arc::new(run));
-            staged.bytes += bytes;
-            self.bytes += bytes;
+            self.stage(floor, Run { rows: range.len(), columns, bounds, last_lsn, upsert });
         }
-        if self.bytes > self.storage.options().bulk_memory_bytes {
+        if self.is_full(1) {
             self.shed()?;
         }
         Ok(())
     }
 
-    /// Writes the largest partitions until half of the memory is free.
+    fn is_full(&self, share: usize) -> bool {
+        let most_rows = usize::try_from(self.schema.max_uncommitted_rows).unwrap_or(usize::MAX);
+        self.bytes > self.storage.options().bulk_memory_bytes / share
+            || self.rows > most_rows.max(1) / share
+    }
+
+    /// Writes the largest partitions until half of the memory is free. Rows within the lag of the
+    /// newest one stay, as long as that frees enough: others may still come between them.
     fn shed(&mut self) -> EngineResult<()> {
-        let mut by_size: Vec<(usize, i64)> =
-            self.partitions.iter().map(|(floor, staged)| (staged.bytes, *floor)).collect();
-        by_size.sort_unstable();
-        while self.bytes > self.storage.options().bulk_memory_bytes / 2 {
-            let Some((_, floor)) = by_size.pop() else { break };
-            self.write_partition(floor)?;
+        let lag = self.newest.saturating_sub(self.schema.o3_max_lag());
+        for keep_from in [Some(lag), None] {
+            let mut by_size: Vec<(usize, i64)> =
+                self.partitions.iter().map(|(floor, staged)| (staged.bytes, *floor)).collect();
+            by_size.sort_unstable();
+            while self.is_full(2) {
+                let Some((_, floor)) = by_size.pop() else { break };
+                self.write_partition(floor, keep_from)?;
+            }
         }
         Ok(())
     }
 
-    fn write_partition(&mut self, floor: i64) -> EngineResult<()> {
-        let Some(staged) = self.partitions.remove(&floor) else { return Ok(()) };
+    /// Takes a partition's rows out of memory, but for those from `keep_from` on.
+    fn take_partition(
+        &mut self,
+        floor: i64,
+        keep_from: Option<i64>,
+    ) -> EngineResult<Vec<Arc<Run>>> {
+        let Some(staged) = self.partitions.remove(&floor) else { return Ok(Vec::new()) };
         self.bytes -= staged.bytes;
-        let partition = Partition::new(Vec::new(), staged.runs);
+        self.rows -= staged.runs.iter().map(|run| run.rows).sum::<usize>();
+        let Some((timestamp, from)) = self.schema.timestamp_column().zip(keep_from) else {
+            return Ok(staged.runs);
+        };
+        let (mut older, mut younger) = (Vec::new(), Vec::new());
+        for run in staged.runs {
+            let (before, after) = run.split(timestamp, from)?;
+            older.extend(before);
+            younger.extend(after.map(Piece::Run));
+        }
+        if !younger.is_empty() {
+            // Copied, so that the memory of the others is free.
+            let kept = one_run(&younger, &self.schema, timestamp)?;
+            let kept = Run { upsert: self.upsert.clone(), ..kept };
+            self.stage(floor, kept);
+        }
+        Ok(older)
+    }
+
+    fn stage(&mut self, floor: i64, run: Run) {
+        let bytes = run.columns.iter().map(|(_, _, cells)| cells.byte_size()).sum::<usize>();
+        self.rows += run.rows;
+        self.bytes += bytes;
+        let staged = self.partitions.entry(floor).or_default();
+        staged.runs.push(Arc::new(run));
+        staged.bytes += bytes;
+    }
+
+    fn write_partition(&mut self, floor: i64, keep_from: Option<i64>) -> EngineResult<()> {
+        let runs = self.take_partition(floor, keep_from)?;
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let partition = Partition::new(Vec::new(), runs);
         let timestamp = self.schema.timestamp_column();
         let columns: Vec<_> = self.schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
         let limit = self.storage.options().segment_rows;
@@ -176,7 +225,7 @@ impl BulkWriter {
     pub fn finish(mut self) -> EngineResult<CommitReceipt> {
         let floors: Vec<i64> = self.partitions.keys().copied().collect();
         for floor in floors {
-            self.write_partition(floor)?;
+            self.write_partition(floor, None)?;
         }
         let synced = self.storage.options().commit_mode == CommitMode::Sync;
         let early = self.storage.options().planted == Some(PlantedFault::AdoptBeforeMove);

@@ -114,6 +114,8 @@ pub(crate) struct Prepared {
     pub(crate) snapshot: Snapshot,
     folded: Vec<Folded>,
     symbol_files: SymbolFiles,
+    /// Rows written.
+    pub(crate) rows: u64,
     /// Files to remove when the manifest does not become current.
     created: Vec<Arc<StoredFile>>,
 }
@@ -195,7 +197,7 @@ fn write_table(
     let hot = table.hot.iter().map(|(floor, before)| (floor, before, false));
     let detached = unwritten.into_iter().map(|(floor, before)| (floor, before, true));
     for (floor, before, detached) in hot.chain(detached) {
-        let segments = fold(vfs, options, table, *floor, before, numbers, &mut prepared.created)?;
+        let segments = fold(vfs, options, table, *floor, before, numbers, prepared)?;
         let after = Arc::new(Partition::new(segments, Vec::new()));
         if !detached {
             new.rows = new.rows - before.rows() + after.rows();
@@ -226,7 +228,7 @@ fn fold(
     floor: i64,
     partition: &Partition,
     numbers: &dyn FileNumbers,
-    created: &mut Vec<Arc<StoredFile>>,
+    prepared: &mut Prepared,
 ) -> EngineResult<Vec<Arc<Segment>>> {
     let schema = table.schema();
     let mut segments = Vec::new();
@@ -237,9 +239,10 @@ fn fold(
                 let name = segment_name(&schema.partition_name(floor), numbers.next());
                 let directory = table_dir(schema.id);
                 let path = format!("{directory}/{name}");
-                created.push(StoredFile::new(Arc::clone(vfs), path.clone()));
+                prepared.created.push(StoredFile::new(Arc::clone(vfs), path.clone()));
                 let rows = Gathered { schema: &schema.columns, pieces: &pieces, order: &order };
                 let meta = SegmentMeta { name, bounds, lsn, ..write(vfs, &path, schema, &rows)? };
+                prepared.rows += meta.rows;
                 segments.push(Segment::new(vfs, &directory, meta));
             }
         }

@@ -1,10 +1,24 @@
 //! Which pieces of a partition a checkpoint writes anew, and in which order of rows.
 //!
-//! Runs must go to disk, overlapping pieces become one, small neighbours join them; a large
-//! segment that nothing overlaps is never written again.
+//! Runs must go to disk. A segment is written again only where it pays, so that what a row costs
+//! is bounded however the rows arrive:
+//!
+//! - a segment that newer rows overlap is merged with them once they are [`MERGE_RATIO`] times
+//!   fewer at most; before that they become a segment that overlaps it, and readers merge. So a
+//!   merge writes at most `MERGE_RATIO` old rows for one new row, and at most some eight segments
+//!   lie over each other.
+//! - neighbours in time are joined when they are of like size. So a row is written again for
+//!   that only when its segment grows by half.
+//! - more than [`SMALL_SEGMENTS`] small pieces are joined whatever their sizes, which writes at
+//!   most [`SMALL_ROWS`] old rows. So of segments that do not overlap at most
+//!   `9 + 2 * rows / SMALL_ROWS` are left.
+//!
+//! Rows that replace others by DEDUP keys are always merged with them, as are patched segments
+//! written out.
 
 use std::sync::Arc;
 
+use arrow_buffer::ScalarBuffer;
 use tidemark_types::EngineResult;
 
 use crate::merge::Stretch;
@@ -17,6 +31,8 @@ use crate::segment::Segment;
 const SMALL_ROWS: usize = 64 << 10;
 /// So many small segments may stay in a partition.
 const SMALL_SEGMENTS: usize = 8;
+/// Rows of a segment that may be written again for one new row that falls between them.
+const MERGE_RATIO: usize = 8;
 
 /// One segment of the folded partition.
 #[derive(Debug)]
@@ -41,18 +57,45 @@ struct Group {
     rows: usize,
     bounds: (i64, i64),
     lsn: u64,
+    /// Whether it has to be written: it is more than one segment as it lies on disk.
     dirty: bool,
+    /// Whether it should join a neighbour.
+    joins: bool,
     /// Whether all of it is in memory still.
     fresh: bool,
+    /// Overlaps another group, which ends here: joined with none, and cut there.
+    overlaps_until: Option<i64>,
 }
 
 impl Group {
+    fn of(pieces: &[Piece], members: Vec<usize>, many: bool) -> Self {
+        let of = |index: &usize| &pieces[*index];
+        let bounds = members.iter().map(|i| of(i).bounds());
+        let is_dirty = |piece: &Piece| match piece {
+            Piece::Segment(segment) => segment.is_patched(),
+            _ => true,
+        };
+        let dirty = members.len() > 1 || members.iter().any(|i| is_dirty(of(i)));
+        let rows = members.iter().map(|i| of(i).rows()).sum();
+        Self {
+            rows,
+            bounds: bounds.fold((i64::MAX, i64::MIN), |a, b| (a.0.min(b.0), a.1.max(b.1))),
+            lsn: members.iter().map(|i| of(i).lsn()).max().unwrap_or(0),
+            dirty,
+            joins: dirty || (many && rows < SMALL_ROWS),
+            fresh: members.iter().all(|i| matches!(of(i), Piece::Run(_))),
+            members,
+            overlaps_until: None,
+        }
+    }
+
     fn join(&mut self, other: Self) {
         self.members.extend(other.members);
         self.rows += other.rows;
         self.bounds = (self.bounds.0.min(other.bounds.0), self.bounds.1.max(other.bounds.1));
         self.lsn = self.lsn.max(other.lsn);
         self.dirty = true;
+        self.joins = true;
         self.fresh &= other.fresh;
     }
 }
@@ -63,49 +106,106 @@ pub(crate) fn plan_fold(
     segment_rows: usize,
 ) -> EngineResult<Vec<Output>> {
     let pieces = partition.pieces();
-    let clusters = match timestamp {
-        Some(_) => clusters(&pieces),
-        None => (0..pieces.len()).map(|index| vec![index]).collect(),
-    };
-    let small = |piece: &Piece| piece.rows() < SMALL_ROWS;
-    let many = pieces.iter().filter(|piece| small(piece)).count() > SMALL_SEGMENTS;
-    let groups = clusters.into_iter().map(|members| {
-        let of = |index: &usize| &pieces[*index];
-        let bounds = members.iter().map(|i| of(i).bounds());
-        Group {
-            rows: members.iter().map(|i| of(i).rows()).sum(),
-            bounds: bounds.fold((i64::MAX, i64::MIN), |a, b| (a.0.min(b.0), a.1.max(b.1))),
-            lsn: members.iter().map(|i| of(i).lsn()).max().unwrap_or(0),
-            dirty: members.len() > 1
-                || members.iter().any(|i| match of(i) {
-                    Piece::Segment(s) => s.is_patched() || (many && small(of(i))),
-                    _ => true,
-                }),
-            fresh: members.iter().all(|i| matches!(of(i), Piece::Run(_))),
-            members,
+    let small = pieces.iter().filter(|piece| piece.rows() < SMALL_ROWS).count();
+    let many = small > SMALL_SEGMENTS;
+    let mut groups = Vec::new();
+    match timestamp {
+        Some(timestamp) => {
+            for mut cluster in clusters(&pieces) {
+                cluster.sort_unstable();
+                let kept = worth_keeping(&pieces, &cluster, many, timestamp)?;
+                let until = kept.iter().map(|&index| pieces[index].bounds().1).max();
+                cluster.retain(|index| !kept.contains(index));
+                let apart = |index: usize| Group {
+                    overlaps_until: until,
+                    ..Group::of(&pieces, vec![index], false)
+                };
+                groups.extend(kept.iter().copied().map(apart));
+                if !cluster.is_empty() {
+                    let rest = Group::of(&pieces, cluster, many);
+                    groups.push(Group { overlaps_until: until, ..rest });
+                }
+            }
         }
-    });
-    let groups = join_neighbours(groups.collect(), segment_rows);
+        None => groups.extend((0..pieces.len()).map(|i| Group::of(&pieces, vec![i], many))),
+    }
     let mut outputs = Vec::with_capacity(groups.len());
-    for group in groups {
+    for group in join_neighbours(groups, many, segment_rows) {
         write_group(&pieces, group, timestamp, segment_rows, &mut outputs)?;
     }
     Ok(outputs)
 }
 
+/// The segments of a cluster of overlapping pieces, given in the order of their arrival, that
+/// are not worth merging with the newer rows between theirs. The merged rows move behind them in
+/// the order of arrival, so a segment stays out only with all older ones it overlaps.
+fn worth_keeping(
+    pieces: &[Piece],
+    cluster: &[usize],
+    many: bool,
+    timestamp: &ColumnSchema,
+) -> EngineResult<Vec<usize>> {
+    let mut kept: Vec<usize> = Vec::new();
+    // What DEDUP keys replace must be gone from disk.
+    if cluster.len() < 2 || cluster.iter().any(|&index| pieces[index].upsert().is_some()) {
+        return Ok(kept);
+    }
+    let meet = |a: (i64, i64), b: (i64, i64)| a.0 <= b.1 && b.0 <= a.1;
+    let mut merged: Vec<ScalarBuffer<i64>> = Vec::new();
+    let is_worth = |old: &Piece, inside: usize| {
+        let small = many && old.rows() < SMALL_ROWS;
+        small || old.rows() <= inside.saturating_mul(MERGE_RATIO)
+    };
+    for (at, &index) in cluster.iter().enumerate().rev() {
+        let piece = &pieces[index];
+        let bounds = piece.bounds();
+        let over_kept = kept.iter().any(|&newer| meet(pieces[newer].bounds(), bounds));
+        let is_clean = matches!(piece, Piece::Segment(segment) if !segment.is_patched());
+        if over_kept && !is_clean {
+            return Ok(Vec::new()); // It has to be written, and then all of them.
+        }
+        let inside = merged.iter().map(|times: &ScalarBuffer<i64>| rows_within(times, bounds));
+        // A small one in the way would keep all older ones out.
+        let all = merged.iter().map(|times| times.len()).sum();
+        let slight = piece.rows() < SMALL_ROWS.min(all);
+        let mut merges = !is_clean || (!over_kept && (slight || is_worth(piece, inside.sum())));
+        if !merges && !over_kept {
+            // A segment of a bulk write comes with rows of its own for those before it.
+            let times = piece.timestamps(timestamp)?;
+            let older = cluster[..at].iter().map(|&older| &pieces[older]);
+            merges = older
+                .filter(|older| meet(older.bounds(), bounds))
+                .any(|older| is_worth(older, rows_within(&times, older.bounds())));
+        }
+        if merges {
+            merged.push(piece.timestamps(timestamp)?);
+        } else {
+            kept.push(index);
+        }
+    }
+    Ok(kept)
+}
+
+/// How many of these timestamps, ascending, are within the bounds.
+fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
+    times.partition_point(|&ts| ts <= last) - times.partition_point(|&ts| ts < first)
+}
+
 /// Joins a group that is written anyway with neighbours of like size, and with those that share
 /// its border's timestamp but would then stand on the wrong side of it.
-fn join_neighbours(groups: Vec<Group>, segment_rows: usize) -> Vec<Group> {
+fn join_neighbours(groups: Vec<Group>, many: bool, segment_rows: usize) -> Vec<Group> {
+    let small = if many { SMALL_ROWS } else { 0 };
     let mut joined: Vec<Group> = Vec::with_capacity(groups.len());
     for mut group in groups {
         while let Some(left) = joined.last() {
-            let either = left.dirty || group.dirty;
+            let either = left.joins || group.joins;
+            let apart = left.overlaps_until.or(group.overlaps_until).is_some();
             let (less, more) = (left.rows.min(group.rows), left.rows.max(group.rows));
             let fresh = left.fresh && group.fresh;
-            let alike = fresh || more <= less.saturating_mul(2).max(SMALL_ROWS);
+            let alike = fresh || more <= less.saturating_mul(2).max(small);
             let fits = left.rows + group.rows <= segment_rows;
             let crossed = left.bounds.1 == group.bounds.0 && left.lsn > group.lsn;
-            if !(either && (alike && fits || crossed)) {
+            if apart || !(either && (alike && fits || crossed)) {
                 break;
             }
             if let Some(mut left) = joined.pop() {
@@ -144,13 +244,33 @@ fn write_group(
     let times: Vec<_> =
         sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
     let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
-    for order in split(order_of(&sources, &slices)?, segment_rows) {
+    let mut late = order_of(&sources, &slices)?;
+    // New rows that come after all that is kept should not look as if they overlapped it.
+    let tail = group.overlaps_until.map(|until| cut_after(&mut late, &slices, until));
+    let tail = tail.unwrap_or_default();
+    for order in split(late, segment_rows).into_iter().chain(split(tail, segment_rows)) {
         let first = order.first().map_or(0, |s| slices[s.source][s.start]);
         let last = order.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
         let (pieces, lsn) = (sources.clone(), group.lsn);
         outputs.push(Output::Written { pieces, order, bounds: (first, last), lsn });
     }
     Ok(())
+}
+
+/// Takes the rows after `until` out of an order.
+fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stretch> {
+    let cut = order.partition_point(|s| times[s.source][s.start] <= until);
+    let mut tail = order.split_off(cut);
+    if let Some(last) = order.last_mut() {
+        let rows = &times[last.source][last.start..last.start + last.len];
+        let len = rows.partition_point(|&ts| ts <= until);
+        if len < last.len {
+            let (start, rest) = (last.start + len, last.len - len);
+            tail.insert(0, Stretch { start, len: rest, ..*last });
+            last.len = len;
+        }
+    }
+    tail
 }
 
 /// Cuts an order into portions of at most `rows` rows, none of them empty.

@@ -174,7 +174,11 @@ impl Partition {
 }
 
 /// All that stays of the rows of several pieces, as one run.
-fn one_run(sources: &[Piece], schema: &TableSchema, timestamp: &ColumnSchema) -> EngineResult<Run> {
+pub(crate) fn one_run(
+    sources: &[Piece],
+    schema: &TableSchema,
+    timestamp: &ColumnSchema,
+) -> EngineResult<Run> {
     let times: Vec<_> =
         sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
     let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();

@@ -54,9 +54,10 @@ pub struct TableSchema {
     pub partition_by: PartitionBy,
     /// Kept for SHOW: whether the table was declared with WAL.
     pub wal: bool,
-    /// Rows an import may hold in memory.
+    /// Rows a bulk write may hold in memory: more are written to disk, still unseen.
     pub max_uncommitted_rows: u64,
-    /// Kept for SHOW, microseconds.
+    /// How late rows of a bulk write usually come, microseconds: the newest ones stay in memory
+    /// that long, as far as there is room.
     pub o3_max_lag_micros: i64,
     /// Identifiers of the DEDUP UPSERT key columns, the designated timestamp among them: a row
     /// replaces those with the same keys that arrived before. None: no row is replaced.
@@ -131,6 +132,12 @@ impl TableSchema {
         } else {
             self.partition_by.directory_name(floor)
         }
+    }
+
+    /// [`Self::o3_max_lag_micros`] in the timestamp's own unit.
+    pub(crate) fn o3_max_lag(&self) -> i64 {
+        let unit = if self.timestamp_is_nanos() { 1_000 } else { 1 };
+        self.o3_max_lag_micros.max(0).saturating_mul(unit)
     }
 
     fn timestamp_is_nanos(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tidemark_types::identifier;
 
+use crate::pins::Pins;
 use crate::schema::TableId;
 use crate::sharded::ShardedMap;
 use crate::table::TableSnapshot;
@@ -22,6 +23,7 @@ pub struct Snapshot {
     pub(crate) tables: ShardedMap<TableId, Arc<TableSnapshot>>,
     pub(crate) names: ShardedMap<String, TableId>,
     pub(crate) records: Arc<Records>,
+    pub(crate) pins: Arc<Pins>,
 }
 
 impl Snapshot {

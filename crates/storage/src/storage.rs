@@ -68,6 +68,8 @@ pub struct Storage {
     holds: Holds,
     /// Why nothing can be written any more.
     refused: Mutex<Option<EngineError>>,
+    /// Rows that checkpoints wrote since the start.
+    folded_rows: AtomicU64,
     background: Arc<Background>,
 }
 
@@ -121,6 +123,7 @@ impl Storage {
             manifested: Mutex::new(manifested),
             holds: Holds::default(),
             refused: Mutex::new(None),
+            folded_rows: AtomicU64::new(0),
             background: Arc::default(),
             options,
         });
@@ -138,6 +141,12 @@ impl Storage {
     /// The options it was opened with.
     pub fn options(&self) -> &StorageOptions {
         &self.options
+    }
+
+    /// Rows that checkpoints wrote to segments since the start: those committed since, and those
+    /// written again because they were merged or joined with them.
+    pub fn folded_rows(&self) -> u64 {
+        self.folded_rows.load(Ordering::Relaxed)
     }
 
     pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
@@ -281,7 +290,8 @@ impl Storage {
         removed: Vec<(u64, Arc<StoredFile>)>,
     ) {
         self.next_table.fetch_max(snapshot.next_table, Ordering::Relaxed);
-        self.published.store(Arc::new(snapshot));
+        let old = self.published.swap(Arc::new(snapshot));
+        old.pins.superseded(&old);
         if self.options.planted == Some(PlantedFault::EarlyUnlink) {
             for (_, file) in &removed {
                 file.doom();
@@ -394,6 +404,7 @@ impl Storage {
         let numbers = Numbers(&self.next_file);
         let prepared =
             checkpoint::prepare(&self.vfs, &self.options, &frozen, &manifested.snapshot, &numbers)?;
+        self.folded_rows.fetch_add(prepared.rows, Ordering::Relaxed);
         if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
             let mut writer = self.writer.lock();
             let free = checkpoint::obsolete_logs(&*self.vfs, first_log, writer.log.spare());
@@ -453,7 +464,8 @@ impl Storage {
         let installed = prepared.install(&mut running);
         running.epoch += 1;
         let lsn = running.lsn;
-        self.published.store(Arc::new(running));
+        let old = self.published.swap(Arc::new(running));
+        old.pins.superseded(&old);
         for file in &installed.obsolete {
             file.doom();
         }

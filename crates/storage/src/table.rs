@@ -168,6 +168,9 @@ impl TableSnapshot {
             floor,
             bounds: partition.bounds()?,
             rows: partition.rows() - partition.replaced(timestamp).unwrap_or(0),
+            segments: partition.segments.len(),
+            runs: partition.runs.len(),
+            disk_bytes: partition.segments.iter().map(|segment| segment.meta.file_len).sum(),
         })
     }
 
@@ -275,6 +278,12 @@ pub struct PartitionInfo {
     pub bounds: (i64, i64),
     /// Number of rows.
     pub rows: u64,
+    /// Number of segments, on disk.
+    pub segments: usize,
+    /// Number of sorted runs, in memory until the next checkpoint.
+    pub runs: usize,
+    /// Bytes of the segments.
+    pub disk_bytes: u64,
 }
 
 /// Consecutive rows of a table that lie together.

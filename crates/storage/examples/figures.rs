@@ -1,0 +1,356 @@
+//! Figures of the storage alone, for `docs/benchmarks.md`.
+//!
+//! `cargo run --release -p tidemark-storage --example figures -- [WHAT] [--rows N] [--root DIR]`
+//!
+//! WHAT is `append`, `late`, `scan`, `commits`, `memory`, `open` or nothing for all of them.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a development tool")]
+#![allow(clippy::cast_precision_loss, reason = "figures for people")]
+
+use std::fs::OpenOptions;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, TimestampMicrosecondArray};
+use tempfile::TempDir;
+use tidemark_storage::{
+    BulkTarget, Change, ColumnSchema, CommitMode, Storage, StorageOptions, TableSchema,
+};
+use tidemark_types::{PartitionBy, SqlType};
+use tidemark_vfs::{RealVfs, Vfs};
+
+const BATCH: usize = 64 << 10;
+/// Between two rows, microseconds: 20 M rows are eight days.
+const STEP: i64 = 35_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1).cloned()
+    };
+    let rows: usize = value("--rows").and_then(|rows| rows.parse().ok()).unwrap_or(20_000_000);
+    let parent = value("--root").map_or_else(std::env::temp_dir, PathBuf::from);
+    let wanted = |what: &str| {
+        let named =
+            |argument: &String| !argument.starts_with("--") && argument.parse::<u64>().is_err();
+        let first = arguments.first().filter(|first| named(first));
+        first.is_none_or(|first| first == what)
+    };
+    if wanted("append") || wanted("scan") {
+        let (root, seconds) = append(&parent, rows, 0.0);
+        if wanted("append") {
+            println!("append, in order: {:.2} M rows/s", rows as f64 / seconds / 1e6);
+        }
+        if wanted("scan") {
+            scan(root.path());
+        }
+    }
+    if wanted("late") {
+        // Alternately, so that both see the same neighbours.
+        let mut ratios: Vec<f64> =
+            (0..3).map(|_| append(&parent, rows, 0.05).1 / append(&parent, rows, 0.0).1).collect();
+        ratios.sort_by(f64::total_cmp);
+        println!("append, 5 % late: {:.2} times the time of the same rows in order", ratios[1]);
+    }
+    if wanted("commits") {
+        commits(&parent);
+    }
+    if wanted("memory") {
+        memory(&parent, rows);
+    }
+    if wanted("open") {
+        open_many(&parent);
+    }
+}
+
+fn open(root: &Path, options: StorageOptions) -> Arc<Storage> {
+    let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(root).unwrap());
+    Storage::open(vfs, options).unwrap()
+}
+
+fn unsynced() -> StorageOptions {
+    StorageOptions { commit_mode: CommitMode::NoSync, ..StorageOptions::default() }
+}
+
+fn trades() -> TableSchema {
+    let columns = vec![
+        ColumnSchema::new("ts", SqlType::Timestamp),
+        ColumnSchema::new("sym", SqlType::Symbol),
+        ColumnSchema::new("price", SqlType::Double),
+        ColumnSchema::new("amount", SqlType::Double),
+        ColumnSchema::new("id", SqlType::Long),
+    ];
+    let schema = TableSchema::new("trades", columns);
+    TableSchema { timestamp: Some(0), partition_by: PartitionBy::Day, ..schema }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Rows from `first` on; a share of them late by up to an hour.
+fn batch(first: usize, rows: usize, late: f64, random: &mut Random) -> RecordBatch {
+    let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
+    for row in 0..rows {
+        symbols.append_value(NAMES[(first + row) % NAMES.len()]);
+    }
+    let share = (late * 1_000.0) as u64;
+    let times = (first..first + rows).map(|row| {
+        let back = if random.below(1_000) < share { random.below(3_600_000_000) as i64 } else { 0 };
+        Some((row as i64 * STEP - back).max(0))
+    });
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("ts", Arc::new(times.collect::<TimestampMicrosecondArray>())),
+        ("sym", Arc::new(symbols.finish())),
+        ("price", Arc::new((0..rows).map(|row| Some(row as f64 / 8.0)).collect::<Float64Array>())),
+        ("amount", Arc::new((0..rows).map(|row| Some(row as f64)).collect::<Float64Array>())),
+        ("id", Arc::new((first..first + rows).map(|row| Some(row as i64)).collect::<Int64Array>())),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+const NAMES: [&str; 8] =
+    ["BTC-USD", "ETH-USD", "SOL-USD", "ADA-USD", "DOT-USD", "XRP-USD", "LTC-USD", "UNI-USD"];
+
+/// Appends through a bulk writer, as the appender does. Batches are made beforehand, in portions.
+/// Returns the seconds that the writer took, and what was joined afterwards counts as well.
+fn append(parent: &Path, rows: usize, late: f64) -> (TempDir, f64) {
+    let root = TempDir::new_in(parent).unwrap();
+    let storage = open(root.path(), StorageOptions { background: false, ..unsynced() });
+    let mut bulk = storage.begin_bulk(BulkTarget::Create(trades())).unwrap();
+    let mut random = Random(7);
+    let mut taken = Duration::ZERO;
+    let mut next = 0;
+    while next < rows {
+        let batches: Vec<_> = (0..16)
+            .map(|_| {
+                let count = BATCH.min(rows - next);
+                next += count;
+                batch(next - count, count, late, &mut random)
+            })
+            .filter(|batch| batch.num_rows() > 0)
+            .collect();
+        let start = Instant::now();
+        for batch in batches {
+            bulk.push(batch).unwrap();
+        }
+        taken += start.elapsed();
+    }
+    let start = Instant::now();
+    bulk.finish().unwrap();
+    taken += start.elapsed();
+    let start = Instant::now();
+    let written = storage.folded_rows();
+    storage.checkpoint().unwrap();
+    let joined = storage.folded_rows() - written;
+    let table = storage.snapshot().table("trades").unwrap();
+    let segments: usize = table.partition_list().iter().map(|p| p.segments).sum();
+    println!(
+        "  {rows} rows, {:.0} % late: {:.2} s; checkpoint {:.2} s, {joined} rows written again, \
+         {segments} segments",
+        late * 100.0,
+        taken.as_secs_f64(),
+        start.elapsed().as_secs_f64()
+    );
+    storage.close().unwrap();
+    (root, taken.as_secs_f64())
+}
+
+/// Bytes per second that this many threads read from memory.
+fn memory_bandwidth(threads: usize) -> f64 {
+    let words: Vec<u64> = (0..32 << 20).collect();
+    let part = words.len() / threads;
+    let mut best = 0.0_f64;
+    for _ in 0..5 {
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for words in words.chunks(part) {
+                scope.spawn(move || black_box(words.iter().fold(0_u64, |a, b| a.wrapping_add(*b))));
+            }
+        });
+        best = best.max((words.len() * 8) as f64 / start.elapsed().as_secs_f64());
+    }
+    best
+}
+
+/// Sums a DOUBLE column with two threads, from mapped segments in the page cache.
+fn scan(root: &Path) {
+    let storage = open(root, unsynced());
+    let table = storage.snapshot().table("trades").unwrap();
+    let slices = table.slices().unwrap();
+    let mut best = [0.0_f64; 2];
+    for round in 0..6 {
+        let start = Instant::now();
+        let next = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed) as usize;
+                        let Some(slice) = slices.get(index) else { break };
+                        let columns = slice.columns(&[2], 0..slice.rows()).unwrap();
+                        black_box(sum(columns[0].as_primitive::<Float64Type>().values()));
+                    }
+                });
+            }
+        });
+        let bytes = table.row_count().unwrap() as f64 * 8.0;
+        let rate = bytes / start.elapsed().as_secs_f64();
+        let which = usize::from(round > 0);
+        best[which] = best[which].max(rate);
+    }
+    let bandwidth = memory_bandwidth(2);
+    println!(
+        "scan of a column: {:.1} GB/s, {:.1} GB/s on first touch with its checksum; memory {:.1} \
+         GB/s: {:.0} %",
+        best[1] / 1e9,
+        best[0] / 1e9,
+        bandwidth / 1e9,
+        best[1] / bandwidth * 100.0
+    );
+}
+
+/// In eight lanes, so that the addition's latency does not hide the memory's speed.
+fn sum(values: &[f64]) -> f64 {
+    let mut lanes = [0.0; 16];
+    let chunks = values.chunks_exact(16);
+    let rest: f64 = chunks.remainder().iter().sum();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += value;
+        }
+    }
+    rest + lanes.iter().sum::<f64>()
+}
+
+/// Median seconds of syncing one written block of a file that has its length.
+fn sync_seconds(parent: &Path) -> f64 {
+    let root = TempDir::new_in(parent).unwrap();
+    let path = root.path().join("file");
+    let file = OpenOptions::new().write(true).create_new(true).open(path).unwrap();
+    file.write_all_at(&vec![1; 4 << 20], 0).unwrap();
+    file.sync_all().unwrap();
+    let mut times: Vec<f64> = (0..200)
+        .map(|block| {
+            let start = Instant::now();
+            file.write_all_at(&[2; 4096], block * 4096).unwrap();
+            file.sync_data().unwrap();
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// One-row commits of 16 writers in `sync` mode.
+fn commits(parent: &Path) {
+    let root = TempDir::new_in(parent).unwrap();
+    let storage = open(root.path(), StorageOptions::default());
+    storage.commit(vec![Change::CreateTable(trades())]).unwrap();
+    let table = storage.snapshot().table("trades").unwrap().schema().id;
+    let before = sync_seconds(parent);
+    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for writer in 0..16 {
+            let (storage, stop, count) = (&storage, &stop, &count);
+            scope.spawn(move || {
+                let mut random = Random(writer as u64 + 1);
+                for row in 0.. {
+                    let batch = batch(row * 16 + writer, 1, 0.0, &mut random);
+                    let append = Change::Append { table, schema_version: 1, batch };
+                    storage.commit(vec![append]).unwrap();
+                    count.fetch_add(1, Ordering::Relaxed);
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        thread::sleep(Duration::from_secs(5));
+        stop.store(true, Ordering::Relaxed);
+    });
+    let rate = count.into_inner() as f64 / start.elapsed().as_secs_f64();
+    let sync = f64::midpoint(before, sync_seconds(parent));
+    println!(
+        "commits of 16 writers: {rate:.0}/s where one fdatasync takes {:.2} ms: {:.1} per sync, \
+         {:.0}/s at 2 ms",
+        sync * 1e3,
+        rate * sync,
+        rate * sync / 0.002
+    );
+}
+
+/// Anonymous memory of this process, bytes.
+fn anonymous_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+}
+
+/// Peak memory of an import ten times and more the memory it is given.
+fn memory(parent: &Path, rows: usize) {
+    let root = TempDir::new_in(parent).unwrap();
+    let given = 32 << 20;
+    let options = StorageOptions { bulk_memory_bytes: given, ..unsynced() };
+    let storage = open(root.path(), options);
+    let before = anonymous_bytes();
+    let mut peak = before;
+    let mut bulk = storage.begin_bulk(BulkTarget::Create(trades())).unwrap();
+    let mut random = Random(7);
+    for first in (0..rows).step_by(BATCH) {
+        bulk.push(batch(first, BATCH.min(rows - first), 0.05, &mut random)).unwrap();
+        peak = peak.max(anonymous_bytes());
+    }
+    bulk.finish().unwrap();
+    peak = peak.max(anonymous_bytes());
+    println!(
+        "memory: {} MiB given, {} MiB ingested, {} MiB of anonymous memory at most",
+        given >> 20,
+        (rows * 36) >> 20,
+        (peak - before) >> 20
+    );
+}
+
+/// Opening a root with 10,000 partitions.
+fn open_many(parent: &Path) {
+    let root = TempDir::new_in(parent).unwrap();
+    let storage = open(root.path(), unsynced());
+    let mut bulk = storage.begin_bulk(BulkTarget::Create(trades())).unwrap();
+    let rows = batch(0, 10_000, 0.0, &mut Random(7));
+    let days = (0..10_000).map(|day| Some(day * 86_400_000_000));
+    let mut columns = rows.columns().to_vec();
+    columns[0] = Arc::new(days.collect::<TimestampMicrosecondArray>());
+    bulk.push(RecordBatch::try_new(rows.schema(), columns).unwrap()).unwrap();
+    bulk.finish().unwrap();
+    storage.close().unwrap();
+    drop(storage);
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            let storage = open(root.path(), unsynced());
+            let seconds = start.elapsed().as_secs_f64();
+            assert_eq!(storage.snapshot().table("trades").unwrap().row_count().unwrap(), 10_000);
+            storage.close().unwrap();
+            seconds
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    println!("opening 10,000 partitions: {:.0} ms", times[2] * 1e3);
+}
