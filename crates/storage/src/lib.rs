@@ -32,6 +32,7 @@ mod patch;
 mod piece;
 mod pins;
 mod prepare;
+mod queue;
 mod record;
 mod recovery;
 mod retire;

@@ -3,7 +3,6 @@
 //! States: open → closed, or open → read-only after a failure that leaves it unknown what is on
 //! disk (the next start finds out).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,6 +21,7 @@ use crate::log::{Group, Log};
 use crate::manifest::Manifested;
 use crate::options::{CommitMode, PlantedFault, StorageOptions};
 use crate::prepare::{Prepared, no_such_table, prepare};
+use crate::queue::CommitQueue;
 use crate::record::encode_op;
 use crate::recovery::{Recovered, recover};
 use crate::schema::{TableId, TableSchema};
@@ -32,13 +32,6 @@ use crate::symbols::SymbolStore;
 
 /// A group takes no more transactions once it has this many bytes.
 const GROUP_BYTES: usize = 16 << 20;
-
-/// A transaction waiting for its turn.
-#[derive(Debug)]
-struct Ticket {
-    work: Mutex<Vec<Prepared>>,
-    outcome: Mutex<Option<EngineResult<CommitReceipt>>>,
-}
 
 /// What only the one who holds the log may touch.
 #[derive(Debug)]
@@ -59,7 +52,7 @@ pub struct Storage {
     options: StorageOptions,
     lock: Mutex<Option<Box<dyn VfsLock>>>,
     published: ArcSwap<Snapshot>,
-    waiting: Mutex<VecDeque<Arc<Ticket>>>,
+    waiting: CommitQueue,
     writer: Mutex<Writer>,
     /// Held by the one checkpoint that runs.
     manifested: Mutex<Manifested>,
@@ -118,7 +111,7 @@ impl Storage {
             next_table: AtomicU64::new(snapshot.next_table.max(1)),
             next_file: AtomicU64::new(next_file),
             published: ArcSwap::from_pointee(snapshot),
-            waiting: Mutex::default(),
+            waiting: CommitQueue::default(),
             writer: Mutex::new(writer),
             manifested: Mutex::new(manifested),
             holds: Holds::default(),
@@ -207,26 +200,20 @@ impl Storage {
     }
 
     fn commit_now(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
-        let ticket = Arc::new(Ticket { work: Mutex::new(work), outcome: Mutex::new(None) });
-        self.waiting.lock().push_back(Arc::clone(&ticket));
-        loop {
-            // Whoever gets the log writes for all that wait; the others find their outcome.
-            let mut writer = self.writer.lock();
-            if let Some(outcome) = ticket.outcome.lock().take() {
-                return outcome;
-            }
-            self.lead(&mut writer);
-        }
+        self.waiting.commit(work, || self.lead(&mut self.writer.lock()))
     }
 
     /// Writes one group of waiting transactions.
     fn lead(&self, writer: &mut Writer) {
+        if self.options.commit_mode == CommitMode::Sync {
+            self.waiting.gather();
+        }
         let mut working = Snapshot::clone(&self.snapshot());
         let mut group = Group::new(working.lsn + 1);
         let (mut removed, mut unsynced) = (Vec::new(), Vec::new());
         let mut written = Vec::new();
         while group.len() < GROUP_BYTES {
-            let Some(ticket) = self.waiting.lock().pop_front() else { break };
+            let Some(ticket) = self.waiting.take() else { break };
             let mut attempt = working.clone();
             attempt.lsn += 1;
             let marks = (removed.len(), unsynced.len());
@@ -238,7 +225,7 @@ impl Storage {
                 removed: &mut removed,
                 unsynced: &mut unsynced,
             };
-            let work = std::mem::take(&mut *ticket.work.lock());
+            let work = ticket.take_work();
             let staged = self.refuse_when_closed().and_then(|()| {
                 let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
                 group.record(|out| {
@@ -262,7 +249,7 @@ impl Storage {
                 Err(error) => {
                     removed.truncate(marks.0);
                     unsynced.truncate(marks.1);
-                    *ticket.outcome.lock() = Some(Err(error));
+                    ticket.finish(Err(error));
                 }
             }
         }
@@ -279,7 +266,7 @@ impl Storage {
         }
         let epoch = self.snapshot().epoch;
         for (lsn, ticket) in written {
-            *ticket.outcome.lock() = Some(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
+            ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
         }
     }
 
