@@ -1,8 +1,8 @@
 /**
  * npm run system-faults -- [--runs N] [--seed S]
  *
- * The real server under `strace -e inject`: one system call of its files fails once, with an
- * error drawn by the seed. No signal ends the process, and after a restart without the tracer
+ * The real server under `strace -e inject`: the k-th call of a kind that a thread makes fails,
+ * with call, k and error drawn by the seed. No signal ends the process, and after a restart without the tracer
  * everything acknowledged is there.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -16,15 +16,14 @@ import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.
 import { answers } from './tools.js';
 
 const ERRORS = ['EIO', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENOMEM', 'EINTR'];
-/** Calls the engine makes and Node, once started, does not, with how often the load makes them. */
+/** Calls the engine makes and Node, once started, does not, with how often a thread makes them. */
 const CALLS: readonly (readonly [string, number])[] = [
-  ['pwrite64', 60],
-  ['fdatasync', 40],
-  ['fsync', 20],
-  ['rename,renameat,renameat2', 6],
-  ['fallocate', 6],
-  ['mkdir,mkdirat', 6],
-  ['unlink,unlinkat', 6],
+  ['pwrite64', 14],
+  ['fdatasync', 6],
+  ['fsync', 4],
+  ['rename,renameat,renameat2', 3],
+  ['mkdir,mkdirat', 4],
+  ['unlink,unlinkat', 3],
 ];
 
 const harness: Harness = new Harness('system-faults', ['runs']);

@@ -1,10 +1,11 @@
 //! Segments: immutable files that hold all columns of some rows of one partition.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::Buffer;
-use tidemark_types::{EngineResult, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use tidemark_vfs::Vfs;
 
 use crate::block;
@@ -202,16 +203,26 @@ impl Segment {
     }
 
     fn opened(&self) -> EngineResult<&Opened> {
+        if self.opened.get().is_none() {
+            match self.open() {
+                // Too many open files, no memory: the next reader may have more luck.
+                Err(error) if error.code != ErrorCode::Damaged => return Err(error),
+                outcome => drop(self.opened.set(outcome)),
+            }
+        }
         self.opened.get_or_init(|| self.open()).as_ref().map_err(Clone::clone)
     }
 
-    fn damage(&self, what: impl std::fmt::Display) -> tidemark_types::EngineError {
+    fn damage(&self, what: impl std::fmt::Display) -> EngineError {
         damaged(self.file.path(), what)
     }
 
     fn open(&self) -> EngineResult<Opened> {
         let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
-        let map = map.map_err(|error| self.damage(error))?;
+        let map = map.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::NotFound => self.damage(error),
+            _ => EngineError::io(self.file.path(), &error),
+        })?;
         let framed = map.starts_with(&SEGMENT_MAGIC) && map.ends_with(&SEGMENT_MAGIC);
         if map.len() as u64 != self.meta.file_len || !framed {
             return Err(self.damage("its first or last bytes are not a segment's"));

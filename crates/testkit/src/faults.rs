@@ -143,6 +143,13 @@ fn session(
         }
     }
     drop(client);
+    // A fault that is over leaves no reader behind: of two, it can have met one at most.
+    let reads = || Model::read(&storage.snapshot());
+    if !faulty.lasts()
+        && let (Err(error), Err(_)) = (reads(), reads())
+    {
+        return Err(format!("reading stays broken: {}", error.message));
+    }
     if storage.close().is_ok() {
         history.durable = history.acknowledged();
     }

@@ -92,6 +92,11 @@ impl FaultyVfs {
         self.plan.healed.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the failure does not end by itself.
+    pub(crate) fn lasts(&self) -> bool {
+        self.plan.lasting
+    }
+
     pub(crate) fn disk(&self) -> &SimVfs {
         &self.inner
     }
