@@ -2,8 +2,8 @@
  * npm run system-faults -- [--runs N] [--seed S]
  *
  * The real server under `strace -e inject`: the k-th call of a kind that a thread makes fails,
- * with call, k and error drawn by the seed. No signal ends the process, and after a restart without the tracer
- * everything acknowledged is there.
+ * with call, k and error drawn by the seed. No signal ends the process, and after a restart
+ * without the tracer everything acknowledged is there.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -43,8 +43,10 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     let expected = fill(&disk, &options, seed)?;
     let mut files = files(&disk, "")?;
     files.retain(|(_, bytes)| !bytes.is_empty());
-    let mut report =
-        RotReport { bytes: files.iter().map(|(_, b)| b.len() as u64).sum(), ..<_>::default() };
+    let mut report = RotReport {
+        bytes: files.iter().map(|(_, b)| b.len() as u64).sum(),
+        ..RotReport::default()
+    };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for _ in 0..flips {
         // By file first: the pointer is small, and matters as much as the log.

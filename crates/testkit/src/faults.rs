@@ -117,15 +117,9 @@ fn session(
     history: &mut History,
 ) -> Result<(), String> {
     let shared: Arc<dyn Vfs> = Arc::new(faulty.clone());
-    let storage = match Storage::open(Arc::clone(&shared), options.clone()) {
-        Ok(storage) => storage,
-        // The error is reported; nothing else may have happened.
-        Err(_) => return Ok(()),
-    };
-    let opened = match Model::read(&storage.snapshot()) {
-        Ok(model) => model,
-        Err(_) => return Ok(()),
-    };
+    // An error of opening or reading is an answer; nothing else may have happened.
+    let Ok(storage) = Storage::open(shared, options.clone()) else { return Ok(()) };
+    let Ok(opened) = Model::read(&storage.snapshot()) else { return Ok(()) };
     let at_least = history.after_kill(faulty.disk().sync_has_failed());
     if !history.allows(opened.fingerprint(), at_least) {
         return Err(format!("reopened: {}", opened.difference(&history.model)));
