@@ -149,6 +149,7 @@ async function openRoot(root: string, config: Config, logger: Logger): Promise<D
     return await openDatabase({
       root,
       commitMode: config.get(KEYS.commitMode),
+      ttlByClock: config.get(KEYS.ttlByClock),
       importRoot: isAbsolute(copyRoot) ? copyRoot : join(root, copyRoot),
       ...(memory > 0 ? { memoryLimitBytes: memory } : {}),
       ...(workers > 0 ? { workers } : {}),

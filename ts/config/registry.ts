@@ -178,6 +178,11 @@ export const KEYS = {
     'when a commit is on disk: sync before the answer, async soon after, nosync when the ' +
       'operating system likes',
   ),
+  ttlByClock: bool(
+    'cairo.ttl.use.wall.clock',
+    true,
+    'rows of the future do not end the time to live of rows the clock still keeps',
+  ),
   copyRoot: text(
     'cairo.sql.copy.root',
     'import',

@@ -226,6 +226,8 @@ export interface OpenOptions {
   readonly root: string;
   /** `sync` (default), `async`, `nosync`. */
   readonly commitMode?: string;
+  /** Whether the clock bounds a time to live; default true. */
+  readonly ttlByClock?: boolean;
   /** Directory `read_parquet` may read, default `ROOT/import`. */
   readonly importRoot?: string;
   /** Bytes all queries may use together; default half of the machine's memory. */

@@ -63,6 +63,7 @@ impl Database {
         })?;
         let storage_options = StorageOptions {
             commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
+            ttl_by_clock: options.ttl_by_clock.unwrap_or(true),
             ..StorageOptions::default()
         };
         let storage = Storage::open(Arc::new(vfs), storage_options)?;

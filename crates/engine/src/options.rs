@@ -15,6 +15,9 @@ pub struct OpenOptions {
     /// `sync`, `async`, `nosync` or `adaptive`.
     #[serde(default)]
     pub commit_mode: Option<String>,
+    /// Whether the clock bounds a time to live.
+    #[serde(default)]
+    pub ttl_by_clock: Option<bool>,
     /// Directory `read_parquet` may read.
     #[serde(default)]
     pub import_root: Option<PathBuf>,

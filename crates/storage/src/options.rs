@@ -71,6 +71,9 @@ pub struct StorageOptions {
     pub checkpoint_interval_ms: u64,
     /// Longest time an `async` commit stays unsynced, milliseconds.
     pub async_flush_ms: u64,
+    /// Whether the clock bounds a time to live: rows of the future do not end what is younger than
+    /// the clock says. Otherwise the newest row alone counts.
+    pub ttl_by_clock: bool,
     /// Rows of a memory run above which it is not merged with the next one.
     pub run_rows: usize,
     /// Greatest number of rows of a segment.
@@ -94,6 +97,7 @@ impl Default for StorageOptions {
             checkpoint_log_bytes: 256 << 20,
             checkpoint_interval_ms: 300_000,
             async_flush_ms: 200,
+            ttl_by_clock: true,
             run_rows: 256 << 10,
             segment_rows: 4 << 20,
             bulk_memory_bytes: 96 << 20,

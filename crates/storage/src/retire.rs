@@ -127,9 +127,9 @@ fn take_attached(table: &mut TableSnapshot, floor: i64) -> Option<Arc<Partition>
     table.hot.remove(&floor).or(cold)
 }
 
-/// The partitions whose time is over: they end at least the time to live before the newest row,
-/// or before now where that is earlier.
-pub(crate) fn expired(table: &TableSnapshot) -> Vec<i64> {
+/// The partitions whose time is over: they end at least the time to live before the newest row;
+/// `by_clock`, before now where that is earlier.
+pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();
     if schema.ttl_hours_or_months == 0 || schema.timestamp.is_none() {
         return Vec::new();
@@ -137,8 +137,11 @@ pub(crate) fn expired(table: &TableSnapshot) -> Vec<i64> {
     let last = [table.hot.last_key_value(), table.cold.last_key_value()];
     let newest = last.into_iter().flatten().filter_map(|(_, p)| p.bounds()).map(|b| b.1).max();
     let Some(newest) = newest else { return Vec::new() };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros());
-    let reference = micros(schema, newest).min(i64::try_from(now).unwrap_or(i64::MAX));
+    let mut reference = micros(schema, newest);
+    if by_clock {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros());
+        reference = reference.min(i64::try_from(now).unwrap_or(i64::MAX));
+    }
     let over = |floor: &&i64| {
         let end = micros(schema, schema.partition_ceil(**floor));
         let until = match schema.ttl_hours_or_months {

@@ -21,6 +21,13 @@ pub struct ColumnSchema {
     pub symbol_cache: bool,
     /// Kept for SHOW.
     pub indexed: bool,
+    /// Kept for SHOW: values per block of the index.
+    #[serde(default = "default_index_capacity")]
+    pub index_capacity: u32,
+}
+
+fn default_index_capacity() -> u32 {
+    256
 }
 
 impl ColumnSchema {
@@ -33,6 +40,7 @@ impl ColumnSchema {
             symbol_capacity: 256,
             symbol_cache: true,
             indexed: false,
+            index_capacity: default_index_capacity(),
         }
     }
 }

@@ -273,10 +273,10 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
 }
 
 /// What the time to live asks for after this step.
-pub(crate) fn expiry(snapshot: &Snapshot, op: &Op) -> Option<Op> {
+pub(crate) fn expiry(snapshot: &Snapshot, op: &Op, by_clock: bool) -> Option<Op> {
     let adds = matches!(op, Op::Append(_) | Op::Adopt(_) | Op::ReplaceSchema(_));
     let table = snapshot.table_by_id(op.table().filter(|_| adds)?)?;
-    let (floors, table) = (expired(&table), table.schema().id);
+    let (floors, table) = (expired(&table, by_clock), table.schema().id);
     let op = PartitionsOp { table, action: PartitionAction::Drop, floors };
     (!op.floors.is_empty()).then_some(Op::Partitions(op))
 }

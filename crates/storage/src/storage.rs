@@ -189,8 +189,9 @@ impl Storage {
     /// Drops the partitions whose time to live is over by the clock. Tables whose writers are
     /// held back wait for the next time.
     pub(crate) fn expire(&self) -> EngineResult<()> {
+        let by_clock = self.options.ttl_by_clock;
         for table in self.snapshot().tables() {
-            let (floors, id) = (crate::retire::expired(table), table.schema().id);
+            let (floors, id) = (crate::retire::expired(table, by_clock), table.schema().id);
             if !floors.is_empty() && !self.holds.is_held(id) {
                 let action = crate::retire::PartitionAction::Drop;
                 self.commit(vec![Change::Partitions { table: id, action, floors }])?;
@@ -227,13 +228,14 @@ impl Storage {
             };
             let work = ticket.take_work();
             let staged = self.refuse_when_closed().and_then(|()| {
+                let by_clock = self.options.ttl_by_clock;
                 let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
                 group.record(|out| {
                     for change in work {
                         let op = resolve(&attempt, change)?;
                         encode_op(&op, out, forget)?;
                         apply(&mut attempt, &op, &mut context)?;
-                        if let Some(expiry) = state::expiry(&attempt, &op) {
+                        if let Some(expiry) = state::expiry(&attempt, &op, by_clock) {
                             encode_op(&expiry, out, forget)?;
                             apply(&mut attempt, &expiry, &mut context)?;
                         }

@@ -27,7 +27,12 @@ const DAY: i64 = 24 * HOUR;
 type Row = (i64, i64, Option<String>, Option<String>);
 
 fn open(directory: &TempDir) -> Arc<Storage> {
+    open_with(directory, true)
+}
+
+fn open_with(directory: &TempDir, ttl_by_clock: bool) -> Arc<Storage> {
     let options = StorageOptions {
+        ttl_by_clock,
         commit_mode: CommitMode::NoSync,
         log_file_bytes: 1 << 20,
         segment_rows: 40,
@@ -460,4 +465,8 @@ fn a_time_to_live_ends_whole_partitions() {
     assert_eq!(days(&storage), [today, today + 400]);
     drop(storage);
     assert_eq!(days(&open(&directory)), [today, today + 400]);
+    // Without the clock the newest row alone counts.
+    let storage = open_with(&directory, false);
+    append(&storage, &[((today + 400) * DAY, 8, None, None)]);
+    assert_eq!(days(&storage), [today + 400, today + 400]);
 }

@@ -7,7 +7,8 @@ use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::create_table::{
-    apply_dedup, check_column_name, column_type, parse_lag, parse_ttl, symbol_capacity,
+    apply_dedup, check_column_name, column_type, index_capacity, parse_lag, parse_ttl,
+    symbol_capacity,
 };
 use super::{Binder, error};
 use crate::{BoundConversion, BoundSchemaChange};
@@ -169,9 +170,11 @@ impl Binder<'_> {
                 let index = symbol(schema, column, "cache")?;
                 schema.columns[index].symbol_cache = *cache;
             }
-            AlterAction::Index { column, indexed, .. } => {
+            AlterAction::Index { column, indexed, words } => {
                 self.note_change(&schema.name, if *indexed { "ADD INDEX" } else { "DROP INDEX" });
-                self.alter_index(schema, column, *indexed)?;
+                let index = alter_index(schema, column, *indexed)?;
+                let words = words.iter().map(String::as_str);
+                index_capacity(&mut schema.columns[index], words);
             }
             AlterAction::SetParameter { parameter } => {
                 self.note_change(&schema.name, "SET TABLE PARAM");
@@ -200,33 +203,6 @@ impl Binder<'_> {
             }
             _ => return Err(EngineError::internal("an action that is no setting")),
         }
-        Ok(())
-    }
-
-    fn alter_index(
-        &mut self,
-        schema: &mut TableSchema,
-        column: &Name,
-        indexed: bool,
-    ) -> EngineResult<()> {
-        let index = existing(schema, column)?;
-        let found = &mut schema.columns[index];
-        if found.sql_type != SqlType::Symbol {
-            let (name, sql_type) = (&found.name, found.sql_type.name());
-            return Err(error::at(
-                ErrorCode::TypeMismatch,
-                format!(
-                    "indexes are supported only for symbol type [column={name}, type={sql_type}]"
-                ),
-                column.span,
-            ));
-        }
-        if found.indexed == indexed {
-            let what = if indexed { "already indexed" } else { "not indexed" };
-            let message = format!("column is {what} [column={}]", found.name);
-            return Err(error::at(ErrorCode::InvalidValue, message, column.span));
-        }
-        found.indexed = indexed;
         Ok(())
     }
 
@@ -272,6 +248,26 @@ fn symbol(schema: &TableSchema, column: &Name, what: &str) -> EngineResult<usize
         format!("{what} is only supported for symbol type [column={name}, type={sql_type}]"),
         column.span,
     ))
+}
+
+fn alter_index(schema: &mut TableSchema, column: &Name, indexed: bool) -> EngineResult<usize> {
+    let index = existing(schema, column)?;
+    let found = &mut schema.columns[index];
+    if found.sql_type != SqlType::Symbol {
+        let (name, sql_type) = (&found.name, found.sql_type.name());
+        return Err(error::at(
+            ErrorCode::TypeMismatch,
+            format!("indexes are supported only for symbol type [column={name}, type={sql_type}]"),
+            column.span,
+        ));
+    }
+    if found.indexed == indexed {
+        let what = if indexed { "already indexed" } else { "not indexed" };
+        let message = format!("column is {what} [column={}]", found.name);
+        return Err(error::at(ErrorCode::InvalidValue, message, column.span));
+    }
+    found.indexed = indexed;
+    Ok(index)
 }
 
 fn set_parameter(schema: &mut TableSchema, parameter: &OptionValue) -> EngineResult<()> {

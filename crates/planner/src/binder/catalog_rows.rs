@@ -206,7 +206,11 @@ impl Binder<'_> {
             (
                 "indexBlockCapacity",
                 SqlType::Int,
-                ints(columns.iter().map(|c| if symbol(c.sql_type) { 256 } else { 0 })),
+                ints(
+                    columns
+                        .iter()
+                        .map(|c| if symbol(c.sql_type) { c.index_capacity as i32 } else { 0 }),
+                ),
             ),
             (
                 "symbolCached",

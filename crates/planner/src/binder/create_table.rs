@@ -104,6 +104,10 @@ impl Binder<'_> {
         let sql_type = column_type(&definition.type_name)?;
         let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
         column.indexed = definition.indexed;
+        for option in &definition.options {
+            let number = option.value.as_ref().map_or("", |value| value.text.as_str());
+            index_capacity(&mut column, [option.name.text.as_str(), number].into_iter());
+        }
         column.symbol_cache = definition.symbol_cache.unwrap_or(true);
         if let Some(capacity) = &definition.symbol_capacity {
             column.symbol_capacity = symbol_capacity(capacity)?;
@@ -142,7 +146,6 @@ fn check_table_name(name: &Name) -> EngineResult<()> {
     Err(error::at(ErrorCode::InvalidName, message, at))
 }
 
-/// Refuses names that no column may have.
 /// A number of symbols, up to the next power of two.
 pub(crate) fn symbol_capacity(capacity: &Name) -> EngineResult<u32> {
     let invalid = |message: &str| error::at(ErrorCode::InvalidValue, message, capacity.span);
@@ -154,6 +157,7 @@ pub(crate) fn symbol_capacity(capacity: &Name) -> EngineResult<u32> {
     }
 }
 
+/// Refuses names that no column may have.
 pub(crate) fn check_column_name(name: &Name) -> EngineResult<()> {
     if identifier::is_valid_column_name(&name.text) {
         return Ok(());
@@ -362,17 +366,30 @@ fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineRes
             }
             "index" => {
                 let Some(name) = value else { continue };
-                // `INDEX(column CAPACITY n)`: the capacity is obsolete.
-                let column = name.text.split_whitespace().next().unwrap_or_default();
+                let mut words = name.text.split_whitespace();
+                let column = words.next().unwrap_or_default();
                 let index = schema
                     .column_index(column)
                     .ok_or_else(|| error::invalid_column(column, name.span))?;
                 schema.columns[index].indexed = true;
+                index_capacity(&mut schema.columns[index], words);
             }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Notes the number after CAPACITY.
+pub(crate) fn index_capacity<'a>(
+    column: &mut ColumnSchema,
+    mut words: impl Iterator<Item = &'a str>,
+) {
+    if words.any(|word| word.eq_ignore_ascii_case("CAPACITY"))
+        && let Some(capacity) = words.next().and_then(|number| number.parse().ok())
+    {
+        column.index_capacity = capacity;
+    }
 }
 
 fn invalid_option(option: &OptionValue) -> EngineError {

@@ -107,6 +107,9 @@ fn create_table_text(schema: &TableSchema) -> String {
             }
             if column.indexed {
                 text.push_str(" INDEX");
+                if column.index_capacity != 256 {
+                    let _ = write!(text, " CAPACITY {}", column.index_capacity);
+                }
             }
         }
         let _ = writeln!(text, "{comma}");
