@@ -176,7 +176,10 @@ fn roots_of_earlier_versions_open() {
         storage.close().unwrap();
         drop(storage);
         let storage = open(directory.path());
-        assert_eq!(storage.snapshot().table("plain").unwrap().row_count(), ROWS as u64 + 1);
+        assert_eq!(
+            storage.snapshot().table("plain").unwrap().row_count().unwrap(),
+            ROWS as u64 + 1
+        );
         let format = std::fs::read_to_string(directory.path().join("db/FORMAT")).unwrap();
         assert_eq!(format, format!("tidemark {major}.{minor}\n"));
         versions += 1;

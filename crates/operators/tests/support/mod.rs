@@ -92,11 +92,7 @@ pub fn batch_of(rows: &[Row]) -> RecordBatch {
 fn columns_of_table() -> Vec<ColumnSchema> {
     let column = |(id, (name, sql_type)): (usize, (&str, SqlType))| ColumnSchema {
         id: id as u32,
-        name: name.into(),
-        sql_type,
-        symbol_capacity: 256,
-        symbol_cache: true,
-        indexed: false,
+        ..ColumnSchema::new(name, sql_type)
     };
     let columns = [
         ("ts", SqlType::Timestamp),
