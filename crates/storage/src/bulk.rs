@@ -90,6 +90,7 @@ impl BulkWriter {
 
     /// Adds rows: the columns in the definition's order, the rows in any order.
     pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
+        self.storage.refuse_when_full()?;
         let rows = sorted_rows(&self.schema, &batch)?;
         drop(batch); // sorting copied the columns that it moved
         let mut columns = Vec::with_capacity(rows.columns.len());

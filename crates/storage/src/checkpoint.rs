@@ -11,14 +11,14 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use tidemark_types::{EngineError, EngineResult};
-use tidemark_vfs::{OpenMode, Vfs};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
 use crate::column::ColumnData;
 use crate::file::{StoredFile, sync_dir};
 use crate::fold::{Output, plan_fold};
 use crate::layout::{LOG, TABLES, TRASH, log_file, manifest, segment_name, table_dir};
-use crate::manifest::{Manifested, NextManifest, SymbolFiles, symbols_path};
+use crate::manifest::{Generations, NextManifest, SymbolFiles, symbols_path};
 use crate::merge::Stretch;
 use crate::options::StorageOptions;
 use crate::partition::Partition;
@@ -96,6 +96,21 @@ pub(crate) trait FileNumbers {
     fn next(&self) -> u64;
 }
 
+/// What a checkpoint makes durable.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// Files that no table names any more.
+    pub(crate) removed: Vec<Arc<StoredFile>>,
+    /// Adopted segments that were never synced.
+    pub(crate) unsynced: Vec<Arc<Segment>>,
+    /// Log files of the generation before that were never synced: it must be as durable as the
+    /// new one, to take its place.
+    pub(crate) unsynced_logs: Vec<Arc<dyn VfsFile>>,
+    /// The log file in which replay of the new manifest starts.
+    pub(crate) first_log: u64,
+}
+
 /// A partition whose runs became segments.
 #[derive(Debug)]
 struct Folded {
@@ -145,12 +160,19 @@ fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> 
 pub(crate) fn prepare(
     vfs: &Arc<dyn Vfs>,
     options: &StorageOptions,
-    frozen: &Snapshot,
+    frozen: &Frozen,
     manifested: &Snapshot,
     numbers: &dyn FileNumbers,
 ) -> EngineResult<Prepared> {
-    let mut prepared = Prepared { snapshot: frozen.clone(), ..Prepared::default() };
-    let written = write_tables(vfs, options, frozen, manifested, numbers, &mut prepared)
+    let snapshot = Snapshot::clone(&frozen.snapshot);
+    let mut prepared = Prepared { snapshot, ..Prepared::default() };
+    if options.keep_generations > 1 && !frozen.unsynced_logs.is_empty() {
+        for file in &frozen.unsynced_logs {
+            file.sync().map_err(|error| EngineError::io(LOG, &error))?;
+        }
+        sync_dir(&**vfs, LOG)?;
+    }
+    let written = write_tables(vfs, options, &frozen.snapshot, manifested, numbers, &mut prepared)
         .and_then(|()| sync_directories(&**vfs, prepared.created.iter().map(|file| file.path())));
     match written {
         Ok(()) => Ok(prepared),
@@ -197,7 +219,7 @@ fn write_table(
     let hot = table.hot.iter().map(|(floor, before)| (floor, before, false));
     let detached = unwritten.into_iter().map(|(floor, before)| (floor, before, true));
     for (floor, before, detached) in hot.chain(detached) {
-        let segments = fold(vfs, options, table, *floor, before, numbers, prepared)?;
+        let segments = fold_sound(vfs, options, table, *floor, before, numbers, prepared)?;
         let after = Arc::new(Partition::new(segments, Vec::new()));
         if !detached {
             new.rows = new.rows - before.rows() + after.rows();
@@ -218,6 +240,36 @@ fn write_table(
         }
     }
     Ok(())
+}
+
+/// Like [`fold`]. Where a segment is damaged, all stay as they are beside what is in memory, so
+/// that other tables go on.
+fn fold_sound(
+    vfs: &Arc<dyn Vfs>,
+    options: &StorageOptions,
+    table: &TableSnapshot,
+    floor: i64,
+    partition: &Partition,
+    numbers: &dyn FileNumbers,
+    prepared: &mut Prepared,
+) -> EngineResult<Vec<Arc<Segment>>> {
+    let made = prepared.created.len();
+    let faults = tidemark_vfs::faults();
+    let folded = fold(vfs, options, table, floor, partition, numbers, prepared);
+    // What was copied from a map that went bad meanwhile is not what was written.
+    let bad = || partition.segments.iter().find_map(|segment| segment.known_damage());
+    let bad = if tidemark_vfs::faults() == faults { None } else { bad() };
+    match bad.map_or(folded, Err) {
+        Err(error) if error.code == ErrorCode::Damaged && !partition.segments.is_empty() => {
+            prepared.created.drain(made..).for_each(|file| file.doom());
+            let runs = Partition::new(Vec::new(), partition.runs.clone());
+            let stored = partition.segments.iter().map(|segment| segment.as_stored());
+            let mut segments: Vec<_> = stored.collect();
+            segments.extend(fold(vfs, options, table, floor, &runs, numbers, prepared)?);
+            Ok(segments)
+        }
+        folded => folded,
+    }
 }
 
 /// The segments that take the place of a partition's pieces.
@@ -280,46 +332,60 @@ impl Prepared {
         }
     }
 
+    /// Files that the new manifest replaces by others.
+    pub(crate) fn obsolete(&self) -> Vec<Arc<StoredFile>> {
+        let mut obsolete = Vec::new();
+        for folded in &self.folded {
+            let kept: HashSet<&str> = folded.after.segments.iter().map(path_of).collect();
+            let before = folded.before.segments.iter();
+            let gone = before.filter(|segment| !kept.contains(segment.file.path()));
+            obsolete.extend(gone.map(|segment| Arc::clone(&segment.file)));
+        }
+        for ((table, column), files) in &self.symbol_files {
+            let Some(table) = self.snapshot.tables.get(table) else { continue };
+            let Some(dictionary) = table.head.symbols.get(column) else { continue };
+            let kept: HashSet<&str> = files.iter().map(|file| file.file.path()).collect();
+            let old = dictionary.store().symbol_files().into_iter();
+            let gone = old.filter(|file| !kept.contains(file.file.path()));
+            obsolete.extend(gone.map(|file| file.file));
+        }
+        obsolete
+    }
+
     /// First half of step 3. After an error the old manifest is current.
     pub(crate) fn write_manifest(
         &self,
         vfs: &dyn Vfs,
-        manifested: &Manifested,
-        (first_log, next_file): (u64, u64),
+        generations: &Generations,
+        named: (u64, u64),
+        gone: &[Arc<StoredFile>],
     ) -> EngineResult<NextManifest> {
         let snapshot = self.snapshot.clone();
-        manifested.write_next(vfs, snapshot, &self.symbol_files, (first_log, next_file))
+        let below = |file: &Arc<StoredFile>| {
+            let name = file.path().strip_prefix(TABLES)?.strip_prefix('/')?;
+            Some(name.to_owned())
+        };
+        let kept = gone.iter().filter_map(below).collect();
+        generations.write_next(vfs, snapshot, &self.symbol_files, named, kept)
     }
 
     /// Step 4: the running state with segments in place of the frozen runs. Tables and partitions
-    /// that changed otherwise meanwhile keep their state. Returns files no longer named by the
-    /// manifest and the running state, and files that only the manifest names.
+    /// that changed otherwise meanwhile keep their state.
     pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
         let mut installed = Installed::default();
         for folded in &self.folded {
-            let is_installed = install_partition(running, folded);
-            let mut kept: HashSet<&str> =
-                folded.after.segments.iter().map(|segment| segment.file.path()).collect();
-            // What changed otherwise meanwhile goes on with the old files until it is written.
-            let running = running.tables.get(&folded.table).filter(|_| !is_installed);
-            let running = running.map(|table| table.kept_at(folded.floor)).unwrap_or_default();
-            let still = running.iter().flat_map(|partition| &partition.segments);
-            kept.extend(still.map(|segment| segment.file.path()));
-            let before = folded.before.segments.iter();
-            installed.obsolete.extend(
-                before
-                    .filter(|segment| !kept.contains(segment.file.path()))
-                    .map(|segment| Arc::clone(&segment.file)),
-            );
-            if !is_installed {
-                let known: HashSet<&str> =
-                    folded.before.segments.iter().map(|segment| segment.file.path()).collect();
-                let new = folded.after.segments.iter();
-                installed.manifest_only.extend(
-                    new.filter(|segment| !known.contains(segment.file.path()))
-                        .map(|segment| Arc::clone(&segment.file)),
-                );
+            if install_partition(running, folded) {
+                continue;
             }
+            // It goes on with the old files until it is written.
+            let table = running.tables.get(&folded.table);
+            let kept = table.map(|table| table.kept_at(folded.floor)).unwrap_or_default();
+            let segments = kept.iter().flat_map(|partition| &partition.segments);
+            installed.in_use.extend(segments.map(|segment| segment.file.path().to_owned()));
+            let known: HashSet<&str> = folded.before.segments.iter().map(path_of).collect();
+            let new = folded.after.segments.iter();
+            let new = new.filter(|segment| !known.contains(segment.file.path()));
+            installed.manifest_only.extend(new.map(|segment| Arc::clone(&segment.file)));
         }
         // A table nothing happened to meanwhile is the manifest's, so that the next edit skips it.
         for table in self.snapshot.tables() {
@@ -332,13 +398,6 @@ impl Prepared {
         for ((table, column), files) in &self.symbol_files {
             let Some(table) = self.snapshot.tables.get(table) else { continue };
             let Some(dictionary) = table.head.symbols.get(column) else { continue };
-            let kept: HashSet<&str> = files.iter().map(|file| file.file.path()).collect();
-            let old = dictionary.store().symbol_files();
-            installed.obsolete.extend(
-                old.into_iter()
-                    .filter(|file| !kept.contains(file.file.path()))
-                    .map(|file| file.file),
-            );
             dictionary.store().set_symbol_files(files.clone());
             if running.tables.get(&table.schema().id).is_none() {
                 let files = files.iter().map(|file| Arc::clone(&file.file));
@@ -349,13 +408,17 @@ impl Prepared {
     }
 }
 
-/// What a checkpoint leaves to be removed.
+/// What a checkpoint leaves to be removed later.
 #[derive(Debug, Default)]
 pub(crate) struct Installed {
-    /// Named by nothing any more.
-    pub(crate) obsolete: Vec<Arc<StoredFile>>,
-    /// Named by the manifest alone: to be removed after the next checkpoint.
+    /// Files that only the new manifest names: to be removed after the next checkpoint.
     pub(crate) manifest_only: Vec<Arc<StoredFile>>,
+    /// Paths of files that the new manifest does not name and the running state does.
+    pub(crate) in_use: HashSet<String>,
+}
+
+fn path_of(segment: &Arc<Segment>) -> &str {
+    segment.file.path()
 }
 
 fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
@@ -394,9 +457,9 @@ fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
     true
 }
 
-/// Removes manifests outside the chain, and what recovery put aside.
-pub(crate) fn remove_stale(vfs: &dyn Vfs, old_chain: &[u64], manifested: &Manifested) {
-    for number in old_chain.iter().filter(|number| !manifested.chain.contains(number)) {
+/// Removes manifests that no generation needs, and what recovery put aside.
+pub(crate) fn remove_stale(vfs: &dyn Vfs, stale: &[u64]) {
+    for number in stale {
         let _ = vfs.unlink(&manifest(*number));
     }
     for entry in vfs.list(TRASH).unwrap_or_default() {

@@ -1,10 +1,13 @@
 //! A file that lives as long as somebody needs it.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidemark_types::{EngineError, EngineResult};
 use tidemark_vfs::{OpenMode, Vfs};
+
+use crate::layout::damaged;
 
 /// A named immutable file. Once doomed, it is unlinked when the last holder lets go.
 #[derive(Debug)]
@@ -47,9 +50,15 @@ impl Drop for StoredFile {
     }
 }
 
-/// The whole content of a file.
-pub(crate) fn read_whole(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
-    let failed = |error: std::io::Error| EngineError::io(path, &error);
+/// The whole content of a file that must be there: `Damaged` when it is missing, or when the disk
+/// cannot read it.
+pub(crate) fn read_known(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
+    const EIO: i32 = 5;
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => damaged(path, "it is missing"),
+        _ if error.raw_os_error() == Some(EIO) => damaged(path, error),
+        _ => EngineError::io(path, &error),
+    };
     let file = vfs.open(path, OpenMode::Read).map_err(failed)?;
     let mut bytes = vec![0; file.len().map_err(failed)? as usize];
     let count = file.read_at(&mut bytes, 0).map_err(failed)?;

@@ -16,9 +16,14 @@ pub(crate) const LOG: &str = "db/log";
 pub(crate) const TABLES: &str = "db/t";
 pub(crate) const STAGE: &str = "db/stage";
 pub(crate) const TRASH: &str = "db/trash";
+/// Room for the last checkpoint on a full disk.
+pub(crate) const RESERVE: &str = "db/reserve";
+/// A copy of the database, and one that is not complete.
+pub(crate) const BACKUP: &str = ".checkpoint";
+pub(crate) const BACKUP_NEW: &str = ".checkpoint.new";
 
 /// Major version: another one is refused. Minor: older ones open.
-pub const FORMAT_VERSION: (u32, u32) = (1, 0);
+pub const FORMAT_VERSION: (u32, u32) = (1, 1);
 
 /// Sections of a segment, and therefore columns in memory, start at multiples of this.
 pub(crate) const SECTION_ALIGN: u64 = 64;
@@ -27,7 +32,9 @@ pub(crate) const SECTION_ALIGN: u64 = 64;
 pub(crate) const LOG_BLOCK: u64 = 4_096;
 
 pub(crate) const LOG_MAGIC: [u8; 8] = *b"TDMLOG01";
-pub(crate) const GROUP_MAGIC: [u8; 4] = *b"TDMG";
+pub(crate) const GROUP_MAGIC: [u8; 4] = *b"TDMH";
+/// Groups of format 1.0: each record's length and checksum before it, no directory.
+pub(crate) const GROUP_MAGIC_1_0: [u8; 4] = *b"TDMG";
 pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
 pub(crate) const SYMBOLS_MAGIC: [u8; 8] = *b"TDMSYM01";
 pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
@@ -36,7 +43,7 @@ pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
 pub(crate) const LOG_HEADER_BYTES: usize = 32;
 /// Bytes of a group's header.
 pub(crate) const GROUP_HEADER_BYTES: usize = 64;
-/// Bytes before each record of a group: length and checksum.
+/// Bytes before each record of a group of format 1.0: length and checksum.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
 /// Bytes of a segment's header; only the magic is used.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 64;

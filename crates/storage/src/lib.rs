@@ -13,17 +13,21 @@
 #![warn(missing_docs)]
 
 mod background;
+mod backup;
 mod block;
 mod bulk;
 mod change;
+mod check;
 mod checkpoint;
 mod codec;
 mod column;
+mod damage;
 mod file;
 mod fold;
 mod hold;
 mod layout;
 mod log;
+mod log_reader;
 mod manifest;
 mod merge;
 mod options;
@@ -35,12 +39,14 @@ mod prepare;
 mod queue;
 mod record;
 mod recovery;
+mod replay;
 mod retire;
 mod schema;
 mod segment;
 mod segment_writer;
 mod sharded;
 mod snapshot;
+mod space;
 mod state;
 mod storage;
 mod symbol_file;
@@ -51,6 +57,8 @@ mod upsert;
 
 pub use bulk::BulkWriter;
 pub use change::{BulkTarget, Change, CommitReceipt};
+pub use check::check_root;
+pub use damage::Damage;
 pub use hold::WriteHold;
 pub use layout::FORMAT_VERSION;
 pub use options::{CommitMode, PlantedFault, StorageOptions};

@@ -8,6 +8,7 @@
 //! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it)
 //! → spare (renamed into the next current file; its old groups carry an old salt).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -15,10 +16,10 @@ use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
 use crate::codec::{Decoder, Encoder};
 use crate::layout::{
-    GROUP_HEADER_BYTES, GROUP_MAGIC, LOG, LOG_BLOCK, LOG_HEADER_BYTES, LOG_MAGIC,
-    RECORD_HEADER_BYTES, log_file,
+    GROUP_HEADER_BYTES, GROUP_MAGIC, LOG, LOG_BLOCK, LOG_HEADER_BYTES, LOG_MAGIC, log_file,
 };
 use crate::options::{CommitMode, PlantedFault, StorageOptions};
+use crate::schema::TableId;
 
 /// Spare files kept for reuse.
 const SPARE_FILES: usize = 2;
@@ -27,17 +28,17 @@ const SPARE_FILES: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Group {
     bytes: Encoder,
+    /// Length, checksum and tables of each record, written after the last one: a damaged record
+    /// can be passed over and laid at its tables' door.
+    directory: Encoder,
     first_lsn: u64,
     count: u32,
-    /// Checksum of all lengths and checksums of records. The header carries it, so that a header
-    /// never passes with the records of an older group in a file that is used again.
-    records_crc: u32,
 }
 
 impl Group {
     pub(crate) fn new(first_lsn: u64) -> Self {
         let bytes = Encoder { bytes: vec![0; GROUP_HEADER_BYTES] };
-        Self { bytes, first_lsn, count: 0, records_crc: 0 }
+        Self { bytes, directory: Encoder::default(), first_lsn, count: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -45,35 +46,38 @@ impl Group {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.bytes.len()
+        self.bytes.bytes.len() + self.directory.bytes.len()
     }
 
-    /// Adds a transaction; nothing stays of it when `write` fails.
+    /// Adds a transaction; nothing stays of it when `write` fails. `write` answers the tables
+    /// that it changes.
     pub(crate) fn record(
         &mut self,
-        write: impl FnOnce(&mut Encoder) -> EngineResult<()>,
+        write: impl FnOnce(&mut Encoder) -> EngineResult<BTreeSet<TableId>>,
     ) -> EngineResult<()> {
         let start = self.bytes.bytes.len();
-        self.bytes.u64(0);
-        if let Err(error) = write(&mut self.bytes) {
-            self.bytes.bytes.truncate(start);
-            return Err(error);
-        }
-        let body = start + RECORD_HEADER_BYTES;
-        let Ok(len) = u32::try_from(self.bytes.bytes.len() - body) else {
+        let tables = match write(&mut self.bytes) {
+            Ok(tables) => tables,
+            Err(error) => {
+                self.bytes.bytes.truncate(start);
+                return Err(error);
+            }
+        };
+        let Ok(len) = u32::try_from(self.bytes.bytes.len() - start) else {
             self.bytes.bytes.truncate(start);
             let message = "a transaction of more than 4 GiB; change fewer rows at a time";
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         };
         if len == 0 {
-            self.bytes.bytes.truncate(start);
             return Err(EngineError::internal("a transaction without changes has no record"));
         }
-        let crc = crc32c::crc32c(&self.bytes.bytes[body..]);
-        self.bytes.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
-        self.bytes.bytes[start + 4..body].copy_from_slice(&crc.to_le_bytes());
-        let head = &self.bytes.bytes[start..body];
-        self.records_crc = crc32c::crc32c_append(self.records_crc, head);
+        let record = &self.bytes.bytes[start..];
+        self.directory.u32(len);
+        self.directory.u32(crc32c::crc32c(record));
+        self.directory.u32(tables.len() as u32);
+        for table in tables {
+            self.directory.u64(table);
+        }
         self.count += 1;
         Ok(())
     }
@@ -86,74 +90,19 @@ impl Group {
         header.u64(payload);
         header.u64(synced_lsn);
         header.u32(self.count);
-        header.u32(self.records_crc);
+        header.u32(self.directory.bytes.len() as u32);
+        // Binds the records to this header in a file that is used again.
+        header.u32(crc32c::crc32c(&self.directory.bytes));
         let crc = crc32c::crc32c(&header.bytes);
         let mut sealed = Vec::with_capacity(GROUP_HEADER_BYTES);
         sealed.extend_from_slice(&GROUP_MAGIC);
         sealed.extend_from_slice(&crc.to_le_bytes());
         sealed.append(&mut header.bytes);
         self.bytes.bytes[..sealed.len()].copy_from_slice(&sealed);
+        self.bytes.bytes.append(&mut self.directory.bytes);
         let padded = self.bytes.bytes.len().next_multiple_of(LOG_BLOCK as usize);
         self.bytes.bytes.resize(padded, 0);
     }
-}
-
-/// A group found in a log file.
-#[derive(Debug)]
-pub(crate) struct FoundGroup {
-    pub(crate) first_lsn: u64,
-    pub(crate) synced_lsn: u64,
-    pub(crate) records: Vec<std::ops::Range<usize>>,
-    /// Offset after it, a multiple of the block.
-    pub(crate) end: usize,
-}
-
-/// Reads the group at `offset`; `None` when there is no whole one of this file.
-pub(crate) fn read_group(
-    bytes: &[u8],
-    offset: usize,
-    salt: u64,
-    planted: Option<PlantedFault>,
-) -> Option<FoundGroup> {
-    let ignore_crc = planted == Some(PlantedFault::IgnoreLogChecksum);
-    let ignore_salt = planted == Some(PlantedFault::IgnoreLogSequence);
-    let ignore_binding = ignore_crc || planted == Some(PlantedFault::IgnoreGroupBinding);
-    let frame = bytes.get(offset..)?;
-    let header = frame.get(..GROUP_HEADER_BYTES)?.strip_prefix(&GROUP_MAGIC)?;
-    let mut input = Decoder::new(header);
-    let crc = input.u32().ok()?;
-    let fields = header.get(4..4 + 40)?;
-    let found_salt = input.u64().ok()?;
-    let (first_lsn, payload) = (input.u64().ok()?, input.u64().ok()?);
-    let (synced_lsn, count) = (input.u64().ok()?, input.u32().ok()?);
-    let records_crc = input.u32().ok()?;
-    if (crc32c::crc32c(fields) != crc && !ignore_crc) || (found_salt != salt && !ignore_salt) {
-        return None;
-    }
-    let end = GROUP_HEADER_BYTES.checked_add(usize::try_from(payload).ok()?)?;
-    let frame = frame.get(..end)?;
-    let mut position = GROUP_HEADER_BYTES;
-    let mut records = Vec::new();
-    let mut found_crc = 0;
-    for _ in 0..count {
-        let head = frame.get(position..position + RECORD_HEADER_BYTES)?;
-        found_crc = crc32c::crc32c_append(found_crc, head);
-        let mut head = Decoder::new(head);
-        let (len, crc) = (head.u32().ok()? as usize, head.u32().ok()?);
-        position += RECORD_HEADER_BYTES;
-        let record = frame.get(position..position.checked_add(len)?)?;
-        // Zeros are a valid checksum of nothing: a header may survive without its records.
-        if (len == 0 || crc32c::crc32c(record) != crc) && !ignore_crc {
-            return None;
-        }
-        records.push(offset + position..offset + position + len);
-        position += len;
-    }
-    if (position != end || found_crc != records_crc) && !ignore_binding {
-        return None;
-    }
-    let end = (offset + end).next_multiple_of(LOG_BLOCK as usize);
-    Some(FoundGroup { first_lsn, synced_lsn, records, end })
 }
 
 /// A log file's header.
@@ -375,6 +324,16 @@ impl Log {
                 let _ = self.vfs.unlink(&log_file(number));
             }
         }
+    }
+
+    /// The current file and where its next group goes.
+    pub(crate) fn position(&self) -> Option<(u64, u64)> {
+        self.current.as_ref().map(|current| (current.number, current.offset))
+    }
+
+    /// Older files with groups that were not synced.
+    pub(crate) fn unsynced(&self) -> &[Arc<dyn VfsFile>] {
+        &self.unsynced
     }
 
     pub(crate) fn spare(&self) -> &[u64] {

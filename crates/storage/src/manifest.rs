@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidemark_types::{EngineError, EngineResult};
-use tidemark_vfs::Vfs;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_vfs::{OpenMode, Vfs};
 
 use crate::codec::{Decoder, Encoder};
-use crate::file::{StoredFile, read_whole, sync_dir, write_whole};
+use crate::file::{StoredFile, read_known, sync_dir, write_whole};
 use crate::layout::{
-    CURRENT, CURRENT_TMP, DB, MANIFEST_MAGIC, damaged, manifest, symbols_name, table_dir,
+    CURRENT, CURRENT_TMP, DB, MANIFEST_MAGIC, damaged, manifest, manifest_number, symbols_name,
+    table_dir,
 };
 use crate::partition::Partition;
 use crate::schema::{TableId, TableSchema};
@@ -27,6 +28,7 @@ const PARTITION: u8 = 3;
 const PUT_RECORD: u8 = 4;
 const DELETE_RECORD: u8 = 5;
 const DETACHED: u8 = 6;
+const PREVIOUS: u8 = 7;
 
 /// Edits after which the next manifest is a base.
 const MAX_EDITS: usize = 16;
@@ -34,94 +36,251 @@ const MAX_EDITS: usize = 16;
 /// Files of the dictionaries, by table and column.
 pub(crate) type SymbolFiles = HashMap<(TableId, u32), Vec<SymbolFile>>;
 
-/// The manifest that is current, and what it says.
-#[derive(Debug)]
+/// A manifest and what it says.
+#[derive(Debug, Default)]
 pub(crate) struct Manifested {
     /// Base first, newest last.
     pub(crate) chain: Vec<u64>,
-    pub(crate) base_bytes: usize,
-    pub(crate) edit_bytes: usize,
+    base_bytes: usize,
+    edit_bytes: usize,
     pub(crate) snapshot: Snapshot,
     /// The log file in which replay starts.
     pub(crate) first_log: u64,
     /// No file of a segment or dictionary has this number or a later one.
     pub(crate) next_file: u64,
+    /// Files that only the generation before needs, relative to the tables' directory.
+    pub(crate) kept: Vec<String>,
 }
 
-impl Manifested {
-    pub(crate) fn fresh() -> Self {
-        Self {
-            chain: Vec::new(),
-            base_bytes: 0,
-            edit_bytes: 0,
-            snapshot: Snapshot { next_table: 1, ..Snapshot::default() },
-            first_log: 1,
-            next_file: 1,
-        }
+/// The manifest that is current, and the one before: should a file of the current one be
+/// damaged, the other and its log say the same. The two share no file, so that no single damaged
+/// file takes both: an edit's parent is the manifest two before it.
+#[derive(Debug)]
+pub(crate) struct Generations {
+    pub(crate) current: Manifested,
+    /// Kept until the next is current. After a start only its files are known: the next manifest
+    /// is a base then.
+    pub(crate) previous: Option<Previous>,
+    next_number: u64,
+    /// How many are kept: 1 or 2.
+    keep: u32,
+}
+
+/// The generation before the current one.
+#[derive(Debug)]
+pub(crate) struct Previous {
+    pub(crate) chain: Vec<u64>,
+    pub(crate) first_log: u64,
+    /// What it says, to write an edit of it.
+    said: Option<Manifested>,
+}
+
+impl Previous {
+    /// Whether it has any file: a copy of a root holds the current generation alone.
+    pub(crate) fn is_there(&self, manifests: &[u64]) -> bool {
+        self.chain.iter().any(|number| manifests.contains(number))
+    }
+}
+
+impl Generations {
+    pub(crate) fn fresh(keep: u32) -> Self {
+        let snapshot = Snapshot { next_table: 1, ..Snapshot::default() };
+        let current = Manifested { snapshot, first_log: 1, next_file: 1, ..Manifested::default() };
+        Self { current, previous: None, next_number: 1, keep: keep.clamp(1, 2) }
+    }
+
+    /// The log file in which replay of the oldest generation starts.
+    pub(crate) fn first_log(&self) -> u64 {
+        let previous = self.previous.as_ref().map(|previous| previous.first_log);
+        previous.unwrap_or(self.current.first_log).min(self.current.first_log)
+    }
+
+    /// Whether a manifest belongs to a generation that is kept.
+    pub(crate) fn needs(&self, number: u64) -> bool {
+        let previous = self.previous.iter().flat_map(|previous| &previous.chain);
+        self.current.chain.iter().chain(previous).any(|kept| *kept == number)
+    }
+
+    /// The newest manifest of each generation.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = u64> {
+        let previous = self.previous.as_ref().and_then(|previous| previous.chain.last());
+        self.current.chain.last().into_iter().chain(previous).copied()
+    }
+
+    /// The manifest that the next one is an edit of.
+    fn parent(&self) -> Option<&Manifested> {
+        let parent = if self.keep == 1 {
+            Some(&self.current)
+        } else {
+            self.previous.as_ref().and_then(|previous| previous.said.as_ref())
+        };
+        parent.filter(|parent| {
+            (1..=MAX_EDITS).contains(&parent.chain.len())
+                && parent.edit_bytes <= parent.base_bytes / 2 + (64 << 10)
+        })
     }
 
     /// Writes the next manifest and the pointer to it, both durable, neither in force yet.
+    /// `kept` are the files that it does not name and the current one needs.
     pub(crate) fn write_next(
         &self,
         vfs: &dyn Vfs,
         snapshot: Snapshot,
         symbol_files: &SymbolFiles,
         (first_log, next_file): (u64, u64),
+        kept: Vec<String>,
     ) -> EngineResult<NextManifest> {
-        let full = self.chain.is_empty()
-            || self.chain.len() > MAX_EDITS
-            || self.edit_bytes > self.base_bytes / 2 + (64 << 10);
-        let number = self.chain.last().copied().unwrap_or(0) + 1;
-        let old = if full { &Snapshot::default() } else { &self.snapshot };
-        let body = encode_body(old, &snapshot, symbol_files)?;
+        let number = self.next_number;
+        let parent = self.parent();
+        let none = Snapshot::default();
+        let old = parent.map_or(&none, |parent| &parent.snapshot);
+        let mut body = encode_body(old, &snapshot, symbol_files)?;
+        let mut next = Manifested { snapshot, first_log, next_file, kept, ..Manifested::default() };
+        if self.keep > 1 && !self.current.chain.is_empty() {
+            encode_previous(&self.current, &next.kept, &mut body);
+        }
         let mut out = Encoder { bytes: MANIFEST_MAGIC.to_vec() };
         out.u64(number);
-        out.u64(if full { 0 } else { number - 1 });
-        out.u64(snapshot.lsn + 1);
+        out.u64(parent.and_then(|parent| parent.chain.last().copied()).unwrap_or(0));
+        out.u64(next.snapshot.lsn + 1);
         out.u64(first_log);
-        out.u64(snapshot.next_table);
+        out.u64(next.snapshot.next_table);
         out.u64(next_file);
-        out.blob(&body);
+        out.blob(&body.bytes);
         out.u32(crc32c::crc32c(&out.bytes));
         write_whole(vfs, &manifest(number), &out.bytes)?;
         // The manifest's name is durable before the pointer is, the pointer's content before its
         // name.
-        let line = format!("manifest.{number}");
-        let line = format!("{line} {:08x}\n", crc32c::crc32c(line.as_bytes()));
-        write_whole(vfs, CURRENT_TMP, line.as_bytes())?;
-        sync_dir(vfs, DB)?;
-        let mut chain = if full { Vec::new() } else { self.chain.clone() };
-        chain.push(number);
-        let (base_bytes, edit_bytes) = if full {
-            (out.bytes.len(), 0)
-        } else {
-            (self.base_bytes, self.edit_bytes + out.bytes.len())
+        write_pointer(vfs, number)?;
+        next.chain = parent.map(|parent| parent.chain.clone()).unwrap_or_default();
+        next.chain.push(number);
+        (next.base_bytes, next.edit_bytes) = match parent {
+            None => (out.bytes.len(), 0),
+            Some(parent) => (parent.base_bytes, parent.edit_bytes + out.bytes.len()),
         };
-        let next = Self { chain, base_bytes, edit_bytes, snapshot, first_log, next_file };
         Ok(NextManifest(next))
     }
+
+    /// Makes the next manifest current. After an error it is unknown which one is. Returns the
+    /// numbers of manifests that no generation needs any more.
+    pub(crate) fn switch(&mut self, vfs: &dyn Vfs, next: NextManifest) -> EngineResult<Vec<u64>> {
+        use_pointer(vfs)?;
+        let NextManifest(next) = next;
+        let previous = self.previous.take().map(|previous| previous.chain).unwrap_or_default();
+        let old = std::mem::replace(&mut self.current, next);
+        let mut known = previous;
+        known.extend(&old.chain);
+        if self.keep > 1 && !old.chain.is_empty() {
+            let (chain, first_log) = (old.chain.clone(), old.first_log);
+            self.previous = Some(Previous { chain, first_log, said: Some(old) });
+        }
+        self.next_number += 1;
+        known.retain(|number| !self.needs(*number));
+        Ok(known)
+    }
+}
+
+fn encode_previous(previous: &Manifested, kept: &[String], out: &mut Encoder) {
+    out.u8(PREVIOUS);
+    out.u64(previous.first_log);
+    out.u32(previous.chain.len() as u32);
+    for number in &previous.chain {
+        out.u64(*number);
+    }
+    out.u32(kept.len() as u32);
+    for file in kept {
+        out.text(file);
+    }
+}
+
+fn write_pointer(vfs: &dyn Vfs, number: u64) -> EngineResult<()> {
+    let line = format!("manifest.{number}");
+    let line = format!("{line} {:08x}\n", crc32c::crc32c(line.as_bytes()));
+    write_whole(vfs, CURRENT_TMP, line.as_bytes())?;
+    sync_dir(vfs, DB)
+}
+
+fn use_pointer(vfs: &dyn Vfs) -> EngineResult<()> {
+    vfs.rename(CURRENT_TMP, CURRENT).map_err(|error| EngineError::io(CURRENT, &error))?;
+    sync_dir(vfs, DB)
 }
 
 /// A manifest that is ready to become current.
 #[derive(Debug)]
 pub(crate) struct NextManifest(Manifested);
 
-impl NextManifest {
-    /// Makes it current. After an error it is unknown which one is.
-    pub(crate) fn switch(self, vfs: &dyn Vfs) -> EngineResult<Manifested> {
-        vfs.rename(CURRENT_TMP, CURRENT).map_err(|error| EngineError::io(CURRENT, &error))?;
-        sync_dir(vfs, DB)?;
-        Ok(self.0)
-    }
+/// What was found at start.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) generations: Generations,
+    /// Why it is not the manifest that `CURRENT` names.
+    pub(crate) fallen_back: Option<EngineError>,
 }
 
-/// Reads the current manifest and its parents.
-pub(crate) fn load(vfs: &Arc<dyn Vfs>) -> EngineResult<Manifested> {
-    let mut next = read_current(&**vfs)?;
+/// Reads the manifest that `CURRENT` names with its parents. When one of these files is damaged,
+/// the newest that is whole takes its place: `complete` says whether all files that it names are
+/// there, which a manifest that was never current need not have.
+pub(crate) fn load(
+    vfs: &Arc<dyn Vfs>,
+    keep: u32,
+    complete: impl Fn(&Snapshot) -> bool,
+) -> EngineResult<Loaded> {
+    let numbers = manifest_numbers(&**vfs)?;
+    let next_number = numbers.last().copied().unwrap_or(0) + 1;
+    let ready = |(current, previous): (Manifested, Option<Previous>), fallen_back| {
+        let previous = previous.filter(|previous| keep > 1 && previous.is_there(&numbers));
+        let generations = Generations { current, previous, next_number, keep: keep.clamp(1, 2) };
+        Loaded { generations, fallen_back }
+    };
+    let error = match read_current(&**vfs).and_then(|number| load_chain(vfs, number)) {
+        Ok(loaded) => return Ok(ready(loaded, None)),
+        Err(error) if error.code == ErrorCode::Damaged => error,
+        Err(error) => return Err(error),
+    };
+    let mut incomplete = None;
+    for &number in numbers.iter().rev() {
+        match load_chain(vfs, number) {
+            Ok(loaded) if complete(&loaded.0.snapshot) => {
+                repoint(&**vfs, number)?;
+                return Ok(ready((loaded.0, None), Some(error)));
+            }
+            Ok(loaded) => incomplete = incomplete.or(Some((number, loaded.0))),
+            Err(other) if other.code == ErrorCode::Damaged => {}
+            Err(other) => return Err(other),
+        }
+    }
+    let Some((number, loaded)) = incomplete else { return Err(error) };
+    repoint(&**vfs, number)?;
+    Ok(ready((loaded, None), Some(error)))
+}
+
+/// Lets `CURRENT` name a manifest that is there already. It may never have been synced.
+fn repoint(vfs: &dyn Vfs, number: u64) -> EngineResult<()> {
+    let path = manifest(number);
+    let file = vfs.open(&path, OpenMode::Write);
+    file.and_then(|file| file.sync()).map_err(|error| EngineError::io(&path, &error))?;
+    write_pointer(vfs, number)?;
+    use_pointer(vfs)
+}
+
+pub(crate) fn manifest_numbers(vfs: &dyn Vfs) -> EngineResult<Vec<u64>> {
+    let entries = vfs.list(DB).map_err(|error| EngineError::io(DB, &error))?;
+    let mut numbers: Vec<u64> =
+        entries.iter().filter_map(|entry| manifest_number(&entry.name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Reads a manifest with its parents.
+pub(crate) fn load_chain(
+    vfs: &Arc<dyn Vfs>,
+    number: u64,
+) -> EngineResult<(Manifested, Option<Previous>)> {
+    let mut next = number;
     let mut files = Vec::new();
     while next != 0 {
         let path = manifest(next);
-        let bytes = read_whole(&**vfs, &path).map_err(|error| damaged(&path, error))?;
+        let bytes = read_known(&**vfs, &path)?;
         let parent = check(&bytes, next).map_err(|error| damaged(&path, error.message))?;
         if parent != 0 && parent >= next {
             return Err(damaged(&path, "its parent is newer"));
@@ -130,20 +289,22 @@ pub(crate) fn load(vfs: &Arc<dyn Vfs>) -> EngineResult<Manifested> {
         next = parent;
     }
     files.reverse();
-    let mut loaded = Manifested::fresh();
+    let mut loaded = Generations::fresh(1).current;
+    let mut previous = None;
     for (number, bytes) in &files {
         let path = manifest(*number);
-        read_one(vfs, &mut loaded, bytes).map_err(|error| damaged(&path, error.message))?;
+        previous =
+            read_one(vfs, &mut loaded, bytes).map_err(|error| damaged(&path, error.message))?;
         let size =
             if loaded.chain.is_empty() { &mut loaded.base_bytes } else { &mut loaded.edit_bytes };
         *size += bytes.len();
         loaded.chain.push(*number);
     }
-    Ok(loaded)
+    Ok((loaded, previous))
 }
 
-fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
-    let bytes = read_whole(vfs, CURRENT)?;
+pub(crate) fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
+    let bytes = read_known(vfs, CURRENT)?;
     let parsed = || {
         let text = std::str::from_utf8(&bytes).ok()?;
         let (name, crc) = text.strip_suffix('\n')?.split_once(' ')?;
@@ -169,24 +330,41 @@ fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
     input.u64()
 }
 
-fn read_one(vfs: &Arc<dyn Vfs>, loaded: &mut Manifested, bytes: &[u8]) -> EngineResult<()> {
+/// Returns what it says of the generation before it.
+fn read_one(
+    vfs: &Arc<dyn Vfs>,
+    loaded: &mut Manifested,
+    bytes: &[u8],
+) -> EngineResult<Option<Previous>> {
     let mut input = Decoder::new(&bytes[MANIFEST_MAGIC.len() + 16..]);
     loaded.snapshot.lsn = input.u64()?.saturating_sub(1);
     loaded.first_log = input.u64()?;
     loaded.snapshot.next_table = input.u64()?;
     loaded.next_file = input.u64()?;
+    loaded.kept.clear();
+    let mut previous = None;
     let mut body = Decoder::new(input.blob()?);
     while !body.is_empty() {
-        read_entry(vfs, &mut loaded.snapshot, &mut body)?;
+        match body.u8()? {
+            PREVIOUS => {
+                let first_log = body.u64()?;
+                let chain = (0..body.u32()?).map(|_| body.u64()).collect::<Result<_, _>>()?;
+                for _ in 0..body.u32()? {
+                    loaded.kept.push(body.text()?.to_owned());
+                }
+                previous = Some(Previous { chain, first_log, said: None });
+            }
+            kind => read_entry(vfs, &mut loaded.snapshot, kind, &mut body)?,
+        }
     }
-    Ok(())
+    Ok(previous)
 }
 
 fn encode_body(
     old: &Snapshot,
     new: &Snapshot,
     symbol_files: &SymbolFiles,
-) -> EngineResult<Vec<u8>> {
+) -> EngineResult<Encoder> {
     let mut out = Encoder::default();
     for (id, _) in old.tables.iter().filter(|(id, _)| new.tables.get(id).is_none()) {
         out.u8(TABLE_GONE);
@@ -213,7 +391,7 @@ fn encode_body(
             out.blob(value);
         }
     }
-    Ok(out.bytes)
+    Ok(out)
 }
 
 fn encode_table(
@@ -286,9 +464,10 @@ fn encode_partition(
 fn read_entry(
     vfs: &Arc<dyn Vfs>,
     snapshot: &mut Snapshot,
+    kind: u8,
     input: &mut Decoder<'_>,
 ) -> EngineResult<()> {
-    match input.u8()? {
+    match kind {
         TABLE => read_table(vfs, snapshot, input)?,
         TABLE_GONE => {
             let id = input.u64()?;

@@ -74,6 +74,14 @@ pub struct StorageOptions {
     /// Whether the clock bounds a time to live: rows of the future do not end what is younger than
     /// the clock says. Otherwise the newest row alone counts.
     pub ttl_by_clock: bool,
+    /// Manifests that are kept: with 2, a damaged one is made good from the one before and its
+    /// log, which stay on disk until the next checkpoint; with 1, they do not.
+    pub keep_generations: u32,
+    /// Free bytes on the disk below which nothing more is written; 5 % of the disk or 1 GiB,
+    /// whichever is less, when absent. Writes go on above 1.4 times as much.
+    pub disk_watermark_bytes: Option<u64>,
+    /// Room kept so that a checkpoint can finish on a full disk, bytes; 2 % of the disk at most.
+    pub disk_reserve_bytes: u64,
     /// Rows of a memory run above which it is not merged with the next one.
     pub run_rows: usize,
     /// Greatest number of rows of a segment.
@@ -98,6 +106,9 @@ impl Default for StorageOptions {
             checkpoint_interval_ms: 300_000,
             async_flush_ms: 200,
             ttl_by_clock: true,
+            keep_generations: 2,
+            disk_watermark_bytes: None,
+            disk_reserve_bytes: 64 << 20,
             run_rows: 256 << 10,
             segment_rows: 4 << 20,
             bulk_memory_bytes: 96 << 20,

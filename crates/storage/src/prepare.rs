@@ -33,6 +33,14 @@ pub(crate) enum Prepared {
 }
 
 impl Prepared {
+    /// Whether it takes room on the disk beyond a few bytes.
+    pub(crate) fn grows(&self) -> bool {
+        match self {
+            Self::Append { .. } | Self::Adopt(_) => true,
+            Self::Other(change) => matches!(change, Change::Append { .. } | Change::Update(_)),
+        }
+    }
+
     /// The table it changes, where that exists already.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {

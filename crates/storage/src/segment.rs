@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
-use tidemark_vfs::Vfs;
+use tidemark_vfs::{Vfs, is_faulted};
 
 use crate::block;
 use crate::codec::{Decoder, Encoder};
 use crate::column::ColumnData;
+use crate::damage;
 use crate::file::StoredFile;
 use crate::layout::{
     SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SEGMENT_TRAILER_BYTES, damaged,
@@ -131,6 +132,8 @@ pub(crate) struct Segment {
     /// no manifest knows of them.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
     opened: Arc<OnceLock<EngineResult<Opened>>>,
+    /// What was found wrong by others than its readers.
+    condemned: Arc<OnceLock<EngineError>>,
     /// Columns with new cells over those of the file, by identifier.
     patches: HashMap<u32, Arc<Patch>>,
 }
@@ -148,8 +151,8 @@ impl Segment {
     ) -> Arc<Self> {
         let path = format!("{directory}/{}", meta.name);
         let file = StoredFile::new(Arc::clone(vfs), path);
-        let (opened, patches) = (Arc::default(), HashMap::new());
-        Arc::new(Self { meta, file, upsert, opened, patches })
+        let (opened, condemned, patches) = (Arc::default(), Arc::default(), HashMap::new());
+        Arc::new(Self { meta, file, upsert, opened, condemned, patches })
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -167,8 +170,17 @@ impl Segment {
             patches.insert(id, Arc::new(patch));
         }
         let (file, opened) = (Arc::clone(&self.file), Arc::clone(&self.opened));
+        let condemned = Arc::clone(&self.condemned);
         let (meta, upsert) = (self.meta.clone(), self.upsert.clone());
-        Ok(Self { meta, file, upsert, opened, patches })
+        Ok(Self { meta, file, upsert, opened, condemned, patches })
+    }
+
+    /// The file alone, without the new cells.
+    pub(crate) fn as_stored(&self) -> Arc<Self> {
+        let (file, opened) = (Arc::clone(&self.file), Arc::clone(&self.opened));
+        let condemned = Arc::clone(&self.condemned);
+        let (meta, upsert, patches) = (self.meta.clone(), None, HashMap::new());
+        Arc::new(Self { meta, file, upsert, opened, condemned, patches })
     }
 
     /// Whether it shows other cells than its file holds.
@@ -187,10 +199,33 @@ impl Segment {
     /// The column as the file has it, in place.
     fn stored_column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         let opened = self.opened()?;
+        if is_faulted(&opened.map) {
+            return Err(self.unreadable());
+        }
         let Some(column) = opened.columns.get(&wanted.id) else {
             return ColumnData::nulls(wanted.sql_type, self.rows());
         };
         column.cells.get_or_init(|| self.read(&opened.map, &column.entry)).clone()
+    }
+
+    /// Lets it count as damaged from here on.
+    pub(crate) fn mark_damaged(&self, error: EngineError) {
+        damage::suspect();
+        let _ = self.condemned.set(error);
+    }
+
+    /// What was found wrong with it so far.
+    pub(crate) fn known_damage(&self) -> Option<EngineError> {
+        if let Some(error) = self.condemned.get() {
+            return Some(error.clone());
+        }
+        match self.opened.get()? {
+            Err(error) => Some(error.clone()),
+            Ok(opened) if is_faulted(&opened.map) => Some(self.unreadable()),
+            Ok(opened) => opened.columns.values().find_map(|column| {
+                column.cells.get().and_then(|cells| cells.as_ref().err()).cloned()
+            }),
+        }
     }
 
     /// Reads everything and compares every checksum.
@@ -202,7 +237,14 @@ impl Segment {
         Ok(())
     }
 
+    fn unreadable(&self) -> EngineError {
+        damaged(self.file.path(), "a part of it cannot be read any more")
+    }
+
     fn opened(&self) -> EngineResult<&Opened> {
+        if let Some(error) = self.condemned.get() {
+            return Err(error.clone());
+        }
         if self.opened.get().is_none() {
             match self.open() {
                 // Too many open files, no memory: the next reader may have more luck.
@@ -214,6 +256,7 @@ impl Segment {
     }
 
     fn damage(&self, what: impl std::fmt::Display) -> EngineError {
+        damage::suspect();
         damaged(self.file.path(), what)
     }
 

@@ -9,6 +9,7 @@ use tidemark_vfs::Vfs;
 
 use crate::change::Change;
 use crate::column::{self, ColumnData};
+use crate::damage::{LOST_RECORDS, refuse_damaged};
 use crate::file::StoredFile;
 use crate::layout::table_dir;
 use crate::partition::Partition;
@@ -97,6 +98,7 @@ pub(crate) struct ApplyContext<'a> {
 
 /// Completes a change: assigns identifiers, resolves symbols, refuses what cannot be.
 pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op> {
+    refuse_damaged(snapshot, &change)?;
     match change {
         Prepared::Append { table, schema_version, rows } => {
             let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
@@ -353,6 +355,7 @@ fn drop_table(
         context.removed.extend(dictionary.store().files());
     }
     snapshot.names.remove(identifier::fold(&table.schema().name).as_str());
+    snapshot.delete_record(LOST_RECORDS, &id.to_string());
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! States: open → closed, or open → read-only after a failure that leaves it unknown what is on
 //! disk (the next start finds out).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,20 +14,21 @@ use tidemark_vfs::{Vfs, VfsLock};
 
 use crate::bulk::BulkWriter;
 use crate::change::{BulkTarget, Change, CommitReceipt};
-use crate::checkpoint::{self, FileNumbers};
+use crate::checkpoint::{self, FileNumbers, Frozen};
 use crate::file::StoredFile;
 use crate::hold::Holds;
 use crate::layout::{LOCK, LOG_BLOCK};
 use crate::log::{Group, Log};
-use crate::manifest::Manifested;
+use crate::manifest::Generations;
 use crate::options::{CommitMode, PlantedFault, StorageOptions};
 use crate::prepare::{Prepared, no_such_table, prepare};
 use crate::queue::CommitQueue;
 use crate::record::encode_op;
-use crate::recovery::{Recovered, recover};
+use crate::recovery::{Recovered, list_logs, recover};
 use crate::schema::{TableId, TableSchema};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
+use crate::space::Space;
 use crate::state::{self, ApplyContext, apply, resolve};
 use crate::symbols::SymbolStore;
 
@@ -41,6 +43,8 @@ struct Writer {
     frozen_lsn: u64,
     /// Files that no table names since this transaction; the manifest may still.
     removed: Vec<(u64, Arc<StoredFile>)>,
+    /// Files that only the generation before the current manifest needs.
+    kept: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     unsynced: Vec<Arc<Segment>>,
 }
@@ -55,7 +59,7 @@ pub struct Storage {
     waiting: CommitQueue,
     writer: Mutex<Writer>,
     /// Held by the one checkpoint that runs.
-    manifested: Mutex<Manifested>,
+    generations: Mutex<Generations>,
     next_table: AtomicU64,
     next_file: AtomicU64,
     holds: Holds,
@@ -64,6 +68,15 @@ pub struct Storage {
     /// Rows that checkpoints wrote since the start.
     folded_rows: AtomicU64,
     background: Arc<Background>,
+    /// What recovery found wrong.
+    repairs: Vec<String>,
+    space: Space,
+}
+
+/// How far the log was written: its files and the bytes that count in each.
+#[derive(Debug)]
+pub(crate) struct LogPosition {
+    pub(crate) files: Vec<(u64, u64)>,
 }
 
 /// What the background thread waits for.
@@ -95,14 +108,16 @@ impl Storage {
     pub fn open(vfs: Arc<dyn Vfs>, options: StorageOptions) -> EngineResult<Arc<Self>> {
         let lock = vfs.lock(LOCK)?;
         let recovered = recover(&vfs, &options)?;
-        let Recovered { manifested, snapshot, removed, next_log, next_file, spare_logs } =
-            recovered;
+        let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
+        let (next_log, next_file, spare_logs) =
+            (recovered.next_log, recovered.next_file, recovered.spare_logs);
         let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
         log.release(spare_logs);
         let writer = Writer {
             log,
             frozen_lsn: 0,
             removed: removed.into_iter().map(|file| (snapshot.lsn, file)).collect(),
+            kept,
             unsynced: Vec::new(),
         };
         let storage = Arc::new(Self {
@@ -113,13 +128,16 @@ impl Storage {
             published: ArcSwap::from_pointee(snapshot),
             waiting: CommitQueue::default(),
             writer: Mutex::new(writer),
-            manifested: Mutex::new(manifested),
+            generations: Mutex::new(generations),
             holds: Holds::default(),
             refused: Mutex::new(None),
             folded_rows: AtomicU64::new(0),
             background: Arc::default(),
+            repairs,
+            space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
             options,
         });
+        storage.space.reserve(&*storage.vfs);
         if storage.options.background {
             crate::background::start(&storage, Arc::clone(&storage.background))?;
         }
@@ -140,6 +158,12 @@ impl Storage {
     /// written again because they were merged or joined with them.
     pub fn folded_rows(&self) -> u64 {
         self.folded_rows.load(Ordering::Relaxed)
+    }
+
+    /// What recovery found wrong at start: damaged pointers and manifests, which it repaired, and
+    /// transactions that it could not bring back, whose tables are damaged now.
+    pub fn repairs(&self) -> &[String] {
+        &self.repairs
     }
 
     pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
@@ -183,6 +207,9 @@ impl Storage {
         }
         let tables: Vec<TableId> = work.iter().filter_map(Prepared::table).collect();
         self.holds.wait(&tables);
+        if work.iter().any(Prepared::grows) {
+            self.refuse_when_full()?;
+        }
         self.commit_now(work)
     }
 
@@ -198,6 +225,33 @@ impl Storage {
             }
         }
         Ok(())
+    }
+
+    /// Fails while there is too little room on the disk.
+    pub(crate) fn refuse_when_full(&self) -> EngineResult<()> {
+        self.space.refuse_when_low(&*self.vfs)
+    }
+
+    /// Runs while no checkpoint does.
+    pub(crate) fn with_generations<T>(
+        &self,
+        work: impl FnOnce(&Generations) -> EngineResult<T>,
+    ) -> EngineResult<T> {
+        let generations = self.generations.lock();
+        self.refuse_when_closed()?;
+        work(&generations)
+    }
+
+    /// Everything committed so far, durable, and where the log ends that says it.
+    pub(crate) fn log_position(&self) -> EngineResult<(Arc<Snapshot>, LogPosition)> {
+        let mut writer = self.writer.lock();
+        self.flush_locked(&mut writer)?;
+        let mut files = Vec::new();
+        for number in list_logs(&*self.vfs)? {
+            let current = writer.log.position().filter(|(current, _)| *current == number);
+            files.push(current.unwrap_or((number, u64::MAX)));
+        }
+        Ok((self.snapshot(), LogPosition { files }))
     }
 
     fn commit_now(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
@@ -231,16 +285,18 @@ impl Storage {
                 let by_clock = self.options.ttl_by_clock;
                 let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
                 group.record(|out| {
+                    let mut tables = BTreeSet::new();
                     for change in work {
                         let op = resolve(&attempt, change)?;
                         encode_op(&op, out, forget)?;
+                        tables.extend(op.table());
                         apply(&mut attempt, &op, &mut context)?;
                         if let Some(expiry) = state::expiry(&attempt, &op, by_clock) {
                             encode_op(&expiry, out, forget)?;
                             apply(&mut attempt, &expiry, &mut context)?;
                         }
                     }
-                    Ok(())
+                    Ok(tables)
                 })
             });
             match staged {
@@ -331,7 +387,11 @@ impl Storage {
     /// Starts a bulk write: nothing is seen before it is finished, nothing stays when it is not.
     pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
         self.refuse_when_closed()?;
+        self.refuse_when_full()?;
         let snapshot = self.snapshot();
+        if let BulkTarget::Existing(id) = target {
+            snapshot.refuse_damaged(id)?;
+        }
         let reserved =
             |schema: &TableSchema| TableSchema { id: self.reserve_table_id(), ..schema.clone() };
         let mut existing = None;
@@ -377,95 +437,113 @@ impl Storage {
     }
 
     /// Writes everything that lives in memory to segments, and frees the log. Commits go on
-    /// meanwhile.
+    /// meanwhile. On a full disk it takes the room that is kept for it.
     pub fn checkpoint(&self) -> EngineResult<()> {
-        let mut manifested = self.manifested.lock();
-        self.refuse_when_closed()?;
-        let Some((frozen, unsynced, first_log)) = self.freeze(&manifested)? else {
-            return Ok(());
+        let done = match self.try_checkpoint() {
+            Err(error) if error.code == ErrorCode::DiskFull && self.space.release(&*self.vfs) => {
+                self.try_checkpoint()
+            }
+            done => done,
         };
+        if done.is_ok() {
+            self.space.reserve(&*self.vfs);
+        }
+        done
+    }
+
+    fn try_checkpoint(&self) -> EngineResult<()> {
+        let mut generations = self.generations.lock();
+        self.refuse_when_closed()?;
+        let Some(frozen) = self.freeze(&generations)? else { return Ok(()) };
         if self.options.planted != Some(PlantedFault::SkipAdoptedSync)
-            && let Err(error) = checkpoint::sync_adopted(&*self.vfs, &unsynced)
+            && let Err(error) = checkpoint::sync_adopted(&*self.vfs, &frozen.unsynced)
         {
             self.go_read_only(&error);
             return Err(error);
         }
         let numbers = Numbers(&self.next_file);
+        let manifested = &generations.current.snapshot;
         let prepared =
-            checkpoint::prepare(&self.vfs, &self.options, &frozen, &manifested.snapshot, &numbers)?;
+            checkpoint::prepare(&self.vfs, &self.options, &frozen, manifested, &numbers)?;
         self.folded_rows.fetch_add(prepared.rows, Ordering::Relaxed);
         if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
             let mut writer = self.writer.lock();
-            let free = checkpoint::obsolete_logs(&*self.vfs, first_log, writer.log.spare());
+            let free = checkpoint::obsolete_logs(&*self.vfs, frozen.first_log, writer.log.spare());
             writer.log.release(free);
-            writer.log.rotate(frozen.lsn + 1, LOG_BLOCK)?;
+            writer.log.rotate(frozen.snapshot.lsn + 1, LOG_BLOCK)?;
         }
-        let old_chain = manifested.chain.clone();
         let next_file = self.next_file.load(Ordering::Relaxed);
-        let next = prepared.write_manifest(&*self.vfs, &manifested, (first_log, next_file));
-        let next = match next {
+        let gone = frozen.removed.iter().cloned().chain(prepared.obsolete()).collect::<Vec<_>>();
+        let named = (frozen.first_log, next_file);
+        let next = match prepared.write_manifest(&*self.vfs, &generations, named, &gone) {
             Ok(next) => next,
             Err(error) => {
                 prepared.discard();
                 return Err(error);
             }
         };
-        match next.switch(&*self.vfs) {
-            Ok(current) => *manifested = current,
+        let stale = match generations.switch(&*self.vfs, next) {
+            Ok(stale) => stale,
             Err(error) => {
                 self.go_read_only(&error);
                 return Err(error);
             }
-        }
-        self.install(&prepared, &frozen, &unsynced, first_log);
-        checkpoint::remove_stale(&*self.vfs, &old_chain, &manifested);
+        };
+        self.install(&prepared, &frozen, gone, generations.first_log());
+        checkpoint::remove_stale(&*self.vfs, &stale);
         Ok(())
     }
 
     /// Step 1 of a checkpoint. `None` when nothing happened since the last one.
-    #[allow(clippy::type_complexity)]
-    fn freeze(
-        &self,
-        manifested: &Manifested,
-    ) -> EngineResult<Option<(Arc<Snapshot>, Vec<Arc<Segment>>, u64)>> {
+    fn freeze(&self, generations: &Generations) -> EngineResult<Option<Frozen>> {
         let mut writer = self.writer.lock();
-        let frozen = self.snapshot();
-        if frozen.lsn == manifested.snapshot.lsn && writer.unsynced.is_empty() {
+        let snapshot = self.snapshot();
+        if snapshot.lsn == generations.current.snapshot.lsn && writer.unsynced.is_empty() {
             return Ok(None);
         }
-        writer.log.rotate(frozen.lsn + 1, LOG_BLOCK)?;
+        writer.log.rotate(snapshot.lsn + 1, LOG_BLOCK)?;
         writer.log.bytes_since_checkpoint = 0;
-        writer.frozen_lsn = frozen.lsn;
-        let first_log = writer.log.next_file();
-        Ok(Some((frozen, writer.unsynced.clone(), first_log)))
+        writer.frozen_lsn = snapshot.lsn;
+        let removed = writer.removed.iter().filter(|(at, _)| *at <= snapshot.lsn);
+        Ok(Some(Frozen {
+            removed: removed.map(|(_, file)| Arc::clone(file)).collect(),
+            unsynced: writer.unsynced.clone(),
+            unsynced_logs: writer.log.unsynced().to_vec(),
+            first_log: writer.log.next_file(),
+            snapshot,
+        }))
     }
 
-    /// Step 4 of a checkpoint.
+    /// Step 4 of a checkpoint. `gone` are files that the new manifest does not name.
     fn install(
         &self,
         prepared: &checkpoint::Prepared,
-        frozen: &Snapshot,
-        synced: &[Arc<Segment>],
+        frozen: &Frozen,
+        gone: Vec<Arc<StoredFile>>,
         first_log: u64,
     ) {
         let mut writer = self.writer.lock();
         let mut running = Snapshot::clone(&self.snapshot());
-        let installed = prepared.install(&mut running);
+        let checkpoint::Installed { manifest_only, in_use } = prepared.install(&mut running);
         running.epoch += 1;
         let lsn = running.lsn;
         let old = self.published.swap(Arc::new(running));
         old.pins.superseded(&old);
-        for file in &installed.obsolete {
+        let gone = gone.into_iter().filter(|file| !in_use.contains(file.path())).collect();
+        // The generation before still needs what this one does not name.
+        let doomed = match self.options.keep_generations {
+            0 | 1 => gone,
+            _ => std::mem::replace(&mut writer.kept, gone),
+        };
+        for file in &doomed {
             file.doom();
         }
-        let (gone, later): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut writer.removed).into_iter().partition(|(at, _)| *at <= frozen.lsn);
-        for (_, file) in &gone {
-            file.doom();
-        }
-        writer.removed = later;
-        writer.removed.extend(installed.manifest_only.into_iter().map(|file| (lsn, file)));
-        writer.unsynced.retain(|segment| !synced.iter().any(|other| Arc::ptr_eq(other, segment)));
+        writer.removed.retain(|(at, _)| *at > frozen.snapshot.lsn);
+        writer.removed.extend(manifest_only.into_iter().map(|file| (lsn, file)));
+        let synced = |segment: &Arc<Segment>| {
+            frozen.unsynced.iter().any(|other| Arc::ptr_eq(other, segment))
+        };
+        writer.unsynced.retain(|segment| !synced(segment));
         let free = checkpoint::obsolete_logs(&*self.vfs, first_log, writer.log.spare());
         writer.log.release(free);
     }

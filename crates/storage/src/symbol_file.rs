@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::Vfs;
 
 use crate::codec::{Decoder, Encoder};
-use crate::file::{StoredFile, read_whole, write_whole};
+use crate::file::{StoredFile, read_known, write_whole};
 use crate::layout::{SYMBOLS_MAGIC, damaged};
 use crate::symbols::{SymbolFile, SymbolStore};
 
@@ -26,7 +26,8 @@ pub(crate) fn write_symbols(
     if first_key >= len {
         return Ok(None);
     }
-    if files.len() >= MAX_FILES {
+    // A damaged file is kept as it is: written anew, its lost texts would look sound.
+    if files.len() >= MAX_FILES && store.damage().is_none() {
         files.clear();
         first_key = 0;
     }
@@ -52,18 +53,27 @@ pub(crate) fn write_symbols(
     Ok(Some(files))
 }
 
-/// Reads all files of a dictionary.
+/// Reads all files of a dictionary. Texts of a damaged file stay unknown.
 pub(crate) fn load_symbols(vfs: &dyn Vfs, store: &SymbolStore) -> EngineResult<()> {
     for file in store.symbol_files() {
-        let path = file.file.path();
-        let bytes = read_whole(vfs, path)?;
-        if bytes.len() as u64 != file.file_len || crc32c::crc32c(&bytes) != file.crc {
-            return Err(damaged(path, "the checksum does not hold"));
+        let read = read_symbols(vfs, &file);
+        match read.and_then(|texts| store.extend(file.first_key, &texts)) {
+            Ok(()) => {}
+            Err(error) if error.code == ErrorCode::Damaged => store.lose(&file, error)?,
+            Err(error) => return Err(error),
         }
-        let texts = decode(&bytes, &file).map_err(|error| damaged(path, error.message))?;
-        store.extend(file.first_key, &texts).map_err(|error| damaged(path, error.message))?;
     }
     Ok(())
+}
+
+/// The texts of one file, its length and checksum compared.
+pub(crate) fn read_symbols(vfs: &dyn Vfs, file: &SymbolFile) -> EngineResult<Vec<String>> {
+    let path = file.file.path();
+    let bytes = read_known(vfs, path)?;
+    if bytes.len() as u64 != file.file_len || crc32c::crc32c(&bytes) != file.crc {
+        return Err(damaged(path, "the checksum does not hold"));
+    }
+    decode(&bytes, file).map_err(|error| damaged(path, error.message))
 }
 
 fn decode(bytes: &[u8], file: &SymbolFile) -> EngineResult<Vec<String>> {

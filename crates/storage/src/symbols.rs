@@ -34,6 +34,8 @@ pub(crate) struct SymbolStore {
     inner: RwLock<Texts>,
     /// Files that hold the symbols the manifest knows, in the order of their keys.
     files: Mutex<Vec<SymbolFile>>,
+    /// What is wrong with one of the files: some texts are unknown.
+    damage: OnceLock<EngineError>,
 }
 
 /// Consecutive symbols of a dictionary on disk.
@@ -126,6 +128,27 @@ impl SymbolStore {
             }
         }
         Ok(())
+    }
+
+    /// What is wrong with its files.
+    pub(crate) fn damage(&self) -> Option<EngineError> {
+        self.damage.get().cloned()
+    }
+
+    /// Lets it count as damaged from here on.
+    pub(crate) fn condemn(&self, error: EngineError) {
+        crate::damage::suspect();
+        let _ = self.damage.set(error);
+    }
+
+    /// Gives the keys of a file that cannot be read to texts nobody can have written, so that
+    /// later symbols keep their keys.
+    pub(crate) fn lose(&self, file: &SymbolFile, error: EngineError) -> EngineResult<()> {
+        self.condemn(error);
+        let known = self.inner.read().ends.len() as u32;
+        let end = file.first_key + file.count;
+        let lost: Vec<String> = (known..end).map(|key| format!("\0lost symbol {key}")).collect();
+        self.extend(known, &lost)
     }
 
     pub(crate) fn symbol_files(&self) -> Vec<SymbolFile> {
@@ -229,6 +252,14 @@ impl SymbolDictionary {
     /// All texts in the order of their keys: one `StringArray`, shared by every caller.
     pub fn values(&self) -> ArrayRef {
         Arc::clone(self.array())
+    }
+
+    /// Fails where some texts are unknown.
+    pub(crate) fn sound(&self) -> EngineResult<&ArrayRef> {
+        match self.store.damage() {
+            Some(error) => Err(error),
+            None => Ok(self.array()),
+        }
     }
 
     pub(crate) fn array(&self) -> &ArrayRef {

@@ -343,7 +343,7 @@ impl Slice {
             ColumnData::Plain(array) => Ok(array),
             ColumnData::Keys(keys) => {
                 debug_assert_eq!(column.sql_type, SqlType::Symbol);
-                let values = self.head.symbols(index)?.array();
+                let values = self.head.symbols(index)?.sound()?;
                 let array = keys.dictionary(values);
                 Ok(Arc::new(array.map_err(|error| EngineError::internal(error.to_string()))?))
             }

@@ -18,7 +18,7 @@ use tidemark_storage::{
     BulkTarget, Change, ColumnSchema, CommitMode, FORMAT_VERSION, Storage, StorageOptions,
     TableSchema, TableSnapshot,
 };
-use tidemark_types::{PartitionBy, SqlType};
+use tidemark_types::{ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{RealVfs, Vfs};
 
 const HOUR: i64 = 3_600_000_000;
@@ -181,8 +181,46 @@ fn roots_of_earlier_versions_open() {
             ROWS as u64 + 1
         );
         let format = std::fs::read_to_string(directory.path().join("db/FORMAT")).unwrap();
-        assert_eq!(format, format!("tidemark {major}.{minor}\n"));
+        assert!(format.starts_with(&format!("tidemark {major}.{minor} ")), "{format}");
         versions += 1;
     }
     assert!(versions > 0, "no stored root");
+}
+
+#[test]
+fn a_newer_format_is_refused_and_nothing_changes() {
+    let (major, minor) = FORMAT_VERSION;
+    for (newer, shown) in [((major, minor + 1), "minor"), ((major + 1, 0), "major")] {
+        let directory = tempfile::tempdir().unwrap();
+        open(directory.path()).close().unwrap();
+        let format = directory.path().join("db/FORMAT");
+        let version = format!("tidemark {}.{}", newer.0, newer.1);
+        let line = format!("{version} {:08x}\n", crc32c::crc32c(version.as_bytes()));
+        std::fs::write(&format, line).unwrap();
+        let listing = || {
+            let mut all = Vec::new();
+            for entry in walk(directory.path()) {
+                all.push((entry.clone(), std::fs::read(entry).unwrap()));
+            }
+            all
+        };
+        let before = listing();
+        let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
+        let error = Storage::open(vfs, StorageOptions::default()).unwrap_err();
+        assert_eq!(error.code, ErrorCode::NotSupported, "{shown}");
+        assert!(error.message.contains(&format!("format {}.{}", newer.0, newer.1)), "{error}");
+        assert!(!error.message.contains('\n'));
+        assert_eq!(listing(), before, "{shown}");
+    }
+}
+
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(walk(&path)) } else { files.push(path) }
+    }
+    files.retain(|path| path.file_name().is_some_and(|name| name != "lock"));
+    files.sort();
+    files
 }

@@ -221,6 +221,13 @@ impl Case<'_> {
             .map_err(|error| format!("it does not open: {}", error.message))?;
         let model = Model::read(&storage.snapshot())
             .map_err(|error| format!("it cannot be read: {}", error.message))?;
+        // A crash is no damage: nothing of what it leaves may look like it.
+        if let Some(what) = storage.repairs().first() {
+            return Err(format!("it had to be repaired: {what}"));
+        }
+        if let Some(damage) = storage.snapshot().damages().first() {
+            return Err(format!("it has a damaged table: {}", damage.what));
+        }
         Ok((storage, model))
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult};
-use tidemark_vfs::{DirEntry, OpenMode, SimFault, SimVfs, Vfs, VfsFile, VfsLock};
+use tidemark_vfs::{DirEntry, OpenMode, SimFault, SimVfs, Space, Vfs, VfsFile, VfsLock};
 
 /// What the operating system answers instead of doing a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,8 +196,13 @@ impl Vfs for FaultyVfs {
         self.inner.entropy()
     }
 
-    fn free_bytes(&self) -> io::Result<u64> {
+    fn link(&self, from: &str, to: &str) -> io::Result<()> {
         self.plan.pass()?;
-        self.inner.free_bytes()
+        self.inner.link(from, to)
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        self.plan.pass()?;
+        self.inner.space()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`crash`] runs the real storage on a simulated disk, cuts the power at any operation, rebuilds
 //! every kind of disk that may be left, and compares what recovery finds with what was
-//! acknowledged.
+//! acknowledged. [`damage`] spoils one file of a root instead, and looks at what is isolated.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -11,6 +11,7 @@ pub mod bit_rot;
 mod changes;
 pub mod command;
 pub mod crash;
+pub mod damage;
 pub mod faults;
 mod faulty;
 mod model;

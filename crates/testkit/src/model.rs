@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
-use tidemark_storage::{Snapshot, TableSchema};
+use tidemark_storage::{Snapshot, TableSchema, TableSnapshot};
 use tidemark_types::EngineResult;
 
 /// A row: timestamp, identifier, symbol, text.
@@ -115,31 +115,46 @@ impl Model {
     pub(crate) fn read(snapshot: &Snapshot) -> EngineResult<Self> {
         let mut model = Self::default();
         for table in snapshot.tables() {
-            let schema = table.schema();
-            let mut rows = Vec::new();
-            let mut detached = Vec::new();
-            let seen = table.slices()?.into_iter().map(|slice| (slice, false));
-            let kept = table.detached_slices()?.into_iter().map(|slice| (slice, true));
-            for (slice, is_detached) in seen.chain(kept) {
-                let rows = if is_detached { &mut detached } else { &mut rows };
-                let columns = slice.columns(&[0, 1, 2, 3], 0..slice.rows())?;
-                let times = columns[0].as_primitive::<TimestampMicrosecondType>();
-                let ids = columns[1].as_primitive::<Int64Type>();
-                let symbols = columns[2].as_dictionary::<Int32Type>();
-                let texts = symbols.values().as_string::<i32>();
-                let notes = columns[3].as_string_view();
-                for row in 0..slice.rows() {
-                    let symbol = symbols.key(row).map(|key| texts.value(key).to_owned());
-                    let note = notes.is_valid(row).then(|| notes.value(row).to_owned());
-                    rows.push((times.value(row), ids.value(row), symbol, note));
-                }
-            }
-            let found = ModelTable { rows, detached, ..ModelTable::of(schema) };
-            model.tables.insert(schema.name.clone(), found);
+            model.tables.insert(table.schema().name.clone(), ModelTable::read(table)?);
         }
         for (key, value) in snapshot.records("setting") {
             model.records.insert(key.to_owned(), value.to_vec());
         }
         Ok(model)
+    }
+}
+
+impl ModelTable {
+    /// What a table holds.
+    pub(crate) fn read(table: &TableSnapshot) -> EngineResult<Self> {
+        let mut rows = Vec::new();
+        let mut detached = Vec::new();
+        let seen = table.slices()?.into_iter().map(|slice| (slice, false));
+        let kept = table.detached_slices()?.into_iter().map(|slice| (slice, true));
+        for (slice, is_detached) in seen.chain(kept) {
+            let rows = if is_detached { &mut detached } else { &mut rows };
+            let columns = slice.columns(&[0, 1, 2, 3], 0..slice.rows())?;
+            let times = columns[0].as_primitive::<TimestampMicrosecondType>();
+            let ids = columns[1].as_primitive::<Int64Type>();
+            let symbols = columns[2].as_dictionary::<Int32Type>();
+            let texts = symbols.values().as_string::<i32>();
+            let notes = columns[3].as_string_view();
+            for row in 0..slice.rows() {
+                let symbol = symbols.key(row).map(|key| texts.value(key).to_owned());
+                let note = notes.is_valid(row).then(|| notes.value(row).to_owned());
+                rows.push((times.value(row), ids.value(row), symbol, note));
+            }
+        }
+        Ok(Self { rows, detached, ..Self::of(table.schema()) })
+    }
+
+    /// The same table as a reader sees it.
+    pub(crate) fn in_order(&self) -> Self {
+        let mut seen = self.clone();
+        if seen.timed {
+            seen.rows.sort_by_key(|row| row.0);
+            seen.detached.sort_by_key(|row| row.0);
+        }
+        seen
     }
 }

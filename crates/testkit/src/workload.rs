@@ -28,6 +28,8 @@ pub(crate) struct History {
     /// Index in `states` that must survive a power loss.
     pub(crate) durable: usize,
     pub(crate) model: Model,
+    /// The models that were, the oldest first; the present one is not among them.
+    pub(crate) past: Vec<Model>,
     pub(crate) next_id: i64,
 }
 
@@ -35,7 +37,7 @@ impl History {
     pub(crate) fn new() -> Self {
         let model = Model::default();
         let states = vec![model.fingerprint()];
-        Self { states, maybe: Vec::new(), durable: 0, model, next_id: 0 }
+        Self { states, maybe: Vec::new(), durable: 0, model, past: Vec::new(), next_id: 0 }
     }
 
     /// Whether a database with this fingerprint keeps the promises: a prefix of what was
@@ -50,6 +52,7 @@ impl History {
         self.states = vec![model.fingerprint()];
         self.maybe.clear();
         self.durable = 0;
+        self.past.clear();
         self.model = model;
     }
 
@@ -73,7 +76,7 @@ impl History {
         match commit() {
             Ok(()) => {
                 self.states.push(fingerprint);
-                self.model = next;
+                self.past.push(std::mem::replace(&mut self.model, next));
                 if mode == CommitMode::Sync {
                     self.durable = self.acknowledged();
                 }
@@ -114,7 +117,7 @@ impl Action {
         (Self::Flush, 4),
         (Self::DropOrTruncate, 3),
         (Self::AddColumn, 3),
-        (Self::PutRecord, 3),
+        (Self::PutRecord, 14),
         (Self::Change, 7),
         (Self::Pin, 2),
         (Self::Create, 2),

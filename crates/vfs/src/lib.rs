@@ -9,7 +9,9 @@
 
 #![warn(missing_docs)]
 
+mod bus;
 mod checked;
+mod machine;
 mod real;
 mod sim;
 mod sim_disk;
@@ -21,7 +23,9 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use tidemark_types::EngineResult;
 
+pub use bus::{faults, is_faulted};
 pub use checked::{CheckedKeys, KeyOutOfRange};
+pub use machine::{FileSystem, Limits, limits};
 pub use real::RealVfs;
 pub use sim::{SimFault, SimVfs};
 
@@ -67,6 +71,15 @@ pub trait VfsFile: Send + Sync + Debug {
     }
 }
 
+/// Room on a file system, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// What may still be written.
+    pub free: u64,
+    /// All of it.
+    pub total: u64,
+}
+
 /// A held lock; dropping it releases.
 pub trait VfsLock: Send + Sync + Debug {}
 
@@ -97,6 +110,10 @@ pub trait Vfs: Send + Sync + Debug {
     fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>>;
     /// A number nobody can guess, for salts and temporary names. Repeatable in the simulation.
     fn entropy(&self) -> u64;
-    /// Bytes free on the file system that holds the root.
-    fn free_bytes(&self) -> io::Result<u64>;
+    /// Gives a file that never changes a second name. Where the file system cannot, it is copied.
+    /// Neither name nor copy is durable before the directory and, for a copy, the file is synced:
+    /// this syncs a copy itself.
+    fn link(&self, from: &str, to: &str) -> io::Result<()>;
+    /// The room on the file system that holds the root.
+    fn space(&self) -> io::Result<Space>;
 }

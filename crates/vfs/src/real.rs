@@ -16,7 +16,8 @@ use memmap2::Mmap;
 use rustix::fs::FlockOperation;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::{DirEntry, OpenMode, Vfs, VfsFile, VfsLock};
+use crate::bus::Watched;
+use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 
 /// Files below a real directory.
 #[derive(Debug)]
@@ -36,6 +37,14 @@ struct RealLock {
 }
 
 impl VfsLock for RealLock {}
+
+/// A map whose faults are counted. The order of the fields is that of their end: first nobody
+/// watches it, then it is unmapped.
+#[derive(Debug)]
+struct WatchedMap {
+    _watched: Watched,
+    _map: Mmap,
+}
 
 impl RealVfs {
     /// A file system below `root`, which is created where missing.
@@ -123,11 +132,14 @@ impl Vfs for RealVfs {
         }
         // SAFETY: the file is immutable from here on: segments and dictionaries are never
         // written, truncated or replaced after they are named, only unlinked, and an unlinked
-        // map stays readable. The length was just compared with the file's.
-        let map = Arc::new(unsafe { Mmap::map(&file)? });
+        // map stays readable. The length was just compared with the file's. Where somebody else
+        // cuts it all the same, `bus` keeps the process alive.
+        let map = unsafe { Mmap::map(&file)? };
         let start = NonNull::new(map.as_ptr().cast_mut())
             .ok_or_else(|| io::Error::other("the map has no address"))?;
         let len = map.len();
+        let watched = Watched::new(start.as_ptr() as usize, len);
+        let map = Arc::new(WatchedMap { _watched: watched, _map: map });
         // SAFETY: `start..start + len` is the map, which `map`, owned by the buffer, keeps alive;
         // the buffer is never handed out mutably because its deallocation is a custom one.
         Ok(unsafe { Buffer::from_custom_allocation(start, len, map) })
@@ -208,9 +220,19 @@ impl Vfs for RealVfs {
         std::collections::hash_map::RandomState::new().build_hasher().finish()
     }
 
-    fn free_bytes(&self) -> io::Result<u64> {
+    fn link(&self, from: &str, to: &str) -> io::Result<()> {
+        let (from, to) = (self.path(from), self.path(to));
+        if std::fs::hard_link(&from, &to).is_ok() {
+            return Ok(());
+        }
+        std::fs::copy(&from, &to)?;
+        File::open(&to)?.sync_all()
+    }
+
+    fn space(&self) -> io::Result<Space> {
         let stat = rustix::fs::statvfs(&self.root)?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Ok(Space { free: bytes(stat.f_bavail), total: bytes(stat.f_blocks) })
     }
 }
 

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::sim_disk::{Inode, NameChange, SimDisk, name, parent};
-use crate::{DirEntry, OpenMode, Vfs, VfsFile, VfsLock};
+use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 
 /// What goes wrong, from which operation on. Operations that change something are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,6 +232,28 @@ impl SimVfs {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let disk = state.disk.crash(&mut rng);
         Self::with_disk(disk, rng.random(), lasting(&state.faults))
+    }
+
+    /// Paths of all files, sorted.
+    #[must_use]
+    pub fn files(&self) -> Vec<String> {
+        let state = self.state.lock();
+        let mut paths = Vec::new();
+        for (directory, content) in &state.disk.directories {
+            let below = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+            paths.extend(content.current.keys().map(|name| format!("{below}{name}")));
+        }
+        paths
+    }
+
+    /// Changes the durable content of a file behind everybody's back, as a failing disk does.
+    pub fn spoil(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let inode = state.lookup(path)?;
+        let file = state.disk.files.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;
+        change(Arc::make_mut(&mut file.current));
+        file.sync();
+        Ok(())
     }
 
     /// The disk after the process was killed: everything it wrote is there, unsynced as it was.
@@ -455,8 +477,22 @@ impl Vfs for SimVfs {
         self.state.lock().rng.random()
     }
 
-    fn free_bytes(&self) -> io::Result<u64> {
-        Ok(u64::MAX)
+    fn link(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let inode = state.lookup(from)?;
+        state.step()?;
+        state.change(parent(to), NameChange::Link { name: name(to).to_owned(), inode })?;
+        state.finish()
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        let state = self.state.lock();
+        let limit = state.faults.iter().find_map(|fault| match fault {
+            SimFault::Full { bytes } => Some(*bytes),
+            _ => None,
+        });
+        let total = limit.unwrap_or(u64::MAX);
+        Ok(Space { free: total.saturating_sub(state.disk.bytes()), total })
     }
 }
 

@@ -1,0 +1,92 @@
+//! What the machine allows: kind of file system, open files, maps.
+
+use std::io;
+
+use crate::RealVfs;
+
+/// What lies below a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSystem {
+    /// A disk of this machine, as far as can be seen.
+    Local,
+    /// Somebody else's: a sync there does not mean what it means here.
+    Network(&'static str),
+    /// Something between this process and a disk.
+    Layered(&'static str),
+}
+
+/// Limits of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Files that may be open at once.
+    pub open_files: u64,
+    /// Maps that may exist at once.
+    pub maps: u64,
+}
+
+/// By the number that the kernel gives a kind of file system.
+const KINDS: &[(u64, FileSystem)] = &[
+    (0x6969, FileSystem::Network("NFS")),
+    (0x517b, FileSystem::Network("SMB")),
+    (0xff53_4d42, FileSystem::Network("CIFS")),
+    (0xfe53_4d42, FileSystem::Network("SMB2")),
+    (0x00c3_6400, FileSystem::Network("Ceph")),
+    (0x5346_414f, FileSystem::Network("AFS")),
+    (0x6b41_4653, FileSystem::Network("AFS")),
+    (0x0bd0_0bd0, FileSystem::Network("Lustre")),
+    (0x4750_4653, FileSystem::Network("GPFS")),
+    (0x0102_1997, FileSystem::Layered("9p")),
+    (0x6573_5546, FileSystem::Layered("FUSE")),
+    (0x794c_7630, FileSystem::Layered("overlayfs")),
+];
+
+fn kind(number: u64) -> FileSystem {
+    let known = KINDS.iter().find(|(known, _)| *known == number & 0xffff_ffff);
+    known.map_or(FileSystem::Local, |(_, kind)| *kind)
+}
+
+impl RealVfs {
+    /// What its root lies on.
+    pub fn file_system(&self) -> io::Result<FileSystem> {
+        let stat = rustix::fs::statfs(self.root())?;
+        #[allow(clippy::unnecessary_cast, reason = "the type differs between machines")]
+        Ok(kind(stat.f_type as u64))
+    }
+}
+
+/// The limits of this process, the soft limit of open files raised as far as it may be.
+pub fn limits() -> Limits {
+    let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a valid `rlimit` for the length of the call.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut files) } != 0 {
+        files.rlim_cur = u64::MAX;
+    }
+    if files.rlim_cur < files.rlim_max {
+        let raised = libc::rlimit { rlim_cur: files.rlim_max, ..files };
+        // SAFETY: as above; raising the soft limit up to the hard one is always allowed.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
+            files = raised;
+        }
+    }
+    let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+    Limits { open_files: files.rlim_cur, maps: text.trim().parse().unwrap_or(u64::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_by_number() {
+        assert_eq!(kind(0x6969), FileSystem::Network("NFS"));
+        assert_eq!(kind(0xffff_ffff_ff53_4d42), FileSystem::Network("CIFS"));
+        assert_eq!(kind(0x794c_7630), FileSystem::Layered("overlayfs"));
+        assert_eq!(kind(0xef53), FileSystem::Local);
+    }
+
+    #[test]
+    fn limits_are_read() {
+        let limits = limits();
+        assert!(limits.open_files > 0 && limits.maps > 0);
+    }
+}
