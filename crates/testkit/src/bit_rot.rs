@@ -10,7 +10,7 @@ use rand::Rng;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use tidemark_storage::{CommitMode, Snapshot, Storage, StorageOptions};
+use tidemark_storage::{CommitMode, Snapshot, Storage, StorageOptions, check_root};
 use tidemark_types::EngineResult;
 use tidemark_vfs::{OpenMode, SimVfs, Vfs};
 
@@ -98,10 +98,15 @@ fn fill(disk: &SimVfs, options: &StorageOptions, seed: u64) -> Result<Model, Str
 /// Opens the root and reads every column of every row.
 fn read(disk: &SimVfs, options: &StorageOptions) -> Result<Model, String> {
     let shared: Arc<dyn Vfs> = Arc::new(disk.clone());
+    let found = check_root(&shared).map_err(|error| error.message)?;
     let storage = Storage::open(shared, options.clone()).map_err(|error| error.message)?;
     let snapshot = storage.snapshot();
     read_columns(&snapshot).map_err(|error| error.message)?;
-    Model::read(&snapshot).map_err(|error| error.message)
+    let model = Model::read(&snapshot).map_err(|error| error.message)?;
+    match found.first() {
+        Some(damage) => Err(damage.what.clone()),
+        None => Ok(model),
+    }
 }
 
 fn read_columns(snapshot: &Snapshot) -> EngineResult<()> {
