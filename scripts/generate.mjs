@@ -1,18 +1,19 @@
 /**
- * Writes generated sources: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`.
+ * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`, and
+ * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before).
  *
- * `npm run generate` rewrites; `npm run generate -- --check` fails when the committed file differs
- * from what the Rust types say (continuous integration runs it).
+ * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
+ * from what its source says (continuous integration runs it).
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const target = path.join(root, 'ts/sql/ast.generated.ts');
+const isCheck = process.argv.includes('--check');
 
 /** Runs the test of crates/ast that renders its types, and returns the text. */
 function renderTree() {
@@ -35,20 +36,33 @@ function renderTree() {
   }
 }
 
-const options = (await resolveConfig(target)) ?? {};
-const text = await format(renderTree(), { ...options, parser: 'typescript' });
-let present = '';
-try {
-  present = readFileSync(target, 'utf8');
-} catch (error) {
-  if (error.code !== 'ENOENT') throw error;
+/** The compiled table of the grammar; what is built is what is documented. */
+async function renderCoverage() {
+  const built = path.join(root, 'build/test/sql/grammar/document.js');
+  if (!existsSync(built)) {
+    console.error('docs/sql-coverage.md needs the compiled tests: run `npx tsc -p .` first');
+    process.exit(1);
+  }
+  const { coverageDocument } = await import(built);
+  return coverageDocument();
 }
-if (text === present) {
-  console.log('ts/sql/ast.generated.ts is current');
-} else if (process.argv.includes('--check')) {
-  console.error('ts/sql/ast.generated.ts differs from crates/ast: run `npm run generate`');
-  process.exit(1);
-} else {
-  writeFileSync(target, text);
-  console.log('ts/sql/ast.generated.ts written');
+
+/** Writes a file when it differs, or says so with `--check`. */
+async function settle(name, parser, text, source) {
+  const target = path.join(root, name);
+  const options = (await resolveConfig(target)) ?? {};
+  const formatted = await format(text, { ...options, parser });
+  const present = existsSync(target) ? readFileSync(target, 'utf8') : '';
+  if (formatted === present) {
+    console.log(`${name} is current`);
+  } else if (isCheck) {
+    console.error(`${name} differs from ${source}: run \`npm run generate\``);
+    process.exitCode = 1;
+  } else {
+    writeFileSync(target, formatted);
+    console.log(`${name} written`);
+  }
 }
+
+await settle('ts/sql/ast.generated.ts', 'typescript', renderTree(), 'crates/ast');
+await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');

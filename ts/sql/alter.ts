@@ -3,11 +3,13 @@
  * words, until an issue gives them a meaning.
  */
 import type { AlterAction, Name, NodeId, OptionValue, PartitionChange } from './ast.generated.js';
-import { parseColumn, parseTtl, viewQuery } from './create.js';
+import { parseColumn } from './create.js';
 import { TokenKind } from './lexer.js';
 import { atOperand } from './lookahead.js';
 import type { Parser } from './parser.js';
+import { indexOptions, parquetSettings, parseTtl, policyStages } from './table-clauses.js';
 import { parseType } from './type-name.js';
+import { refuseLiveView, viewQuery } from './view.js';
 
 const ACTIONS =
   "'add', 'alter', 'attach', 'detach', 'drop', 'convert', 'resume', 'rename', 'set' or 'squash' " +
@@ -20,15 +22,12 @@ export function parseAlter(p: Parser): NodeId {
   if (p.at('VIEW')) {
     return alterView(p, start);
   }
-  const view = p.at('MATERIALIZED', 'VIEW') || p.at('LIVE', 'VIEW');
-  const prefix = view ? [p.written(), p.written(1)] : [];
-  if (view) {
-    p.advance(2);
-  } else if (!p.take('TABLE')) {
+  refuseLiveView(p);
+  if (!p.take('TABLE')) {
     p.fail("'table' or 'materialized' or 'view' expected");
   }
   const table = p.tableName('table name expected');
-  const actions = parseActions(p, prefix);
+  const actions = parseActions(p);
   const filters = actions.map((one) => (one.action === 'Partitions' ? one.filter : null));
   return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), ...filters);
 }
@@ -42,11 +41,11 @@ function alterView(p: Parser, start: number): NodeId {
   const flag = { text: 'ALTER', quoted: false, span: { start, end: start + 5 } };
   const options = [{ name: flag, value: null }];
   const node = { what: 'View', name, query, query_text: text, if_not_exists: false } as const;
-  const full = { kind: 'CreateView', ...node, or_replace: true, options } as const;
+  const full = { kind: 'CreateView', ...node, or_replace: true, options, material: null } as const;
   return p.add(full, start, p.lastEnd(), query);
 }
 
-function parseActions(p: Parser, prefix: readonly string[]): AlterAction[] {
+function parseActions(p: Parser): AlterAction[] {
   const from = p.index;
   const start = p.start();
   const action = p.value();
@@ -56,13 +55,10 @@ function parseActions(p: Parser, prefix: readonly string[]): AlterAction[] {
   }
   p.advance();
   const known = knownActions(p, action);
-  if (known !== null && prefix.length === 0) {
+  if (known !== null) {
     return known;
   }
-  const words: string[] = [...prefix];
-  for (let offset = from - p.index; offset < 0; offset += 1) {
-    words.push(p.written(offset));
-  }
+  const words = wordsSince(p, from);
   return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
 }
 
@@ -93,9 +89,12 @@ function knownActions(p: Parser, action: string): AlterAction[] | null {
     case 'RESUME':
     case 'SUSPEND':
     case 'REBASE':
+      return (writeAheadLog(p, action), null);
     case 'ENABLE':
     case 'DISABLE':
-      return (skipRest(p), null);
+      p.expect('STORAGE', "'storage policy' expected");
+      p.expect('POLICY');
+      return null;
     default:
       p.index -= 1;
       return p.fail(ACTIONS);
@@ -129,8 +128,8 @@ function dropColumns(p: Parser): AlterAction[] | null {
   if (p.take('PARTITION')) {
     return [partitions(p, 'Drop')];
   }
-  if (p.at('STORAGE', 'POLICY') || p.at('EXPIRE')) {
-    return (skipRest(p), null);
+  if (p.take('STORAGE', 'POLICY')) {
+    return null;
   }
   p.expect('COLUMN', "'column' or 'partition' expected");
   return p.list((): AlterAction => {
@@ -156,7 +155,9 @@ function alterColumn(p: Parser): AlterAction[] | null {
   }
   if (p.take('ADD')) {
     p.expect('INDEX');
-    return [{ action: 'Index', column, indexed: true, words: restWords(p) }];
+    const from = p.index;
+    indexOptions(p);
+    return [{ action: 'Index', column, indexed: true, words: wordsSince(p, from) }];
   }
   if (p.take('SYMBOL')) {
     p.expect('CAPACITY');
@@ -166,7 +167,8 @@ function alterColumn(p: Parser): AlterAction[] | null {
     return [{ action: 'SymbolCapacity', column, capacity: p.takeName(false) }];
   }
   if (p.take('SET')) {
-    return (skipRest(p), null);
+    p.expect('PARQUET');
+    return (parquetSettings(p), null);
   }
   return p.fail(
     `'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected found '${p.written()}'`,
@@ -200,8 +202,45 @@ function convert(p: Parser): void {
     p.fail("'parquet' or 'native' expected");
   }
   partitions(p, 'Drop');
-  if (p.at('WITH')) {
-    skipRest(p);
+  if (p.take('WITH')) {
+    p.parenthesised(() => conversionOption(p));
+  }
+}
+
+const CONVERSION_OPTIONS: ReadonlySet<string> = new Set([
+  'BLOOM_FILTER_COLUMNS',
+  'BLOOM_FILTER_FPP',
+]);
+
+/** `bloom_filter_columns = 'a,b'`, `bloom_filter_fpp = 0.01`. */
+function conversionOption(p: Parser): void {
+  p.suggest(CONVERSION_OPTIONS);
+  if (!p.atOneOf(CONVERSION_OPTIONS)) {
+    p.fail(`unrecognised option: ${p.written()}`);
+  }
+  const wanted = p.at('BLOOM_FILTER_COLUMNS') ? TokenKind.String : TokenKind.Float;
+  p.advance();
+  p.expect('=');
+  if (p.kind() !== wanted) {
+    p.fail(wanted === TokenKind.String ? 'list of columns in quotes expected' : 'number expected');
+  }
+  p.advance();
+}
+
+/** `RESUME WAL [FROM TRANSACTION n]`, `SUSPEND WAL`, `REBASE WAL`. */
+function writeAheadLog(p: Parser, action: string): void {
+  p.expect('WAL');
+  if (action === 'REBASE' && p.sees('INTO')) {
+    p.fail("'rebase wal into' is not supported");
+  }
+  if (action === 'RESUME' && p.take('FROM')) {
+    if (!p.take('TXN')) {
+      p.expect('TRANSACTION', "'transaction' or 'txn' expected");
+    }
+    if (p.kind() !== TokenKind.Integer) {
+      p.fail('transaction number expected');
+    }
+    p.advance();
   }
 }
 
@@ -242,8 +281,14 @@ function setAction(p: Parser): AlterAction[] | null {
     p.expect('WAL');
     return [{ action: 'SetWal', wal }];
   }
-  if (p.at('FORMAT') || p.at('STORAGE') || p.at('REFRESH') || p.at('EXPIRE')) {
-    return (skipRest(p), null);
+  if (p.take('FORMAT')) {
+    if (!p.take('NATIVE')) {
+      p.expect('PARQUET', "'native' or 'parquet' expected");
+    }
+    return null;
+  }
+  if (p.take('STORAGE', 'POLICY')) {
+    return (policyStages(p), null);
   }
   return p.fail("'param', 'ttl' or 'type' expected");
 }
@@ -267,19 +312,11 @@ function setParameter(p: Parser): OptionValue {
   return { name: { ...option, text: name }, value: p.takeName(false) };
 }
 
-/** The words up to the end of the statement. */
-function restWords(p: Parser): string[] {
-  const rest: string[] = [];
-  while (!p.atEnd() && !p.at(';')) {
-    rest.push(p.written());
-    p.advance();
+/** The tokens from an index up to here, as written. */
+function wordsSince(p: Parser, from: number): string[] {
+  const words: string[] = [];
+  for (let offset = from - p.index; offset < 0; offset += 1) {
+    words.push(p.written(offset));
   }
-  return rest;
-}
-
-/** Steps to the end of the statement. */
-function skipRest(p: Parser): void {
-  while (!p.atEnd() && !p.at(';')) {
-    p.advance();
-  }
+  return words;
 }

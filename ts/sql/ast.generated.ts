@@ -119,7 +119,17 @@ export type Node =
       if_not_exists: boolean;
       or_replace: boolean;
       options: Array<OptionValue>;
+      /**
+       * Clauses of a materialized view.
+       */
+      material: MaterialClauses | null;
     }
+  | { kind: 'AlterView'; view: Name; action: ViewAction }
+  | { kind: 'RefreshView'; view: Name; mode: RefreshMode }
+  | { kind: 'CompileView'; view: Name }
+  | { kind: 'Access'; access: AccessStatement }
+  | { kind: 'Copy'; copy: CopyStatement }
+  | { kind: 'Backup'; backup: BackupStatement }
   | { kind: 'Show'; subject: ShowSubject }
   | { kind: 'Explain'; stage: ExplainStage; analyze: boolean; statement: number }
   | { kind: 'Session'; words: Array<string> }
@@ -758,7 +768,238 @@ export type ShowSubject =
   | { subject: 'Columns'; table: Name }
   | { subject: 'Partitions'; table: Name }
   | { subject: 'CreateTable'; table: Name }
+  | { subject: 'CreateView'; what: ViewKind; view: Name }
+  | {
+      subject: 'CreateDatabase';
+      /**
+       * EXCLUDE given.
+       */
+      exclude: boolean;
+      /**
+       * Categories as written; empty when none are given, ALL as such.
+       */
+      categories: Array<Name>;
+    }
   | { subject: 'Parameters' }
+  | {
+      subject: 'Access';
+      list: AccessList;
+      /**
+       * Of whom.
+       */
+      of: Name | null;
+    }
   | { subject: 'Setting'; words: Array<string> };
 
+export type AccessList =
+  'Users' | 'User' | 'Groups' | 'ServiceAccounts' | 'ServiceAccount' | 'Permissions';
+
 export type ExplainStage = 'Default' | 'Ast' | 'Bound' | 'Logical' | 'Physical';
+
+export type MaterialClauses = {
+  /**
+   * WITH BASE.
+   */
+  base: Name | null;
+  /**
+   * REFRESH …; `None` when there is no such clause.
+   */
+  refresh: RefreshPolicy | null;
+  /**
+   * TIMESTAMP(column).
+   */
+  timestamp: Name | null;
+  /**
+   * PARTITION BY unit, as written.
+   */
+  partition_by: Name | null;
+  /**
+   * TTL as written.
+   */
+  ttl: Name | null;
+  /**
+   * EXPIRE ROWS.
+   */
+  expire: ExpireRows | null;
+  /**
+   * IN VOLUME.
+   */
+  volume: Name | null;
+  /**
+   * OWNED BY.
+   */
+  owner: Name | null;
+};
+
+export type RefreshPolicy = {
+  /**
+   * When the view is brought up to date; `None` when not said.
+   */
+  trigger: RefreshTrigger | null;
+  /**
+   * DEFERRED.
+   */
+  deferred: boolean;
+  /**
+   * START, a timestamp's text.
+   */
+  start: Name | null;
+  /**
+   * TIME ZONE.
+   */
+  time_zone: Name | null;
+  /**
+   * PERIOD.
+   */
+  period: RefreshPeriod | null;
+  /**
+   * Where the clause stands.
+   */
+  span: Span;
+};
+
+export type RefreshTrigger =
+  { trigger: 'Immediate' } | { trigger: 'Manual' } | { trigger: 'Every'; interval: Name };
+
+export type RefreshPeriod =
+  | { period: 'Length'; length: Name; time_zone: Name | null; delay: Name | null }
+  | { period: 'SampleByInterval' };
+
+export type ExpireRows = {
+  /**
+   * Which rows go, or stay.
+   */
+  rule: ExpireRule;
+  /**
+   * CLEANUP EVERY, as written.
+   */
+  cleanup: Name | null;
+  /**
+   * Where the clause stands.
+   */
+  span: Span;
+};
+
+export type ExpireRule =
+  | { rule: 'When'; condition: number }
+  | { rule: 'KeepLatest'; timestamp: number | null; keys: Array<number> }
+  | {
+      rule: 'KeepExtreme';
+      count: number | null;
+      highest: boolean;
+      column: number;
+      keys: Array<number>;
+    };
+
+export type ViewAction =
+  | { action: 'SetRefresh'; refresh: RefreshPolicy }
+  | { action: 'SetRefreshLimit'; limit: Name }
+  | { action: 'SetTtl'; ttl: Name }
+  | { action: 'SetExpire'; expire: ExpireRows }
+  | { action: 'DropExpire' }
+  | { action: 'AddIndex'; column: Name; options: Array<OptionValue> }
+  | { action: 'DropIndex'; column: Name }
+  | { action: 'ResumeWal'; from: Name | null };
+
+export type RefreshMode =
+  | { mode: 'Default' }
+  | { mode: 'Full' }
+  | { mode: 'Incremental' }
+  | { mode: 'Range'; from: number; to: number };
+
+export type CopyStatement =
+  | { copy: 'Import'; table: Name; file: Name; options: Array<OptionValue> }
+  | {
+      copy: 'Export';
+      table: Name | null;
+      query: number | null;
+      path: Name;
+      options: Array<OptionValue>;
+    }
+  | { copy: 'Cancel'; id: Name };
+
+export type BackupStatement =
+  | { action: 'CheckpointCreate' }
+  | { action: 'CheckpointRelease' }
+  | { action: 'SnapshotPrepare' }
+  | { action: 'SnapshotComplete' }
+  | { action: 'Database' }
+  | { action: 'Tables'; tables: Array<Name> }
+  | { action: 'Abort' };
+
+export type AccessStatement =
+  | {
+      statement: 'Create';
+      principal: PrincipalKind;
+      name: Name;
+      if_not_exists: boolean;
+      password: Password | null;
+      external_alias: Name | null;
+      owner: Name | null;
+    }
+  | { statement: 'Drop'; principal: PrincipalKind; name: Name; if_exists: boolean }
+  | { statement: 'Alter'; principal: PrincipalKind; name: Name; change: PrincipalChange }
+  | { statement: 'AddMember'; user: Name; groups: Array<Name> }
+  | { statement: 'RemoveMember'; user: Name; groups: Array<Name> }
+  | { statement: 'Assume'; account: Name }
+  | { statement: 'Exit'; account: Name | null }
+  | {
+      statement: 'Grant';
+      permissions: Array<Permission>;
+      on: GrantTarget | null;
+      to: Name;
+      grant_option: boolean;
+      verification: boolean;
+    }
+  | { statement: 'Revoke'; permissions: Array<Permission>; on: GrantTarget | null; from: Name };
+
+export type PrincipalKind = 'User' | 'Group' | 'ServiceAccount';
+
+export type Password = { password: 'None' } | { password: 'Given'; value: Name };
+
+export type PrincipalChange =
+  | { change: 'Enable' }
+  | { change: 'Disable' }
+  | { change: 'SetPassword'; to: Password }
+  | { change: 'CreateToken'; token: TokenType; ttl: Name | null; refresh: boolean }
+  | { change: 'DropToken'; token: TokenType; value: Name | null }
+  | { change: 'AddAlias'; alias: Name }
+  | { change: 'DropAlias'; alias: Name };
+
+export type TokenType = 'Jwk' | 'Rest';
+
+export type Permission = {
+  /**
+   * The words in capitals, one blank between them.
+   */
+  name: string;
+  /**
+   * The account of ASSUME SERVICE ACCOUNT.
+   */
+  account: Name | null;
+  /**
+   * Where it stands.
+   */
+  span: Span;
+};
+
+export type GrantTarget = { target: 'AllTables' } | { target: 'Tables'; tables: Array<GrantTable> };
+
+export type GrantTable = {
+  /**
+   * The table.
+   */
+  table: Name;
+  /**
+   * Listed columns.
+   */
+  columns: Array<Name>;
+  /**
+   * `*` given.
+   */
+  all_columns: boolean;
+  /**
+   * EXCLUDE.
+   */
+  exclude: Array<Name>;
+};

@@ -1,4 +1,4 @@
-/** CREATE TABLE and CREATE VIEW. */
+/** CREATE TABLE, and which statement CREATE begins. */
 import type {
   ColumnDefinition,
   CreateTableNode,
@@ -6,14 +6,21 @@ import type {
   NodeId,
   OptionValue,
   TypeName,
-  ViewKind,
 } from './ast.generated.js';
 import { batchMode } from './change.js';
 import { TokenKind } from './lexer.js';
-import { atQuery } from './lookahead.js';
 import type { Parser } from './parser.js';
-import { words } from './show.js';
+import {
+  enclosedText,
+  ifNotExists,
+  indexOptions,
+  parquetSettings,
+  parseTtl,
+  partitionUnit,
+  policyStages,
+} from './table-clauses.js';
 import { parseType } from './type-name.js';
+import { parseView, refuseLiveView } from './view.js';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -26,6 +33,7 @@ export function parseCreate(p: Parser): NodeId {
   if (p.atEnd()) {
     p.fail(everything);
   }
+  refuseLiveView(p);
   if (p.at('OR')) {
     p.advance();
     p.expect('REPLACE');
@@ -73,16 +81,6 @@ function takenName(p: Parser): Name | null {
 function option(p: Parser, name: string, span: { start: number; end: number }): OptionValue {
   const value = { text: p.text.slice(span.start, span.end), quoted: false, span };
   return { name: { text: name, quoted: false, span }, value };
-}
-
-function ifNotExists(p: Parser): boolean {
-  if (!p.at('IF')) {
-    return false;
-  }
-  p.advance();
-  p.expect('NOT');
-  p.expect('EXISTS');
-  return true;
 }
 
 function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
@@ -176,31 +174,6 @@ function tableIndex(p: Parser): OptionValue {
   return { name, value: enclosedText(p) };
 }
 
-/** The text between parentheses, as written. */
-function enclosedText(p: Parser): Name {
-  const open = p.start();
-  p.expect('(');
-  const from = p.start();
-  let depth = 1;
-  for (;;) {
-    if (p.atEnd()) {
-      p.failAt('unbalanced (', open, open + 1);
-    }
-    if (p.at('(')) {
-      depth += 1;
-    } else if (p.at(')')) {
-      depth -= 1;
-    }
-    if (depth === 0) {
-      break;
-    }
-    p.advance();
-  }
-  const span = { start: from, end: p.lastEnd() };
-  p.advance();
-  return { text: p.text.slice(span.start, span.end), quoted: false, span };
-}
-
 /** `name type …`, in CREATE TABLE and ADD COLUMN. */
 export function parseColumn(p: Parser): ColumnDefinition {
   const name = p.kind() === TokenKind.String ? p.takeName(true) : p.name('column name expected');
@@ -224,7 +197,7 @@ export function parseColumn(p: Parser): ColumnDefinition {
   }
   if (p.at('PARQUET', '(')) {
     const word = p.takeName(false);
-    column.options.push({ name: word, value: enclosedText(p) });
+    column.options.push({ name: word, value: parquetSettings(p) });
   }
   if (p.take('NOT', 'NULL')) {
     column.not_null = true;
@@ -251,35 +224,8 @@ function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
     return;
   }
   column.indexed = true;
-  for (;;) {
-    if (p.at('CAPACITY')) {
-      const word = p.takeName(false);
-      if (p.kind() !== TokenKind.Integer) {
-        p.fail('index capacity expected');
-      }
-      column.options.push({ name: word, value: p.takeName(false) });
-    } else if (p.at('TYPE')) {
-      const word = p.takeName(false);
-      const value = p.name('index type expected');
-      const form = p.at('DELTA') || p.at('EF') ? ` ${p.takeName(false).text}` : '';
-      column.options.push({ name: word, value: { ...value, text: value.text + form } });
-    } else if (p.at('INCLUDE', '(')) {
-      const word = p.takeName(false);
-      column.options.push({ name: word, value: enclosedText(p) });
-    } else {
-      return;
-    }
-  }
+  column.options.push(...indexOptions(p));
 }
-
-const PARTITION_UNITS: ReadonlySet<string> = new Set([
-  'NONE',
-  'HOUR',
-  'DAY',
-  'WEEK',
-  'MONTH',
-  'YEAR',
-]);
 
 /** What follows the columns or the query. */
 function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
@@ -323,14 +269,6 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   }
 }
 
-function partitionUnit(p: Parser): Name {
-  p.suggest(PARTITION_UNITS);
-  if (!p.atOneOf(PARTITION_UNITS)) {
-    p.fail("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected");
-  }
-  return p.takeName(false);
-}
-
 function walMode(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.take('BYPASS')) {
     p.expect('WAL');
@@ -354,33 +292,11 @@ function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
   table.dedup_keys = p.parenthesised(() => p.name('column name expected'));
 }
 
-/** `TTL 4 WEEKS`, `TTL 30d`: the text after TTL as one name. */
-export function parseTtl(p: Parser): Name {
-  p.advance();
-  if (p.atEnd()) {
-    p.fail('missing argument, should be <number> <unit> or <number_with_unit>');
-  }
-  const start = p.start();
-  if (p.kind() === TokenKind.Duration) {
-    return p.takeName(false);
-  }
-  if (p.kind() !== TokenKind.Integer) {
-    p.fail(`invalid syntax, should be <number> <unit> but was ${p.written()}`);
-  }
-  p.advance();
-  if (p.kind() !== TokenKind.Word) {
-    p.fail('missing unit, HOUR(S), DAY(S), WEEK(S), MONTH(S) or YEAR(S) expected');
-  }
-  p.advance();
-  const span = { start, end: p.lastEnd() };
-  return { text: p.text.slice(span.start, span.end), quoted: false, span };
-}
-
 function storagePolicy(p: Parser): OptionValue {
   const start = p.start();
   p.advance(2);
   const span = { start, end: p.lastEnd() };
-  return { name: { text: 'STORAGE POLICY', quoted: false, span }, value: enclosedText(p) };
+  return { name: { text: 'STORAGE POLICY', quoted: false, span }, value: policyStages(p) };
 }
 
 /** `maxUncommittedRows = 1000, o3MaxLag = 10s`. */
@@ -395,46 +311,4 @@ function parameters(p: Parser): OptionValue[] {
     all.push({ name, value: p.takeName(p.kind() === TokenKind.String) });
   } while (!p.at(',', 'IN') && p.take(','));
   return all;
-}
-
-function parseView(p: Parser, start: number, what: ViewKind, replace: boolean): NodeId {
-  p.advance();
-  const conditional = ifNotExists(p);
-  const name = p.tableName("view name or 'if' expected");
-  const options: OptionValue[] = [];
-  while (!p.at('AS')) {
-    if (what === 'View' || p.atEnd() || p.at(';')) {
-      p.fail("'as' expected");
-    }
-    options.push({ name: p.takeName(p.kind() === TokenKind.String), value: null });
-  }
-  p.advance();
-  const { query, text } = viewQuery(p);
-  const after = p.start();
-  const rest = words(p);
-  if (rest.length > 0) {
-    const span = { start: after, end: p.lastEnd() };
-    const value = { text: p.text.slice(span.start, span.end), quoted: false, span };
-    options.push({ name: { text: 'AFTER', quoted: false, span }, value });
-  }
-  const node = { what, name, query, query_text: text, if_not_exists: conditional } as const;
-  const full = { kind: 'CreateView', ...node, or_replace: replace, options } as const;
-  return p.add(full, start, p.lastEnd(), query);
-}
-
-/** A view's query and its text, with or without parentheses around it. */
-export function viewQuery(p: Parser): { readonly query: NodeId; readonly text: string } {
-  const enclosed = p.at('(');
-  if (enclosed) {
-    p.advance();
-  } else if (!atQuery(p)) {
-    p.fail("'(' or 'select' expected");
-  }
-  const from = p.start();
-  const query = p.grammar.query(p);
-  const text = p.text.slice(from, p.lastEnd());
-  if (enclosed && !p.take(')')) {
-    p.fail("')' expected");
-  }
-  return { query, text };
 }

@@ -16,6 +16,7 @@ export { scan, tokenize, TokenKind, type Tokens } from './lexer.js';
 export type { ProbeContext } from './parser.js';
 export { MAX_HEIGHT, MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from './parser.js';
 export { print, printExpression } from './printer.js';
+export { scopeAt, type Scope, type ScopeSource } from './scope.js';
 export { splitStatements, type StatementText } from './split.js';
 export { SyntaxError_ } from './syntax-error.js';
 

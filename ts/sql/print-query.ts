@@ -124,6 +124,19 @@ export function printShow(subject: ShowSubject): string {
       return `SHOW PARTITIONS FROM ${printName(subject.table)}`;
     case 'CreateTable':
       return `SHOW CREATE TABLE ${printName(subject.table)}`;
+    case 'CreateView': {
+      const kind = subject.what === 'View' ? 'VIEW' : 'MATERIALIZED VIEW';
+      return `SHOW CREATE ${kind} ${printName(subject.view)}`;
+    }
+    case 'CreateDatabase': {
+      const verb = subject.exclude ? ' EXCLUDE' : ' INCLUDE';
+      const list = subject.categories.length === 0 ? '' : `${verb} (${names(subject.categories)})`;
+      return `SHOW CREATE DATABASE${list}`;
+    }
+    case 'Access': {
+      const words = subject.list.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toUpperCase();
+      return subject.of === null ? `SHOW ${words}` : `SHOW ${words} ${printName(subject.of)}`;
+    }
     case 'Setting':
       return `SHOW ${subject.words.map(printWord).join(' ')}`;
     default:

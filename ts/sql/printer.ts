@@ -11,6 +11,15 @@ import type {
   Tree,
   UpdateNode,
 } from './ast.generated.js';
+import { printAccess } from './print-access.js';
+import {
+  printBackup,
+  printCopy,
+  printCreateView,
+  printIndexOption,
+  printRefreshMode,
+  printViewAction,
+} from './print-administration.js';
 import {
   assertNever,
   expression,
@@ -61,7 +70,7 @@ function printStatement(printer: Printer, id: NodeId): string {
       return `DELETE FROM ${printName(node.table)}${where}`;
     }
     case 'CreateView':
-      return printCreateView(node);
+      return printCreateView(printer, node);
     case 'AlterTable':
       return printAlter(printer, node.table, node.actions);
     case 'Explain': {
@@ -98,6 +107,22 @@ function printSmall(printer: Printer, id: NodeId, node: Node): string {
       return `RENAME TABLE ${printName(node.table)} TO ${printName(node.to)}`;
     case 'Show':
       return printShow(node.subject);
+    case 'AlterView': {
+      const action = printViewAction(printer, node.action);
+      return `ALTER MATERIALIZED VIEW ${printName(node.view)} ${action}`;
+    }
+    case 'RefreshView': {
+      const mode = printRefreshMode(printer, node.mode);
+      return `REFRESH MATERIALIZED VIEW ${printName(node.view)}${mode}`;
+    }
+    case 'CompileView':
+      return `COMPILE VIEW ${printName(node.view)}`;
+    case 'Access':
+      return printAccess(node.access);
+    case 'Copy':
+      return printCopy(printer, node.copy);
+    case 'Backup':
+      return printBackup(node.backup);
     case 'Session':
       return node.words.map(printWord).join(' ');
     case 'Empty':
@@ -260,11 +285,7 @@ function printColumn(printer: Printer, column: ColumnDefinition): string {
   if (column.indexed) {
     parts.push('INDEX');
   }
-  for (const { name, value } of column.options) {
-    const enclosed = /^(?:include|parquet)$/i.test(name.text);
-    const text = value?.text ?? '';
-    parts.push(`${name.text} ${enclosed ? `(${text})` : text}`);
-  }
+  parts.push(...column.options.map(printIndexOption));
   if (column.not_null) {
     parts.push('NOT NULL');
   }
@@ -272,28 +293,6 @@ function printColumn(printer: Printer, column: ColumnDefinition): string {
     parts.push(`DEFAULT ${expression(printer, column.default)}`);
   }
   return parts.join(' ');
-}
-
-function printCreateView(node: Extract<Node, { kind: 'CreateView' }>): string {
-  const first = node.options[0]?.name.text;
-  const body = `AS (${node.query_text})`;
-  if (first === 'ALTER') {
-    return `ALTER VIEW ${printName(node.name)} ${body}`;
-  }
-  const parts = [node.or_replace ? 'CREATE OR REPLACE' : 'CREATE', KINDS[node.what]];
-  if (node.if_not_exists) {
-    parts.push('IF NOT EXISTS');
-  }
-  parts.push(printName(node.name));
-  const after: string[] = [];
-  for (const { name, value } of node.options) {
-    if (value === null) {
-      parts.push(printValue(name));
-    } else {
-      after.push(value.text);
-    }
-  }
-  return [...parts, body, ...after].join(' ');
 }
 
 function printAlter(printer: Printer, table: Name, actions: readonly AlterAction[]): string {
@@ -310,9 +309,7 @@ function printOther(table: Name, words: readonly string[]): string {
   if (head === 'VACUUM' || head === 'REINDEX') {
     return `${head} TABLE ${printName(table)} ${words.slice(1).map(printWord).join(' ')}`.trimEnd();
   }
-  const view = /^(?:materialized|live)$/i.test(head) && /^view$/i.test(words[1] ?? '');
-  const object = view ? words.slice(0, 2).join(' ') : 'TABLE';
-  return `ALTER ${object} ${printName(table)} ${words.slice(view ? 2 : 0).join(' ')}`;
+  return `ALTER TABLE ${printName(table)} ${words.join(' ')}`;
 }
 
 function printAction(printer: Printer, action: AlterAction, first: boolean): string {

@@ -17,6 +17,7 @@ import { TokenKind } from './lexer.js';
 import { atOperand, atQuery } from './lookahead.js';
 import type { Parser } from './parser.js';
 import {
+  atFetch,
   atGrouping,
   parseGroupBy,
   parseInterval,
@@ -202,7 +203,7 @@ function atContinuation(p: Parser): boolean {
   if (p.kind() !== TokenKind.Word) {
     return false;
   }
-  if (p.sees('OFFSET')) {
+  if (p.sees('OFFSET') || atFetch(p)) {
     return false;
   }
   return !p.atOneOf(NOT_CONTINUING);

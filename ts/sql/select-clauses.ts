@@ -270,7 +270,10 @@ function aliased(p: Parser, missing: string): SelectItem {
   return { expression, alias: stops ? null : p.takeName(false) };
 }
 
-/** `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`, `OFFSET m`; null when there is none. */
+/**
+ * `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`, `OFFSET m`, `FETCH FIRST n ROWS ONLY`; null when
+ * there is none.
+ */
 export function parseLimit(p: Parser): Limit | null {
   const start = p.start();
   let first: NodeId | null = null;
@@ -289,11 +292,32 @@ export function parseLimit(p: Parser): Limit | null {
     if (offset === null && p.at('OFFSET')) {
       offset = parseOffset(p);
     }
+  } else if (atFetch(p)) {
+    first = parseFetch(p);
   }
   if (first === null && second === null && offset === null) {
     return null;
   }
   return { first, second, offset, span: { start, end: p.lastEnd() } };
+}
+
+/** Whether the standard's words for LIMIT stand here. */
+export function atFetch(p: Parser): boolean {
+  return p.at('FETCH', 'FIRST') || p.at('FETCH', 'NEXT');
+}
+
+/** `FETCH FIRST [n] ROWS ONLY`: the number, 1 when there is none. */
+function parseFetch(p: Parser): NodeId {
+  p.advance(2);
+  const unsaid = p.at('ROW') || p.at('ROWS');
+  const count = unsaid
+    ? p.add({ kind: 'Integer', text: '1' }, p.start(), p.start())
+    : limitBound(p);
+  if (!p.take('ROWS')) {
+    p.expect('ROW', "'row' or 'rows' expected");
+  }
+  p.expect('ONLY');
+  return count;
 }
 
 function limitBound(p: Parser): NodeId {

@@ -1,5 +1,5 @@
 /** SHOW and DESCRIBE. */
-import type { NodeId, ShowSubject } from './ast.generated.js';
+import type { AccessList, Name, NodeId, ShowSubject } from './ast.generated.js';
 import { TokenKind } from './lexer.js';
 import type { Parser } from './parser.js';
 
@@ -29,6 +29,11 @@ function subject(p: Parser): ShowSubject {
   if (p.at('CREATE')) {
     return creation(p);
   }
+  const list = accessList(p);
+  if (list !== null) {
+    const named = !p.atEnd() && !p.at(';') && !p.at(')');
+    return { subject: 'Access', list, of: named ? entityName(p) : null };
+  }
   return { subject: 'Setting', words: words(p) };
 }
 
@@ -47,7 +52,54 @@ function creation(p: Parser): ShowSubject {
   if (p.take('CREATE', 'TABLE')) {
     return { subject: 'CreateTable', table: p.tableName('table name expected') };
   }
-  return { subject: 'Setting', words: words(p) };
+  p.advance();
+  if (p.take('DATABASE')) {
+    return database(p);
+  }
+  if (p.sees('LIVE')) {
+    p.fail('live views are not supported');
+  }
+  const what = p.take('MATERIALIZED') ? 'MaterializedView' : 'View';
+  p.expect('VIEW');
+  return { subject: 'CreateView', what, view: p.tableName('view name expected') };
+}
+
+/** `INCLUDE | EXCLUDE ALL | (categories)`. */
+function database(p: Parser): ShowSubject {
+  const exclude = p.take('EXCLUDE');
+  if (!exclude && !p.take('INCLUDE')) {
+    return { subject: 'CreateDatabase', exclude, categories: [] };
+  }
+  const category = (): Name => p.name('category expected');
+  const categories = p.at('(') ? p.parenthesised(category) : [category()];
+  return { subject: 'CreateDatabase', exclude, categories };
+}
+
+/** Steps over what SHOW tells of access control; null when it is something else. */
+function accessList(p: Parser): AccessList | null {
+  if (p.take('USERS')) {
+    return 'Users';
+  }
+  // USER alone is a session's own; settings that begin so do not exist.
+  if (p.take('USER')) {
+    return 'User';
+  }
+  if (p.take('GROUPS')) {
+    return 'Groups';
+  }
+  if (p.take('SERVICE', 'ACCOUNTS')) {
+    return 'ServiceAccounts';
+  }
+  if (p.take('SERVICE', 'ACCOUNT')) {
+    return 'ServiceAccount';
+  }
+  return p.take('PERMISSIONS') ? 'Permissions' : null;
+}
+
+function entityName(p: Parser): Name {
+  return p.kind() === TokenKind.String
+    ? p.takeName(true)
+    : p.qualified(p.name('user, group or service account name expected'));
 }
 
 /** The words up to the end of the statement, as written; strings without quotes. */

@@ -140,6 +140,9 @@ function tableAlias(p: Parser): Name | null {
   if (p.sees('LIST', '(') || (p.sees('OFFSET') && p.kind(1) >= TokenKind.String)) {
     return null;
   }
+  if (p.sees('FETCH', 'FIRST') || p.sees('FETCH', 'NEXT')) {
+    return null;
+  }
   if (p.sees('INTO')) {
     p.failReserved();
   }

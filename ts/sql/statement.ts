@@ -1,5 +1,7 @@
 /** One statement: which one it is, and the small ones. */
 import type { AlterAction, ExplainStage, Name, NodeId, ViewKind } from './ast.generated.js';
+import { atPrincipal, parseAssume, parseGrant, parseMembership, parsePrincipal } from './access.js';
+import { parseBackup, parseCopy } from './administration.js';
 import { parseAlter } from './alter.js';
 import { parseDelete, parseInsert, parseUpdate } from './change.js';
 import { parseCreate } from './create.js';
@@ -7,6 +9,7 @@ import { TokenKind } from './lexer.js';
 import type { Parser } from './parser.js';
 import { parsePreamble, queryAfter, type Preamble } from './query.js';
 import { parseDescribe, parseShow, words } from './show.js';
+import { parseAlterMaterial, parseCompile, parseRefreshView, refuseLiveView } from './view.js';
 
 /** Words that begin statements of the session; they change nothing in the database. */
 const SESSION: ReadonlySet<string> = new Set([
@@ -27,16 +30,22 @@ const SESSION: ReadonlySet<string> = new Set([
   'UNLISTEN',
 ]);
 
-/** Words of statements that are known but not built yet: refused, never taken for a table. */
-const NOT_YET: ReadonlySet<string> = new Set([
-  'ASSUME',
-  'BACKUP',
-  'CHECKPOINT',
-  'COMPILE',
-  'GRANT',
-  'REFRESH',
-  'REVOKE',
-  'SNAPSHOT',
+/**
+ * Statements that begin with words which may also name a table: told by the word that follows.
+ * Without words any word will do.
+ */
+const SOFT: ReadonlyMap<string, readonly [(p: Parser) => NodeId, ...string[]]> = new Map([
+  ['ADD', [parseMembership, 'USER']],
+  ['ASSUME', [parseAssume]],
+  ['BACKUP', [parseBackup]],
+  ['CHECKPOINT', [parseBackup]],
+  ['COMPILE', [parseCompile]],
+  ['EXIT', [parseAssume, 'SERVICE']],
+  ['GRANT', [parseGrant]],
+  ['REFRESH', [parseRefreshView]],
+  ['REMOVE', [parseMembership, 'USER']],
+  ['REVOKE', [parseGrant]],
+  ['SNAPSHOT', [parseBackup]],
 ]);
 
 /** Words that begin a statement. */
@@ -87,11 +96,11 @@ function statement(p: Parser): NodeId {
     case 'DELETE':
       return parseDelete(p);
     case 'CREATE':
-      return parseCreate(p);
+      return atPrincipal(p) ? parsePrincipal(p) : parseCreate(p);
     case 'ALTER':
-      return parseAlter(p);
+      return alteration(p);
     case 'DROP':
-      return parseDrop(p);
+      return atPrincipal(p) ? parsePrincipal(p) : parseDrop(p);
     case 'TRUNCATE':
       return parseTruncate(p);
     case 'RENAME':
@@ -103,6 +112,16 @@ function statement(p: Parser): NodeId {
     default:
       return rarely(p, word, preamble);
   }
+}
+
+function alteration(p: Parser): NodeId {
+  if (atPrincipal(p)) {
+    return parsePrincipal(p);
+  }
+  if (p.at('ALTER', 'MATERIALIZED', 'VIEW')) {
+    return parseAlterMaterial(p);
+  }
+  return parseAlter(p);
 }
 
 function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
@@ -119,14 +138,14 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
     return parseDescribe(p);
   }
   if (word === 'COPY') {
-    p.advance();
-    if (p.atEnd()) {
-      p.fail('copy source expected');
-    }
-    p.fail("'copy' is not supported yet");
+    return parseCopy(p);
   }
-  if (NOT_YET.has(word) && p.kind(1) === TokenKind.Word) {
-    p.fail(`'${word.toLowerCase()}' is not supported yet`);
+  const soft = SOFT.get(word);
+  if (soft !== undefined && p.kind(1) === TokenKind.Word) {
+    const [production, ...next] = soft;
+    if (next.length === 0 || next.includes(p.value(1))) {
+      return production(p);
+    }
   }
   if (isLiteral(p)) {
     return literalTable(p);
@@ -182,8 +201,30 @@ function parseMaintenance(p: Parser, word: string): NodeId {
     p.failAt('TABLE expected', start, end);
   }
   const table = p.tableName('table name expected');
+  const from = p.index;
+  if (word === 'REINDEX') {
+    reindexTarget(p);
+    p.index = from;
+  }
   const action: AlterAction = { action: 'Other', words: [word, ...words(p)], span: { start, end } };
   return p.add({ kind: 'AlterTable', table, actions: [action] }, start, p.lastEnd());
+}
+
+/** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each perhaps with several names. */
+function reindexTarget(p: Parser): void {
+  if (p.take('COLUMN')) {
+    p.list(() => p.name('column name expected'));
+  }
+  if (p.take('PARTITION')) {
+    p.list(() => {
+      if (p.kind() !== TokenKind.String) {
+        p.fail('partition name expected');
+      }
+      p.advance();
+    });
+  }
+  p.expect('LOCK', "'column', 'partition' or 'lock exclusive' expected");
+  p.expect('EXCLUSIVE');
 }
 
 function parseCancel(p: Parser): NodeId {
@@ -209,6 +250,7 @@ function parseDrop(p: Parser): NodeId {
     p.take('TABLES');
     return p.add({ kind: 'DropAllTables' }, start, p.lastEnd());
   }
+  refuseLiveView(p);
   let what: ViewKind;
   if (p.take('TABLE')) {
     what = 'Table';

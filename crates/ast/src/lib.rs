@@ -12,12 +12,22 @@
 
 use serde::{Deserialize, Serialize};
 
+mod access;
+mod administration;
 mod expression;
 mod query;
 mod statement;
 #[cfg(test)]
 mod typescript;
 
+pub use access::{
+    AccessStatement, GrantTable, GrantTarget, Password, Permission, PrincipalChange, PrincipalKind,
+    TokenType,
+};
+pub use administration::{
+    BackupStatement, CopyStatement, ExpireRows, ExpireRule, MaterialClauses, RefreshMode,
+    RefreshPeriod, RefreshPolicy, RefreshTrigger, ViewAction,
+};
 pub use expression::{
     BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode, IndexSelector,
     LogicalOperator, UnaryOperator, WindowSpec,
@@ -27,8 +37,8 @@ pub use query::{
     NullsOrder, OrderItem, PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
 };
 pub use statement::{
-    AlterAction, ColumnDefinition, CreateTableNode, ExplainStage, InsertNode, OptionValue,
-    PartitionChange, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
+    AccessList, AlterAction, ColumnDefinition, CreateTableNode, ExplainStage, InsertNode,
+    OptionValue, PartitionChange, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
 };
 
 /// Index of a node in [`Tree::nodes`].
@@ -231,7 +241,22 @@ pub enum Node {
         if_not_exists: bool,
         or_replace: bool,
         options: Vec<OptionValue>,
+        /// Clauses of a materialized view.
+        #[serde(default)]
+        material: Option<MaterialClauses>,
     },
+    /// ALTER MATERIALIZED VIEW v ….
+    AlterView { view: Name, action: ViewAction },
+    /// REFRESH MATERIALIZED VIEW v ….
+    RefreshView { view: Name, mode: RefreshMode },
+    /// COMPILE VIEW v.
+    CompileView { view: Name },
+    /// Users, groups, service accounts and their rights.
+    Access { access: AccessStatement },
+    /// COPY.
+    Copy { copy: CopyStatement },
+    /// CHECKPOINT, SNAPSHOT, BACKUP.
+    Backup { backup: BackupStatement },
     /// SHOW ….
     Show { subject: ShowSubject },
     /// EXPLAIN [stage] statement.

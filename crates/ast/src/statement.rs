@@ -203,10 +203,43 @@ pub enum ShowSubject {
     Partitions { table: Name },
     /// SHOW CREATE TABLE t
     CreateTable { table: Name },
+    /// SHOW CREATE VIEW v, SHOW CREATE MATERIALIZED VIEW v
+    CreateView { what: ViewKind, view: Name },
+    /// SHOW CREATE DATABASE [INCLUDE | EXCLUDE (categories)]
+    CreateDatabase {
+        /// EXCLUDE given.
+        exclude: bool,
+        /// Categories as written; empty when none are given, ALL as such.
+        categories: Vec<Name>,
+    },
     /// SHOW PARAMETERS
     Parameters,
+    /// SHOW USERS, SHOW USER [u], SHOW GROUPS [u], SHOW SERVICE ACCOUNTS [e], SHOW PERMISSIONS [e]
+    Access {
+        list: AccessList,
+        /// Of whom.
+        of: Option<Name>,
+    },
     /// `SHOW SERVER_VERSION`, `SHOW TRANSACTION ISOLATION LEVEL`, and the like.
     Setting { words: Vec<String> },
+}
+
+/// What SHOW tells of access control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum AccessList {
+    /// USERS
+    Users,
+    /// USER
+    User,
+    /// GROUPS
+    Groups,
+    /// SERVICE ACCOUNTS
+    ServiceAccounts,
+    /// SERVICE ACCOUNT
+    ServiceAccount,
+    /// PERMISSIONS
+    Permissions,
 }
 
 /// What EXPLAIN shows.

@@ -8,12 +8,15 @@ use std::fmt::Write as _;
 use ts_rs::TS;
 
 use crate::{
-    AlterAction, AsofTolerance, BinaryOperator, CallNode, CaseBranch, ColumnDefinition,
-    CreateTableNode, Cte, Declaration, ExplainStage, Fill, Frame, FrameBound, FrameMode,
-    IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit, LogicalOperator, Name,
-    NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PartitionChange, PivotNode, SampleAlign,
-    SampleBy, SelectItem, SelectNode, SetOperator, ShowSubject, Span, Tree, TypeName,
-    UnaryOperator, UpdateNode, ValuesBlock, ViewKind, WindowSpec,
+    AccessList, AccessStatement, AlterAction, AsofTolerance, BackupStatement, BinaryOperator,
+    CallNode, CaseBranch, ColumnDefinition, CopyStatement, CreateTableNode, Cte, Declaration,
+    ExpireRows, ExpireRule, ExplainStage, Fill, Frame, FrameBound, FrameMode, GrantTable,
+    GrantTarget, IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit, LogicalOperator,
+    MaterialClauses, Name, NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PartitionChange,
+    Password, Permission, PivotNode, PrincipalChange, PrincipalKind, RefreshMode, RefreshPeriod,
+    RefreshPolicy, RefreshTrigger, SampleAlign, SampleBy, SelectItem, SelectNode, SetOperator,
+    ShowSubject, Span, TokenType, Tree, TypeName, UnaryOperator, UpdateNode, ValuesBlock,
+    ViewAction, ViewKind, WindowSpec,
 };
 
 const HEADER: &str = "/**
@@ -35,9 +38,8 @@ macro_rules! declare {
     };
 }
 
-#[test]
-fn typescript_twin_is_written() {
-    let mut text = HEADER.to_owned();
+/// The types of expressions and queries, in the order of the file.
+fn declare_queries(text: &mut String) {
     declare!(
         text,
         Tree,
@@ -72,6 +74,13 @@ fn typescript_twin_is_written() {
         AsofTolerance,
         PivotNode,
         SetOperator,
+    );
+}
+
+/// The types of statements.
+fn declare_statements(text: &mut String) {
+    declare!(
+        text,
         CreateTableNode,
         ColumnDefinition,
         OptionValue,
@@ -82,8 +91,34 @@ fn typescript_twin_is_written() {
         AlterAction,
         PartitionChange,
         ShowSubject,
+        AccessList,
         ExplainStage,
+        MaterialClauses,
+        RefreshPolicy,
+        RefreshTrigger,
+        RefreshPeriod,
+        ExpireRows,
+        ExpireRule,
+        ViewAction,
+        RefreshMode,
+        CopyStatement,
+        BackupStatement,
+        AccessStatement,
+        PrincipalKind,
+        Password,
+        PrincipalChange,
+        TokenType,
+        Permission,
+        GrantTarget,
+        GrantTable,
     );
+}
+
+#[test]
+fn typescript_twin_is_written() {
+    let mut text = HEADER.to_owned();
+    declare_queries(&mut text);
+    declare_statements(&mut text);
     assert!(text.contains("export type Node ="), "the node type is missing");
     if let Some(path) = std::env::var_os("TIDEMARK_AST_FILE") {
         std::fs::write(path, text).expect("the file named in TIDEMARK_AST_FILE can be written");

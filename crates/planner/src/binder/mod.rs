@@ -48,6 +48,7 @@ mod table_function;
 mod time_range;
 mod typing;
 mod unify;
+mod unsupported;
 mod update;
 mod window;
 
@@ -176,7 +177,7 @@ impl<'a> Binder<'a> {
             Node::Update(update) => self.update(update),
             Node::Delete { table, .. } => Err(error::not_supported("DELETE is", table.span)),
             Node::CreateView { name, .. } => Err(error::not_supported("views are", name.span)),
-            _ => Err(EngineError::internal("an expression where a statement was expected")),
+            _ => unsupported::statement(self.tree, id, node),
         }
     }
 

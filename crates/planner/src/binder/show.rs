@@ -38,7 +38,17 @@ impl Binder<'_> {
                 let ddl = create_table_text(table.schema());
                 self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
             }
+            ShowSubject::CreateView { view, .. } => {
+                Err(error::not_supported("views are", view.span))
+            }
+            ShowSubject::CreateDatabase { .. } => {
+                Err(error::not_supported("SHOW CREATE DATABASE is", self.tree.span(self.tree.root)))
+            }
             ShowSubject::Parameters => self.parameters_rows(),
+            ShowSubject::Access { of, .. } => Err(error::not_supported(
+                "access control is",
+                of.as_ref().map_or(self.tree.span(self.tree.root), |name| name.span),
+            )),
             ShowSubject::Setting { words } => self.setting(words),
         }
     }

@@ -1,0 +1,166 @@
+//! Statements that keep the database: views that are kept, files in and out, copies of all.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Name, NodeId, OptionValue, Span};
+
+/// What CREATE MATERIALIZED VIEW says beside the query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MaterialClauses {
+    /// WITH BASE.
+    pub base: Option<Name>,
+    /// REFRESH …; `None` when there is no such clause.
+    pub refresh: Option<RefreshPolicy>,
+    /// TIMESTAMP(column).
+    pub timestamp: Option<Name>,
+    /// PARTITION BY unit, as written.
+    pub partition_by: Option<Name>,
+    /// TTL as written.
+    pub ttl: Option<Name>,
+    /// EXPIRE ROWS.
+    pub expire: Option<ExpireRows>,
+    /// IN VOLUME.
+    pub volume: Option<Name>,
+    /// OWNED BY.
+    pub owner: Option<Name>,
+}
+
+/// `REFRESH [IMMEDIATE | MANUAL | EVERY i] [DEFERRED] [START t] [TIME ZONE z] [PERIOD (…)]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RefreshPolicy {
+    /// When the view is brought up to date; `None` when not said.
+    pub trigger: Option<RefreshTrigger>,
+    /// DEFERRED.
+    pub deferred: bool,
+    /// START, a timestamp's text.
+    pub start: Option<Name>,
+    /// TIME ZONE.
+    pub time_zone: Option<Name>,
+    /// PERIOD.
+    pub period: Option<RefreshPeriod>,
+    /// Where the clause stands.
+    pub span: Span,
+}
+
+/// When a view is brought up to date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "trigger")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum RefreshTrigger {
+    /// IMMEDIATE
+    Immediate,
+    /// MANUAL
+    Manual,
+    /// EVERY interval, as written
+    Every { interval: Name },
+}
+
+/// The periods a view is computed for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "period")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum RefreshPeriod {
+    /// PERIOD (LENGTH l [TIME ZONE z] [DELAY d])
+    Length { length: Name, time_zone: Option<Name>, delay: Option<Name> },
+    /// PERIOD (SAMPLE BY INTERVAL)
+    SampleByInterval,
+}
+
+/// `EXPIRE ROWS … [CLEANUP EVERY d]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ExpireRows {
+    /// Which rows go, or stay.
+    pub rule: ExpireRule,
+    /// CLEANUP EVERY, as written.
+    pub cleanup: Option<Name>,
+    /// Where the clause stands.
+    pub span: Span,
+}
+
+/// Which rows of a view expire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "rule")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ExpireRule {
+    /// WHEN condition
+    When { condition: NodeId },
+    /// KEEP LATEST [ON ts] PARTITION BY k, …
+    KeepLatest { timestamp: Option<NodeId>, keys: Vec<NodeId> },
+    /// KEEP [n] HIGHEST | LOWEST ON c [PARTITION BY k, …]
+    KeepExtreme { count: Option<NodeId>, highest: bool, column: NodeId, keys: Vec<NodeId> },
+}
+
+/// One action of ALTER MATERIALIZED VIEW.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ViewAction {
+    /// SET REFRESH …
+    SetRefresh { refresh: RefreshPolicy },
+    /// SET REFRESH LIMIT, as written
+    SetRefreshLimit { limit: Name },
+    /// SET TTL, as written
+    SetTtl { ttl: Name },
+    /// SET EXPIRE ROWS …
+    SetExpire { expire: ExpireRows },
+    /// DROP EXPIRE
+    DropExpire,
+    /// ALTER COLUMN c ADD INDEX [CAPACITY n | TYPE …]
+    AddIndex { column: Name, options: Vec<OptionValue> },
+    /// ALTER COLUMN c DROP INDEX
+    DropIndex { column: Name },
+    /// RESUME WAL [FROM TRANSACTION n]
+    ResumeWal { from: Option<Name> },
+}
+
+/// How far REFRESH MATERIALIZED VIEW goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum RefreshMode {
+    /// Not said.
+    Default,
+    /// FULL
+    Full,
+    /// INCREMENTAL
+    Incremental,
+    /// RANGE FROM a TO b
+    Range { from: NodeId, to: NodeId },
+}
+
+/// COPY.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "copy")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum CopyStatement {
+    /// COPY t FROM 'file' WITH …
+    Import { table: Name, file: Name, options: Vec<OptionValue> },
+    /// COPY t TO 'path' WITH …; `query` instead of `table` for COPY (query) TO
+    Export { table: Option<Name>, query: Option<NodeId>, path: Name, options: Vec<OptionValue> },
+    /// COPY 'id' CANCEL
+    Cancel { id: Name },
+}
+
+/// Copies of the whole database, and pauses while others make them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum BackupStatement {
+    /// CHECKPOINT CREATE
+    CheckpointCreate,
+    /// CHECKPOINT RELEASE
+    CheckpointRelease,
+    /// SNAPSHOT PREPARE: the older word for CHECKPOINT CREATE
+    SnapshotPrepare,
+    /// SNAPSHOT COMPLETE: the older word for CHECKPOINT RELEASE
+    SnapshotComplete,
+    /// BACKUP DATABASE
+    Database,
+    /// BACKUP TABLE a, b
+    Tables { tables: Vec<Name> },
+    /// BACKUP ABORT
+    Abort,
+}

@@ -1,0 +1,53 @@
+//! Statements the grammar has and nothing here runs: refused where their subject stands.
+
+use tidemark_ast::{AccessStatement, BackupStatement, CopyStatement, Name, Node, NodeId, Tree};
+use tidemark_types::{EngineError, EngineResult};
+
+use super::error;
+use crate::BoundStatement;
+
+/// The error of a statement that is read and not run.
+pub(crate) fn statement(tree: &Tree, id: NodeId, node: &Node) -> EngineResult<BoundStatement> {
+    let root = tree.span(id);
+    let (what, position) = match node {
+        Node::AlterView { view, .. } | Node::RefreshView { view, .. } => {
+            ("materialized views are", view.span)
+        }
+        Node::CompileView { view } => ("views are", view.span),
+        Node::Access { access } => {
+            ("access control is", principal(access).map_or(root, |name| name.span))
+        }
+        Node::Copy { copy: CopyStatement::Cancel { id } } => ("COPY is", id.span),
+        Node::Copy { copy: CopyStatement::Import { file, .. } } => ("COPY is", file.span),
+        Node::Copy { copy: CopyStatement::Export { path, .. } } => ("COPY is", path.span),
+        Node::Backup { backup } => (backup_words(backup), root),
+        _ => return Err(EngineError::internal("an expression where a statement was expected")),
+    };
+    Err(error::not_supported(what, position))
+}
+
+/// Whom a statement of access control is about.
+fn principal(access: &AccessStatement) -> Option<&Name> {
+    match access {
+        AccessStatement::Create { name, .. }
+        | AccessStatement::Drop { name, .. }
+        | AccessStatement::Alter { name, .. } => Some(name),
+        AccessStatement::AddMember { user, .. } | AccessStatement::RemoveMember { user, .. } => {
+            Some(user)
+        }
+        AccessStatement::Assume { account } => Some(account),
+        AccessStatement::Exit { account } => account.as_ref(),
+        AccessStatement::Grant { to, .. } => Some(to),
+        AccessStatement::Revoke { from, .. } => Some(from),
+    }
+}
+
+fn backup_words(backup: &BackupStatement) -> &'static str {
+    match backup {
+        BackupStatement::CheckpointCreate | BackupStatement::CheckpointRelease => "CHECKPOINT is",
+        BackupStatement::SnapshotPrepare | BackupStatement::SnapshotComplete => "SNAPSHOT is",
+        BackupStatement::Database | BackupStatement::Tables { .. } | BackupStatement::Abort => {
+            "BACKUP is"
+        }
+    }
+}
