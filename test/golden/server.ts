@@ -73,6 +73,14 @@ export interface RunningCli {
   readonly err: () => string;
 }
 
+/** A test that ends early leaves no server behind. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) {
+    child.kill('SIGKILL');
+  }
+});
+
 /** Settled when a process has ended and all it wrote was read. */
 const ends = new WeakMap<ChildProcess, Promise<unknown>>();
 
@@ -86,7 +94,9 @@ export function runCli(
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...environment },
   });
+  running.add(child);
   ends.set(child, once(child, 'close'));
+  child.once('close', () => running.delete(child));
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
