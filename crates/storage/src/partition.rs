@@ -116,7 +116,8 @@ impl Partition {
         Ok(Self::new(segments, runs))
     }
 
-    /// How many of [`Self::rows`] later pieces replace. Reads where pieces with upsert keys overlap.
+    /// How many of [`Self::rows`] later pieces replace. Reads where pieces with upsert keys
+    /// overlap.
     pub(crate) fn replaced(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<u64> {
         if !self.upserts() {
             return Ok(0);

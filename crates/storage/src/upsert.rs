@@ -207,9 +207,10 @@ impl Resolver<'_> {
             Item::Free(_) => None,
         });
         let tied: Vec<Stretch> = ties.flatten().collect();
-        let encoded =
-            self.sets.iter().map(|keys| self.encode(keys, &tied)).collect::<EngineResult<Vec<_>>>();
-        let encoded = encoded?;
+        // Without a tie no key is read.
+        let sets = if tied.is_empty() { &[] } else { &self.sets[..] };
+        let encoded = sets.iter().map(|keys| self.encode(keys, &tied));
+        let encoded = encoded.collect::<EngineResult<Vec<_>>>()?;
         let mut base = 0;
         for item in items {
             match item {

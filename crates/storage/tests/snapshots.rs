@@ -13,8 +13,8 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray};
 use tempfile::TempDir;
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, CommitMode, Snapshot, Storage, StorageOptions, TableSchema,
-    TableSnapshot, Update,
+    BulkTarget, Change, ColumnSchema, CommitMode, PartitionAction, Snapshot, Storage,
+    StorageOptions, TableSchema, TableSnapshot, Update,
 };
 use tidemark_types::{ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{RealVfs, Vfs};
@@ -127,6 +127,27 @@ impl Work {
         }
     }
 
+    /// Drops the oldest partitions of both sides in one commit, and all bulk rows in another.
+    fn forget(&self) {
+        let snapshot = self.storage.snapshot();
+        let bulk = snapshot.table("bulk").unwrap();
+        if bulk.row_count().unwrap() > 20_000 {
+            self.storage.commit(vec![Change::Truncate(bulk.schema().id)]).unwrap();
+        }
+        let left = snapshot.table("left").unwrap();
+        let mut floors: Vec<_> = left.partition_list().iter().map(|p| p.floor).collect();
+        floors.truncate(floors.len().saturating_sub(2));
+        if !floors.is_empty() {
+            let drop_from = |name: &str| Change::Partitions {
+                table: snapshot.table(name).unwrap().schema().id,
+                action: PartitionAction::Drop,
+                floors: floors.clone(),
+            };
+            self.storage.commit(vec![drop_from("left"), drop_from("right")]).unwrap();
+        }
+        thread::yield_now();
+    }
+
     /// Drops `passing` and creates it with rows in one commit: it is always there, and full.
     fn replace(&self) {
         let old = self.storage.snapshot().table("passing").unwrap().schema().id;
@@ -199,6 +220,11 @@ fn every_snapshot_is_one_moment() {
         scope.spawn(move || {
             while running() {
                 work.replace()
+            }
+        });
+        scope.spawn(move || {
+            while running() {
+                work.forget();
             }
         });
         scope.spawn(move || {
