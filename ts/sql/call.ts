@@ -381,7 +381,7 @@ export function parseExists(p: Parser): NodeId {
   return p.add({ kind: 'Exists', query }, start, p.lastEnd(), query);
 }
 
-/** `[a, b]`, after ARRAY or inside another array. */
+/** `[a, b]`, after ARRAY or inside another array; it stands where its bracket does. */
 export function parseArray(p: Parser, start: number): NodeId {
   const open = p.start();
   p.advance();

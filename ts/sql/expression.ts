@@ -482,9 +482,8 @@ function wordOperand(p: Parser): NodeId {
       break;
     case 'ARRAY':
       if (followed === '[') {
-        const start = p.start();
         p.advance();
-        return parseArray(p, start);
+        return parseArray(p, p.start());
       }
       break;
     default:

@@ -26,6 +26,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
+use tidemark_types::double_array::{from_nested, nested_dimensions};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 /// Rows of a batch.
@@ -105,6 +106,7 @@ impl TableProvider for ParquetTable {
             path: self.path.clone(),
             metadata: self.metadata.clone(),
             schema: Arc::new(self.schema.project(&wanted)?),
+            types: wanted.iter().map(|index| self.columns[*index].sql_type).collect(),
             wanted,
             limit,
         };
@@ -126,6 +128,8 @@ struct ParquetPartition {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     schema: SchemaRef,
+    /// SQL types of the columns, in output order.
+    types: Vec<SqlType>,
     /// Columns of the file, in output order.
     wanted: Vec<usize>,
     limit: Option<usize>,
@@ -142,6 +146,7 @@ impl PartitionStream for ParquetPartition {
         let sender = builder.tx();
         let (path, metadata) = (self.path.clone(), self.metadata.clone());
         let (schema, wanted, limit) = (Arc::clone(&self.schema), self.wanted.clone(), self.limit);
+        let types = self.types.clone();
         builder.spawn_blocking(move || {
             let file = File::open(&path)?;
             let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
@@ -152,7 +157,7 @@ impl PartitionStream for ParquetPartition {
                 reader = reader.with_limit(limit);
             }
             for batch in reader.build().map_err(|error| parquet_error(&error))? {
-                let batch = convert(&batch?, &wanted, &schema)?;
+                let batch = convert(&batch?, &wanted, &types, &schema)?;
                 if sender.blocking_send(Ok(batch)).is_err() {
                     break; // the plan has all it wants
                 }
@@ -172,6 +177,7 @@ fn parquet_error(error: &parquet::errors::ParquetError) -> DataFusionError {
 fn convert(
     batch: &RecordBatch,
     wanted: &[usize],
+    types: &[SqlType],
     schema: &SchemaRef,
 ) -> DataFusionResult<RecordBatch> {
     let mut in_file_order = wanted.to_vec();
@@ -181,7 +187,7 @@ fn convert(
         let position = position.ok_or_else(|| {
             DataFusionError::Internal("a projected Parquet column is missing".into())
         })?;
-        convert_column(batch.column(position), schema.field(output).data_type())
+        convert_column(batch.column(position), types[output])
     };
     let columns: Vec<ArrayRef> =
         wanted.iter().enumerate().map(column).collect::<DataFusionResult<_>>()?;
@@ -190,18 +196,20 @@ fn convert(
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-fn convert_column(array: &ArrayRef, target: &DataType) -> DataFusionResult<ArrayRef> {
+fn convert_column(array: &ArrayRef, to: SqlType) -> DataFusionResult<ArrayRef> {
+    let target = &to.arrow_type();
     if array.data_type() == target {
         return Ok(Arc::clone(array));
     }
     match (array.data_type(), target) {
-        // CHAR travels as one-character text.
-        (DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8, DataType::UInt16) => {
-            let text = cast(array, &DataType::Utf8View)?;
-            let text = arrow::array::AsArray::as_string_view(&text);
-            let unit = |value: Option<&str>| value.and_then(|v| v.encode_utf16().next());
-            let chars: arrow::array::UInt16Array = text.iter().map(unit).collect();
-            Ok(Arc::new(chars))
+        // These travel as the dialect's text.
+        (DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8, _)
+            if matches!(to, SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_)) =>
+        {
+            tidemark_functions::from_texts(&cast(array, &DataType::Utf8View)?, to)
+        }
+        (nested, DataType::Struct(_)) if nested_dimensions(nested).is_some() => {
+            from_nested(array).map_err(|error| DataFusionError::External(Box::new(error)))
         }
         (DataType::Timestamp(unit, Some(_)), _) => {
             let naive = cast(array, &DataType::Timestamp(*unit, None))?;
@@ -268,6 +276,6 @@ fn nearest_type(data_type: &DataType) -> SqlType {
         | DataType::Decimal256(precision, scale) => {
             SqlType::Decimal(*precision, u8::try_from(*scale).unwrap_or(0))
         }
-        _ => SqlType::Varchar,
+        nested => nested_dimensions(nested).map_or(SqlType::Varchar, SqlType::DoubleArray),
     }
 }

@@ -232,6 +232,9 @@ pub(crate) fn negation(sql_type: SqlType) -> Option<Kernel> {
         }
         SqlType::Float => Arc::new(|call: &Call<'_>| map_canonical::<Float32Type>(call, |x| -x)),
         SqlType::Double => Arc::new(|call: &Call<'_>| map_canonical::<Float64Type>(call, |x| -x)),
+        SqlType::Decimal(..) => Arc::new(|call: &Call<'_>| {
+            Ok(arrow::compute::kernels::numeric::neg(&call.array(0)?.0)?)
+        }),
         _ => return None,
     })
 }

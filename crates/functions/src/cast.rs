@@ -17,8 +17,9 @@ use arrow::datatypes::{
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{Expr, Volatility};
 use tidemark_types::timestamp::{self, TimestampUnit};
-use tidemark_types::{SqlType, number_text};
+use tidemark_types::{SqlType, double_array, number_text};
 
+use crate::array::{build_arrays, failed};
 use crate::column::{
     Call, Canonical, Lane, build, build_flags, build_text, canonical, internal, invalid, try_build,
 };
@@ -143,6 +144,7 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
         }
     }
     match (from, to) {
+        (text, T::DoubleArray(_)) if text.is_text() => true,
         (T::Binary | T::Interval | T::DoubleArray(_) | T::Null, _)
         | (_, T::Binary | T::Interval | T::DoubleArray(_) | T::Null) => false,
         (text, _) if text.is_text() => true,
@@ -367,6 +369,29 @@ fn from_double(source: &Float64Array, to: SqlType) -> Result<ArrayRef> {
     })
 }
 
+/// A column of texts (string views) as another type; what does not convert is null.
+pub fn from_texts(texts: &ArrayRef, to: SqlType) -> Result<ArrayRef> {
+    let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
+    from_text(texts, to, CastMode::Explicit)
+}
+
+/// Arrays written as `{1,NULL}` or `[1,null]`; what is no array is null, or an error in the modes
+/// that are strict.
+fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> Result<ArrayRef> {
+    build_arrays(texts.len(), dimensions, |row, out| {
+        let text = texts.is_valid(row).then(|| texts.value(row));
+        match text.map(|text| (text, double_array::parse_text(dimensions, text))) {
+            Some((_, Some((shape, values)))) => out.push(&shape, values).map_err(failed)?,
+            Some((text, None)) if mode.strict() => {
+                let to = SqlType::DoubleArray(dimensions);
+                return Err(invalid(inconvertible_value(text, SqlType::String, to)));
+            }
+            _ => out.push_null(),
+        }
+        Ok(())
+    })
+}
+
 fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
     let rows = texts.len();
     let text = |row: usize| texts.is_valid(row).then(|| texts.value(row));
@@ -406,6 +431,7 @@ fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) -> Result<Arr
         SqlType::TimestampNs => {
             parsed!(TimestampNanosecondType, |text| timestamp::parse(text, TimestampUnit::Nanos))
         }
+        SqlType::DoubleArray(dimensions) => arrays_from_text(texts, dimensions, mode),
         SqlType::Ipv4 => parsed!(UInt32Type, parse::ipv4),
         SqlType::Uuid => fixed(texts, to, mode, parse::uuid),
         SqlType::Long256 => fixed(texts, to, mode, parse::long256),

@@ -14,6 +14,7 @@ use datafusion::common::Result;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 use tidemark_types::SqlType;
 
+use crate::array;
 use crate::column::{Call, build_flags, internal};
 use crate::native::Kernel;
 use crate::operator::{BinaryOp, always, operator};
@@ -42,7 +43,8 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
         }
     }
     let common = common_type(left.sql_type, right.sql_type)?;
-    if matches!(common, SqlType::Binary | SqlType::DoubleArray(_)) {
+    let array = matches!(common, SqlType::DoubleArray(_));
+    if common == SqlType::Binary || (array && !equality) {
         return None;
     }
     if left.is_null() || right.is_null() {
@@ -53,6 +55,7 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
     }
     match common {
         SqlType::Double => Some(doubles(op)),
+        SqlType::DoubleArray(_) => Some(array::equality(op, common)),
         SqlType::Interval if equality => Some(intervals(op)),
         SqlType::Interval => None,
         SqlType::Uuid | SqlType::Long256 | SqlType::Boolean | SqlType::Geohash(_) if !equality => {

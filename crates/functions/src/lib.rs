@@ -11,6 +11,9 @@
 
 mod aggregate;
 mod arithmetic;
+mod array;
+mod array_functions;
+mod array_select;
 mod cast;
 mod column;
 mod comparison;
@@ -34,7 +37,9 @@ mod tests;
 mod text;
 
 pub use aggregate::{is_aggregate, resolve_aggregate};
-pub use cast::{CastMode, cast};
+pub use array::resolve_array;
+pub use array_select::{Selector, resolve_index};
+pub use cast::{CastMode, cast, from_texts};
 pub use comparison::{DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
 pub use operator::{BinaryOp, BuildUnary, UnaryOp, resolve_operator, resolve_unary};
 pub use predicate::{between, in_list, is_null, value_type};

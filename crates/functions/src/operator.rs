@@ -8,6 +8,7 @@ use datafusion_expr::{Expr, Volatility};
 use tidemark_types::SqlType;
 
 use crate::arithmetic;
+use crate::array;
 use crate::comparison;
 use crate::native::{Kernel, Native, call};
 use crate::pattern;
@@ -132,6 +133,9 @@ pub fn resolve_operator(
     left: &Argument,
     right: &Argument,
 ) -> Result<ResolvedOperator, ResolveError> {
+    if let Some(arrays) = array::arithmetic(op, left, right) {
+        return arrays;
+    }
     let resolved = match op {
         BinaryOp::Add
         | BinaryOp::Subtract
@@ -193,7 +197,11 @@ pub fn resolve_unary(
                 SqlType::Char => SqlType::Int,
                 source => source,
             };
-            ("negate", target, arithmetic::negation(target).ok_or_else(none)?)
+            let kernel = match target {
+                SqlType::DoubleArray(_) => Some(array::negation()),
+                target => arithmetic::negation(target),
+            };
+            ("negate", target, kernel.ok_or_else(none)?)
         }
         UnaryOp::BitNot => {
             let target = match source {

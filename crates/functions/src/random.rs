@@ -17,14 +17,18 @@ use tidemark_types::SqlType::{
     self, Binary, Boolean, Byte, Char, Date, Double, Float, Int, Ipv4, Long, Long256, Short,
     String as Str, Symbol, Timestamp, TimestampNs, Uuid, Varchar,
 };
+use tidemark_types::double_array::check_elements;
 
+use crate::array::{build_arrays, failed};
 use crate::cast::symbols;
 use crate::column::{Call, Lane, build, build_flags, build_text, invalid};
 use crate::native::Kernel;
 use crate::parse;
 use crate::registry::Param::{Is, Text};
-use crate::registry::{Bound, Function, Gives, Overload, direct, made, volatile};
-use crate::resolve::ResolveError;
+use crate::registry::{
+    Bound, Function, Gives, Overload, direct, made, mismatch, resolved, volatile,
+};
+use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 
 /// Calls so far, so that two generators never start alike.
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -199,8 +203,8 @@ fn address(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
 
 fn random_geohash(
     name: &str,
-    arguments: &[crate::resolve::Argument],
-) -> std::result::Result<crate::resolve::ResolvedScalar, ResolveError> {
+    arguments: &[Argument],
+) -> std::result::Result<ResolvedScalar, ResolveError> {
     let bits = match arguments {
         [argument] => argument.constant.as_ref().and_then(|value| {
             match value.cast_to(&arrow::datatypes::DataType::Int64) {
@@ -208,7 +212,7 @@ fn random_geohash(
                 _ => None,
             }
         }),
-        _ => return Err(crate::registry::mismatch(name, std::iter::once(1), arguments)),
+        _ => return Err(mismatch(name, std::iter::once(1), arguments)),
     };
     let Some(bits @ 1..=60) = bits else {
         let message = "precision must be in [1..60] range".into();
@@ -221,14 +225,7 @@ fn random_geohash(
         Ok(arrow::compute::cast(&wide, &returns.arrow_type())?)
     });
     let types = vec![arguments[0].sql_type];
-    Ok(crate::registry::resolved(
-        "rnd_geohash",
-        Volatility::Volatile,
-        types,
-        returns,
-        arguments,
-        kernel,
-    ))
+    Ok(resolved("rnd_geohash", Volatility::Volatile, types, returns, arguments, kernel))
 }
 
 const fn list_of(gives: SqlType) -> Overload {
@@ -242,6 +239,62 @@ const fn list_of(gives: SqlType) -> Overload {
 
 const LENGTHS: &[crate::registry::Param] = &[Is(Int), Is(Int), Is(Int)];
 const LISTED: &[crate::registry::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
+
+/// `rnd_double_array(dimensions [, null rate [, longest]])`, or with 0 and the lengths.
+fn random_array(
+    name: &str,
+    arguments: &[Argument],
+) -> std::result::Result<ResolvedScalar, ResolveError> {
+    let dimensions = match arguments.first().and_then(Argument::integer) {
+        Some(dimensions @ 1..=32) => dimensions as u8,
+        _ if arguments.is_empty() => return Err(mismatch(name, [1].into_iter(), arguments)),
+        _ => {
+            let message = "the number of dimensions must be a constant from 1 to 32".to_owned();
+            return Err(ResolveError::InvalidArgument { index: 0, message });
+        }
+    };
+    let count = arguments.len();
+    let fixed = count > 3;
+    if fixed && count != 3 + usize::from(dimensions) {
+        let message = format!("{dimensions} lengths are expected, {} given", count - 3);
+        return Err(ResolveError::InvalidArgument { index: 3, message });
+    }
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| random_arrays(call, dimensions));
+    let returns = SqlType::DoubleArray(dimensions);
+    let types = vec![Int; count];
+    Ok(resolved("rnd_double_array", Volatility::Volatile, types, returns, arguments, kernel))
+}
+
+fn random_arrays(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
+    let nulls = NullRate::new(call, 1)?;
+    let length = |index: usize, default: i32| -> Result<i32> {
+        if call.arguments.len() <= index {
+            return Ok(default);
+        }
+        match call.primitive::<Int32Type>(index)?.get(0) {
+            Some(length) if length >= 0 => Ok(length),
+            _ => Err(invalid("a length of an array must not be negative")),
+        }
+    };
+    let longest = length(2, 16)?.max(1);
+    let fixed = match call.arguments.len() {
+        0..=3 => None,
+        count => Some((3..count).map(|index| length(index, 0)).collect::<Result<Vec<_>>>()?),
+    };
+    let mut random = generator();
+    build_arrays(call.rows, dimensions, |_, out| {
+        let shape = fixed
+            .clone()
+            .unwrap_or_else(|| (0..dimensions).map(|_| random.random_range(1..=longest)).collect());
+        let lengths = shape.iter().map(|&length| length as usize);
+        let count = lengths.fold(1_usize, usize::saturating_mul);
+        check_elements(count).map_err(failed)?;
+        let values: Vec<f64> = (0..count)
+            .map(|_| if nulls.hits(&mut random) { f64::NAN } else { random.random() })
+            .collect();
+        out.push(&shape, values).map_err(failed)
+    })
+}
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     volatile(
@@ -395,4 +448,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(&[Is(Timestamp), Is(Timestamp)], Timestamp, whole::<TimestampMicrosecondType>)],
         "TIMESTAMP between two others",
     ),
+    Function {
+        name: "rnd_double_array",
+        summary: "random array: (dimensions, null rate, longest), or 0 and the lengths",
+        volatility: Volatility::Volatile,
+        overloads: &[],
+        special: Some(random_array),
+    },
 ];

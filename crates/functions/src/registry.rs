@@ -11,7 +11,9 @@ use tidemark_types::SqlType;
 use crate::column::Call;
 use crate::native::{Kernel, Native};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
-use crate::{aggregate, conditional, datetime, geo, hash, meta, numeric, random, text};
+use crate::{
+    aggregate, array_functions, conditional, datetime, geo, hash, meta, numeric, random, text,
+};
 
 /// A line of the function list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub(crate) enum Param {
     Text,
     /// A TIMESTAMP or `TIMESTAMP_NS`; DATE and text are read as TIMESTAMP.
     Time,
+    /// An array of any dimensions.
+    Array,
     /// Anything, as it is.
     Any,
 }
@@ -135,6 +139,7 @@ pub(crate) const fn volatile(
 
 const FAMILIES: &[(&str, &[Function])] = &[
     ("numeric", numeric::FUNCTIONS),
+    ("array", array_functions::FUNCTIONS),
     ("text", text::FUNCTIONS),
     ("datetime", datetime::FUNCTIONS),
     ("conditional", conditional::FUNCTIONS),
@@ -179,6 +184,7 @@ fn signature(name: &str, overload: &Overload) -> String {
         Param::Is(sql_type) => sql_type.name(),
         Param::Text => "VARCHAR".into(),
         Param::Time => "TIMESTAMP".into(),
+        Param::Array => "DOUBLE[…]".into(),
         Param::Any => "ANY".into(),
     };
     let takes: Vec<String> = overload.takes.iter().map(shown).collect();
@@ -293,6 +299,11 @@ fn accept(param: Param, from: SqlType) -> Option<(u32, SqlType)> {
             SqlType::Date | SqlType::Null => Some((1, SqlType::Timestamp)),
             SqlType::Long | SqlType::Int => Some((8, SqlType::Timestamp)),
             text if text.is_text() => Some((10, SqlType::Timestamp)),
+            _ => None,
+        },
+        Param::Array => match from {
+            SqlType::DoubleArray(_) => Some((0, from)),
+            SqlType::Null => Some((1, SqlType::DoubleArray(1))),
             _ => None,
         },
         Param::Any => Some((5, from)),

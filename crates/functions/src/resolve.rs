@@ -56,6 +56,16 @@ impl Argument {
             _ => None,
         }
     }
+
+    /// The value of a constant INT or LONG argument.
+    #[must_use]
+    pub fn integer(&self) -> Option<i64> {
+        match self.constant.as_ref()? {
+            ScalarValue::Int32(value) => value.map(i64::from),
+            ScalarValue::Int64(value) => *value,
+            _ => None,
+        }
+    }
 }
 
 /// A scalar function bound to its argument types.

@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, StringViewArray, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use tidemark_types::double_array::{self, DoubleArrays};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::column::ColumnData;
@@ -24,6 +25,8 @@ pub(crate) enum Layout {
     Text,
     /// Offsets of 8 bytes per row and one more, then the bytes.
     Bytes,
+    /// So many lengths of 4 bytes per row, offsets as for `Bytes`, then elements of 8 bytes.
+    Arrays(u8),
 }
 
 /// Bytes of text after which a column starts another body: Arrow's views address 2 GiB.
@@ -38,6 +41,7 @@ impl Layout {
             SqlType::Binary => Self::Bytes,
             SqlType::Uuid => Self::Fixed(16),
             SqlType::Long256 => Self::Fixed(32),
+            SqlType::DoubleArray(dimensions) => Self::Arrays(dimensions),
             other => match other.arrow_type().primitive_width() {
                 Some(width) if other.is_storable() => Self::Fixed(width),
                 _ => {
@@ -46,6 +50,15 @@ impl Layout {
                 }
             },
         })
+    }
+
+    /// Bodies of a column in a log record.
+    pub(crate) fn bodies(self) -> usize {
+        match self {
+            Self::Bits | Self::Fixed(_) => 1,
+            Self::Text | Self::Bytes => 2,
+            Self::Arrays(_) => 3,
+        }
     }
 }
 
@@ -63,6 +76,7 @@ pub(crate) enum Body {
     Fixed(Buffer),
     Text { views: Vec<u128>, bytes: Vec<u8> },
     Bytes { offsets: Vec<i64>, bytes: Buffer },
+    Arrays { shapes: Vec<i32>, offsets: Vec<i64>, values: Vec<f64> },
 }
 
 /// Takes a column apart. Fixed widths and bits are not copied.
@@ -94,8 +108,29 @@ pub(crate) fn parts(sql_type: SqlType, cells: &ColumnData) -> EngineResult<Parts
                 bytes: values.slice_with_length(first as usize, (last - first) as usize),
             }
         }
+        Layout::Arrays(dimensions) => arrays(dimensions, array)?,
     };
     Ok(Parts { validity, body })
+}
+
+/// Shapes, offsets and elements of the rows; those of null are zeros and nothing.
+fn arrays(dimensions: u8, array: &dyn Array) -> EngineResult<Body> {
+    let cells = DoubleArrays::new(array).ok_or_else(|| EngineError::internal("not an array"))?;
+    let mut shapes = Vec::with_capacity(cells.len() * usize::from(dimensions));
+    let mut offsets = Vec::with_capacity(cells.len() + 1);
+    let mut values = Vec::new();
+    offsets.push(0);
+    for row in 0..cells.len() {
+        match cells.get(row) {
+            Some(cell) => {
+                shapes.extend_from_slice(cell.shape);
+                values.extend_from_slice(cell.values);
+            }
+            None => shapes.extend(std::iter::repeat_n(0, usize::from(dimensions))),
+        }
+        offsets.push(values.len() as i64);
+    }
+    Ok(Body::Arrays { shapes, offsets, values })
 }
 
 /// Length of a view's text, in its lowest 32 bits.
@@ -171,6 +206,19 @@ pub(crate) fn assemble(
             let data = ArrayData::builder(data_type).len(rows).nulls(nulls);
             let data = data.add_buffer(first).add_buffer(bytes);
             make_array(data.build().map_err(damage)?)
+        }
+        Layout::Arrays(dimensions) => {
+            let [offsets, values] = &bodies[..] else {
+                return Err(damage("a column without its bytes"));
+            };
+            let lengths = rows * usize::from(dimensions);
+            if first.len() < lengths * 4 || offsets.len() < (rows + 1) * 8 {
+                return Err(damage("a column is too short"));
+            }
+            let shapes = ScalarBuffer::new(first, 0, lengths);
+            let offsets = ScalarBuffer::new(offsets.clone(), 0, rows + 1);
+            let values = ScalarBuffer::new(values.clone(), 0, values.len() / 8);
+            double_array::assemble(dimensions, shapes, offsets, values, nulls)?
         }
     };
     ColumnData::new(sql_type, array)

@@ -231,6 +231,11 @@ fn encode_column(
             out.blob(&Buffer::from_vec(offsets));
             out.blob(&bytes);
         }
+        Body::Arrays { shapes, offsets, values } => {
+            out.blob(&Buffer::from_vec(shapes));
+            out.blob(&Buffer::from_vec(offsets));
+            out.blob(&Buffer::from_vec(values));
+        }
     }
     Ok(())
 }
@@ -242,11 +247,8 @@ fn decode_column(input: &mut Decoder<'_>, rows: usize) -> EngineResult<(u32, Sql
         0 => None,
         _ => Some(Buffer::from(input.blob()?)),
     };
-    let bodies = match Layout::of(sql_type)? {
-        Layout::Bits | Layout::Fixed(_) => 1,
-        Layout::Text | Layout::Bytes => 2,
-    };
+    let bodies = 0..Layout::of(sql_type)?.bodies();
     let bodies: Vec<Buffer> =
-        (0..bodies).map(|_| input.blob().map(Buffer::from)).collect::<Result<_, _>>()?;
+        bodies.map(|_| input.blob().map(Buffer::from)).collect::<Result<_, _>>()?;
     Ok((id, sql_type, assemble(sql_type, rows, validity, bodies)?))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
+use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult, SqlType};
 use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
@@ -182,12 +183,31 @@ impl<'a> ColumnWriter<'a> {
                 writer.finish(&mut sections)?;
             }
             Layout::Bytes => {
-                let mut writer = BytesWriter::new(self)?;
+                let mut writer = BytesWriter::new(self, self.end)?;
                 source.portions(index, &mut |cells| {
                     let parts = parts(sql_type, cells)?;
                     note_nulls(&parts.validity, cells.len());
-                    writer.push(parts.body)
+                    match parts.body {
+                        Body::Bytes { offsets, bytes } => writer.push(offsets, &bytes, 1),
+                        _ => Err(EngineError::internal("a column of another layout")),
+                    }
                 })?;
+                writer.finish(&mut sections)?;
+            }
+            Layout::Arrays(dimensions) => {
+                let mut shapes = self.cursor(self.end);
+                let shape_bytes = self.rows as u64 * u64::from(dimensions) * 4;
+                let mut writer = BytesWriter::new(self, align(self.end + shape_bytes))?;
+                source.portions(index, &mut |cells| {
+                    let parts = parts(sql_type, cells)?;
+                    note_nulls(&parts.validity, cells.len());
+                    let Body::Arrays { shapes: lengths, offsets, values } = parts.body else {
+                        return Err(EngineError::internal("a column of another layout"));
+                    };
+                    shapes.push(&Buffer::from_vec(lengths))?;
+                    writer.push(offsets, &Buffer::from_vec(values), 8)
+                })?;
+                sections.push(shapes.finish()?);
                 writer.finish(&mut sections)?;
             }
         }
@@ -248,7 +268,7 @@ impl<'a> TextWriter<'a> {
         for view in views.iter_mut().filter(|view| is_long(**view)) {
             *view = move_view(*view, buffer, base + (*view >> 96) as u32);
         }
-        self.views.push(arrow_buffer::Buffer::from_vec(views).as_slice())?;
+        self.views.push(&Buffer::from_vec(views))?;
         self.body.push(&bytes)
     }
 
@@ -260,31 +280,29 @@ impl<'a> TextWriter<'a> {
     }
 }
 
-/// Offsets first, the bytes after them.
+/// Offsets first, what they count after them.
 struct BytesWriter<'a> {
     offsets: Cursor<'a>,
     bytes: Cursor<'a>,
 }
 
 impl<'a> BytesWriter<'a> {
-    fn new(column: &ColumnWriter<'a>) -> EngineResult<Self> {
-        let mut offsets = column.cursor(column.end);
+    fn new(column: &ColumnWriter<'a>, start: u64) -> EngineResult<Self> {
+        let mut offsets = column.cursor(start);
         offsets.push(&0_i64.to_le_bytes())?;
-        let body = align(column.end + (column.rows as u64 + 1) * 8);
+        let body = align(start + (column.rows as u64 + 1) * 8);
         Ok(Self { offsets, bytes: column.cursor(body) })
     }
 
-    fn push(&mut self, body: Body) -> EngineResult<()> {
-        let Body::Bytes { mut offsets, bytes } = body else {
-            return Err(EngineError::internal("a column of another layout"));
-        };
-        let base = self.bytes.len() as i64;
+    /// Adds cells whose offsets count units of `width` bytes, from zero.
+    fn push(&mut self, mut offsets: Vec<i64>, bytes: &[u8], width: u64) -> EngineResult<()> {
+        let base = (self.bytes.len() / width) as i64;
         offsets.drain(..offsets.len().min(1));
         for offset in &mut offsets {
             *offset += base;
         }
-        self.offsets.push(arrow_buffer::Buffer::from_vec(offsets).as_slice())?;
-        self.bytes.push(&bytes)
+        self.offsets.push(&Buffer::from_vec(offsets))?;
+        self.bytes.push(bytes)
     }
 
     fn finish(self, sections: &mut Vec<Section>) -> EngineResult<()> {

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod calendar;
+pub mod double_array;
 mod error;
 pub mod failpoint;
 pub mod identifier;

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 /// | `Geohash(bits)` | `Int8/16/32/64` by width | 1 2 4 8 |
 /// | `Binary` | `LargeBinary` | 8 + bytes |
 /// | `Decimal(p, s)` | `Decimal32/64/128/256` by precision | 4 8 16 32 |
+/// | `DoubleArray(n)` | `Struct(shape, values)`, see [`crate::double_array`] | 4 n + 8 + elements |
 ///
 /// `Interval` and `Null` are types of expressions only. An untyped NULL is shown as STRING.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -120,13 +121,7 @@ impl SqlType {
                     _ => DataType::Decimal256(precision, scale),
                 }
             }
-            Self::DoubleArray(dimensions) => {
-                let mut inner = DataType::Float64;
-                for _ in 0..dimensions {
-                    inner = DataType::List(arrow_schema::Field::new_list_field(inner, true).into());
-                }
-                inner
-            }
+            Self::DoubleArray(dimensions) => crate::double_array::arrow_type(dimensions),
             Self::Interval => DataType::Struct(
                 vec![
                     arrow_schema::Field::new("lo", Self::Timestamp.arrow_type(), true),
@@ -203,9 +198,14 @@ impl SqlType {
     }
 
     /// The type written as one text, the inverse of [`SqlType::name`]: `DOUBLE`, `GEOHASH(5c)`,
-    /// `DECIMAL(10,2)`. Arrays are not read; `None` when there is no such type.
+    /// `DECIMAL(10,2)`, `DOUBLE[][]`. `None` when there is no such type.
     #[must_use]
     pub fn parse_text(text: &str) -> Option<Self> {
+        let mut text = text.trim();
+        let mut dimensions = 0;
+        while let Some(element) = text.strip_suffix("[]") {
+            (text, dimensions) = (element.trim_end(), dimensions + 1);
+        }
         let (name, rest) = text.split_once('(').unwrap_or((text, ""));
         let arguments: Vec<String> = rest
             .trim_end_matches(')')
@@ -213,7 +213,7 @@ impl SqlType {
             .map(|argument| argument.trim().to_owned())
             .filter(|argument| !argument.is_empty())
             .collect();
-        Self::parse(name.trim(), &arguments, 0)
+        Self::parse(name.trim(), &arguments, dimensions)
     }
 
     /// Whether the type holds text: SYMBOL, STRING, VARCHAR.
@@ -289,11 +289,13 @@ mod tests {
             SqlType::Geohash(25),
             SqlType::Geohash(7),
             SqlType::Decimal(10, 2),
+            SqlType::DoubleArray(1),
+            SqlType::DoubleArray(3),
         ] {
             assert_eq!(SqlType::parse_text(&sql_type.name()), Some(sql_type));
         }
         assert_eq!(SqlType::parse_text("decimal( 10 , 2)"), Some(SqlType::Decimal(10, 2)));
-        assert_eq!(SqlType::parse_text("DOUBLE[]"), None);
+        assert_eq!(SqlType::parse_text("INT[]"), None);
         assert_eq!(SqlType::parse_text("GEOHASH(61b)"), None);
     }
 }

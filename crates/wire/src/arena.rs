@@ -12,7 +12,7 @@
 //!
 //! All numbers are little-endian. The release callbacks are null: the memory is the buffer's.
 //! What the reader cannot take is turned into what it can: string views, wide text and wide binary
-//! into 32-bit offsets, decimals into text; dictionaries are cut to the values the batch uses.
+//! into 32-bit offsets, decimals into text, arrays into nested lists; dictionaries are cut to the values the batch uses.
 
 use arrow::compute::cast;
 use arrow_array::cast::AsArray;
@@ -22,7 +22,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, double_array};
 
 const ALIGNMENT: usize = 64;
 const HEADER_BYTES: usize = 64;
@@ -90,6 +90,9 @@ fn unreadable(data_type: &DataType) -> EngineError {
 
 /// The column in types that the reader knows.
 fn readable(column: &ArrayRef) -> EngineResult<ArrayRef> {
+    if double_array::DoubleArrays::new(column).is_some() {
+        return double_array::to_nested(column);
+    }
     let target = match column.data_type() {
         DataType::Utf8View
         | DataType::LargeUtf8

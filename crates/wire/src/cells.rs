@@ -1,9 +1,6 @@
 //! Texts of cells that look the same in every format: identifiers, addresses, geohashes, arrays.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{Array, ListArray};
-use arrow_schema::DataType;
+use tidemark_types::double_array::DoubleArray;
 
 use crate::columns::Fixed;
 use crate::digits::{InstantWriter, push_double, push_integer};
@@ -72,20 +69,22 @@ pub(crate) const JSON_ARRAY: ArrayStyle = ArrayStyle { open: b'[', close: b']', 
 /// `{1.0,NULL,3.5}`
 pub(crate) const PG_ARRAY: ArrayStyle = ArrayStyle { open: b'{', close: b'}', null: b"NULL" };
 
-/// Nesting of arrays is at most 32 (`SqlType::DoubleArray`), so recursion is bounded.
-pub(crate) fn push_doubles(out: &mut Vec<u8>, list: &ListArray, row: usize, style: ArrayStyle) {
-    let elements = list.value(row);
+/// Nested to the depth of the array's dimensions. An array without elements is a pair of brackets
+/// as soon as its outermost dimension is empty.
+pub(crate) fn push_doubles(out: &mut Vec<u8>, array: DoubleArray<'_>, style: ArrayStyle) {
     out.push(style.open);
-    for index in 0..elements.len() {
+    let length = array.shape.first().map_or(0, |&length| length as usize);
+    let inner = array.shape.get(1..).unwrap_or_default();
+    let step = array.values.len().checked_div(length).unwrap_or(0);
+    for index in 0..length {
         if index > 0 {
             out.push(b',');
         }
-        if elements.is_null(index) {
-            out.extend_from_slice(style.null);
-        } else if let DataType::List(_) = elements.data_type() {
-            push_doubles(out, elements.as_list(), index, style);
-        } else if let Some(values) = elements.as_primitive_opt::<Float64Type>() {
-            push_double(out, values.value(index));
+        let values = &array.values[index * step..(index + 1) * step];
+        match values {
+            [value] if inner.is_empty() && value.is_nan() => out.extend_from_slice(style.null),
+            [value] if inner.is_empty() => push_double(out, *value),
+            _ => push_doubles(out, DoubleArray { shape: inner, values }, style),
         }
     }
     out.push(style.close);

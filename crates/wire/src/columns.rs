@@ -8,10 +8,11 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
-    LargeStringArray, ListArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
+    LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
+use tidemark_types::double_array::DoubleArrays;
 use tidemark_types::{EngineError, EngineResult, Field, SqlType};
 
 /// Values of fixed width.
@@ -143,7 +144,7 @@ pub(crate) enum Column<'a> {
     },
     Binary(Bytes<'a>),
     Decimal(Decimals<'a>),
-    Doubles(&'a ListArray),
+    Doubles(DoubleArrays<'a>),
     Interval {
         nulls: Option<&'a NullBuffer>,
         lo: Fixed<'a, i64>,
@@ -219,7 +220,7 @@ impl<'a> Column<'a> {
                 _ => None,
             },
             SqlType::Decimal(..) => Decimals::new(array).map(Self::Decimal),
-            SqlType::DoubleArray(_) => array.as_list_opt().map(Self::Doubles),
+            SqlType::DoubleArray(_) => DoubleArrays::new(array).map(Self::Doubles),
             SqlType::Interval => Self::interval(array),
         }
     }

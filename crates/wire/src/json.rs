@@ -163,8 +163,8 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize) {
         Column::Decimal(values) => {
             quoted(out, values.text(row), |out, text| out.extend_from_slice(text.as_bytes()));
         }
-        Column::Doubles(list) => or_null(out, list.is_valid(row).then_some(()), |out, ()| {
-            cells::push_doubles(out, list, row, JSON_ARRAY);
+        Column::Doubles(arrays) => or_null(out, arrays.get(row), |out, array| {
+            cells::push_doubles(out, array, JSON_ARRAY);
         }),
         Column::Interval { nulls, lo, hi } => {
             let valid = nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(());

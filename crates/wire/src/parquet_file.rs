@@ -26,7 +26,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, double_array};
 
 use crate::cells;
 use crate::columns::{Column, geohash_bits};
@@ -158,6 +158,7 @@ fn file_field(field: &Field) -> arrow_schema::Field {
         SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval | SqlType::Null => {
             DataType::Utf8
         }
+        SqlType::DoubleArray(dimensions) => double_array::nested_type(dimensions),
         other => other.arrow_type(),
     };
     arrow_schema::Field::new(&field.name, data_type, field.sql_type.is_nullable())
@@ -256,6 +257,7 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
         SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval => {
             Some(text_column(field, array)?)
         }
+        SqlType::DoubleArray(_) => Some(double_array::to_nested(array)?),
         SqlType::Boolean | SqlType::Byte | SqlType::Short if array.null_count() > 0 => {
             without_nulls(array)
         }

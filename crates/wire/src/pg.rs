@@ -1,9 +1,7 @@
 //! Rows as pgwire `DataRow` messages, each column in text or binary format.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{Array, ListArray, RecordBatch};
-use arrow_schema::DataType;
+use arrow_array::{Array, RecordBatch};
+use tidemark_types::double_array::DoubleArray;
 use tidemark_types::{EngineError, EngineResult, Field, SqlType};
 
 use crate::cells::{self, PG_ARRAY};
@@ -139,8 +137,10 @@ fn push_text(
         Column::Decimal(values) => {
             put(out, values.text(row), |out, text| out.extend_from_slice(text.as_bytes()))
         }
-        Column::Doubles(list) => put(out, list.is_valid(row).then_some(()), |out, ()| {
-            cells::push_doubles(out, list, row, PG_ARRAY);
+        Column::Doubles(arrays) => put(out, arrays.get(row), |out, array| {
+            // Postgres has one empty array, without dimensions.
+            let shape = if array.values.is_empty() { &[0] } else { array.shape };
+            cells::push_doubles(out, DoubleArray { shape, ..array }, PG_ARRAY);
         }),
         Column::Uuid(values) => {
             put(out, values.is_valid(row).then(|| values.value(row)), cells::push_uuid)
@@ -219,9 +219,7 @@ fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
         Column::Decimal(values) => put(out, values.text(row), |out, text| {
             push_numeric(out, &text);
         }),
-        Column::Doubles(list) => put(out, list.is_valid(row).then_some(()), |out, ()| {
-            push_array(out, list, row);
-        }),
+        Column::Doubles(arrays) => put(out, arrays.get(row), push_array),
         _ => push_text_only(out, column, row),
     }
 }
@@ -258,57 +256,23 @@ fn push_numeric(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Postgres's array layout. Dimensions are those of the first element at each depth: arrays of
-/// the dialect are rectangular.
-fn push_array(out: &mut Vec<u8>, list: &ListArray, row: usize) {
-    let mut lengths = Vec::new();
-    let mut level = list.value(row);
-    loop {
-        lengths.push(level.len());
-        match level.as_list_opt::<i32>() {
-            Some(inner) if !inner.is_empty() => {
-                let next = inner.value(0);
-                level = next;
-            }
-            _ => break,
-        }
-    }
-    let empty = lengths.contains(&0);
-    let dimensions = if empty { 0 } else { lengths.len() as i32 };
-    out.extend_from_slice(&dimensions.to_be_bytes());
-    let flags_at = out.len();
-    out.extend_from_slice(&0_i32.to_be_bytes());
+/// Postgres's array layout; one without elements has no dimensions.
+fn push_array(out: &mut Vec<u8>, array: DoubleArray<'_>) {
+    let shape = if array.values.is_empty() { &[] } else { array.shape };
+    let has_null = array.values.iter().any(|value| value.is_nan());
+    out.extend_from_slice(&(shape.len() as i32).to_be_bytes());
+    out.extend_from_slice(&i32::from(has_null).to_be_bytes());
     out.extend_from_slice(&FLOAT8_OID.to_be_bytes());
-    if empty {
-        return;
-    }
-    for length in lengths {
-        out.extend_from_slice(&(length as i32).to_be_bytes());
+    for length in shape {
+        out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&1_i32.to_be_bytes());
     }
-    if push_elements(out, list.value(row).as_ref()) {
-        out[flags_at..flags_at + 4].copy_from_slice(&1_i32.to_be_bytes());
-    }
-}
-
-/// Appends the elements, outermost first; `true` when one is null.
-fn push_elements(out: &mut Vec<u8>, elements: &dyn Array) -> bool {
-    let mut any_null = false;
-    if let DataType::List(_) = elements.data_type() {
-        let inner = elements.as_list::<i32>();
-        for index in 0..inner.len() {
-            any_null |= push_elements(out, inner.value(index).as_ref());
-        }
-    } else if let Some(values) = elements.as_primitive_opt::<Float64Type>() {
-        for value in values {
-            if let Some(value) = value {
-                out.extend_from_slice(&8_i32.to_be_bytes());
-                out.extend_from_slice(&value.to_be_bytes());
-            } else {
-                out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
-                any_null = true;
-            }
+    for value in array.values {
+        if value.is_nan() {
+            out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
+        } else {
+            out.extend_from_slice(&8_i32.to_be_bytes());
+            out.extend_from_slice(&value.to_be_bytes());
         }
     }
-    any_null
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal32Array, Decimal128Array, DictionaryArray,
     FixedSizeBinaryArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, LargeBinaryArray, ListArray, RecordBatch, StringArray, StringViewArray,
-    StructArray, TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
-    UInt16Array, UInt32Array,
+    Int64Array, LargeBinaryArray, RecordBatch, StringArray, StringViewArray, StructArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt16Array,
+    UInt32Array,
 };
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::LogicalType;
+use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{Field, SqlType};
 use tidemark_wire::{Codec, ParquetOptions, RowEncoder, RowFormat, write_arena};
 
@@ -60,7 +61,9 @@ fn numbers_and_instants() -> Vec<NamedColumn> {
 fn texts_and_others() -> Vec<NamedColumn> {
     let mut long256 = [0_u8; 32];
     long256[31] = 0x12;
-    let doubles = vec![Some(vec![Some(1.0), None, Some(3.5)]), None];
+    let mut doubles = DoubleArrayBuilder::new(1);
+    doubles.push(&[3], [1.0, f64::NAN, 3.5]).unwrap();
+    doubles.push_null();
     let symbols = DictionaryArray::<Int32Type>::try_new(
         Int32Array::from(vec![Some(1), None]),
         Arc::new(StringArray::from(vec!["unused", "sy\"m"])),
@@ -103,11 +106,7 @@ fn texts_and_others() -> Vec<NamedColumn> {
                     .unwrap(),
             ),
         ),
-        (
-            "doubles",
-            SqlType::DoubleArray(1),
-            Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(doubles)),
-        ),
+        ("doubles", SqlType::DoubleArray(1), doubles.finish().unwrap()),
         ("interval", SqlType::Interval, Arc::new(interval)),
         ("nothing", SqlType::Null, Arc::new(StringViewArray::from(vec![None::<&str>, None]))),
     ]

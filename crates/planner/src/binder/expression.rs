@@ -101,8 +101,9 @@ impl Binder<'_> {
                 ))
             }
             Node::Exists { .. } => Err(error::not_supported("EXISTS is", position)),
-            Node::Array { .. } | Node::Index { .. } => {
-                Err(error::not_supported("array expressions are", position))
+            Node::Array { items } => self.array(items, position, scope),
+            Node::Index { operand, selectors } => {
+                self.element(*operand, selectors, position, scope)
             }
             Node::Duration { text } => Err(error::at(
                 ErrorCode::InvalidValue,

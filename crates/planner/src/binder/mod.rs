@@ -13,6 +13,7 @@ use crate::{Access, BindContext, BoundExplain, BoundQuery, BoundStatement};
 mod accesses;
 mod aggregate;
 mod alter;
+mod array;
 mod call;
 mod case;
 mod catalog_rows;

@@ -5,8 +5,8 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ScalarUDF, Volatility, lit};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
-    Argument, BinaryOp, CastMode, ResolveError, UnaryOp, resolve_operator, resolve_scalar,
-    resolve_unary,
+    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, resolve_operator,
+    resolve_scalar, resolve_unary,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -173,6 +173,16 @@ impl Binder<'_> {
         let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
         let resolved = resolve_scalar(name, &described)
             .map_err(|error| located_call(error, position, spans))?;
+        self.resolved_call(resolved, arguments, position)
+    }
+
+    /// The call of a function that was resolved for these arguments.
+    pub(crate) fn resolved_call(
+        &mut self,
+        resolved: ResolvedScalar,
+        arguments: Vec<Typed>,
+        position: Span,
+    ) -> EngineResult<Typed> {
         let mut exprs = Vec::with_capacity(arguments.len());
         let mut constant = true;
         for (index, argument) in arguments.into_iter().enumerate() {

@@ -1,0 +1,554 @@
+//! Cells of type DOUBLE[]: how they lie in Arrow arrays, and their texts.
+//!
+//! A column is a struct of two children: `shape` holds the length of each dimension, `values` the
+//! elements in row-major order. Nested lists could not tell a 0 × 3 array from a 0 × 0 one, and
+//! reach an element by as many hops as there are dimensions. An element that is null is NaN; no
+//! other value that is not finite occurs. What the children hold in the row of a null array has
+//! no meaning.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int32Type};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float64Array, Int32Array, LargeListArray, ListArray,
+    StructArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Fields};
+
+use crate::{EngineError, EngineResult, ErrorCode, SqlType};
+
+/// Elements an array may have at the most.
+pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
+
+/// The Arrow type of a column of arrays of so many dimensions.
+pub(crate) fn arrow_type(dimensions: u8) -> DataType {
+    DataType::Struct(children(dimensions))
+}
+
+fn children(dimensions: u8) -> Fields {
+    let lengths = Arc::new(Field::new_list_field(DataType::Int32, true));
+    let elements = Arc::new(Field::new_list_field(DataType::Float64, true));
+    Fields::from(vec![
+        Field::new("shape", DataType::FixedSizeList(lengths, i32::from(dimensions)), true),
+        Field::new("values", DataType::LargeList(elements), true),
+    ])
+}
+
+/// The cells of one column, to be read by row.
+#[derive(Debug, Clone, Copy)]
+pub struct DoubleArrays<'a> {
+    nulls: Option<&'a NullBuffer>,
+    dimensions: usize,
+    shapes: &'a [i32],
+    offsets: &'a [i64],
+    values: &'a [f64],
+}
+
+impl<'a> DoubleArrays<'a> {
+    /// Reads a column; `None` when it does not hold arrays in this form.
+    #[must_use]
+    pub fn new(array: &'a dyn Array) -> Option<Self> {
+        let pair = array.as_struct_opt()?;
+        let [shape, values] = pair.columns() else { return None };
+        let shape = shape.as_fixed_size_list_opt()?;
+        let values = values.as_list_opt::<i64>()?;
+        Some(Self {
+            nulls: pair.nulls(),
+            dimensions: shape.value_length() as usize,
+            shapes: shape.values().as_primitive_opt::<Int32Type>()?.values(),
+            offsets: values.value_offsets(),
+            values: values.values().as_primitive_opt::<Float64Type>()?.values(),
+        })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Dimensions of every array.
+    #[must_use]
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// The array in a row; `None` when it is null.
+    #[must_use]
+    pub fn get(&self, row: usize) -> Option<DoubleArray<'a>> {
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return None;
+        }
+        let shape = &self.shapes[row * self.dimensions..(row + 1) * self.dimensions];
+        let values = &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize];
+        Some(DoubleArray { shape, values })
+    }
+
+    /// Whether every shape fits its elements: what [`DoubleArray`]'s readers rely on.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        (0..self.len()).all(|row| {
+            self.get(row).is_none_or(|array| {
+                let lengths = array.shape.iter().map(|&length| usize::try_from(length).ok());
+                lengths.fold(Some(1), |all: Option<usize>, length| all?.checked_mul(length?))
+                    == Some(array.values.len())
+            })
+        })
+    }
+}
+
+/// One array.
+#[derive(Debug, Clone, Copy)]
+pub struct DoubleArray<'a> {
+    /// The length of each dimension, outermost first.
+    pub shape: &'a [i32],
+    /// The elements in row-major order; NaN is null.
+    pub values: &'a [f64],
+}
+
+impl DoubleArray<'_> {
+    /// Equal shapes and elements; null elements are equal.
+    #[must_use]
+    pub fn same(&self, other: &DoubleArray<'_>) -> bool {
+        self.shape == other.shape
+            && self
+                .values
+                .iter()
+                .zip(other.values)
+                .all(|(a, b)| a == b || (a.is_nan() && b.is_nan()))
+    }
+}
+
+/// Collects the cells of a column.
+#[derive(Debug)]
+pub struct DoubleArrayBuilder {
+    dimensions: u8,
+    shapes: Vec<i32>,
+    offsets: Vec<i64>,
+    values: Vec<f64>,
+    valid: Vec<bool>,
+}
+
+impl DoubleArrayBuilder {
+    /// For arrays of so many dimensions.
+    #[must_use]
+    pub fn new(dimensions: u8) -> Self {
+        Self {
+            dimensions,
+            shapes: Vec::new(),
+            offsets: vec![0],
+            values: Vec::new(),
+            valid: Vec::new(),
+        }
+    }
+
+    /// Adds an array; elements that are not finite are null. Fails when the shape does not fit
+    /// the elements, or when there are too many of them.
+    pub fn push(
+        &mut self,
+        shape: &[i32],
+        values: impl IntoIterator<Item = f64>,
+    ) -> EngineResult<()> {
+        let before = self.values.len();
+        self.values.extend(
+            values.into_iter().map(|value| if value.is_finite() { value } else { f64::NAN }),
+        );
+        let count = self.values.len() - before;
+        let lengths = shape.iter().map(|&length| usize::try_from(length).unwrap_or(usize::MAX));
+        let expected = lengths.fold(1_usize, usize::saturating_mul);
+        if count != expected || shape.len() != usize::from(self.dimensions) {
+            return Err(EngineError::internal(format!("{count} elements of shape {shape:?}")));
+        }
+        check_elements(count)?;
+        self.shapes.extend_from_slice(shape);
+        self.offsets.push(self.values.len() as i64);
+        self.valid.push(true);
+        Ok(())
+    }
+
+    /// Adds null.
+    pub fn push_null(&mut self) {
+        self.shapes.extend(std::iter::repeat_n(0, usize::from(self.dimensions)));
+        self.offsets.push(self.values.len() as i64);
+        self.valid.push(false);
+    }
+
+    /// The column.
+    pub fn finish(self) -> EngineResult<ArrayRef> {
+        let nulls = self.valid.contains(&false).then(|| NullBuffer::from(self.valid));
+        let (shapes, offsets) = (self.shapes.into(), self.offsets.into());
+        assemble(self.dimensions, shapes, offsets, self.values.into(), nulls)
+    }
+}
+
+/// `array element count exceeds max` when an array has more elements than one may have.
+pub fn check_elements(count: usize) -> EngineResult<()> {
+    if count <= MAX_ARRAY_ELEMENTS {
+        return Ok(());
+    }
+    let message =
+        format!("array of {count} elements: at most {MAX_ARRAY_ELEMENTS} elements are allowed");
+    Err(EngineError::new(ErrorCode::ResourceLimit, message))
+}
+
+/// A column of its parts: `dimensions` lengths per row, one offset more than rows, elements.
+/// Fails when they do not fit each other.
+pub fn assemble(
+    dimensions: u8,
+    shapes: ScalarBuffer<i32>,
+    offsets: ScalarBuffer<i64>,
+    values: ScalarBuffer<f64>,
+    nulls: Option<NullBuffer>,
+) -> EngineResult<ArrayRef> {
+    let rows = offsets.len().saturating_sub(1);
+    let bad = |what: &dyn std::fmt::Display| {
+        EngineError::new(ErrorCode::Damaged, format!("arrays whose parts do not fit: {what}"))
+    };
+    let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+    if offsets.first().is_none_or(|&first| first < 0) || !ascending {
+        return Err(bad(&"their offsets do not ascend"));
+    }
+    let item = |data_type| Arc::new(Field::new_list_field(data_type, true));
+    let lengths = Arc::new(Int32Array::new(shapes, None));
+    let shape =
+        FixedSizeListArray::try_new(item(DataType::Int32), i32::from(dimensions), lengths, None);
+    let elements = Arc::new(Float64Array::new(values, None));
+    let offsets = OffsetBuffer::new(offsets);
+    let values = LargeListArray::try_new(item(DataType::Float64), offsets, elements, None);
+    let (shape, values) = (shape.map_err(|e| bad(&e))?, values.map_err(|e| bad(&e))?);
+    if shape.len() != rows {
+        return Err(bad(&format!("{} shapes of {rows} rows", shape.len())));
+    }
+    let pair: Vec<ArrayRef> = vec![Arc::new(shape), Arc::new(values)];
+    let array = StructArray::try_new(children(dimensions), pair, nulls).map_err(|e| bad(&e))?;
+    if !DoubleArrays::new(&array).is_some_and(|arrays| arrays.is_consistent()) {
+        return Err(bad(&"a shape is not that of its elements"));
+    }
+    Ok(Arc::new(array))
+}
+
+/// The Arrow type of [`to_nested`].
+#[must_use]
+pub fn nested_type(dimensions: u8) -> DataType {
+    (0..dimensions).fold(DataType::Float64, |inner, _| {
+        DataType::List(Arc::new(Field::new_list_field(inner, true)))
+    })
+}
+
+/// The column as nested lists, the form of other programs; null elements have their validity bit
+/// cleared. Fails when a batch holds more than 2³¹ elements.
+pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
+    let arrays = DoubleArrays::new(array)
+        .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
+    let dimensions = arrays.dimensions();
+    let mut lengths: Vec<Vec<i32>> = vec![Vec::new(); dimensions];
+    let mut elements: Vec<Option<f64>> = Vec::new();
+    for row in 0..arrays.len() {
+        let Some(cell) = arrays.get(row) else {
+            lengths[0].push(0);
+            continue;
+        };
+        let mut lists = 1;
+        for (level, &length) in lengths.iter_mut().zip(cell.shape) {
+            level.extend(std::iter::repeat_n(length, lists));
+            lists *= length as usize;
+        }
+        elements.extend(cell.values.iter().map(|&value| (!value.is_nan()).then_some(value)));
+    }
+    let mut inner: ArrayRef = Arc::new(Float64Array::from(elements));
+    for (level, lengths) in lengths.iter().enumerate().rev() {
+        let mut offsets = Vec::with_capacity(lengths.len() + 1);
+        let mut end = 0_i32;
+        offsets.push(0);
+        for length in lengths {
+            end = end.checked_add(*length).ok_or_else(|| {
+                let message = "arrays of more than 2,147,483,647 elements in one batch";
+                EngineError::new(ErrorCode::ResourceLimit, message)
+            })?;
+            offsets.push(end);
+        }
+        let nulls = array.nulls().filter(|_| level == 0).cloned();
+        let item = Arc::new(Field::new_list_field(inner.data_type().clone(), true));
+        let list = ListArray::try_new(item, OffsetBuffer::new(offsets.into()), inner, nulls);
+        inner = Arc::new(list.map_err(|error| EngineError::internal(error.to_string()))?);
+    }
+    Ok(inner)
+}
+
+/// Dimensions of a type of nested lists of DOUBLE or FLOAT; `None` for other types.
+#[must_use]
+pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
+    let mut dimensions = 0_u8;
+    let mut level = data_type;
+    loop {
+        level = match level {
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                dimensions = dimensions.checked_add(1)?;
+                item.data_type()
+            }
+            DataType::Float64 | DataType::Float32 => break,
+            _ => return None,
+        };
+    }
+    (1..=32).contains(&dimensions).then_some(dimensions)
+}
+
+/// The inverse of [`to_nested`], for lists of any kind. Fails when lists of one depth differ in
+/// length: arrays are rectangular.
+pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
+    let dimensions = nested_dimensions(array.data_type())
+        .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
+    let mut builder = DoubleArrayBuilder::new(dimensions);
+    for row in 0..array.len() {
+        match list_at(array, row) {
+            None => builder.push_null(),
+            Some(cell) => {
+                let mut shape = vec![-1; usize::from(dimensions)];
+                let mut values = Vec::new();
+                collect(&*cell, 0, &mut shape, &mut values)?;
+                for length in &mut shape {
+                    *length = (*length).max(0);
+                }
+                builder.push(&shape, values)?;
+            }
+        }
+    }
+    builder.finish()
+}
+
+fn list_at(array: &dyn Array, row: usize) -> Option<ArrayRef> {
+    if array.is_null(row) {
+        return None;
+    }
+    match array.data_type() {
+        DataType::List(_) => Some(array.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => Some(array.as_list::<i64>().value(row)),
+        DataType::FixedSizeList(..) => Some(array.as_fixed_size_list().value(row)),
+        _ => None,
+    }
+}
+
+/// Adds the elements of one list; `shape` takes the first length seen at each depth.
+fn collect(
+    list: &dyn Array,
+    depth: usize,
+    shape: &mut [i32],
+    values: &mut Vec<f64>,
+) -> EngineResult<()> {
+    let length = list.len() as i32;
+    match shape[depth] {
+        -1 => shape[depth] = length,
+        first if first == length => {}
+        first => {
+            let message = format!(
+                "a nested list is not rectangular: lists of {first} and of {length} elements \
+                 in dimension {}",
+                depth + 1
+            );
+            return Err(EngineError::new(ErrorCode::InvalidValue, message));
+        }
+    }
+    if let Some(doubles) = list.as_primitive_opt::<Float64Type>() {
+        values.extend(doubles.iter().map(|value| value.unwrap_or(f64::NAN)));
+    } else if let Some(floats) = list.as_primitive_opt::<Float32Type>() {
+        values.extend(floats.iter().map(|value| value.map_or(f64::NAN, f64::from)));
+    } else {
+        for row in 0..list.len() {
+            match list_at(list, row) {
+                Some(inner) => collect(&*inner, depth + 1, shape, values)?,
+                None => {
+                    let message = "a nested list is null inside an array: arrays are rectangular";
+                    return Err(EngineError::new(ErrorCode::InvalidValue, message));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads `{1.5,NULL,-2}` or `[[1,2],[3,4]]`; `None` when the text is no array of so many
+/// dimensions. Only the shape `[0, …, 0]` is empty.
+#[must_use]
+pub fn parse_text(dimensions: u8, text: &str) -> Option<(Vec<i32>, Vec<f64>)> {
+    let mut parser = TextParser {
+        rest: text.trim().as_bytes(),
+        shape: vec![-1; usize::from(dimensions)],
+        values: Vec::new(),
+    };
+    parser.list(0)?;
+    if !parser.rest.is_empty() {
+        return None;
+    }
+    let empty = parser.shape.iter().any(|length| *length < 1);
+    let shape = if empty { vec![0; usize::from(dimensions)] } else { parser.shape };
+    Some((shape, parser.values))
+}
+
+struct TextParser<'a> {
+    rest: &'a [u8],
+    shape: Vec<i32>,
+    values: Vec<f64>,
+}
+
+impl TextParser<'_> {
+    fn skip_space(&mut self) {
+        self.rest = self.rest.trim_ascii_start();
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        self.skip_space();
+        let found = self.rest.first() == Some(&byte);
+        if found {
+            self.rest = &self.rest[1..];
+        }
+        found
+    }
+
+    /// Depth is bounded by the number of dimensions, at most 32.
+    fn list(&mut self, depth: usize) -> Option<()> {
+        let close = if self.take(b'{') {
+            b'}'
+        } else if self.take(b'[') {
+            b']'
+        } else {
+            return None;
+        };
+        let mut length = 0;
+        if !self.take(close) {
+            loop {
+                if depth + 1 < self.shape.len() {
+                    self.list(depth + 1)?;
+                } else {
+                    self.element()?;
+                }
+                length += 1;
+                if self.take(close) {
+                    break;
+                }
+                if !self.take(b',') {
+                    return None;
+                }
+            }
+        }
+        // `{}` is the empty array whatever its dimensions.
+        if length == 0 && depth == 0 {
+            self.shape.fill(0);
+            return Some(());
+        }
+        let known = &mut self.shape[depth];
+        if *known == -1 {
+            *known = length;
+        }
+        (*known == length).then_some(())
+    }
+
+    fn element(&mut self) -> Option<()> {
+        self.skip_space();
+        let end = self.rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']'))?;
+        let text = std::str::from_utf8(&self.rest[..end]).ok()?.trim();
+        self.rest = &self.rest[end..];
+        let null = text.eq_ignore_ascii_case("null");
+        self.values.push(if null { f64::NAN } else { text.parse().ok()? });
+        Some(())
+    }
+}
+
+impl SqlType {
+    /// Dimensions of an array type; `None` for other types.
+    #[must_use]
+    pub fn dimensions(self) -> Option<u8> {
+        match self {
+            Self::DoubleArray(dimensions) => Some(dimensions),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(cells: &[Option<(&[i32], &[f64])>], dimensions: u8) -> ArrayRef {
+        let mut builder = DoubleArrayBuilder::new(dimensions);
+        for cell in cells {
+            match cell {
+                Some((shape, values)) => {
+                    builder.push(shape, values.iter().copied()).unwrap();
+                }
+                None => builder.push_null(),
+            }
+        }
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn nested_lists_come_back() {
+        let cells: [Option<(&[i32], &[f64])>; 5] = [
+            Some((&[2, 3], &[1.0, 2.0, f64::INFINITY, 4.0, 5.0, 6.0])),
+            None,
+            Some((&[0, 0], &[])),
+            Some((&[3, 0], &[])),
+            Some((&[1, 1], &[7.0])),
+        ];
+        let array = column(&cells, 2);
+        assert_eq!(array.data_type(), &SqlType::DoubleArray(2).arrow_type());
+        for part in [array.clone(), array.slice(1, 3), array.slice(4, 1)] {
+            let nested = to_nested(&part).unwrap();
+            assert_eq!(nested.data_type(), &nested_type(2));
+            let back = from_nested(&nested).unwrap();
+            let (a, b) = (DoubleArrays::new(&part).unwrap(), DoubleArrays::new(&back).unwrap());
+            for row in 0..part.len() {
+                match (a.get(row), b.get(row)) {
+                    (Some(a), Some(b)) => assert!(a.same(&b), "{a:?} {b:?}"),
+                    (a, b) => assert!(a.is_none() && b.is_none()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ragged_lists_are_refused() {
+        let inner: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0]));
+        let item =
+            |array: &ArrayRef| Arc::new(Field::new_list_field(array.data_type().clone(), true));
+        let offsets = OffsetBuffer::new(vec![0, 2, 3].into());
+        let rows: ArrayRef = Arc::new(ListArray::new(item(&inner), offsets, inner, None));
+        let offsets = OffsetBuffer::new(vec![0, 2].into());
+        let table = ListArray::new(item(&rows), offsets, rows, None);
+        let error = from_nested(&table).unwrap_err();
+        assert!(error.message.contains("not rectangular"), "{error}");
+    }
+
+    #[test]
+    fn texts() {
+        let read = |dimensions, text| parse_text(dimensions, text);
+        assert_eq!(read(1, "{1.5, -2}"), Some((vec![2], vec![1.5, -2.0])));
+        assert_eq!(read(2, "[[1,2],[3,4]]"), Some((vec![2, 2], vec![1.0, 2.0, 3.0, 4.0])));
+        assert_eq!(read(3, "{}"), Some((vec![0, 0, 0], vec![])));
+        assert!(read(1, "{1,NULL}").is_some_and(|(_, values)| values[1].is_nan()));
+        for bad in ["", "{", "{1", "{1,}", "1", "{1}x", "{{1}}", "{a}", "{1]"] {
+            assert_eq!(read(1, bad), None, "{bad}");
+        }
+        assert_eq!(read(2, "{{1,2},{3}}"), None);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_damage() {
+        let build = |shapes: Vec<i32>, offsets: Vec<i64>, values: Vec<f64>| {
+            assemble(1, shapes.into(), offsets.into(), values.into(), None)
+        };
+        assert!(build(vec![2, 1], vec![0, 2, 3], vec![1.0; 3]).is_ok());
+        assert!(build(vec![1, 2], vec![0, 2, 3], vec![1.0; 3]).is_err());
+        assert!(build(vec![2, 1], vec![0, 2, 4], vec![1.0; 3]).is_err());
+        assert!(build(vec![2, -1], vec![0, 2, 1], vec![1.0; 3]).is_err());
+        assert!(build(vec![2], vec![0, 2, 3], vec![1.0; 3]).is_err());
+    }
+}
