@@ -52,7 +52,7 @@ const TYPES: readonly TypeCase[] = [
     'DATE',
     ["'2024-01-01'", "'1969-12-31T23:59:59.999Z'"],
     ['2024-01-01T00:00:00.000Z', '1969-12-31T23:59:59.999Z'],
-    { pg: '2024-01-01 00:00:00.000000' },
+    { pg: '2024-01-01 00:00:00.000' },
   ),
   type(
     'TIMESTAMP',
@@ -64,11 +64,13 @@ const TYPES: readonly TypeCase[] = [
     'TIMESTAMP_NS',
     ["'2024-01-01T00:00:00.123456789Z'", "'1970-01-02T00:00:00Z'"],
     ['2024-01-01T00:00:00.123456789Z', '1970-01-02T00:00:00.000000000Z'],
-    { pg: '2024-01-01 00:00:00.123456' },
+    { pg: '2024-01-01 00:00:00.123456789' },
   ),
   type('SYMBOL', ["'one'", "'two'"], ['one', 'two']),
-  type('STRING', ["'text'", "''"], ['text', '']),
-  type('VARCHAR', ["'naïve text of some length'", "''"], ['naïve text of some length', '']),
+  type('STRING', ["'text'", "'other'"], ['text', 'other']),
+  type('VARCHAR', ["'naïve text of some length'", "'b'"], ['naïve text of some length', 'b']),
+  // An empty text is not null; /imp reads it as null.
+  type('VARCHAR', ["''", "'b'"], ['', 'b'], { noImport: true }),
   type('UUID', [`'${UUID}'`, `'${OTHER_UUID}'`], [UUID, OTHER_UUID]),
   type(
     'LONG256',

@@ -80,7 +80,7 @@ function knownActions(p: Parser, action: string): AlterAction[] | null {
       p.expect('PARTITION');
       return [partitions(p, action === 'ATTACH' ? 'Attach' : 'Detach')];
     case 'CONVERT':
-      return (convert(p), null);
+      return [convert(p)];
     case 'DEDUP':
       return [{ action: 'Dedup', keys: dedup(p) }];
     case 'SQUASH':
@@ -195,16 +195,19 @@ function partitions(p: Parser, change: PartitionChange): AlterAction & { action:
   return { action: 'Partitions', change, names: [], filter: p.grammar.expression(p) };
 }
 
-function convert(p: Parser): void {
+/** Options of the format, after WITH, are the peer's hints; nothing depends on them. */
+function convert(p: Parser): AlterAction {
   p.expect('PARTITION');
   p.expect('TO');
-  if (!p.take('PARQUET') && !p.take('NATIVE')) {
+  const toParquet = p.take('PARQUET');
+  if (!toParquet && !p.take('NATIVE')) {
     p.fail("'parquet' or 'native' expected");
   }
-  partitions(p, 'Drop');
+  const action = partitions(p, toParquet ? 'ToParquet' : 'ToNative');
   if (p.take('WITH')) {
     p.parenthesised(() => conversionOption(p));
   }
+  return action;
 }
 
 const CONVERSION_OPTIONS: ReadonlySet<string> = new Set([

@@ -761,7 +761,7 @@ export type AlterAction =
   | { action: 'Dedup'; keys: Array<Name> }
   | { action: 'Other'; words: Array<string>; span: Span };
 
-export type PartitionChange = 'Drop' | 'Detach' | 'Attach';
+export type PartitionChange = 'Drop' | 'Detach' | 'Attach' | 'ToParquet' | 'ToNative';
 
 export type ShowSubject =
   | { subject: 'Tables' }

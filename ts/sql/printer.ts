@@ -8,6 +8,7 @@ import type {
   Node,
   NodeId,
   OptionValue,
+  PartitionChange,
   Tree,
   UpdateNode,
 } from './ast.generated.js';
@@ -330,6 +331,17 @@ function printAction(printer: Printer, action: AlterAction, first: boolean): str
   }
 }
 
+function printPartitionChange(change: PartitionChange): string {
+  switch (change) {
+    case 'ToParquet':
+      return 'CONVERT PARTITION TO PARQUET';
+    case 'ToNative':
+      return 'CONVERT PARTITION TO NATIVE';
+    default:
+      return `${change.toUpperCase()} PARTITION`;
+  }
+}
+
 function printSetting(printer: Printer, action: AlterAction): string {
   switch (action.action) {
     case 'SymbolCapacity':
@@ -341,7 +353,7 @@ function printSetting(printer: Printer, action: AlterAction): string {
       return `ALTER COLUMN ${printName(action.column)} ${words.join(' ')}`;
     }
     case 'Partitions': {
-      const verb = `${action.change.toUpperCase()} PARTITION`;
+      const verb = printPartitionChange(action.change);
       return action.filter === null
         ? `${verb} LIST ${action.names.map(printValue).join(', ')}`
         : `${verb} WHERE ${expression(printer, action.filter)}`;

@@ -162,7 +162,7 @@ pub enum AlterAction {
     SymbolCache { column: Name, cache: bool },
     /// ALTER COLUMN c ADD INDEX [CAPACITY n | TYPE …], DROP INDEX; the words after ADD INDEX
     Index { column: Name, indexed: bool, words: Vec<String> },
-    /// DROP, DETACH or ATTACH PARTITION: LIST of names, or WHERE
+    /// DROP, DETACH, ATTACH or CONVERT PARTITION: LIST of names, or WHERE
     Partitions { change: PartitionChange, names: Vec<Name>, filter: Option<NodeId> },
     /// SQUASH PARTITIONS
     SquashPartitions,
@@ -188,6 +188,10 @@ pub enum PartitionChange {
     Detach,
     /// ATTACH PARTITION
     Attach,
+    /// CONVERT PARTITION TO PARQUET
+    ToParquet,
+    /// CONVERT PARTITION TO NATIVE
+    ToNative,
 }
 
 /// SHOW subjects.

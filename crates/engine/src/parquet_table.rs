@@ -201,14 +201,22 @@ fn convert_column(array: &ArrayRef, to: SqlType) -> DataFusionResult<ArrayRef> {
     if array.data_type() == target {
         return Ok(Arc::clone(array));
     }
-    match (array.data_type(), target) {
+    let is_text =
+        matches!(array.data_type(), DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8);
+    match (array.data_type(), to) {
+        // A geohash of other than whole characters travels as binary digits.
+        (_, SqlType::Geohash(bits)) if is_text && bits % 5 != 0 => {
+            let texts = cast(array, &DataType::Utf8View)?;
+            let texts = arrow::array::AsArray::as_string_view(&texts);
+            let bits = |text: Option<&str>| i64::from_str_radix(text?, 2).ok();
+            let values: arrow::array::Int64Array = texts.iter().map(bits).collect();
+            Ok(cast(&values, target)?)
+        }
         // These travel as the dialect's text.
-        (DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8, _)
-            if matches!(to, SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_)) =>
-        {
+        (_, SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_)) if is_text => {
             tidemark_functions::from_texts(&cast(array, &DataType::Utf8View)?, to)
         }
-        (nested, DataType::Struct(_)) if nested_dimensions(nested).is_some() => {
+        (nested, SqlType::DoubleArray(_)) if nested_dimensions(nested).is_some() => {
             from_nested(array).map_err(|error| DataFusionError::External(Box::new(error)))
         }
         (DataType::Timestamp(unit, Some(_)), _) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_planner::{
-    BoundCreateTable, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
+    BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
 };
 use tidemark_storage::{BulkTarget, Change, CommitReceipt};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
@@ -33,6 +33,9 @@ pub(crate) async fn apply(
         BoundStatement::CreateTable(create) => create_table(database, create).await,
         BoundStatement::SchemaChange(change) => {
             commit(database, schema_changes(&change)).await?;
+            for format in change.formats {
+                convert(database, format).await?;
+            }
             if change.squash {
                 squash(database).await?;
             }
@@ -230,6 +233,16 @@ pub(crate) fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     });
     let replaces = change.replace.iter().cloned().map(Change::ReplaceSchema);
     drops.chain(truncates).chain(partitions).chain(replaces).collect()
+}
+
+/// Writes the partitions' rows to files of the other format.
+async fn convert(database: &Arc<Database>, format: BoundFormat) -> EngineResult<()> {
+    let storage = Arc::clone(&database.storage);
+    let work = move || {
+        failpoint::hit("engine.convert")?;
+        storage.convert_partitions(format.table.schema().id, &format.floors, format.to)
+    };
+    guard::run_blocking("convert", work).await
 }
 
 /// A checkpoint puts together what lies in parts.

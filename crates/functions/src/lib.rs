@@ -41,6 +41,7 @@ pub use array::resolve_array;
 pub use array_select::{Selector, resolve_index};
 pub use cast::{CastMode, cast, from_texts};
 pub use comparison::{DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
+pub use numeric::size_text;
 pub use operator::{BinaryOp, BuildUnary, UnaryOp, resolve_operator, resolve_unary};
 pub use predicate::{between, in_list, is_null, value_type};
 pub use registry::{FunctionDoc, all_functions, is_scalar, resolve_scalar};

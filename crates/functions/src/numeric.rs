@@ -1,7 +1,5 @@
 //! Numeric, trigonometric and price functions.
 
-use std::fmt::Write;
-
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 use datafusion::common::Result;
@@ -108,18 +106,24 @@ where
     }))
 }
 
+/// A number of bytes for people: `1.5 KiB`.
+pub fn size_text(bytes: f64) -> std::string::String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut shown = bytes;
+    let mut unit = 0;
+    while shown.abs() >= 1024.0 && unit + 1 < units.len() {
+        shown /= 1024.0;
+        unit += 1;
+    }
+    format!("{shown:.1} {}", units[unit])
+}
+
 fn size_pretty(call: &Call<'_>) -> Result<ArrayRef> {
     let sizes = call.primitive::<Int64Type>(0)?;
     Ok(build_text(call.rows, |row, out| {
         let Some(size) = sizes.get(row) else { return false };
-        let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-        let mut shown = size as f64;
-        let mut unit = 0;
-        while shown.abs() >= 1024.0 && unit + 1 < units.len() {
-            shown /= 1024.0;
-            unit += 1;
-        }
-        write!(out, "{shown:.1} {}", units[unit]).is_ok()
+        out.push_str(&size_text(size as f64));
+        true
     }))
 }
 

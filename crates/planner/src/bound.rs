@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
-use tidemark_storage::{PartitionAction, TableSchema, TableSnapshot};
+use tidemark_storage::{PartitionAction, PartitionFormat, TableSchema, TableSnapshot};
 use tidemark_types::{Field, SqlType};
 
 pub use crate::binder::insert::InsertTemplate;
@@ -101,6 +101,8 @@ pub struct BoundSchemaChange {
     pub replace: Vec<TableSchema>,
     /// Partitions that go or come back.
     pub partitions: Vec<BoundPartitions>,
+    /// Partitions whose files get another format.
+    pub formats: Vec<BoundFormat>,
     /// The cells of the one column that gets another type; `replace` has its new definition.
     pub conversion: Option<BoundConversion>,
     /// SQUASH PARTITIONS: put what lies in parts together.
@@ -118,6 +120,17 @@ pub struct BoundPartitions {
     pub table: Arc<TableSnapshot>,
     /// What happens to them.
     pub action: PartitionAction,
+    /// Their first instants.
+    pub floors: Vec<i64>,
+}
+
+/// Partitions of a table whose files get another format.
+#[derive(Debug, Clone)]
+pub struct BoundFormat {
+    /// The table.
+    pub table: Arc<TableSnapshot>,
+    /// What the files become.
+    pub to: PartitionFormat,
     /// Their first instants.
     pub floors: Vec<i64>,
 }

@@ -18,8 +18,8 @@ mod context;
 
 pub use binder::Planner;
 pub use bound::{
-    Access, BoundConversion, BoundCreateTable, BoundExplain, BoundInsert, BoundPartitions,
-    BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate, InsertSource, InsertTemplate,
-    StatementKind,
+    Access, BoundConversion, BoundCreateTable, BoundExplain, BoundFormat, BoundInsert,
+    BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate, InsertSource,
+    InsertTemplate, StatementKind,
 };
 pub use context::{BindContext, ExternalSources, ExternalTable};

@@ -76,7 +76,15 @@ pub(crate) enum Body {
     Fixed(Buffer),
     Text { views: Vec<u128>, bytes: Vec<u8> },
     Bytes { offsets: Vec<i64>, bytes: Buffer },
-    Arrays { shapes: Vec<i32>, offsets: Vec<i64>, values: Vec<f64> },
+    Arrays(ArrayParts),
+}
+
+/// The bodies of a column of arrays.
+#[derive(Debug, Default)]
+pub(crate) struct ArrayParts {
+    pub(crate) shapes: Vec<i32>,
+    pub(crate) offsets: Vec<i64>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// Takes a column apart. Fixed widths and bits are not copied.
@@ -130,7 +138,7 @@ fn arrays(dimensions: u8, array: &dyn Array) -> EngineResult<Body> {
         }
         offsets.push(values.len() as i64);
     }
-    Ok(Body::Arrays { shapes, offsets, values })
+    Ok(Body::Arrays(ArrayParts { shapes, offsets, values }))
 }
 
 /// Length of a view's text, in its lowest 32 bits.

@@ -14,7 +14,7 @@
 //!   `9 + 2 * rows / SMALL_ROWS` are left.
 //!
 //! Rows that replace others by DEDUP keys are always merged with them, as are patched segments
-//! written out.
+//! written out. Parquet files stay until their rows are changed or replaced.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ pub(crate) fn plan_fold(
     timestamp: Option<&ColumnSchema>,
     segment_rows: usize,
 ) -> EngineResult<Vec<Output>> {
-    let pieces = partition.pieces();
+    let (files, pieces) = apart(partition.pieces());
     let small = pieces.iter().filter(|piece| piece.rows() < SMALL_ROWS).count();
     let many = small > SMALL_SEGMENTS;
     let mut groups = Vec::new();
@@ -129,7 +129,8 @@ pub(crate) fn plan_fold(
         }
         None => groups.extend((0..pieces.len()).map(|i| Group::of(&pieces, vec![i], many))),
     }
-    let mut outputs = Vec::with_capacity(groups.len());
+    let mut outputs = Vec::with_capacity(groups.len() + files.len());
+    outputs.extend(files.into_iter().map(Output::Kept));
     for group in join_neighbours(groups, many, segment_rows) {
         write_group(&pieces, group, timestamp, segment_rows, &mut outputs)?;
     }
@@ -189,6 +190,32 @@ fn worth_keeping(
 /// How many of these timestamps, ascending, are within the bounds.
 fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
     times.partition_point(|&ts| ts <= last) - times.partition_point(|&ts| ts < first)
+}
+
+/// The Parquet files that stay as they are, and all other pieces. Rows that only came later lie
+/// beside the files; rows that were changed or replaced make all of them native, so that whatever
+/// is native came after whatever is not.
+fn apart(pieces: Vec<Piece>) -> (Vec<Arc<Segment>>, Vec<Piece>) {
+    let is_parquet = |piece: &&Piece| matches!(piece, Piece::Segment(s) if s.is_parquet());
+    let changed = pieces.iter().filter(is_parquet).any(|file| {
+        let (first, last) = file.bounds();
+        let replaces = |piece: &Piece| {
+            let (start, end) = piece.bounds();
+            piece.upsert().is_some() && start <= last && end >= first
+        };
+        matches!(file, Piece::Segment(s) if s.is_patched()) || pieces.iter().any(replaces)
+    });
+    if changed {
+        return (Vec::new(), pieces);
+    }
+    let (mut kept, mut others) = (Vec::new(), Vec::with_capacity(pieces.len()));
+    for piece in pieces {
+        match piece {
+            Piece::Segment(segment) if segment.is_parquet() => kept.push(segment),
+            piece => others.push(piece),
+        }
+    }
+    (kept, others)
 }
 
 /// Joins a group that is written anyway with neighbours of like size, and with those that share

@@ -25,6 +25,9 @@ pub(crate) const BACKUP_NEW: &str = ".checkpoint.new";
 /// Major version: another one is refused. Minor: older ones open.
 pub const FORMAT_VERSION: (u32, u32) = (1, 1);
 
+/// How the name of a segment ends that is a Parquet file.
+pub(crate) const PARQUET_SUFFIX: &str = ".parquet";
+
 /// Sections of a segment, and therefore columns in memory, start at multiples of this.
 pub(crate) const SECTION_ALIGN: u64 = 64;
 /// Groups of the log start at multiples of this: no acknowledged byte shares a block with a
@@ -78,13 +81,18 @@ pub(crate) fn segment_name(partition: &str, number: u64) -> String {
     format!("{partition}.{number}.seg")
 }
 
+/// Like [`segment_name`], of a segment that is a Parquet file.
+pub(crate) fn parquet_name(partition: &str, number: u64) -> String {
+    format!("{partition}.{number}{PARQUET_SUFFIX}")
+}
+
 pub(crate) fn symbols_name(column: u32, number: u64) -> String {
     format!("sym.{column}.{number}")
 }
 
 /// The number in the name of a segment or symbol file.
 pub(crate) fn file_number(name: &str) -> Option<u64> {
-    let name = name.strip_suffix(".seg").unwrap_or(name);
+    let name = name.strip_suffix(".seg").or(name.strip_suffix(PARQUET_SUFFIX)).unwrap_or(name);
     name.rsplit_once('.')?.1.parse().ok()
 }
 

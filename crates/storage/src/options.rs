@@ -88,6 +88,12 @@ pub struct StorageOptions {
     pub segment_rows: usize,
     /// Memory a bulk write may hold before it writes segments, bytes.
     pub bulk_memory_bytes: usize,
+    /// Tables at the most.
+    pub max_tables: usize,
+    /// Partitions of a table at the most.
+    pub max_partitions: usize,
+    /// Columns of a table at the most.
+    pub max_columns: usize,
     /// Whether a thread of the storage's own flushes and checkpoints. The crash tests do both
     /// themselves, to stay repeatable.
     pub background: bool,
@@ -112,6 +118,9 @@ impl Default for StorageOptions {
             run_rows: 256 << 10,
             segment_rows: 4 << 20,
             bulk_memory_bytes: 96 << 20,
+            max_tables: 50_000,
+            max_partitions: 100_000,
+            max_columns: 4_096,
             background: true,
             planted: None,
         }

@@ -106,8 +106,10 @@ impl Partition {
             cluster.sort_unstable();
             let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
             match &sources[..] {
-                [Piece::Segment(segment)] => segments.push(Arc::clone(segment)),
-                [Piece::Run(run)] => runs.push(Arc::clone(run)),
+                // What they replace is settled: rows of one piece that an update makes alike
+                // must not replace each other when the piece is merged later.
+                [Piece::Segment(segment)] => segments.push(Arc::new(segment.settled())),
+                [Piece::Run(run)] => runs.push(Arc::new(run.settled())),
                 _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),
             }
         }

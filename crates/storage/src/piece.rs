@@ -30,6 +30,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The same rows, none of which replaces others any more.
+    pub(crate) fn settled(&self) -> Self {
+        let (columns, bounds) = (self.columns.clone(), self.bounds);
+        Self { rows: self.rows, columns, bounds, last_lsn: self.last_lsn, upsert: None }
+    }
+
     /// The rows before an instant, and those from it on, where there are any. Nothing is copied.
     pub(crate) fn split(
         self: Arc<Self>,

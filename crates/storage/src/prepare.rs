@@ -10,6 +10,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::change::Change;
 use crate::column;
+use crate::convert::Conversion;
 use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::SegmentMeta;
 use crate::snapshot::Snapshot;
@@ -29,6 +30,7 @@ pub(crate) struct Rows {
 pub(crate) enum Prepared {
     Append { table: TableId, schema_version: u64, rows: Rows },
     Adopt(StagedSegments),
+    Convert(Conversion),
     Other(Change),
 }
 
@@ -36,7 +38,7 @@ impl Prepared {
     /// Whether it takes room on the disk beyond a few bytes.
     pub(crate) fn grows(&self) -> bool {
         match self {
-            Self::Append { .. } | Self::Adopt(_) => true,
+            Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => true,
             Self::Other(change) => matches!(change, Change::Append { .. } | Change::Update(_)),
         }
     }
@@ -46,6 +48,7 @@ impl Prepared {
         match self {
             Self::Append { table, .. } => Some(*table),
             Self::Adopt(staged) => Some(staged.table),
+            Self::Convert(conversion) => Some(conversion.table()),
             Self::Other(change) => match change {
                 Change::DropTable(table)
                 | Change::Truncate(table)
@@ -177,7 +180,7 @@ fn checked_columns(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Ve
     columns.collect()
 }
 
-/// Refuses an array that is not of the column's type.
+/// Refuses an array that is not of the column's type, or with a cell that is too long.
 pub(crate) fn check_type(column: &ColumnSchema, array: &ArrayRef) -> EngineResult<()> {
     let expected = column.sql_type.arrow_type();
     let fits = match column.sql_type {
@@ -185,7 +188,7 @@ pub(crate) fn check_type(column: &ColumnSchema, array: &ArrayRef) -> EngineResul
         _ => *array.data_type() == expected,
     };
     if fits {
-        return Ok(());
+        return crate::limits::check_cells(column, array);
     }
     let message = format!("column '{}' takes {expected}, not {}", column.name, array.data_type());
     Err(EngineError::new(ErrorCode::TypeMismatch, message))

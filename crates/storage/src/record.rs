@@ -6,6 +6,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::block::{Body, Layout, assemble, parts};
 use crate::codec::{Decoder, Encoder};
 use crate::column::ColumnData;
+use crate::convert::ConvertOp;
 use crate::retire::{PartitionAction, PartitionsOp};
 use crate::segment::SegmentMeta;
 use crate::state::{Adopt, Append, Op};
@@ -22,6 +23,7 @@ const PUT_RECORD: u8 = 7;
 const DELETE_RECORD: u8 = 8;
 const PARTITIONS: u8 = 9;
 const UPDATE: u8 = 10;
+const CONVERT: u8 = 11;
 
 /// Writes one step. `forget_symbols` is a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
@@ -82,8 +84,31 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             op.floors.iter().for_each(|floor| out.i64(*floor));
         }
         Op::Update(update) => encode_update(update, out)?,
+        Op::Convert(convert) => encode_convert(convert, out),
     }
     Ok(())
+}
+
+fn encode_convert(convert: &ConvertOp, out: &mut Encoder) {
+    out.u8(CONVERT);
+    out.u64(convert.table);
+    out.u32(convert.parts.len() as u32);
+    for (floor, segments) in &convert.parts {
+        out.i64(*floor);
+        out.u32(segments.len() as u32);
+        segments.iter().for_each(|meta| meta.encode(out));
+    }
+}
+
+fn decode_convert(input: &mut Decoder<'_>) -> EngineResult<ConvertOp> {
+    let table = input.u64()?;
+    let mut parts = Vec::new();
+    for _ in 0..input.u32()? {
+        let (floor, count) = (input.i64()?, input.u32()?);
+        let segments = (0..count).map(|_| SegmentMeta::decode(input)).collect::<Result<_, _>>()?;
+        parts.push((floor, segments));
+    }
+    Ok(ConvertOp { table, parts })
 }
 
 fn encode_update(update: &UpdateOp, out: &mut Encoder) -> EngineResult<()> {
@@ -175,6 +200,7 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
             Op::Partitions(PartitionsOp { table, action, floors: floors? })
         }
         UPDATE => Op::Update(decode_update(input)?),
+        CONVERT => Op::Convert(decode_convert(input)?),
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));
@@ -231,10 +257,10 @@ fn encode_column(
             out.blob(&Buffer::from_vec(offsets));
             out.blob(&bytes);
         }
-        Body::Arrays { shapes, offsets, values } => {
-            out.blob(&Buffer::from_vec(shapes));
-            out.blob(&Buffer::from_vec(offsets));
-            out.blob(&Buffer::from_vec(values));
+        Body::Arrays(parts) => {
+            out.blob(&Buffer::from_vec(parts.shapes));
+            out.blob(&Buffer::from_vec(parts.offsets));
+            out.blob(&Buffer::from_vec(parts.values));
         }
     }
     Ok(())

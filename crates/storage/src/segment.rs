@@ -16,6 +16,7 @@ use crate::file::StoredFile;
 use crate::layout::{
     SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SEGMENT_TRAILER_BYTES, damaged,
 };
+use crate::parquet_segment::ParquetColumns;
 use crate::patch::Patch;
 use crate::schema::ColumnSchema;
 use crate::upsert::UpsertKeys;
@@ -136,6 +137,8 @@ pub(crate) struct Segment {
     condemned: Arc<OnceLock<EngineError>>,
     /// Columns with new cells over those of the file, by identifier.
     patches: HashMap<u32, Arc<Patch>>,
+    /// How to read it when it is a Parquet file.
+    parquet: Option<Arc<ParquetColumns>>,
 }
 
 impl Segment {
@@ -152,7 +155,8 @@ impl Segment {
         let path = format!("{directory}/{}", meta.name);
         let file = StoredFile::new(Arc::clone(vfs), path);
         let (opened, condemned, patches) = (Arc::default(), Arc::default(), HashMap::new());
-        Arc::new(Self { meta, file, upsert, opened, condemned, patches })
+        let parquet = ParquetColumns::of(&meta);
+        Arc::new(Self { meta, file, upsert, opened, condemned, patches, parquet })
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -171,16 +175,32 @@ impl Segment {
         }
         let (file, opened) = (Arc::clone(&self.file), Arc::clone(&self.opened));
         let condemned = Arc::clone(&self.condemned);
-        let (meta, upsert) = (self.meta.clone(), self.upsert.clone());
-        Ok(Self { meta, file, upsert, opened, condemned, patches })
+        let (meta, upsert, parquet) =
+            (self.meta.clone(), self.upsert.clone(), self.parquet.clone());
+        Ok(Self { meta, file, upsert, opened, condemned, patches, parquet })
     }
 
     /// The file alone, without the new cells.
     pub(crate) fn as_stored(&self) -> Arc<Self> {
-        let (file, opened) = (Arc::clone(&self.file), Arc::clone(&self.opened));
-        let condemned = Arc::clone(&self.condemned);
-        let (meta, upsert, patches) = (self.meta.clone(), None, HashMap::new());
-        Arc::new(Self { meta, file, upsert, opened, condemned, patches })
+        Arc::new(Self { patches: HashMap::new(), ..self.settled() })
+    }
+
+    /// The same rows, none of which replaces others any more.
+    pub(crate) fn settled(&self) -> Self {
+        Self {
+            meta: self.meta.clone(),
+            file: Arc::clone(&self.file),
+            upsert: None,
+            opened: Arc::clone(&self.opened),
+            condemned: Arc::clone(&self.condemned),
+            patches: self.patches.clone(),
+            parquet: self.parquet.clone(),
+        }
+    }
+
+    /// Whether it is a Parquet file.
+    pub(crate) fn is_parquet(&self) -> bool {
+        self.parquet.is_some()
     }
 
     /// Whether it shows other cells than its file holds.
@@ -198,6 +218,13 @@ impl Segment {
 
     /// The column as the file has it, in place.
     fn stored_column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        if let Some(parquet) = &self.parquet {
+            return parquet.column(self, wanted).inspect_err(|error| {
+                if error.code == ErrorCode::Damaged {
+                    self.mark_damaged(error.clone());
+                }
+            });
+        }
         let opened = self.opened()?;
         if is_faulted(&opened.map) {
             return Err(self.unreadable());
@@ -230,6 +257,9 @@ impl Segment {
 
     /// Reads everything and compares every checksum.
     pub(crate) fn verify(&self) -> EngineResult<()> {
+        if let Some(parquet) = &self.parquet {
+            return parquet.verify(self);
+        }
         let opened = self.opened()?;
         for column in opened.columns.values() {
             column.cells.get_or_init(|| self.read(&opened.map, &column.entry)).clone()?;

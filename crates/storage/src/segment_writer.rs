@@ -128,6 +128,10 @@ pub(crate) fn write_segment(
     Ok(Written { file, len, footer_crc })
 }
 
+fn other_layout() -> EngineError {
+    EngineError::internal("a column of another layout")
+}
+
 struct ColumnWriter<'a> {
     file: &'a dyn VfsFile,
     path: &'a str,
@@ -146,66 +150,55 @@ impl<'a> ColumnWriter<'a> {
         index: usize,
         source: &dyn Columns,
     ) -> EngineResult<(bool, Vec<Section>)> {
-        let mut sections = Vec::new();
-        let has_validity = source.has_nulls(index)?;
+        let (mut sections, has_validity) = (Vec::new(), source.has_nulls(index)?);
         let mut validity = BooleanBufferBuilder::new(if has_validity { self.rows } else { 0 });
         let validity_start = self.end;
         if has_validity {
             self.end = align(self.end + self.rows.div_ceil(8) as u64);
         }
-        let mut note_nulls = |bits: &Option<_>, rows: usize| match bits {
-            _ if !has_validity => {}
-            Some(bits) => validity.append_buffer(bits),
-            None => validity.append_n(rows, true),
+        let mut each = |sink: &mut dyn FnMut(Body) -> EngineResult<()>| {
+            source.portions(index, &mut |cells| {
+                let parts = parts(sql_type, cells)?;
+                match &parts.validity {
+                    _ if !has_validity => {}
+                    Some(bits) => validity.append_buffer(bits),
+                    None => validity.append_n(cells.len(), true),
+                }
+                sink(parts.body)
+            })
         };
         match Layout::of(sql_type)? {
             Layout::Bits => self.write_bits(index, source, &mut sections)?,
             Layout::Fixed(width) => {
                 let mut cursor = self.cursor(self.end);
-                source.portions(index, &mut |cells| {
-                    let parts = parts(sql_type, cells)?;
-                    note_nulls(&parts.validity, cells.len());
-                    match parts.body {
-                        Body::Fixed(values) => cursor.push(&values),
-                        _ => Err(EngineError::internal("a column of another layout")),
-                    }
+                each(&mut |body| match body {
+                    Body::Fixed(values) => cursor.push(&values),
+                    _ => Err(other_layout()),
                 })?;
                 debug_assert_eq!(cursor.len(), (self.rows * width) as u64);
                 sections.push(cursor.finish()?);
             }
             Layout::Text => {
                 let mut writer = TextWriter::new(self);
-                source.portions(index, &mut |cells| {
-                    let parts = parts(sql_type, cells)?;
-                    note_nulls(&parts.validity, cells.len());
-                    writer.push(parts.body)
-                })?;
+                each(&mut |body| writer.push(body))?;
                 writer.finish(&mut sections)?;
             }
             Layout::Bytes => {
                 let mut writer = BytesWriter::new(self, self.end)?;
-                source.portions(index, &mut |cells| {
-                    let parts = parts(sql_type, cells)?;
-                    note_nulls(&parts.validity, cells.len());
-                    match parts.body {
-                        Body::Bytes { offsets, bytes } => writer.push(offsets, &bytes, 1),
-                        _ => Err(EngineError::internal("a column of another layout")),
-                    }
+                each(&mut |body| match body {
+                    Body::Bytes { offsets, bytes } => writer.push(offsets, &bytes, 1),
+                    _ => Err(other_layout()),
                 })?;
                 writer.finish(&mut sections)?;
             }
             Layout::Arrays(dimensions) => {
                 let mut shapes = self.cursor(self.end);
-                let shape_bytes = self.rows as u64 * u64::from(dimensions) * 4;
-                let mut writer = BytesWriter::new(self, align(self.end + shape_bytes))?;
-                source.portions(index, &mut |cells| {
-                    let parts = parts(sql_type, cells)?;
-                    note_nulls(&parts.validity, cells.len());
-                    let Body::Arrays { shapes: lengths, offsets, values } = parts.body else {
-                        return Err(EngineError::internal("a column of another layout"));
-                    };
-                    shapes.push(&Buffer::from_vec(lengths))?;
-                    writer.push(offsets, &Buffer::from_vec(values), 8)
+                let shapes_end = self.end + self.rows as u64 * u64::from(dimensions) * 4;
+                let mut writer = BytesWriter::new(self, align(shapes_end))?;
+                each(&mut |body| {
+                    let Body::Arrays(parts) = body else { return Err(other_layout()) };
+                    shapes.push(&Buffer::from_vec(parts.shapes))?;
+                    writer.push(parts.offsets, &Buffer::from_vec(parts.values), 8)
                 })?;
                 sections.push(shapes.finish()?);
                 writer.finish(&mut sections)?;
@@ -231,7 +224,7 @@ impl<'a> ColumnWriter<'a> {
         source.portions(index, &mut |cells| {
             match parts(SqlType::Boolean, cells)?.body {
                 Body::Bits(values) => bits.append_buffer(&values),
-                _ => return Err(EngineError::internal("a column of another layout")),
+                _ => return Err(other_layout()),
             }
             Ok(())
         })?;
@@ -257,7 +250,7 @@ impl<'a> TextWriter<'a> {
 
     fn push(&mut self, body: Body) -> EngineResult<()> {
         let Body::Text { mut views, bytes } = body else {
-            return Err(EngineError::internal("a column of another layout"));
+            return Err(other_layout());
         };
         if self.body.len() + bytes.len() as u64 > TEXT_BODY_BYTES && self.body.len() > 0 {
             let next = align(self.body.start + self.body.len());

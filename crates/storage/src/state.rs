@@ -9,6 +9,7 @@ use tidemark_vfs::Vfs;
 
 use crate::change::Change;
 use crate::column::{self, ColumnData};
+use crate::convert::{ConvertOp, apply_convert, resolve_convert};
 use crate::damage::{LOST_RECORDS, refuse_damaged};
 use crate::file::StoredFile;
 use crate::layout::table_dir;
@@ -45,6 +46,7 @@ pub(crate) enum Op {
     },
     Partitions(PartitionsOp),
     Update(UpdateOp),
+    Convert(ConvertOp),
 }
 
 impl Op {
@@ -57,6 +59,7 @@ impl Op {
             Self::Adopt(adopt) => Some(adopt.table),
             Self::Partitions(op) => Some(op.table),
             Self::Update(update) => Some(update.table),
+            Self::Convert(convert) => Some(convert.table),
             Self::PutRecord { .. } | Self::DeleteRecord { .. } => None,
         }
     }
@@ -111,6 +114,7 @@ pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op>
             Ok(Op::Append(resolve_append(&found, &rows)?))
         }
         Prepared::Adopt(staged) => resolve_adopt(snapshot, staged).map(Op::Adopt),
+        Prepared::Convert(conversion) => resolve_convert(snapshot, conversion).map(Op::Convert),
         Prepared::Other(change) => resolve_other(snapshot, change),
     }
 }
@@ -323,6 +327,7 @@ pub(crate) fn apply(
         Op::DeleteRecord { kind, key } => snapshot.delete_record(kind, key),
         Op::Partitions(op) => apply_partitions(snapshot, op, context)?,
         Op::Update(update) => apply_update(snapshot, update, context)?,
+        Op::Convert(convert) => apply_convert(snapshot, convert, context)?,
     }
     Ok(())
 }

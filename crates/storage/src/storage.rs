@@ -254,7 +254,7 @@ impl Storage {
         Ok((self.snapshot(), LogPosition { files }))
     }
 
-    fn commit_now(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
+    pub(crate) fn commit_now(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
         self.waiting.commit(work, || self.lead(&mut self.writer.lock()))
     }
 
@@ -291,6 +291,7 @@ impl Storage {
                         encode_op(&op, out, forget)?;
                         tables.extend(op.table());
                         apply(&mut attempt, &op, &mut context)?;
+                        crate::limits::check(&attempt, &op, &self.options)?;
                         if let Some(expiry) = state::expiry(&attempt, &op, by_clock) {
                             encode_op(&expiry, out, forget)?;
                             apply(&mut attempt, &expiry, &mut context)?;

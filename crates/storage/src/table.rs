@@ -171,6 +171,13 @@ impl TableSnapshot {
             segments: partition.segments.len(),
             runs: partition.runs.len(),
             disk_bytes: partition.segments.iter().map(|segment| segment.meta.file_len).sum(),
+            parquet: partition.segments.iter().any(|segment| segment.is_parquet()),
+            parquet_bytes: partition
+                .segments
+                .iter()
+                .filter(|segment| segment.is_parquet())
+                .map(|segment| segment.meta.file_len)
+                .sum(),
         })
     }
 
@@ -284,6 +291,10 @@ pub struct PartitionInfo {
     pub runs: usize,
     /// Bytes of the segments.
     pub disk_bytes: u64,
+    /// Whether rows of it lie in Parquet files.
+    pub parquet: bool,
+    /// Length of its Parquet files, bytes.
+    pub parquet_bytes: u64,
 }
 
 /// Consecutive rows of a table that lie together.

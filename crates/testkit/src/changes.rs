@@ -8,7 +8,9 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, StringViewArray};
 use rand::Rng;
 use rand::seq::IndexedRandom;
-use tidemark_storage::{Change, ColumnSchema, PartitionAction, TableSchema, TableSnapshot, Update};
+use tidemark_storage::{
+    Change, ColumnSchema, PartitionAction, PartitionFormat, TableSchema, TableSnapshot, Update,
+};
 use tidemark_types::{EngineResult, PartitionBy, SqlType};
 
 use crate::model::{Model, ModelTable};
@@ -37,6 +39,9 @@ impl Client<'_> {
     /// One of the changes.
     pub(crate) fn change(&mut self) -> EngineResult<()> {
         let Some(name) = self.some_table()? else { return Ok(()) };
+        if self.rng.random_bool(0.2) {
+            return self.convert(&name);
+        }
         let mut next = Model::clone(&self.history.model);
         let snapshot = self.storage.snapshot();
         let table = snapshot.table(&name).ok_or_else(|| lost(&name))?;
@@ -49,6 +54,20 @@ impl Client<'_> {
             _ => self.partition(&table, model),
         };
         if changes.is_empty() { Ok(()) } else { self.commit(next, changes) }
+    }
+
+    /// Some partitions become Parquet files, or segments again.
+    fn convert(&mut self, name: &str) -> EngineResult<()> {
+        let next = Model::clone(&self.history.model);
+        let snapshot = self.storage.snapshot();
+        let table = snapshot.table(name).ok_or_else(|| lost(name))?;
+        let mut floors: Vec<i64> = table.partition_list().iter().map(|p| p.floor).collect();
+        floors.retain(|_| self.rng.random());
+        let native = self.rng.random_bool(0.3);
+        let to = if native { PartitionFormat::Native } else { PartitionFormat::Parquet };
+        let (storage, mode) = (Arc::clone(self.storage), self.storage.options().commit_mode);
+        let id = table.schema().id;
+        self.history.attempt(next, mode, || storage.convert_partitions(id, &floors, to))
     }
 
     /// New symbols and notes for some rows.

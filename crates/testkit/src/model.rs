@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef};
 use tidemark_storage::{Snapshot, TableSchema, TableSnapshot};
-use tidemark_types::EngineResult;
+use tidemark_types::double_array::{DoubleArrayBuilder, DoubleArrays};
+use tidemark_types::{EngineError, EngineResult};
 
 /// A row: timestamp, identifier, symbol, text.
 pub(crate) type Row = (i64, i64, Option<String>, Option<String>);
@@ -133,7 +134,8 @@ impl ModelTable {
         let kept = table.detached_slices()?.into_iter().map(|slice| (slice, true));
         for (slice, is_detached) in seen.chain(kept) {
             let rows = if is_detached { &mut detached } else { &mut rows };
-            let columns = slice.columns(&[0, 1, 2, 3], 0..slice.rows())?;
+            let columns = slice.columns(&[0, 1, 2, 3, 4], 0..slice.rows())?;
+            check_books(&columns[1], &columns[4])?;
             let times = columns[0].as_primitive::<TimestampMicrosecondType>();
             let ids = columns[1].as_primitive::<Int64Type>();
             let symbols = columns[2].as_dictionary::<Int32Type>();
@@ -157,4 +159,40 @@ impl ModelTable {
         }
         seen
     }
+}
+
+/// The array beside a row with this identifier: null, empty, or of a shape of its own.
+pub(crate) fn push_book(id: i64, books: &mut DoubleArrayBuilder) -> EngineResult<()> {
+    match id % 4 {
+        0 => books.push_null(),
+        1 => books.push(&[0, 0], [])?,
+        rest => {
+            let shape = [rest as i32, 1 + (id % 3) as i32];
+            books.push(&shape, (0..shape[0] * shape[1]).map(|n| id as f64 + f64::from(n)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses arrays that are not those of their rows.
+fn check_books(ids: &ArrayRef, books: &ArrayRef) -> EngineResult<()> {
+    let ids = ids.as_primitive::<Int64Type>();
+    let mut expected = DoubleArrayBuilder::new(2);
+    ids.values().iter().try_for_each(|id| push_book(*id, &mut expected))?;
+    let expected = expected.finish()?;
+    let cells = |array| DoubleArrays::new(array);
+    let (Some(found), Some(expected)) = (cells(books), cells(&expected)) else {
+        return Err(EngineError::internal("the column of arrays holds none"));
+    };
+    for row in 0..ids.len() {
+        let same = match (found.get(row), expected.get(row)) {
+            (Some(a), Some(b)) => a.same(&b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        if !same {
+            let message = format!("row {} has another row's array", ids.value(row));
+            return Err(EngineError::internal(message));
+        }
+    }
+    Ok(())
 }

@@ -11,9 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use tidemark_storage::{
     BulkTarget, Change, ColumnSchema, CommitMode, Snapshot, Storage, TableSchema,
 };
+use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 
-use crate::model::{Model, ModelTable, Row};
+use crate::model::{Model, ModelTable, Row, push_book};
 
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 
@@ -66,7 +67,7 @@ impl History {
         self.states.len() - 1
     }
 
-    fn attempt(
+    pub(crate) fn attempt(
         &mut self,
         next: Model,
         mode: CommitMode,
@@ -221,6 +222,7 @@ impl Client<'_> {
             ColumnSchema::new("id", SqlType::Long),
             ColumnSchema::new("sym", SqlType::Symbol),
             ColumnSchema::new("note", SqlType::Varchar),
+            ColumnSchema::new("book", SqlType::DoubleArray(2)),
         ];
         let units = [PartitionBy::None, PartitionBy::Hour, PartitionBy::Day];
         let partition_by = *units.choose(self.rng).unwrap_or(&PartitionBy::Day);
@@ -390,8 +392,15 @@ fn batch(schema: &TableSchema, rows: &[Row]) -> EngineResult<RecordBatch> {
     let ts: TimestampMicrosecondArray = rows.iter().map(|row| Some(row.0)).collect();
     let ids: Int64Array = rows.iter().map(|row| Some(row.1)).collect();
     let notes: StringViewArray = rows.iter().map(|row| row.3.as_deref()).collect();
-    let mut columns: Vec<ArrayRef> =
-        vec![Arc::new(ts), Arc::new(ids), Arc::new(symbols.finish()), Arc::new(notes)];
+    let mut books = DoubleArrayBuilder::new(2);
+    rows.iter().try_for_each(|row| push_book(row.1, &mut books))?;
+    let mut columns: Vec<ArrayRef> = vec![
+        Arc::new(ts),
+        Arc::new(ids),
+        Arc::new(symbols.finish()),
+        Arc::new(notes),
+        books.finish()?,
+    ];
     for _ in columns.len()..schema.columns.len() {
         columns.push(Arc::new(Int64Array::new_null(rows.len())));
     }

@@ -12,7 +12,8 @@
 //!
 //! All numbers are little-endian. The release callbacks are null: the memory is the buffer's.
 //! What the reader cannot take is turned into what it can: string views, wide text and wide binary
-//! into 32-bit offsets, decimals into text, arrays into nested lists; dictionaries are cut to the values the batch uses.
+//! into 32-bit offsets, decimals into text, arrays into nested lists; dictionaries are cut to the
+//! values the batch uses.
 
 use arrow::compute::cast;
 use arrow_array::cast::AsArray;

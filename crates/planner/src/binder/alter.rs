@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use tidemark_ast::{AlterAction, ColumnDefinition, Name, OptionValue, Span, TypeName};
-use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
+use tidemark_ast::{
+    AlterAction, ColumnDefinition, Name, OptionValue, PartitionChange, Span, TypeName,
+};
+use tidemark_storage::{ColumnSchema, PartitionFormat, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::create_table::{
@@ -35,6 +37,18 @@ impl Binder<'_> {
                 AlterAction::ChangeType { column, type_name } => {
                     let conversion = self.change_type(&snapshot, &mut schema, column, type_name)?;
                     change.conversion = Some(conversion);
+                }
+                AlterAction::Partitions {
+                    change: what @ (PartitionChange::ToParquet | PartitionChange::ToNative),
+                    names,
+                    filter,
+                } => {
+                    let to = match what {
+                        PartitionChange::ToParquet => PartitionFormat::Parquet,
+                        _ => PartitionFormat::Native,
+                    };
+                    let partitions = (to, names.as_slice(), *filter);
+                    change.formats.push(self.formats(&snapshot, table, partitions)?);
                 }
                 AlterAction::Partitions { change: what, names, filter } => {
                     let partitions = (*what, names.as_slice(), *filter);

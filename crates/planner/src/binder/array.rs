@@ -1,16 +1,32 @@
 //! `ARRAY[…]` and `array[…]`.
 
-use tidemark_ast::{IndexSelector, NodeId, Span};
+use tidemark_ast::{IndexSelector, Node, NodeId, Span};
 use tidemark_functions::{Argument, Selector, resolve_array, resolve_index};
-use tidemark_types::EngineResult;
+use tidemark_types::{EngineError, EngineResult};
 
 use super::expression::Scope;
 use super::typing::located_call;
 use super::{Binder, Typed};
 
 impl Binder<'_> {
-    /// `ARRAY[items]`.
+    /// Either of them.
     pub(crate) fn array(
+        &mut self,
+        node: &Node,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        match node {
+            Node::Array { items } => self.literal_array(items, position, scope),
+            Node::Index { operand, selectors } => {
+                self.element(*operand, selectors, position, scope)
+            }
+            _ => Err(EngineError::internal("neither an array nor a part of one")),
+        }
+    }
+
+    /// `ARRAY[items]`.
+    fn literal_array(
         &mut self,
         items: &[NodeId],
         position: Span,
@@ -25,7 +41,7 @@ impl Binder<'_> {
     }
 
     /// `operand[selectors]`.
-    pub(crate) fn element(
+    fn element(
         &mut self,
         operand: NodeId,
         selectors: &[IndexSelector],

@@ -257,6 +257,10 @@ impl Binder<'_> {
         };
         let same = |value: bool| booleans((0..count).map(|_| value));
         let unit = schema.partition_by.name();
+        let human_sizes: Vec<String> =
+            partitions.iter().map(|p| tidemark_functions::size_text(p.disk_bytes as f64)).collect();
+        let parquet_sizes =
+            partitions.iter().map(|p| if p.parquet { p.parquet_bytes as i64 } else { -1 });
         let columns: Vec<LiteralColumn> = vec![
             ("index", SqlType::Int, ints((0..count).map(|index| index as i32))),
             ("partitionBy", SqlType::String, texts(partitions.iter().map(|_| Some(unit)))),
@@ -264,13 +268,16 @@ impl Binder<'_> {
             ("minTimestamp", SqlType::Timestamp, times(|bounds| bounds.0)),
             ("maxTimestamp", SqlType::Timestamp, times(|bounds| bounds.1)),
             ("numRows", SqlType::Long, longs(partitions.iter().map(|p| p.rows as i64))),
+            ("diskSize", SqlType::Long, longs(partitions.iter().map(|p| p.disk_bytes as i64))),
+            ("diskSizeHuman", SqlType::String, texts(human_sizes.iter().map(Some))),
             ("readOnly", SqlType::Boolean, same(false)),
             ("active", SqlType::Boolean, booleans((0..count).map(|index| index + 1 == attached))),
             ("attached", SqlType::Boolean, booleans((0..count).map(|index| index < attached))),
             ("detached", SqlType::Boolean, booleans((0..count).map(|index| index >= attached))),
             ("attachable", SqlType::Boolean, booleans((0..count).map(|index| index >= attached))),
-            ("isParquet", SqlType::Boolean, same(false)),
-            ("parquetFileSize", SqlType::Long, longs((0..count).map(|_| -1))),
+            ("hasParquetGenerated", SqlType::Boolean, same(false)),
+            ("isParquet", SqlType::Boolean, booleans(partitions.iter().map(|p| p.parquet))),
+            ("parquetFileSize", SqlType::Long, longs(parquet_sizes)),
         ];
         self.literal_rows(columns)
     }

@@ -17,6 +17,7 @@ impl Binder<'_> {
             truncate: Vec::new(),
             replace: Vec::new(),
             partitions: Vec::new(),
+            formats: Vec::new(),
             conversion: None,
             squash: false,
             command: "",

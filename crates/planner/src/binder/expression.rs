@@ -101,10 +101,7 @@ impl Binder<'_> {
                 ))
             }
             Node::Exists { .. } => Err(error::not_supported("EXISTS is", position)),
-            Node::Array { items } => self.array(items, position, scope),
-            Node::Index { operand, selectors } => {
-                self.element(*operand, selectors, position, scope)
-            }
+            Node::Array { .. } | Node::Index { .. } => self.array(node, position, scope),
             Node::Duration { text } => Err(error::at(
                 ErrorCode::InvalidValue,
                 format!("invalid constant: {text}"),

@@ -6,14 +6,14 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{Name, NodeId, PartitionChange, Span};
-use tidemark_storage::{PartitionAction, TableSchema, TableSnapshot};
+use tidemark_storage::{PartitionAction, PartitionFormat, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, TimestampUnit};
 
 use super::expression::Scope;
 use super::scope::ScopeColumn;
 use super::time_range::timestamp_literal;
 use super::{Binder, constant, error, relation};
-use crate::BoundPartitions;
+use crate::{BoundFormat, BoundPartitions};
 
 impl Binder<'_> {
     /// The partitions that LIST or WHERE means, and what happens to them.
@@ -30,12 +30,10 @@ impl Binder<'_> {
                 PartitionChange::Drop => "DROP PARTITION",
                 PartitionChange::Detach => "DETACH PARTITION",
                 PartitionChange::Attach => "ATTACH PARTITION",
+                PartitionChange::ToParquet | PartitionChange::ToNative => "CONVERT PARTITION",
             },
         );
-        if schema.partition_by == PartitionBy::None || schema.timestamp.is_none() {
-            let message = format!("table is not partitioned [table={}]", schema.name);
-            return Err(error::at(ErrorCode::NotSupported, message, name.span));
-        }
+        check_partitioned(schema, name)?;
         let mut bound: Vec<BoundPartitions> = Vec::new();
         let mut note = |action, floor| match bound.iter_mut().find(|one| one.action == action) {
             Some(known) if known.floors.contains(&floor) => {}
@@ -53,7 +51,7 @@ impl Binder<'_> {
         if let Some(filter) = filter {
             let candidates = match change {
                 PartitionChange::Attach => table.detached_list(),
-                PartitionChange::Drop | PartitionChange::Detach => table.partition_list(),
+                _ => table.partition_list(),
             };
             let floors: Vec<i64> = candidates.iter().map(|partition| partition.floor).collect();
             for floor in self.matching(schema, filter, &floors)? {
@@ -61,6 +59,38 @@ impl Binder<'_> {
             }
         }
         Ok(bound)
+    }
+
+    /// The partitions that CONVERT means. The active one stays as it is, as the reference has it.
+    pub(crate) fn formats(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        name: &Name,
+        (to, names, filter): (PartitionFormat, &[Name], Option<NodeId>),
+    ) -> EngineResult<BoundFormat> {
+        let schema = table.schema();
+        self.note_change(&schema.name, "CONVERT PARTITION");
+        check_partitioned(schema, name)?;
+        let known: Vec<i64> = table.partition_list().iter().map(|p| p.floor).collect();
+        let mut floors = Vec::new();
+        for name in names {
+            let floor = partition_floor(schema, name)?;
+            if !known.contains(&floor) {
+                let message = format!(
+                    "could not convert partition, it does not exist [table={}, partition={}]",
+                    schema.name, name.text
+                );
+                return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+            }
+            floors.push(floor);
+        }
+        if let Some(filter) = filter {
+            floors.extend(self.matching(schema, filter, &known)?);
+        }
+        if to == PartitionFormat::Parquet {
+            floors.retain(|floor| Some(floor) != known.last());
+        }
+        Ok(BoundFormat { table: Arc::clone(table), to, floors })
     }
 
     /// The partitions whose first instant, taken for the designated timestamp, satisfies WHERE.
@@ -100,6 +130,14 @@ impl Binder<'_> {
         }
         Ok(matching)
     }
+}
+
+fn check_partitioned(schema: &TableSchema, name: &Name) -> EngineResult<()> {
+    if schema.partition_by != PartitionBy::None && schema.timestamp.is_some() {
+        return Ok(());
+    }
+    let message = format!("table is not partitioned [table={}]", schema.name);
+    Err(error::at(ErrorCode::NotSupported, message, name.span))
 }
 
 /// The first instant of the partition with this name.
@@ -142,11 +180,14 @@ fn action(
         PartitionChange::Attach if attached => Some("ATTACH_ERR_PARTITION_EXISTS"),
         PartitionChange::Attach if !detached => Some("ATTACH_ERR_MISSING_PARTITION"),
         PartitionChange::Attach => return Ok(PartitionAction::Attach),
+        PartitionChange::ToParquet | PartitionChange::ToNative => {
+            return Err(EngineError::internal("a conversion moves no partition"));
+        }
     };
     let verb = match change {
         PartitionChange::Drop => "remove",
         PartitionChange::Detach => "detach",
-        PartitionChange::Attach => "attach",
+        _ => "attach",
     };
     let schema = table.schema();
     let unit = match schema.timestamp_column().map(|column| column.sql_type) {

@@ -1,0 +1,290 @@
+//! CONVERT PARTITION: the same rows in other files.
+//!
+//! New files are written into the table's directory and synced, then one record puts them in
+//! place of everything the partitions held; a crash before it leaves files that nothing names.
+//! Writers of the table wait meanwhile, readers do not. Rows that come later lie in native
+//! segments beside the Parquet files and are merged on read; a Parquet file with updated rows
+//! becomes native at the next checkpoint.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_vfs::OpenMode;
+
+use crate::checkpoint::Gathered;
+use crate::file::sync_dir;
+use crate::fold::split;
+use crate::layout::{TABLES, parquet_name, segment_name, table_dir};
+use crate::merge::Stretch;
+use crate::parquet_segment::{PARQUET_ROWS, ParquetEncoder};
+use crate::partition::Partition;
+use crate::piece::Piece;
+use crate::prepare::{Prepared, no_such_table};
+use crate::schema::TableId;
+use crate::segment::{Segment, SegmentMeta};
+use crate::segment_writer::write_segment;
+use crate::snapshot::Snapshot;
+use crate::state::{ApplyContext, put_table, table_of};
+use crate::storage::Storage;
+use crate::table::TableSnapshot;
+
+/// Rows encoded at a time.
+const BATCH_ROWS: usize = 64 << 10;
+/// A checkpoint may put a partition's rows elsewhere under the conversion; it does so once.
+const ATTEMPTS: usize = 4;
+
+/// What a partition's files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartitionFormat {
+    /// Mapped segments, read in place.
+    Native,
+    /// Parquet files.
+    Parquet,
+}
+
+impl PartitionFormat {
+    /// Whether there is nothing to do.
+    fn is_that_of(self, partition: &Partition) -> bool {
+        let in_files = partition.is_written();
+        match self {
+            Self::Native => !partition.segments.iter().any(|segment| segment.is_parquet()),
+            Self::Parquet => in_files && partition.segments.iter().all(|s| s.is_parquet()),
+        }
+    }
+}
+
+/// Files in place of all that some partitions hold.
+#[derive(Debug)]
+pub(crate) struct Conversion {
+    /// The table as the rows were read from it.
+    base: Arc<TableSnapshot>,
+    /// First instants and the new segments.
+    parts: Vec<(i64, Vec<SegmentMeta>)>,
+}
+
+impl Conversion {
+    pub(crate) fn table(&self) -> TableId {
+        self.base.schema().id
+    }
+}
+
+/// A conversion as the log holds it.
+#[derive(Debug)]
+pub(crate) struct ConvertOp {
+    pub(crate) table: TableId,
+    pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
+}
+
+impl Storage {
+    /// Puts the partitions that start at `floors` into files of another format, all of them or
+    /// none; those that are in it already stay. Fails with `InvalidValue` when there is no such
+    /// partition.
+    pub fn convert_partitions(
+        self: &Arc<Self>,
+        table: TableId,
+        floors: &[i64],
+        to: PartitionFormat,
+    ) -> EngineResult<()> {
+        let _hold = self.hold_writes(table);
+        let floors: BTreeSet<i64> = floors.iter().copied().collect();
+        for _ in 0..ATTEMPTS {
+            match self.try_convert(table, &floors, to) {
+                Err(error) if error.code == ErrorCode::Replan => {}
+                done => return done,
+            }
+        }
+        Err(EngineError::new(ErrorCode::Replan, "the table was changed meanwhile: try again"))
+    }
+
+    fn try_convert(
+        &self,
+        table: TableId,
+        floors: &BTreeSet<i64>,
+        to: PartitionFormat,
+    ) -> EngineResult<()> {
+        self.refuse_when_full()?;
+        let base = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
+        let mut parts = Vec::new();
+        let written = self.write_parts(&base, floors, to, &mut parts);
+        let names: Vec<String> = parts
+            .iter()
+            .flat_map(|(_, metas)| metas.iter().map(|meta| meta.name.clone()))
+            .collect();
+        let done = written.and_then(|()| {
+            if parts.is_empty() {
+                return Ok(());
+            }
+            self.commit_now(vec![Prepared::Convert(Conversion { base, parts })]).map(drop)
+        });
+        if let Err(error) = &done
+            && !matches!(error.code, ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::ReadOnly)
+        {
+            // After a failure of the disk the record may be in the log: the next start decides.
+            for name in names {
+                let _ = self.vfs().unlink(&format!("{}/{name}", table_dir(table)));
+            }
+        }
+        done
+    }
+
+    fn write_parts(
+        &self,
+        base: &TableSnapshot,
+        floors: &BTreeSet<i64>,
+        to: PartitionFormat,
+        parts: &mut Vec<(i64, Vec<SegmentMeta>)>,
+    ) -> EngineResult<()> {
+        let schema = base.schema();
+        let directory = table_dir(schema.id);
+        for &floor in floors {
+            let partition = base.partition(floor).ok_or_else(|| {
+                let (name, table) = (schema.partition_name(floor), &schema.name);
+                let message = format!("partition '{name}' does not exist [table={table}]");
+                EngineError::new(ErrorCode::InvalidValue, message)
+            })?;
+            if to.is_that_of(partition) {
+                continue;
+            }
+            let vfs = self.vfs();
+            vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
+            parts.push((floor, Vec::new()));
+            let rows = Rows::of(base, partition)?;
+            let limit = match to {
+                PartitionFormat::Native => self.options().segment_rows,
+                PartitionFormat::Parquet => PARQUET_ROWS,
+            };
+            for order in split(rows.order.clone(), limit) {
+                let meta = self.write_part(base, floor, &rows, &order, to)?;
+                if let Some((_, metas)) = parts.last_mut() {
+                    metas.push(SegmentMeta { lsn: partition.last_lsn(), ..meta });
+                }
+            }
+        }
+        if !parts.is_empty() {
+            sync_dir(&**self.vfs(), &directory)?;
+            sync_dir(&**self.vfs(), TABLES)?;
+        }
+        Ok(())
+    }
+
+    /// Writes and syncs one file.
+    fn write_part(
+        &self,
+        base: &TableSnapshot,
+        floor: i64,
+        rows: &Rows,
+        order: &[Stretch],
+        to: PartitionFormat,
+    ) -> EngineResult<SegmentMeta> {
+        let schema = base.schema();
+        let (partition, number) = (schema.partition_name(floor), self.next_file_number());
+        let name = match to {
+            PartitionFormat::Native => segment_name(&partition, number),
+            PartitionFormat::Parquet => parquet_name(&partition, number),
+        };
+        let path = format!("{}/{name}", table_dir(schema.id));
+        let failed = |error: std::io::Error| EngineError::io(&path, &error);
+        let (file, file_len, footer_crc) = match to {
+            PartitionFormat::Native => {
+                let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
+                let gathered = Gathered { schema: &schema.columns, pieces: &rows.pieces, order };
+                let written = write_segment(&**self.vfs(), &path, &columns, &gathered)?;
+                (written.file, written.len, written.footer_crc)
+            }
+            PartitionFormat::Parquet => {
+                let mut encoder = ParquetEncoder::new(&schema.columns, &base.head.symbols)?;
+                for batch in split(order.to_vec(), BATCH_ROWS) {
+                    for stretch in batch {
+                        let piece = &rows.pieces[stretch.source];
+                        let cells = schema.columns.iter().map(|column| {
+                            Ok(piece.column(column)?.slice(stretch.start, stretch.len))
+                        });
+                        encoder.push(&cells.collect::<EngineResult<Vec<_>>>()?)?;
+                    }
+                }
+                let encoded = encoder.finish()?;
+                let file = self.vfs().open(&path, OpenMode::CreateNew).map_err(failed)?;
+                file.write_at(&encoded.bytes, 0).map_err(failed)?;
+                (file, encoded.bytes.len() as u64, encoded.footer_crc)
+            }
+        };
+        file.sync().map_err(failed)?;
+        let count = order.iter().map(|stretch| stretch.len as u64).sum();
+        let bounds = rows.bounds(order);
+        Ok(SegmentMeta { name, file_len, footer_crc, rows: count, bounds, lsn: 0 })
+    }
+}
+
+/// A partition's rows in their order.
+struct Rows {
+    pieces: Vec<Piece>,
+    order: Vec<Stretch>,
+    /// Timestamps of each piece; none without a designated timestamp.
+    times: Vec<arrow_buffer::ScalarBuffer<i64>>,
+}
+
+impl Rows {
+    fn of(table: &TableSnapshot, partition: &Partition) -> EngineResult<Self> {
+        let timestamp = table.schema().timestamp_column();
+        let (mut pieces, mut order, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        for (source, fragment) in partition.view(timestamp)?.iter().enumerate() {
+            let (start, len) = (fragment.rows.start, fragment.rows.len());
+            order.push(Stretch { source, start, len });
+            if let Some(timestamp) = timestamp {
+                times.push(fragment.piece.timestamps(timestamp)?);
+            }
+            pieces.push(fragment.piece.clone());
+        }
+        Ok(Self { pieces, order, times })
+    }
+
+    fn bounds(&self, order: &[Stretch]) -> (i64, i64) {
+        let at = |source: usize, row: usize| self.times.get(source).map_or(0, |times| times[row]);
+        let first = order.first().map_or(0, |s| at(s.source, s.start));
+        let last = order.last().map_or(0, |s| at(s.source, s.start + s.len - 1));
+        (first, last)
+    }
+}
+
+/// Refuses a conversion of rows that are not where they were read.
+pub(crate) fn resolve_convert(
+    snapshot: &Snapshot,
+    conversion: Conversion,
+) -> EngineResult<ConvertOp> {
+    let table = conversion.table();
+    let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
+    let base = &conversion.base;
+    let same = |floor: &i64| match (base.partition(*floor), found.partition(*floor)) {
+        (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+        _ => false,
+    };
+    let same = conversion.parts.iter().all(|(floor, _)| same(floor));
+    if !same || base.schema().version != found.schema().version {
+        let message = format!("table '{}' was changed", found.schema().name);
+        return Err(EngineError::new(ErrorCode::Replan, message));
+    }
+    Ok(ConvertOp { table, parts: conversion.parts })
+}
+
+pub(crate) fn apply_convert(
+    snapshot: &mut Snapshot,
+    op: &ConvertOp,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
+    let mut table = table_of(snapshot, op.table)?;
+    let directory = table_dir(op.table);
+    for (floor, metas) in &op.parts {
+        let old = table.partition(*floor);
+        let old = old.ok_or_else(|| EngineError::internal("no such partition"))?;
+        context.removed.extend(old.files());
+        let segments: Vec<_> =
+            metas.iter().map(|meta| Segment::new(context.vfs, &directory, meta.clone())).collect();
+        let (before, new) = (old.rows(), Partition::new(segments, Vec::new()));
+        // Rows that were replaced are not written.
+        table.rows = table.rows - before + new.rows();
+        table.hot.insert(*floor, Arc::new(new));
+    }
+    put_table(snapshot, table);
+    Ok(())
+}

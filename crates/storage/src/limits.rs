@@ -1,0 +1,93 @@
+//! How large things may be. Limits are for new changes: what is stored already stays readable
+//! under lower ones.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::options::StorageOptions;
+use crate::schema::{ColumnSchema, TableId};
+use crate::snapshot::Snapshot;
+use crate::state::Op;
+
+/// Bytes of a text or BINARY cell at the most.
+pub const MAX_CELL_BYTES: usize = 64 << 20;
+
+/// Refuses what a step that was just applied made too large.
+pub(crate) fn check(snapshot: &Snapshot, op: &Op, options: &StorageOptions) -> EngineResult<()> {
+    match op {
+        Op::CreateTable(schema) => {
+            check_columns(schema.columns.len(), &schema.name, options)?;
+            let tables = snapshot.tables.iter().count();
+            refuse(tables > options.max_tables, || {
+                format!("{tables} tables: at most {} tables are allowed", options.max_tables)
+            })
+        }
+        Op::ReplaceSchema(schema) => check_columns(schema.columns.len(), &schema.name, options),
+        Op::Append(append) => check_partitions(snapshot, append.table, options),
+        Op::Adopt(adopt) => check_partitions(snapshot, adopt.table, options),
+        _ => Ok(()),
+    }
+}
+
+fn check_columns(columns: usize, table: &str, options: &StorageOptions) -> EngineResult<()> {
+    refuse(columns > options.max_columns, || {
+        let most = options.max_columns;
+        format!("table '{table}' of {columns} columns: at most {most} columns are allowed")
+    })
+}
+
+fn check_partitions(
+    snapshot: &Snapshot,
+    table: TableId,
+    options: &StorageOptions,
+) -> EngineResult<()> {
+    let Some(table) = snapshot.tables.get(&table) else { return Ok(()) };
+    let new = table.hot.keys().filter(|floor| !table.cold.contains_key(floor)).count();
+    let partitions = table.cold.len() + new;
+    refuse(partitions > options.max_partitions, || {
+        let (name, most) = (&table.schema().name, options.max_partitions);
+        format!("table '{name}' of {partitions} partitions: at most {most} partitions are allowed")
+    })
+}
+
+/// Refuses a column with a cell that is too long.
+pub(crate) fn check_cells(column: &ColumnSchema, cells: &ArrayRef) -> EngineResult<()> {
+    let longest = longest_cell(cells);
+    refuse(longest > MAX_CELL_BYTES, || {
+        let (name, most) = (&column.name, MAX_CELL_BYTES);
+        format!("column '{name}': a value of {longest} bytes, at most {most} bytes are allowed")
+    })
+}
+
+fn refuse(is_over: bool, message: impl FnOnce() -> String) -> EngineResult<()> {
+    if is_over { Err(EngineError::new(ErrorCode::ResourceLimit, message())) } else { Ok(()) }
+}
+
+/// Bytes of the longest text or BINARY cell; 0 for other types.
+fn longest_cell(cells: &ArrayRef) -> usize {
+    let between = |offsets: &[i64]| offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
+    match cells.data_type() {
+        // The lowest 32 bits of a view are its length.
+        DataType::Utf8View => {
+            let views = cells.as_string_view().views();
+            views.iter().map(|view| *view as u32 as usize).max().unwrap_or(0)
+        }
+        DataType::LargeBinary => {
+            between(cells.as_binary::<i64>().value_offsets()).unwrap_or(0) as usize
+        }
+        DataType::LargeUtf8 => {
+            between(cells.as_string::<i64>().value_offsets()).unwrap_or(0) as usize
+        }
+        DataType::Utf8 => {
+            let offsets = cells.as_string::<i32>().value_offsets();
+            offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as usize
+        }
+        DataType::Dictionary(..) => cells
+            .as_dictionary_opt::<Int32Type>()
+            .map_or(0, |dictionary| longest_cell(dictionary.values())),
+        _ => 0,
+    }
+}

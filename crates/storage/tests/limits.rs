@@ -1,0 +1,138 @@
+//! Each limit is hit once: the error names it with its unit, and the table goes on as it was.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, LargeBinaryArray, RecordBatch, StringViewArray, TimestampMicrosecondArray,
+};
+use tempfile::TempDir;
+use tidemark_storage::{
+    BulkTarget, Change, ColumnSchema, MAX_CELL_BYTES, Storage, StorageOptions, TableSchema,
+};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
+use tidemark_vfs::{RealVfs, Vfs};
+
+const DAY: i64 = 86_400_000_000;
+
+struct Limited {
+    storage: Arc<Storage>,
+    _directory: TempDir,
+}
+
+impl Limited {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
+        let options = StorageOptions {
+            background: false,
+            max_tables: 2,
+            max_partitions: 3,
+            max_columns: 4,
+            ..StorageOptions::default()
+        };
+        let storage = Storage::open(vfs, options).unwrap();
+        let limited = Self { storage, _directory: directory };
+        limited.create("t", 3).unwrap();
+        limited
+    }
+
+    fn schema(name: &str, columns: usize) -> TableSchema {
+        let mut all = vec![ColumnSchema::new("ts", SqlType::Timestamp)];
+        all.push(ColumnSchema::new("v", SqlType::Varchar));
+        all.push(ColumnSchema::new("b", SqlType::Binary));
+        for index in all.len()..columns {
+            all.push(ColumnSchema::new(format!("c{index}"), SqlType::Int));
+        }
+        let schema = TableSchema::new(name, all);
+        TableSchema { timestamp: Some(0), partition_by: PartitionBy::Day, ..schema }
+    }
+
+    fn create(&self, name: &str, columns: usize) -> EngineResult<()> {
+        let change = Change::CreateTable(Self::schema(name, columns));
+        self.storage.commit(vec![change]).map(drop)
+    }
+
+    fn batch(ts: i64, text: &str, bytes: &[u8]) -> RecordBatch {
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("ts", Arc::new(TimestampMicrosecondArray::from(vec![ts]))),
+            ("v", Arc::new(StringViewArray::from(vec![text]))),
+            ("b", Arc::new(LargeBinaryArray::from(vec![bytes]))),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn append(&self, ts: i64, text: &str, bytes: &[u8]) -> EngineResult<()> {
+        let table = self.storage.snapshot().table("t").unwrap();
+        let (table, schema_version) = (table.schema().id, table.schema().version);
+        let batch = Self::batch(ts, text, bytes);
+        self.storage.commit(vec![Change::Append { table, schema_version, batch }]).map(drop)
+    }
+
+    /// The error names the limit, nothing changed, and the table takes the next row.
+    fn refused(&self, done: EngineResult<()>, words: &str) {
+        let error: EngineError = done.unwrap_err();
+        assert_eq!(error.code, ErrorCode::ResourceLimit, "{error}");
+        assert_eq!(error.message, words);
+        let rows = || self.storage.snapshot().table("t").unwrap().row_count().unwrap();
+        let before = rows();
+        self.append(1, "next", b"next").unwrap();
+        assert_eq!(rows(), before + 1);
+        assert_eq!(self.storage.snapshot().table("t").unwrap().schema().columns.len(), 3);
+    }
+}
+
+#[test]
+fn tables() {
+    let limited = Limited::new();
+    limited.create("u", 3).unwrap();
+    let words = "3 tables: at most 2 tables are allowed";
+    limited.refused(limited.create("v", 3), words);
+    let bulk = limited.storage.begin_bulk(BulkTarget::Create(Limited::schema("v", 3))).unwrap();
+    limited.refused(bulk.finish().map(drop), words);
+    assert!(limited.storage.snapshot().table("v").is_none());
+}
+
+#[test]
+fn columns() {
+    let limited = Limited::new();
+    let words =
+        |table: &str| format!("table '{table}' of 5 columns: at most 4 columns are allowed");
+    limited.refused(limited.create("u", 5), &words("u"));
+    let table = limited.storage.snapshot().table("t").unwrap();
+    let mut schema = TableSchema::clone(table.schema());
+    schema.columns.push(ColumnSchema::new("x", SqlType::Int));
+    schema.columns.push(ColumnSchema::new("y", SqlType::Int));
+    let done = limited.storage.commit(vec![Change::ReplaceSchema(schema)]);
+    limited.refused(done.map(drop), &words("t"));
+}
+
+#[test]
+fn partitions() {
+    let limited = Limited::new();
+    (0..3).for_each(|day| limited.append(day * DAY, "a", b"a").unwrap());
+    limited.storage.checkpoint().unwrap();
+    let words = "table 't' of 4 partitions: at most 3 partitions are allowed";
+    limited.refused(limited.append(5 * DAY, "a", b"a"), words);
+    let id = limited.storage.snapshot().table("t").unwrap().schema().id;
+    let mut bulk = limited.storage.begin_bulk(BulkTarget::Existing(id)).unwrap();
+    bulk.push(Limited::batch(6 * DAY, "a", b"a")).unwrap();
+    limited.refused(bulk.finish().map(drop), words);
+}
+
+#[test]
+fn cells() {
+    let limited = Limited::new();
+    let long = "x".repeat(MAX_CELL_BYTES + 1);
+    let words = |column: &str| {
+        format!("column '{column}': a value of 67108865 bytes, at most 67108864 bytes are allowed")
+    };
+    limited.refused(limited.append(0, &long, b"a"), &words("v"));
+    limited.refused(limited.append(0, "a", long.as_bytes()), &words("b"));
+    let id = limited.storage.snapshot().table("t").unwrap().schema().id;
+    let mut bulk = limited.storage.begin_bulk(BulkTarget::Existing(id)).unwrap();
+    let refused = bulk.push(Limited::batch(0, &long, b"a")).map(drop);
+    bulk.abort();
+    limited.refused(refused, &words("v"));
+}
