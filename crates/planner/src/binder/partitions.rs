@@ -1,12 +1,15 @@
 //! DROP, DETACH and ATTACH PARTITION: which partitions are meant.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{Name, NodeId, PartitionChange, Span};
-use tidemark_storage::{PartitionAction, PartitionFormat, TableSchema, TableSnapshot};
+use tidemark_storage::{
+    PartitionAction, PartitionFormat, PartitionInfo, TableSchema, TableSnapshot,
+};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, TimestampUnit};
 
 use super::expression::Scope;
@@ -44,18 +47,19 @@ impl Binder<'_> {
                 floors: vec![floor],
             }),
         };
+        let known = Known::of(table);
         for name in names {
             let floor = partition_floor(schema, name)?;
-            note(action(table, change, floor, name.span)?, floor);
+            note(known.action(schema, change, floor, name.span)?, floor);
         }
         if let Some(filter) = filter {
             let candidates = match change {
-                PartitionChange::Attach => table.detached_list(),
-                _ => table.partition_list(),
+                PartitionChange::Attach => &known.detached,
+                _ => &known.attached,
             };
-            let floors: Vec<i64> = candidates.iter().map(|partition| partition.floor).collect();
+            let floors: Vec<i64> = candidates.iter().copied().collect();
             for floor in self.matching(schema, filter, &floors)? {
-                note(action(table, change, floor, self.tree.span(filter))?, floor);
+                note(known.action(schema, change, floor, self.tree.span(filter))?, floor);
             }
         }
         Ok(bound)
@@ -158,51 +162,59 @@ fn partition_floor(schema: &TableSchema, name: &Name) -> EngineResult<i64> {
     Ok(if nanos == Some(SqlType::TimestampNs) { micros.saturating_mul(1_000) } else { micros })
 }
 
-/// What happens to this partition; refused where it cannot.
-fn action(
-    table: &TableSnapshot,
-    change: PartitionChange,
-    floor: i64,
-    at: Span,
-) -> EngineResult<PartitionAction> {
-    let seen = table.partition_list();
-    let attached = seen.iter().any(|partition| partition.floor == floor);
-    let detached = table.detached_list().iter().any(|partition| partition.floor == floor);
-    let active = seen.last().is_some_and(|partition| partition.floor == floor);
-    let status = match change {
-        PartitionChange::Drop if attached => return Ok(PartitionAction::Drop),
-        PartitionChange::Drop if detached => return Ok(PartitionAction::DropDetached),
-        PartitionChange::Drop => None,
-        PartitionChange::Detach if !attached => Some("DETACH_ERR_MISSING_PARTITION"),
-        PartitionChange::Detach if detached => Some("DETACH_ERR_ALREADY_DETACHED"),
-        PartitionChange::Detach if active => Some("DETACH_ERR_ACTIVE"),
-        PartitionChange::Detach => return Ok(PartitionAction::Detach),
-        PartitionChange::Attach if attached => Some("ATTACH_ERR_PARTITION_EXISTS"),
-        PartitionChange::Attach if !detached => Some("ATTACH_ERR_MISSING_PARTITION"),
-        PartitionChange::Attach => return Ok(PartitionAction::Attach),
-        PartitionChange::ToParquet | PartitionChange::ToNative => {
-            return Err(EngineError::internal("a conversion moves no partition"));
-        }
-    };
-    let verb = match change {
-        PartitionChange::Drop => "remove",
-        PartitionChange::Detach => "detach",
-        _ => "attach",
-    };
-    let schema = table.schema();
-    let unit = match schema.timestamp_column().map(|column| column.sql_type) {
-        Some(SqlType::TimestampNs) => TimestampUnit::Nanos,
-        _ => TimestampUnit::Micros,
-    };
-    let instant = tidemark_types::timestamp::iso_text(floor, unit);
-    let status = status.map_or(String::new(), |status| format!("detachStatus={status}, "));
-    let (name, partition_by) = (&schema.name, schema.partition_by.name());
-    Err(error::at(
-        ErrorCode::InvalidValue,
-        format!(
-            "could not {verb} partition [table={name}, {status}partitionTimestamp={instant}, \
-             partitionBy={partition_by}]"
-        ),
-        at,
-    ))
+/// First instants of a table's partitions.
+struct Known {
+    attached: BTreeSet<i64>,
+    detached: BTreeSet<i64>,
+}
+
+impl Known {
+    fn of(table: &TableSnapshot) -> Self {
+        let floors = |list: Vec<PartitionInfo>| list.iter().map(|one| one.floor).collect();
+        Self { attached: floors(table.partition_list()), detached: floors(table.detached_list()) }
+    }
+
+    /// What happens to this partition; refused where it cannot.
+    fn action(
+        &self,
+        schema: &TableSchema,
+        change: PartitionChange,
+        floor: i64,
+        at: Span,
+    ) -> EngineResult<PartitionAction> {
+        let attached = self.attached.contains(&floor);
+        let detached = self.detached.contains(&floor);
+        let active = self.attached.last() == Some(&floor);
+        let (verb, status) = match change {
+            PartitionChange::Drop if attached => return Ok(PartitionAction::Drop),
+            PartitionChange::Drop if detached => return Ok(PartitionAction::DropDetached),
+            PartitionChange::Drop => ("remove", ""),
+            PartitionChange::Detach if !attached => ("detach", "DETACH_ERR_MISSING_PARTITION"),
+            PartitionChange::Detach if detached => ("detach", "DETACH_ERR_ALREADY_DETACHED"),
+            PartitionChange::Detach if active => ("detach", "DETACH_ERR_ACTIVE"),
+            PartitionChange::Detach => return Ok(PartitionAction::Detach),
+            PartitionChange::Attach if attached => ("attach", "ATTACH_ERR_PARTITION_EXISTS"),
+            PartitionChange::Attach if !detached => ("attach", "ATTACH_ERR_MISSING_PARTITION"),
+            PartitionChange::Attach => return Ok(PartitionAction::Attach),
+            PartitionChange::ToParquet | PartitionChange::ToNative => {
+                return Err(EngineError::internal("a conversion moves no partition"));
+            }
+        };
+        let unit = match schema.timestamp_column().map(|column| column.sql_type) {
+            Some(SqlType::TimestampNs) => TimestampUnit::Nanos,
+            _ => TimestampUnit::Micros,
+        };
+        let instant = tidemark_types::timestamp::iso_text(floor, unit);
+        let status =
+            if status.is_empty() { String::new() } else { format!("detachStatus={status}, ") };
+        let (name, partition_by) = (&schema.name, schema.partition_by.name());
+        Err(error::at(
+            ErrorCode::InvalidValue,
+            format!(
+                "could not {verb} partition [table={name}, {status}partitionTimestamp={instant}, \
+                 partitionBy={partition_by}]"
+            ),
+            at,
+        ))
+    }
 }
