@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use tidemark_storage::Snapshot;
 
 use crate::cancel::CancelToken;
 use crate::options::ActiveQuery;
@@ -31,6 +32,15 @@ pub(crate) struct Registration {
     pub(crate) id: u64,
     /// The query's token.
     pub(crate) token: CancelToken,
+    /// What the query reads, held as long as it runs, so that `snapshots()` shows it.
+    snapshot: Option<Arc<Snapshot>>,
+}
+
+impl Registration {
+    /// Holds the snapshot that the query reads.
+    pub(crate) fn hold(&mut self, snapshot: &Arc<Snapshot>) {
+        self.snapshot = Some(Arc::clone(snapshot));
+    }
 }
 
 impl QueryRegistry {
@@ -45,7 +55,7 @@ impl QueryRegistry {
             started_micros: now_micros(),
         };
         self.running.lock().insert(id, Entry { description, token: token.clone() });
-        Registration { registry: Arc::clone(self), id, token }
+        Registration { registry: Arc::clone(self), id, token, snapshot: None }
     }
 
     /// Cancels a query; false when there is none with this id.

@@ -235,9 +235,11 @@ impl Statement {
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
-        let registration = self.database.registry.register(&self.context.user, &self.context.text);
+        let mut registration =
+            self.database.registry.register(&self.context.user, &self.context.text);
         let deadline = Deadline::after(options.timeout_ms);
         let snapshot = self.database.snapshot()?;
+        registration.hold(&snapshot);
         let epoch = snapshot.epoch();
         self.database.plans.advance(epoch);
         if parameters.is_empty()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::catalog::TableProvider;
+use tidemark_storage::{PinnedSnapshot, Snapshot};
 use tidemark_types::{EngineResult, Field, SqlType};
 
 /// A source of rows outside the tables, opened by the engine on the binder's behalf.
@@ -65,6 +66,12 @@ impl BindContext {
     pub(crate) fn settings(&self) -> Arc<Vec<[String; 4]>> {
         self.momentary.store(true, Ordering::Relaxed);
         Arc::clone(&self.settings)
+    }
+
+    /// The snapshots that running queries read.
+    pub(crate) fn pinned(&self, snapshot: &Arc<Snapshot>) -> Vec<PinnedSnapshot> {
+        self.momentary.store(true, Ordering::Relaxed);
+        snapshot.pinned()
     }
 
     /// What opens sources outside the tables.

@@ -240,6 +240,23 @@ impl Binder<'_> {
         ])
     }
 
+    /// `snapshots()`: the moments that running queries still read, oldest first. Files that only
+    /// they need stay on disk until they end.
+    pub(crate) fn snapshots_rows(&mut self) -> EngineResult<Relation> {
+        let pinned = self.context.pinned(self.snapshot);
+        let published = pinned.iter().map(|pin| pin.published_micros);
+        self.literal_rows(vec![
+            ("epoch", SqlType::Long, longs(pinned.iter().map(|pin| pin.epoch as i64))),
+            ("lastTxn", SqlType::Long, longs(pinned.iter().map(|pin| pin.lsn as i64))),
+            (
+                "published",
+                SqlType::Timestamp,
+                Arc::new(TimestampMicrosecondArray::from_iter_values(published)),
+            ),
+            ("readers", SqlType::Long, longs(pinned.iter().map(|pin| pin.readers as i64))),
+        ])
+    }
+
     /// SHOW PARTITIONS and `table_partitions('t')`.
     pub(crate) fn partitions_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
         let schema = Arc::clone(table.schema());

@@ -42,6 +42,7 @@ impl Binder<'_> {
                 let table = self.table_argument(call)?;
                 self.partitions_rows(&table)?
             }
+            "snapshots" => self.snapshots_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
             "read_parquet" => self.read_parquet(call)?,
