@@ -102,6 +102,20 @@ test.serial('a closed socket stops its INSERT … SELECT, which leaves nothing',
   t.deepEqual(await exec('select x from filled'), [[1]]);
 });
 
+test.serial('snapshots() shows what a running query still reads', async (t) => {
+  await exec('create table read (x long)');
+  const socket = await connect();
+  socket.write(request('/exec', `select count() as reads ${ENDLESS}`));
+  await until(t, () => isRunning('as reads'), 'it runs');
+  await exec('insert into read values (1)');
+  const pinned = await exec('select epoch, readers from snapshots()');
+  t.true(pinned.length >= 2, JSON.stringify(pinned));
+  t.true(Number(pinned[0]?.[0]) < Number(pinned.at(-1)?.[0]));
+  socket.destroy();
+  await until(t, async () => !(await isRunning('as reads')), 'it is stopped');
+  await until(t, async () => (await exec('select epoch from snapshots()')).length === 1, 'gone');
+});
+
 for (const path of ['/exec', '/exp']) {
   test.serial(`${path} waits for a slow reader instead of filling memory`, async (t) => {
     if (process.platform !== 'linux') {
