@@ -840,6 +840,7 @@ module.exports.NativeDatabase = nativeBinding.NativeDatabase
 module.exports.NativeResultStream = nativeBinding.NativeResultStream
 module.exports.NativeStatement = nativeBinding.NativeStatement
 module.exports.NativeTransaction = nativeBinding.NativeTransaction
+module.exports.checkRoot = nativeBinding.checkRoot
 module.exports.engineInfo = nativeBinding.engineInfo
 module.exports.openDatabase = nativeBinding.openDatabase
 module.exports.setLogSink = nativeBinding.setLogSink

@@ -138,7 +138,7 @@ async function shutDown(server: RunningServer): Promise<void> {
 
 async function check(root: string): Promise<number> {
   const { checkRoot } = await import('./check.js');
-  const problems = await checkRoot(root, (text) => process.stderr.write(`${text}\n`));
+  const problems = await checkRoot(root);
   for (const problem of problems) {
     process.stdout.write(`${problem}\n`);
   }

@@ -144,12 +144,18 @@ async function openRoot(root: string, config: Config, logger: Logger): Promise<D
   const memory = config.get(KEYS.queryMemory);
   const workers = config.get(KEYS.queryWorkers);
   const concurrency = config.get(KEYS.queryConcurrency);
+  const watermark = config.get(KEYS.diskWatermark);
+  const spill = config.get(KEYS.spillLimit);
   const engine = logger.child('engine');
   try {
     return await openDatabase({
       root,
       commitMode: config.get(KEYS.commitMode),
       ttlByClock: config.get(KEYS.ttlByClock),
+      keepGenerations: config.get(KEYS.keepGenerations),
+      diskReserveBytes: config.get(KEYS.diskReserve),
+      ...(watermark > 0 ? { diskWatermarkBytes: watermark } : {}),
+      ...(spill > 0 ? { spillLimitBytes: spill } : {}),
       importRoot: isAbsolute(copyRoot) ? copyRoot : join(root, copyRoot),
       ...(memory > 0 ? { memoryLimitBytes: memory } : {}),
       ...(workers > 0 ? { workers } : {}),

@@ -47,6 +47,12 @@ pub fn engine_info() -> napi::Result<String> {
     })
 }
 
+/// Reads all of a root that nobody uses and compares every checksum: a JSON list of damages.
+#[napi(catch_unwind)]
+pub fn check_root(env: &Env, root: String) -> napi::Result<PromiseRaw<'_, String>> {
+    spawn_blocking(env, "check_root", move || encode(&tidemark_engine::check_root(root.as_ref())?))
+}
+
 /// Hands log lines to `sink` as JSON lists, in batches, from now on. Never blocks the engine.
 #[napi(catch_unwind)]
 pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<()> {
@@ -140,7 +146,7 @@ impl NativeDatabase {
         sync("active_queries", || encode(&self.database.active_queries()))
     }
 
-    /// Counters and gauges as a JSON object.
+    /// Counters and gauges, and what is known to be damaged, as a JSON object.
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> napi::Result<String> {
         sync("metrics", || Ok(self.database.metrics().to_string()))

@@ -86,6 +86,7 @@ export function fakeDatabase(): FakeDatabase {
     },
     activeQueries: () => running,
     metrics: () => ({ statements: journal.executed.length }),
+    damages: () => [],
     close: () => Promise.resolve(),
   };
 }

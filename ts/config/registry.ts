@@ -183,6 +183,32 @@ export const KEYS = {
     true,
     'rows of the future do not end the time to live of rows the clock still keeps',
   ),
+  keepGenerations: integer(
+    'cairo.keep.generations',
+    '2',
+    'manifests kept: with 2 a damaged one is made good from the one before, whose files stay ' +
+      'until the next checkpoint; with 1 it is not',
+    OWN,
+  ),
+  diskWatermark: size(
+    'disk.watermark',
+    '0',
+    'free bytes on the disk below which writes stop, they go on above 1.4 times as much; 0 is ' +
+      '5 % of the disk, 1 GiB at most',
+    OWN,
+  ),
+  diskReserve: size(
+    'disk.reserve',
+    '64M',
+    'room kept so that a checkpoint can finish on a full disk; 2 % of the disk at most',
+    OWN,
+  ),
+  spillLimit: size(
+    'spill.limit',
+    '0',
+    'bytes all queries may keep in temporary files; 0 is a quarter of the free disk',
+    OWN,
+  ),
   copyRoot: text(
     'cairo.sql.copy.root',
     'import',

@@ -11,6 +11,7 @@ import type {
   AppendProgress,
   AppendReport,
   Chunk,
+  Damage,
   Database,
   EffectiveParameter,
   EngineInfo,
@@ -50,6 +51,11 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   return new EngineDatabase(await decoded(native.openDatabase(JSON.stringify(rest))));
 }
 
+/** Reads all of a root that nobody uses and compares every checksum; writes nothing. */
+export async function checkRoot(root: string): Promise<readonly Damage[]> {
+  return JSON.parse(await decoded(native.checkRoot(root))) as Damage[];
+}
+
 /** Version of the addon and of the on-disk format. */
 export function engineInfo(): EngineInfo {
   return JSON.parse(decodedSync(() => native.engineInfo())) as EngineInfo;
@@ -68,6 +74,11 @@ function setLogSink(sink: (batch: readonly EngineLogLine[]) => void): void {
       });
     });
   }
+}
+
+interface Observed {
+  readonly numbers: EngineMetrics;
+  readonly damages: readonly Damage[];
 }
 
 class EngineDatabase implements Database {
@@ -141,7 +152,16 @@ class EngineDatabase implements Database {
   }
 
   metrics(): EngineMetrics {
-    return JSON.parse(decodedSync(() => this.#native.metrics())) as EngineMetrics;
+    const { numbers } = this.#observed();
+    return numbers;
+  }
+
+  damages(): readonly Damage[] {
+    return this.#observed().damages;
+  }
+
+  #observed(): Observed {
+    return JSON.parse(decodedSync(() => this.#native.metrics())) as Observed;
   }
 
   async close(): Promise<void> {

@@ -235,6 +235,14 @@ export interface OpenOptions {
   /** Threads that run plans; default the number of cores. */
   readonly workers?: number;
   readonly maxConcurrentQueries?: number;
+  /** Manifests kept to fall back to: 2, or 1 for none. */
+  readonly keepGenerations?: number;
+  /** Free bytes on the disk below which writes stop; default 5 % of it, 1 GiB at most. */
+  readonly diskWatermarkBytes?: number;
+  /** Room kept for the last checkpoint; default 64 MiB, at most 2 % of the disk. */
+  readonly diskReserveBytes?: number;
+  /** Bytes queries may spill; default a quarter of the free disk. */
+  readonly spillLimitBytes?: number;
   readonly logSink?: (batch: readonly EngineLogLine[]) => void;
 }
 
@@ -247,6 +255,14 @@ export interface EngineLogLine {
 
 export interface EngineMetrics {
   readonly [name: string]: number;
+}
+
+/** Something in the root that is not as it was written. */
+export interface Damage {
+  /** Empty when it concerns no table. */
+  readonly table: string;
+  /** The file and what is wrong with it. */
+  readonly what: string;
 }
 
 /** What can go wrong: the engine's closed list, plus `AccessDenied`, which `ts/auth` decides. */
@@ -316,6 +332,8 @@ export interface Database {
   cancelQuery(queryId: bigint): boolean;
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;
+  /** What is known to be damaged. A table counts as sound until something of it is read. */
+  damages(): readonly Damage[];
   /** Finishes running commits, writes a checkpoint, releases the root. */
   close(): Promise<void>;
 }

@@ -133,6 +133,7 @@ export type Node =
   | { kind: 'Show'; subject: ShowSubject }
   | { kind: 'Explain'; stage: ExplainStage; analyze: boolean; statement: number }
   | { kind: 'Session'; words: Array<string> }
+  | { kind: 'Check'; table: Name | null }
   | { kind: 'CancelQuery'; id: number }
   | { kind: 'Empty' };
 

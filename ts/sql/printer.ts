@@ -79,6 +79,8 @@ function printStatement(printer: Printer, id: NodeId): string {
       const analyze = node.analyze ? ' ANALYZE' : '';
       return `EXPLAIN${analyze}${stage} ${printStatement(printer, node.statement)}`;
     }
+    case 'Check':
+      return node.table === null ? 'CHECK DATABASE' : `CHECK TABLE ${printName(node.table)}`;
     case 'CancelQuery':
       return `CANCEL QUERY ${expression(printer, node.id)}`;
     default:

@@ -131,6 +131,9 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
   if (word === 'VACUUM' || word === 'REINDEX') {
     return parseMaintenance(p, word);
   }
+  if (word === 'CHECK' && (p.value(1) === 'DATABASE' || p.value(1) === 'TABLE')) {
+    return parseCheck(p);
+  }
   if (word === 'CANCEL' && p.value(1) === 'QUERY') {
     return parseCancel(p);
   }
@@ -225,6 +228,14 @@ function reindexTarget(p: Parser): void {
   }
   p.expect('LOCK', "'column', 'partition' or 'lock exclusive' expected");
   p.expect('EXCLUSIVE');
+}
+
+function parseCheck(p: Parser): NodeId {
+  const start = p.start();
+  const isTable = p.value(1) === 'TABLE';
+  p.advance(2);
+  const table = isTable ? p.tableName('table name expected') : null;
+  return p.add({ kind: 'Check', table }, start, p.lastEnd());
 }
 
 function parseCancel(p: Parser): NodeId {

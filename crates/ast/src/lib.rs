@@ -264,6 +264,8 @@ pub enum Node {
     /// Session and housekeeping words that are accepted and do nothing yet:
     /// BEGIN, COMMIT, ROLLBACK, SET …, DISCARD ALL, VACUUM, ….
     Session { words: Vec<String> },
+    /// CHECK DATABASE; with a table, CHECK TABLE t.
+    Check { table: Option<Name> },
     /// CANCEL QUERY id.
     CancelQuery { id: NodeId },
     /// An empty text, or only comments.

@@ -14,13 +14,14 @@ use tidemark_operators::{SessionOptions, session_state};
 use tidemark_planner::{BindContext, ExternalSources};
 use tidemark_storage::{Change, CommitMode, Snapshot, Storage, StorageOptions, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
-use tidemark_vfs::RealVfs;
+use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::errors::from_datafusion;
 use crate::external::EngineSources;
 use crate::log::{self, Level};
+use crate::maintenance::restore_if_asked;
 use crate::metrics::Metrics;
 use crate::options::{ActiveQuery, OpenOptions, TableColumn, TableMetadata};
 use crate::plans::KeptPlans;
@@ -32,6 +33,9 @@ const IMPORT_DIRECTORY: &str = "import";
 const SPILL_DIRECTORY: &str = "tmp";
 /// Time a query waits for its turn.
 const QUEUE_WAIT: Duration = Duration::from_secs(10);
+/// Files open at once, and maps, below which an operator is warned.
+const FEW_FILES: u64 = 4_096;
+const FEW_MAPS: u64 = 65_530;
 /// Fewest queries that may run at once.
 const MIN_CONCURRENT_QUERIES: usize = 4;
 /// Stack of a worker: plans are deep futures, and 2 MiB is little for them in long chains.
@@ -57,6 +61,7 @@ impl Database {
     pub fn open(options: &OpenOptions) -> EngineResult<Arc<Self>> {
         failpoint::arm_from_environment()?;
         let workers = options.workers.unwrap_or_else(default_workers).max(1);
+        restore_if_asked(&options.root)?;
         let vfs = RealVfs::new(&options.root).map_err(|error| {
             let root = options.root.display();
             EngineError::io(format_args!("cannot use the root directory {root}"), &error)
@@ -64,15 +69,21 @@ impl Database {
         let storage_options = StorageOptions {
             commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
             ttl_by_clock: options.ttl_by_clock.unwrap_or(true),
+            keep_generations: options.keep_generations.unwrap_or(2),
+            disk_watermark_bytes: options.disk_watermark_bytes,
+            disk_reserve_bytes: options.disk_reserve_bytes.unwrap_or(64 << 20),
             ..StorageOptions::default()
         };
+        check_machine(&vfs)?;
+        let spill_limit = options.spill_limit_bytes.unwrap_or_else(|| default_spill_limit(&vfs));
         let storage = Storage::open(Arc::new(vfs), storage_options)?;
+        report_damage(&storage);
         let import_root = import_root(options)?;
         let spill_root = directory(&options.root.join(SPILL_DIRECTORY))?;
         let memory_limit = options.memory_limit_bytes.unwrap_or_else(default_memory_limit);
         let state = session_state(&SessionOptions {
             target_partitions: workers,
-            runtime: runtime_environment(memory_limit, spill_root)?,
+            runtime: runtime_environment(memory_limit, spill_root, spill_limit)?,
         });
         let runtime = build_runtime(workers)?;
         let registry = Arc::new(QueryRegistry::default());
@@ -110,9 +121,11 @@ impl Database {
         self.registry.list()
     }
 
-    /// Counters and gauges by name.
+    /// Counters and gauges by name, and the damaged tables.
     pub fn metrics(&self) -> serde_json::Value {
-        self.metrics.to_json(self.registry.len())
+        let damages = self.storage.snapshot().damages();
+        let numbers = self.metrics.to_json(self.registry.len(), damages.len());
+        serde_json::json!({ "numbers": numbers, "damages": damages })
     }
 
     /// Effective configuration for SHOW PARAMETERS, as a JSON list of
@@ -274,15 +287,71 @@ fn directory(path: &Path) -> EngineResult<PathBuf> {
 }
 
 /// One memory pool for all queries, shared fairly among those that can spill.
-fn runtime_environment(limit_bytes: u64, spill_root: PathBuf) -> EngineResult<Arc<RuntimeEnv>> {
+fn runtime_environment(
+    limit_bytes: u64,
+    spill_root: PathBuf,
+    spill_limit_bytes: u64,
+) -> EngineResult<Arc<RuntimeEnv>> {
     let limit = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
-    let disk =
-        DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![spill_root]));
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![spill_root]))
+        .with_max_temp_directory_size(spill_limit_bytes);
     RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(limit)))
         .with_disk_manager_builder(disk)
         .build_arc()
         .map_err(from_datafusion)
+}
+
+/// A quarter of what is free.
+fn default_spill_limit(vfs: &RealVfs) -> u64 {
+    const FALLBACK_BYTES: u64 = 10 << 30;
+    vfs.space().map_or(FALLBACK_BYTES, |space| space.free / 4)
+}
+
+/// Refuses a root whose file system keeps no promises, and warns of what will hurt later.
+fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
+    let root = vfs.root().display();
+    let warn = |event: &'static str, notice: String| {
+        log::write(Level::Warn, "engine", event, serde_json::json!({ "notice": notice }));
+    };
+    match vfs.file_system().map_err(|error| EngineError::io(&root, &error))? {
+        FileSystem::Local => {}
+        FileSystem::Network(name) => {
+            let message = format!(
+                "the root '{root}' is on a network file system ({name}), which does not keep \
+                 what it acknowledges"
+            );
+            return Err(EngineError::new(ErrorCode::NotSupported, message)
+                .with_hint("use a directory on a local disk"));
+        }
+        FileSystem::Layered(name) => {
+            let notice = format!("the root '{root}' is on {name}: what it promises depends on it");
+            warn("file_system", notice);
+        }
+    }
+    let limits = tidemark_vfs::limits();
+    if limits.open_files < FEW_FILES {
+        let files = limits.open_files;
+        warn("limits", format!("only {files} files may be open at once: raise ulimit -n"));
+    }
+    if limits.maps < FEW_MAPS {
+        let maps = limits.maps;
+        warn("limits", format!("vm.max_map_count is {maps}: raise it for many partitions"));
+    }
+    Ok(())
+}
+
+fn report_damage(storage: &Storage) {
+    let error = |event: &'static str, what: &str| {
+        log::write(Level::Error, "engine", event, serde_json::json!({ "what": what }));
+    };
+    for what in storage.repairs() {
+        error("damage_at_start", what);
+    }
+    for damage in storage.snapshot().damages() {
+        error("damaged_table", &format!("{}: {}", damage.table, damage.what));
+    }
 }
 
 fn build_runtime(workers: usize) -> EngineResult<Runtime> {

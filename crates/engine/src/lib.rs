@@ -18,6 +18,7 @@ mod explain;
 mod external;
 pub mod guard;
 pub mod log;
+mod maintenance;
 mod metrics;
 mod options;
 mod parquet_table;
@@ -33,6 +34,7 @@ pub use cancel::CancelToken;
 pub use database::Database;
 pub use execution::cursor::Chunk;
 pub use execution::stream::ResultStream;
+pub use maintenance::check_root;
 pub use options::{
     ActiveQuery, ExecuteOptions, OpenOptions, ParquetOptionsSpec, RowFormatSpec, StatementContext,
     StatementDescription, Summary, TableMetadata,

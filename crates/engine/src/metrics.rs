@@ -35,7 +35,11 @@ impl Counter {
 
 impl Metrics {
     /// Names as TypeScript exposes them, units last.
-    pub(crate) fn to_json(&self, running_queries: usize) -> serde_json::Value {
+    pub(crate) fn to_json(
+        &self,
+        running_queries: usize,
+        damaged_tables: usize,
+    ) -> serde_json::Value {
         serde_json::json!({
             "statements_total": self.statements.get(),
             "statement_failures_total": self.failures.get(),
@@ -43,6 +47,7 @@ impl Metrics {
             "rows_written_total": self.rows_written.get(),
             "imported_bytes_total": self.bytes_imported.get(),
             "running_queries": running_queries,
+            "damaged_tables": damaged_tables,
             "dropped_log_lines_total": crate::log::dropped_lines(),
         })
     }

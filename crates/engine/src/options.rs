@@ -30,6 +30,18 @@ pub struct OpenOptions {
     /// Queries that run at once; others wait.
     #[serde(default)]
     pub max_concurrent_queries: Option<usize>,
+    /// Manifests kept to fall back to: 1 or 2.
+    #[serde(default)]
+    pub keep_generations: Option<u32>,
+    /// Free bytes below which writes stop.
+    #[serde(default)]
+    pub disk_watermark_bytes: Option<u64>,
+    /// Bytes kept for the last checkpoint.
+    #[serde(default)]
+    pub disk_reserve_bytes: Option<u64>,
+    /// Bytes all queries may spill.
+    #[serde(default)]
+    pub spill_limit_bytes: Option<u64>,
 }
 
 /// Who asks, in which setting. Never credentials.

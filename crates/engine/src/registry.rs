@@ -34,6 +34,8 @@ pub(crate) struct Registration {
     pub(crate) token: CancelToken,
     /// What the query reads, held as long as it runs, so that `snapshots()` shows it.
     snapshot: Option<Arc<Snapshot>>,
+    /// Faults of mapped files before it began.
+    pub(crate) faults: u64,
 }
 
 impl Registration {
@@ -55,7 +57,8 @@ impl QueryRegistry {
             started_micros: now_micros(),
         };
         self.running.lock().insert(id, Entry { description, token: token.clone() });
-        Registration { registry: Arc::clone(self), id, token, snapshot: None }
+        let faults = tidemark_vfs::faults();
+        Registration { registry: Arc::clone(self), id, token, faults, snapshot: None }
     }
 
     /// Cancels a query; false when there is none with this id.

@@ -17,6 +17,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use crate::database::Database;
 use crate::execution::source::BatchSource;
 use crate::guard;
+use crate::maintenance::check_faults;
 use crate::statement::physical_plan;
 use crate::write::schema_changes;
 
@@ -81,6 +82,7 @@ async fn new_cells(
     database: &Arc<Database>,
     plan: &LogicalPlan,
 ) -> EngineResult<(Vec<i64>, Vec<ArrayRef>)> {
+    let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
     let schema = plan.schema();
     let mut source = BatchSource::start(&plan, &database.state.task_ctx())?;
@@ -96,7 +98,10 @@ async fn new_cells(
         }
         batches.push(batch);
     }
-    guard::run_apart("new-cells", move || in_order(&concat(&schema, &batches)?)).await
+    let cells =
+        guard::run_apart("new-cells", move || in_order(&concat(&schema, &batches)?)).await?;
+    check_faults(faults)?;
+    Ok(cells)
 }
 
 fn concat(

@@ -13,6 +13,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use crate::database::Database;
 use crate::execution::source::BatchSource;
 use crate::guard;
+use crate::maintenance::{self, check_faults};
 use crate::options::Summary;
 use crate::statement::ParameterValues;
 use crate::statement::physical_plan;
@@ -43,6 +44,11 @@ pub(crate) async fn apply(
         }
         BoundStatement::Update(_) => {
             Err(EngineError::internal("an UPDATE without holding the table's writers"))
+        }
+        BoundStatement::Maintenance(maintenance) => {
+            let database = Arc::clone(database);
+            let work = move || maintenance::run(&database, &maintenance);
+            guard::run_blocking("maintenance", work).await.map(|()| 0)
         }
         BoundStatement::CancelQuery { id } => {
             if database.cancel_query(id) {
@@ -122,18 +128,21 @@ async fn insert_select(
     plan: &LogicalPlan,
     transaction: Option<&Transaction>,
 ) -> EngineResult<u64> {
+    let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
     let mut source = BatchSource::start(&plan, &database.state.task_ctx())?;
     let mut held = Vec::new();
     let mut held_rows = 0;
     while held_rows <= BULK_THRESHOLD_ROWS || transaction.is_some() {
         let Some(batch) = source.next().await? else {
+            check_faults(faults)?;
             return append_all(database, insert, held, transaction).await;
         };
         held_rows += batch.num_rows();
         held.push(batch);
     }
-    bulk_write(database, BulkTarget::Existing(insert.table.schema().id), held, source).await
+    let target = BulkTarget::Existing(insert.table.schema().id);
+    bulk_write(database, target, held, source, faults).await
 }
 
 /// All batches of a small INSERT … SELECT in one commit.
@@ -162,18 +171,21 @@ async fn create_table(database: &Arc<Database>, create: BoundCreateTable) -> Eng
         commit(database, vec![Change::CreateTable(schema)]).await?;
         return Ok(0);
     };
+    let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, &plan).await?;
     let source = BatchSource::start(&plan, &database.state.task_ctx())?;
-    bulk_write(database, BulkTarget::Create(schema), Vec::new(), source).await
+    bulk_write(database, BulkTarget::Create(schema), Vec::new(), source, faults).await
 }
 
 /// Streams rows into staged segments; visible and durable at the end, or not at all: dropping
-/// the future drops the writer, which leaves nothing.
+/// the future drops the writer, which leaves nothing. `faults` are those of mapped files before
+/// anything was read.
 async fn bulk_write(
     database: &Arc<Database>,
     target: BulkTarget,
     held: Vec<RecordBatch>,
     mut source: BatchSource,
+    faults: u64,
 ) -> EngineResult<u64> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel::<RecordBatch>(2);
     let storage = Arc::clone(&database.storage);
@@ -183,6 +195,7 @@ async fn bulk_write(
         let mut rows = 0_u64;
         while let Some(batch) = receiver.blocking_recv() {
             if batch.num_rows() == 0 {
+                check_faults(faults)?;
                 // An empty batch is the sender's word that everything came.
                 writer.finish()?;
                 return Ok(rows);

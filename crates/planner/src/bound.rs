@@ -162,6 +162,28 @@ pub struct BoundUpdate {
     pub accesses: Vec<Access>,
 }
 
+/// What is done to the database as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MaintenanceAction {
+    /// CHECKPOINT CREATE, SNAPSHOT PREPARE.
+    CheckpointCreate,
+    /// CHECKPOINT RELEASE, SNAPSHOT COMPLETE.
+    CheckpointRelease,
+    /// CHECK DATABASE, CHECK TABLE t.
+    Check,
+}
+
+/// CHECKPOINT, CHECK.
+#[derive(Debug, Clone)]
+pub struct BoundMaintenance {
+    /// What is done.
+    pub action: MaintenanceAction,
+    /// The table it is done to; all of them when absent.
+    pub table: Option<Arc<TableSnapshot>>,
+    /// What is needed for it.
+    pub accesses: Vec<Access>,
+}
+
 /// EXPLAIN.
 #[derive(Debug, Clone)]
 pub struct BoundExplain {
@@ -198,6 +220,8 @@ pub enum BoundStatement {
         /// The command tag's words, in capitals.
         command: String,
     },
+    /// CHECKPOINT, CHECK.
+    Maintenance(BoundMaintenance),
     /// CANCEL QUERY.
     CancelQuery {
         /// The query's id.
@@ -215,7 +239,9 @@ impl BoundStatement {
             Self::Query(_) | Self::Explain(_) => StatementKind::Select,
             Self::Insert(_) => StatementKind::Insert,
             Self::Update(_) => StatementKind::Update,
-            Self::CreateTable(_) | Self::SchemaChange(_) => StatementKind::Ddl,
+            Self::CreateTable(_) | Self::SchemaChange(_) | Self::Maintenance(_) => {
+                StatementKind::Ddl
+            }
             Self::Session { .. } | Self::CancelQuery { .. } => StatementKind::Session,
             Self::Empty => StatementKind::Empty,
         }
@@ -232,6 +258,11 @@ impl BoundStatement {
             Self::SchemaChange(change) => change.command,
             Self::Explain(_) => "EXPLAIN",
             Self::Session { command, .. } => command,
+            Self::Maintenance(maintenance) => match maintenance.action {
+                MaintenanceAction::CheckpointCreate => "CHECKPOINT CREATE",
+                MaintenanceAction::CheckpointRelease => "CHECKPOINT RELEASE",
+                MaintenanceAction::Check => "CHECK",
+            },
             Self::CancelQuery { .. } => "CANCEL QUERY",
             Self::Empty => "",
         }
@@ -280,6 +311,7 @@ impl BoundStatement {
             Self::CreateTable(create) => &create.accesses,
             Self::SchemaChange(change) => &change.accesses,
             Self::Explain(explain) => explain.statement.accesses(),
+            Self::Maintenance(maintenance) => &maintenance.accesses,
             Self::Session { .. } | Self::CancelQuery { .. } | Self::Empty => &[],
         }
     }

@@ -19,7 +19,7 @@ mod context;
 pub use binder::Planner;
 pub use bound::{
     Access, BoundConversion, BoundCreateTable, BoundExplain, BoundFormat, BoundInsert,
-    BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate, InsertSource,
-    InsertTemplate, StatementKind,
+    BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
+    InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
 };
 pub use context::{BindContext, ExternalSources, ExternalTable};

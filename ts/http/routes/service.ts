@@ -33,7 +33,13 @@ export function pingRoute(): Route {
 /** GET /status, /health and /metrics; on the main port and on the minimal one. */
 export function healthRoutes(services: HttpServices): Route[] {
   const health = (context: HttpContext): void => {
-    answer(context, 200, 'text/plain', 'Status: Healthy');
+    const damages = services.sessions.database.damages();
+    if (damages.length === 0) {
+      answer(context, 200, 'text/plain', 'Status: Healthy');
+      return;
+    }
+    const lines = damages.map(({ table, what }) => `table '${table}' is damaged: ${what}`);
+    answer(context, 503, 'text/plain', ['Status: Unhealthy', ...lines].join('\n'));
   };
   const metrics = (context: HttpContext): void => {
     const { database } = services.sessions;

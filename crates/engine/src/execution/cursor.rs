@@ -9,6 +9,7 @@ use tidemark_wire::RowEncoder;
 use crate::cancel::{Deadline, until_stopped};
 use crate::execution::source::BatchSource;
 use crate::execution::window::{LastRows, RowWindow};
+use crate::maintenance::check_faults;
 use crate::options::Summary;
 use crate::registry::Registration;
 
@@ -118,6 +119,8 @@ impl Cursor {
                 break;
             }
         }
+        // Everything in the chunk was read by now.
+        check_faults(self.registration.faults)?;
         Ok(chunk)
     }
 

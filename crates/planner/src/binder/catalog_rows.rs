@@ -11,7 +11,7 @@ use arrow_schema::{Field, Schema};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
-use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_storage::{Damage, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType, identifier};
 
 use super::scope::{Relation, ScopeColumn};
@@ -131,6 +131,9 @@ impl Binder<'_> {
         let schemas: Vec<&TableSchema> =
             tables.iter().map(|table| table.schema().as_ref()).collect();
         let ttl = |schema: &TableSchema| shown_ttl(schema.ttl_hours_or_months);
+        // A damaged table takes no writes.
+        let suspended = tables.iter().map(|table| self.snapshot.damage(table).is_some());
+        let suspended = booleans(suspended);
         self.literal_rows(vec![
             ("id", SqlType::Int, ints(schemas.iter().map(|s| s.id as i32))),
             ("table_name", SqlType::String, texts(schemas.iter().map(|s| Some(&s.name)))),
@@ -165,6 +168,7 @@ impl Binder<'_> {
                 SqlType::Char,
                 Arc::new(schemas.iter().map(|_| Some(u16::from(b'T'))).collect::<UInt16Array>()),
             ),
+            ("table_suspended", SqlType::Boolean, suspended),
         ])
     }
 
@@ -175,14 +179,18 @@ impl Binder<'_> {
             tables.iter().filter(|table| table.schema().wal).collect();
         let names = texts(wal.iter().map(|table| Some(&table.schema().name)));
         let version = |table: &&Arc<TableSnapshot>| table.schema().version as i64;
+        let damages: Vec<_> = wal.iter().map(|table| self.snapshot.damage(table)).collect();
+        let suspended = booleans(damages.iter().map(Option::is_some));
+        let tag = |damage: &Option<Damage>| Some(damage.as_ref().map_or("", |_| "DAMAGED"));
+        let what = |damage: &Option<Damage>| Some(damage.clone().map_or(String::new(), |d| d.what));
         self.literal_rows(vec![
             ("name", SqlType::String, names),
-            ("suspended", SqlType::Boolean, booleans(wal.iter().map(|_| false))),
+            ("suspended", SqlType::Boolean, suspended),
             ("writerTxn", SqlType::Long, longs(wal.iter().map(version))),
             ("bufferedTxnSize", SqlType::Long, longs(wal.iter().map(|_| 0))),
             ("sequencerTxn", SqlType::Long, longs(wal.iter().map(version))),
-            ("errorTag", SqlType::String, texts(wal.iter().map(|_| Some("")))),
-            ("errorMessage", SqlType::String, texts(wal.iter().map(|_| Some("")))),
+            ("errorTag", SqlType::String, texts(damages.iter().map(tag))),
+            ("errorMessage", SqlType::String, texts(damages.iter().map(what))),
             ("memoryPressure", SqlType::Int, ints(wal.iter().map(|_| 0))),
         ])
     }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use tidemark_ast::{Name, NamedWindow, Node, NodeId, Tree};
+use tidemark_ast::{BackupStatement, Name, NamedWindow, Node, NodeId, Tree};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
-use crate::{Access, BindContext, BoundExplain, BoundQuery, BoundStatement};
+use crate::{Access, BindContext, BoundExplain, BoundMaintenance, BoundQuery, BoundStatement};
 
 mod accesses;
 mod aggregate;
@@ -173,6 +173,13 @@ impl<'a> Binder<'a> {
             | Node::Rename { .. }
             | Node::AlterTable { .. } => self.schema_change(node),
             Node::Session { words } => Ok(session(words)),
+            Node::Backup {
+                backup: BackupStatement::CheckpointCreate | BackupStatement::SnapshotPrepare,
+            } => self.maintenance(MaintenanceAction::CheckpointCreate, None),
+            Node::Backup {
+                backup: BackupStatement::CheckpointRelease | BackupStatement::SnapshotComplete,
+            } => self.maintenance(MaintenanceAction::CheckpointRelease, None),
+            Node::Check { table } => self.maintenance(MaintenanceAction::Check, table.as_ref()),
             Node::CancelQuery { id } => self.cancel_query(*id),
             Node::Empty => Ok(BoundStatement::Empty),
             Node::Update(update) => self.update(update),
@@ -201,6 +208,19 @@ impl<'a> Binder<'a> {
             accesses: self.accesses.list(),
             command,
         }))
+    }
+
+    fn maintenance(
+        &mut self,
+        action: MaintenanceAction,
+        table: Option<&Name>,
+    ) -> EngineResult<BoundStatement> {
+        let table = table.map(|name| self.writable_table(name)).transpose()?;
+        let name = table.as_ref().map(|table| table.schema().name.clone());
+        let access =
+            Access { table: name.unwrap_or_default(), columns: Vec::new(), permission: "SNAPSHOT" };
+        let accesses = vec![access];
+        Ok(BoundStatement::Maintenance(BoundMaintenance { action, table, accesses }))
     }
 
     fn cancel_query(&mut self, id: NodeId) -> EngineResult<BoundStatement> {
