@@ -146,6 +146,14 @@ pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineRe
     sync_directories(vfs, unsynced.iter().map(|segment| segment.file.path()))
 }
 
+/// Makes the log of the generation before durable. After an error it never will be.
+pub(crate) fn sync_logs(vfs: &dyn Vfs, unsynced: &[Arc<dyn VfsFile>]) -> EngineResult<()> {
+    for file in unsynced {
+        file.sync().map_err(|error| EngineError::io(LOG, &error))?;
+    }
+    if unsynced.is_empty() { Ok(()) } else { sync_dir(vfs, LOG) }
+}
+
 /// Makes the names of files in tables' directories durable.
 fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> EngineResult<()> {
     let directories: BTreeSet<&str> =
@@ -166,12 +174,6 @@ pub(crate) fn prepare(
 ) -> EngineResult<Prepared> {
     let snapshot = Snapshot::clone(&frozen.snapshot);
     let mut prepared = Prepared { snapshot, ..Prepared::default() };
-    if options.keep_generations > 1 && !frozen.unsynced_logs.is_empty() {
-        for file in &frozen.unsynced_logs {
-            file.sync().map_err(|error| EngineError::io(LOG, &error))?;
-        }
-        sync_dir(&**vfs, LOG)?;
-    }
     let written = write_tables(vfs, options, &frozen.snapshot, manifested, numbers, &mut prepared)
         .and_then(|()| sync_directories(&**vfs, prepared.created.iter().map(|file| file.path())));
     match written {

@@ -423,18 +423,20 @@ impl Storage {
     pub fn flush(&self) -> EngineResult<()> {
         let mut writer = self.writer.lock();
         self.refuse_when_closed()?;
-        let flushed = self.flush_locked(&mut writer);
+        self.flush_locked(&mut writer)
+    }
+
+    fn flush_locked(&self, writer: &mut Writer) -> EngineResult<()> {
+        let synced = checkpoint::sync_adopted(&*self.vfs, &writer.unsynced);
+        let flushed = synced.and_then(|()| {
+            writer.unsynced.clear();
+            writer.log.flush()
+        });
         if let Err(error) = &flushed {
             // The kernel may have dropped pages of commits that were acknowledged.
             self.go_read_only(error);
         }
         flushed
-    }
-
-    fn flush_locked(&self, writer: &mut Writer) -> EngineResult<()> {
-        checkpoint::sync_adopted(&*self.vfs, &writer.unsynced)?;
-        writer.unsynced.clear();
-        writer.log.flush()
     }
 
     /// Writes everything that lives in memory to segments, and frees the log. Commits go on
@@ -456,9 +458,8 @@ impl Storage {
         let mut generations = self.generations.lock();
         self.refuse_when_closed()?;
         let Some(frozen) = self.freeze(&generations)? else { return Ok(()) };
-        if self.options.planted != Some(PlantedFault::SkipAdoptedSync)
-            && let Err(error) = checkpoint::sync_adopted(&*self.vfs, &frozen.unsynced)
-        {
+        if let Err(error) = self.sync_frozen(&frozen) {
+            // What could not be synced must not be taken for durable by a later try.
             self.go_read_only(&error);
             return Err(error);
         }
@@ -492,6 +493,17 @@ impl Storage {
         };
         self.install(&prepared, &frozen, gone, generations.first_log());
         checkpoint::remove_stale(&*self.vfs, &stale);
+        Ok(())
+    }
+
+    /// Makes durable what was committed without.
+    fn sync_frozen(&self, frozen: &Frozen) -> EngineResult<()> {
+        if self.options.planted != Some(PlantedFault::SkipAdoptedSync) {
+            checkpoint::sync_adopted(&*self.vfs, &frozen.unsynced)?;
+        }
+        if self.options.keep_generations > 1 {
+            checkpoint::sync_logs(&*self.vfs, &frozen.unsynced_logs)?;
+        }
         Ok(())
     }
 

@@ -8,7 +8,10 @@ use tidemark_ast::{BackupStatement, Name, NamedWindow, Node, NodeId, Tree};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
-use crate::{Access, BindContext, BoundExplain, BoundMaintenance, BoundQuery, BoundStatement};
+use crate::{
+    Access, BindContext, BoundExplain, BoundMaintenance, BoundQuery, BoundStatement,
+    MaintenanceAction,
+};
 
 mod accesses;
 mod aggregate;
