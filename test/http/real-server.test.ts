@@ -220,6 +220,15 @@ test('a query that comes again sees what was committed since', async (t) => {
   }
 });
 
+test('a sequence of times goes on from batch to batch, and starts anew', async (t) => {
+  const query =
+    'select count_distinct(ts), max(ts) from ' +
+    '(select timestamp_sequence(0, 1000) ts from long_sequence(200000))';
+  for (let round = 0; round < 2; round += 1) {
+    t.deepEqual(await exec(query), [[200_000, '1970-01-01T00:03:19.999000Z']]);
+  }
+});
+
 test('a join, a sort and a sub-query run again from the plan they had', async (t) => {
   await exec('create table twice (k symbol, v int, ts timestamp) timestamp(ts)');
   const rows = "('a', 1, 0), ('b', 2, 1), ('a', 3, 2), ('c', null, 3)";

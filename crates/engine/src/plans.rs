@@ -96,7 +96,7 @@ impl KeptPlans {
     }
 }
 
-/// Whether running the same plan again gives other values: random functions.
+/// Whether a function in it is made for one execution: random values, sequences.
 pub(crate) fn is_volatile(plan: &LogicalPlan) -> EngineResult<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {

@@ -130,6 +130,7 @@ impl Statement {
         if let BoundStatement::Query(query) = bound
             && steady
             && statement.shape.parameters.is_empty()
+            && !is_volatile(&query.plan)?
         {
             statement.keep(snapshot.epoch(), Kept::Bound(query));
         }

@@ -1,7 +1,7 @@
 //! Date and time functions. Kernels work in the argument's own unit; calendar fields go through
 //! microseconds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
@@ -634,13 +634,14 @@ fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     interval_of(call.rows, |_| Some((lo, hi - 1)))
 }
 
-fn sequence(call: &Call<'_>) -> Result<ArrayRef> {
+/// The steps so far are kept from batch to batch of one statement.
+fn sequence(call: &Call<'_>, elapsed: &Mutex<i64>) -> Result<ArrayRef> {
     let (at, unit) = times(call, 0)?;
     let steps = call.primitive::<Int64Type>(1)?;
-    let mut elapsed = 0_i64;
+    let mut elapsed = elapsed.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(build_times(call.rows, unit, |row| {
-        let value = at(row)?.checked_add(elapsed);
-        elapsed = elapsed.wrapping_add(steps.get(row).unwrap_or(0));
+        let value = at(row)?.checked_add(*elapsed);
+        *elapsed = elapsed.wrapping_add(steps.get(row).unwrap_or(0));
         value
     }))
 }
@@ -849,12 +850,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     volatile(
         "timestamp_sequence",
-        &[made(&[Time, Is(Long)], Gives::SameAs(0), |_| Ok(Arc::new(sequence)))],
+        &[made(&[Time, Is(Long)], Gives::SameAs(0), |_| {
+            let elapsed = Mutex::new(0);
+            Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
+        })],
         "times that grow by a step from row to row",
     ),
     volatile(
         "timestamp_sequence_ns",
-        &[direct(&[Is(TimestampNs), Is(Long)], TimestampNs, sequence)],
+        &[made(&[Is(TimestampNs), Is(Long)], Gives::Is(TimestampNs), |_| {
+            let elapsed = Mutex::new(0);
+            Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
+        })],
         "times in nanoseconds that grow by a step from row to row",
     ),
     pure(
