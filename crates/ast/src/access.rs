@@ -78,7 +78,7 @@ pub enum PrincipalChange {
     SetPassword { to: Password },
     /// CREATE TOKEN TYPE JWK | REST WITH TTL 't' [REFRESH]
     CreateToken { token: TokenType, ttl: Option<Name>, refresh: bool },
-    /// DROP TOKEN TYPE JWK | REST ['token']
+    /// DROP TOKEN TYPE JWK | REST, all or the one written after it.
     DropToken { token: TokenType, value: Option<Name> },
     /// WITH EXTERNAL ALIAS
     AddAlias { alias: Name },

@@ -243,7 +243,7 @@ pub enum Node {
         options: Vec<OptionValue>,
         /// Clauses of a materialized view.
         #[serde(default)]
-        material: Option<MaterialClauses>,
+        material: Option<Box<MaterialClauses>>,
     },
     /// ALTER MATERIALIZED VIEW v ….
     AlterView { view: Name, action: ViewAction },

@@ -29,7 +29,7 @@ pub(crate) struct PlannedQuery {
 /// What is kept.
 #[derive(Debug, Clone)]
 pub(crate) enum Kept {
-    Bound(BoundQuery),
+    Bound(Box<BoundQuery>),
     Planned(PlannedQuery),
 }
 

@@ -132,7 +132,7 @@ impl Statement {
             && statement.shape.parameters.is_empty()
             && !is_volatile(&query.plan)?
         {
-            statement.keep(snapshot.epoch(), Kept::Bound(query));
+            statement.keep(snapshot.epoch(), Kept::Bound(Box::new(query)));
         }
         Ok(statement)
     }
@@ -256,7 +256,7 @@ impl Statement {
         match bound {
             BoundStatement::Query(query) => {
                 let keep_for = (steady && query.parameters.is_empty()).then_some(epoch);
-                let query = Kept::Bound(query);
+                let query = Kept::Bound(Box::new(query));
                 self.run_query(query, keep_for, options, deadline, registration).await
             }
             BoundStatement::Explain(explain) => {
@@ -287,7 +287,7 @@ impl Statement {
         let query = match query {
             Kept::Planned(query) => query,
             Kept::Bound(query) => {
-                let work = self.plan(query, keep_for);
+                let work = self.plan(*query, keep_for);
                 until_stopped(&token, deadline, work).await?
             }
         };

@@ -346,7 +346,7 @@ fn l2price(_: &str, arguments: &[Argument]) -> Resolved {
             || argument.sql_type.is_floating()
             || argument.sql_type == SqlType::Null
     };
-    if arguments.len() < 3 || arguments.len() % 2 == 0 || !arguments.iter().all(number) {
+    if arguments.len() < 3 || arguments.len().is_multiple_of(2) || !arguments.iter().all(number) {
         return Err(mismatch("l2price", [0, 3].into_iter(), arguments));
     }
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {

@@ -44,6 +44,8 @@ widest! {
     }
 }
 
+// It is compiled for the vector width of each caller.
+#[allow(clippy::inline_always)]
 #[inline(always)]
 fn extreme<T: Native>(values: &[T], better: impl Fn(T, T) -> bool) -> Option<T> {
     let first = *values.first()?;

@@ -19,7 +19,7 @@ pub fn is_immediate(plan: &dyn ExecutionPlan) -> bool {
     if let Some(source) = plan.downcast_ref::<DataSourceExec>() {
         let memory = source.data_source().downcast_ref::<MemorySourceConfig>();
         let rows = |memory: &MemorySourceConfig| -> usize {
-            memory.partitions().iter().flatten().map(|batch| batch.num_rows()).sum()
+            memory.partitions().iter().flatten().map(arrow_array::RecordBatch::num_rows).sum()
         };
         return memory.is_some_and(|memory| rows(memory) <= MOST_ROWS);
     }

@@ -11,7 +11,7 @@ use crate::storage::{Background, Storage};
 const POLL: Duration = Duration::from_millis(250);
 
 /// How often the clock may end a partition's time to live.
-const EXPIRY: Duration = Duration::from_secs(60);
+const EXPIRY: Duration = Duration::from_mins(1);
 
 pub(crate) fn start(storage: &Arc<Storage>, background: Arc<Background>) -> EngineResult<()> {
     let weak = Arc::downgrade(storage);

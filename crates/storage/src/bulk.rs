@@ -166,7 +166,7 @@ impl BulkWriter {
         };
         let (mut older, mut younger) = (Vec::new(), Vec::new());
         for run in staged.runs {
-            let (before, after) = run.split(timestamp, from)?;
+            let [before, after] = run.split(timestamp, from)?;
             older.extend(before);
             younger.extend(after.map(Piece::Run));
         }

@@ -48,8 +48,8 @@ impl TableSnapshot {
         if !is_suspect() {
             return None;
         }
-        let symbols = self.head.symbols.values();
-        let symbols = symbols.filter_map(|dictionary| dictionary.store().damage()).next();
+        let mut symbols = self.head.symbols.values();
+        let symbols = symbols.find_map(|dictionary| dictionary.store().damage());
         symbols.or_else(|| {
             let partitions = self.kept_partitions();
             let mut segments = partitions.iter().flat_map(|partition| &partition.segments);

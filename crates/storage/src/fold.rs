@@ -167,7 +167,7 @@ fn worth_keeping(
         }
         let inside = merged.iter().map(|times: &ScalarBuffer<i64>| rows_within(times, bounds));
         // A small one in the way would keep all older ones out.
-        let all = merged.iter().map(|times| times.len()).sum();
+        let all = merged.iter().map(ScalarBuffer::len).sum();
         let slight = piece.rows() < SMALL_ROWS.min(all);
         let mut merges = !is_clean || (!over_kept && (slight || is_worth(piece, inside.sum())));
         if !merges && !over_kept {

@@ -139,8 +139,11 @@ impl<'a> ParquetEncoder<'a> {
         let [group] = self.writer.flushed_row_groups() else {
             return Err(EngineError::internal("a Parquet segment of other than one row group"));
         };
-        let ranges: Vec<(u64, u64)> =
-            group.columns().iter().map(|column| column.byte_range()).collect();
+        let ranges: Vec<(u64, u64)> = group
+            .columns()
+            .iter()
+            .map(parquet::file::metadata::ColumnChunkMetaData::byte_range)
+            .collect();
         let footer_start = ranges.iter().map(|(start, len)| start + len).max().unwrap_or(0);
         let written = self.writer.inner();
         let described = self.columns.iter().zip(&self.keys).zip(&ranges).map(

@@ -41,12 +41,12 @@ impl Run {
         self: Arc<Self>,
         timestamp: &ColumnSchema,
         from: i64,
-    ) -> EngineResult<(Option<Arc<Self>>, Option<Arc<Self>>)> {
+    ) -> EngineResult<[Option<Arc<Self>>; 2]> {
         if self.bounds.1 < from {
-            return Ok((Some(self), None));
+            return Ok([Some(self), None]);
         }
         if self.bounds.0 >= from {
-            return Ok((None, Some(self)));
+            return Ok([None, Some(self)]);
         }
         let times = column::timestamps(self.column(timestamp)?.array())?;
         let cut = times.partition_point(|&ts| ts < from);
@@ -62,7 +62,7 @@ impl Run {
                 upsert: self.upsert.clone(),
             }))
         };
-        Ok((part(0..cut), part(cut..self.rows)))
+        Ok([part(0..cut), part(cut..self.rows)])
     }
 
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {

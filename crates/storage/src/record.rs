@@ -96,7 +96,9 @@ fn encode_convert(convert: &ConvertOp, out: &mut Encoder) {
     for (floor, segments) in &convert.parts {
         out.i64(*floor);
         out.u32(segments.len() as u32);
-        segments.iter().for_each(|meta| meta.encode(out));
+        for meta in segments {
+            meta.encode(out);
+        }
     }
 }
 

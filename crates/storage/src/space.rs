@@ -80,7 +80,7 @@ impl Space {
     }
 
     /// Gives the reserved room back; whether there was any.
-    pub(crate) fn release(&self, vfs: &dyn Vfs) -> bool {
+    pub(crate) fn release(vfs: &dyn Vfs) -> bool {
         vfs.unlink(RESERVE).is_ok()
     }
 }

@@ -443,7 +443,7 @@ impl Storage {
     /// meanwhile. On a full disk it takes the room that is kept for it.
     pub fn checkpoint(&self) -> EngineResult<()> {
         let done = match self.try_checkpoint() {
-            Err(error) if error.code == ErrorCode::DiskFull && self.space.release(&*self.vfs) => {
+            Err(error) if error.code == ErrorCode::DiskFull && Space::release(&*self.vfs) => {
                 self.try_checkpoint()
             }
             done => done,

@@ -59,7 +59,7 @@ fn table(storage: &Storage) -> Arc<TableSnapshot> {
 }
 
 fn texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
-    Arc::new(StringViewArray::from_iter(values))
+    Arc::new(values.collect::<StringViewArray>())
 }
 
 fn batch(schema: &TableSchema, rows: &[Row]) -> RecordBatch {
@@ -186,7 +186,7 @@ impl Model {
 fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     match random.below(12) {
         0..4 => {
-            let rows: Vec<Row> = (0..1 + random.below(20))
+            let rows: Vec<Row> = (0..=random.below(20))
                 .map(|_| {
                     model.next += 1;
                     let id = model.next;

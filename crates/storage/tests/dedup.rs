@@ -64,7 +64,11 @@ fn schema(keys: &[u32]) -> TableSchema {
 }
 
 fn text(value: u8) -> String {
-    if value % 2 == 0 { format!("t{value}") } else { format!("a longer text, number {value}") }
+    if value.is_multiple_of(2) {
+        format!("t{value}")
+    } else {
+        format!("a longer text, number {value}")
+    }
 }
 
 fn batch(rows: &[Row]) -> RecordBatch {
@@ -223,7 +227,9 @@ fn deliver(seed: u64) {
                 for _ in 0..=client.random.below(4) {
                     let rows = client.rows(40);
                     bulk.push(batch(&rows)).unwrap();
-                    rows.into_iter().for_each(|row| model.add(row));
+                    for row in rows {
+                        model.add(row);
+                    }
                 }
                 bulk.finish().unwrap();
             }

@@ -82,7 +82,9 @@ fn cells(sql_type: SqlType, ids: &[i64]) -> ArrayRef {
         }
         SqlType::Binary => {
             let mut builder = LargeBinaryBuilder::new();
-            ids.iter().for_each(|id| builder.append_option(filled(id).map(text)));
+            for id in ids {
+                builder.append_option(filled(id).map(text));
+            }
             Arc::new(builder.finish())
         }
         SqlType::DoubleArray(dimensions) => {
@@ -232,8 +234,12 @@ fn every_type_survives_every_form() {
     storage = open(&directory);
     check(&storage, &ids, "with late rows, reopened");
     let range = TimeRange { lo: 30 * HOUR, hi: 45 * HOUR };
-    let rows: usize =
-        table(&storage).slices_in(&[range]).unwrap().iter().map(|slice| slice.rows()).sum();
+    let rows: usize = table(&storage)
+        .slices_in(&[range])
+        .unwrap()
+        .iter()
+        .map(tidemark_storage::Slice::rows)
+        .sum();
     assert_eq!(rows, 15);
 
     storage.convert_partitions(id, &[DAY], PartitionFormat::Parquet).unwrap();

@@ -207,19 +207,25 @@ fn every_snapshot_is_one_moment() {
         for writer in 0..2 {
             scope.spawn(move || {
                 while running() {
-                    work.transfer(writer)
+                    work.transfer(writer);
                 }
             });
         }
         scope.spawn(move || {
             while running() {
-                work.import()
+                work.import();
             }
         });
-        scope.spawn(move || (1..).take_while(|_| running()).for_each(|value| work.update(value)));
+        scope.spawn(move || {
+            let mut value = 0;
+            while running() {
+                value += 1;
+                work.update(value);
+            }
+        });
         scope.spawn(move || {
             while running() {
-                work.replace()
+                work.replace();
             }
         });
         scope.spawn(move || {
@@ -229,7 +235,7 @@ fn every_snapshot_is_one_moment() {
         });
         scope.spawn(move || {
             while running() {
-                work.storage.checkpoint().unwrap()
+                work.storage.checkpoint().unwrap();
             }
         });
         let readers: Vec<_> = (0..READERS)

@@ -185,7 +185,7 @@ impl Case<'_> {
     /// can a segment that no checkpoint knows yet: both may be missing.
     fn may_be_older(&self) -> bool {
         let synced = self.options.commit_mode == CommitMode::Sync;
-        self.path.starts_with("db/log/") || (self.path.ends_with(".seg") && !synced)
+        self.path.starts_with("db/log/") || (self.path.rsplit('.').next() == Some("seg") && !synced)
     }
 
     /// Compares every table with what it holds without the damage; answers the sound ones.

@@ -97,8 +97,8 @@ impl<'a> DoubleArrays<'a> {
     pub fn is_consistent(&self) -> bool {
         (0..self.len()).all(|row| {
             self.get(row).is_none_or(|array| {
-                let lengths = array.shape.iter().map(|&length| usize::try_from(length).ok());
-                lengths.fold(Some(1), |all: Option<usize>, length| all?.checked_mul(length?))
+                let mut lengths = array.shape.iter().map(|&length| usize::try_from(length).ok());
+                lengths.try_fold(1_usize, |all, length| all.checked_mul(length?))
                     == Some(array.values.len())
             })
         })
@@ -362,12 +362,11 @@ fn collect(
         values.extend(floats.iter().map(|value| value.map_or(f64::NAN, f64::from)));
     } else {
         for row in 0..list.len() {
-            match list_at(list, row) {
-                Some(inner) => collect(&*inner, depth + 1, shape, values)?,
-                None => {
-                    let message = "a nested list is null inside an array: arrays are rectangular";
-                    return Err(EngineError::new(ErrorCode::InvalidValue, message));
-                }
+            if let Some(inner) = list_at(list, row) {
+                collect(&*inner, depth + 1, shape, values)?;
+            } else {
+                let message = "a nested list is null inside an array: arrays are rectangular";
+                return Err(EngineError::new(ErrorCode::InvalidValue, message));
             }
         }
     }
@@ -500,7 +499,7 @@ mod tests {
         ];
         let array = column(&cells, 2);
         assert_eq!(array.data_type(), &SqlType::DoubleArray(2).arrow_type());
-        for part in [array.clone(), array.slice(1, 3), array.slice(4, 1)] {
+        for part in [Arc::clone(&array), array.slice(1, 3), array.slice(4, 1)] {
             let nested = to_nested(&part).unwrap();
             assert_eq!(nested.data_type(), &nested_type(2));
             let back = from_nested(&nested).unwrap();

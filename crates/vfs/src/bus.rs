@@ -41,12 +41,14 @@ struct Block {
 
 impl Block {
     const fn new() -> Self {
-        const UNUSED: Range = Range {
-            start: AtomicUsize::new(0),
-            len: AtomicUsize::new(0),
-            faults: AtomicU64::new(0),
-        };
-        Self { ranges: [UNUSED; BLOCK_RANGES], next: AtomicPtr::new(ptr::null_mut()) }
+        let ranges = [const {
+            Range {
+                start: AtomicUsize::new(0),
+                len: AtomicUsize::new(0),
+                faults: AtomicU64::new(0),
+            }
+        }; BLOCK_RANGES];
+        Self { ranges, next: AtomicPtr::new(ptr::null_mut()) }
     }
 
     fn next(&self) -> Option<&'static Self> {
@@ -130,16 +132,15 @@ pub fn is_faulted(buffer: &Buffer) -> bool {
 }
 
 fn install() {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
     PREVIOUS.get_or_init(|| {
         let mut previous = MaybeUninit::<sigaction>::zeroed();
         // SAFETY: both pointers are null or valid; a zeroed `sigaction` is the default action.
-        let previous = unsafe {
+        unsafe {
             sigaction(libc::SIGBUS, ptr::null(), previous.as_mut_ptr());
             previous.assume_init()
-        };
-        previous
+        }
     });
-    static INSTALLED: OnceLock<()> = OnceLock::new();
     INSTALLED.get_or_init(|| {
         // SAFETY: a zeroed `sigaction` is valid; its fields are set to a function of the
         // signature that SA_SIGINFO asks for, and to an empty mask. `PREVIOUS` is set already.

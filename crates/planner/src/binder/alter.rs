@@ -153,10 +153,8 @@ impl Binder<'_> {
                 format!("attach or drop the detached partitions of '{}' first", schema.name);
             return refuse(ErrorCode::NotSupported, message);
         }
-        let plan = match changes_to(from, to) {
-            true => self.converted_column(table, index, to)?,
-            false => None,
-        };
+        let plan =
+            if changes_to(from, to) { self.converted_column(table, index, to)? } else { None };
         let Some(plan) = plan else {
             let (from, to) = (from.name(), to.name());
             let message = format!("incompatible column type change [existing={from}, new={to}]");
