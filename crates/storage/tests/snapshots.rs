@@ -112,6 +112,10 @@ impl Work {
     }
 
     /// Sets every amount of `same` to one value: no snapshot shows two.
+    fn checkpoint(&self) {
+        self.storage.checkpoint().unwrap();
+    }
+
     fn update(&self, value: i64) {
         let base = self.storage.snapshot().table("same").unwrap();
         let mut rows = Vec::new();
@@ -212,32 +216,19 @@ fn every_snapshot_is_one_moment() {
             });
         }
         scope.spawn(move || {
-            while running() {
-                work.import();
-            }
-        });
-        scope.spawn(move || {
             let mut value = 0;
             while running() {
                 value += 1;
                 work.update(value);
             }
         });
-        scope.spawn(move || {
-            while running() {
-                work.replace();
-            }
-        });
-        scope.spawn(move || {
-            while running() {
-                work.forget();
-            }
-        });
-        scope.spawn(move || {
-            while running() {
-                work.storage.checkpoint().unwrap();
-            }
-        });
+        for step in [Work::import, Work::replace, Work::forget, Work::checkpoint] {
+            scope.spawn(move || {
+                while running() {
+                    step(work);
+                }
+            });
+        }
         let readers: Vec<_> = (0..READERS)
             .map(|_| {
                 scope.spawn(move || {
