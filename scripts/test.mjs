@@ -26,7 +26,14 @@ async function check(name, command, args) {
 
 /** Adds up every `N passed; N failed; N ignored` of cargo's test runner. */
 async function rustTests() {
-  const args = ['test', '--release', '--workspace', '--exclude', 'tidemark-native'];
+  const args = [
+    'test',
+    '--release',
+    '--workspace',
+    '--exclude',
+    'tidemark-native',
+    '--no-fail-fast',
+  ];
   const { code, output } = await run('cargo', args, { capture: true });
   const lines = [...output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)];
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);

@@ -24,9 +24,15 @@ export async function exec(server: TestServer, query: string, timeoutMs = 60_000
   const response = await fetch(url, { signal });
   const text = await response.text();
   if (!response.ok) {
-    throw new Refused(response.status, text.slice(0, 300));
+    throw new Refused(response.status, reasonIn(text));
   }
   return JSON.parse(text) as Rows;
+}
+
+/** The error of an answer; it follows the statement, which may be long. */
+function reasonIn(text: string): string {
+  const found = /"error":"(?:[^"\\]|\\.)*"/.exec(text);
+  return (found?.[0] ?? text).slice(0, 300);
 }
 
 /** Imports CSV into a table; throws `Refused` unless every row was taken. */

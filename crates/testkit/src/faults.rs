@@ -166,8 +166,10 @@ fn restart(
     };
     let model = read(&storage)?;
     if !history.allows(model.fingerprint(), at_least) {
-        let difference = model.difference(&history.model);
-        return Err(format!("{at_least} transactions were promised: {difference}"));
+        let (difference, repairs) = (model.difference(&history.model), storage.repairs());
+        return Err(format!(
+            "{at_least} transactions were promised: {difference}; repaired: {repairs:?}"
+        ));
     }
     let mut after = history.clone();
     after.restart(model);

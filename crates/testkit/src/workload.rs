@@ -75,6 +75,8 @@ impl History {
     ) -> EngineResult<()> {
         let fingerprint = next.fingerprint();
         match commit() {
+            // Nothing is logged for what changes nothing, so it promises nothing new either.
+            Ok(()) if self.states.last() == Some(&fingerprint) => Ok(()),
             Ok(()) => {
                 self.states.push(fingerprint);
                 self.past.push(std::mem::replace(&mut self.model, next));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, new_empty_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::EmitTo;
@@ -49,7 +49,7 @@ pub(crate) struct GroupIndex {
 enum Keys {
     None,
     Symbols(SymbolKeys),
-    Hashed { values: Box<dyn GroupValues>, ids: Vec<usize> },
+    Hashed { schema: SchemaRef, values: Box<dyn GroupValues>, ids: Vec<usize> },
 }
 
 struct SymbolKeys {
@@ -77,10 +77,11 @@ impl GroupIndex {
         let keys = match plan {
             KeyPlan::None => Keys::None,
             KeyPlan::Symbols(dictionaries) => Keys::Symbols(SymbolKeys::new(dictionaries.clone())),
-            KeyPlan::Hashed(types) => Keys::Hashed {
-                values: new_group_values(hash_schema(types), &GroupOrdering::None)?,
-                ids: vec![],
-            },
+            KeyPlan::Hashed(types) => {
+                let schema = hash_schema(types);
+                let values = new_group_values(Arc::clone(&schema), &GroupOrdering::None)?;
+                Keys::Hashed { schema, values, ids: vec![] }
+            }
         };
         Ok(Self { labels: vec![], buckets: vec![], monotone: true, keys })
     }
@@ -98,7 +99,7 @@ impl GroupIndex {
         let keys = match &self.keys {
             Keys::None => 0,
             Keys::Symbols(symbols) => 4 * (symbols.slots.len() + symbols.keys.capacity()),
-            Keys::Hashed { values, ids } => values.size() + ids.capacity() * size_of::<usize>(),
+            Keys::Hashed { values, ids, .. } => values.size() + ids.capacity() * size_of::<usize>(),
         };
         keys + self.labels.capacity() * 8 + self.buckets.capacity() * 4
     }
@@ -217,7 +218,7 @@ impl GroupIndex {
 
     /// Groups of rows with these bucket labels and keys.
     fn intern(&mut self, labels: &[i64], keys: &[ArrayRef]) -> Result<Vec<u32>> {
-        let Keys::Hashed { values, ids } = &mut self.keys else {
+        let Keys::Hashed { values, ids, .. } = &mut self.keys else {
             return internal_err!("keys are not hashed");
         };
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(labels.to_vec()))];
@@ -288,6 +289,11 @@ impl GroupIndex {
         match &mut self.keys {
             Keys::None => Ok(vec![]),
             Keys::Symbols(symbols) => symbols.columns(),
+            Keys::Hashed { schema, .. } if self.buckets.is_empty() => {
+                // Where there are no rows DataFusion's values have none to emit.
+                let keys = schema.fields().iter().skip(1);
+                Ok(keys.map(|field| new_empty_array(field.data_type())).collect())
+            }
             Keys::Hashed { values, .. } => Ok(values.emit(EmitTo::All)?.split_off(1)),
         }
     }
