@@ -229,6 +229,13 @@ test('a sequence of times goes on from batch to batch, and starts anew', async (
   }
 });
 
+test('GROUP BY over no rows is no row, whatever the keys', async (t) => {
+  await exec('create table nothing (a varchar, b long, c double)');
+  for (const keys of ['a', 'b', 'a, b', 'a, b, c', "concat(a, 'x'), b % 3"]) {
+    t.deepEqual(await exec(`select ${keys}, count() from nothing group by ${keys}`), [], keys);
+  }
+});
+
 test('a join, a sort and a sub-query run again from the plan they had', async (t) => {
   await exec('create table twice (k symbol, v int, ts timestamp) timestamp(ts)');
   const rows = "('a', 1, 0), ('b', 2, 1), ('a', 3, 2), ('c', null, 3)";

@@ -10,6 +10,7 @@ use tidemark_types::{EngineError, EngineResult, SqlType};
 
 use crate::column::{self, ColumnData};
 use crate::file::StoredFile;
+use crate::layout::damaged;
 use crate::partition::{Fragment, Partition};
 use crate::piece::Piece;
 use crate::schema::TableSchema;
@@ -356,7 +357,9 @@ impl Slice {
                 debug_assert_eq!(column.sql_type, SqlType::Symbol);
                 let values = self.head.symbols(index)?.sound()?;
                 let array = keys.dictionary(values);
-                Ok(Arc::new(array.map_err(|error| EngineError::internal(error.to_string()))?))
+                // The transaction that brought the symbol is lost, or the file is not what it was.
+                let lost = |error| damaged(&format!("column '{}'", column.name), error);
+                Ok(Arc::new(array.map_err(lost)?))
             }
         }
     }
