@@ -78,6 +78,21 @@ pub(crate) struct StagedSegments {
     pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,
 }
 
+/// The definition of a table that is there, as long as it is the one that rows were made for:
+/// others do not fit it.
+fn existing(
+    snapshot: &Snapshot,
+    table: TableId,
+    schema_version: u64,
+) -> EngineResult<Arc<TableSchema>> {
+    let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
+    if found.schema().version != schema_version {
+        let message = format!("table '{}' was changed", found.schema().name);
+        return Err(EngineError::new(ErrorCode::Replan, message));
+    }
+    Ok(Arc::clone(found.schema()))
+}
+
 /// `next_table` gives identifiers to new tables.
 pub(crate) fn prepare(
     changes: Vec<Change>,
@@ -95,17 +110,19 @@ pub(crate) fn prepare(
         }
         match change {
             Change::Append { table, schema_version, batch } => {
-                let found = snapshot.table_by_id(table).map(|t| Arc::clone(t.schema()));
-                let schema = defined.get(&table).cloned().or(found);
-                let schema = schema.ok_or_else(|| no_such_table(table))?;
+                let schema = match defined.get(&table) {
+                    Some(schema) => Arc::clone(schema),
+                    None => existing(snapshot, table, schema_version)?,
+                };
                 let rows = sorted_rows(&schema, &batch)?;
                 prepared.push(Prepared::Append { table, schema_version, rows });
             }
             Change::Update(update) => {
                 let id = update.base.schema().id;
-                let found = snapshot.table_by_id(id).map(|t| Arc::clone(t.schema()));
-                let schema = defined.get(&id).cloned().or(found);
-                let schema = schema.ok_or_else(|| no_such_table(id))?;
+                let schema = match defined.get(&id) {
+                    Some(schema) => Arc::clone(schema),
+                    None => existing(snapshot, id, update.schema_version)?,
+                };
                 crate::update::check(&schema.columns, &update)?;
                 prepared.push(Prepared::Other(Change::Update(update)));
             }

@@ -329,6 +329,10 @@ fn a_new_column_is_null_in_old_rows() {
     storage.commit(vec![Change::ReplaceSchema(schema.clone())]).unwrap();
     let stale = storage.commit(vec![Change::ReplaceSchema(schema)]).unwrap_err();
     assert_eq!(stale.code, ErrorCode::Replan);
+    let (id, schema_version) = (table.schema().id, table.schema().version);
+    let batch = batch(table.schema(), &scattered(5));
+    let stale = Change::Append { table: id, schema_version, batch };
+    assert_eq!(storage.commit(vec![stale]).unwrap_err().code, ErrorCode::Replan);
     let check = |storage: &Storage| {
         let table = storage.snapshot().table("t").unwrap();
         let mut rows = 0;
