@@ -48,7 +48,9 @@ test('the packages install into an empty folder and serve', async (t) => {
 /** Starts the installed command, as its user does, and ends it the same way. */
 async function serve<T>(home: string, work: (url: string) => Promise<T>): Promise<T> {
   const args = ['tidemark', 'serve', '--root', join(home, 'data')];
-  const settings = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
+  // Another server may run on this machine.
+  const addresses = ['http.bind.to', 'http.min.bind.to', 'pg.net.bind.to'];
+  const settings = addresses.map((key) => `${key}=127.0.0.1:0`);
   const child = spawn(
     'npx',
     ['--no', ...args, ...settings.flatMap((setting) => ['--set', setting])],
