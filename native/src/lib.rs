@@ -101,10 +101,11 @@ impl NativeDatabase {
         let database = Arc::clone(&self.database);
         let tree = tree.to_vec();
         let transaction = transaction.map(|transaction| Arc::clone(&transaction.transaction));
-        spawn_on(env, &self.database, "prepare", async move {
+        let work = guarded("prepare", async move {
             let statement = Statement::prepare(&database, &tree, context.as_bytes(), transaction)?;
             Ok(NativeStatement::new(statement))
-        })
+        });
+        spawn_on(env, &self.database, work)
     }
 
     /// The table's columns and partitioning as JSON, or null.
@@ -301,7 +302,7 @@ impl NativeStatement {
         let statement = self.get().map_err(to_napi)?;
         let database = Arc::clone(statement.database());
         let here = statement.is_immediate();
-        let work = async move {
+        let work = guarded("execute", async move {
             let parameters: ParameterValues = decode(parameters.as_bytes(), "parameters")?;
             let options: ExecuteOptions = decode(options.as_bytes(), "options")?;
             let reply = statement.execute(parameters, options).await?;
@@ -311,12 +312,8 @@ impl NativeStatement {
                 summary: reply.summary.as_ref().map(encode).transpose()?,
                 stream: reply.stream.map(|stream| NativeResultStream { stream: Arc::new(stream) }),
             })
-        };
-        if here {
-            start_here(env, &database, "execute", work)
-        } else {
-            spawn_on(env, &database, "execute", work)
-        }
+        });
+        if here { start_here(env, &database, work) } else { spawn_on(env, &database, work) }
     }
 
     /// Runs an INSERT for many parameter rows in one commit; answers the summary as JSON.
@@ -434,13 +431,19 @@ fn spawn<'env, T>(
 where
     T: napi::bindgen_prelude::ToNapiValue + Send + 'static,
 {
-    env.spawn_future(async move {
-        let guarded = async move {
-            failpoint::hit(entry)?;
-            work.await
-        };
-        guard::catch_async(entry, guarded).await.map_err(to_napi)
-    })
+    env.spawn_future(async move { guarded(entry, work).await.map_err(to_napi) })
+}
+
+/// A future whose panics are errors, and that a failure point may end.
+async fn guarded<T>(
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>>,
+) -> EngineResult<T> {
+    let work = async move {
+        failpoint::hit(entry)?;
+        work.await
+    };
+    guard::catch_async(entry, work).await
 }
 
 /// Runs a future on the database's own runtime, where queries run, and answers its promise:
@@ -448,7 +451,6 @@ where
 fn spawn_on<'env, T>(
     env: &'env Env,
     database: &Database,
-    entry: &'static str,
     work: impl Future<Output = EngineResult<T>> + Send + 'static,
 ) -> napi::Result<PromiseRaw<'env, T>>
 where
@@ -456,13 +458,7 @@ where
 {
     let (deferred, promise) = env.create_deferred::<T, Settle<T>>()?;
     let mut settled = Settled { deferred: Some(deferred) };
-    database.handle().spawn(async move {
-        let guarded = async move {
-            failpoint::hit(entry)?;
-            work.await
-        };
-        settled.with(guard::catch_async(entry, guarded).await);
-    });
+    database.handle().spawn(async move { settled.with(work.await) });
     Ok(PromiseRaw::new(env.raw(), promise.raw()))
 }
 
@@ -471,23 +467,19 @@ where
 fn start_here<'env, T>(
     env: &'env Env,
     database: &Database,
-    entry: &'static str,
     work: impl Future<Output = EngineResult<T>> + Send + 'static,
 ) -> napi::Result<PromiseRaw<'env, T>>
 where
     T: napi::bindgen_prelude::ToNapiValue + Send + 'static,
 {
-    let mut work = Box::pin(guard::catch_async(entry, async move {
-        failpoint::hit(entry)?;
-        work.await
-    }));
+    let mut work = Box::pin(work);
     let first = {
         let _runtime = database.handle().enter();
         work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     };
     match first {
         Poll::Ready(result) => PromiseRaw::resolve(env, result.map_err(to_napi)?),
-        Poll::Pending => spawn_on(env, database, entry, work),
+        Poll::Pending => spawn_on(env, database, work),
     }
 }
 

@@ -80,6 +80,8 @@ test('a query that comes again is bound once per user, until its tables change',
   await run('u', 'insert 1');
   t.is(database.journal.prepared.length, 5);
   t.is(database.journal.executed.length, 7);
+  // What nobody shares is let go: the two inserts.
+  t.is(database.journal.closed, 2);
 });
 
 test('time limits: a default, and a bound for what clients ask', (t) => {

@@ -10,6 +10,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType, TimestampUnit};
 
 use super::expression::Scope;
 use super::scope::Relation;
+use super::typing::is_comparison;
 use super::{Binder, Typed, constant, error, predicate as logic};
 
 /// Sorted, disjoint, half-open ranges in the column's unit.
@@ -177,15 +178,7 @@ impl Binder<'_> {
             BinaryOperator::Equal | BinaryOperator::NotEqual => "invalid timestamp",
             _ => "Invalid date",
         };
-        if !matches!(
-            operator,
-            BinaryOperator::Equal
-                | BinaryOperator::NotEqual
-                | BinaryOperator::Less
-                | BinaryOperator::LessOrEqual
-                | BinaryOperator::Greater
-                | BinaryOperator::GreaterOrEqual
-        ) {
+        if !is_comparison(operator) {
             return Ok(None);
         }
         let Some(at) = self.instant(value, unit, message)? else { return Ok(None) };

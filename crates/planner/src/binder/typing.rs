@@ -235,7 +235,7 @@ fn is_immutable(function: &ScalarUDF) -> bool {
     function.signature().volatility == Volatility::Immutable
 }
 
-fn is_comparison(operator: BinaryOperator) -> bool {
+pub(super) fn is_comparison(operator: BinaryOperator) -> bool {
     matches!(
         operator,
         BinaryOperator::Equal
