@@ -42,8 +42,8 @@ async function rustTests() {
 }
 
 /**
- * The quick tiers of docs/reliability.md: harnesses in Rust by the name of their binary, those
- * that run the server by the path of their program.
+ * The quick tiers of docs/reliability.md and docs/sql-correctness.md: harnesses in Rust by the name
+ * of their binary, those that run the server by the path of their program.
  */
 const QUICK_TIERS = [
   ['crash-sim', '--states', '20000'],
@@ -55,6 +55,10 @@ const QUICK_TIERS = [
   ['build/test/torture/disk-full.js', '--rounds', '5'],
   ['build/test/torture/system-faults.js', '--runs', '8'],
   ['build/test/torture/clock.js', '--jumps', '2'],
+  ['build/test/correctness/differential.js', '--queries', '500'],
+  ['build/test/correctness/selects.js', '--queries', '1000'],
+  ['build/test/correctness/logic-pairs.js', '--pairs', '10000'],
+  ['build/test/correctness/spoiled-statements.js', '--statements', '10000'],
 ];
 
 /** A harness ends with `N passed, N failed`; ending without that line is a failure. */

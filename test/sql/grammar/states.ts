@@ -68,7 +68,8 @@ export async function runItems(
   return results;
 }
 
-async function setUp(base: string): Promise<void> {
+/** Drops every table and makes those that the items read. */
+export async function setUp(base: string): Promise<void> {
   // What fails here fails again, with its reason, in the items that need it.
   for (const text of ['DROP ALL TABLES', ...TABLES]) {
     await ask(base, text);

@@ -120,6 +120,10 @@ impl Partial {
         if plan.is_global() && self.groups.len() == 0 {
             self.aggregate_nothing()?;
         }
+        // Group accumulators of the engine below cannot tell the type of no groups.
+        if self.groups.len() == 0 {
+            return Ok(RecordBatch::new_empty(Arc::clone(&plan.output_schema)));
+        }
         let labels = self.groups.group_labels();
         let mut columns = vec![];
         if let Some(bucket) = &plan.bucket {

@@ -1,0 +1,36 @@
+/** Statements that once were answered wrongly, found by the programs beside this file. */
+import test from 'ava';
+
+import type { Answer } from './databases.js';
+import { Tidemark } from './databases.js';
+
+interface Case {
+  readonly title: string;
+  readonly setup: readonly string[];
+  readonly sql: string;
+  readonly rows: Answer['rows'];
+}
+
+const CASES: readonly Case[] = [
+  {
+    title: 'count(DISTINCT x) by a symbol over no rows',
+    setup: ['CREATE TABLE a (s SYMBOL, v VARCHAR)', "INSERT INTO a VALUES ('x', 'y')"],
+    sql: 'SELECT s, count(DISTINCT v) FROM a WHERE s <> s GROUP BY s',
+    rows: [],
+  },
+];
+
+let tidemark: Tidemark;
+test.before(async () => {
+  tidemark = await Tidemark.start();
+});
+test.after.always(() => tidemark.close());
+
+for (const { title, setup, sql, rows } of CASES) {
+  test.serial(title, async (t) => {
+    for (const text of ['DROP ALL TABLES', ...setup]) {
+      await tidemark.query(text);
+    }
+    t.deepEqual((await tidemark.query(sql)).rows, rows);
+  });
+}

@@ -1,0 +1,134 @@
+/** The databases that answer: a server of ours, and DuckDB as the oracle of standard SQL. */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+import { execute } from '../golden/http-client.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+/** Longest time of one statement, generous for a machine that does other things as well. */
+const LIMIT_MS = '10000';
+
+export type Cell = string | number | boolean | null;
+
+export interface Answer {
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+/** An error the database gave; any other throw means that it did not answer. */
+export class Refusal extends Error {
+  readonly status: number;
+  /** Where in the text, if it told. */
+  readonly position: number | undefined;
+
+  constructor(status: number, message: string, position?: number) {
+    super(message);
+    this.status = status;
+    this.position = position;
+  }
+}
+
+export interface Database {
+  readonly name: string;
+  query(sql: string): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+interface Body {
+  readonly dataset?: readonly (readonly Cell[])[];
+  readonly error?: string;
+  readonly position?: number | string;
+}
+
+/** A server of ours with an empty root. */
+export class Tidemark implements Database {
+  readonly name = 'tidemark';
+  readonly server: TestServer;
+
+  private constructor(server: TestServer) {
+    this.server = server;
+  }
+
+  static async start(set: readonly string[] = []): Promise<Tidemark> {
+    return new Tidemark(await startTestServer({ set }));
+  }
+
+  async query(sql: string): Promise<Answer> {
+    const reply = await execute(this.server.url, sql, { 'Statement-Timeout': LIMIT_MS });
+    const body = JSON.parse(reply.body.toString()) as Body;
+    if (body.error !== undefined) {
+      const position = body.position === undefined ? undefined : Number(body.position);
+      throw new Refusal(reply.status, body.error, position);
+    }
+    return { rows: body.dataset ?? [] };
+  }
+
+  async close(): Promise<void> {
+    await this.server.stop();
+  }
+}
+
+/** Answers each line of statements with a line of JSON. */
+const DUCKDB_PROGRAM = `
+import datetime, decimal, json, sys
+import duckdb
+connection = duckdb.connect()
+def plain(value):
+    if isinstance(value, decimal.Decimal):
+        return float(value)
+    if isinstance(value, datetime.datetime):
+        return value.strftime('%Y-%m-%dT%H:%M:%S.%fZ')
+    if isinstance(value, float) and (value != value or value in (float('inf'), float('-inf'))):
+        return None
+    return value
+for line in sys.stdin:
+    try:
+        rows = connection.execute(json.loads(line)).fetchall()
+        answer = {'dataset': [[plain(cell) for cell in row] for row in rows]}
+    except Exception as error:
+        answer = {'error': str(error)}
+    print(json.dumps(answer), flush=True)
+`;
+
+/** DuckDB in memory, through its Python package. */
+export class DuckDb implements Database {
+  readonly name = 'duckdb';
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #lines: AsyncIterator<string>;
+
+  private constructor(child: ChildProcessWithoutNullStreams) {
+    this.#child = child;
+    this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  }
+
+  /** `undefined` when Python or its package is not there. */
+  static async start(): Promise<DuckDb | undefined> {
+    const child = spawn('python3', ['-c', DUCKDB_PROGRAM]);
+    child.on('error', () => undefined);
+    child.stdin.on('error', () => undefined);
+    const database = new DuckDb(child);
+    try {
+      await database.query('SELECT 1');
+      return database;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async query(sql: string): Promise<Answer> {
+    this.#child.stdin.write(`${JSON.stringify(sql)}\n`);
+    const line = await this.#lines.next();
+    if (line.done === true) {
+      throw new Error('DuckDB ended');
+    }
+    const body = JSON.parse(line.value) as Body;
+    if (body.error !== undefined) {
+      throw new Refusal(400, body.error);
+    }
+    return { rows: body.dataset ?? [] };
+  }
+
+  close(): Promise<void> {
+    this.#child.kill();
+    return Promise.resolve();
+  }
+}

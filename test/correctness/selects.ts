@@ -1,0 +1,155 @@
+/**
+ * Random SELECTs in the manner of sqllogictest's select files, with nulls and the dialect's own
+ * logic, against a model that evaluates them row by row.
+ *   npm run selects -- --queries N --seed S
+ */
+import { Harness } from '../torture/harness.js';
+import { difference } from './answers.js';
+import { type Answer, type Cell, Refusal, Tidemark } from './databases.js';
+import { NUMBERS, type Row, RowModel, type Scalar, type Value } from './row-model.js';
+
+const QUERIES_PER_TABLE = 100;
+
+const harness = new Harness('selects', ['queries']);
+const { random } = harness;
+const tidemark = await Tidemark.start();
+
+function randomRow(index: number): Row {
+  const number = (): Value => (random.next() < 0.2 ? null : random.between(-6, 6));
+  return { id: index, ...Object.fromEntries(NUMBERS.map((name) => [name, number()])) };
+}
+
+let rows: readonly Row[] = [];
+let setup: readonly string[] = [];
+
+async function fill(): Promise<void> {
+  rows = Array.from({ length: random.between(0, 30) }, (_, index) => randomRow(index));
+  const literals = rows.map(
+    (row) => `(${['id', ...NUMBERS].map((name) => row[name] ?? 'null').join(', ')})`,
+  );
+  setup = [
+    'DROP TABLE IF EXISTS m',
+    'CREATE TABLE m (id LONG, a LONG, b LONG, c LONG, e LONG)',
+    ...(rows.length === 0 ? [] : [`INSERT INTO m VALUES ${literals.join(', ')}`]),
+  ];
+  for (const sql of setup) {
+    await tidemark.query(sql);
+  }
+}
+
+interface Query {
+  readonly sql: string;
+  readonly expected: Answer;
+  readonly ordered: boolean;
+}
+
+function listed(items: readonly Scalar[]): string {
+  return items.map(({ sql }, index) => `${sql} c${index}`).join(', ');
+}
+
+function items(model: RowModel): readonly Scalar[] {
+  return Array.from({ length: random.between(1, 4) }, () => model.scalar());
+}
+
+function plain(model: RowModel): Query {
+  const selected = items(model);
+  const where = model.condition();
+  const descending = random.next() < 0.5;
+  const limit = random.next() < 0.3 ? random.between(1, 5) : rows.length + 1;
+  const kept = rows.filter((row) => where.holds(row));
+  const order = descending ? kept.toReversed() : kept;
+  return {
+    sql:
+      `SELECT ${listed(selected)} FROM m WHERE ${where.sql} ` +
+      `ORDER BY id${descending ? ' DESC' : ''}` +
+      (limit <= rows.length ? ` LIMIT ${limit}` : ''),
+    expected: { rows: order.slice(0, limit).map((row) => selected.map(({ of }) => of(row))) },
+    ordered: true,
+  };
+}
+
+/** Aggregates of whole numbers, by the dialect: nulls are skipped, and a group of their own. */
+const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => Cell>> = {
+  count: (values) => values.length,
+  sum: (values) => (values.length === 0 ? null : values.reduce((a, b) => a + b, 0)),
+  min: (values) => (values.length === 0 ? null : Math.min(...values)),
+  max: (values) => (values.length === 0 ? null : Math.max(...values)),
+  avg: (values) => (values.length === 0 ? null : values.reduce((a, b) => a + b, 0) / values.length),
+};
+
+function grouped(model: RowModel): Query {
+  const key = random.pick(NUMBERS);
+  const argument = model.scalar(2);
+  const where = model.condition();
+  const name = random.pick(Object.keys(AGGREGATES));
+  const groups = new Map<Value, Row[]>();
+  for (const row of rows.filter((candidate) => where.holds(candidate))) {
+    const value = row[key] ?? null;
+    groups.set(value, [...(groups.get(value) ?? []), row]);
+  }
+  const answer = [...groups].map(([value, members]) => {
+    const values = members.map((row) => argument.of(row)).filter((x) => typeof x === 'number');
+    return [value, AGGREGATES[name]?.(values) ?? null, members.length];
+  });
+  return {
+    sql:
+      `SELECT ${key} k, ${name}(${argument.sql}) x, count(*) n FROM m ` +
+      `WHERE ${where.sql} GROUP BY ${key}`,
+    expected: { rows: answer },
+    ordered: false,
+  };
+}
+
+/** A join matches null with null. */
+function joined(model: RowModel): Query {
+  const [left, right] = [random.pick(NUMBERS), random.pick(NUMBERS)];
+  const where = model.condition(1);
+  const pairs = rows
+    .filter((row) => where.holds(row))
+    .flatMap((a) =>
+      rows.filter((b) => a[left] === b[right]).map((b) => [a['id'] ?? null, b['id'] ?? null]),
+    );
+  return {
+    sql:
+      `SELECT p.id x, q.id y FROM (SELECT * FROM m WHERE ${where.sql}) p ` +
+      `JOIN m q ON p.${left} = q.${right}`,
+    expected: { rows: pairs },
+    ordered: false,
+  };
+}
+
+function distinct(model: RowModel): Query {
+  const selected = items(model);
+  const all = rows.map((row) => selected.map(({ of }) => of(row)));
+  const unique = new Map(all.map((row) => [JSON.stringify(row), row]));
+  return {
+    sql: `SELECT DISTINCT ${listed(selected)} FROM m`,
+    expected: { rows: [...unique.values()] },
+    ordered: false,
+  };
+}
+
+const total = harness.number('queries', 1000);
+for (let index = 0; index < total; index += 1) {
+  if (index % QUERIES_PER_TABLE === 0) {
+    await fill();
+  }
+  const model = new RowModel(random);
+  const { sql, expected, ordered } = random.pick([plain, plain, grouped, joined, distinct])(model);
+  let problem: string | undefined;
+  try {
+    problem = difference(await tidemark.query(sql), expected, { ordered });
+  } catch (error) {
+    if (!(error instanceof Refusal)) {
+      throw error;
+    }
+    problem = error.message;
+  }
+  const first = harness.failures === 0;
+  harness.judge(problem === undefined ? undefined : `query ${index}: ${problem}\n  ${sql}`);
+  if (problem !== undefined && first) {
+    harness.say(`${setup.join(';\n')};`);
+  }
+}
+await tidemark.close();
+harness.finish();

@@ -1,0 +1,60 @@
+/**
+ * Spoiled statements through the whole server: each is answered, soon, with rows, a word of
+ * success, or an error at a place inside the text that is not the program's own; and the server
+ * lives.
+ *   npm run spoiled-statements -- --statements N --seed S
+ */
+import { setUp } from '../sql/grammar/states.js';
+import { generator, spoiled } from '../sql/mutations.js';
+import { Harness } from '../torture/harness.js';
+import { Refusal, Tidemark } from './databases.js';
+
+/** Spoiled statements drop tables, too. */
+const STATEMENTS_PER_TABLES = 100;
+/** Longest time of one statement: its timeout, and what a busy machine needs to notice it. */
+const LIMIT_MS = 15_000;
+/** What speaks of the program and not of the statement. */
+const INTERNAL =
+  /internal|this is a bug|file a bug|panic|unreachable|physical plan|downcast|schema error/i;
+
+const harness = new Harness('spoiled-statements', ['statements']);
+const tidemark = await Tidemark.start(['cairo.commit.mode=nosync', 'log.level=error']);
+const below = generator(harness.seed);
+
+async function problemOf(text: string): Promise<string | undefined> {
+  const started = performance.now();
+  try {
+    await tidemark.query(text);
+  } catch (error) {
+    if (!(error instanceof Refusal)) {
+      return `no answer: ${String(error)}`;
+    }
+    const { status, message, position } = error;
+    if (status >= 500 || INTERNAL.test(message)) {
+      return `${status} ${message}`;
+    }
+    if (position === undefined || position < 0 || position > text.length) {
+      return `position ${position} of ${text.length}: ${message}`;
+    }
+  }
+  const time = performance.now() - started;
+  return time > LIMIT_MS ? `took ${time.toFixed(0)} ms` : undefined;
+}
+
+const total = harness.number('statements', 1000);
+for (let index = 0; index < total; index += 1) {
+  if (index % STATEMENTS_PER_TABLES === 0) {
+    await setUp(tidemark.server.url);
+  }
+  const text = spoiled(below);
+  const problem = await problemOf(text);
+  harness.judge(
+    problem === undefined ? undefined : `statement ${index}: ${problem}\n  ${JSON.stringify(text)}`,
+  );
+  if (tidemark.server.process.exitCode !== null) {
+    harness.fail(`the server ended: ${tidemark.server.log()}`);
+    break;
+  }
+}
+await tidemark.close();
+harness.finish();

@@ -1,0 +1,442 @@
+/**
+ * Random queries of standard SQL that mean the same here and there. What differs on purpose is
+ * left out: comparisons with null (two-valued here), `/` and `%` of integers below zero, sums of
+ * text, text of one character (a CHAR here), rounding of halves, casts of doubles to integers.
+ */
+import type { Random } from '../torture/harness.js';
+import { type Kind, type Relation, relationOf, type Term, WORDS } from './standard-tables.js';
+
+export interface Query {
+  readonly sql: string;
+  /** Whether the order of rows is part of the answer. */
+  readonly ordered: boolean;
+}
+
+const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='];
+
+/** Writes queries over some tables; one generator per query keeps aliases short. */
+export class StandardQueries {
+  readonly #random: Random;
+  readonly #tables: readonly string[];
+  #aliases = 0;
+
+  constructor(random: Random, tables: readonly string[]) {
+    this.#random = random;
+    this.#tables = tables;
+  }
+
+  next(): Query {
+    this.#aliases = 0;
+    return this.#random.pick([
+      () => this.#rows(),
+      () => this.#rows(),
+      () => this.#groups(),
+      () => this.#groups(),
+      () => this.#groupingSets(),
+      () => this.#windows(),
+      () => this.#windows(),
+      () => this.#setOperation(),
+      () => this.#nested(),
+      () => this.#distinct(),
+    ])();
+  }
+
+  #one(...texts: readonly string[]): string {
+    return this.#random.pick(texts);
+  }
+
+  #chance(share: number): boolean {
+    return this.#random.next() < share;
+  }
+
+  #alias(): string {
+    this.#aliases += 1;
+    return `q${this.#aliases}`;
+  }
+
+  #table(): Relation {
+    return relationOf(this.#random.pick(this.#tables), this.#alias());
+  }
+
+  // Relations.
+
+  #relation(): Relation {
+    const first = this.#table();
+    if (this.#chance(0.5)) {
+      return first;
+    }
+    const second = this.#table();
+    const identity = [...first.identity, ...second.identity];
+    if (this.#chance(0.1)) {
+      return {
+        sql: `${first.sql} CROSS JOIN ${second.sql}`,
+        terms: [...first.terms, ...second.terms],
+        identity,
+      };
+    }
+    const kind = this.#one('JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN');
+    const on = this.#joinCondition(first, second);
+    const left = kind === 'RIGHT JOIN' || kind === 'FULL JOIN' ? nulled(first) : first;
+    const right = kind === 'LEFT JOIN' || kind === 'FULL JOIN' ? nulled(second) : second;
+    return {
+      sql: `${first.sql} ${kind} ${second.sql} ON ${on}`,
+      terms: [...left.terms, ...right.terms],
+      identity,
+    };
+  }
+
+  #joinCondition(first: Relation, second: Relation): string {
+    const column = this.#one('id', 'i', 'g', 'v', 's', 'd');
+    const [left, right] = [first, second].map(({ terms }) =>
+      terms.find(({ sql }) => sql.endsWith(`.${column}`)),
+    );
+    return `${left?.sql ?? ''} = ${right?.sql ?? ''}`;
+  }
+
+  // Expressions.
+
+  #column(terms: readonly Term[], kind: Kind, nullable: boolean): Term | undefined {
+    const fitting = terms.filter((term) => term.kind === kind && (nullable || !term.nullable));
+    return fitting.length === 0 ? undefined : this.#random.pick(fitting);
+  }
+
+  #literal(kind: Kind): string {
+    switch (kind) {
+      case 'int':
+        return String(this.#random.between(0, 12));
+      case 'double':
+        return (this.#random.between(0, 40) / 4).toFixed(2);
+      case 'text':
+        return `'${this.#random.pick(WORDS)}'`;
+    }
+  }
+
+  #leaf(terms: readonly Term[], kind: Kind, nullable: boolean): Term {
+    const column = this.#chance(0.75) ? this.#column(terms, kind, nullable) : undefined;
+    return column ?? { sql: this.#literal(kind), kind, nullable: false };
+  }
+
+  #expression(terms: readonly Term[], kind: Kind, nullable: boolean, depth = 2): Term {
+    if (depth === 0 || this.#chance(0.35)) {
+      return this.#leaf(terms, kind, nullable);
+    }
+    const inner = (of: Kind, mayBeNull = nullable): Term =>
+      this.#expression(terms, of, mayBeNull, depth - 1);
+    const make = (sql: string, ...parts: readonly Term[]): Term => ({
+      sql,
+      kind,
+      nullable: parts.some((part) => part.nullable),
+    });
+    const choice = (): Term => {
+      const [yes, no] = [inner(kind), inner(kind)];
+      const when = this.#predicate(terms, 1);
+      return make(`CASE WHEN ${when} THEN ${yes.sql} ELSE ${no.sql} END`, yes, no);
+    };
+    const fallback = (): Term => {
+      const [a, b] = [this.#leaf(terms, kind, true), inner(kind, false)];
+      return make(`coalesce(${a.sql}, ${b.sql})`, b);
+    };
+    const forms: Readonly<Record<Kind, readonly (() => Term)[]>> = {
+      int: [
+        choice,
+        fallback,
+        () => this.#binary(inner('int'), this.#one('+', '-', '*'), inner('int')),
+        () => map(inner('int'), (a) => `abs(${a})`),
+        () => map(inner('int'), (a) => `abs(${a}) % 7`),
+        () => ({ ...map(inner('text', false), (a) => `length(${a})`), kind: 'int' }),
+      ],
+      double: [
+        choice,
+        fallback,
+        () => this.#binary(inner('double'), this.#one('+', '-', '*'), inner('double')),
+        () => map(inner('double'), (a) => `${this.#one('abs', 'floor', 'ceil')}(${a})`),
+        () => ({ ...map(inner('int'), (a) => `CAST(${a} AS DOUBLE)`), kind: 'double' }),
+        () => map(inner('double'), (a) => `(${a}) / 4.0`),
+      ],
+      text: [
+        choice,
+        fallback,
+        () => map(inner('text'), (a) => `${this.#one('upper', 'lower')}(${a})`),
+        () => this.#binary(inner('text', false), '||', inner('text', false)),
+        () => map(inner('text'), (a) => `substring(${a}, 1, 3)`),
+        () => ({ ...map(inner('int', false), (a) => `CAST(${a} AS VARCHAR)`), kind: 'text' }),
+      ],
+    };
+    return this.#random.pick(forms[kind])();
+  }
+
+  #binary(a: Term, operator: string, b: Term): Term {
+    return {
+      sql: `(${a.sql} ${operator} ${b.sql})`,
+      kind: a.kind,
+      nullable: a.nullable || b.nullable,
+    };
+  }
+
+  #kind(): Kind {
+    return this.#random.pick<Kind>(['int', 'double', 'text']);
+  }
+
+  #predicate(terms: readonly Term[], depth = 2): string {
+    if (depth > 0 && this.#chance(0.4)) {
+      const inner = (): string => this.#predicate(terms, depth - 1);
+      return this.#random.pick([
+        () => `(${inner()} AND ${inner()})`,
+        () => `(${inner()} OR ${inner()})`,
+        () => `NOT (${inner()})`,
+      ])();
+    }
+    const kind = this.#kind();
+    const term = (): string => this.#expression(terms, kind, false, 1).sql;
+    const any = this.#random.pick(terms);
+    return this.#random.pick([
+      () => `${term()} ${this.#random.pick(COMPARISONS)} ${term()}`,
+      () => `${term()} ${this.#random.pick(COMPARISONS)} ${term()}`,
+      () => `${any.sql} IS ${this.#one('NULL', 'NOT NULL')}`,
+      () =>
+        `${term()} ${this.#one('IN', 'NOT IN')} ` +
+        `(${this.#literal(kind)}, ${this.#literal(kind)})`,
+      () => this.#between(terms),
+      () =>
+        `${this.#leaf(terms, 'text', false).sql} LIKE ` +
+        `'${this.#one('%a%', 'a%', '%a', 'be_a', '%')}'`,
+    ])();
+  }
+
+  #between(terms: readonly Term[]): string {
+    const low = this.#random.between(-5, 5);
+    const high = low + this.#random.between(0, 9);
+    return `${this.#expression(terms, 'int', false, 1).sql} BETWEEN ${low} AND ${high}`;
+  }
+
+  #subQueryPredicate(terms: readonly Term[]): string {
+    const inner = this.#table();
+    const kind = this.#random.pick<Kind>(['int', 'text']);
+    const [outer, own] = [this.#column(terms, kind, false), this.#column(inner.terms, kind, false)];
+    if (outer === undefined || own === undefined) {
+      return '1 = 1';
+    }
+    const where = this.#predicate(inner.terms, 0);
+    return this.#random.pick([
+      () =>
+        `${outer.sql} ${this.#one('IN', 'NOT IN')} ` +
+        `(SELECT ${own.sql} FROM ${inner.sql} WHERE ${where})`,
+      () =>
+        `${this.#one('EXISTS', 'NOT EXISTS')} ` +
+        `(SELECT 1 FROM ${inner.sql} WHERE ${own.sql} = ${outer.sql} AND ${where})`,
+    ])();
+  }
+
+  /** Sub-queries stand in WHERE alone, beside and below AND, OR and NOT. */
+  #where(terms: readonly Term[]): string {
+    const plain = this.#chance(0.7) ? this.#predicate(terms) : undefined;
+    if (!this.#chance(0.15)) {
+      return plain === undefined ? '' : ` WHERE ${plain}`;
+    }
+    const nested = this.#subQueryPredicate(terms);
+    if (plain === undefined) {
+      return ` WHERE ${nested}`;
+    }
+    const both = `${plain} AND ${nested}`;
+    return ` WHERE ${this.#one(both, `${nested} OR ${plain}`, `NOT (${both})`)}`;
+  }
+
+  // Queries.
+
+  #selected(terms: readonly Term[], kinds: readonly Kind[]): readonly Term[] {
+    return kinds.map((kind) => this.#expression(terms, kind, true));
+  }
+
+  #kinds(): readonly Kind[] {
+    return Array.from({ length: this.#random.between(1, 4) }, () => this.#kind());
+  }
+
+  #rows(): Query {
+    const { sql, terms, identity } = this.#relation();
+    const items = named(this.#selected(terms, this.#kinds()));
+    const where = this.#where(terms);
+    const total = identity.every((column) =>
+      terms.some((term) => term.sql === column && !term.nullable),
+    );
+    if (!total || this.#chance(0.5)) {
+      return { sql: `SELECT ${items} FROM ${sql}${where}`, ordered: false };
+    }
+    const direction = this.#one('', ' DESC');
+    const order = identity.map((column) => `${column}${direction}`).join(', ');
+    const limit = this.#chance(0.5) ? ` LIMIT ${this.#random.between(1, 9)}` : '';
+    return { sql: `SELECT ${items} FROM ${sql}${where} ORDER BY ${order}${limit}`, ordered: true };
+  }
+
+  #distinct(): Query {
+    const { sql, terms } = this.#relation();
+    const items = named(this.#selected(terms, this.#kinds()));
+    return { sql: `SELECT DISTINCT ${items} FROM ${sql}${this.#where(terms)}`, ordered: false };
+  }
+
+  #aggregate(terms: readonly Term[]): Term {
+    const number = this.#expression(terms, this.#random.pick<Kind>(['int', 'double']), true, 1);
+    const any = this.#expression(terms, this.#kind(), true, 1);
+    const sql = this.#random.pick([
+      () => 'count(*)',
+      () => `count(${any.sql})`,
+      () => `count(DISTINCT ${this.#leaf(terms, this.#kind(), true).sql})`,
+      () => `${this.#one('sum', 'avg')}(${number.sql})`,
+      () => `${this.#one('min', 'max')}(${any.sql})`,
+      () =>
+        this.#one('stddev_samp', 'var_pop', 'var_samp', 'stddev_pop') +
+        `(${this.#leaf(terms, 'double', true).sql})`,
+    ])();
+    const filter = this.#chance(0.15) ? ` FILTER (WHERE ${this.#predicate(terms, 1)})` : '';
+    return { sql: `${sql}${filter}`, kind: 'double', nullable: true };
+  }
+
+  #aggregates(terms: readonly Term[]): readonly Term[] {
+    return Array.from({ length: this.#random.between(1, 3) }, () => this.#aggregate(terms));
+  }
+
+  /** Keys that are columns or expressions over some, never constants: a number would be a place. */
+  #keys(terms: readonly Term[]): readonly Term[] {
+    return Array.from({ length: this.#random.between(0, 2) }, () => {
+      const column = this.#column(terms, this.#kind(), true) ?? this.#random.pick(terms);
+      return this.#chance(0.3) && column.kind === 'int'
+        ? map(column, (sql) => `abs(${sql})`)
+        : column;
+    });
+  }
+
+  #groups(): Query {
+    const { sql, terms } = this.#relation();
+    const keys = this.#keys(terms);
+    const items = named([...keys, ...this.#aggregates(terms)]);
+    const group = keys.length === 0 ? '' : ` GROUP BY ${keys.map((key) => key.sql).join(', ')}`;
+    const having =
+      keys.length > 0 && this.#chance(0.3)
+        ? ` HAVING count(*) > ${this.#random.between(0, 3)}`
+        : '';
+    return {
+      sql: `SELECT ${items} FROM ${sql}${this.#where(terms)}${group}${having}`,
+      ordered: false,
+    };
+  }
+
+  #groupingSets(): Query {
+    const { sql, terms } = this.#table();
+    const [a, b] = ['g', 'v'].map(
+      (name) => terms.find((term) => term.sql.endsWith(`.${name}`))?.sql ?? '',
+    );
+    const sets = this.#random.pick([
+      `ROLLUP(${a}, ${b})`,
+      `CUBE(${a}, ${b})`,
+      `GROUPING SETS ((${a}), (${b}), ())`,
+      `GROUPING SETS ((${a}, ${b}), (${b}))`,
+    ]);
+    const aggregates = this.#aggregates(terms).map((term, index) => `${term.sql} a${index}`);
+    return {
+      sql:
+        `SELECT ${a} k0, ${b} k1, ${aggregates.join(', ')} FROM ${sql}` +
+        `${this.#where(terms)} GROUP BY ${sets}`,
+      ordered: false,
+    };
+  }
+
+  #window(terms: readonly Term[], id: string): Term {
+    const key = this.#column(terms, this.#random.pick<Kind>(['int', 'text']), true)?.sql ?? id;
+    const partition = this.#chance(0.6) ? `PARTITION BY ${key} ` : '';
+    const order = `ORDER BY ${id}${this.#one('', ' DESC')}`;
+    const over = `${partition}${order}`;
+    const number = this.#column(terms, this.#random.pick<Kind>(['int', 'double']), true)?.sql ?? id;
+    const rows = this.#random.pick([
+      '',
+      ' ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW',
+      ` ROWS BETWEEN ${this.#random.between(1, 4)} PRECEDING AND CURRENT ROW`,
+      ' ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING',
+      ' ROWS BETWEEN 4 PRECEDING AND 2 PRECEDING',
+      ' ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING',
+    ]);
+    const sql = this.#random.pick([
+      () => `${this.#one('row_number', 'rank', 'dense_rank')}() OVER (${over})`,
+      () => `${this.#one('lag', 'lead')}(${number}, ${this.#one('1', '3')}) OVER (${over})`,
+      () => `${this.#one('sum', 'avg', 'min', 'max', 'count')}(${number}) OVER (${over}${rows})`,
+      () => `${this.#one('first_value', 'last_value')}(${number}) OVER (${over}${rows})`,
+      () => `sum(${number}) OVER (${partition.trim()})`,
+      () => `${this.#one('ntile(3)', 'cume_dist()', 'percent_rank()')} OVER (${over})`,
+    ])();
+    return { sql, kind: 'double', nullable: true };
+  }
+
+  #windows(): Query {
+    const { sql, terms, identity } = this.#table();
+    const id = identity[0] ?? '';
+    const count = this.#random.between(1, 3);
+    const windows = Array.from({ length: count }, () => this.#window(terms, id));
+    const key: Term = { sql: id, kind: 'int', nullable: false };
+    return {
+      sql: `SELECT ${named([key, ...windows])} FROM ${sql}${this.#where(terms)}`,
+      ordered: false,
+    };
+  }
+
+  #setOperation(): Query {
+    const kinds = this.#kinds();
+    const branch = (): string => {
+      const { sql, terms } = this.#relation();
+      return `SELECT ${named(this.#selected(terms, kinds))} FROM ${sql}${this.#where(terms)}`;
+    };
+    const operator = this.#one('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT');
+    return { sql: `${branch()} ${operator} ${branch()}`, ordered: false };
+  }
+
+  /** A query over a query, as a CTE or in FROM; or a scalar one among the selected. */
+  #nested(): Query {
+    const { sql, terms } = this.#relation();
+    const kinds = this.#kinds();
+    const selected = this.#selected(terms, kinds);
+    const inner = `SELECT ${named(selected)} FROM ${sql}${this.#where(terms)}`;
+    const alias = this.#alias();
+    const columns = selected.map(({ kind, nullable }, index) => ({
+      sql: `${alias}.c${index}`,
+      kind,
+      nullable,
+    }));
+    const outer = `SELECT ${named(this.#selected(columns, this.#kinds()))} FROM`;
+    const where = this.#where(columns);
+    return this.#random.pick([
+      () => ({ sql: `WITH ${alias} AS (${inner}) ${outer} ${alias}${where}`, ordered: false }),
+      () => ({ sql: `${outer} (${inner}) ${alias}${where}`, ordered: false }),
+      () => this.#scalarSubQuery(),
+    ])();
+  }
+
+  #scalarSubQuery(): Query {
+    const [outer, inner] = [this.#table(), this.#table()];
+    const [a, b] = [outer, inner].map(
+      ({ terms }) => this.#random.pick(terms.filter(({ sql }) => /\.(id|g)$/.test(sql))).sql,
+    );
+    const aggregate = this.#random.pick([
+      'count(*)',
+      `max(${inner.terms[1]?.sql ?? ''})`,
+      `sum(${inner.terms[3]?.sql ?? ''})`,
+    ]);
+    const correlated = this.#chance(0.6) ? ` WHERE ${a ?? ''} = ${b ?? ''}` : '';
+    return {
+      sql:
+        `SELECT ${outer.identity[0] ?? ''} c0, ` +
+        `(SELECT ${aggregate} FROM ${inner.sql}${correlated}) c1 ` +
+        `FROM ${outer.sql}${this.#where(outer.terms)}`,
+      ordered: false,
+    };
+  }
+}
+
+function nulled(relation: Relation): Relation {
+  return { ...relation, terms: relation.terms.map((term) => ({ ...term, nullable: true })) };
+}
+
+function map(term: Term, write: (sql: string) => string): Term {
+  return { ...term, sql: write(term.sql) };
+}
+
+/** Every item under a name of its own, `c0`, `c1`, … */
+function named(terms: readonly Term[]): string {
+  return terms.map(({ sql }, index) => `${sql} c${index}`).join(', ');
+}

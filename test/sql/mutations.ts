@@ -1,0 +1,91 @@
+/** Statements of the grammar table and the golden cases with something spoiled. */
+import { scan } from '../../ts/sql/index.js';
+import { goldenStatements } from './golden-statements.js';
+import { ITEMS } from './grammar/index.js';
+
+/** A number below a bound, from a small generator of its own so that a seed repeats a run. */
+export function generator(start: number): (bound: number) => number {
+  let state = start >>> 0;
+  return (bound) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % bound;
+  };
+}
+
+/** What is spoiled. */
+export const texts = [
+  ...new Set([...ITEMS.flatMap(({ statements }) => statements), ...goldenStatements().accepted]),
+].filter((text) => text.length < 2_000);
+
+export type Below = (bound: number) => number;
+
+/** The tokens of a text with the blanks between them, and where they begin. */
+function pieces(text: string): string[] {
+  const { starts } = scan(text);
+  return starts.map((start, index) => text.slice(start, starts[index + 1]));
+}
+
+const STRAY = ["'", '"', '(', ')', '[', ']', ',', ';', '--', '/*', '\0', '😀', ':', '@', '$', '#'];
+
+const pick = (list: readonly string[], below: Below): string => list[below(list.length)] ?? '';
+
+const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
+  // A token lost.
+  (text, below) =>
+    pieces(text)
+      .toSpliced(below(pieces(text).length), 1)
+      .join(''),
+  // A token twice.
+  (text, below) => {
+    const list = pieces(text);
+    const at = below(list.length);
+    return list.toSpliced(at, 0, list[at] ?? '', ' ').join('');
+  },
+  // A token of another statement, in place of one or between two.
+  (text, below) => {
+    const list = pieces(text);
+    const other = pick(pieces(pick(texts, below)), below);
+    return list.toSpliced(below(list.length), below(2), other, ' ').join('');
+  },
+  // Two tokens swapped.
+  (text, below) => {
+    const list = pieces(text);
+    const [a, b] = [below(list.length), below(list.length)];
+    return list
+      .with(a, list[b] ?? '')
+      .with(b, list[a] ?? '')
+      .join('');
+  },
+  // The end lost, perhaps in the middle of a token.
+  (text, below) => text.slice(0, below(text.length + 1)),
+  // The beginning lost.
+  (text, below) => text.slice(below(text.length + 1)),
+  // A stray character.
+  (text, below) => {
+    const at = below(text.length + 1);
+    return text.slice(0, at) + pick(STRAY, below) + text.slice(at);
+  },
+  // The first half of one statement, the second of another.
+  (text, below) => {
+    const [head, tail] = [pieces(text), pieces(pick(texts, below))];
+    return [...head.slice(0, below(head.length)), ...tail.slice(below(tail.length))].join('');
+  },
+  // A part repeated.
+  (text, below) => {
+    const list = pieces(text);
+    const from = below(list.length);
+    const part = list.slice(from, from + 1 + below(8));
+    return list.toSpliced(from, 0, ...part, ...part, ...part).join('');
+  },
+];
+
+/** A statement with one to three things spoiled. */
+export function spoiled(below: Below): string {
+  let text = pick(texts, below);
+  for (let times = 1 + below(3); times > 0; times -= 1) {
+    text = MUTATIONS[below(MUTATIONS.length)]?.(text, below) ?? text;
+  }
+  return text;
+}
