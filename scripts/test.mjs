@@ -54,6 +54,7 @@ const QUICK_TIERS = [
   ['build/test/torture/import-cuts.js', '--offsets', '200'],
   ['build/test/torture/disk-full.js', '--rounds', '5'],
   ['build/test/torture/system-faults.js', '--runs', '8'],
+  ['build/test/torture/map-faults.js', '--rounds', '8'],
   ['build/test/torture/clock.js', '--jumps', '2'],
   ['build/test/correctness/differential.js', '--queries', '500'],
   ['build/test/correctness/selects.js', '--queries', '1000'],

@@ -58,6 +58,13 @@ export class Harness {
     this.seed = this.number('seed', Math.floor(Date.now() / 1000));
     this.random = new Random(this.seed);
     this.say(`${name}: seed ${this.seed}`);
+    // A run that is ended early tells what it tried until then.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => {
+        this.say(`interrupted by ${signal}`);
+        this.finish();
+      });
+    }
   }
 
   number(name: string, fallback: number): number {

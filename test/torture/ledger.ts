@@ -118,14 +118,35 @@ export class Ledger {
       batch.acknowledged = true;
       batch.generations = [Number(row[6])];
     }
+    const problem = this.#missing(table, seen);
     for (const [name, batch] of this.#batches) {
-      if (batch.table !== table || seen.has(name)) {
-        continue;
+      if (batch.table === table && !seen.has(name) && !batch.acknowledged) {
+        this.#batches.delete(name);
       }
-      if (batch.acknowledged) {
+    }
+    return problem;
+  }
+
+  /** Like `settle`, of what was acknowledged alone: what is in the air stays there. */
+  lost(table: string, found: readonly (readonly unknown[])[]): string | undefined {
+    const seen = new Set<string>();
+    for (const row of found) {
+      const name = key(table, Number(row[0]), Number(row[1]));
+      const batch = this.#batches.get(name);
+      const problem = batch?.acknowledged === true ? differs(batch, row) : undefined;
+      if (problem !== undefined) {
+        return `batch ${name}: ${problem}: ${JSON.stringify(row)}`;
+      }
+      seen.add(name);
+    }
+    return this.#missing(table, seen);
+  }
+
+  #missing(table: string, seen: ReadonlySet<string>): string | undefined {
+    for (const [name, batch] of this.#batches) {
+      if (batch.table === table && batch.acknowledged && !seen.has(name)) {
         return `batch ${name} was acknowledged and is missing`;
       }
-      this.#batches.delete(name);
     }
     return undefined;
   }

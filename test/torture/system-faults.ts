@@ -2,9 +2,12 @@
  * npm run system-faults -- [--runs N] [--seed S]
  *
  * The real server under `strace -e inject`: the k-th call of a kind that a thread makes fails,
- * with call, k and error drawn by the seed. No signal ends the process, and after a restart
- * without the tracer everything acknowledged is there.
+ * with call, k and error drawn by the seed. Two thirds of the runs work on a new root until the
+ * call was met; the others start on what a killed server left and close it again. Reads go on, no
+ * signal ends the process, and after a restart without the tracer everything acknowledged is
+ * there.
  */
+import { cpSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,69 +19,127 @@ import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.
 import { answers } from './tools.js';
 
 const ERRORS = ['EIO', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENOMEM', 'EINTR'];
-/** Calls the engine makes and Node, once started, does not, with how often a thread makes them. */
-const CALLS: readonly (readonly [string, number])[] = [
-  ['pwrite64', 14],
-  ['fdatasync', 6],
-  ['fsync', 4],
-  ['rename,renameat,renameat2', 3],
-  ['mkdir,mkdirat', 4],
-  ['unlink,unlinkat', 3],
+const MODES = ['sync', 'async', 'nosync'];
+
+interface Call {
+  readonly names: string;
+  /** The highest k: the tracer counts by thread, and one thread makes so many calls … */
+  readonly atWork: number;
+  /** … from a start on what a kill left to the end of the process. */
+  readonly restarting: number;
+}
+
+/** Calls the engine makes and Node, once started, hardly does. */
+const CALLS: readonly Call[] = [
+  { names: 'pwrite64', atWork: 30, restarting: 8 },
+  { names: 'fdatasync', atWork: 12, restarting: 4 },
+  { names: 'fsync', atWork: 12, restarting: 9 },
+  { names: 'rename,renameat,renameat2', atWork: 6, restarting: 1 },
+  { names: 'mkdir,mkdirat', atWork: 16, restarting: 9 },
+  { names: 'unlink,unlinkat', atWork: 12, restarting: 4 },
+  { names: 'link,linkat', atWork: 10, restarting: 0 },
 ];
+/** Rounds of the load after which a call counts as not met. */
+const MOST_ROUNDS = 40;
+
+/** One run: what fails, and when. */
+interface Fault {
+  readonly injection: string;
+  readonly mode: string;
+  readonly atWork: boolean;
+}
 
 const harness: Harness = new Harness('system-faults', ['runs']);
 const runs = harness.number('runs', 8);
-/** Runs whose load reached the call that fails. */
+/** Runs whose server reached the call that fails. */
 let met = 0;
 if (!(await answers('strace', ['-V']))) {
   harness.skip('strace is not here');
 }
+const folder = await mkdtemp(join(tmpdir(), 'tidemark-faults-'));
+const root = join(folder, 'root');
+const report = join(folder, 'strace');
+const killedRoot = join(folder, 'killed');
+const killedLedger = await leaveKilledRoot(harness.random.fork());
 for (let run = 0; run < runs && harness.failures < 10; run++) {
   const random = harness.random.fork();
-  const [calls, most] = random.pick(CALLS);
-  const injection = `${calls}:error=${random.pick(ERRORS)}:when=${random.between(1, most)}`;
-  const problem = await oneRun(random, injection).catch((error: unknown) => String(error));
-  harness.judge(problem === undefined ? undefined : `run ${run}, ${injection}: ${problem}`);
+  const fault = draw(random);
+  const problem = await oneRun(random, fault).catch((error: unknown) => String(error));
+  const where = fault.atWork ? 'at work' : 'restarting';
+  const what = `${fault.injection} ${where} in ${fault.mode}`;
+  harness.judge(problem === undefined ? undefined : `run ${run}, ${what}: ${problem}`);
 }
+await rm(folder, { recursive: true, force: true });
 harness.say(`${met} of ${runs} runs met their fault`);
 harness.finish();
 
-async function oneRun(random: Random, injection: string): Promise<string | undefined> {
-  const root = await mkdtemp(join(tmpdir(), 'tidemark-faults-'));
+function draw(random: Random): Fault {
+  const atWork = random.next() < 0.67;
+  const most = (call: Call): number => (atWork ? call.atWork : call.restarting);
+  const call = random.pick(CALLS.filter((candidate) => most(candidate) > 0));
+  const when = random.between(1, most(call));
+  const injection = `${call.names}:error=${random.pick(ERRORS)}:when=${when}`;
+  return { injection, mode: random.pick(MODES), atWork };
+}
+
+/** A root with tables, segments and a log that the next start replays. */
+async function leaveKilledRoot(random: Random): Promise<Ledger> {
+  const ledger = new Ledger();
+  const server = await startTestServer({ root: killedRoot });
+  await exec(server, tableDefinition('alpha', 'DAY'));
+  for (let round = 0; round < 4; round++) {
+    await oneRound(server, random, ledger, round);
+  }
+  server.process.kill('SIGKILL');
+  await exitCode(server.process);
+  return ledger;
+}
+
+async function oneRun(random: Random, fault: Fault): Promise<string | undefined> {
+  await rm(root, { recursive: true, force: true });
+  if (!fault.atWork) {
+    cpSync(killedRoot, root, { recursive: true });
+  }
+  const ledger = fault.atWork ? new Ledger() : killedLedger;
+  const problem = await underFault(random, fault, ledger);
+  met += (await isMet()) ? 1 : 0;
+  if (problem !== undefined) {
+    return problem;
+  }
+  const server = await startTestServer({ root });
   try {
-    const ledger = new Ledger();
-    const died = await underFault(root, random, injection, ledger);
-    if (died !== undefined) {
-      return died;
-    }
-    const server = await startTestServer({ root });
-    try {
-      return await verify(server, ledger);
-    } finally {
-      await server.stop();
-    }
+    return await verify(server, ledger);
   } finally {
-    await rm(root, { recursive: true, force: true });
+    await server.stop();
   }
 }
 
+async function isMet(): Promise<boolean> {
+  return (await readFile(report, 'utf8')).includes('(INJECTED)');
+}
+
 async function underFault(
-  root: string,
   random: Random,
-  injection: string,
+  { injection, mode, atWork }: Fault,
   ledger: Ledger,
 ): Promise<string | undefined> {
   const calls = injection.split(':')[0] ?? '';
-  const report = join(root, 'strace');
   const trace = ['strace', '-f', '--seccomp-bpf', '-o', report, '-e', `trace=${calls}`];
   const wrapper = [...trace, '-e', `inject=${injection}`];
   let server: TestServer;
   try {
-    server = await startTestServer({ root, wrapper });
-  } catch {
-    return undefined; // A start that fails with a message is an answer.
+    server = await startTestServer({ root, wrapper, set: [`cairo.commit.mode=${mode}`] });
+  } catch (error) {
+    // A start that fails with a message is an answer.
+    return String(error).includes('tidemark: ') ? undefined : String(error);
   }
-  await load(server, random, ledger);
+  const lost = atWork ? await work(server, random, ledger) : undefined;
+  const died = await end(server);
+  return died ?? lost;
+}
+
+/** Ends the server as an operator would; how it died, if a signal killed it. */
+async function end(server: TestServer): Promise<string | undefined> {
   const pid = Number((await readFile(join(root, 'lock'), 'utf8')).trim());
   const hung = setTimeout(() => process.kill(pid, 'SIGKILL'), 20_000);
   try {
@@ -88,34 +149,66 @@ async function underFault(
   }
   const code = await exitCode(server.process);
   clearTimeout(hung);
-  met += (await readFile(report, 'utf8')).includes('(INJECTED)') ? 1 : 0;
   const { signalCode } = server.process;
   return code === null ? `ended by ${signalCode ?? 'a signal'}: ${server.log()}` : undefined;
 }
 
-/** A little of everything; any step may be refused. */
-async function load(server: TestServer, random: Random, ledger: Ledger): Promise<void> {
-  const created = await exec(server, tableDefinition('alpha', 'DAY')).catch(() => undefined);
-  for (let number = 0; number < 12 && created !== undefined; number++) {
-    const batch = new Batch('alpha', 0, number, random, number % 4 === 3 ? 500 : 20);
+/** Works until the call was met and once more; then a reader must see what was acknowledged. */
+async function work(
+  server: TestServer,
+  random: Random,
+  ledger: Ledger,
+): Promise<string | undefined> {
+  let isOver = false;
+  for (let round = 0; round < MOST_ROUNDS && !isOver; round++) {
+    isOver = await isMet();
+    await exec(server, tableDefinition('alpha', 'DAY')).catch(() => undefined);
+    await oneRound(server, random, ledger, round).catch(() => undefined);
+  }
+  if (!(await isThere(server))) {
+    return ledger.lost('alpha', []);
+  }
+  const { dataset } = await exec(server, summaryQuery('alpha'));
+  return ledger.lost('alpha', dataset);
+}
+
+/** A little of everything; any step may be refused, then the rest is tried the next time. */
+async function oneRound(
+  server: TestServer,
+  random: Random,
+  ledger: Ledger,
+  round: number,
+): Promise<void> {
+  const batches = [20, 20, 300].map((most, part) => {
+    const batch = new Batch('alpha', 0, 3 * round + part, random, most);
     ledger.add(batch);
-    try {
-      if (number % 4 === 3) {
-        await importCsv(server, 'alpha', batch.csv());
-      } else {
-        await exec(server, `INSERT INTO alpha (${COLUMNS}) VALUES ${batch.values()}`);
-      }
-      batch.acknowledged = true;
-      await exec(server, summaryQuery('alpha'));
-    } catch {
-      // Refused, or not: the ledger allows both.
-    }
+    return batch;
+  });
+  const [first, second, imported] = batches as [Batch, Batch, Batch];
+  for (const batch of [first, second]) {
+    await exec(server, `INSERT INTO alpha (${COLUMNS}) VALUES ${batch.values()}`);
+    batch.acknowledged = true;
+  }
+  await importCsv(server, 'alpha', imported.csv());
+  imported.acknowledged = true;
+  const others = [
+    ['ALTER TABLE alpha SQUASH PARTITIONS'],
+    ['CHECKPOINT RELEASE', 'CHECKPOINT CREATE'],
+    ['CREATE TABLE IF NOT EXISTS beta (x INT)', 'DROP TABLE IF EXISTS beta'],
+    [],
+  ];
+  for (const statement of random.pick(others)) {
+    await exec(server, statement);
   }
 }
 
+async function isThere(server: TestServer): Promise<boolean> {
+  const found = await exec(server, "select table_name from tables() where table_name = 'alpha'");
+  return found.dataset.length > 0;
+}
+
 async function verify(server: TestServer, ledger: Ledger): Promise<string | undefined> {
-  const there = await exec(server, "select table_name from tables() where table_name = 'alpha'");
-  if (there.dataset.length === 0) {
+  if (!(await isThere(server))) {
     return ledger.settle('alpha', []);
   }
   const { dataset } = await exec(server, summaryQuery('alpha'));
