@@ -1,24 +1,60 @@
 // npm run mutants -- [--sample N] [--seed S]: changes one place of the commit, log, manifest or
 // recovery code at a time, in a copy, and counts how many of N changes the tests and harnesses
 // notice. A change that does not compile is not counted.
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+//
+// In the copy all of storage's tests and the harnesses become one program, since compiling and
+// linking a dozen takes longer than running them.
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { root, run, targetDirectory } from './steps.mjs';
+import { FILES, source, testsOf } from './storage-proof.mjs';
 
 const GOAL_PERCENT = 90;
-const FILES = [
-  'bulk',
-  'checkpoint',
-  'log',
-  'log_reader',
-  'manifest',
-  'recovery',
-  'replay',
-  'state',
-  'storage',
-];
+/** The harnesses as tests, each with a part of its quick tier. */
+const HARNESS_TESTS = `
+mod harness {
+    use tidemark_testkit::{bit_rot, crash, damage, faults};
+
+    #[test]
+    fn every_61st_call_fails() {
+        assert_eq!(faults::run(1, 61, None).failures, [] as [String; 0]);
+    }
+
+    #[test]
+    fn power_is_lost() {
+        assert!(crash::run(1, 4_000, None, true).failures.is_empty());
+    }
+
+    #[test]
+    fn bits_flip() {
+        assert_eq!(bit_rot::run(1, 500).unwrap().failures, [] as [String; 0]);
+    }
+
+    #[test]
+    fn files_are_damaged() {
+        assert!(damage::run(1, 300).failures.is_empty());
+    }
+}
+`;
+/** Sooner compiled; dependencies are those that are compiled already. */
+const QUICK_BUILD = ['storage', 'testkit'].flatMap((name) => [
+  '--config',
+  `profile.release.package.tidemark-${name}.opt-level=1`,
+]);
+/** What a program may take, as a multiple of what it takes without a change. */
+const HANG_FACTOR = 8;
+
 /** What is replaced by what: comparisons turned, borders moved, steps left out. */
 const OPERATORS = [
   [/ == /g, ' != '],
@@ -73,65 +109,94 @@ for (const name of [
     cpSync(join(root, name), join(copy, name), { recursive: true });
   }
 }
-// The ordinary target folder: dependencies are the same, our own crates differ by their path.
-const env = { SEED: '1' };
-const steps = [
-  ['test', '--release', '-p', 'tidemark-storage'],
-  ['test', '--release', '-p', 'tidemark-testkit'],
-  [
-    'run',
-    '--release',
-    '-p',
-    'tidemark-testkit',
-    '--bin',
-    'faults',
-    '--',
-    '--stride',
-    '61',
-    '--seed',
-    '1',
-  ],
-];
+oneProgram();
 
-/** `killed`, `alive`, or `unviable` when it does not compile. Ten minutes are a hang. */
-async function trial() {
-  for (const step of steps) {
-    const { code, output } = await run('timeout', ['600', 'cargo', ...step], {
-      quiet: true,
-      env,
-      cwd: copy,
-    });
-    if (code !== 0) {
-      return /could not compile/.test(output) ? 'unviable' : 'killed';
-    }
+/** Moves storage's tests into a test of the testkit, beside the harnesses. */
+function oneProgram() {
+  const names = testsOf('storage');
+  const [from, to] = ['storage', 'testkit'].map((name) => join(copy, 'crates', name, 'tests'));
+  rmSync(to, { recursive: true });
+  mkdirSync(join(to, 'proof'), { recursive: true });
+  for (const name of names) {
+    renameSync(join(from, `${name}.rs`), join(to, 'proof', `${name}.rs`));
   }
-  return 'alive';
+  renameSync(join(from, 'roots'), join(to, 'roots'));
+  const modules = names.map((name) => `mod ${name};`).join('\n');
+  writeFileSync(join(to, 'proof', 'main.rs'), `${modules}\n${HARNESS_TESTS}`);
+  const [known, wanted] = ['testkit', 'storage'].map((name) => {
+    const text = readFileSync(join(copy, 'crates', name, 'Cargo.toml'), 'utf8');
+    return [...text.matchAll(/^([\w-]+) = \{ workspace = true \}$/gm)].map(([, found]) => found);
+  });
+  const missing = wanted.filter((name) => !known.includes(name));
+  const entries = missing.map((name) => `\n[dev-dependencies.${name}]\nworkspace = true\n`);
+  appendFileSync(join(copy, 'crates', 'testkit', 'Cargo.toml'), entries.join(''));
 }
 
-const places = FILES.flatMap((name) => {
-  const path = join('crates', 'storage', 'src', `${name}.rs`);
-  if (!existsSync(join(root, path))) {
-    return [];
+const env = { SEED: '1', CARGO_INCREMENTAL: '1' };
+
+/** The program, or `null` and what the compiler said. */
+async function build() {
+  // The whole workspace's choice of features: its dependencies are compiled already.
+  const args = ['test', '--no-run', '--release', '--message-format=json', ...QUICK_BUILD];
+  const what = ['--workspace', '--exclude', 'tidemark-native', '--test', 'proof'];
+  const { code, output } = await run('cargo', [...args, ...what], { quiet: true, env, cwd: copy });
+  const program = /"executable":"([^"]*proof-[^"]*)"/.exec(output)?.[1];
+  return { program: code === 0 ? program : null, output };
+}
+
+/** Seconds that the tests and the harnesses may take. */
+const limits = [600, 600];
+
+/** `killed`, `alive`, or `unviable` when it does not compile. */
+async function trial() {
+  const { program, output } = await build();
+  if (program === null) {
+    const unviable = /could not compile/.test(output);
+    return { outcome: unviable ? 'unviable' : 'failed', by: output.slice(-500) };
   }
-  const [text] = readFileSync(join(root, path), 'utf8').split('#[cfg(test)]');
-  return text.split('\n').flatMap((line, index) => {
-    if (/^\s*\/\/|planted|debug_assert|^use |wake|trim\(/.test(line)) {
-      return [];
+  const times = [];
+  for (const [index, filter] of [['--skip', 'harness::'], ['harness::']].entries()) {
+    const started = Date.now();
+    const args = [String(limits[index]), program, '--quiet', ...filter];
+    const cwd = join(copy, 'crates', 'testkit');
+    const { code, output: said } = await run('timeout', args, { quiet: true, env, cwd });
+    times.push((Date.now() - started) / 1000);
+    if (code !== 0) {
+      const names = [...said.matchAll(/^    (\S+)$/gm)].map(([, name]) => name);
+      return { outcome: 'killed', by: names[0] ?? 'a hang or the end of the process', times };
     }
-    return OPERATORS.flatMap(([pattern, replacement]) =>
-      [...line.matchAll(pattern)].map(({ index: at, 0: found }) => ({
-        path,
-        line: index,
-        text: line.slice(0, at) + replacement + line.slice(at + found.length),
-      })),
-    );
-  });
-});
+  }
+  return { outcome: 'alive', by: 'nothing', times };
+}
+
+/** Every change of one place that the operators make. */
+const places = FILES.flatMap((path) =>
+  source(path)
+    .split('\n')
+    .flatMap((line, index) => {
+      if (/^\s*\/\/|planted|debug_assert|^use |wake|trim\(/.test(line)) {
+        return [];
+      }
+      return OPERATORS.flatMap(([pattern, replacement]) =>
+        [...line.matchAll(pattern)].map(({ index: at, 0: found }) => ({
+          path,
+          line: index,
+          text: line.slice(0, at) + replacement + line.slice(at + found.length),
+        })),
+      );
+    }),
+);
 console.log(`${places.length} places`);
-if ((await trial()) !== 'alive') {
-  console.log('the tests fail without a change\n0 passed, 1 failed');
+const unchanged = await trial();
+if (unchanged.outcome !== 'alive') {
+  const { outcome, by } = unchanged;
+  console.log(`without a change: ${outcome} by ${by}\n0 passed, 1 failed`);
   process.exit(1);
 }
+for (const [index, seconds] of unchanged.times.entries()) {
+  limits[index] = Math.ceil(30 + HANG_FACTOR * seconds);
+}
+console.log(`tests ${unchanged.times[0]} s, harnesses ${unchanged.times[1]} s`);
 const counts = { killed: 0, alive: 0, unviable: 0 };
 while (counts.killed + counts.alive < Number(values.sample) && places.length > 0) {
   const [place] = places.splice(Math.floor(random() * places.length), 1);
@@ -141,11 +206,16 @@ while (counts.killed + counts.alive < Number(values.sample) && places.length > 0
   const was = lines[place.line];
   lines[place.line] = place.text;
   writeFileSync(file, lines.join('\n'));
-  const outcome = await trial();
+  const { outcome, by } = await trial();
   writeFileSync(file, before);
+  if (!(outcome in counts)) {
+    console.log(`${by}\n${counts.killed} passed, 1 failed`);
+    process.exit(1);
+  }
   counts[outcome] += 1;
   const to = place.text.trim() === '' ? 'nothing' : place.text.trim();
-  console.log(`${outcome} ${place.path}:${place.line + 1}: ${was.trim()} -> ${to}`);
+  const change = `${place.path}:${place.line + 1}: ${was.trim()} -> ${to}`;
+  console.log(`${outcome} ${change}${outcome === 'killed' ? `, by ${by}` : ''}`);
 }
 const share = (100 * counts.killed) / (counts.killed + counts.alive);
 console.log(

@@ -33,6 +33,8 @@ pub(crate) struct Recovered {
     pub(crate) next_file: u64,
     /// Log files that may be used again.
     pub(crate) spare_logs: Vec<u64>,
+    /// Log files that were replayed, and will be again until the next checkpoint.
+    pub(crate) replayed_logs: usize,
     /// What was wrong: repaired, or noted with the tables it concerns.
     pub(crate) repairs: Vec<String>,
 }
@@ -96,6 +98,7 @@ pub(crate) fn recover(vfs: &Arc<dyn Vfs>, options: &StorageOptions) -> EngineRes
         next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,
         next_file,
         spare_logs: logs.iter().copied().filter(|&number| number < first_log).collect(),
+        replayed_logs: logs.iter().filter(|&&number| number >= manifested.first_log).count(),
         generations,
         snapshot,
         removed,

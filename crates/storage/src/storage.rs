@@ -35,6 +35,10 @@ use crate::symbols::SymbolStore;
 /// A group takes no more transactions once it has this many bytes.
 const GROUP_BYTES: usize = 16 << 20;
 
+/// A start that replayed so many log files asks for a checkpoint. Each costs every later start a
+/// sync, and a server that is killed again and again adds one at each start.
+const MANY_LOGS: usize = 8;
+
 /// What only the one who holds the log may touch.
 #[derive(Debug)]
 struct Writer {
@@ -111,6 +115,7 @@ impl Storage {
         let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
         let (next_log, next_file, spare_logs) =
             (recovered.next_log, recovered.next_file, recovered.spare_logs);
+        let many_logs = recovered.replayed_logs >= MANY_LOGS;
         let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
         log.release(spare_logs);
         let writer = Writer {
@@ -140,6 +145,9 @@ impl Storage {
         storage.space.reserve(&*storage.vfs);
         if storage.options.background {
             crate::background::start(&storage, Arc::clone(&storage.background))?;
+        }
+        if many_logs {
+            storage.request_checkpoint();
         }
         Ok(storage)
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::cast::AsArray;
@@ -17,7 +18,7 @@ use tidemark_storage::{
     TableSnapshot, TimeRange,
 };
 use tidemark_types::{ErrorCode, PartitionBy, SqlType};
-use tidemark_vfs::{RealVfs, Vfs};
+use tidemark_vfs::{RealVfs, SimVfs, Vfs};
 
 const HOUR: i64 = 3_600_000_000;
 
@@ -448,4 +449,105 @@ fn a_second_process_is_refused_and_a_closed_storage_writes_nothing() {
     let table = Change::CreateTable(trades("t", PartitionBy::Day));
     assert_eq!(storage.commit(vec![table]).unwrap_err().code, ErrorCode::Closed);
     Storage::open(vfs, options()).unwrap();
+}
+
+/// A server that is killed again and again, each time before it would write a checkpoint.
+#[test]
+fn starts_do_not_replay_more_and_more_log_files() {
+    let directory = TempDir::new().unwrap();
+    create(&open(&directory), trades("t", PartitionBy::Day));
+    let logs = || std::fs::read_dir(directory.path().join("db/log")).unwrap().count();
+    for start in 0..7 {
+        append(&open(&directory), "t", &[(start * HOUR, start)]);
+    }
+    assert_eq!(logs(), 8);
+    let storage = open_with(&directory, StorageOptions { background: true, ..options() });
+    append(&storage, "t", &[(7 * HOUR, 7)]);
+    let manifest = directory.path().join("db/manifest.2");
+    wait_for("a checkpoint", || manifest.exists());
+    storage.close().unwrap();
+    let rows: Vec<_> = (0..8).map(|id| (id * HOUR, id)).collect();
+    assert_eq!(all_rows(&open(&directory), "t"), rows);
+}
+
+/// Waits for what the storage's own thread does.
+fn wait_for(what: &str, is_done: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_done() {
+        assert!(Instant::now() < end, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn commits_of_async_mode_become_durable_by_themselves() {
+    let disk = SimVfs::new(7);
+    let quick = StorageOptions { commit_mode: CommitMode::Async, async_flush_ms: 20, ..options() };
+    let shared: Arc<dyn Vfs> = Arc::new(disk.clone());
+    let storage = Storage::open(shared, StorageOptions { background: true, ..quick }).unwrap();
+    create(&storage, trades("t", PartitionBy::Day));
+    for id in 0..3 {
+        append(&storage, "t", &[(id, id)]);
+        let survives = |seed| {
+            let lost: Arc<dyn Vfs> = Arc::new(disk.power_loss(seed));
+            let storage = Storage::open(lost, options()).unwrap();
+            let table = storage.snapshot().table("t");
+            table.is_some_and(|table| table.row_count().unwrap() == id as u64 + 1)
+        };
+        wait_for("a flush", || (0..8).all(survives));
+    }
+}
+
+#[test]
+fn checkpoints_come_by_the_clock_and_by_the_length_of_the_log() {
+    let by_clock = StorageOptions { checkpoint_interval_ms: 20, ..options() };
+    let by_length = StorageOptions { checkpoint_log_bytes: 16 << 10, ..options() };
+    for options in [by_clock, by_length] {
+        let directory = TempDir::new().unwrap();
+        let storage = open_with(&directory, StorageOptions { background: true, ..options });
+        create(&storage, trades("t", PartitionBy::Day));
+        let rows: Vec<_> = (0..1_000).map(|id| (id, id)).collect();
+        append(&storage, "t", &rows);
+        let manifest = directory.path().join("db/manifest.2");
+        wait_for("a checkpoint", || storage.folded_rows() == 1_000 && manifest.exists());
+        assert_eq!(all_rows(&storage, "t"), rows);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    let table = create(&storage, trades("t", PartitionBy::Day));
+    let schema = TableSchema::clone(table.schema());
+    let replace = |change: &dyn Fn(&mut TableSchema)| {
+        let mut other = schema.clone();
+        change(&mut other);
+        storage.commit(vec![Change::ReplaceSchema(other)]).unwrap_err()
+    };
+    for (refused, names) in [
+        (replace(&|schema| schema.partition_by = PartitionBy::Hour), "partitioning"),
+        (replace(&|schema| schema.timestamp = None), "designated timestamp"),
+        (replace(&|schema| schema.columns[2].sql_type = SqlType::Double), "'id'"),
+    ] {
+        assert_eq!(refused.code, ErrorCode::NotSupported, "{refused}");
+        assert!(refused.message.contains(names), "{refused}");
+    }
+    let stale = replace(&|schema| schema.version += 1);
+    assert_eq!(stale.code, ErrorCode::Replan, "{stale}");
+    let append_batch = |batch| {
+        let change = Change::Append { table: schema.id, schema_version: schema.version, batch };
+        storage.commit(vec![change]).unwrap_err()
+    };
+    let good = batch(&schema, &[(1, 1)]);
+    let narrow = append_batch(good.project(&[0, 1]).unwrap());
+    assert!(narrow.message.contains("2 columns for a table of 5"), "{narrow}");
+    let crossed = append_batch(good.project(&[0, 1, 3, 2, 4]).unwrap());
+    assert_eq!(crossed.code, ErrorCode::TypeMismatch, "{crossed}");
+    assert!(crossed.message.contains("'id'"), "{crossed}");
+    drop(storage);
+    let storage = open(&directory);
+    assert_eq!(**storage.snapshot().table("t").unwrap().schema(), schema);
+    append(&storage, "t", &[(1, 1)]);
+    assert_eq!(all_rows(&storage, "t"), [(1, 1)]);
 }

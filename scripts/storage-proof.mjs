@@ -1,0 +1,78 @@
+// What `coverage` and `mutants` share: the code that decides whether a row is lost, and the tests
+// and harnesses that watch it.
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+import { root, run } from './steps.mjs';
+
+/** Commit, log, manifest and recovery, in `crates/storage/src`. */
+export const FILES = [
+  'background',
+  'bulk',
+  'checkpoint',
+  'file',
+  'log',
+  'log_reader',
+  'manifest',
+  'prepare',
+  'queue',
+  'record',
+  'recovery',
+  'replay',
+  'state',
+  'storage',
+  'symbol_file',
+].map((name) => join('crates', 'storage', 'src', `${name}.rs`));
+
+/** A file without its unit tests. */
+export function source(path) {
+  return readFileSync(join(root, path), 'utf8').split('#[cfg(test)]')[0];
+}
+
+const PACKAGES = ['storage', 'testkit'];
+
+/** Names of the integration tests of a package. */
+export function testsOf(name) {
+  const entries = readdirSync(join(root, 'crates', name, 'tests'));
+  return entries.filter((file) => file.endsWith('.rs')).map((file) => basename(file, '.rs'));
+}
+
+/**
+ * Builds the tests and, with them, the harnesses. Resolves to the programs, or to `null` and
+ * what the compiler said.
+ *
+ * The whole workspace is named, so that its choice of features is the usual one and no
+ * dependency is compiled again; tidemark-wire is not, because a test of it has the same name.
+ */
+export async function buildPrograms(env) {
+  const names = PACKAGES.flatMap((name) => testsOf(name).map((test) => ['--test', test]));
+  const args = ['test', '--no-run', '--release', '--message-format=json', '--workspace'];
+  const without = ['--exclude', 'tidemark-native', '--exclude', 'tidemark-wire'];
+  const all = [...args, ...without, ...names.flat()];
+  const { code, output } = await run('cargo', all, { quiet: true, env });
+  if (code !== 0) {
+    return { programs: null, output };
+  }
+  const built = output
+    .split('\n')
+    .filter((line) => line.startsWith('{"reason":"compiler-artifact"'))
+    .map((line) => JSON.parse(line))
+    .filter(({ executable }) => executable !== null)
+    .map(({ executable, target, package_id: id }) => ({
+      path: executable,
+      name: target.name,
+      isTest: target.kind.includes('test'),
+      cwd: join(root, 'crates', id.includes('testkit') ? 'testkit' : 'storage'),
+    }));
+  return { programs: built, output };
+}
+
+/** The programs with their arguments, those that fail soonest first. */
+export function plan(programs, harnesses) {
+  const tests = programs.filter(({ isTest, cwd }) => isTest && cwd.endsWith('storage'));
+  const others = harnesses.flatMap(([name, ...args]) => {
+    const found = programs.find((program) => program.name === name);
+    return found === undefined ? [] : [{ ...found, args }];
+  });
+  return [...tests.map((test) => ({ ...test, args: ['--quiet'] })), ...others];
+}
