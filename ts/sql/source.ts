@@ -252,7 +252,8 @@ function columnList(p: Parser): Name[] | null {
   const names: Name[] = [];
   do {
     const plain = p.kind() === TokenKind.Word && !p.atReserved();
-    if (!plain && p.kind() !== TokenKind.Quoted) {
+    const truth = plain && (p.at('TRUE') || p.at('FALSE'));
+    if (truth || (!plain && p.kind() !== TokenKind.Quoted)) {
       break;
     }
     names.push(p.takeName(!plain));

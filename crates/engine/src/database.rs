@@ -87,18 +87,25 @@ impl Database {
         });
         let runtime = build_runtime(workers)?;
         let registry = Arc::new(QueryRegistry::default());
+        let handle = runtime.handle().clone();
+        let sources = Arc::new(EngineSources::new(
+            import_root,
+            Arc::clone(&registry),
+            state.clone(),
+            handle.clone(),
+        ));
         let concurrent = options.max_concurrent_queries.unwrap_or(2 * workers);
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         Ok(Arc::new(Self {
             storage,
             state,
-            sources: Arc::new(EngineSources::new(import_root, Arc::clone(&registry))),
+            sources,
             registry,
             plans: KeptPlans::default(),
             metrics: Arc::default(),
             settings: RwLock::default(),
             turns: Semaphore::new(concurrent.max(MIN_CONCURRENT_QUERIES)),
-            handle: runtime.handle().clone(),
+            handle,
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
         }))

@@ -6,8 +6,13 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, StringViewArray, TimestampMicrosecondArray};
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
+use datafusion::common::ScalarValue;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::collect;
 use tidemark_planner::{ExternalSources, ExternalTable};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
+use tokio::runtime::Handle;
 
 use crate::errors::from_datafusion;
 use crate::parquet_table::ParquetTable;
@@ -17,11 +22,18 @@ use crate::registry::QueryRegistry;
 pub(crate) struct EngineSources {
     import_root: PathBuf,
     registry: Arc<QueryRegistry>,
+    state: SessionState,
+    handle: Handle,
 }
 
 impl EngineSources {
-    pub(crate) fn new(import_root: PathBuf, registry: Arc<QueryRegistry>) -> Self {
-        Self { import_root, registry }
+    pub(crate) fn new(
+        import_root: PathBuf,
+        registry: Arc<QueryRegistry>,
+        state: SessionState,
+        handle: Handle,
+    ) -> Self {
+        Self { import_root, registry, state, handle }
     }
 
     /// The file behind a path relative to the import root. Links out of the root, devices and
@@ -78,6 +90,22 @@ impl ExternalSources for EngineSources {
             "query_activity" => self.running_queries().map(Some),
             _ => Ok(None),
         }
+    }
+
+    fn values(&self, plan: &LogicalPlan) -> EngineResult<Vec<ScalarValue>> {
+        let work = async {
+            let plan = self.state.create_physical_plan(plan).await?;
+            let batches = collect(plan, self.state.task_ctx()).await?;
+            let mut values = Vec::new();
+            for batch in batches {
+                for row in 0..batch.num_rows() {
+                    values.push(ScalarValue::try_from_array(batch.column(0), row)?);
+                }
+            }
+            Ok(values)
+        };
+        // The binder waits on a worker, which hands its other work on meanwhile.
+        tokio::task::block_in_place(|| self.handle.block_on(work)).map_err(from_datafusion)
     }
 }
 

@@ -12,6 +12,7 @@ mod native;
 mod search;
 mod validity;
 mod widest;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -27,3 +28,6 @@ pub use matching::matching;
 pub use native::Native;
 pub use search::{run_end, upper_bound};
 pub use validity::Validity;
+pub use window::{
+    ExtremeState, Pick, PickState, Reach, Rows, SumState, frame_extremes, frame_picks, frame_sums,
+};

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::*;
 
-fn random() -> ChaCha8Rng {
+pub(crate) fn random() -> ChaCha8Rng {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or_else(|| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

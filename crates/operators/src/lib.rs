@@ -1,5 +1,5 @@
 //! Time-series operators as `DataFusion` nodes: table scan, SAMPLE BY and GROUP BY, FILL, ASOF and
-//! LT JOIN, LATEST ON, and the rules that keep rows in timestamp order.
+//! LT JOIN, LATEST ON, sub-queries as joins, and the rules that keep rows in timestamp order.
 //!
 //! One folder per operator: `node` says what, `exec` how it is planned, `stream` polls. The
 //! inner loops are in `tidemark-kernels`. Knows storage's snapshots; knows no SQL text.
@@ -7,6 +7,7 @@
 
 mod asof;
 mod bucket;
+mod decorrelate;
 mod error;
 mod fill;
 mod filter_scan;
@@ -20,10 +21,13 @@ mod sample_by;
 mod scan;
 mod session;
 mod symbols;
+mod unnest;
+mod window;
 
 pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit, Zone};
+pub use decorrelate::{captured, captured_mut, has_subquery};
 pub use fill::exec::FillExec;
 pub use fill::node::{FillNode, FillValue};
 pub use immediate::is_immediate;
@@ -38,3 +42,7 @@ pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use session::{
     SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules, session_state,
 };
+pub use unnest::exec::UnnestElementsExec;
+pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode};
+pub use window::exec::WindowsExec;
+pub use window::node::WindowNode;

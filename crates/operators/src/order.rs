@@ -25,6 +25,7 @@ use futures::StreamExt;
 
 use crate::asof::exec::AsofJoinExec;
 use crate::scan::exec::TableScanExec;
+use crate::unnest::exec::UnnestElementsExec;
 
 /// Batches a partition may be ahead of the one that is being read.
 const BATCHES_AHEAD: usize = 16;
@@ -42,6 +43,7 @@ pub(crate) fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || plan.is::<ProjectionExec>()
         || plan.is::<CooperativeExec>()
         || plan.is::<LocalLimitExec>()
+        || plan.is::<UnnestElementsExec>()
         || plan.is::<AsofJoinExec>();
     row_wise && plan.children().first().is_some_and(|child| follows_scan_order(child))
 }

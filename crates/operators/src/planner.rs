@@ -18,6 +18,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
+use tidemark_types::SqlType;
 
 use crate::asof::exec::{AsofJoinExec, AsofPlan};
 use crate::asof::keys::KeyKind as AsofKeys;
@@ -35,6 +36,11 @@ use crate::sample_by::node::SampleByNode;
 use crate::scan::exec::TableScanExec;
 use crate::scan::filtered::FilteredScanExec;
 use crate::symbols::{dictionary, origin};
+use crate::unnest::exec::{UnnestElementsExec, UnnestPlan};
+use crate::unnest::node::UnnestNode;
+use crate::window::exec::{FunctionPlan, PartitionPlan, WindowPlan, WindowsExec};
+use crate::window::node::WindowNode;
+use crate::window::spec::Spec;
 
 /// Plans the nodes of this crate.
 #[derive(Debug, Default)]
@@ -117,6 +123,21 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
         if let Some(node) = node.downcast_ref::<LatestOnNode>() {
             return plan_latest_on(node, logical, input, &lowering).map(Some);
         }
+        if let Some(node) = node.downcast_ref::<WindowNode>() {
+            return plan_windows(node, logical, input, &lowering).map(Some);
+        }
+        if let Some(node) = node.downcast_ref::<UnnestNode>() {
+            use datafusion::logical_expr::UserDefinedLogicalNodeCore;
+            let arguments = node.arguments().iter();
+            let arguments = arguments.map(|argument| lowering.expr(argument, logical.schema()));
+            let plan = UnnestPlan {
+                arguments: arguments.collect::<Result<_>>()?,
+                items: node.items().to_vec(),
+                keeps_empty: node.keeps_empty(),
+                schema: Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone()),
+            };
+            return Ok(Some(Arc::new(UnnestElementsExec::new(input, Arc::new(plan)))));
+        }
         if let Some(node) = node.downcast_ref::<AsofJoinNode>() {
             let (Some(right_logical), Some(right)) =
                 (logical_inputs.get(1), physical_inputs.get(1))
@@ -167,15 +188,7 @@ fn plan_sample_by(
         .iter()
         .map(|aggregate| lowering.aggregate(aggregate, logical, &input))
         .collect::<Result<Vec<_>>>()?;
-    let dictionaries: Option<Vec<_>> = keys.iter().map(|key| dictionary(&input, key)).collect();
-    let key_plan = match dictionaries {
-        _ if keys.is_empty() => KeyPlan::None,
-        Some(dictionaries) if KeyPlan::fits(&dictionaries) => KeyPlan::Symbols(dictionaries),
-        _ => {
-            let types = keys.iter().map(|key| key.data_type(&input.schema()));
-            KeyPlan::Hashed(types.collect::<Result<_>>()?)
-        }
-    };
+    let key_plan = key_plan(&input, &keys)?;
     let plan = SampleByPlan {
         bucket: bucket_plan,
         keys,
@@ -281,6 +294,70 @@ fn plan_latest_on(
         input = Arc::new(TimeConcatExec::new(input));
     }
     Ok(Arc::new(LatestOnExec::new(input, Arc::new(plan))))
+}
+
+fn plan_windows(
+    node: &WindowNode,
+    logical: &LogicalPlan,
+    mut input: Arc<dyn ExecutionPlan>,
+    lowering: &Lowering<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    use datafusion::logical_expr::UserDefinedLogicalNodeCore;
+    let schema = logical.schema();
+    let timestamp = node.timestamp().map(|timestamp| lowering.expr(timestamp, schema));
+    let timestamp = timestamp.transpose()?;
+    let mut nanos_per_tick = 1;
+    if let Some(timestamp) = &timestamp {
+        input = in_time_order(input, timestamp)?;
+        if timestamp.data_type(&input.schema())? == SqlType::Timestamp.arrow_type() {
+            nanos_per_tick = 1_000;
+        }
+    }
+    if input.output_partitioning().partition_count() > 1 {
+        input = Arc::new(TimeConcatExec::new(input));
+    }
+    let mut partitions: Vec<(Vec<Expr>, PartitionPlan)> = Vec::new();
+    let mut functions = Vec::with_capacity(node.functions().len());
+    for function in node.functions() {
+        let Some((spec, call)) = Spec::of(function, node.timestamp(), schema) else {
+            return plan_err!("'{function}' needs rows in another order");
+        };
+        let by = call.params.partition_by;
+        let known = partitions.iter().position(|(keys, _)| *keys == by);
+        let partition = match known {
+            Some(known) => known,
+            None => {
+                let keys = by.iter().map(|key| lowering.expr(key, schema));
+                let keys: Vec<_> = keys.collect::<Result<_>>()?;
+                let plan = key_plan(&input, &keys)?;
+                partitions.push((by, PartitionPlan { keys, plan }));
+                partitions.len() - 1
+            }
+        };
+        let argument = call.params.args.first().map(|argument| lowering.expr(argument, schema));
+        functions.push(FunctionPlan { spec, argument: argument.transpose()?, partition });
+    }
+    let plan = WindowPlan {
+        timestamp,
+        partitions: partitions.into_iter().map(|(_, plan)| plan).collect(),
+        functions,
+        schema: Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone()),
+        nanos_per_tick,
+    };
+    Ok(Arc::new(WindowsExec::new(input, Arc::new(plan))))
+}
+
+/// How rows find the groups of these keys.
+fn key_plan(input: &Arc<dyn ExecutionPlan>, keys: &[Arc<dyn PhysicalExpr>]) -> Result<KeyPlan> {
+    let dictionaries: Option<Vec<_>> = keys.iter().map(|key| dictionary(input, key)).collect();
+    Ok(match dictionaries {
+        _ if keys.is_empty() => KeyPlan::None,
+        Some(dictionaries) if KeyPlan::fits(&dictionaries) => KeyPlan::Symbols(dictionaries),
+        _ => {
+            let types = keys.iter().map(|key| key.data_type(&input.schema()));
+            KeyPlan::Hashed(types.collect::<Result<_>>()?)
+        }
+    })
 }
 
 fn symbol_kind(input: &Arc<dyn ExecutionPlan>, key: &Arc<dyn PhysicalExpr>) -> Option<KeyKind> {

@@ -13,7 +13,6 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
-use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
@@ -21,7 +20,6 @@ use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::push_down_limit::PushDownLimit;
 use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
-use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFinalAggregate;
@@ -35,6 +33,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
+use crate::decorrelate::Decorrelate;
 use crate::filter_scan::FilterScan;
 use crate::keep_time_order::KeepTimeOrder;
 use crate::planner::TidemarkExtensionPlanner;
@@ -64,8 +63,9 @@ impl fmt::Debug for SessionOptions {
 
 /// Rules that a plan needs to be valid at all.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    // Sub-queries have no physical operator: they become joins, ours with every null a value.
     // The binder casts every operand; window frame bounds are typed by this rule alone.
-    vec![Arc::new(TypeCoercion::new())]
+    vec![Arc::new(Decorrelate), Arc::new(TypeCoercion::new())]
 }
 
 /// Logical rules. Not among them: rules that assume that `null = null` is unknown
@@ -77,9 +77,6 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(SimplifyExpressions::new()),
         // DISTINCT has no physical operator of its own.
         Arc::new(ReplaceDistinctWithAggregate::new()),
-        // IN (SELECT …) and EXISTS have none either.
-        Arc::new(DecorrelatePredicateSubquery::new()),
-        Arc::new(ScalarSubqueryToJoin::new()),
         // Joins with a condition in WHERE or beside equality would be nested loops.
         Arc::new(ExtractEquijoinPredicate::new()),
         // Drops `WHERE true`, empties `WHERE false`.

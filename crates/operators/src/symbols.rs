@@ -16,6 +16,7 @@ use tidemark_storage::SymbolDictionary;
 use crate::asof::exec::AsofJoinExec;
 use crate::order::TimeConcatExec;
 use crate::scan::exec::TableScanExec;
+use crate::window::exec::WindowsExec;
 
 /// A scan and one of its output columns.
 pub(crate) type Origin<'a> = (&'a TableScanExec, usize);
@@ -49,6 +50,10 @@ fn column_origin(plan: &Arc<dyn ExecutionPlan>, index: usize) -> Option<Origin<'
             None => column_origin(left, index),
             Some(index) => column_origin(right, index),
         };
+    }
+    if let Some(windows) = plan.downcast_ref::<WindowsExec>() {
+        let width = windows.input().schema().fields().len();
+        return if index < width { column_origin(windows.input(), index) } else { None };
     }
     let passes = plan.is::<CooperativeExec>()
         || plan.is::<LocalLimitExec>()

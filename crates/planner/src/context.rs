@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::LogicalPlan;
 use tidemark_storage::{PinnedSnapshot, Snapshot};
 use tidemark_types::{EngineResult, Field, SqlType};
 
@@ -29,6 +31,9 @@ pub trait ExternalSources: Send + Sync {
         let _ = name;
         Ok(None)
     }
+
+    /// The first column of a query whose rows decide what a statement means.
+    fn values(&self, plan: &LogicalPlan) -> EngineResult<Vec<ScalarValue>>;
 }
 
 /// Who asks, and in which setting.

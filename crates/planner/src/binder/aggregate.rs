@@ -5,10 +5,11 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
 use tidemark_ast::{Name, Node, NodeId};
-use tidemark_operators::SampleByNode;
+use tidemark_operators::{SampleByNode, captured, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::{Scope, has_aggregate};
+use super::grouping::is_grouping;
 use super::projection::{Replaced, Stage};
 use super::scope::Relation;
 use super::select::Item;
@@ -41,7 +42,12 @@ pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Vec<Expr>) {
             push_new(into, node);
             Ok(TreeNodeRecursion::Jump)
         }
-        _ => Ok(TreeNodeRecursion::Continue),
+        _ => {
+            for read in captured(node).into_iter().flatten() {
+                collect_plain_columns(read, into);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        }
     });
 }
 
@@ -61,17 +67,19 @@ impl Binder<'_> {
         for extra in extras {
             collect_aggregates(&extra.expr, &mut aggregates);
         }
-        let mut keys: Vec<(Expr, SqlType)> = Vec::new();
-        for id in group_by {
-            let key = self.group_key(*id, &source, &items)?;
-            if !keys.iter().any(|(known, _)| *known == key.expr) {
-                keys.push((key.expr, key.sql_type));
+        let levels = self.levels(group_by, &source, &items)?;
+        let (plan, replaced) = if levels.is_plain() && !aggregates.iter().any(is_grouping) {
+            let mut keys = levels.keys.clone();
+            if group_by.is_empty() {
+                implied_keys(&items, &source, &mut keys);
             }
-        }
-        if group_by.is_empty() {
-            implied_keys(&items, &source, &mut keys);
-        }
-        let (plan, replaced) = self.grouped_plan(&source, &keys, &aggregates)?;
+            self.grouped_plan(&source, &keys, &aggregates)?
+        } else {
+            self.levels_plan(&levels, &aggregates, &[], |binder, keys, aggregates| {
+                binder.grouped_plan(&source, keys, aggregates)
+            })?
+        };
+        let keys = levels.keys;
         let mut rewritten = Vec::with_capacity(items.len());
         for item in items {
             let expr = replaced.apply(item.value.expr.clone())?;
@@ -84,7 +92,12 @@ impl Binder<'_> {
     }
 
     /// A key of GROUP BY: a position, the name of an item, or an expression.
-    fn group_key(&mut self, id: NodeId, source: &Relation, items: &[Item]) -> EngineResult<Typed> {
+    pub(crate) fn group_key(
+        &mut self,
+        id: NodeId,
+        source: &Relation,
+        items: &[Item],
+    ) -> EngineResult<Typed> {
         let position = self.tree.span(id);
         let key = match self.node(id)? {
             Node::Integer { text } => {
@@ -177,7 +190,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
         let expr = &item.value.expr;
         let mut columns = Vec::new();
         collect_plain_columns(expr, &mut columns);
-        if has_aggregate(expr) {
+        if has_aggregate(expr) || has_subquery(expr) {
             for column in &columns {
                 add(column, type_of(column, source));
             }
@@ -198,8 +211,10 @@ pub(crate) fn type_of(expr: &Expr, source: &Relation) -> SqlType {
 
 fn reads_source(expr: &Expr, source: &Relation) -> bool {
     expr.exists(|node| {
-        Ok(matches!(node, Expr::Column(_))
-            && source.columns.iter().any(|column| column.expr() == *node))
+        let own = matches!(node, Expr::Column(_))
+            && source.columns.iter().any(|column| column.expr() == *node);
+        let inside = captured(node).into_iter().flatten();
+        Ok(own || inside.into_iter().any(|read| reads_source(read, source)))
     })
     .unwrap_or(false)
 }
@@ -233,6 +248,14 @@ impl Binder<'_> {
             Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
             _ => false,
         });
+        let input = match source.timestamp_column() {
+            // The join with the rows around a correlated sub-query keeps no order.
+            Some(column) if ordered && source.ascending && !self.outer.is_empty() => {
+                let key = datafusion::logical_expr::SortExpr::new(column.expr(), true, true);
+                order::sort(input, std::iter::once(key))?
+            }
+            _ => input,
+        };
         let plan = if (symbols || ordered) && !aggregates.is_empty() {
             let node = SampleByNode::try_new(input, None, key_exprs, aggregate_exprs)
                 .map_err(error::plan)?;

@@ -28,6 +28,9 @@ impl Binder<'_> {
             return self.window_call(call, over, position, scope);
         }
         let name = call.name.text.to_ascii_lowercase();
+        if name == "grouping" {
+            return self.grouping_call(call, scope);
+        }
         if is_aggregate(&name) {
             return self.aggregate_call(call, &name, position, scope);
         }

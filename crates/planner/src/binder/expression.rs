@@ -92,15 +92,8 @@ impl Binder<'_> {
                 self.case(*operand, branches, *otherwise, scope)
             }
             Node::Call(call) => self.call(call, position, scope),
-            Node::Subquery { query } => {
-                let at = self.tree.span(*query);
-                Err(error::at(
-                    ErrorCode::NotSupported,
-                    "query is not expected, did you mean column?",
-                    at,
-                ))
-            }
-            Node::Exists { .. } => Err(error::not_supported("EXISTS is", position)),
+            Node::Subquery { query } => self.scalar_query(*query, scope),
+            Node::Exists { query } => self.exists(*query, scope),
             Node::Array { .. } | Node::Index { .. } => self.array(node, position, scope),
             Node::Duration { text } => Err(error::at(
                 ErrorCode::InvalidValue,
@@ -143,9 +136,10 @@ impl Binder<'_> {
             (Err(failure), Some(alias)) if failure.code == ErrorCode::ColumnNotFound => {
                 Ok(alias.value.clone())
             }
-            (Err(failure), _) => match path {
+            (Err(failure), _) => match (self.outer_column(path)?, path) {
+                (Some(outer), _) => Ok(outer),
                 // The standard writes these without parentheses.
-                [name] if !name.quoted && is_session_word(&name.text) => {
+                (None, [name]) if !name.quoted && is_session_word(&name.text) => {
                     self.session_value(&name.text.to_ascii_lowercase()).ok_or(failure)
                 }
                 _ => Err(failure),
@@ -200,8 +194,8 @@ impl Binder<'_> {
         position: Span,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
-        if let Node::Subquery { query } = self.node(right)? {
-            return self.compare_with_query(operator, left, *query, position, scope);
+        if let Some(test) = self.quantified(operator, left, right, position, scope)? {
+            return Ok(test);
         }
         let spans = [self.tree.span(left), self.tree.span(right)];
         let operands = [self.expression(left, scope)?, self.expression(right, scope)?];

@@ -11,11 +11,12 @@ use tidemark_ast::{
 };
 use tidemark_functions::CastMode;
 use tidemark_operators::{AsofJoinNode, AsofKind, StepUnit};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
 use super::projection::never_null;
 use super::scope::{Relation, ScopeColumn};
+use super::subquery::subquery;
 use super::{Binder, Typed, error, names, order, predicate, relation};
 
 /// A join's condition, taken apart.
@@ -40,6 +41,13 @@ impl Binder<'_> {
             return Err(tidemark_types::EngineError::internal("a join without its node"));
         };
         let left = self.source(*left)?;
+        if let Node::Derived { query, alias, lateral: true, .. } = self.node(*right)? {
+            let sides = (left, *query, alias.as_ref());
+            return self.lateral_join(join, sides, on.as_ref(), *keyword_span);
+        }
+        if self.unnest_of(*right).is_some() {
+            return self.unnest_join(join, left, *right, *keyword_span);
+        }
         let right = self.source(*right)?;
         let kind = match join {
             JoinKind::Asof => {
@@ -83,6 +91,37 @@ impl Binder<'_> {
         relational(left, right, condition, kind)
     }
 
+    /// A join with a query that reads the columns of the sources on its left.
+    fn lateral_join(
+        &mut self,
+        join: &JoinKind,
+        (left, query, alias): (Relation, NodeId, Option<&Name>),
+        on: Option<&JoinOn>,
+        keyword: Span,
+    ) -> EngineResult<Relation> {
+        let kind = match join {
+            JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => JoinType::Inner,
+            JoinKind::Left => JoinType::Left,
+            _ => {
+                return Err(error::at(
+                    ErrorCode::NotSupported,
+                    "LATERAL is only supported with INNER, LEFT, or CROSS joins",
+                    keyword,
+                ));
+            }
+        };
+        let (mut right, captured) =
+            self.beside_rows(left.clone(), |binder| binder.derived(query, alias))?;
+        let condition = match on {
+            Some(on) => self.condition(on, &left, &right)?,
+            None => Condition::default(),
+        };
+        if !captured.is_empty() {
+            right.plan = LogicalPlan::Subquery(subquery(right.plan, captured));
+        }
+        relational(left, right, condition, kind)
+    }
+
     fn condition(
         &mut self,
         on: &JoinOn,
@@ -91,6 +130,12 @@ impl Binder<'_> {
     ) -> EngineResult<Condition> {
         let mut condition = Condition::default();
         match on {
+            // NATURAL JOIN: every name that both sides have.
+            JoinOn::Columns { columns } if columns.is_empty() => {
+                for name in common_names(left, right) {
+                    condition.keys.push(self.common_column(&name, left, right)?);
+                }
+            }
             JoinOn::Columns { columns } => {
                 for name in columns {
                     condition.keys.push(self.common_column(name, left, right)?);
@@ -324,6 +369,17 @@ pub(crate) fn filtered_product(
         }
     }
     relational(left, right, condition, JoinType::Inner)
+}
+
+/// Names that both sides have, in the left side's order.
+fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
+    let named = |column: &ScopeColumn| Name {
+        text: column.name.clone(),
+        quoted: true,
+        span: Span::default(),
+    };
+    let shared = |name: &Name| right.columns.iter().any(|c| identifier::same(&c.name, &name.text));
+    left.columns.iter().map(named).filter(shared).collect()
 }
 
 /// The columns of both sides, left first.

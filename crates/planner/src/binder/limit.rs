@@ -7,15 +7,15 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, Limit as LimitPlan, LogicalPlan, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowFunctionDefinition, ident, lit,
+    Expr, Limit as LimitPlan, LogicalPlan, SortExpr, Window, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowFunctionDefinition, ident, lit,
 };
 use tidemark_ast::{Limit, NodeId};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
 use super::scope::Relation;
-use super::{Binder, constant, error, relation};
+use super::{Binder, constant, error, order, relation};
 
 /// A row's place, as an offset from the first row or from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,7 @@ enum Place {
 impl Binder<'_> {
     /// The rows that LIMIT leaves.
     pub(crate) fn limited(&mut self, source: Relation, limit: &Limit) -> EngineResult<Relation> {
+        let source = self.in_own_order(source)?;
         let first = self.limit_number(limit.first)?;
         let second = self.limit_number(limit.second)?;
         if let Some(offset) = self.limit_number(limit.offset)? {
@@ -52,6 +53,19 @@ impl Binder<'_> {
                 "LIMIT <negative>, <positive> is not allowed",
                 limit.first.map_or(limit.span, |id| self.tree.span(id)),
             )),
+        }
+    }
+
+    /// Where rows of a correlated sub-query are counted, the order of time is said, because they
+    /// meet the rows around them in a join.
+    fn in_own_order(&self, source: Relation) -> EngineResult<Relation> {
+        match source.timestamp_column() {
+            Some(column) if source.ascending && !self.outer.is_empty() => {
+                let key = SortExpr::new(column.expr(), true, true);
+                let plan = order::sort(source.plan.clone(), std::iter::once(key))?;
+                Ok(source.with_plan(plan))
+            }
+            _ => Ok(source),
         }
     }
 

@@ -1,14 +1,10 @@
-//! BETWEEN, IN, and comparisons with a sub-query.
+//! BETWEEN and IN.
 
-use datafusion::logical_expr::expr::InSubquery;
-use datafusion::logical_expr::{Expr, Subquery};
-use std::sync::Arc;
 use tidemark_ast::{BinaryOperator, Node, NodeId, Span};
-use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
-use super::{Binder, Typed, constant, error, predicate, time_range};
+use super::{Binder, Typed, constant, predicate, time_range};
 
 impl Binder<'_> {
     /// `operand BETWEEN low AND high`: bounds in either order, false beside a null.
@@ -126,83 +122,5 @@ impl Binder<'_> {
             return self.interval_text(&text, unit, position).map(Some);
         }
         Ok(None)
-    }
-
-    /// `operand IN (SELECT …)`.
-    pub(crate) fn in_query(
-        &mut self,
-        operand: NodeId,
-        query: NodeId,
-        position: Span,
-        scope: &Scope<'_>,
-    ) -> EngineResult<Typed> {
-        let operand = self.expression(operand, scope)?;
-        let relation = self.query(query)?;
-        let [column] = relation.columns.as_slice() else {
-            return Err(error::at(
-                ErrorCode::TypeMismatch,
-                "query must return one column",
-                self.tree.span(query),
-            ));
-        };
-        let texts = operand.sql_type.is_text() && column.sql_type.is_text();
-        if !texts && operand.sql_type != column.sql_type {
-            return Err(error::at(
-                ErrorCode::TypeMismatch,
-                format!(
-                    "there is no matching operator `in` with the argument types: {} in CURSOR",
-                    operand.sql_type.name()
-                ),
-                position,
-            ));
-        }
-        // Text of any kind meets as VARCHAR: dictionaries of two tables share no keys.
-        let common = if texts { SqlType::Varchar } else { operand.sql_type };
-        let item = Typed::computed(column.expr(), column.sql_type);
-        let item = self.cast(item, common, CastMode::Implicit, position)?;
-        let plan = super::relation::project(relation.plan.clone(), vec![item.expr.alias("in")])?;
-        let operand = self.cast(operand, common, CastMode::Implicit, position)?;
-        let subquery = Subquery {
-            subquery: Arc::new(plan),
-            outer_ref_columns: Vec::new(),
-            spans: datafusion::common::Spans::new(),
-        };
-        let expr = Expr::InSubquery(InSubquery::new(Box::new(operand.expr), subquery, false));
-        Ok(Typed::computed(expr, SqlType::Boolean))
-    }
-
-    /// `ts > (SELECT max(ts) …)`: only a timestamp may be compared with a query.
-    pub(crate) fn compare_with_query(
-        &mut self,
-        operator: BinaryOperator,
-        left: NodeId,
-        query: NodeId,
-        position: Span,
-        scope: &Scope<'_>,
-    ) -> EngineResult<Typed> {
-        let operand = self.expression(left, scope)?;
-        if !operand.sql_type.is_timestamp() {
-            let found = operand.sql_type.name();
-            return Err(error::at(
-                ErrorCode::TypeMismatch,
-                format!("left operand must be a TIMESTAMP, found: {found}"),
-                self.tree.span(left),
-            ));
-        }
-        let relation = self.query(query)?;
-        let [column] = relation.columns.as_slice() else {
-            return Err(error::at(
-                ErrorCode::TypeMismatch,
-                "query must return one column",
-                self.tree.span(query),
-            ));
-        };
-        let subquery = Subquery {
-            subquery: Arc::new(relation.plan.clone()),
-            outer_ref_columns: Vec::new(),
-            spans: datafusion::common::Spans::new(),
-        };
-        let value = Typed::computed(Expr::ScalarSubquery(subquery), column.sql_type);
-        self.operator(operator, operand, value, position)
     }
 }

@@ -25,6 +25,7 @@ mod create_table;
 mod ddl;
 mod error;
 mod expression;
+mod grouping;
 pub(crate) mod insert;
 mod insert_values;
 mod join;
@@ -48,10 +49,12 @@ mod select;
 mod set_operation;
 mod show;
 mod source;
+mod subquery;
 mod table_function;
 mod time_range;
 mod typing;
 mod unify;
+mod unnest;
 mod unsupported;
 mod update;
 mod window;
@@ -113,6 +116,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
     /// Windows that SELECT blocks name, innermost last.
     pub(crate) named_windows: Vec<NamedWindow>,
+    /// Rows around the sub-query that is being bound, innermost last.
+    pub(crate) outer: Vec<subquery::OuterRows>,
     /// Names of the aggregates met whose result depends on the order of rows.
     pub(crate) ordered_aggregates: HashSet<String>,
     /// Whether the statement is explained, not run.
@@ -132,6 +137,7 @@ impl<'a> Binder<'a> {
             common_tables: Vec::new(),
             variables: Vec::new(),
             named_windows: Vec::new(),
+            outer: Vec::new(),
             ordered_aggregates: HashSet::new(),
             explaining: false,
             relations: 0,

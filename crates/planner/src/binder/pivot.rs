@@ -1,15 +1,20 @@
 //! PIVOT: values of a column become columns of aggregates.
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::{Expr, and};
+use datafusion::logical_expr::{Expr, Limit, LogicalPlan, and, lit};
+use std::sync::Arc;
 use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem};
+use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::aggregate::collect_aggregates;
 use super::expression::{Scope, has_aggregate};
 use super::names::{self, NameSet};
 use super::scope::Relation;
-use super::{Binder, Typed, error, predicate, relation};
+use super::{Binder, Typed, constant, error, predicate, relation};
+
+/// Most values that a query gives to PIVOT: each is a column at least.
+const MAX_QUERIED_VALUES: usize = 5_000;
 
 /// One combination of the axes' values.
 #[derive(Clone)]
@@ -89,8 +94,9 @@ impl Binder<'_> {
         for item in values {
             let position = self.tree.span(item.expression);
             let node = self.node(item.expression)?;
-            if let Node::Query { .. } | Node::Select(_) | Node::Subquery { .. } = node {
-                return Err(error::not_supported("a sub-query of PIVOT values is", position));
+            if let Node::Query { .. } | Node::Select(_) = node {
+                tests.extend(self.queried_tests(axis, item.expression, source)?);
+                continue;
             }
             let left = self.expression(axis, &Scope::rows(source))?;
             let right = self.expression(item.expression, &Scope::empty())?;
@@ -100,6 +106,47 @@ impl Binder<'_> {
                 (None, Node::String { value }) => value.clone(),
                 (None, _) => names::generated(self.tree, item.expression),
             };
+            tests.push((name, test.expr));
+        }
+        Ok(tests)
+    }
+
+    /// The tests of an axis whose values a query gives, run now: they are columns.
+    fn queried_tests(
+        &mut self,
+        axis: NodeId,
+        query: NodeId,
+        source: &Relation,
+    ) -> EngineResult<Vec<(String, Expr)>> {
+        let position = self.tree.span(query);
+        let Some(external) = self.context.external() else {
+            return Err(error::not_supported("a sub-query of PIVOT values is", position));
+        };
+        let relation = self.query(query)?;
+        let [column] = relation.columns.as_slice() else {
+            let message = "query must return one column";
+            return Err(error::at(ErrorCode::TypeMismatch, message, position));
+        };
+        let sql_type = if column.sql_type.is_text() { SqlType::Varchar } else { column.sql_type };
+        let value = Typed::computed(column.expr(), column.sql_type);
+        let value = self.cast(value, sql_type, CastMode::Implicit, position)?;
+        let plan = relation::project(relation.plan.clone(), vec![value.expr.alias("value")])?;
+        let fetch = Some(Box::new(lit(MAX_QUERIED_VALUES as i64 + 1)));
+        let plan = LogicalPlan::Limit(Limit { skip: None, fetch, input: Arc::new(plan) });
+        let values = external.values(&plan)?;
+        if values.is_empty() || values.len() > MAX_QUERIED_VALUES {
+            let found = if values.is_empty() { "no" } else { "too many" };
+            let message = format!("the query of PIVOT gives {found} values");
+            return Err(error::at(ErrorCode::InvalidValue, message, position));
+        }
+        let mut tests = Vec::with_capacity(values.len());
+        for value in values {
+            let left = self.expression(axis, &Scope::rows(source))?;
+            let right = Typed::literal(value, sql_type);
+            let text = self.cast(right.clone(), SqlType::Varchar, CastMode::Explicit, position)?;
+            let name = text.constant.as_ref().and_then(constant::as_text).unwrap_or("null");
+            let name = name.to_owned();
+            let test = self.operator(BinaryOperator::Equal, left, right, position)?;
             tests.push((name, test.expr));
         }
         Ok(tests)

@@ -34,7 +34,7 @@ impl Binder<'_> {
             }
             Node::Binary { operator, left, right, operator_span } if negated => {
                 match opposite(*operator) {
-                    Some(opposite) if !matches!(self.node(*right)?, Node::Subquery { .. }) => {
+                    Some(opposite) if !self.is_quantified(*right) => {
                         let left = self.expression(*left, scope)?;
                         let right = self.expression(*right, scope)?;
                         self.operator(opposite, left, right, *operator_span)

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, Window};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window};
 use hashbrown::HashMap;
-use tidemark_ast::{Node, OrderItem};
+use tidemark_ast::{Node, NodeId, OrderItem};
+use tidemark_operators::{WindowNode, captured_mut, has_subquery};
 use tidemark_types::{EngineResult, SqlType, identifier};
 
 use super::expression::{Alias, Scope};
@@ -47,29 +48,40 @@ impl Replaced {
         if self.columns.is_empty() {
             return Ok(expr);
         }
-        expr.transform_down(|node| match self.columns.get(&node) {
-            Some(column) => Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump)),
-            None => Ok(Transformed::no(node)),
+        self.rewritten(expr).map_err(error::plan)
+    }
+
+    fn rewritten(&self, expr: Expr) -> datafusion::common::Result<Expr> {
+        expr.transform_down(|mut node| {
+            if let Some(column) = self.columns.get(&node) {
+                return Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump));
+            }
+            let Some(captured) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
+            for read in captured {
+                // The name by which the sub-query knows the value stays.
+                if let Expr::Alias(alias) = read {
+                    let value = std::mem::take(alias.expr.as_mut());
+                    *alias.expr = self.rewritten(value)?;
+                }
+            }
+            Ok(Transformed::yes(node))
         })
         .map(|transformed| transformed.data)
-        .map_err(error::plan)
     }
 }
 
 impl Binder<'_> {
     /// A list without aggregates.
-    pub(crate) fn ungrouped(source: Relation, items: Vec<Item>) -> EngineResult<Stage> {
+    pub(crate) fn ungrouped(source: Relation, items: Vec<Item>) -> Stage {
         let timestamp = source.timestamp_column().map(super::scope::ScopeColumn::expr);
-        let mut stage = Stage {
+        Stage {
             plan: source.plan.clone(),
             timestamp,
             ascending: source.ascending,
             source,
             items,
             replaced: Replaced::default(),
-        };
-        stage.plan_windows()?;
-        Ok(stage)
+        }
     }
 
     /// Computes the list and applies ORDER BY and DISTINCT.
@@ -122,6 +134,41 @@ impl Binder<'_> {
         Ok(output)
     }
 
+    /// DISTINCT ON: the first row of each key, as ORDER BY has them, else as they come.
+    pub(crate) fn first_of_each(
+        &mut self,
+        mut stage: Stage,
+        aliases: &[Alias],
+        keys: &[NodeId],
+        order_by: &[OrderItem],
+    ) -> EngineResult<Stage> {
+        let mut partition = Vec::with_capacity(keys.len());
+        for &id in keys {
+            let index = self.output_position(id, &stage.items)?;
+            partition.push(match index {
+                Some(index) => stage.items[index].value.expr.clone(),
+                None => {
+                    let scope = Scope { aliases, ..Scope::rows(&stage.source) };
+                    let value = self.expression(id, &scope)?;
+                    stage.replaced.apply(value.expr)?
+                }
+            });
+        }
+        let sorts = self.sort_keys(&stage, aliases, order_by)?;
+        let mut order: Vec<SortExpr> = sorts.iter().map(|key| key.sort(key.expr.clone())).collect();
+        if let (true, true, Some(time)) = (order.is_empty(), stage.ascending, &stage.timestamp) {
+            order.push(SortExpr::new(time.clone(), true, true));
+        }
+        let number = super::window::row_number(partition, order);
+        let name = "distinct row";
+        let exprs = vec![number.alias(name)];
+        let plan = Window::try_new(exprs, Arc::new(stage.plan)).map_err(error::plan)?;
+        let first = datafusion::logical_expr::ident(name).eq(datafusion::logical_expr::lit(1_u64));
+        stage.plan = relation::filter(LogicalPlan::Window(plan), first)?;
+        stage.restore_time_order()?;
+        Ok(stage)
+    }
+
     /// Binds ORDER BY: positions, names of the output, expressions over the rows.
     fn sort_keys(
         &mut self,
@@ -153,11 +200,7 @@ impl Binder<'_> {
     }
 
     /// The output column that an ORDER BY item names by position or by name.
-    fn output_position(
-        &mut self,
-        id: tidemark_ast::NodeId,
-        items: &[Item],
-    ) -> EngineResult<Option<usize>> {
+    fn output_position(&mut self, id: NodeId, items: &[Item]) -> EngineResult<Option<usize>> {
         match self.node(id)? {
             Node::Integer { text } => {
                 order::position(text, items.len(), self.tree.span(id)).map(Some)
@@ -197,7 +240,7 @@ impl Relation {
 
 impl Stage {
     /// Computes window functions below the list.
-    fn plan_windows(&mut self) -> EngineResult<()> {
+    pub(crate) fn plan_windows(&mut self) -> EngineResult<()> {
         let mut windows: Vec<Expr> = Vec::new();
         for item in &self.items {
             let _ = item.value.expr.apply(|node| {
@@ -213,14 +256,53 @@ impl Stage {
         if windows.is_empty() {
             return Ok(());
         }
-        for (number, window) in windows.into_iter().enumerate() {
+        // Functions over rows in time order are computed together, in one pass.
+        let timestamp = self.timestamp.clone().filter(|_| self.ascending);
+        let named = windows.into_iter().enumerate().map(|(number, window)| {
             let name = format!("w{number}");
-            let plan =
-                Window::try_new(vec![window.clone().alias(&name)], Arc::new(self.plan.clone()))
-                    .map_err(error::plan)?;
-            self.plan = LogicalPlan::Window(plan);
-            self.replaced.insert(window, datafusion::logical_expr::ident(name));
+            self.replaced.insert(window.clone(), datafusion::logical_expr::ident(&name));
+            window.alias(name)
+        });
+        let (in_order, others): (Vec<Expr>, Vec<Expr>) =
+            named.partition(|window| WindowNode::takes(window, timestamp.as_ref(), &self.plan));
+        if !in_order.is_empty() {
+            let node = WindowNode::try_new(self.plan.clone(), timestamp, in_order);
+            let node = Arc::new(node.map_err(error::plan)?);
+            self.plan = LogicalPlan::Extension(Extension { node });
         }
+        for window in others {
+            let plan =
+                Window::try_new(vec![window], Arc::new(self.plan.clone())).map_err(error::plan)?;
+            self.plan = LogicalPlan::Window(plan);
+        }
+        for item in &mut self.items {
+            let expr = std::mem::take(&mut item.value.expr);
+            item.value.expr = self.replaced.apply(expr)?;
+        }
+        self.restore_time_order()
+    }
+
+    /// Computes sub-queries of the list below it, where rows must keep their order: the joins
+    /// that they become shuffle rows.
+    pub(crate) fn plan_subqueries(&mut self) -> EngineResult<()> {
+        let mut values: Vec<Expr> = Vec::new();
+        for item in &self.items {
+            let expr = &item.value.expr;
+            if has_subquery(expr) && !values.contains(expr) {
+                values.push(expr.clone());
+            }
+        }
+        if values.is_empty() || !self.ascending {
+            return Ok(());
+        }
+        let columns = self.plan.schema().columns();
+        let mut exprs: Vec<Expr> = columns.into_iter().map(Expr::Column).collect();
+        for (number, value) in values.into_iter().enumerate() {
+            let name = format!("q{number}");
+            exprs.push(value.clone().alias(&name));
+            self.replaced.insert(value, datafusion::logical_expr::ident(name));
+        }
+        self.plan = relation::project(self.plan.clone(), exprs)?;
         for item in &mut self.items {
             let expr = std::mem::take(&mut item.value.expr);
             item.value.expr = self.replaced.apply(expr)?;
@@ -230,7 +312,7 @@ impl Stage {
 
     /// A window's PARTITION BY and ORDER BY shuffle the rows; where that is not so, the sort is
     /// found to be superfluous when the plan is made.
-    fn restore_time_order(&mut self) -> EngineResult<()> {
+    pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
         if let (Some(timestamp), true) = (&self.timestamp, self.ascending) {
             let key = SortExpr::new(timestamp.clone(), true, true);
             self.plan = order::sort(self.plan.clone(), std::iter::once(key))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, ident};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, ident};
 use tidemark_ast::{Fill, Node, NodeId, SampleAlign, SampleBy, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::{
@@ -17,7 +17,7 @@ use super::expression::{Scope, has_aggregate};
 use super::projection::{Replaced, Stage};
 use super::scope::{Relation, ScopeColumn};
 use super::select::{Item, is_column};
-use super::{Binder, Typed, constant, error};
+use super::{Binder, Typed, constant, error, order};
 
 /// The aggregates under a SAMPLE BY, with their types, in order of appearance.
 struct Sampled {
@@ -32,6 +32,7 @@ impl Binder<'_> {
         source: Relation,
         items: Vec<Item>,
         sample_by: &SampleBy,
+        group_by: &[NodeId],
         extras: &[Typed],
     ) -> EngineResult<Stage> {
         let timestamp = source.timestamp_column().cloned().ok_or_else(no_timestamp)?;
@@ -48,6 +49,9 @@ impl Binder<'_> {
                 "at least one aggregation function must be present in 'select' clause",
                 self.tree.span(sample_by.interval),
             ));
+        }
+        if !group_by.is_empty() {
+            return self.sampled_levels(source, items, sample_by, group_by, (spec, sampled));
         }
         let (mut plan, replaced) = sampled_plan(&source, &timestamp, spec, &sampled)?;
         if sample_by.fill.iter().any(|fill| !matches!(fill, Fill::None { .. })) {
@@ -66,6 +70,48 @@ impl Binder<'_> {
             timestamp: Some(timestamp.expr()),
             ascending: true,
         })
+    }
+
+    /// SAMPLE BY with ROLLUP, CUBE or GROUPING SETS: every level has the buckets.
+    fn sampled_levels(
+        &mut self,
+        source: Relation,
+        items: Vec<Item>,
+        sample_by: &SampleBy,
+        group_by: &[NodeId],
+        (spec, sampled): (BucketSpec, Sampled),
+    ) -> EngineResult<Stage> {
+        if sample_by.fill.iter().any(|fill| !matches!(fill, Fill::None { .. })) {
+            return Err(error::not_supported("FILL beside grouping sets is", sample_by.span));
+        }
+        let timestamp = source.timestamp_column().cloned().ok_or_else(no_timestamp)?;
+        let levels = self.levels(group_by, &source, &items)?;
+        let known = |key: &Expr| levels.keys.iter().any(|(expr, _)| expr == key);
+        if let Some(missing) = sampled.keys.iter().find(|key| !known(key)) {
+            let item = items.iter().find(|item| item.value.expr == *missing);
+            return Err(error::at(
+                ErrorCode::ColumnNotFound,
+                "column must appear in GROUP BY clause or aggregate function",
+                item.and_then(|item| item.node).map(|id| self.tree.span(id)).unwrap_or_default(),
+            ));
+        }
+        let own = [timestamp.expr()];
+        let (plan, replaced) =
+            self.levels_plan(&levels, &sampled.aggregates, &own, |_, keys, aggregates| {
+                let keys = keys.iter().map(|(key, _)| key.clone()).collect();
+                let level = Sampled { keys, aggregates: aggregates.to_vec() };
+                sampled_plan(&source, &timestamp, spec, &level)
+            })?;
+        let bucket = replaced.apply(timestamp.expr())?;
+        let key = SortExpr::new(bucket.clone(), true, true);
+        let plan = order::sort(plan, std::iter::once(key))?;
+        let mut rewritten = Vec::with_capacity(items.len());
+        for item in items {
+            let expr = replaced.apply(item.value.expr.clone())?;
+            rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
+        }
+        let timestamp = Some(bucket);
+        Ok(Stage { source, plan, items: rewritten, replaced, timestamp, ascending: true })
     }
 
     fn refuse_star(&self, items: &[Item]) -> EngineResult<()> {

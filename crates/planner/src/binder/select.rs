@@ -1,16 +1,17 @@
 //! One SELECT block. Clauses apply in this order: FROM, WHERE, LATEST ON, GROUP BY or SAMPLE BY,
 //! the list, window functions, ORDER BY, DISTINCT.
 
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, SortExpr};
 use std::sync::Arc;
 use tidemark_ast::{LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span};
+use tidemark_operators::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use super::expression::{Alias, Scope, has_aggregate, has_window};
+use super::expression::{Alias, Scope, has_aggregate};
 use super::names::{self, NameSet};
 use super::projection::Stage;
 use super::scope::Relation;
-use super::{Binder, Typed, error, predicate, relation, time_range};
+use super::{Binder, Typed, error, order, predicate, relation, time_range};
 
 /// One output column.
 #[derive(Debug, Clone)]
@@ -28,7 +29,6 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
-        self.refuse_unsupported(select)?;
         let windows = self.named_windows.len();
         self.named_windows.extend(select.windows.iter().cloned());
         let output = self.select_block(select, order_by);
@@ -62,33 +62,34 @@ impl Binder<'_> {
         let grouped = select.sample_by.is_some()
             || !select.group_by.is_empty()
             || items.iter().any(|item| has_aggregate(&item.value.expr));
-        if grouped && items.iter().any(|item| has_window(&item.value.expr)) {
-            return Err(error::at(
-                ErrorCode::NotSupported,
-                "Window function is not allowed in context of aggregation. Use sub-query.",
-                Span::default(),
-            ));
-        }
         let aliases = aliases_of(&items);
         let extras =
             if grouped { self.extras(&source, &aliases, select, order_by)? } else { Vec::new() };
         let stage = match &select.sample_by {
-            Some(_) if !select.group_by.is_empty() => {
+            Some(_) if !select.group_by.iter().all(|id| self.is_grouping_clause(*id)) => {
                 return Err(error::at(
                     ErrorCode::NotSupported,
                     "SELECT query must not contain both GROUP BY and SAMPLE BY",
                     self.tree.span(select.group_by[0]),
                 ));
             }
-            Some(sample_by) => self.sample_by(source, items, sample_by, &extras)?,
+            Some(sample_by) => {
+                self.sample_by(source, items, sample_by, &select.group_by, &extras)?
+            }
             None if grouped => self.aggregate(source, items, &select.group_by, &extras)?,
-            None => Self::ungrouped(source, items)?,
+            None => Self::ungrouped(source, items),
         };
-        let stage = match select.having {
+        let mut stage = match select.having {
             Some(having) => self.having(stage, &aliases, having)?,
             None => stage,
         };
-        self.projected(stage, &aliases, order_by, select.distinct)
+        stage.plan_windows()?;
+        stage.plan_subqueries()?;
+        if !select.distinct_on.is_empty() {
+            stage = self.first_of_each(stage, &aliases, &select.distinct_on, order_by)?;
+        }
+        let distinct = select.distinct && select.distinct_on.is_empty();
+        self.projected(stage, &aliases, order_by, distinct)
     }
 
     /// Expressions of HAVING and ORDER BY, bound for the aggregates in them.
@@ -126,13 +127,6 @@ impl Binder<'_> {
         let test = stage.replaced.apply(test.expr)?;
         stage.plan = relation::filter(stage.plan, test)?;
         Ok(stage)
-    }
-
-    fn refuse_unsupported(&self, select: &SelectNode) -> EngineResult<()> {
-        if let Some(first) = select.distinct_on.first() {
-            return Err(error::not_supported("DISTINCT ON is", self.tree.span(*first)));
-        }
-        Ok(())
     }
 
     fn filtered_if(&mut self, source: Relation, filter: Option<NodeId>) -> EngineResult<Relation> {
@@ -176,8 +170,16 @@ impl Binder<'_> {
             tests.push(self.predicate(conjunct, &scope, false)?);
         }
         let test = predicate::all(tests);
-        if test.as_truth() != Some(true) {
-            plan = relation::filter(plan, test.expr)?;
+        if test.as_truth() == Some(true) {
+            return Ok(source.with_plan(plan));
+        }
+        let joins = has_subquery(&test.expr);
+        plan = relation::filter(plan, test.expr)?;
+        // A sub-query becomes a join, and that shuffles rows.
+        let key = source.timestamp_column().filter(|_| joins && source.ascending);
+        if let Some(column) = key {
+            let key = SortExpr::new(column.expr(), true, true);
+            plan = order::sort(plan, std::iter::once(key))?;
         }
         Ok(source.with_plan(plan))
     }

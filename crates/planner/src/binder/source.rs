@@ -16,12 +16,13 @@ impl Binder<'_> {
                 let relation = self.named_source(name, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
             }
-            Node::Derived { query, alias, timestamp, lateral } => {
-                if *lateral {
-                    return Err(error::not_supported("LATERAL is", self.tree.span(id)));
-                }
+            // LATERAL with nothing on its left is a plain sub-query.
+            Node::Derived { query, alias, timestamp, .. } => {
                 let relation = self.derived(*query, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
+            }
+            Node::TableFunction { .. } if self.unnest_of(id).is_some() => {
+                self.unnested(relation::one_row(), id, false)
             }
             Node::TableFunction { call, alias, columns, timestamp, .. } => {
                 let relation = self.table_function(*call, alias.as_ref())?;
@@ -52,7 +53,11 @@ impl Binder<'_> {
     }
 
     /// A sub-query as a source.
-    fn derived(&mut self, query: NodeId, alias: Option<&Name>) -> EngineResult<Relation> {
+    pub(crate) fn derived(
+        &mut self,
+        query: NodeId,
+        alias: Option<&Name>,
+    ) -> EngineResult<Relation> {
         let relation = self.query(query)?;
         let reference = self.relation_name();
         relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)

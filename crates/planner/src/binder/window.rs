@@ -12,7 +12,7 @@ use tidemark_ast::{CallNode, Frame, FrameBound, FrameMode, Node, Span, WindowSpe
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
-use super::expression::{Scope, has_aggregate};
+use super::expression::Scope;
 use super::order::SortKey;
 use super::{Binder, Typed, constant, error};
 
@@ -38,14 +38,6 @@ impl Binder<'_> {
             [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
             ids => self.expressions(ids, &inner)?,
         };
-        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
-            return Err(error::at(
-                ErrorCode::NotSupported,
-                "Window function is not allowed in context of aggregation. Use sub-query.",
-                Span::default(),
-            ));
-        }
-        let inner = Scope { aggregates: false, ..*scope };
         let resolved = if call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1 {
             let (function, arguments) = self.moving_average(call, over, &inner)?;
             let function = WindowFunctionDefinition::WindowUDF(function);
@@ -235,9 +227,6 @@ impl Binder<'_> {
                 return Err(error::not_supported("GROUPS is", position));
             }
         };
-        if frame.exclude_current_row {
-            return Err(error::not_supported("EXCLUDE CURRENT ROW is", frame.span));
-        }
         let unit = match (units, order_by, scope.relation) {
             (WindowFrameUnits::Range, [key], Some(relation)) => {
                 let designated = relation.timestamp_column();
@@ -253,15 +242,43 @@ impl Binder<'_> {
             _ => None,
         };
         let start = self.frame_bound(&frame.start, unit)?;
-        let end = match &frame.end {
+        let mut end = match &frame.end {
             Some(end) => self.frame_bound(end, unit)?,
             None => WindowFrameBound::CurrentRow,
         };
+        if frame.exclude_current_row {
+            end = self.without_current_row(frame, &start, end, unit)?;
+        }
         // Rows of the current instant that come later are not seen yet.
         if start.is_unbounded() && end == WindowFrameBound::CurrentRow {
             return Ok(default_frame(true));
         }
         Ok(WindowFrame::new_bounds(units, start, end))
+    }
+
+    /// EXCLUDE CURRENT ROW moves the end of a frame that ends there to the row, or the smallest
+    /// time, before.
+    fn without_current_row(
+        &mut self,
+        frame: &Frame,
+        start: &WindowFrameBound,
+        end: WindowFrameBound,
+        unit: Option<SqlType>,
+    ) -> EngineResult<WindowFrameBound> {
+        let before = match unit {
+            _ if start.is_unbounded() => ScalarValue::UInt64(Some(1)),
+            None => ScalarValue::UInt64(Some(1)),
+            Some(unit) => interval(if unit == SqlType::TimestampNs { 1 } else { 1_000 }),
+        };
+        match (end, start) {
+            (WindowFrameBound::CurrentRow, _) => Ok(WindowFrameBound::Preceding(before)),
+            // A frame that does not reach the current row.
+            (end @ WindowFrameBound::Preceding(_), _) => Ok(end),
+            _ => Err(error::not_supported(
+                "EXCLUDE CURRENT ROW in a frame that goes on behind it is",
+                frame.span,
+            )),
+        }
     }
 
     fn frame_bound(
@@ -294,7 +311,12 @@ impl Binder<'_> {
         unit: Option<SqlType>,
     ) -> EngineResult<ScalarValue> {
         let position = self.tree.span(id);
-        let value = self.constant(id)?.as_ref().and_then(constant::as_i64);
+        let value = self.constant(id)?;
+        // PostgreSQL writes '5' MINUTE.
+        let value = match (self.node(id)?, word) {
+            (Node::String { value }, Some(_)) => value.trim().parse().ok(),
+            _ => value.as_ref().and_then(constant::as_i64),
+        };
         let Some(value) = value.filter(|value| *value >= 0) else {
             return Err(error::at(ErrorCode::InvalidValue, "integer expected", position));
         };
@@ -305,13 +327,30 @@ impl Binder<'_> {
             None if unit == SqlType::TimestampNs => 1,
             None => 1_000,
         };
-        let interval = arrow::datatypes::IntervalMonthDayNano {
-            months: 0,
-            days: 0,
-            nanoseconds: value.saturating_mul(nanos_per),
-        };
-        Ok(ScalarValue::IntervalMonthDayNano(Some(interval)))
+        Ok(interval(value.saturating_mul(nanos_per)))
     }
+}
+
+/// A span of time.
+fn interval(nanoseconds: i64) -> ScalarValue {
+    let interval = arrow::datatypes::IntervalMonthDayNano { months: 0, days: 0, nanoseconds };
+    ScalarValue::IntervalMonthDayNano(Some(interval))
+}
+
+/// `row_number()` over a window.
+pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Expr {
+    Expr::from(WindowFunction {
+        fun: WindowFunctionDefinition::WindowUDF(windows::row_number::row_number_udwf()),
+        params: WindowFunctionParams {
+            args: Vec::new(),
+            partition_by,
+            order_by,
+            window_frame: default_frame(true),
+            filter: None,
+            null_treatment: None,
+            distinct: false,
+        },
+    })
 }
 
 /// Nanoseconds in a unit word, singular or plural.

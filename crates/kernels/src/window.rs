@@ -1,0 +1,501 @@
+//! Window functions over rows in order: one pass, one state per partition. Every row enters a
+//! frame once and leaves it once, whatever the frame's length.
+
+use std::collections::VecDeque;
+
+use crate::Validity;
+
+/// A frame that ends at the current row or before it: distances back from that row, in rows or
+/// in the unit of the times given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// To the first row of the frame; `None` for the first row of the partition.
+    pub from: Option<i64>,
+    /// To the last row of the frame, not negative.
+    pub to: i64,
+}
+
+impl Reach {
+    /// From the first row to the current one.
+    pub const CUMULATIVE: Self = Self { from: None, to: 0 };
+}
+
+/// Rows to go through, in order.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// The partition of each row; empty when there is only one.
+    pub partitions: &'a [u32],
+    /// The time of each row, for frames of time; rows of one partition ascend by it.
+    pub times: Option<&'a [i64]>,
+    /// Which rows have a value.
+    pub validity: Option<Validity<'a>>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Rows<'_> {
+    /// Calls `step` with each row's number, its partition's state, and whether it has a value.
+    #[inline]
+    fn walk<S: Default>(&self, states: &mut Vec<S>, mut step: impl FnMut(usize, &mut S, bool)) {
+        let most = self.partitions.iter().max().map_or(0, |&last| last as usize);
+        if states.len() <= most {
+            states.resize_with(most + 1, S::default);
+        }
+        for row in 0..self.count {
+            let partition = self.partitions.get(row).map_or(0, |&partition| partition as usize);
+            let valid = self.validity.is_none_or(|validity| validity.is_valid(row));
+            step(row, &mut states[partition], valid);
+        }
+    }
+
+    /// Where a row stands in its partition: its time, or its number from `passed` on.
+    #[inline]
+    fn place(&self, row: usize, passed: &mut i64) -> i64 {
+        *passed += 1;
+        self.times.map_or(*passed, |times| times[row])
+    }
+}
+
+/// Values by their place: the first `entered` are in the frame, the others still ahead of it.
+#[derive(Debug)]
+struct Queue<T> {
+    values: VecDeque<(i64, T)>,
+    entered: usize,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self { values: VecDeque::new(), entered: 0 }
+    }
+}
+
+impl<T: Copy> Queue<T> {
+    /// The next value that the frame of the row at `at` takes in.
+    #[inline]
+    fn enter(&mut self, at: i64, reach: Reach) -> Option<T> {
+        let &(place, value) = self.values.get(self.entered)?;
+        if place > at.saturating_sub(reach.to) {
+            return None;
+        }
+        self.entered += 1;
+        Some(value)
+    }
+
+    /// The next value that the frame of the row at `at` leaves behind.
+    #[inline]
+    fn leave(&mut self, at: i64, reach: Reach) -> Option<T> {
+        let &(place, value) = self.values.front()?;
+        if self.entered == 0 || place >= at.saturating_sub(reach.from?) {
+            return None;
+        }
+        self.drop_front();
+        Some(value)
+    }
+
+    #[inline]
+    fn drop_front(&mut self) {
+        self.values.pop_front();
+        self.entered -= 1;
+    }
+}
+
+/// A partition's sum and count.
+#[derive(Debug, Default)]
+pub struct SumState {
+    queue: Queue<f64>,
+    passed: i64,
+    sum: f64,
+    /// What `sum` lost to rounding.
+    lost: f64,
+    count: i64,
+}
+
+impl SumState {
+    /// The sum of the frame's values.
+    #[must_use]
+    pub fn sum(&self) -> f64 {
+        self.sum + self.lost
+    }
+
+    /// How many values the frame has.
+    #[must_use]
+    pub fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// Neumaier's sum: what leaves a frame takes nothing of the others with it.
+    #[inline]
+    fn add(&mut self, value: f64) {
+        let sum = self.sum + value;
+        self.lost += if self.sum.abs() >= value.abs() {
+            (self.sum - sum) + value
+        } else {
+            (value - sum) + self.sum
+        };
+        self.sum = sum;
+    }
+}
+
+/// Appends the sum and the count of each row's frame.
+///
+/// Frames from the first row to the current one add up plainly; from others values leave, and
+/// they keep what rounding loses.
+pub fn frame_sums(
+    rows: Rows<'_>,
+    values: &[f64],
+    reach: Reach,
+    states: &mut Vec<SumState>,
+    sums: &mut Vec<f64>,
+    counts: &mut Vec<i64>,
+) {
+    rows.walk(states, |row, state, valid| {
+        if reach == Reach::CUMULATIVE {
+            if valid {
+                state.count += 1;
+                state.sum += values[row];
+            }
+        } else {
+            let at = rows.place(row, &mut state.passed);
+            slide_sum(state, at, valid.then(|| values[row]), reach);
+        }
+        sums.push(state.sum());
+        counts.push(state.count);
+    });
+}
+
+#[inline]
+fn slide_sum(state: &mut SumState, at: i64, value: Option<f64>, reach: Reach) {
+    if let Some(value) = value {
+        state.queue.values.push_back((at, value));
+    }
+    while let Some(value) = state.queue.enter(at, reach) {
+        state.add(value);
+        state.count += 1;
+        if reach.from.is_none() {
+            state.queue.drop_front();
+        }
+    }
+    while let Some(value) = state.queue.leave(at, reach) {
+        state.add(-value);
+        state.count -= 1;
+    }
+    if state.count == 0 {
+        (state.sum, state.lost) = (0.0, 0.0);
+    }
+}
+
+/// A partition's least or greatest value.
+#[derive(Debug)]
+pub struct ExtremeState<T> {
+    ahead: Queue<T>,
+    /// In the frame; each better than all that follow it.
+    best: VecDeque<(i64, T)>,
+    passed: i64,
+}
+
+impl<T> Default for ExtremeState<T> {
+    fn default() -> Self {
+        Self { ahead: Queue::default(), best: VecDeque::new(), passed: 0 }
+    }
+}
+
+impl<T: Copy> ExtremeState<T> {
+    /// The best value of the frame.
+    #[must_use]
+    pub fn value(&self) -> Option<T> {
+        self.best.front().map(|&(_, value)| value)
+    }
+}
+
+/// Appends the least value of each row's frame, or the greatest.
+pub fn frame_extremes<T: PartialOrd + Copy>(
+    rows: Rows<'_>,
+    values: &[T],
+    reach: Reach,
+    greatest: bool,
+    states: &mut Vec<ExtremeState<T>>,
+    found: &mut Vec<Option<T>>,
+) {
+    let beats = |one: T, other: T| if greatest { one >= other } else { one <= other };
+    rows.walk(states, |row, state, valid| {
+        let at = rows.place(row, &mut state.passed);
+        if valid {
+            state.ahead.values.push_back((at, values[row]));
+        }
+        while let Some(&(place, value)) = state.ahead.values.front() {
+            if place > at.saturating_sub(reach.to) {
+                break;
+            }
+            state.ahead.values.pop_front();
+            while state.best.back().is_some_and(|&(_, last)| beats(value, last)) {
+                state.best.pop_back();
+            }
+            // From the first row on nothing leaves, so that the best alone matters.
+            if reach.from.is_some() || state.best.is_empty() {
+                state.best.push_back((place, value));
+            }
+        }
+        if let Some(from) = reach.from {
+            while state.best.front().is_some_and(|&(place, _)| place < at.saturating_sub(from)) {
+                state.best.pop_front();
+            }
+        }
+        found.push(state.value());
+    });
+}
+
+/// Which row of a frame is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// The nth, from 1.
+    Nth(usize),
+    /// The row this many before the current one, whatever the frame.
+    Back(usize),
+}
+
+/// A partition's rows that are, or may become, the one wanted.
+#[derive(Debug, Default)]
+pub struct PickState {
+    queue: Queue<u64>,
+    passed: i64,
+}
+
+impl PickState {
+    /// The oldest row that may still be wanted.
+    #[must_use]
+    pub fn oldest(&self) -> Option<u64> {
+        self.queue.values.front().map(|&(_, row)| row)
+    }
+
+    /// The row wanted of the frame so far.
+    #[must_use]
+    pub fn picked(&self, pick: Pick) -> Option<u64> {
+        let index = match pick {
+            Pick::First => 0,
+            Pick::Nth(n) => n.checked_sub(1)?,
+            Pick::Last | Pick::Back(_) => self.queue.entered.checked_sub(1)?,
+        };
+        let within = index < self.queue.entered;
+        self.queue.values.get(index).filter(|_| within).map(|&(_, row)| row)
+    }
+}
+
+/// Appends the row wanted of each row's frame. Rows are numbered from `first_row` on; those
+/// without a value are passed over.
+pub fn frame_picks(
+    rows: Rows<'_>,
+    first_row: u64,
+    reach: Reach,
+    pick: Pick,
+    states: &mut Vec<PickState>,
+    found: &mut Vec<Option<u64>>,
+) {
+    rows.walk(states, |row, state, valid| {
+        let number = first_row + row as u64;
+        if let Pick::Back(distance) = pick {
+            found.push(step_back(&mut state.queue.values, number, valid, distance));
+            return;
+        }
+        let at = rows.place(row, &mut state.passed);
+        let queue = &mut state.queue;
+        if valid {
+            queue.values.push_back((at, number));
+        }
+        while queue.enter(at, reach).is_some() {
+            if reach.from.is_some() {
+                continue;
+            }
+            // From the first row on, rows that will not be wanted need not be kept.
+            let kept = match pick {
+                Pick::Nth(n) => n,
+                _ => 1,
+            };
+            if queue.entered > kept {
+                if pick == Pick::Last {
+                    queue.drop_front();
+                } else {
+                    queue.entered -= 1;
+                    queue.values.remove(queue.entered);
+                }
+            }
+        }
+        while queue.leave(at, reach).is_some() {}
+        found.push(state.picked(pick));
+    });
+}
+
+/// The row `distance` rows back, and this one for later.
+#[inline]
+fn step_back(
+    queue: &mut VecDeque<(i64, u64)>,
+    number: u64,
+    valid: bool,
+    distance: usize,
+) -> Option<u64> {
+    if distance == 0 {
+        return Some(number);
+    }
+    let found = queue.len().checked_sub(distance).map(|index| queue[index].1);
+    if valid {
+        if queue.len() == distance {
+            queue.pop_front();
+        }
+        queue.push_back((0, number));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::Rng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::tests::random;
+
+    struct Case {
+        partitions: Vec<u32>,
+        times: Vec<i64>,
+        values: Vec<i64>,
+        valid: Vec<bool>,
+        bits: Vec<u8>,
+        by_time: bool,
+        reach: Reach,
+    }
+
+    impl Case {
+        fn random(rng: &mut ChaCha8Rng) -> Self {
+            let count = rng.random_range(0..60);
+            let partitions = (0..count).map(|_| rng.random_range(0..3)).collect();
+            let mut times: Vec<i64> = (0..count).map(|_| rng.random_range(0..40)).collect();
+            times.sort_unstable();
+            let values = (0..count).map(|_| rng.random_range(-9..10)).collect();
+            let valid: Vec<bool> = (0..count).map(|_| rng.random_bool(0.8)).collect();
+            let mut bits = vec![0_u8; count / 8 + 1];
+            for (row, _) in valid.iter().enumerate().filter(|(_, valid)| **valid) {
+                bits[row / 8] |= 1 << (row % 8);
+            }
+            let to = if rng.random_bool(0.6) { 0 } else { rng.random_range(0..5) };
+            let from = rng.random_bool(0.7).then(|| to + rng.random_range(0..7));
+            let by_time = rng.random_bool(0.5);
+            Self { partitions, times, values, valid, bits, by_time, reach: Reach { from, to } }
+        }
+
+        fn rows(&self, range: std::ops::Range<usize>) -> Rows<'_> {
+            Rows {
+                partitions: &self.partitions[range.clone()],
+                times: self.by_time.then_some(&self.times[range.clone()]),
+                validity: Some(Validity::new(&self.bits, range.start)),
+                count: range.len(),
+            }
+        }
+
+        /// The rows of a row's frame that have a value, by the definition.
+        fn frame(&self, row: usize) -> Vec<usize> {
+            let own = |other: &usize| self.partitions[*other] == self.partitions[row];
+            let before: Vec<usize> = (0..=row).filter(own).collect();
+            let distance = |index: usize| {
+                if self.by_time {
+                    self.times[row] - self.times[before[index]]
+                } else {
+                    (before.len() - 1 - index) as i64
+                }
+            };
+            let inside = |index: &usize| {
+                let distance = distance(*index);
+                distance >= self.reach.to && self.reach.from.is_none_or(|from| distance <= from)
+            };
+            let rows = (0..before.len()).filter(inside).map(|index| before[index]);
+            rows.filter(|row| self.valid[*row]).collect()
+        }
+    }
+
+    fn cases(check: impl Fn(&Case, std::ops::Range<usize>, std::ops::Range<usize>)) {
+        let mut rng = random();
+        for _ in 0..3_000 {
+            let case = Case::random(&mut rng);
+            let count = case.values.len();
+            let cut = rng.random_range(0..=count);
+            check(&case, 0..cut, cut..count);
+        }
+    }
+
+    #[test]
+    fn sums_agree_with_the_definition() {
+        cases(|case, first, second| {
+            let values: Vec<f64> = case.values.iter().map(|&value| value as f64).collect();
+            let (mut states, mut sums, mut counts) = (vec![], vec![], vec![]);
+            for part in [first, second] {
+                let (rows, values) = (case.rows(part.clone()), &values[part]);
+                let (states, out) = (&mut states, (&mut sums, &mut counts));
+                frame_sums(rows, values, case.reach, states, out.0, out.1);
+            }
+            for row in 0..values.len() {
+                let frame = case.frame(row);
+                let sum: f64 = frame.iter().map(|&row| values[row]).sum();
+                assert_eq!((sums[row], counts[row]), (sum, frame.len() as i64));
+            }
+        });
+    }
+
+    #[test]
+    fn extremes_agree_with_the_definition() {
+        cases(|case, first, second| {
+            for greatest in [false, true] {
+                let (mut states, mut found) = (vec![], vec![]);
+                for part in [first.clone(), second.clone()] {
+                    let (rows, values) = (case.rows(part.clone()), &case.values[part]);
+                    let out = (&mut states, &mut found);
+                    frame_extremes(rows, values, case.reach, greatest, out.0, out.1);
+                }
+                for (row, found) in found.iter().enumerate() {
+                    let values = case.frame(row).into_iter().map(|row| case.values[row]);
+                    assert_eq!(*found, if greatest { values.max() } else { values.min() });
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn picks_agree_with_the_definition() {
+        cases(|case, first, second| {
+            for pick in [Pick::First, Pick::Last, Pick::Nth(2), Pick::Back(1), Pick::Back(3)] {
+                let (mut states, mut found) = (vec![], vec![]);
+                for part in [first.clone(), second.clone()] {
+                    let start = part.start as u64;
+                    let out = (&mut states, &mut found);
+                    frame_picks(case.rows(part), start, case.reach, pick, out.0, out.1);
+                }
+                for (row, found) in found.iter().enumerate() {
+                    let frame = case.frame(row);
+                    let own = |other: &usize| case.partitions[*other] == case.partitions[row];
+                    let before: Vec<usize> =
+                        (0..row).filter(own).filter(|row| case.valid[*row]).collect();
+                    let wanted = match pick {
+                        Pick::First => frame.first(),
+                        Pick::Last => frame.last(),
+                        Pick::Nth(n) => frame.get(n - 1),
+                        Pick::Back(n) => {
+                            before.len().checked_sub(n).and_then(|index| before.get(index))
+                        }
+                    };
+                    assert_eq!(*found, wanted.map(|&row| row as u64), "{pick:?} {row}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn what_leaves_a_frame_takes_nothing_along() {
+        let rows = Rows { partitions: &[], times: None, validity: None, count: 4 };
+        let (mut sums, mut counts) = (vec![], vec![]);
+        let reach = Reach { from: Some(1), to: 0 };
+        let values = [1e18, 0.5, 0.25, 0.125];
+        frame_sums(rows, &values, reach, &mut vec![], &mut sums, &mut counts);
+        assert_eq!(sums, [1e18, 1e18, 0.75, 0.375]);
+    }
+}

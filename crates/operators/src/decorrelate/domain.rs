@@ -1,0 +1,323 @@
+//! The distinct values a sub-query reads of the rows around it, and how a plan carries them
+//! along: each row of the result says for which of them it was computed.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, not_impl_err};
+use datafusion::functions_window::row_number::row_number_udwf;
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    BinaryExpr, Distinct, Expr, FetchType, Filter, Limit, LogicalPlan, Operator, Projection,
+    SkipType, Sort, SortExpr, SubqueryAlias, Window, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowFunctionDefinition, lit,
+};
+
+use super::relational::join;
+use super::{captured, captured_mut, narrowed};
+
+/// See the file's head.
+pub(super) struct Domain {
+    /// The distinct combinations, under the names in `columns`.
+    pub(super) plan: LogicalPlan,
+    /// What the sub-query's plan calls a value, and the domain's column that has it.
+    columns: Vec<(Column, String)>,
+}
+
+impl Domain {
+    /// The domain of a sub-query that reads `captured` of the rows of `outer`.
+    pub(super) fn try_new(captured: &[Expr], outer: LogicalPlan, number: usize) -> Result<Self> {
+        let mut columns = Vec::with_capacity(captured.len());
+        let mut exprs = Vec::with_capacity(captured.len());
+        for (index, expr) in captured.iter().enumerate() {
+            let name = format!("d{number}c{index}");
+            let Expr::Alias(alias) = expr else {
+                return not_impl_err!("a sub-query that reads '{expr}' without naming it");
+            };
+            columns.push((Column::new(alias.relation.clone(), &alias.name), name.clone()));
+            exprs.push(alias.expr.as_ref().clone().alias(name));
+        }
+        let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(outer))?);
+        let plan = LogicalPlan::Distinct(Distinct::All(Arc::new(plan)));
+        Ok(Self { plan, columns })
+    }
+
+    /// Names of the domain's columns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.columns.iter().map(|(_, name)| name)
+    }
+
+    /// The domain's columns in a plan that carries them.
+    pub(super) fn columns(&self, plan: &LogicalPlan) -> Result<Vec<Expr>> {
+        self.names().map(|name| column_named(plan.schema(), name)).collect()
+    }
+
+    /// The plan's columns without the domain's.
+    pub(super) fn own_columns(&self, plan: &LogicalPlan) -> Vec<Column> {
+        let mut columns = plan.schema().columns();
+        columns.retain(|column| !self.names().any(|name| *name == column.name));
+        columns
+    }
+
+    /// Whether an expression reads the domain.
+    pub(super) fn in_expr(&self, expr: &Expr) -> bool {
+        let reads = |node: &Expr| match node {
+            Expr::OuterReferenceColumn(_, column) => self.columns.iter().any(|(c, _)| c == column),
+            _ => captured(node).is_some_and(|read| read.iter().any(|expr| self.in_expr(expr))),
+        };
+        expr.exists(|node| Ok(reads(node))).unwrap_or(false)
+    }
+
+    /// Whether a plan reads the domain.
+    pub(super) fn in_plan(&self, plan: &LogicalPlan) -> Result<bool> {
+        plan.exists(|node| {
+            let mut found = match node {
+                LogicalPlan::Subquery(subquery) => {
+                    subquery.outer_ref_columns.iter().any(|expr| self.in_expr(expr))
+                }
+                _ => false,
+            };
+            node.apply_expressions(|expr| {
+                found |= self.in_expr(expr);
+                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })?;
+            Ok(found)
+        })
+    }
+
+    /// The expression with what it reads of the domain taken from `schema`.
+    pub(super) fn resolved(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+        expr.transform_down(|mut node| {
+            if let Expr::OuterReferenceColumn(_, column) = &node {
+                let found = self.columns.iter().find(|(known, _)| known == column);
+                return match found {
+                    Some((_, name)) => Ok(Transformed::yes(column_named(schema, name)?)),
+                    None => Ok(Transformed::no(node)),
+                };
+            }
+            let Some(read) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
+            for expr in read {
+                *expr = self.resolved(std::mem::take(expr), schema)?;
+            }
+            Ok(Transformed::yes(node))
+        })
+        .data()
+    }
+
+    pub(super) fn all_resolved(&self, exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+        exprs.into_iter().map(|expr| self.resolved(expr, schema)).collect()
+    }
+
+    /// The plan computed for each value of the domain, whose columns are among the result's.
+    pub(super) fn spread(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        if !self.in_plan(&plan)? {
+            return join(self.plan.clone(), plan, Vec::new(), None, JoinType::Inner);
+        }
+        match plan {
+            LogicalPlan::Projection(node) => {
+                let input = self.spread(Arc::unwrap_or_clone(node.input))?;
+                self.projection(node.expr, input)
+            }
+            LogicalPlan::Filter(node) => self.filter(node),
+            LogicalPlan::SubqueryAlias(node) => {
+                let input = self.spread(Arc::unwrap_or_clone(node.input))?;
+                let alias = SubqueryAlias::try_new(Arc::new(input), node.alias)?;
+                Ok(LogicalPlan::SubqueryAlias(alias))
+            }
+            LogicalPlan::Sort(node) => {
+                let input = self.spread(Arc::unwrap_or_clone(node.input))?;
+                let expr = self.sort_keys(node.expr, &input)?;
+                Ok(LogicalPlan::Sort(Sort { expr, input: Arc::new(input), fetch: node.fetch }))
+            }
+            LogicalPlan::Distinct(Distinct::All(input)) => {
+                let input = self.spread(Arc::unwrap_or_clone(input))?;
+                Ok(LogicalPlan::Distinct(Distinct::All(Arc::new(input))))
+            }
+            LogicalPlan::Limit(node) => self.limit(&node),
+            LogicalPlan::Window(node) => self.window(node),
+            LogicalPlan::Aggregate(node) => self.aggregate(node),
+            LogicalPlan::Union(node) => self.union(node),
+            LogicalPlan::Join(node) => self.join(node),
+            LogicalPlan::Extension(node) => self.extension(&node),
+            other => not_impl_err!("{} in a correlated sub-query", other.display()),
+        }
+    }
+
+    fn projection(&self, exprs: Vec<Expr>, input: LogicalPlan) -> Result<LogicalPlan> {
+        let mut exprs = self.all_resolved(exprs, input.schema())?;
+        exprs.extend(self.columns(&input)?);
+        Ok(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input))?))
+    }
+
+    fn sort_keys(&self, keys: Vec<SortExpr>, input: &LogicalPlan) -> Result<Vec<SortExpr>> {
+        let resolve =
+            |key: SortExpr| Ok(SortExpr { expr: self.resolved(key.expr, input.schema())?, ..key });
+        keys.into_iter().map(resolve).collect()
+    }
+
+    /// WHERE. Over rows that read nothing outside, equality with an outer value is the key of the
+    /// join with the domain.
+    fn filter(&self, node: Filter) -> Result<LogicalPlan> {
+        let mut tests = split_conjunction_owned(node.predicate);
+        let mut input = Arc::unwrap_or_clone(node.input);
+        if self.in_plan(&input)? {
+            input = self.spread(input)?;
+        } else {
+            let (own, shared): (Vec<Expr>, Vec<Expr>) =
+                tests.into_iter().partition(|test| !self.in_expr(test));
+            if let Some(test) = conjunction(own) {
+                input = LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?);
+            }
+            let mut on = Vec::new();
+            tests = Vec::new();
+            for test in shared {
+                match self.key(&test)? {
+                    Some(pair) => on.push(pair),
+                    None => tests.push(test),
+                }
+            }
+            input = join(self.plan.clone(), input, on, None, JoinType::Inner)?;
+        }
+        let tests = self.all_resolved(tests, input.schema())?;
+        match conjunction(tests) {
+            Some(test) => Ok(LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?)),
+            None => Ok(input),
+        }
+    }
+
+    /// A value of the domain and the expression over other rows that must equal it.
+    fn key(&self, test: &Expr) -> Result<Option<(Expr, Expr)>> {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = test else { return Ok(None) };
+        if !matches!(op, Operator::Eq | Operator::IsNotDistinctFrom) {
+            return Ok(None);
+        }
+        let outer_only = |expr: &Expr| {
+            let reads_rows =
+                |node: &Expr| Ok(matches!(node, Expr::Column(_)) || captured(node).is_some());
+            self.in_expr(expr) && !expr.exists(reads_rows).unwrap_or(true)
+        };
+        let (value, own) = match (outer_only(left), outer_only(right)) {
+            (true, false) => (left, right),
+            (false, true) => (right, left),
+            _ => return Ok(None),
+        };
+        if self.in_expr(own) || own.column_refs().is_empty() || super::has_subquery(own) {
+            return Ok(None);
+        }
+        let value = self.resolved(value.as_ref().clone(), self.plan.schema())?;
+        Ok(Some((value, own.as_ref().clone())))
+    }
+
+    /// LIMIT counts the rows of each value of the domain.
+    fn limit(&self, node: &Limit) -> Result<LogicalPlan> {
+        let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
+            (node.get_skip_type()?, node.get_fetch_type()?)
+        else {
+            return not_impl_err!("a computed LIMIT in a correlated sub-query");
+        };
+        self.limited(skip, fetch, node.input.as_ref().clone())
+    }
+
+    fn limited(
+        &self,
+        skip: usize,
+        fetch: Option<usize>,
+        input: LogicalPlan,
+    ) -> Result<LogicalPlan> {
+        // Which rows are first is said below the list.
+        let (input, order) = match input {
+            LogicalPlan::Projection(node) => {
+                let input = self.limited(skip, fetch, Arc::unwrap_or_clone(node.input))?;
+                return self.projection(node.expr, input);
+            }
+            LogicalPlan::SubqueryAlias(node) => {
+                let input = self.limited(skip, fetch, Arc::unwrap_or_clone(node.input))?;
+                let alias = SubqueryAlias::try_new(Arc::new(input), node.alias)?;
+                return Ok(LogicalPlan::SubqueryAlias(alias));
+            }
+            LogicalPlan::Sort(node) => {
+                let input = self.spread(Arc::unwrap_or_clone(node.input))?;
+                let order = self.sort_keys(node.expr, &input)?;
+                (input, order)
+            }
+            other => (self.spread(other)?, Vec::new()),
+        };
+        let columns = input.schema().columns();
+        let partition = self.columns(&input)?;
+        let (numbered, row) = numbered(input, partition, order)?;
+        let mut test = row.clone().gt(lit(skip as u64));
+        if let Some(fetch) = fetch {
+            test = test.and(row.lt_eq(lit((skip + fetch) as u64)));
+        }
+        narrowed(LogicalPlan::Filter(Filter::try_new(test, Arc::new(numbered))?), columns)
+    }
+
+    fn window(&self, node: Window) -> Result<LogicalPlan> {
+        let input = self.spread(Arc::unwrap_or_clone(node.input))?;
+        let exprs = self.partitioned(node.window_expr, &input)?;
+        Ok(LogicalPlan::Window(Window::try_new(exprs, Arc::new(input))?))
+    }
+
+    /// Window functions within each value of the domain.
+    pub(super) fn partitioned(
+        &self,
+        functions: Vec<Expr>,
+        input: &LogicalPlan,
+    ) -> Result<Vec<Expr>> {
+        let partition = self.columns(input)?;
+        let within = |expr: Expr| {
+            let expr = self.resolved(expr, input.schema())?;
+            expr.transform_down(|node| match node {
+                Expr::WindowFunction(mut function) => {
+                    function.params.partition_by.extend(partition.iter().cloned());
+                    let function = Expr::WindowFunction(function);
+                    Ok(Transformed::new(function, true, TreeNodeRecursion::Jump))
+                }
+                other => Ok(Transformed::no(other)),
+            })
+            .data()
+        };
+        functions.into_iter().map(within).collect()
+    }
+}
+
+/// The column with this name, whatever its qualifier.
+pub(super) fn column_named(schema: &DFSchema, name: &str) -> Result<Expr> {
+    let found = schema.iter().find(|(_, field)| field.name() == name);
+    match found {
+        Some((qualifier, _)) => Ok(Expr::Column(Column::new(qualifier.cloned(), name))),
+        None => not_impl_err!("a correlated sub-query that loses '{name}'"),
+    }
+}
+
+/// Rows with their number from 1 within `partition`, in the order wanted; and that number.
+pub(super) fn numbered(
+    input: LogicalPlan,
+    partition_by: Vec<Expr>,
+    order_by: Vec<SortExpr>,
+) -> Result<(LogicalPlan, Expr)> {
+    let mut name = "row".to_owned();
+    while input.schema().iter().any(|(_, field)| *field.name() == name) {
+        name.push('_');
+    }
+    let start = WindowFrameBound::Preceding(ScalarValue::UInt64(None));
+    let function = Expr::from(WindowFunction {
+        fun: WindowFunctionDefinition::WindowUDF(row_number_udwf()),
+        params: WindowFunctionParams {
+            args: Vec::new(),
+            partition_by,
+            order_by,
+            window_frame: WindowFrame::new_bounds(
+                WindowFrameUnits::Rows,
+                start,
+                WindowFrameBound::CurrentRow,
+            ),
+            filter: None,
+            null_treatment: None,
+            distinct: false,
+        },
+    });
+    let window = Window::try_new(vec![function.alias(&name)], Arc::new(input))?;
+    Ok((LogicalPlan::Window(window), Expr::Column(Column::new_unqualified(name))))
+}

@@ -1,0 +1,319 @@
+//! Sub-queries as joins. One that reads columns of the rows around it runs once for all of them:
+//! over the distinct values it reads, its *domain*, which every clause of it carries along
+//! ([`domain::Domain::spread`]); its result is then joined to the rows by these values. Null is a
+//! value like any other.
+//!
+//! The binder leaves sub-queries as `DataFusion`'s expressions, and LATERAL as a join with a
+//! `Subquery` on the right. `outer_ref_columns` holds what is read: an expression over the outer
+//! rows, under the name of the column that the sub-query's own plan refers to.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result, plan_err};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    Expr, Filter, Join, Limit, LogicalPlan, Projection, Subquery, SubqueryAlias, lit,
+};
+use datafusion::optimizer::analyzer::AnalyzerRule;
+
+use domain::Domain;
+
+mod domain;
+mod relational;
+mod single_row;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct Decorrelate;
+
+impl AnalyzerRule for Decorrelate {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut joins = Joins::default();
+        plan.transform_down(|node| joins.node(node)).data()
+    }
+
+    fn name(&self) -> &'static str {
+        "decorrelate"
+    }
+}
+
+/// What a sub-query expression reads of the rows around it.
+pub fn captured(expr: &Expr) -> Option<&Vec<Expr>> {
+    subquery_of(expr).map(|subquery| &subquery.outer_ref_columns)
+}
+
+/// The same, to be changed.
+pub fn captured_mut(expr: &mut Expr) -> Option<&mut Vec<Expr>> {
+    match expr {
+        Expr::ScalarSubquery(subquery) => Some(&mut subquery.outer_ref_columns),
+        Expr::Exists(exists) => Some(&mut exists.subquery.outer_ref_columns),
+        Expr::InSubquery(within) => Some(&mut within.subquery.outer_ref_columns),
+        _ => None,
+    }
+}
+
+fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+    match expr {
+        Expr::ScalarSubquery(subquery) => Some(subquery),
+        Expr::Exists(exists) => Some(&exists.subquery),
+        Expr::InSubquery(within) => Some(&within.subquery),
+        _ => None,
+    }
+}
+
+/// Whether a sub-query stands somewhere in the expression.
+pub fn has_subquery(expr: &Expr) -> bool {
+    expr.exists(|node| Ok(subquery_of(node).is_some())).unwrap_or(false)
+}
+
+/// A test that rows of a sub-query exist, or that one of them has the operand's value.
+struct Member<'e> {
+    subquery: &'e Subquery,
+    operand: Option<&'e Expr>,
+    negated: bool,
+}
+
+impl<'e> Member<'e> {
+    fn of(expr: &'e Expr) -> Option<Self> {
+        match expr {
+            Expr::Not(inner) => {
+                Self::of(inner).map(|member| Self { negated: !member.negated, ..member })
+            }
+            Expr::Exists(exists) => {
+                let (subquery, negated) = (&exists.subquery, exists.negated);
+                Some(Self { subquery, operand: None, negated })
+            }
+            Expr::InSubquery(within) => {
+                let (subquery, negated) = (&within.subquery, within.negated);
+                Some(Self { subquery, operand: Some(&within.expr), negated })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A sub-query as the right side of a join.
+struct Inner {
+    plan: LogicalPlan,
+    name: String,
+    /// Outer expressions and the columns of `plan` that equal them.
+    on: Vec<(Expr, Expr)>,
+}
+
+impl Inner {
+    fn column(&self, name: &str) -> Expr {
+        Expr::Column(Column::new(Some(self.name.as_str()), name))
+    }
+}
+
+/// Joins made so far; each has a name of its own.
+#[derive(Default)]
+struct Joins {
+    made: usize,
+}
+
+impl Joins {
+    fn node(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        if let LogicalPlan::Join(join) = &plan
+            && let LogicalPlan::Subquery(subquery) = join.right.as_ref()
+        {
+            return self.lateral(join, subquery).map(Transformed::yes);
+        }
+        let mut found = false;
+        plan.apply_expressions(|expr| {
+            found |= has_subquery(expr);
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        if !found {
+            return Ok(Transformed::no(plan));
+        }
+        match plan {
+            LogicalPlan::Filter(filter) => self.filter(filter),
+            other => self.values(&other),
+        }
+        .map(Transformed::yes)
+    }
+
+    /// `left JOIN LATERAL (query)`.
+    fn lateral(&mut self, join: &Join, subquery: &Subquery) -> Result<LogicalPlan> {
+        let schema = Arc::clone(&join.schema);
+        let mut on = join.on.clone();
+        let domain = self.domain(subquery, &join.left)?;
+        let mut right = subquery.subquery.as_ref().clone();
+        if let Some(domain) = domain {
+            right = domain.spread(right)?;
+            let columns = domain.columns(&right)?;
+            on.extend(outer_values(subquery).zip(columns));
+        }
+        let joined = Join::try_new(
+            Arc::clone(&join.left),
+            Arc::new(right),
+            on,
+            join.filter.clone(),
+            join.join_type,
+            JoinConstraint::On,
+            NullEquality::NullEqualsNull,
+            false,
+        )?;
+        narrowed(LogicalPlan::Join(joined), schema.columns())
+    }
+
+    /// WHERE: what must hold becomes a semi-join or an anti-join.
+    fn filter(&mut self, filter: Filter) -> Result<LogicalPlan> {
+        let columns = filter.input.schema().columns();
+        let mut input = Arc::unwrap_or_clone(filter.input);
+        let mut tests = Vec::new();
+        let (with, without): (Vec<Expr>, Vec<Expr>) =
+            split_conjunction_owned(filter.predicate).into_iter().partition(has_subquery);
+        if let Some(test) = conjunction(without) {
+            input = LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?);
+        }
+        for test in with {
+            if let Some(member) = Member::of(&test).filter(|m| m.operand.is_none_or(is_plain)) {
+                let kind = if member.negated { JoinType::LeftAnti } else { JoinType::LeftSemi };
+                input = self.tested(input, &member, kind)?.0;
+            } else {
+                tests.push(self.replaced(test, &mut input)?);
+            }
+        }
+        let plan = match conjunction(tests) {
+            Some(test) => LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?),
+            None => input,
+        };
+        narrowed(plan, columns)
+    }
+
+    /// Any other node: values of sub-queries are columns of its input.
+    fn values(&mut self, plan: &LogicalPlan) -> Result<LogicalPlan> {
+        let inputs = plan.inputs();
+        let [input] = inputs.as_slice() else {
+            return plan_err!("a sub-query in the condition of a join is not supported");
+        };
+        let mut input = LogicalPlan::clone(input);
+        let mut exprs = Vec::new();
+        for expr in plan.expressions() {
+            let named = matches!(expr, Expr::Alias(_) | Expr::Column(_));
+            let name = expr.schema_name().to_string();
+            let replaced = self.replaced(expr, &mut input)?;
+            let is_output = matches!(plan, LogicalPlan::Projection(_));
+            exprs.push(if is_output && !named { replaced.alias(name) } else { replaced });
+        }
+        let made = plan.with_new_exprs(exprs, vec![input])?;
+        narrowed(made, plan.schema().columns())
+    }
+
+    /// The expression with the values of its sub-queries read from `input`, which is widened.
+    fn replaced(&mut self, expr: Expr, input: &mut LogicalPlan) -> Result<Expr> {
+        expr.transform_down(|node| {
+            if let Expr::ScalarSubquery(subquery) = &node {
+                let value = self.value(subquery, input)?;
+                return Ok(Transformed::new(value, true, TreeNodeRecursion::Jump));
+            }
+            let Some(member) = Member::of(&node) else { return Ok(Transformed::no(node)) };
+            let operand = match member.operand {
+                Some(operand) => Some(self.replaced(operand.clone(), input)?),
+                None => None,
+            };
+            let member = Member { operand: operand.as_ref(), ..member };
+            let taken = std::mem::take(input);
+            let (joined, name) = self.tested(taken, &member, JoinType::LeftMark)?;
+            *input = joined;
+            let mark = Expr::Column(Column::new(Some(name), "mark"));
+            let mark = if member.negated { Expr::Not(Box::new(mark)) } else { mark };
+            Ok(Transformed::new(mark, true, TreeNodeRecursion::Jump))
+        })
+        .data()
+    }
+
+    /// A join that tells, or keeps, the rows for which the test holds; and its right side's name.
+    fn tested(
+        &mut self,
+        input: LogicalPlan,
+        member: &Member<'_>,
+        kind: JoinType,
+    ) -> Result<(LogicalPlan, String)> {
+        let mut inner = self.inner(member.subquery, &input)?;
+        if let Some(operand) = member.operand {
+            let value = inner.column(member.subquery.subquery.schema().field(0).name());
+            inner.on.push((operand.clone(), value));
+        }
+        if inner.on.is_empty() {
+            // One row is as good as many.
+            let fetch = Some(Box::new(lit(1_i64)));
+            let limit = Limit { skip: None, fetch, input: Arc::new(inner.plan) };
+            inner.plan = LogicalPlan::Limit(limit);
+        }
+        let name = inner.name.clone();
+        Ok((joined(input, inner, kind)?, name))
+    }
+
+    /// `input` widened by a scalar sub-query's value, null where it has no row; and the value.
+    fn value(&mut self, subquery: &Subquery, input: &mut LogicalPlan) -> Result<Expr> {
+        let mut subquery = subquery.clone();
+        if !single_row::is_certain(&subquery.subquery) {
+            let checked = single_row::checked(subquery.subquery.as_ref().clone())?;
+            subquery.subquery = Arc::new(checked);
+        }
+        let inner = self.inner(&subquery, input)?;
+        let value = inner.column(subquery.subquery.schema().field(0).name());
+        *input = joined(std::mem::take(input), inner, JoinType::Left)?;
+        Ok(value)
+    }
+
+    fn inner(&mut self, subquery: &Subquery, outer: &LogicalPlan) -> Result<Inner> {
+        let domain = self.domain(subquery, outer)?;
+        self.made += 1;
+        let name = format!("s{}", self.made);
+        let mut plan = subquery.subquery.as_ref().clone();
+        let mut on = Vec::new();
+        if let Some(domain) = domain {
+            plan = domain.spread(plan)?;
+            let column = |own: &String| Expr::Column(Column::new(Some(name.as_str()), own));
+            on.extend(outer_values(subquery).zip(domain.names().map(column)));
+        }
+        let alias = SubqueryAlias::try_new(Arc::new(plan), name.as_str())?;
+        Ok(Inner { plan: LogicalPlan::SubqueryAlias(alias), name, on })
+    }
+
+    fn domain(&mut self, subquery: &Subquery, outer: &LogicalPlan) -> Result<Option<Domain>> {
+        if subquery.outer_ref_columns.is_empty() {
+            return Ok(None);
+        }
+        self.made += 1;
+        Domain::try_new(&subquery.outer_ref_columns, outer.clone(), self.made).map(Some)
+    }
+}
+
+fn is_plain(expr: &Expr) -> bool {
+    !has_subquery(expr)
+}
+
+/// What a sub-query reads, as expressions over the outer rows.
+fn outer_values(subquery: &Subquery) -> impl Iterator<Item = Expr> {
+    subquery.outer_ref_columns.iter().map(|captured| captured.clone().unalias())
+}
+
+fn joined(left: LogicalPlan, right: Inner, kind: JoinType) -> Result<LogicalPlan> {
+    Join::try_new(
+        Arc::new(left),
+        Arc::new(right.plan),
+        right.on,
+        None,
+        kind,
+        JoinConstraint::On,
+        NullEquality::NullEqualsNull,
+        false,
+    )
+    .map(LogicalPlan::Join)
+}
+
+/// The plan with these columns only.
+fn narrowed(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
+    if plan.schema().fields().len() == columns.len() {
+        return Ok(plan);
+    }
+    let exprs = columns.into_iter().map(Expr::Column).collect();
+    Projection::try_new(exprs, Arc::new(plan)).map(LogicalPlan::Projection)
+}

@@ -1,0 +1,85 @@
+//! A sub-query used as a value has at most one row.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, BooleanArray};
+use arrow_schema::DataType;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::{
+    ColumnarValue, Filter, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use tidemark_types::{EngineError, ErrorCode};
+
+use super::domain::numbered;
+use super::narrowed;
+use crate::sample_by::node::SampleByNode;
+
+/// Whether a plan has one row at most, whatever the data.
+pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(node) => is_certain(&node.input),
+        LogicalPlan::Filter(node) => is_certain(&node.input),
+        LogicalPlan::Sort(node) => is_certain(&node.input),
+        LogicalPlan::SubqueryAlias(node) => is_certain(&node.input),
+        LogicalPlan::EmptyRelation(_) => true,
+        LogicalPlan::Aggregate(node) => node.group_expr.is_empty(),
+        LogicalPlan::Limit(_) => plan.max_rows().is_some_and(|rows| rows <= 1),
+        LogicalPlan::Extension(extension) => extension
+            .node
+            .as_any()
+            .downcast_ref::<SampleByNode>()
+            .is_some_and(|node| node.bucket().is_none() && node.keys().is_empty()),
+        _ => false,
+    }
+}
+
+/// The plan, failing when it yields a second row.
+pub(super) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let columns = plan.schema().columns();
+    let (numbered, row) = numbered(plan, Vec::new(), Vec::new())?;
+    let test = ScalarUDF::from(SingleRow::default()).call(vec![row]);
+    narrowed(LogicalPlan::Filter(Filter::try_new(test, Arc::new(numbered))?), columns)
+}
+
+/// True for row 1, an error for any other.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SingleRow {
+    signature: Signature,
+}
+
+impl Default for SingleRow {
+    fn default() -> Self {
+        Self { signature: Signature::exact(vec![DataType::UInt64], Volatility::Volatile) }
+    }
+}
+
+impl ScalarUDFImpl for SingleRow {
+    fn name(&self) -> &'static str {
+        "single_row"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        for argument in args.args {
+            let numbers = argument.into_array(rows)?;
+            if numbers.as_primitive::<UInt64Type>().values().iter().any(|&row| row > 1) {
+                let message = "more than one row returned by a sub-query used as a value";
+                let failure = EngineError::new(ErrorCode::InvalidValue, message);
+                return Err(DataFusionError::External(Box::new(failure)));
+            }
+        }
+        let all: ArrayRef = Arc::new(BooleanArray::from(vec![true; rows]));
+        Ok(ColumnarValue::Array(all))
+    }
+}

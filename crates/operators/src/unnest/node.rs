@@ -1,0 +1,156 @@
+//! UNNEST as a logical node.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
+use tidemark_types::SqlType;
+
+/// What the elements of an argument are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub enum UnnestItem {
+    /// Elements of an array with so many dimensions: numbers, or arrays with one less.
+    Array(u8),
+    /// Fields of the objects in a JSON array, each as text; elements that are no objects have a
+    /// single field.
+    Json(Vec<JsonField>),
+}
+
+/// A field of a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub struct JsonField {
+    /// Its name.
+    pub name: String,
+    /// Which values it may have; others are null.
+    pub kind: JsonKind,
+}
+
+/// Kinds of JSON values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
+pub enum JsonKind {
+    /// true and false.
+    Boolean,
+    /// Numbers.
+    Number,
+    /// ISO text, or a number of microseconds.
+    Time,
+    /// Any value; what is no text is shown as JSON.
+    Text,
+}
+
+impl UnnestItem {
+    fn types(&self) -> Vec<DataType> {
+        match self {
+            Self::Array(1) => vec![DataType::Float64],
+            Self::Array(dimensions) => {
+                vec![SqlType::DoubleArray(dimensions.saturating_sub(1)).arrow_type()]
+            }
+            Self::Json(fields) => vec![DataType::Utf8View; fields.len()],
+        }
+    }
+}
+
+/// The input's columns, then those of the elements, then the element's number from 1.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UnnestNode {
+    input: LogicalPlan,
+    arguments: Vec<Expr>,
+    items: Vec<UnnestItem>,
+    prefix: String,
+    keeps_empty: bool,
+    schema: DFSchemaRef,
+}
+
+impl UnnestNode {
+    /// A node over `input`. Its own columns are called `prefix0`, `prefix1`, …, the last one has
+    /// the number. `keeps_empty`: a row without elements stays, with nulls beside it.
+    pub fn try_new(
+        input: LogicalPlan,
+        arguments: Vec<Expr>,
+        items: Vec<UnnestItem>,
+        prefix: String,
+        keeps_empty: bool,
+    ) -> Result<Self> {
+        if arguments.len() != items.len() {
+            return plan_err!("UNNEST got a wrong number of arguments");
+        }
+        let mut types: Vec<DataType> = items.iter().flat_map(UnnestItem::types).collect();
+        types.push(DataType::Int64);
+        let own = types.into_iter().enumerate();
+        let own = own.map(|(number, data_type)| {
+            (None, Arc::new(Field::new(format!("{prefix}{number}"), data_type, true)))
+        });
+        let fields = input.schema().iter();
+        let fields = fields.map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
+        let fields = fields.chain(own).collect();
+        let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
+        Ok(Self { input, arguments, items, prefix, keeps_empty, schema: schema.into() })
+    }
+
+    /// What is taken apart.
+    pub fn arguments(&self) -> &[Expr] {
+        &self.arguments
+    }
+
+    /// What it consists of.
+    pub fn items(&self) -> &[UnnestItem] {
+        &self.items
+    }
+
+    /// Whether a row without elements stays.
+    pub fn keeps_empty(&self) -> bool {
+        self.keeps_empty
+    }
+}
+
+impl PartialOrd for UnnestNode {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let key = |node: &Self| (node.arguments.clone(), node.items.clone(), node.prefix.clone());
+        match key(self).partial_cmp(&key(other)) {
+            Some(Ordering::Equal) => self.input.partial_cmp(&other.input),
+            unequal => unequal,
+        }
+    }
+}
+
+impl UserDefinedLogicalNodeCore for UnnestNode {
+    fn name(&self) -> &'static str {
+        "UnnestElements"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        self.arguments.clone()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let arguments: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
+        write!(f, "UnnestElements: {}", arguments.join(", "))
+    }
+
+    fn with_exprs_and_inputs(
+        &self,
+        exprs: Vec<Expr>,
+        mut inputs: Vec<LogicalPlan>,
+    ) -> Result<Self> {
+        let Some(input) = inputs.pop() else { return plan_err!("UNNEST needs one input") };
+        let (items, prefix) = (self.items.clone(), self.prefix.clone());
+        Self::try_new(input, exprs, items, prefix, self.keeps_empty)
+    }
+
+    // The elements' columns do not come from the input.
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let width = self.input.schema().fields().len();
+        Some(vec![output_columns.iter().copied().filter(|&column| column < width).collect()])
+    }
+}

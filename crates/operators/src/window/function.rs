@@ -1,0 +1,304 @@
+//! One window function at work: batches in, a column for each out, at once or in the end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, UInt64Array};
+use arrow_schema::DataType;
+use datafusion::arrow::compute::{cast, interleave};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use tidemark_kernels::{
+    ExtremeState, PickState, Reach, Rows, SumState, Validity, frame_extremes, frame_picks,
+    frame_sums,
+};
+
+use super::spec::{Kind, Spec};
+
+/// Bits of a row's number that count within its batch.
+const ROW_BITS: u32 = 32;
+
+/// The state of one function.
+pub(crate) struct Function {
+    kind: Kind,
+    reach: Option<Reach>,
+    by_time: bool,
+    state: State,
+}
+
+enum State {
+    Sums(Vec<SumState>),
+    Floats(Vec<ExtremeState<f64>>),
+    Integers(Vec<ExtremeState<i64>>),
+    Ranks(Vec<Rank>),
+    Picks(Vec<PickState>, Held),
+    Ahead { waiting: Vec<VecDeque<u64>>, found: Vec<Vec<Option<u64>>>, held: Held },
+}
+
+/// The rows of a partition so far, and those before the current time.
+#[derive(Default, Clone)]
+struct Rank {
+    rows: u64,
+    time: Option<i64>,
+    rank: u64,
+    dense: u64,
+}
+
+/// One batch's rows for a function.
+pub(crate) struct Input<'a> {
+    pub(crate) batch: usize,
+    pub(crate) rows: usize,
+    pub(crate) argument: Option<&'a ArrayRef>,
+    pub(crate) partitions: &'a [u32],
+    pub(crate) times: Option<&'a [i64]>,
+}
+
+impl Function {
+    /// `nanos_per_tick`: the length of the timestamp's unit.
+    pub(crate) fn new(spec: &Spec, argument: Option<&DataType>, nanos_per_tick: i64) -> Self {
+        let state = match &spec.kind {
+            Kind::RowNumber | Kind::Sum | Kind::Average | Kind::Count => State::Sums(vec![]),
+            Kind::Rank | Kind::DenseRank => State::Ranks(vec![]),
+            Kind::Extreme { .. } if argument == Some(&DataType::Float64) => State::Floats(vec![]),
+            Kind::Extreme { .. } => State::Integers(vec![]),
+            Kind::Pick { default, .. } => State::Picks(vec![], Held::new(default)),
+            Kind::Ahead { default, .. } => {
+                State::Ahead { waiting: vec![], found: vec![], held: Held::new(default) }
+            }
+        };
+        let ticks = |nanos: i64| if spec.by_time { nanos / nanos_per_tick } else { nanos };
+        let reach = spec.reach.map(|reach| Reach {
+            from: reach.from.map(ticks),
+            // A distance between two ticks reaches back to the earlier one.
+            to: if spec.by_time {
+                (reach.to + nanos_per_tick - 1) / nanos_per_tick
+            } else {
+                reach.to
+            },
+        });
+        Self { kind: spec.kind.clone(), reach, by_time: spec.by_time, state }
+    }
+
+    /// Takes a batch in; its column, unless later rows decide.
+    pub(crate) fn push(&mut self, input: &Input<'_>) -> Result<Option<ArrayRef>> {
+        let reach = self.reach.unwrap_or(Reach::CUMULATIVE);
+        let times = if self.by_time { input.times } else { None };
+        let nulls = input.argument.and_then(|argument| argument.nulls());
+        let validity = nulls.map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
+        let (partitions, count) = (input.partitions, input.rows);
+        let rows = Rows { partitions, times, validity, count };
+        let now = self.reach.is_some();
+        let kind = self.kind.clone();
+        match (&mut self.state, &kind) {
+            (State::Sums(states), kind) => {
+                let (mut sums, mut counts) = (vec![], vec![]);
+                // Counting needs no values.
+                let zeros = vec![0.0; if needs_values(kind) { 0 } else { count }];
+                let values = match input.argument.filter(|_| needs_values(kind)) {
+                    Some(argument) => argument.as_primitive::<Float64Type>().values(),
+                    None => zeros.as_slice(),
+                };
+                let rows = match kind {
+                    Kind::RowNumber => Rows { validity: None, ..rows },
+                    _ => rows,
+                };
+                frame_sums(rows, values, reach, states, &mut sums, &mut counts);
+                Ok(now.then(|| summed(kind, sums, counts)))
+            }
+            (State::Floats(states), Kind::Extreme { greatest }) => {
+                let mut found = Vec::with_capacity(count);
+                let values = numbers::<Float64Type>(input.argument)?;
+                frame_extremes(rows, values, reach, *greatest, states, &mut found);
+                Ok(now.then(|| Arc::new(Float64Array::from(found)) as ArrayRef))
+            }
+            (State::Integers(states), Kind::Extreme { greatest }) => {
+                let mut found = Vec::with_capacity(count);
+                let Some(argument) = input.argument else { return internal_err!("no argument") };
+                let values = cast(argument, &DataType::Int64)?;
+                let values = values.as_primitive::<Int64Type>().values();
+                frame_extremes(rows, values, reach, *greatest, states, &mut found);
+                let found = Int64Array::from(found);
+                Ok(if now { Some(cast(&found, argument.data_type())?) } else { None })
+            }
+            (State::Ranks(states), kind) => {
+                Ok(Some(ranks(states, input, *kind == Kind::DenseRank)))
+            }
+            (State::Picks(states, held), Kind::Pick { pick, ignore_nulls, .. }) => {
+                let Some(argument) = input.argument else { return internal_err!("no argument") };
+                let rows = if *ignore_nulls { rows } else { Rows { validity: None, ..rows } };
+                held.add(argument, states);
+                let mut found = Vec::with_capacity(count);
+                let first = (input.batch as u64) << ROW_BITS;
+                frame_picks(rows, first, reach, *pick, states, &mut found);
+                if now { held.values(&found).map(Some) } else { Ok(None) }
+            }
+            (State::Ahead { waiting, found, held }, Kind::Ahead { distance, .. }) => {
+                let Some(argument) = input.argument else { return internal_err!("no argument") };
+                held.arrays.push_back(Arc::clone(argument));
+                found.push(vec![None; count]);
+                look_ahead(waiting, found, input, *distance);
+                Ok(None)
+            }
+            _ => internal_err!("a window function with the state of another"),
+        }
+    }
+
+    /// The column of an earlier batch, now that all have been seen.
+    pub(crate) fn finish(
+        &self,
+        batch: usize,
+        rows: usize,
+        partitions: &[u32],
+        data_type: &DataType,
+    ) -> Result<ArrayRef> {
+        let of = |row: usize| partitions.get(row).map_or(0, |&partition| partition as usize);
+        let each = 0..rows;
+        match (&self.state, &self.kind) {
+            (State::Sums(states), kind) => {
+                let sums = each.clone().map(|row| states[of(row)].sum()).collect();
+                let counts = each.map(|row| states[of(row)].count()).collect();
+                Ok(summed(kind, sums, counts))
+            }
+            (State::Floats(states), _) => {
+                Ok(Arc::new(each.map(|row| states[of(row)].value()).collect::<Float64Array>()))
+            }
+            (State::Integers(states), _) => {
+                let found: Int64Array = each.map(|row| states[of(row)].value()).collect();
+                Ok(cast(&found, data_type)?)
+            }
+            (State::Picks(states, held), Kind::Pick { pick, .. }) => {
+                let found: Vec<_> = each.map(|row| states[of(row)].picked(*pick)).collect();
+                held.values(&found)
+            }
+            (State::Ahead { found, held, .. }, _) => held.values(&found[batch]),
+            _ => internal_err!("a window function that is known at once"),
+        }
+    }
+}
+
+fn needs_values(kind: &Kind) -> bool {
+    matches!(kind, Kind::Sum | Kind::Average)
+}
+
+fn numbers<T: arrow_array::ArrowPrimitiveType>(
+    argument: Option<&ArrayRef>,
+) -> Result<&[T::Native]> {
+    match argument.and_then(|argument| argument.as_primitive_opt::<T>()) {
+        Some(values) => Ok(values.values()),
+        None => internal_err!("a window function's argument has another type"),
+    }
+}
+
+fn summed(kind: &Kind, sums: Vec<f64>, counts: Vec<i64>) -> ArrayRef {
+    match kind {
+        Kind::RowNumber => {
+            Arc::new(UInt64Array::from_iter_values(counts.iter().map(|&count| count as u64)))
+        }
+        Kind::Count => Arc::new(Int64Array::from(counts)),
+        _ => {
+            let average = *kind == Kind::Average;
+            let value = |(&sum, &count): (&f64, &i64)| {
+                (count > 0).then(|| if average { sum / count as f64 } else { sum })
+            };
+            // A sum beyond the greatest number is null, as everywhere.
+            let values = sums.iter().zip(&counts).map(value);
+            let finite = values.map(|value| value.filter(|value| value.is_finite()));
+            Arc::new(finite.collect::<Float64Array>())
+        }
+    }
+}
+
+/// Rows of one time share a rank.
+fn ranks(states: &mut Vec<Rank>, input: &Input<'_>, dense: bool) -> ArrayRef {
+    let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
+    if states.len() <= most {
+        states.resize(most + 1, Rank::default());
+    }
+    let ranks = (0..input.rows).map(|row| {
+        let partition = input.partitions.get(row).map_or(0, |&partition| partition as usize);
+        let state = &mut states[partition];
+        let time = input.times.map(|times| times[row]);
+        state.rows += 1;
+        if state.rows == 1 || state.time != time {
+            (state.time, state.rank) = (time, state.rows);
+            state.dense += 1;
+        }
+        if dense { state.dense } else { state.rank }
+    });
+    Arc::new(UInt64Array::from_iter_values(ranks.collect::<Vec<_>>()))
+}
+
+/// Each row is what the row `distance` before it looks for.
+fn look_ahead(
+    waiting: &mut Vec<VecDeque<u64>>,
+    found: &mut [Vec<Option<u64>>],
+    input: &Input<'_>,
+    distance: usize,
+) {
+    let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
+    if waiting.len() <= most {
+        waiting.resize_with(most + 1, VecDeque::new);
+    }
+    for row in 0..input.rows {
+        let partition = input.partitions.get(row).map_or(0, |&partition| partition as usize);
+        let number = ((input.batch as u64) << ROW_BITS) + row as u64;
+        let queue = &mut waiting[partition];
+        queue.push_back(number);
+        if queue.len() > distance
+            && let Some(before) = queue.pop_front()
+        {
+            let (batch, row) = place(before);
+            found[batch][row] = Some(number);
+        }
+    }
+}
+
+/// Batch and row of a row's number.
+fn place(number: u64) -> (usize, usize) {
+    ((number >> ROW_BITS) as usize, (number & ((1 << ROW_BITS) - 1)) as usize)
+}
+
+/// The argument's values of the batches that may still be asked for.
+struct Held {
+    default: ScalarValue,
+    /// The number of the batch that `arrays` begins with.
+    first: usize,
+    arrays: VecDeque<ArrayRef>,
+    /// How many arrays are held when it is worth looking which are not needed any more.
+    full: usize,
+}
+
+impl Held {
+    fn new(default: &ScalarValue) -> Self {
+        Self { default: default.clone(), first: 0, arrays: VecDeque::new(), full: 16 }
+    }
+
+    fn add(&mut self, array: &ArrayRef, states: &[PickState]) {
+        if self.arrays.len() >= self.full {
+            let oldest = states.iter().filter_map(PickState::oldest).min();
+            let needed = oldest.map_or(self.first + self.arrays.len(), |row| place(row).0);
+            while self.first < needed && self.arrays.pop_front().is_some() {
+                self.first += 1;
+            }
+            self.full = 2 * self.arrays.len() + 16;
+        }
+        self.arrays.push_back(Arc::clone(array));
+    }
+
+    /// The values of rows; the default where there is no row.
+    fn values(&self, rows: &[Option<u64>]) -> Result<ArrayRef> {
+        let default = self.default.to_array_of_size(1)?;
+        let mut sources: Vec<&dyn Array> = vec![default.as_ref()];
+        sources.extend(self.arrays.iter().map(|array| array.as_ref() as &dyn Array));
+        let index = |row: &Option<u64>| match row {
+            Some(number) => {
+                let (batch, row) = place(*number);
+                (batch - self.first + 1, row)
+            }
+            None => (0, 0),
+        };
+        let indexes: Vec<(usize, usize)> = rows.iter().map(index).collect();
+        Ok(interleave(&sources, &indexes)?)
+    }
+}

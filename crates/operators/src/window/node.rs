@@ -1,0 +1,102 @@
+//! Window functions as a logical node.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::{DFSchemaRef, Result, plan_err};
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore, Window};
+
+use super::spec::Spec;
+
+/// Window functions computed in one pass, in the order of a timestamp or as rows come. Output:
+/// the input's columns, then one for each function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WindowNode {
+    input: LogicalPlan,
+    timestamp: Option<Expr>,
+    functions: Vec<Expr>,
+    schema: DFSchemaRef,
+}
+
+impl WindowNode {
+    /// Whether [`WindowNode::try_new`] takes this window function over rows that are put into
+    /// the order of `timestamp`.
+    pub fn takes(expr: &Expr, timestamp: Option<&Expr>, input: &LogicalPlan) -> bool {
+        Spec::of(expr, timestamp, input.schema()).is_some()
+    }
+
+    /// A node over `input`, whose rows are taken in the order of `timestamp`, or as they come.
+    pub fn try_new(
+        input: LogicalPlan,
+        timestamp: Option<Expr>,
+        functions: Vec<Expr>,
+    ) -> Result<Self> {
+        for function in &functions {
+            if !Self::takes(function, timestamp.as_ref(), &input) {
+                return plan_err!("'{function}' needs rows in another order");
+            }
+        }
+        let as_window = Window::try_new(functions.clone(), Arc::new(input.clone()))?;
+        Ok(Self { input, timestamp, functions, schema: as_window.schema })
+    }
+
+    /// What rows are ordered by.
+    pub fn timestamp(&self) -> Option<&Expr> {
+        self.timestamp.as_ref()
+    }
+
+    /// The functions, with their names.
+    pub fn functions(&self) -> &[Expr] {
+        &self.functions
+    }
+}
+
+impl PartialOrd for WindowNode {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let key = |node: &Self| (node.timestamp.clone(), node.functions.clone());
+        match key(self).partial_cmp(&key(other)) {
+            Some(Ordering::Equal) => self.input.partial_cmp(&other.input),
+            unequal => unequal,
+        }
+    }
+}
+
+impl UserDefinedLogicalNodeCore for WindowNode {
+    fn name(&self) -> &'static str {
+        "Windows"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        self.timestamp.iter().chain(&self.functions).cloned().collect()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let functions: Vec<String> = self.functions.iter().map(ToString::to_string).collect();
+        write!(f, "Windows: [{}]", functions.join(", "))
+    }
+
+    fn with_exprs_and_inputs(
+        &self,
+        mut exprs: Vec<Expr>,
+        mut inputs: Vec<LogicalPlan>,
+    ) -> Result<Self> {
+        let Some(input) = inputs.pop() else { return plan_err!("Windows needs one input") };
+        let functions = exprs.split_off(usize::from(self.timestamp.is_some()));
+        Self::try_new(input, exprs.pop(), functions)
+    }
+
+    // The functions' own columns the optimizer adds itself.
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let width = self.input.schema().fields().len();
+        Some(vec![output_columns.iter().copied().filter(|&column| column < width).collect()])
+    }
+}

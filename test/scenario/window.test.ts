@@ -1,0 +1,207 @@
+/**
+ * Window functions over random rows (nulls, equal times, few and many partitions) against their
+ * definition. The seed is printed; `SEED=n` repeats a run.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+interface Row {
+  readonly second: number;
+  readonly key: string | null;
+  readonly value: number | null;
+}
+
+/** mulberry32. */
+function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const KEYS = ['a', 'b', 'c', null] as const;
+
+function randomRows(next: () => number, count: number): Row[] {
+  let second = 0;
+  return Array.from({ length: count }, () => {
+    second += Math.floor(next() * 4);
+    const key = KEYS[Math.floor(next() * KEYS.length)] ?? null;
+    return { second, key, value: next() < 0.2 ? null : Math.floor(next() * 40) / 4 };
+  });
+}
+
+/** A frame as SQL, and whether a row `rows` and `seconds` before the current one is in it. */
+interface FrameCase {
+  readonly sql: string;
+  readonly holds: (rows: number, seconds: number) => boolean;
+}
+
+function frames(next: () => number): FrameCase[] {
+  const far = Math.floor(next() * 9);
+  const near = Math.floor(next() * (far + 1));
+  return [
+    { sql: '', holds: () => true },
+    { sql: `ROWS ${far} PRECEDING`, holds: (rows) => rows <= far },
+    {
+      sql: `ROWS BETWEEN ${far} PRECEDING AND ${near} PRECEDING`,
+      holds: (rows) => rows <= far && rows >= near,
+    },
+    {
+      sql: `ROWS BETWEEN UNBOUNDED PRECEDING AND ${near} PRECEDING`,
+      holds: (rows) => rows >= near,
+    },
+    {
+      sql: `RANGE BETWEEN '${far}' SECOND PRECEDING AND CURRENT ROW`,
+      holds: (_, seconds) => seconds <= far,
+    },
+    {
+      sql: `RANGE BETWEEN ${far} SECONDS PRECEDING AND ${near} SECONDS PRECEDING`,
+      holds: (_, seconds) => seconds <= far && seconds >= near,
+    },
+    {
+      sql: `ROWS ${far} PRECEDING EXCLUDE CURRENT ROW`,
+      holds: (rows) => rows <= far && rows >= 1,
+    },
+  ];
+}
+
+type Cell = number | null;
+
+const present = (values: readonly Cell[]): number[] => values.filter((value) => value !== null);
+const sum = (values: readonly Cell[]): Cell =>
+  present(values).length === 0 ? null : present(values).reduce((total, value) => total + value, 0);
+
+/** By SQL: what a function makes of its frame's values. */
+const FUNCTIONS: Readonly<Record<string, (frame: readonly Cell[]) => Cell>> = {
+  'sum(v)': sum,
+  'avg(v)': (frame) => {
+    const total = sum(frame);
+    return total === null ? null : total / present(frame).length;
+  },
+  'count(v)': (frame) => present(frame).length,
+  'count(*)': (frame) => frame.length,
+  'min(v)': (frame) => (present(frame).length === 0 ? null : Math.min(...present(frame))),
+  'max(v)': (frame) => (present(frame).length === 0 ? null : Math.max(...present(frame))),
+  'first_value(v)': (frame) => frame[0] ?? null,
+  'last_value(v)': (frame) => frame.at(-1) ?? null,
+  'nth_value(v, 2)': (frame) => frame[1] ?? null,
+  'first_value(v) IGNORE NULLS': (frame) => present(frame)[0] ?? null,
+  'last_value(v) IGNORE NULLS': (frame) => present(frame).at(-1) ?? null,
+};
+
+/** By SQL: functions of the rows before, the row itself (last) and the rows behind. */
+const PLACES: Readonly<Record<string, (before: readonly Row[], after: readonly Row[]) => Cell>> = {
+  'row_number()': (before) => before.length,
+  'rank()': (before) => before.findIndex((row) => row.second === before.at(-1)?.second) + 1,
+  'dense_rank()': (before) => new Set(before.map((row) => row.second)).size,
+  'lag(v)': (before) => before.at(-2)?.value ?? null,
+  'lag(v, 2)': (before) => before.at(-3)?.value ?? null,
+  'lag(v) IGNORE NULLS': (before) =>
+    present(before.slice(0, -1).map((row) => row.value)).at(-1) ?? null,
+  'lead(v)': (_, after) => after[0]?.value ?? null,
+  'lead(v, 3)': (_, after) => after[2]?.value ?? null,
+};
+
+/** Rows of the same partition up to each row, and behind it. */
+function neighbours(rows: readonly Row[], at: number, keyed: boolean): readonly [Row[], Row[]] {
+  const own = (row: Row): boolean => !keyed || row.key === rows[at]?.key;
+  return [rows.slice(0, at + 1).filter(own), rows.slice(at + 1).filter(own)];
+}
+
+function expected(
+  rows: readonly Row[],
+  keyed: boolean,
+  call: string,
+  frame: FrameCase,
+): readonly Cell[] {
+  return rows.map((row, at) => {
+    const [before, after] = neighbours(rows, at, keyed);
+    const place = PLACES[call];
+    if (place !== undefined) {
+      return place(before, after);
+    }
+    const inside = before.filter((other, index) =>
+      frame.holds(before.length - 1 - index, row.second - other.second),
+    );
+    return FUNCTIONS[call]?.(inside.map((other) => other.value)) ?? null;
+  });
+}
+
+async function column(server: TestServer, query: string): Promise<readonly Cell[]> {
+  const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
+  const answer = (await response.json()) as { dataset?: Cell[][]; error?: string };
+  if (answer.dataset === undefined) {
+    throw new Error(`${query}: ${answer.error ?? ''}`);
+  }
+  return answer.dataset.map((row) => row[0] ?? null);
+}
+
+async function fill(server: TestServer, table: string, rows: readonly Row[]): Promise<void> {
+  const create =
+    `CREATE TABLE ${table} (ts TIMESTAMP, k SYMBOL, v DOUBLE) TIMESTAMP(ts) ` + 'PARTITION BY DAY';
+  const values = rows.map(({ second, key, value }) => {
+    const at = new Date(Date.UTC(2026, 0, 1, 23, 58, 0) + second * 1000).toISOString();
+    return `('${at}', ${key === null ? 'null' : `'${key}'`}, ${value ?? 'null'})`;
+  });
+  const insert = `INSERT INTO ${table} VALUES ${values.join(', ')}`;
+  for (const statement of rows.length === 0 ? [create] : [create, insert]) {
+    const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`);
+    const { error } = (await response.json()) as { error?: string };
+    if (error !== undefined) {
+      throw new Error(`${statement}: ${error}`);
+    }
+  }
+}
+
+const close = (one: Cell, other: Cell): boolean =>
+  one === other || (one !== null && other !== null && Math.abs(one - other) < 1e-9);
+
+test('window functions agree with their definition', async (t) => {
+  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
+  t.log(`SEED=${seed}`);
+  const next = random(seed);
+  const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
+  try {
+    for (const [number, count] of [0, 1, 7, 60, 120].entries()) {
+      const rows = randomRows(next, count);
+      const table = `wp${number}`;
+      await fill(server, table, rows);
+      for (const keyed of [false, true]) {
+        const partition = keyed ? 'PARTITION BY k ' : '';
+        for (const frame of frames(next)) {
+          const calls = [
+            ...Object.keys(FUNCTIONS),
+            ...(frame.sql === '' ? Object.keys(PLACES) : []),
+          ];
+          for (const call of calls) {
+            const over = `(${partition}ORDER BY ts ${frame.sql})`;
+            const query = `SELECT ${call} OVER ${over} x FROM ${table}`;
+            const found = await column(server, query);
+            const wanted = expected(rows, keyed, call, frame);
+            const same = found.length === wanted.length;
+            const wrong = wanted.findIndex((value, at) => !close(value, found[at] ?? null));
+            t.true(same && wrong === -1, `${query}: row ${wrong}: ${JSON.stringify(found)}`);
+          }
+        }
+        const totals = await column(server, `SELECT sum(v) OVER (${partition}) x FROM ${table}`);
+        const wanted = rows.map((_, at) =>
+          sum(
+            neighbours(rows, at, keyed)
+              .flat()
+              .map((row) => row.value),
+          ),
+        );
+        t.true(
+          wanted.every((value, at) => close(value, totals[at] ?? null)),
+          `sum() of ${table}`,
+        );
+      }
+    }
+  } finally {
+    await server.stop();
+  }
+});
