@@ -67,9 +67,13 @@ function readStaticFile(location: string, path: string): StaticFile {
   const body = readFileSync(location);
   const extension = extname(path).toLowerCase();
   const compress = COMPRESSED.has(extension) && body.length >= SMALLEST_COMPRESSED_BYTES;
+  let gzip: Buffer | null = null;
   return {
     body,
-    gzip: compress ? gzipSync(body, { level: 9 }) : null,
+    // When first asked for: a start does not wait for it.
+    get gzip() {
+      return compress ? (gzip ??= gzipSync(body, { level: 9 })) : null;
+    },
     type: TYPES[extension] ?? 'application/octet-stream',
     etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
     immutable: path.startsWith('assets/') && HASHED_NAME.test(path),
