@@ -153,6 +153,7 @@ async function openRoot(root: string, config: Config, logger: Logger): Promise<D
       commitMode: config.get(KEYS.commitMode),
       ttlByClock: config.get(KEYS.ttlByClock),
       keepGenerations: config.get(KEYS.keepGenerations),
+      verify: config.get(KEYS.verify),
       diskReserveBytes: config.get(KEYS.diskReserve),
       ...(watermark > 0 ? { diskWatermarkBytes: watermark } : {}),
       ...(spill > 0 ? { spillLimitBytes: spill } : {}),

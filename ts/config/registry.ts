@@ -190,6 +190,14 @@ export const KEYS = {
       'until the next checkpoint; with 1 it is not',
     OWN,
   ),
+  verify: choice(
+    'cairo.verify',
+    'first',
+    ['open', 'first', 'off'],
+    'when checksums of segments are compared: open reads everything at start, first compares a ' +
+      'column when it is first read, off never does',
+    OWN,
+  ),
   diskWatermark: size(
     'disk.watermark',
     '0',

@@ -237,6 +237,8 @@ export interface OpenOptions {
   readonly maxConcurrentQueries?: number;
   /** Manifests kept to fall back to: 2, or 1 for none. */
   readonly keepGenerations?: number;
+  /** When the checksums of a segment are compared; default `first`. */
+  readonly verify?: string;
   /** Free bytes on the disk below which writes stop; default 5 % of it, 1 GiB at most. */
   readonly diskWatermarkBytes?: number;
   /** Room kept for the last checkpoint; default 64 MiB, at most 2 % of the disk. */

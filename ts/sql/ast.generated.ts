@@ -134,6 +134,7 @@ export type Node =
   | { kind: 'Explain'; stage: ExplainStage; analyze: boolean; statement: number }
   | { kind: 'Session'; words: Array<string> }
   | { kind: 'Check'; table: Name | null }
+  | { kind: 'Recover'; table: Name; skip: boolean }
   | { kind: 'CancelQuery'; id: number }
   | { kind: 'Empty' };
 

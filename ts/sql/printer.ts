@@ -81,6 +81,8 @@ function printStatement(printer: Printer, id: NodeId): string {
     }
     case 'Check':
       return node.table === null ? 'CHECK DATABASE' : `CHECK TABLE ${printName(node.table)}`;
+    case 'Recover':
+      return `RECOVER TABLE ${printName(node.table)}${node.skip ? ' SKIP' : ''}`;
     case 'CancelQuery':
       return `CANCEL QUERY ${expression(printer, node.id)}`;
     default:

@@ -134,6 +134,9 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
   if (word === 'CHECK' && (p.value(1) === 'DATABASE' || p.value(1) === 'TABLE')) {
     return parseCheck(p);
   }
+  if (word === 'RECOVER' && p.value(1) === 'TABLE') {
+    return parseRecover(p);
+  }
   if (word === 'CANCEL' && p.value(1) === 'QUERY') {
     return parseCancel(p);
   }
@@ -236,6 +239,14 @@ function parseCheck(p: Parser): NodeId {
   p.advance(2);
   const table = isTable ? p.tableName('table name expected') : null;
   return p.add({ kind: 'Check', table }, start, p.lastEnd());
+}
+
+function parseRecover(p: Parser): NodeId {
+  const start = p.start();
+  p.advance(2);
+  const table = p.tableName('table name expected');
+  const skip = p.take('SKIP');
+  return p.add({ kind: 'Recover', table, skip }, start, p.lastEnd());
 }
 
 function parseCancel(p: Parser): NodeId {

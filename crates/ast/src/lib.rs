@@ -266,6 +266,8 @@ pub enum Node {
     Session { words: Vec<String> },
     /// CHECK DATABASE; with a table, CHECK TABLE t.
     Check { table: Option<Name> },
+    /// RECOVER TABLE t; with `skip`, RECOVER TABLE t SKIP.
+    Recover { table: Name, skip: bool },
     /// CANCEL QUERY id.
     CancelQuery { id: NodeId },
     /// An empty text, or only comments.

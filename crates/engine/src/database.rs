@@ -12,7 +12,9 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use parking_lot::{Mutex, RwLock};
 use tidemark_operators::{SessionOptions, session_state};
 use tidemark_planner::{BindContext, ExternalSources};
-use tidemark_storage::{Change, CommitMode, Snapshot, Storage, StorageOptions, TableSnapshot};
+use tidemark_storage::{
+    Change, CommitMode, Snapshot, Storage, StorageOptions, TableSnapshot, Verify,
+};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
@@ -61,15 +63,16 @@ impl Database {
     pub fn open(options: &OpenOptions) -> EngineResult<Arc<Self>> {
         failpoint::arm_from_environment()?;
         let workers = options.workers.unwrap_or_else(default_workers).max(1);
-        restore_if_asked(&options.root)?;
         let vfs = RealVfs::new(&options.root).map_err(|error| {
             let root = options.root.display();
             EngineError::io(format_args!("cannot use the root directory {root}"), &error)
         })?;
+        restore_if_asked(&vfs)?;
         let storage_options = StorageOptions {
             commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
             ttl_by_clock: options.ttl_by_clock.unwrap_or(true),
             keep_generations: options.keep_generations.unwrap_or(2),
+            verify: parse_verify(options.verify.as_deref().unwrap_or("first"))?,
             disk_watermark_bytes: options.disk_watermark_bytes,
             disk_reserve_bytes: options.disk_reserve_bytes.unwrap_or(64 << 20),
             ..StorageOptions::default()
@@ -275,6 +278,20 @@ fn parse_commit_mode(name: &str) -> EngineResult<CommitMode> {
             return Err(EngineError::new(
                 ErrorCode::InvalidValue,
                 format!("invalid commit mode '{other}', expected sync, async, nosync or adaptive"),
+            ));
+        }
+    })
+}
+
+fn parse_verify(name: &str) -> EngineResult<Verify> {
+    Ok(match name {
+        "open" => Verify::Open,
+        "first" => Verify::First,
+        "off" => Verify::Off,
+        other => {
+            return Err(EngineError::new(
+                ErrorCode::InvalidValue,
+                format!("invalid verification '{other}', expected open, first or off"),
             ));
         }
     })

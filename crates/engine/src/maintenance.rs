@@ -4,21 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidemark_planner::{BoundMaintenance, MaintenanceAction};
-use tidemark_storage::Damage;
+use tidemark_storage::{Damage, LostPart, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tidemark_vfs::{RealVfs, Vfs};
 
 use crate::database::Database;
 use crate::log::{self, Level};
 
-/// The file whose presence asks for the copy in `.checkpoint` at the next start.
-const RESTORE: &str = "_restore";
 const LIVE: &str = "db";
-const COPY: &str = ".checkpoint";
-/// What the copy replaced; kept until somebody removes it.
-const REPLACED: &str = "db.replaced";
 
-/// Runs CHECKPOINT CREATE, CHECKPOINT RELEASE or CHECK. Blocks.
+/// Runs CHECKPOINT CREATE, CHECKPOINT RELEASE, CHECK or RECOVER. Blocks.
 pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineResult<()> {
     failpoint::hit("engine.maintenance")?;
     database.check_open()?;
@@ -26,6 +21,18 @@ pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineRe
     match statement.action {
         MaintenanceAction::CheckpointCreate => storage.create_backup(),
         MaintenanceAction::CheckpointRelease => storage.release_backup(),
+        MaintenanceAction::ShowLosses => {
+            let table = recovered(statement)?;
+            show_losses(&table.name, &storage.lost_parts(table.id)?)
+        }
+        MaintenanceAction::SkipDamage => {
+            let table = recovered(statement)?;
+            for part in storage.skip_damage(table.id)? {
+                let what = serde_json::json!({ "table": table.name, "lost": part.to_string() });
+                log::write(Level::Warn, "engine", "skipped", what);
+            }
+            Ok(())
+        }
         MaintenanceAction::Check => {
             let table = statement.table.as_ref().map(|table| table.schema().id);
             let damages = storage.check(table)?;
@@ -41,6 +48,27 @@ pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineRe
             }
         }
     }
+}
+
+fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
+    let table = statement.table.as_ref().map(|table| &**table.schema());
+    table.ok_or_else(|| EngineError::internal("RECOVER without a table"))
+}
+
+/// What RECOVER TABLE would give up, as the error that it is.
+fn show_losses(table: &str, lost: &[LostPart]) -> EngineResult<()> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let rows: u64 = lost.iter().map(|part| part.rows).sum();
+    let parts: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    let message = format!(
+        "table '{table}' is damaged; without {rows} rows in damaged parts it is sound: {}",
+        parts.join("; ")
+    );
+    Err(EngineError::new(ErrorCode::Damaged, message)
+        .with_detail(parts.join("\n"))
+        .with_hint(format!("RECOVER TABLE '{table}' SKIP gives them up; a backup may have them")))
 }
 
 fn shown(damage: &Damage) -> String {
@@ -78,27 +106,9 @@ pub(crate) fn check_faults(before: u64) -> EngineResult<()> {
 
 /// Puts the copy that CHECKPOINT CREATE made in the database's place, where `_restore` asks for
 /// it. An interrupted restore goes on at the next start.
-pub(crate) fn restore_if_asked(root: &Path) -> EngineResult<()> {
-    let (asked, copy) = (root.join(RESTORE), root.join(COPY));
-    if !asked.exists() {
-        return Ok(());
+pub(crate) fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<()> {
+    if tidemark_storage::restore_if_asked(vfs)? {
+        log::write(Level::Warn, "engine", "restored", serde_json::json!({ "from": ".checkpoint" }));
     }
-    let failed = |error: &std::io::Error| EngineError::io("cannot restore the checkpoint", error);
-    if copy.join(LIVE).exists() {
-        if root.join(LIVE).exists() {
-            if root.join(REPLACED).exists() {
-                std::fs::remove_dir_all(root.join(REPLACED)).map_err(|e| failed(&e))?;
-            }
-            std::fs::rename(root.join(LIVE), root.join(REPLACED)).map_err(|e| failed(&e))?;
-        }
-        std::fs::rename(copy.join(LIVE), root.join(LIVE)).map_err(|e| failed(&e))?;
-        std::fs::remove_dir_all(&copy).map_err(|e| failed(&e))?;
-    } else if !root.join(LIVE).exists() {
-        let message = "'_restore' is there, and no '.checkpoint' to restore";
-        return Err(EngineError::new(ErrorCode::InvalidValue, message));
-    }
-    std::fs::remove_file(&asked).map_err(|error| failed(&error))?;
-    std::fs::File::open(root).and_then(|file| file.sync_all()).map_err(|error| failed(&error))?;
-    log::write(Level::Warn, "engine", "restored", serde_json::json!({ "from": COPY }));
     Ok(())
 }

@@ -33,6 +33,9 @@ pub struct OpenOptions {
     /// Manifests kept to fall back to: 1 or 2.
     #[serde(default)]
     pub keep_generations: Option<u32>,
+    /// When checksums of segments are compared: `open`, `first` or `off`.
+    #[serde(default)]
+    pub verify: Option<String>,
     /// Free bytes below which writes stop.
     #[serde(default)]
     pub disk_watermark_bytes: Option<u64>,

@@ -171,9 +171,13 @@ pub enum MaintenanceAction {
     CheckpointRelease,
     /// CHECK DATABASE, CHECK TABLE t.
     Check,
+    /// RECOVER TABLE t: tells what would be given up.
+    ShowLosses,
+    /// RECOVER TABLE t SKIP: gives it up.
+    SkipDamage,
 }
 
-/// CHECKPOINT, CHECK.
+/// CHECKPOINT, CHECK, RECOVER.
 #[derive(Debug, Clone)]
 pub struct BoundMaintenance {
     /// What is done.
@@ -220,7 +224,7 @@ pub enum BoundStatement {
         /// The command tag's words, in capitals.
         command: String,
     },
-    /// CHECKPOINT, CHECK.
+    /// CHECKPOINT, CHECK, RECOVER.
     Maintenance(BoundMaintenance),
     /// CANCEL QUERY.
     CancelQuery {
@@ -262,6 +266,7 @@ impl BoundStatement {
                 MaintenanceAction::CheckpointCreate => "CHECKPOINT CREATE",
                 MaintenanceAction::CheckpointRelease => "CHECKPOINT RELEASE",
                 MaintenanceAction::Check => "CHECK",
+                MaintenanceAction::ShowLosses | MaintenanceAction::SkipDamage => "RECOVER TABLE",
             },
             Self::CancelQuery { .. } => "CANCEL QUERY",
             Self::Empty => "",

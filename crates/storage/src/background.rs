@@ -10,6 +10,9 @@ use crate::storage::{Background, Storage};
 /// Longest sleep: bounds how late a time-driven checkpoint starts.
 const POLL: Duration = Duration::from_millis(250);
 
+/// How often writing anew is tried again after a failed sync.
+const MENDING: Duration = Duration::from_millis(500);
+
 /// How often the clock may end a partition's time to live.
 const EXPIRY: Duration = Duration::from_mins(1);
 
@@ -48,8 +51,8 @@ fn run(
             std::mem::take(&mut wanted.checkpoint)
         };
         let Some(storage) = storage.upgrade() else { return };
-        // A failure shows in the next commit: flush and checkpoint turn the storage read-only
-        // when they must; otherwise the next round tries again.
+        // A failure shows in the next commit: flush and checkpoint refuse writes when they must;
+        // otherwise the next round tries again.
         if flush_at.is_some_and(|at| at <= Instant::now()) {
             flush_at = None;
             let _ = storage.flush();
@@ -58,7 +61,8 @@ fn run(
             let _ = storage.expire();
             last_expiry = Instant::now();
         }
-        if checkpoint || last_checkpoint.elapsed() >= checkpoint_after {
+        let mends = storage.is_suspended() && last_checkpoint.elapsed() >= MENDING;
+        if checkpoint || mends || last_checkpoint.elapsed() >= checkpoint_after {
             let _ = storage.checkpoint();
             last_checkpoint = Instant::now();
         }

@@ -10,8 +10,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs};
 
 use crate::file::{read_known, sync_dir, write_whole};
-use crate::layout::{BACKUP, BACKUP_NEW, CURRENT, FORMAT, LOG, TABLES, log_file, manifest};
+use crate::layout::{
+    BACKUP, BACKUP_NEW, CURRENT, DB, FORMAT, LOCK, LOG, REPLACED, RESTORE, TABLES, log_file,
+    manifest,
+};
 use crate::manifest::Generations;
+use crate::options::PlantedFault;
 use crate::snapshot::Snapshot;
 use crate::storage::{LogPosition, Storage};
 
@@ -22,7 +26,7 @@ impl Storage {
     /// Makes the copy in `.checkpoint` below the root. Fails when there is one already: release
     /// it first.
     pub fn create_backup(&self) -> EngineResult<()> {
-        let vfs = &**self.vfs();
+        let vfs = self.vfs().system();
         if self.has_backup()? {
             return Err(EngineError::new(ErrorCode::InvalidValue, "a checkpoint is there already")
                 .with_hint("CHECKPOINT RELEASE removes it"));
@@ -32,7 +36,8 @@ impl Storage {
         self.checkpoint()?;
         let copied = self.with_generations(|generations| {
             let (snapshot, position) = self.log_position()?;
-            copy_root(vfs, generations, &snapshot, &position)
+            let planted = self.options().planted;
+            copy_root(vfs, generations, &snapshot, &position, planted)
         });
         let done = copied.and_then(|()| {
             let renamed = vfs.rename(BACKUP_NEW, BACKUP);
@@ -47,21 +52,59 @@ impl Storage {
 
     /// Removes the copy; fine when there is none.
     pub fn release_backup(&self) -> EngineResult<()> {
-        let vfs = &**self.vfs();
+        let vfs = self.vfs().system();
         if self.has_backup()? {
             // From the renaming on there is none, however far the removal comes.
             remove_all(vfs, BACKUP_NEW)?;
             let renamed = vfs.rename(BACKUP, BACKUP_NEW);
             renamed.map_err(|error| EngineError::io(BACKUP, &error))?;
+            if self.options().planted != Some(PlantedFault::RemoveBackupInPlace) {
+                sync_dir(vfs, "")?;
+            }
         }
         remove_all(vfs, BACKUP_NEW)
     }
 
     /// Whether there is a copy.
     pub fn has_backup(&self) -> EngineResult<bool> {
-        let entries = self.vfs().list("").map_err(|error| EngineError::io("the root", &error))?;
-        Ok(entries.iter().any(|entry| entry.name == BACKUP))
+        has(self.vfs().system(), "", BACKUP)
     }
+}
+
+/// Puts the copy in the database's place, where the file `_restore` asks for it, and keeps what it
+/// replaces in `db.replaced`. Answers whether it did. An interrupted restore goes on at the next
+/// start: the copy is not touched before the database is out of its way, and `_restore` stays
+/// until the end. Fails with `RootLocked` while the root is used.
+pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
+    if !has(vfs, "", RESTORE)? {
+        return Ok(false);
+    }
+    let _lock = vfs.lock(LOCK)?;
+    let copy = format!("{BACKUP}/{DB}");
+    let failed = |error: std::io::Error| EngineError::io("cannot restore the checkpoint", &error);
+    if has(vfs, "", BACKUP)? && has(vfs, BACKUP, DB)? {
+        if has(vfs, "", DB)? {
+            remove_all(vfs, REPLACED)?;
+            vfs.rename(DB, REPLACED).map_err(failed)?;
+            sync_dir(vfs, "")?;
+        }
+        vfs.rename(&copy, DB).map_err(failed)?;
+        sync_dir(vfs, BACKUP)?;
+    } else if !has(vfs, "", DB)? {
+        let message = "'_restore' is there, and no '.checkpoint' to restore";
+        return Err(EngineError::new(ErrorCode::InvalidValue, message));
+    }
+    // Also where an earlier start came as far as this.
+    sync_dir(vfs, "")?;
+    remove_all(vfs, BACKUP)?;
+    vfs.unlink(RESTORE).map_err(failed)?;
+    sync_dir(vfs, "")?;
+    Ok(true)
+}
+
+fn has(vfs: &dyn Vfs, directory: &str, name: &str) -> EngineResult<bool> {
+    let entries = vfs.list(directory).map_err(|error| EngineError::io("the root", &error))?;
+    Ok(entries.iter().any(|entry| entry.name == name))
 }
 
 fn copy_root(
@@ -69,6 +112,7 @@ fn copy_root(
     generations: &Generations,
     snapshot: &Snapshot,
     position: &LogPosition,
+    planted: Option<PlantedFault>,
 ) -> EngineResult<()> {
     let mut directories = BTreeSet::new();
     let mut create = |path: &str| {
@@ -103,10 +147,13 @@ fn copy_root(
     }
     write_whole(vfs, &format!("{BACKUP_NEW}/{FORMAT}"), &read_known(vfs, FORMAT)?)?;
     write_whole(vfs, &format!("{BACKUP_NEW}/{CURRENT}"), &read_known(vfs, CURRENT)?)?;
+    if planted == Some(PlantedFault::ForgetBackupNames) {
+        return Ok(());
+    }
     for directory in &directories {
         sync_dir(vfs, directory)?;
     }
-    sync_dir(vfs, &format!("{BACKUP_NEW}/db"))?;
+    sync_dir(vfs, &format!("{BACKUP_NEW}/{DB}"))?;
     sync_dir(vfs, BACKUP_NEW)
 }
 

@@ -205,7 +205,7 @@ impl BulkWriter {
             let name = segment_name(&self.schema.partition_name(floor), number);
             let path = format!("{}/{name}", self.directory);
             let rows = Gathered { schema: &self.schema.columns, pieces: &pieces, order: &order };
-            let written = write_segment(&**self.storage.vfs(), &path, &columns, &rows)?;
+            let written = write_segment(self.storage.vfs().system(), &path, &columns, &rows)?;
             if self.storage.options().commit_mode == CommitMode::Sync {
                 self.files.push(written.file);
             }
@@ -277,8 +277,8 @@ impl BulkWriter {
             vfs.rename(&from, &to).map_err(|error| EngineError::io(to, &error))?;
         }
         if synced {
-            sync_dir(&*vfs, &directory)?;
-            sync_dir(&*vfs, TABLES)?;
+            sync_dir(vfs.system(), &directory)?;
+            sync_dir(vfs.system(), TABLES)?;
         }
         Ok(())
     }
@@ -324,7 +324,7 @@ impl BulkWriter {
     /// Removes the segments of a write that was refused. After a failure of the disk the record
     /// may be in the log all the same: then they stay, and the next start decides.
     fn take_back(&self, error: &EngineError) {
-        let vfs: &dyn Vfs = &**self.storage.vfs();
+        let vfs: &dyn Vfs = self.storage.vfs().system();
         if !matches!(error.code, ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::ReadOnly) {
             let directory = table_dir(self.schema.id);
             for (_, meta) in &self.segments {
@@ -338,6 +338,6 @@ impl BulkWriter {
 impl Drop for BulkWriter {
     fn drop(&mut self) {
         // After a commit the directory is empty.
-        remove_tree(&**self.storage.vfs(), &self.directory);
+        remove_tree(self.storage.vfs().system(), &self.directory);
     }
 }

@@ -7,10 +7,11 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::Vfs;
 
 use crate::damage::Damage;
+use crate::disk::Disk;
 use crate::layout::{CURRENT, FORMAT, LOG, damaged, log_file};
 use crate::log_reader::LogFile;
 use crate::manifest::{load_chain, manifest_numbers, read_current};
-use crate::options::StorageOptions;
+use crate::options::{StorageOptions, Verify};
 use crate::recovery::{list_logs, read_format, table_listings};
 use crate::replay::Replay;
 use crate::schema::TableId;
@@ -47,13 +48,13 @@ impl Findings {
     }
 
     /// Reads every file of a table anew, however often it was read before.
-    fn table(&mut self, vfs: &Arc<dyn Vfs>, table: &TableSnapshot) -> EngineResult<()> {
+    fn table(&mut self, vfs: &Arc<Disk>, table: &TableSnapshot) -> EngineResult<()> {
         let schema = table.schema();
         let mut found = Vec::new();
         for dictionary in table.head.symbols.values() {
             for file in dictionary.store().symbol_files() {
                 if self.seen.insert(file.file.path().to_owned())
-                    && let Err(error) = read_symbols(&**vfs, &file)
+                    && let Err(error) = read_symbols(vfs.system(), &file)
                 {
                     dictionary.store().condemn(error.clone());
                     found.push(error);
@@ -85,7 +86,7 @@ impl Findings {
         Ok(())
     }
 
-    fn tables(&mut self, vfs: &Arc<dyn Vfs>, snapshot: &Snapshot) -> EngineResult<()> {
+    fn tables(&mut self, vfs: &Arc<Disk>, snapshot: &Snapshot) -> EngineResult<()> {
         let mut tables: Vec<_> = snapshot.tables().collect();
         tables.sort_by_key(|table| table.schema().id);
         for table in tables {
@@ -151,16 +152,16 @@ impl Storage {
         // No checkpoint changes the files meanwhile.
         self.with_generations(|generations| {
             let snapshot = self.snapshot();
-            if read_format(&**vfs)?.is_none() {
+            if read_format(vfs.system())?.is_none() {
                 findings.root(&damaged(FORMAT, "it names no format version"));
             }
-            findings.take(read_current(&**vfs))?;
+            findings.take(read_current(vfs.system()))?;
             for number in generations.newest() {
                 findings.take(load_chain(vfs, number))?;
             }
             let current = &generations.current;
             let from = current.snapshot.lsn + 1;
-            findings.log(&**vfs, current.first_log, from, snapshot.lsn)?;
+            findings.log(vfs.system(), current.first_log, from, snapshot.lsn)?;
             findings.tables(vfs, &snapshot)?;
             findings.tables(vfs, &current.snapshot)
         })?;
@@ -176,16 +177,17 @@ impl Storage {
 /// Checks a root that nobody uses: what an opening would find, and everything behind it. Writes
 /// nothing. Fails where there is no root, or one of a version that is not known.
 pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
+    let vfs = &Disk::new(Arc::clone(vfs), Verify::First);
     let mut findings = Findings::default();
-    if read_format(&**vfs)?.is_none() {
+    if read_format(vfs.system())?.is_none() {
         findings.root(&damaged(FORMAT, "it names no format version"));
     }
     let mut loaded = None;
-    if let Some(number) = findings.take(read_current(&**vfs))? {
+    if let Some(number) = findings.take(read_current(vfs.system()))? {
         loaded = findings.take(load_chain(vfs, number))?;
     }
     if loaded.is_none() {
-        for number in manifest_numbers(&**vfs)?.into_iter().rev() {
+        for number in manifest_numbers(vfs.system())?.into_iter().rev() {
             loaded = loaded.or(load_chain(vfs, number).ok());
         }
     }
@@ -193,7 +195,7 @@ pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
         findings.root(&damaged(CURRENT, "there is no manifest that can be read"));
         return Ok(findings.damages);
     };
-    let manifests = manifest_numbers(&**vfs)?;
+    let manifests = manifest_numbers(vfs.system())?;
     let previous = previous.filter(|previous| previous.is_there(&manifests));
     if let Some(number) = previous.and_then(|previous| previous.chain.last().copied())
         && let Some((previous, _)) = findings.take(load_chain(vfs, number))?
@@ -202,13 +204,13 @@ pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
     }
     for table in current.snapshot.tables() {
         for dictionary in table.head.symbols.values() {
-            load_symbols(&**vfs, dictionary.store())?;
+            load_symbols(vfs.system(), dictionary.store())?;
         }
     }
-    let listings = table_listings(&**vfs)?;
+    let listings = table_listings(vfs.system())?;
     let options = StorageOptions::default();
     let mut replay = Replay::new(vfs, &options, &listings, current.snapshot.clone()).read_only();
-    replay.run(&list_logs(&**vfs)?, current.first_log)?;
+    replay.run(&list_logs(vfs.system())?, current.first_log)?;
     for what in std::mem::take(&mut replay.lost) {
         findings.damages.push(Damage { table_id: 0, table: String::new(), what });
     }

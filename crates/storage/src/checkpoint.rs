@@ -15,6 +15,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
 use crate::column::ColumnData;
+use crate::disk::Disk;
 use crate::file::{StoredFile, sync_dir};
 use crate::fold::{Output, plan_fold};
 use crate::layout::{LOG, TABLES, TRASH, log_file, manifest, segment_name, table_dir};
@@ -107,6 +108,8 @@ pub(crate) struct Frozen {
     /// Log files of the generation before that were never synced: it must be as durable as the
     /// new one, to take its place.
     pub(crate) unsynced_logs: Vec<Arc<dyn VfsFile>>,
+    /// Whether a sync of that log failed.
+    pub(crate) has_hole: bool,
     /// The log file in which replay of the new manifest starts.
     pub(crate) first_log: u64,
 }
@@ -135,13 +138,40 @@ pub(crate) struct Prepared {
     created: Vec<Arc<StoredFile>>,
 }
 
-/// Makes segments durable that were adopted without. After an error some never will be: what
-/// the kernel could not write it takes for written.
+/// Makes segments durable that were adopted without. Those that could not be never will be, since
+/// the kernel takes for written what it could not write: they are distrusted from then on, and
+/// the next checkpoint writes them to other files.
 pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
+    let mut outcome = Ok(());
+    let mut synced = Vec::with_capacity(unsynced.len());
     for segment in unsynced {
         let path = segment.file.path();
-        let synced = vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
-        synced.map_err(|error| EngineError::io(path, &error))?;
+        let sync = || vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
+        let failed = if segment.file.is_distrusted() {
+            Some(EngineError::new(ErrorCode::Io, format!("{path}: a sync of it failed")))
+        } else {
+            sync().err().map(|error| EngineError::io(path, &error))
+        };
+        match failed {
+            None => synced.push(segment),
+            Some(error) => {
+                segment.file.distrust();
+                outcome = outcome.and(Err(error));
+            }
+        }
+    }
+    let named = sync_directories(vfs, synced.iter().map(|segment| segment.file.path()));
+    if named.is_err() {
+        synced.iter().for_each(|segment| segment.file.distrust());
+    }
+    outcome.and(named)
+}
+
+/// What [`sync_adopted`] must not do: planted by the crash tests.
+pub(crate) fn resync(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
+    let sync = |path: &str| vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
+    for segment in unsynced {
+        let _ = sync(segment.file.path()).or_else(|_| sync(segment.file.path()));
     }
     sync_directories(vfs, unsynced.iter().map(|segment| segment.file.path()))
 }
@@ -166,7 +196,7 @@ fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> 
 
 /// Step 2: writes and syncs all that `frozen` holds in memory.
 pub(crate) fn prepare(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     options: &StorageOptions,
     frozen: &Frozen,
     manifested: &Snapshot,
@@ -175,7 +205,9 @@ pub(crate) fn prepare(
     let snapshot = Snapshot::clone(&frozen.snapshot);
     let mut prepared = Prepared { snapshot, ..Prepared::default() };
     let written = write_tables(vfs, options, &frozen.snapshot, manifested, numbers, &mut prepared)
-        .and_then(|()| sync_directories(&**vfs, prepared.created.iter().map(|file| file.path())));
+        .and_then(|()| {
+            sync_directories(vfs.system(), prepared.created.iter().map(|file| file.path()))
+        });
     match written {
         Ok(()) => Ok(prepared),
         Err(error) => {
@@ -186,7 +218,7 @@ pub(crate) fn prepare(
 }
 
 fn write_tables(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     options: &StorageOptions,
     frozen: &Snapshot,
     manifested: &Snapshot,
@@ -204,7 +236,7 @@ fn write_tables(
 }
 
 fn write_table(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     options: &StorageOptions,
     table: &TableSnapshot,
     numbers: &dyn FileNumbers,
@@ -247,7 +279,7 @@ fn write_table(
 /// Like [`fold`]. Where a segment is damaged, all stay as they are beside what is in memory, so
 /// that other tables go on.
 fn fold_sound(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     options: &StorageOptions,
     table: &TableSnapshot,
     floor: i64,
@@ -276,7 +308,7 @@ fn fold_sound(
 
 /// The segments that take the place of a partition's pieces.
 fn fold(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     options: &StorageOptions,
     table: &TableSnapshot,
     floor: i64,
@@ -286,6 +318,8 @@ fn fold(
 ) -> EngineResult<Vec<Arc<Segment>>> {
     let schema = table.schema();
     let mut segments = Vec::new();
+    let copies = copies_of_distrusted(partition)?;
+    let partition = copies.as_ref().unwrap_or(partition);
     for output in plan_fold(partition, schema.timestamp_column(), options.segment_rows)? {
         match output {
             Output::Kept(segment) => segments.push(segment),
@@ -306,15 +340,35 @@ fn fold(
     Ok(segments)
 }
 
+/// The partition with copies in memory of the segments whose sync failed; `None` without any.
+fn copies_of_distrusted(partition: &Partition) -> EngineResult<Option<Partition>> {
+    if !partition.segments.iter().any(|segment| segment.file.is_distrusted()) {
+        return Ok(None);
+    }
+    let copied = partition.segments.iter().map(|segment| {
+        if segment.file.is_distrusted() {
+            segment.in_memory().map(Arc::new).inspect_err(|error| {
+                if error.code == ErrorCode::Damaged {
+                    segment.mark_damaged(error.clone());
+                }
+            })
+        } else {
+            Ok(Arc::clone(segment))
+        }
+    });
+    let segments = copied.collect::<EngineResult<_>>()?;
+    Ok(Some(Partition::new(segments, partition.runs.clone())))
+}
+
 /// Writes and syncs a segment; name, bounds and place in the order are the caller's.
 fn write(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     path: &str,
     schema: &TableSchema,
     rows: &Gathered<'_>,
 ) -> EngineResult<SegmentMeta> {
     let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
-    let written = write_segment(&**vfs, path, &columns, rows)?;
+    let written = write_segment(vfs.system(), path, &columns, rows)?;
     written.file.sync().map_err(|error| EngineError::io(path, &error))?;
     Ok(SegmentMeta {
         name: String::new(),
@@ -361,13 +415,14 @@ impl Prepared {
         generations: &Generations,
         named: (u64, u64),
         gone: &[Arc<StoredFile>],
+        alone: bool,
     ) -> EngineResult<NextManifest> {
         let snapshot = self.snapshot.clone();
         let below = |file: &Arc<StoredFile>| {
             let name = file.path().strip_prefix(TABLES)?.strip_prefix('/')?;
             Some(name.to_owned())
         };
-        let kept = gone.iter().filter_map(below).collect();
+        let kept = (!alone).then(|| gone.iter().filter_map(below).collect());
         generations.write_next(vfs, snapshot, &self.symbol_files, named, kept)
     }
 

@@ -162,8 +162,8 @@ impl Storage {
             }
         }
         if !parts.is_empty() {
-            sync_dir(&**self.vfs(), &directory)?;
-            sync_dir(&**self.vfs(), TABLES)?;
+            sync_dir(self.vfs().system(), &directory)?;
+            sync_dir(self.vfs().system(), TABLES)?;
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Storage {
             PartitionFormat::Native => {
                 let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
                 let gathered = Gathered { schema: &schema.columns, pieces: &rows.pieces, order };
-                let written = write_segment(&**self.vfs(), &path, &columns, &gathered)?;
+                let written = write_segment(self.vfs().system(), &path, &columns, &gathered)?;
                 (written.file, written.len, written.footer_crc)
             }
             PartitionFormat::Parquet => {

@@ -105,14 +105,14 @@ impl Snapshot {
         let message = format!("table '{}' is damaged and takes no writes", damage.table);
         Err(EngineError::new(ErrorCode::Damaged, message)
             .with_detail(damage.what)
-            .with_hint("drop the damaged partition or the table, or restore a backup"))
+            .with_hint("RECOVER TABLE shows what can be kept, or restore a backup"))
     }
 }
 
 /// Refuses changes of damaged tables but those that remove rows or the table.
 pub(crate) fn refuse_damaged(snapshot: &Snapshot, work: &Prepared) -> EngineResult<()> {
     match work {
-        Prepared::Other(Change::DropTable(_) | Change::Truncate(_)) => Ok(()),
+        Prepared::Skip(_) | Prepared::Other(Change::DropTable(_) | Change::Truncate(_)) => Ok(()),
         Prepared::Other(Change::Partitions { action, .. })
             if *action != PartitionAction::Attach =>
         {

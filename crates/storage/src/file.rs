@@ -7,22 +7,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidemark_types::{EngineError, EngineResult};
 use tidemark_vfs::{OpenMode, Vfs};
 
+use crate::disk::Disk;
 use crate::layout::damaged;
 
 /// A named immutable file. Once doomed, it is unlinked when the last holder lets go.
 #[derive(Debug)]
 pub(crate) struct StoredFile {
-    vfs: Arc<dyn Vfs>,
+    vfs: Arc<Disk>,
     path: String,
     doomed: AtomicBool,
+    distrusted: AtomicBool,
 }
 
 impl StoredFile {
-    pub(crate) fn new(vfs: Arc<dyn Vfs>, path: String) -> Arc<Self> {
-        Arc::new(Self { vfs, path, doomed: AtomicBool::new(false) })
+    pub(crate) fn new(vfs: Arc<Disk>, path: String) -> Arc<Self> {
+        Arc::new(Self {
+            vfs,
+            path,
+            doomed: AtomicBool::new(false),
+            distrusted: AtomicBool::new(false),
+        })
     }
 
-    pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
+    pub(crate) fn vfs(&self) -> &Arc<Disk> {
         &self.vfs
     }
 
@@ -33,6 +40,16 @@ impl StoredFile {
     /// The name without its directory.
     pub(crate) fn name(&self) -> &str {
         self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
+    }
+
+    /// A sync of it failed: the disk may never get what the cache still shows, and no later sync
+    /// says so. What it holds has to be written to another file.
+    pub(crate) fn distrust(&self) {
+        self.distrusted.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_distrusted(&self) -> bool {
+        self.distrusted.load(Ordering::Acquire)
     }
 
     /// Allows the file to go. Only once no manifest and no log names it any more.

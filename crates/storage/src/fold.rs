@@ -72,7 +72,7 @@ impl Group {
         let of = |index: &usize| &pieces[*index];
         let bounds = members.iter().map(|i| of(i).bounds());
         let is_dirty = |piece: &Piece| match piece {
-            Piece::Segment(segment) => segment.is_patched(),
+            Piece::Segment(segment) => segment.must_be_written(),
             _ => true,
         };
         let dirty = members.len() > 1 || members.iter().any(|i| is_dirty(of(i)));
@@ -161,7 +161,7 @@ fn worth_keeping(
         let piece = &pieces[index];
         let bounds = piece.bounds();
         let over_kept = kept.iter().any(|&newer| meet(pieces[newer].bounds(), bounds));
-        let is_clean = matches!(piece, Piece::Segment(segment) if !segment.is_patched());
+        let is_clean = matches!(piece, Piece::Segment(segment) if !segment.must_be_written());
         if over_kept && !is_clean {
             return Ok(Vec::new()); // It has to be written, and then all of them.
         }
@@ -203,7 +203,7 @@ fn apart(pieces: Vec<Piece>) -> (Vec<Arc<Segment>>, Vec<Piece>) {
             let (start, end) = piece.bounds();
             piece.upsert().is_some() && start <= last && end >= first
         };
-        matches!(file, Piece::Segment(s) if s.is_patched()) || pieces.iter().any(replaces)
+        matches!(file, Piece::Segment(s) if s.must_be_written()) || pieces.iter().any(replaces)
     });
     if changed {
         return (Vec::new(), pieces);

@@ -21,6 +21,9 @@ pub(crate) const RESERVE: &str = "db/reserve";
 /// A copy of the database, and one that is not complete.
 pub(crate) const BACKUP: &str = ".checkpoint";
 pub(crate) const BACKUP_NEW: &str = ".checkpoint.new";
+/// The file whose presence asks for the copy in the database's place, and what that replaced.
+pub(crate) const RESTORE: &str = "_restore";
+pub(crate) const REPLACED: &str = "db.replaced";
 
 /// Major version: another one is refused. Minor: older ones open.
 pub const FORMAT_VERSION: (u32, u32) = (1, 1);

@@ -12,9 +12,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tidemark_vfs::{OpenMode, Vfs, VfsFile};
+use tidemark_vfs::{OpenMode, VfsFile};
 
 use crate::codec::{Decoder, Encoder};
+use crate::disk::Disk;
 use crate::layout::{
     GROUP_HEADER_BYTES, GROUP_MAGIC, LOG, LOG_BLOCK, LOG_HEADER_BYTES, LOG_MAGIC, log_file,
 };
@@ -156,7 +157,7 @@ struct Current {
 /// The writing end of the log.
 #[derive(Debug)]
 pub(crate) struct Log {
-    vfs: Arc<dyn Vfs>,
+    vfs: Arc<Disk>,
     mode: CommitMode,
     file_bytes: u64,
     prewrite_bytes: u64,
@@ -166,6 +167,9 @@ pub(crate) struct Log {
     /// Older files with groups that were not synced.
     unsynced: Vec<Arc<dyn VfsFile>>,
     spare: Vec<u64>,
+    /// The last transaction that a failed sync may have taken. Until a checkpoint holds it nothing
+    /// later is durable, since replay ends at the gap.
+    hole: Option<u64>,
     /// Last transaction written, and last one known durable.
     pub(crate) written_lsn: u64,
     pub(crate) synced_lsn: u64,
@@ -175,7 +179,7 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn new(
-        vfs: Arc<dyn Vfs>,
+        vfs: Arc<Disk>,
         options: &StorageOptions,
         next_number: u64,
         lsn: u64,
@@ -190,6 +194,7 @@ impl Log {
             next_number,
             unsynced: Vec::new(),
             spare: Vec::new(),
+            hole: None,
             written_lsn: lsn,
             synced_lsn: lsn,
             bytes_since_checkpoint: 0,
@@ -245,14 +250,48 @@ impl Log {
         self.written_lsn = group.first_lsn + u64::from(group.count) - 1;
         let skip = self.planted == Some(PlantedFault::AcknowledgeBeforeSync);
         if self.mode == CommitMode::Sync && !skip {
-            self.flush()?;
+            self.sync_files()?;
         }
         Ok(())
     }
 
-    /// Makes everything written durable.
+    /// Makes everything written durable. After a failure only a checkpoint does.
     pub(crate) fn flush(&mut self) -> EngineResult<()> {
+        let synced = self.sync_files();
+        if synced.is_err() && self.planted != Some(PlantedFault::ReuseFailedLog) {
+            self.current = None;
+            self.lose(self.written_lsn);
+        }
+        synced
+    }
+
+    /// A sync failed, and transactions up to `lsn` may not be on the disk. The files are not
+    /// synced again: the kernel takes for written what it could not write.
+    pub(crate) fn lose(&mut self, lsn: u64) {
+        self.unsynced.clear();
+        if lsn > self.synced_lsn {
+            self.hole = self.hole.max(Some(lsn));
+        }
+    }
+
+    /// Whether transactions may be missing on the disk that only a checkpoint brings there.
+    pub(crate) fn has_hole(&self) -> bool {
+        self.hole.is_some()
+    }
+
+    /// A durable manifest holds everything up to `lsn`, so that `files` need no sync any more.
+    pub(crate) fn covered(&mut self, lsn: u64, files: &[Arc<dyn VfsFile>]) {
+        self.unsynced.retain(|file| !files.iter().any(|other| Arc::ptr_eq(file, other)));
+        self.synced_lsn = self.synced_lsn.max(lsn);
+        self.hole = self.hole.filter(|hole| *hole > lsn);
+    }
+
+    fn sync_files(&mut self) -> EngineResult<()> {
         let failed = |error: std::io::Error| EngineError::io(LOG, &error);
+        if let Some(lsn) = self.hole {
+            let message = format!("{LOG}: a sync failed, transactions up to {lsn} may be lost");
+            return Err(EngineError::new(ErrorCode::Io, message));
+        }
         for file in std::mem::take(&mut self.unsynced) {
             file.sync().map_err(failed)?;
         }

@@ -9,6 +9,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs};
 
 use crate::codec::{Decoder, Encoder};
+use crate::disk::Disk;
 use crate::file::{StoredFile, read_known, sync_dir, write_whole};
 use crate::layout::{
     CURRENT, CURRENT_TMP, DB, MANIFEST_MAGIC, damaged, manifest, manifest_number, symbols_name,
@@ -121,22 +122,25 @@ impl Generations {
     }
 
     /// Writes the next manifest and the pointer to it, both durable, neither in force yet.
-    /// `kept` are the files that it does not name and the current one needs.
+    /// `kept` are the files that it does not name and the current one needs; `None` when the
+    /// current one cannot take its place, and goes.
     pub(crate) fn write_next(
         &self,
         vfs: &dyn Vfs,
         snapshot: Snapshot,
         symbol_files: &SymbolFiles,
         (first_log, next_file): (u64, u64),
-        kept: Vec<String>,
+        kept: Option<Vec<String>>,
     ) -> EngineResult<NextManifest> {
         let number = self.next_number;
         let parent = self.parent();
         let none = Snapshot::default();
         let old = parent.map_or(&none, |parent| &parent.snapshot);
         let mut body = encode_body(old, &snapshot, symbol_files)?;
+        let keeps = self.keep > 1 && !self.current.chain.is_empty() && kept.is_some();
+        let kept = kept.unwrap_or_default();
         let mut next = Manifested { snapshot, first_log, next_file, kept, ..Manifested::default() };
-        if self.keep > 1 && !self.current.chain.is_empty() {
+        if keeps {
             encode_previous(&self.current, &next.kept, &mut body);
         }
         let mut out = Encoder { bytes: MANIFEST_MAGIC.to_vec() };
@@ -158,19 +162,19 @@ impl Generations {
             None => (out.bytes.len(), 0),
             Some(parent) => (parent.base_bytes, parent.edit_bytes + out.bytes.len()),
         };
-        Ok(NextManifest(next))
+        Ok(NextManifest { manifested: next, keeps })
     }
 
     /// Makes the next manifest current. After an error it is unknown which one is. Returns the
     /// numbers of manifests that no generation needs any more.
     pub(crate) fn switch(&mut self, vfs: &dyn Vfs, next: NextManifest) -> EngineResult<Vec<u64>> {
         use_pointer(vfs)?;
-        let NextManifest(next) = next;
+        let NextManifest { manifested: next, keeps } = next;
         let previous = self.previous.take().map(|previous| previous.chain).unwrap_or_default();
         let old = std::mem::replace(&mut self.current, next);
         let mut known = previous;
         known.extend(&old.chain);
-        if self.keep > 1 && !old.chain.is_empty() {
+        if keeps {
             let (chain, first_log) = (old.chain.clone(), old.first_log);
             self.previous = Some(Previous { chain, first_log, said: Some(old) });
         }
@@ -207,7 +211,11 @@ fn use_pointer(vfs: &dyn Vfs) -> EngineResult<()> {
 
 /// A manifest that is ready to become current.
 #[derive(Debug)]
-pub(crate) struct NextManifest(Manifested);
+pub(crate) struct NextManifest {
+    manifested: Manifested,
+    /// Whether the current one is kept beside it.
+    keeps: bool,
+}
 
 /// What was found at start.
 #[derive(Debug)]
@@ -221,18 +229,18 @@ pub(crate) struct Loaded {
 /// the newest that is whole takes its place: `complete` says whether all files that it names are
 /// there, which a manifest that was never current need not have.
 pub(crate) fn load(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     keep: u32,
     complete: impl Fn(&Snapshot) -> bool,
 ) -> EngineResult<Loaded> {
-    let numbers = manifest_numbers(&**vfs)?;
+    let numbers = manifest_numbers(vfs.system())?;
     let next_number = numbers.last().copied().unwrap_or(0) + 1;
     let ready = |(current, previous): (Manifested, Option<Previous>), fallen_back| {
         let previous = previous.filter(|previous| keep > 1 && previous.is_there(&numbers));
         let generations = Generations { current, previous, next_number, keep: keep.clamp(1, 2) };
         Loaded { generations, fallen_back }
     };
-    let error = match read_current(&**vfs).and_then(|number| load_chain(vfs, number)) {
+    let error = match read_current(vfs.system()).and_then(|number| load_chain(vfs, number)) {
         Ok(loaded) => return Ok(ready(loaded, None)),
         Err(error) if error.code == ErrorCode::Damaged => error,
         Err(error) => return Err(error),
@@ -241,7 +249,7 @@ pub(crate) fn load(
     for &number in numbers.iter().rev() {
         match load_chain(vfs, number) {
             Ok(loaded) if complete(&loaded.0.snapshot) => {
-                repoint(&**vfs, number)?;
+                repoint(vfs.system(), number)?;
                 return Ok(ready((loaded.0, None), Some(error)));
             }
             Ok(loaded) => incomplete = incomplete.or(Some((number, loaded.0))),
@@ -250,7 +258,7 @@ pub(crate) fn load(
         }
     }
     let Some((number, loaded)) = incomplete else { return Err(error) };
-    repoint(&**vfs, number)?;
+    repoint(vfs.system(), number)?;
     Ok(ready((loaded, None), Some(error)))
 }
 
@@ -273,14 +281,14 @@ pub(crate) fn manifest_numbers(vfs: &dyn Vfs) -> EngineResult<Vec<u64>> {
 
 /// Reads a manifest with its parents.
 pub(crate) fn load_chain(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     number: u64,
 ) -> EngineResult<(Manifested, Option<Previous>)> {
     let mut next = number;
     let mut files = Vec::new();
     while next != 0 {
         let path = manifest(next);
-        let bytes = read_known(&**vfs, &path)?;
+        let bytes = read_known(vfs.system(), &path)?;
         let parent = check(&bytes, next).map_err(|error| damaged(&path, error.message))?;
         if parent != 0 && parent >= next {
             return Err(damaged(&path, "its parent is newer"));
@@ -332,7 +340,7 @@ fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
 
 /// Returns what it says of the generation before it.
 fn read_one(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     loaded: &mut Manifested,
     bytes: &[u8],
 ) -> EngineResult<Option<Previous>> {
@@ -462,7 +470,7 @@ fn encode_partition(
 }
 
 fn read_entry(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     snapshot: &mut Snapshot,
     kind: u8,
     input: &mut Decoder<'_>,
@@ -487,7 +495,7 @@ fn read_entry(
 }
 
 fn read_partition(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     snapshot: &mut Snapshot,
     kind: u8,
     input: &mut Decoder<'_>,
@@ -528,7 +536,7 @@ fn remove_name(snapshot: &mut Snapshot, schema: &TableSchema) {
 }
 
 fn read_table(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     snapshot: &mut Snapshot,
     input: &mut Decoder<'_>,
 ) -> EngineResult<()> {

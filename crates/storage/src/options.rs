@@ -13,6 +13,18 @@ pub enum CommitMode {
     NoSync,
 }
 
+/// How far the content of segments is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// Everything is read at start and compared with its checksums.
+    Open,
+    /// A column of a segment is compared when it is first read.
+    #[default]
+    First,
+    /// Footers and the log are compared, columns are not: bit rot shows as wrong answers.
+    Off,
+}
+
 /// Faults that the crash tests plant into the protocol, to prove that they would be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
@@ -39,6 +51,8 @@ pub enum PlantedFault {
     TrustFailedSync,
     /// After a failed write or sync the log goes on in the same file, and syncs it again.
     ReuseFailedLog,
+    /// A bulk segment whose sync failed is synced again, and not written to another file.
+    ResyncSegment,
     /// Replay does not let a newer file void the end of an older one.
     IgnoreVoid,
     /// A log file that is full is not synced with the flush that follows.
@@ -51,6 +65,10 @@ pub enum PlantedFault {
     RemoveManifestFiles,
     /// Files below the manifest's first log file are replayed, too.
     ReplayAllLogs,
+    /// The names in a copy of the database are not synced before it counts as complete.
+    ForgetBackupNames,
+    /// The files of a copy are removed before its directory's other name is durable.
+    RemoveBackupInPlace,
     /// Recovery goes on writing in the numbers that the manifest gave out last.
     ForgetFileNumbers,
 }
@@ -77,6 +95,8 @@ pub struct StorageOptions {
     /// Manifests that are kept: with 2, a damaged one is made good from the one before and its
     /// log, which stay on disk until the next checkpoint; with 1, they do not.
     pub keep_generations: u32,
+    /// How far the content of segments is trusted.
+    pub verify: Verify,
     /// Free bytes on the disk below which nothing more is written; 5 % of the disk or 1 GiB,
     /// whichever is less, when absent. Writes go on above 1.4 times as much.
     pub disk_watermark_bytes: Option<u64>,
@@ -113,6 +133,7 @@ impl Default for StorageOptions {
             async_flush_ms: 200,
             ttl_by_clock: true,
             keep_generations: 2,
+            verify: Verify::First,
             disk_watermark_bytes: None,
             disk_reserve_bytes: 64 << 20,
             run_rows: 256 << 10,

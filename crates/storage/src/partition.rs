@@ -77,7 +77,7 @@ impl Partition {
 
     /// Whether all of it is in files as they are.
     pub(crate) fn is_written(&self) -> bool {
-        self.runs.is_empty() && !self.segments.iter().any(|segment| segment.is_patched())
+        self.runs.is_empty() && !self.segments.iter().any(|segment| segment.must_be_written())
     }
 
     /// Whether pieces of it may replace rows of earlier ones.

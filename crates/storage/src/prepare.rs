@@ -13,6 +13,7 @@ use crate::column;
 use crate::convert::Conversion;
 use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::SegmentMeta;
+use crate::skip::SkipOp;
 use crate::snapshot::Snapshot;
 use crate::symbols::SymbolStore;
 use crate::upsert::{UpsertKeys, last_of_each};
@@ -31,6 +32,7 @@ pub(crate) enum Prepared {
     Append { table: TableId, schema_version: u64, rows: Rows },
     Adopt(StagedSegments),
     Convert(Conversion),
+    Skip(SkipOp),
     Other(Change),
 }
 
@@ -39,6 +41,7 @@ impl Prepared {
     pub(crate) fn grows(&self) -> bool {
         match self {
             Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => true,
+            Self::Skip(_) => false,
             Self::Other(change) => matches!(change, Change::Append { .. } | Change::Update(_)),
         }
     }
@@ -49,6 +52,7 @@ impl Prepared {
             Self::Append { table, .. } => Some(*table),
             Self::Adopt(staged) => Some(staged.table),
             Self::Convert(conversion) => Some(conversion.table()),
+            Self::Skip(skip) => Some(skip.table),
             Self::Other(change) => match change {
                 Change::DropTable(table)
                 | Change::Truncate(table)

@@ -9,6 +9,7 @@ use crate::column::ColumnData;
 use crate::convert::ConvertOp;
 use crate::retire::{PartitionAction, PartitionsOp};
 use crate::segment::SegmentMeta;
+use crate::skip::SkipOp;
 use crate::state::{Adopt, Append, Op};
 use crate::symbols::NewSymbols;
 use crate::update::{UpdateOp, UpdatePart};
@@ -24,6 +25,7 @@ const DELETE_RECORD: u8 = 8;
 const PARTITIONS: u8 = 9;
 const UPDATE: u8 = 10;
 const CONVERT: u8 = 11;
+const SKIP: u8 = 12;
 
 /// Writes one step. `forget_symbols` is a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
@@ -85,6 +87,12 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
         }
         Op::Update(update) => encode_update(update, out)?,
         Op::Convert(convert) => encode_convert(convert, out),
+        Op::Skip(skip) => {
+            out.u8(SKIP);
+            out.u64(skip.table);
+            out.u32(skip.segments.len() as u32);
+            skip.segments.iter().for_each(|name| out.text(name));
+        }
     }
     Ok(())
 }
@@ -203,6 +211,11 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
         }
         UPDATE => Op::Update(decode_update(input)?),
         CONVERT => Op::Convert(decode_convert(input)?),
+        SKIP => {
+            let (table, count) = (input.u64()?, input.u32()?);
+            let names = (0..count).map(|_| input.text().map(str::to_owned));
+            Op::Skip(SkipOp { table, segments: names.collect::<Result<_, _>>()? })
+        }
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));

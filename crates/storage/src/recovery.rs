@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{DirEntry, Vfs};
 
+use crate::disk::Disk;
 use crate::file::{StoredFile, read_known, sync_dir, write_whole};
 use crate::layout::{
     CURRENT, CURRENT_TMP, DB, FORMAT, FORMAT_TMP, FORMAT_VERSION, LOG, STAGE, TABLES, TRASH,
@@ -39,26 +40,26 @@ pub(crate) struct Recovered {
     pub(crate) repairs: Vec<String>,
 }
 
-pub(crate) fn recover(vfs: &Arc<dyn Vfs>, options: &StorageOptions) -> EngineResult<Recovered> {
-    let format = read_format(&**vfs)?;
+pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult<Recovered> {
+    let format = read_format(vfs.system())?;
     for directory in [DB, LOG, TABLES, STAGE, TRASH] {
         vfs.create_dir(directory).map_err(|error| EngineError::io(directory, &error))?;
     }
-    let created = create_if_missing(&**vfs, options)?;
-    let listings = table_listings(&**vfs)?;
+    let created = create_if_missing(vfs.system(), options)?;
+    let listings = table_listings(vfs.system())?;
     let complete = |snapshot: &Snapshot| missing_files(snapshot, &listings).is_empty();
     let loaded = load(vfs, options.keep_generations, complete);
     let Loaded { generations, fallen_back } =
         loaded.or_else(|error| start_over(vfs, options, error))?;
     // A process that was killed may have renamed the pointer without syncing it.
-    sync_dir(&**vfs, DB)?;
-    sync_dir(&**vfs, "")?;
+    sync_dir(vfs.system(), DB)?;
+    sync_dir(vfs.system(), "")?;
     let mut repairs: Vec<String> = fallen_back.into_iter().map(|error| error.message).collect();
     if format != Some(FORMAT_VERSION) && !created {
         if format.is_none() {
             repairs.push(damaged(FORMAT, "it names no format version").message);
         }
-        write_format(&**vfs)?;
+        write_format(vfs.system())?;
     }
     let manifested = &generations.current;
     for (segment, error) in missing_files(&manifested.snapshot, &listings) {
@@ -66,11 +67,11 @@ pub(crate) fn recover(vfs: &Arc<dyn Vfs>, options: &StorageOptions) -> EngineRes
     }
     for table in manifested.snapshot.tables() {
         for dictionary in table.head.symbols.values() {
-            load_symbols(&**vfs, dictionary.store())?;
+            load_symbols(vfs.system(), dictionary.store())?;
         }
     }
     let mut replay = Replay::new(vfs, options, &listings, manifested.snapshot.clone());
-    let logs = list_logs(&**vfs)?;
+    let logs = list_logs(vfs.system())?;
     let first_log = match options.planted {
         Some(PlantedFault::ReplayAllLogs) => 0,
         _ => manifested.first_log,
@@ -92,7 +93,7 @@ pub(crate) fn recover(vfs: &Arc<dyn Vfs>, options: &StorageOptions) -> EngineRes
     } else {
         names([&snapshot, &manifested.snapshot], removed.iter().chain(&kept))
     };
-    clean_up(&**vfs, &generations, &named, &listings)?;
+    clean_up(vfs.system(), &generations, &named, &listings)?;
     let first_log = generations.first_log();
     Ok(Recovered {
         next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,
@@ -130,32 +131,32 @@ fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bo
 fn write_first(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<Generations> {
     let mut fresh = Generations::fresh(options.keep_generations);
     let empty = Snapshot { next_table: 1, ..Snapshot::default() };
-    let next = fresh.write_next(vfs, empty, &SymbolFiles::new(), (1, 1), Vec::new())?;
+    let next = fresh.write_next(vfs, empty, &SymbolFiles::new(), (1, 1), None)?;
     fresh.switch(vfs, next)?;
     Ok(fresh)
 }
 
 /// Before the first checkpoint the log says everything: its empty manifest is no loss.
 fn start_over(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     options: &StorageOptions,
     error: EngineError,
 ) -> EngineResult<Loaded> {
-    let manifests = list(&**vfs, DB)?;
+    let manifests = list(vfs.system(), DB)?;
     let mut manifests = manifests.iter().filter_map(|entry| manifest_number(&entry.name));
     if error.code != ErrorCode::Damaged || manifests.any(|number| number > 1) {
         return Err(error);
     }
     let mut first_lsn = None;
-    for number in list_logs(&**vfs)? {
-        let file = LogFile::scan(&**vfs, number, 0, None)?;
+    for number in list_logs(vfs.system())? {
+        let file = LogFile::scan(vfs.system(), number, 0, None)?;
         first_lsn = first_lsn.or(file.map(|file| file.first_lsn));
     }
     // Without any transaction there is nothing but what an interrupted bulk write left.
     if first_lsn.is_some_and(|first| first > 1) {
         return Err(error);
     }
-    Ok(Loaded { generations: write_first(&**vfs, options)?, fallen_back: Some(error) })
+    Ok(Loaded { generations: write_first(vfs.system(), options)?, fallen_back: Some(error) })
 }
 
 fn write_format(vfs: &dyn Vfs) -> EngineResult<()> {

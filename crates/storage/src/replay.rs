@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tidemark_vfs::Vfs;
 
+use crate::disk::Disk;
 use crate::file::{StoredFile, sync_dir};
 use crate::layout::{LOG, TABLES, damaged, log_file, table_dir};
 use crate::log_reader::{FoundGroup, FoundRecord, LogFile};
@@ -22,7 +22,7 @@ use crate::snapshot::Snapshot;
 use crate::state::{Adopt, ApplyContext, Op, apply};
 
 pub(crate) struct Replay<'a> {
-    pub(crate) vfs: &'a Arc<dyn Vfs>,
+    pub(crate) vfs: &'a Arc<Disk>,
     pub(crate) options: &'a StorageOptions,
     pub(crate) listings: &'a Listings,
     pub(crate) snapshot: Snapshot,
@@ -41,7 +41,7 @@ pub(crate) struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     pub(crate) fn new(
-        vfs: &'a Arc<dyn Vfs>,
+        vfs: &'a Arc<Disk>,
         options: &'a StorageOptions,
         listings: &'a Listings,
         snapshot: Snapshot,
@@ -73,7 +73,7 @@ impl<'a> Replay<'a> {
             // never on the disk. New commits build on it, so it is made durable before it is read.
             self.settle(&log_file(number))?;
             let (after, planted) = (self.snapshot.lsn, self.options.planted);
-            files.extend(LogFile::scan(&**self.vfs, number, after, planted)?);
+            files.extend(LogFile::scan(self.vfs.system(), number, after, planted)?);
         }
         self.claimed_lsn = files.iter().map(LogFile::claimed_lsn).max().unwrap_or(0);
         for (index, file) in files.iter().enumerate() {
@@ -179,6 +179,9 @@ impl<'a> Replay<'a> {
             {
                 continue; // It names rows by their places, which are others now.
             }
+            if self.is_of_lost_definition(op) {
+                continue; // Its cells would be seen under other columns, or not at all.
+            }
             let mut context = ApplyContext {
                 vfs: self.vfs,
                 lsn,
@@ -202,6 +205,28 @@ impl<'a> Replay<'a> {
         }
         self.snapshot.lsn = lsn;
         Ok(())
+    }
+
+    /// Whether rows have columns that the table has not, or the other way round, since a change
+    /// of its definition is lost.
+    fn is_of_lost_definition(&self, op: &Op) -> bool {
+        let table = op.table().filter(|table| self.snapshot.is_missing_records(*table));
+        let Some(table) = table.and_then(|table| self.snapshot.tables.get(&table)) else {
+            return false;
+        };
+        let columns = &table.schema().columns;
+        let is_known = |id: &u32| columns.iter().any(|column| column.id == *id);
+        match op {
+            Op::Append(append) => {
+                append.columns.len() != columns.len()
+                    || !append.columns.iter().all(|(id, ..)| is_known(id))
+            }
+            Op::Adopt(adopt) => adopt.segments.iter().any(|(_, meta)| {
+                let segment = Segment::new(self.vfs, &table_dir(adopt.table), meta.clone());
+                segment.column_ids().is_ok_and(|ids| !ids.iter().all(is_known))
+            }),
+            _ => false,
+        }
     }
 
     /// Whether segments that a transaction adopted without syncing them survived: they are read
@@ -263,9 +288,9 @@ impl<'a> Replay<'a> {
         let paths = self.unsynced.iter().map(|segment| segment.file.path());
         let directories: BTreeSet<_> = paths.filter_map(|path| path.rsplit_once('/')).collect();
         for (directory, _) in &directories {
-            sync_dir(&**self.vfs, directory)?;
+            sync_dir(self.vfs.system(), directory)?;
         }
-        sync_dir(&**self.vfs, TABLES)?;
-        sync_dir(&**self.vfs, LOG)
+        sync_dir(self.vfs.system(), TABLES)?;
+        sync_dir(self.vfs.system(), LOG)
     }
 }

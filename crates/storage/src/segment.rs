@@ -4,18 +4,20 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, MutableBuffer};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
-use tidemark_vfs::{Vfs, is_faulted};
+use tidemark_vfs::{OpenMode, is_faulted};
 
 use crate::block;
 use crate::codec::{Decoder, Encoder};
 use crate::column::ColumnData;
 use crate::damage;
+use crate::disk::Disk;
 use crate::file::StoredFile;
 use crate::layout::{
     SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SEGMENT_TRAILER_BYTES, damaged,
 };
+use crate::options::Verify;
 use crate::parquet_segment::ParquetColumns;
 use crate::patch::Patch;
 use crate::schema::ColumnSchema;
@@ -142,12 +144,12 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    pub(crate) fn new(vfs: &Arc<dyn Vfs>, directory: &str, meta: SegmentMeta) -> Arc<Self> {
+    pub(crate) fn new(vfs: &Arc<Disk>, directory: &str, meta: SegmentMeta) -> Arc<Self> {
         Self::upserting(vfs, directory, meta, None)
     }
 
     pub(crate) fn upserting(
-        vfs: &Arc<dyn Vfs>,
+        vfs: &Arc<Disk>,
         directory: &str,
         meta: SegmentMeta,
         upsert: Option<Arc<UpsertKeys>>,
@@ -208,6 +210,30 @@ impl Segment {
         !self.patches.is_empty()
     }
 
+    /// Whether its file does not hold what it shows, or may not hold it for long.
+    pub(crate) fn must_be_written(&self) -> bool {
+        self.is_patched() || self.file.is_distrusted()
+    }
+
+    /// The same rows, out of a copy of the file in memory that was compared with its checksums:
+    /// what is written from it is what was written first, whatever becomes of the file.
+    pub(crate) fn in_memory(&self) -> EngineResult<Self> {
+        if self.is_parquet() {
+            return Ok(Self { upsert: self.upsert.clone(), ..self.settled() }); // Always synced.
+        }
+        let path = self.file.path();
+        let failed = |error: io::Error| EngineError::io(path, &error);
+        let file = self.file.vfs().open(path, OpenMode::Read).map_err(failed)?;
+        let mut bytes = MutableBuffer::from_len_zeroed(self.meta.file_len as usize);
+        let count = file.read_at(&mut bytes, 0).map_err(failed)?;
+        bytes.truncate(count);
+        let copy = self.settled();
+        let opened = OnceLock::from(Ok(self.open(bytes.into())?));
+        let copy = Self { upsert: self.upsert.clone(), opened: Arc::new(opened), ..copy };
+        copy.verify()?;
+        Ok(copy)
+    }
+
     /// The whole column; null where the segment is older than the column.
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         match self.patches.get(&wanted.id) {
@@ -232,7 +258,19 @@ impl Segment {
         let Some(column) = opened.columns.get(&wanted.id) else {
             return ColumnData::nulls(wanted.sql_type, self.rows());
         };
-        column.cells.get_or_init(|| self.read(&opened.map, &column.entry)).clone()
+        if self.file.is_distrusted() {
+            return self.read(&opened.map, &column.entry, true);
+        }
+        let compare = self.file.vfs().verify != Verify::Off;
+        column.cells.get_or_init(|| self.read(&opened.map, &column.entry, compare)).clone()
+    }
+
+    /// Identifiers of the columns that the file has; none for a Parquet file.
+    pub(crate) fn column_ids(&self) -> EngineResult<Vec<u32>> {
+        if self.is_parquet() {
+            return Ok(Vec::new());
+        }
+        Ok(self.opened()?.columns.keys().copied().collect())
     }
 
     /// Lets it count as damaged from here on.
@@ -262,7 +300,10 @@ impl Segment {
         }
         let opened = self.opened()?;
         for column in opened.columns.values() {
-            column.cells.get_or_init(|| self.read(&opened.map, &column.entry)).clone()?;
+            let read = self.read(&opened.map, &column.entry, true);
+            let outcome = read.as_ref().map(drop).map_err(Clone::clone);
+            let _ = column.cells.set(read);
+            outcome?;
         }
         Ok(())
     }
@@ -276,13 +317,13 @@ impl Segment {
             return Err(error.clone());
         }
         if self.opened.get().is_none() {
-            match self.open() {
+            match self.map_file() {
                 // Too many open files, no memory: the next reader may have more luck.
                 Err(error) if error.code != ErrorCode::Damaged => return Err(error),
                 outcome => drop(self.opened.set(outcome)),
             }
         }
-        self.opened.get_or_init(|| self.open()).as_ref().map_err(Clone::clone)
+        self.opened.get_or_init(|| self.map_file()).as_ref().map_err(Clone::clone)
     }
 
     fn damage(&self, what: impl std::fmt::Display) -> EngineError {
@@ -290,12 +331,16 @@ impl Segment {
         damaged(self.file.path(), what)
     }
 
-    fn open(&self) -> EngineResult<Opened> {
+    fn map_file(&self) -> EngineResult<Opened> {
         let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
         let map = map.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::NotFound => self.damage(error),
             _ => EngineError::io(self.file.path(), &error),
         })?;
+        self.open(map)
+    }
+
+    fn open(&self, map: Buffer) -> EngineResult<Opened> {
         let framed = map.starts_with(&SEGMENT_MAGIC) && map.ends_with(&SEGMENT_MAGIC);
         if map.len() as u64 != self.meta.file_len || !framed {
             return Err(self.damage("its first or last bytes are not a segment's"));
@@ -326,7 +371,8 @@ impl Segment {
         Ok(footer)
     }
 
-    fn read(&self, map: &Buffer, column: &ColumnEntry) -> EngineResult<ColumnData> {
+    /// A column of the file; `compare` asks for its checksums.
+    fn read(&self, map: &Buffer, column: &ColumnEntry, compare: bool) -> EngineResult<ColumnData> {
         let mut sections = Vec::with_capacity(column.sections.len());
         for section in &column.sections {
             let end = section.offset.checked_add(section.len);
@@ -337,7 +383,7 @@ impl Segment {
                 return Err(self.damage("a section is out of bounds"));
             }
             let bytes = map.slice_with_length(section.offset as usize, section.len as usize);
-            if crc32c::crc32c(&bytes) != section.crc {
+            if compare && crc32c::crc32c(&bytes) != section.crc {
                 let what = format!("the checksum of column {} does not hold", column.id);
                 return Err(self.damage(what));
             }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
-use tidemark_vfs::Vfs;
 
 use crate::change::Change;
 use crate::column::{self, ColumnData};
 use crate::convert::{ConvertOp, apply_convert, resolve_convert};
 use crate::damage::{LOST_RECORDS, refuse_damaged};
+use crate::disk::Disk;
 use crate::file::StoredFile;
 use crate::layout::table_dir;
 use crate::partition::Partition;
@@ -19,6 +19,7 @@ use crate::prepare::{Prepared, Rows, StagedSegments, no_such_table};
 use crate::retire::{PartitionAction, PartitionsOp, apply_partitions, expired, resolve_partitions};
 use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::{Segment, SegmentMeta};
+use crate::skip::{SkipOp, apply_skip, resolve_skip};
 use crate::snapshot::Snapshot;
 use crate::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
@@ -47,6 +48,7 @@ pub(crate) enum Op {
     Partitions(PartitionsOp),
     Update(UpdateOp),
     Convert(ConvertOp),
+    Skip(SkipOp),
 }
 
 impl Op {
@@ -60,6 +62,7 @@ impl Op {
             Self::Partitions(op) => Some(op.table),
             Self::Update(update) => Some(update.table),
             Self::Convert(convert) => Some(convert.table),
+            Self::Skip(skip) => Some(skip.table),
             Self::PutRecord { .. } | Self::DeleteRecord { .. } => None,
         }
     }
@@ -88,7 +91,7 @@ pub(crate) struct Adopt {
 /// What the state machine must know beside the transaction, and what it reports.
 #[derive(Debug)]
 pub(crate) struct ApplyContext<'a> {
-    pub(crate) vfs: &'a Arc<dyn Vfs>,
+    pub(crate) vfs: &'a Arc<Disk>,
     pub(crate) lsn: u64,
     /// Runs up to this transaction are being written to segments and must stay as they are.
     pub(crate) frozen_lsn: u64,
@@ -115,6 +118,7 @@ pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op>
         }
         Prepared::Adopt(staged) => resolve_adopt(snapshot, staged).map(Op::Adopt),
         Prepared::Convert(conversion) => resolve_convert(snapshot, conversion).map(Op::Convert),
+        Prepared::Skip(skip) => resolve_skip(snapshot, skip).map(Op::Skip),
         Prepared::Other(change) => resolve_other(snapshot, change),
     }
 }
@@ -328,6 +332,7 @@ pub(crate) fn apply(
         Op::Partitions(op) => apply_partitions(snapshot, op, context)?,
         Op::Update(update) => apply_update(snapshot, update, context)?,
         Op::Convert(convert) => apply_convert(snapshot, convert, context)?,
+        Op::Skip(skip) => apply_skip(snapshot, skip, context)?,
     }
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! The storage: opening, committing, checkpointing, closing.
 //!
-//! States: open → closed, or open → read-only after a failure that leaves it unknown what is on
-//! disk (the next start finds out).
+//! States: open → closed. Open → suspended while what a failed sync took could not be written anew
+//! (writes are refused, a checkpoint that succeeds ends it). Open → read-only when it is unknown
+//! which manifest is current (the next start finds out).
+
+mod durable;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,13 +17,14 @@ use tidemark_vfs::{Vfs, VfsLock};
 
 use crate::bulk::BulkWriter;
 use crate::change::{BulkTarget, Change, CommitReceipt};
-use crate::checkpoint::{self, FileNumbers, Frozen};
+use crate::checkpoint::FileNumbers;
+use crate::disk::Disk;
 use crate::file::StoredFile;
 use crate::hold::Holds;
-use crate::layout::{LOCK, LOG_BLOCK};
+use crate::layout::LOCK;
 use crate::log::{Group, Log};
 use crate::manifest::Generations;
-use crate::options::{CommitMode, PlantedFault, StorageOptions};
+use crate::options::{CommitMode, PlantedFault, StorageOptions, Verify};
 use crate::prepare::{Prepared, no_such_table, prepare};
 use crate::queue::CommitQueue;
 use crate::record::encode_op;
@@ -56,7 +60,7 @@ struct Writer {
 /// A database's tables and records on one root directory. Shared by all threads.
 #[derive(Debug)]
 pub struct Storage {
-    vfs: Arc<dyn Vfs>,
+    vfs: Arc<Disk>,
     options: StorageOptions,
     lock: Mutex<Option<Box<dyn VfsLock>>>,
     published: ArcSwap<Snapshot>,
@@ -69,6 +73,8 @@ pub struct Storage {
     holds: Holds,
     /// Why nothing can be written any more.
     refused: Mutex<Option<EngineError>>,
+    /// Why no writes are taken until a checkpoint succeeds.
+    suspended: Mutex<Option<EngineError>>,
     /// Rows that checkpoints wrote since the start.
     folded_rows: AtomicU64,
     background: Arc<Background>,
@@ -110,6 +116,7 @@ impl Storage {
     /// `RootLocked` when another process has it, with `Damaged` when a file does not hold what
     /// was written.
     pub fn open(vfs: Arc<dyn Vfs>, options: StorageOptions) -> EngineResult<Arc<Self>> {
+        let vfs = Disk::new(vfs, options.verify);
         let lock = vfs.lock(LOCK)?;
         let recovered = recover(&vfs, &options)?;
         let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
@@ -136,13 +143,18 @@ impl Storage {
             generations: Mutex::new(generations),
             holds: Holds::default(),
             refused: Mutex::new(None),
+            suspended: Mutex::new(None),
             folded_rows: AtomicU64::new(0),
             background: Arc::default(),
             repairs,
             space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
             options,
         });
-        storage.space.reserve(&*storage.vfs);
+        storage.space.reserve(storage.vfs.system());
+        if storage.options.verify == Verify::Open {
+            // Damage shows as that of its table.
+            storage.check(None)?;
+        }
         if storage.options.background {
             crate::background::start(&storage, Arc::clone(&storage.background))?;
         }
@@ -174,7 +186,7 @@ impl Storage {
         &self.repairs
     }
 
-    pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
+    pub(crate) fn vfs(&self) -> &Arc<Disk> {
         &self.vfs
     }
 
@@ -237,7 +249,7 @@ impl Storage {
 
     /// Fails while there is too little room on the disk.
     pub(crate) fn refuse_when_full(&self) -> EngineResult<()> {
-        self.space.refuse_when_low(&*self.vfs)
+        self.space.refuse_when_low(self.vfs.system())
     }
 
     /// Runs while no checkpoint does.
@@ -255,7 +267,7 @@ impl Storage {
         let mut writer = self.writer.lock();
         self.flush_locked(&mut writer)?;
         let mut files = Vec::new();
-        for number in list_logs(&*self.vfs)? {
+        for number in list_logs(self.vfs.system())? {
             let current = writer.log.position().filter(|(current, _)| *current == number);
             files.push(current.unwrap_or((number, u64::MAX)));
         }
@@ -289,7 +301,7 @@ impl Storage {
                 unsynced: &mut unsynced,
             };
             let work = ticket.take_work();
-            let staged = self.refuse_when_closed().and_then(|()| {
+            let staged = self.refuse_writes().and_then(|()| {
                 let by_clock = self.options.ttl_by_clock;
                 let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
                 group.record(|out| {
@@ -380,6 +392,14 @@ impl Storage {
         }
     }
 
+    fn refuse_writes(&self) -> EngineResult<()> {
+        self.refuse_when_closed()?;
+        match &*self.suspended.lock() {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
     fn refuse(&self, error: EngineError) {
         self.refused.lock().get_or_insert(error);
     }
@@ -395,7 +415,7 @@ impl Storage {
 
     /// Starts a bulk write: nothing is seen before it is finished, nothing stays when it is not.
     pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
-        self.refuse_when_closed()?;
+        self.refuse_writes()?;
         self.refuse_when_full()?;
         let snapshot = self.snapshot();
         if let BulkTarget::Existing(id) = target {
@@ -425,148 +445,6 @@ impl Storage {
             known.map_or_else(Arc::<SymbolStore>::default, |known| Arc::clone(known.store()))
         };
         BulkWriter::new(Arc::clone(self), target, schema, stores)
-    }
-
-    /// Makes everything committed so far durable, whatever the commit mode.
-    pub fn flush(&self) -> EngineResult<()> {
-        let mut writer = self.writer.lock();
-        self.refuse_when_closed()?;
-        self.flush_locked(&mut writer)
-    }
-
-    fn flush_locked(&self, writer: &mut Writer) -> EngineResult<()> {
-        let synced = checkpoint::sync_adopted(&*self.vfs, &writer.unsynced);
-        let flushed = synced.and_then(|()| {
-            writer.unsynced.clear();
-            writer.log.flush()
-        });
-        if let Err(error) = &flushed {
-            // The kernel may have dropped pages of commits that were acknowledged.
-            self.go_read_only(error);
-        }
-        flushed
-    }
-
-    /// Writes everything that lives in memory to segments, and frees the log. Commits go on
-    /// meanwhile. On a full disk it takes the room that is kept for it.
-    pub fn checkpoint(&self) -> EngineResult<()> {
-        let done = match self.try_checkpoint() {
-            Err(error) if error.code == ErrorCode::DiskFull && Space::release(&*self.vfs) => {
-                self.try_checkpoint()
-            }
-            done => done,
-        };
-        if done.is_ok() {
-            self.space.reserve(&*self.vfs);
-        }
-        done
-    }
-
-    fn try_checkpoint(&self) -> EngineResult<()> {
-        let mut generations = self.generations.lock();
-        self.refuse_when_closed()?;
-        let Some(frozen) = self.freeze(&generations)? else { return Ok(()) };
-        if let Err(error) = self.sync_frozen(&frozen) {
-            // What could not be synced must not be taken for durable by a later try.
-            self.go_read_only(&error);
-            return Err(error);
-        }
-        let numbers = Numbers(&self.next_file);
-        let manifested = &generations.current.snapshot;
-        let prepared =
-            checkpoint::prepare(&self.vfs, &self.options, &frozen, manifested, &numbers)?;
-        self.folded_rows.fetch_add(prepared.rows, Ordering::Relaxed);
-        if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
-            let mut writer = self.writer.lock();
-            let free = checkpoint::obsolete_logs(&*self.vfs, frozen.first_log, writer.log.spare());
-            writer.log.release(free);
-            writer.log.rotate(frozen.snapshot.lsn + 1, LOG_BLOCK)?;
-        }
-        let next_file = self.next_file.load(Ordering::Relaxed);
-        let gone = frozen.removed.iter().cloned().chain(prepared.obsolete()).collect::<Vec<_>>();
-        let named = (frozen.first_log, next_file);
-        let next = match prepared.write_manifest(&*self.vfs, &generations, named, &gone) {
-            Ok(next) => next,
-            Err(error) => {
-                prepared.discard();
-                return Err(error);
-            }
-        };
-        let stale = match generations.switch(&*self.vfs, next) {
-            Ok(stale) => stale,
-            Err(error) => {
-                self.go_read_only(&error);
-                return Err(error);
-            }
-        };
-        self.install(&prepared, &frozen, gone, generations.first_log());
-        checkpoint::remove_stale(&*self.vfs, &stale);
-        Ok(())
-    }
-
-    /// Makes durable what was committed without.
-    fn sync_frozen(&self, frozen: &Frozen) -> EngineResult<()> {
-        if self.options.planted != Some(PlantedFault::SkipAdoptedSync) {
-            checkpoint::sync_adopted(&*self.vfs, &frozen.unsynced)?;
-        }
-        if self.options.keep_generations > 1 {
-            checkpoint::sync_logs(&*self.vfs, &frozen.unsynced_logs)?;
-        }
-        Ok(())
-    }
-
-    /// Step 1 of a checkpoint. `None` when nothing happened since the last one.
-    fn freeze(&self, generations: &Generations) -> EngineResult<Option<Frozen>> {
-        let mut writer = self.writer.lock();
-        let snapshot = self.snapshot();
-        if snapshot.lsn == generations.current.snapshot.lsn && writer.unsynced.is_empty() {
-            return Ok(None);
-        }
-        writer.log.rotate(snapshot.lsn + 1, LOG_BLOCK)?;
-        writer.log.bytes_since_checkpoint = 0;
-        writer.frozen_lsn = snapshot.lsn;
-        let removed = writer.removed.iter().filter(|(at, _)| *at <= snapshot.lsn);
-        Ok(Some(Frozen {
-            removed: removed.map(|(_, file)| Arc::clone(file)).collect(),
-            unsynced: writer.unsynced.clone(),
-            unsynced_logs: writer.log.unsynced().to_vec(),
-            first_log: writer.log.next_file(),
-            snapshot,
-        }))
-    }
-
-    /// Step 4 of a checkpoint. `gone` are files that the new manifest does not name.
-    fn install(
-        &self,
-        prepared: &checkpoint::Prepared,
-        frozen: &Frozen,
-        gone: Vec<Arc<StoredFile>>,
-        first_log: u64,
-    ) {
-        let mut writer = self.writer.lock();
-        let mut running = Snapshot::clone(&self.snapshot());
-        let checkpoint::Installed { manifest_only, in_use } = prepared.install(&mut running);
-        running.epoch += 1;
-        let lsn = running.lsn;
-        let old = self.published.swap(Arc::new(running));
-        old.pins.superseded(&old);
-        let gone = gone.into_iter().filter(|file| !in_use.contains(file.path())).collect();
-        // The generation before still needs what this one does not name.
-        let doomed = match self.options.keep_generations {
-            0 | 1 => gone,
-            _ => std::mem::replace(&mut writer.kept, gone),
-        };
-        for file in &doomed {
-            file.doom();
-        }
-        writer.removed.retain(|(at, _)| *at > frozen.snapshot.lsn);
-        writer.removed.extend(manifest_only.into_iter().map(|file| (lsn, file)));
-        let synced = |segment: &Arc<Segment>| {
-            frozen.unsynced.iter().any(|other| Arc::ptr_eq(other, segment))
-        };
-        writer.unsynced.retain(|segment| !synced(segment));
-        let free = checkpoint::obsolete_logs(&*self.vfs, first_log, writer.log.spare());
-        writer.log.release(free);
     }
 
     /// Checkpoints and releases the root, also when it fails. Later calls fail with `Closed`.

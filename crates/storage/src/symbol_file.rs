@@ -6,6 +6,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::Vfs;
 
 use crate::codec::{Decoder, Encoder};
+use crate::disk::Disk;
 use crate::file::{StoredFile, read_known, write_whole};
 use crate::layout::{SYMBOLS_MAGIC, damaged};
 use crate::symbols::{SymbolFile, SymbolStore};
@@ -16,18 +17,19 @@ const MAX_FILES: usize = 8;
 /// The files that hold symbols `0..len`: those there are and one more, or one for all.
 /// `new_path` names the new file.
 pub(crate) fn write_symbols(
-    vfs: &Arc<dyn Vfs>,
+    vfs: &Arc<Disk>,
     store: &SymbolStore,
     len: u32,
     new_path: impl FnOnce() -> String,
 ) -> EngineResult<Option<Vec<SymbolFile>>> {
     let mut files = store.symbol_files();
     let mut first_key = files.last().map_or(0, |file| file.first_key + file.count);
-    if first_key >= len {
+    let anew = store.accepts_losses();
+    if first_key >= len && !anew {
         return Ok(None);
     }
     // A damaged file is kept as it is: written anew, its lost texts would look sound.
-    if files.len() >= MAX_FILES && store.damage().is_none() {
+    if anew || (files.len() >= MAX_FILES && store.damage().is_none()) {
         files.clear();
         first_key = 0;
     }
@@ -42,7 +44,7 @@ pub(crate) fn write_symbols(
         out.bytes.extend_from_slice(text.as_bytes());
     }
     let path = new_path();
-    write_whole(&**vfs, &path, &out.bytes)?;
+    write_whole(vfs.system(), &path, &out.bytes)?;
     files.push(SymbolFile {
         file: StoredFile::new(Arc::clone(vfs), path),
         first_key,

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::cast::AsArray;
@@ -35,7 +36,11 @@ pub(crate) struct SymbolStore {
     /// Files that hold the symbols the manifest knows, in the order of their keys.
     files: Mutex<Vec<SymbolFile>>,
     /// What is wrong with one of the files: some texts are unknown.
-    damage: OnceLock<EngineError>,
+    damage: Mutex<Option<EngineError>>,
+    /// How many texts are unknown.
+    lost: AtomicUsize,
+    /// Whether the next checkpoint writes all texts anew, also those that stand for unknown ones.
+    accepted: AtomicBool,
 }
 
 /// Consecutive symbols of a dictionary on disk.
@@ -132,22 +137,40 @@ impl SymbolStore {
 
     /// What is wrong with its files.
     pub(crate) fn damage(&self) -> Option<EngineError> {
-        self.damage.get().cloned()
+        self.damage.lock().clone()
+    }
+
+    /// How many texts are unknown.
+    pub(crate) fn lost_texts(&self) -> usize {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// From the next checkpoint on the texts that stand for unknown ones count.
+    pub(crate) fn accept_losses(&self) {
+        self.accepted.store(self.damage.lock().is_some(), Ordering::Relaxed);
+    }
+
+    /// Whether a checkpoint has to write all texts anew.
+    pub(crate) fn accepts_losses(&self) -> bool {
+        self.accepted.load(Ordering::Relaxed)
     }
 
     /// Lets it count as damaged from here on.
     pub(crate) fn condemn(&self, error: EngineError) {
         crate::damage::suspect();
-        let _ = self.damage.set(error);
+        self.damage.lock().get_or_insert(error);
     }
 
-    /// Gives the keys of a file that cannot be read to texts nobody can have written, so that
-    /// later symbols keep their keys.
+    /// Gives the keys of a file that cannot be read to texts that say so, so that later symbols
+    /// keep their keys.
     pub(crate) fn lose(&self, file: &SymbolFile, error: EngineError) -> EngineResult<()> {
         self.condemn(error);
         let known = self.inner.read().ends.len() as u32;
         let end = file.first_key + file.count;
-        let lost: Vec<String> = (known..end).map(|key| format!("\0lost symbol {key}")).collect();
+        // The character for what is unknown: nobody's symbol starts with it.
+        let text = |key: u32| format!("\u{FFFD}lost symbol {key}");
+        let lost: Vec<String> = (known..end).map(text).collect();
+        self.lost.fetch_add(lost.len(), Ordering::Relaxed);
         self.extend(known, &lost)
     }
 
@@ -157,6 +180,10 @@ impl SymbolStore {
 
     pub(crate) fn set_symbol_files(&self, files: Vec<SymbolFile>) {
         *self.files.lock() = files;
+        if self.accepted.swap(false, Ordering::Relaxed) {
+            *self.damage.lock() = None;
+            self.lost.store(0, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn files(&self) -> Vec<Arc<StoredFile>> {

@@ -15,8 +15,8 @@ use arrow_array::{
     Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
 };
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, CommitMode, FORMAT_VERSION, Storage, StorageOptions,
-    TableSchema, TableSnapshot,
+    BulkTarget, Change, ColumnSchema, CommitMode, FORMAT_VERSION, PartitionAction, PartitionFormat,
+    Storage, StorageOptions, TableSchema, TableSnapshot, Update,
 };
 use tidemark_types::{ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{RealVfs, Vfs};
@@ -33,6 +33,7 @@ fn open(root: &Path) -> Arc<Storage> {
         commit_mode: CommitMode::Sync,
         log_file_bytes: 32 << 10,
         log_prewrite_bytes: 0,
+        disk_reserve_bytes: 0,
         background: false,
         ..StorageOptions::default()
     };
@@ -85,7 +86,8 @@ fn append(storage: &Storage, name: &str, ids: std::ops::Range<i64>) {
 }
 
 /// Every kind of file and of record: segments and symbols of three manifests, one of them a base,
-/// a bulk write, a dropped table, a log to replay.
+/// a bulk write, a dropped table, Parquet files, a detached partition that comes back, updated
+/// rows, a log to replay.
 fn write_root(root: &Path) {
     let storage = open(root);
     for (name, timed) in [("timed", true), ("plain", false), ("dropped", true)] {
@@ -107,8 +109,31 @@ fn write_root(root: &Path) {
     storage
         .commit(vec![Change::DropTable(dropped), Change::PutRecord { kind, key, value }])
         .unwrap();
+    change_and_change_back(&storage);
     append(&storage, "timed", 40..ROWS);
     append(&storage, "plain", 40..ROWS);
+}
+
+/// Leaves the rows as they are.
+fn change_and_change_back(storage: &Arc<Storage>) {
+    let timed = storage.snapshot().table("timed").unwrap();
+    let (table, floors) = (timed.schema().id, timed.partition_list());
+    let floor = |index: usize| vec![floors[index].floor];
+    storage.convert_partitions(table, &floor(0), PartitionFormat::Parquet).unwrap();
+    for action in [PartitionAction::Detach, PartitionAction::Attach] {
+        storage.commit(vec![Change::Partitions { table, action, floors: floor(1) }]).unwrap();
+    }
+    let base = storage.snapshot().table("timed").unwrap();
+    let slice = base.slices().unwrap().into_iter().next_back().unwrap();
+    let cells = slice.columns(&[3, 4], 0..slice.rows()).unwrap();
+    let update = Update {
+        schema_version: base.schema().version,
+        columns: vec![3],
+        rows: cells[1].as_primitive::<Int64Type>().values().to_vec(),
+        values: vec![Arc::clone(&cells[0])],
+        base,
+    };
+    storage.commit(vec![Change::Update(update)]).unwrap();
 }
 
 fn rows(table: &TableSnapshot) -> Vec<(i64, i64, Option<String>, Option<String>)> {

@@ -303,3 +303,56 @@ fn keys_must_be_columns_with_the_timestamp_among_them() {
     }
     assert!(storage.snapshot().table("readings").is_none());
 }
+
+/// Sets the number of every row.
+fn set_numbers(storage: &Storage, number: i64) {
+    let base = storage.snapshot().table("readings").unwrap();
+    let row_id = base.schema().columns.len();
+    let slices = base.slices().unwrap();
+    let ids = slices.iter().map(|slice| slice.columns(&[row_id], 0..slice.rows()).unwrap());
+    let rows: Vec<i64> =
+        ids.flat_map(|ids| ids[0].as_primitive::<Int64Type>().values().to_vec()).collect();
+    let values: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![number; rows.len()]))];
+    let schema_version = base.schema().version;
+    let update = Update { base, schema_version, columns: vec![3], rows, values };
+    storage.commit(vec![Change::Update(update)]).unwrap();
+}
+
+/// Whenever checkpoints and starts come between.
+#[test]
+fn rows_that_an_update_of_keys_makes_alike_stay_until_a_row_with_that_key_comes() {
+    const STEPS: u32 = 5;
+    let row = |ts, number, arrival| vec![vec![(ts, None, None, Some(number), arrival)]];
+    for checkpoints in 0..1_u64 << STEPS {
+        for reopen in [false, true] {
+            let disk = SimVfs::new(checkpoints);
+            let mut storage = open(&disk, false);
+            storage.commit(vec![Change::CreateTable(schema(&[1, 4]))]).unwrap();
+            for step in 0..STEPS {
+                match step {
+                    0 => {
+                        append(&storage, &row(0, 1, 1));
+                        append(&storage, &row(5, 1, 2));
+                    }
+                    1 => append(&storage, &row(0, 2, 3)),
+                    2 => set_numbers(&storage, 9),
+                    3 => append(&storage, &row(7, 9, 4)),
+                    _ => {
+                        let alike = [(0, 1), (0, 3), (5, 2), (7, 4)];
+                        assert_eq!(read(&storage), alike, "checkpoints {checkpoints:05b}");
+                        append(&storage, &row(0, 9, 5));
+                    }
+                }
+                if checkpoints & (1 << step) != 0 {
+                    storage.checkpoint().unwrap();
+                }
+                if reopen {
+                    drop(storage);
+                    storage = open(&disk, false);
+                }
+            }
+            let replaced = [(0, 5), (5, 2), (7, 4)];
+            assert_eq!(read(&storage), replaced, "checkpoints {checkpoints:05b}");
+        }
+    }
+}

@@ -3,7 +3,8 @@
 //! One seed is one workload, cut by a power loss at some operation. From the moment of the cut
 //! several disks are built: each is recovered and compared with the history; some recoveries are
 //! cut again; some processes are only killed, go on, and lose power later. Every comparison is
-//! one state. The same seed gives the same states.
+//! one state. In a quarter of the workloads the client makes copies of the database, and each disk
+//! is also restored from the copy on it. The same seed gives the same states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use rand::Rng;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use tidemark_storage::{CommitMode, PlantedFault, Storage, StorageOptions};
-use tidemark_vfs::{SimFault, SimVfs, Vfs};
+use tidemark_storage::{CommitMode, PlantedFault, Storage, StorageOptions, restore_if_asked};
+use tidemark_vfs::{OpenMode, SimFault, SimVfs, Vfs};
 
 use crate::model::Model;
 use crate::workload::{Client, History};
@@ -44,12 +45,15 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::Protocol(PlantedFault::SkipAdoptedSync),
     Mutant::Protocol(PlantedFault::TrustFailedSync),
     Mutant::Protocol(PlantedFault::ReuseFailedLog),
+    Mutant::Protocol(PlantedFault::ResyncSegment),
     Mutant::Protocol(PlantedFault::IgnoreVoid),
     Mutant::Protocol(PlantedFault::ForgetRotatedFile),
     Mutant::Protocol(PlantedFault::IgnoreGroupBinding),
     Mutant::Protocol(PlantedFault::AdoptBeforeMove),
     Mutant::Protocol(PlantedFault::RemoveManifestFiles),
     Mutant::Protocol(PlantedFault::ForgetFileNumbers),
+    Mutant::Protocol(PlantedFault::ForgetBackupNames),
+    Mutant::Protocol(PlantedFault::RemoveBackupInPlace),
     Mutant::InPlace("db/CURRENT.tmp", "db/CURRENT"),
     Mutant::SkipSync("FORMAT"),
     Mutant::SkipSync(".log"),
@@ -81,6 +85,8 @@ pub struct Report {
     pub double_crashes: u64,
     /// States after a kill, a restart and a power loss.
     pub kills: u64,
+    /// States after a restore of a copy, half of them after a power loss during the restore.
+    pub restores: u64,
     /// Workloads by commit mode: sync, async, nosync.
     pub modes: [u64; 3],
 }
@@ -142,6 +148,9 @@ fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
     };
     StorageOptions { planted, ..small_options(mode) }
 }
+
+/// Every so manieth seed makes copies.
+const COPYING: u64 = 4;
 
 /// One workload and all states made from it.
 struct Case<'a> {
@@ -206,9 +215,13 @@ impl Case<'_> {
         let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
         let Ok(storage) = Storage::open(shared, options.clone()) else { return };
         let mut client = Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
+        let copies = self.seed % COPYING == 0;
         for _ in 0..actions {
             // Failed actions are part of the game; the next one may work again.
             let _ = client.act();
+            if copies && client.rng.random_bool(0.1) {
+                let _ = client.copy_or_release();
+            }
             if vfs.power_is_off() {
                 break;
             }
@@ -262,9 +275,52 @@ impl Case<'_> {
 
     fn power_loss(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
         let image = vfs.power_loss(self.rng.random());
+        let copied = image.kill(0);
         let outcome = Self::open(&image, options)
             .and_then(|(_, model)| Self::compare(&model, history, history.durable));
         self.judge(&format!("power loss in {:?}", options.commit_mode), outcome);
+        if self.seed % COPYING == 0 {
+            self.restore(&copied, options, history);
+        }
+    }
+
+    /// The copy on a disk takes the database's place, perhaps with a power loss on the way.
+    fn restore(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
+        let entries = vfs.list("").unwrap_or_default();
+        if !entries.iter().any(|entry| entry.name == ".checkpoint") {
+            if !history.copies.contains(&None) {
+                self.judge("copy", Err("the copy is gone".to_owned()));
+            }
+            return;
+        }
+        let ask = |vfs: &SimVfs| {
+            let file = vfs.open("_restore", OpenMode::Replace)?;
+            file.sync()?;
+            vfs.sync_dir("")
+        };
+        let told = |error: &dyn fmt::Display| format!("it cannot be restored: {error}");
+        let mut outcome = ask(vfs).map_err(|error| told(&error));
+        let mut image = vfs.clone();
+        if self.rng.random() {
+            image.plant(SimFault::PowerLoss {
+                at: image.operations() + self.rng.random_range(1..40),
+            });
+            if restore_if_asked(&image).is_ok() {
+                let _ = Self::open(&image, options);
+            }
+            image = image.power_loss(self.rng.random());
+        }
+        outcome = outcome.and_then(|()| {
+            restore_if_asked(&image).map_err(|error| told(&error.message))?;
+            let (_, model) = Self::open(&image, options)?;
+            let found = model.fingerprint();
+            if history.copies.contains(&Some(found)) {
+                return Ok(());
+            }
+            Err(format!("it is not what was copied: {}", model.difference(&history.model)))
+        });
+        self.report.restores += 1;
+        self.judge("restore", outcome);
     }
 
     /// The power fails again while the first loss is recovered from.

@@ -32,13 +32,16 @@ pub(crate) struct History {
     /// The models that were, the oldest first; the present one is not among them.
     pub(crate) past: Vec<Model>,
     pub(crate) next_id: i64,
+    /// What CHECKPOINT CREATE may have left: a copy with one of these fingerprints, or none.
+    pub(crate) copies: Vec<Option<u64>>,
 }
 
 impl History {
     pub(crate) fn new() -> Self {
         let model = Model::default();
         let states = vec![model.fingerprint()];
-        Self { states, maybe: Vec::new(), durable: 0, model, past: Vec::new(), next_id: 0 }
+        let (maybe, past, copies) = (Vec::new(), Vec::new(), vec![None]);
+        Self { states, maybe, durable: 0, model, past, next_id: 0, copies }
     }
 
     /// Whether a database with this fingerprint keeps the promises: a prefix of what was
@@ -207,6 +210,21 @@ impl Client<'_> {
                 self.create(Model::clone(&self.history.model)).map(drop)
             }
         }
+    }
+
+    /// Makes a copy of the database, or removes it.
+    pub(crate) fn copy_or_release(&mut self) -> EngineResult<()> {
+        let (wanted, done) = if self.history.copies == [None] {
+            let wanted = Some(self.history.model.fingerprint());
+            (wanted, self.storage.create_backup())
+        } else {
+            (None, self.storage.release_backup())
+        };
+        match &done {
+            Ok(()) => self.history.copies = vec![wanted],
+            Err(_) => self.history.copies.push(wanted),
+        }
+        done
     }
 
     fn mode(&self) -> CommitMode {

@@ -100,7 +100,7 @@ pub trait Vfs: Send + Sync + Debug {
     fn create_dir(&self, path: &str) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &str) -> io::Result<()>;
-    /// Renames a file, replacing the target.
+    /// Renames a file, replacing the target, or a directory with all that is in it.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file's name. Maps of it stay readable.
     fn unlink(&self, path: &str) -> io::Result<()>;

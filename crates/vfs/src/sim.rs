@@ -22,8 +22,8 @@ pub enum SimFault {
         /// Number of the operation.
         at: u64,
     },
-    /// The first sync of a path that contains `path`, after operation `at`, fails; what was
-    /// unsynced never reaches the disk.
+    /// The first sync of a path that contains `path`, after operation `at`, fails; some of what
+    /// was unsynced is on the disk, the rest never gets there.
     FailSync {
         /// Part of the path.
         path: String,
@@ -299,8 +299,9 @@ impl VfsFile for SimHandle {
             return Err(power_lost());
         }
         if state.fails_sync(&self.path) {
-            if let Some(file) = state.disk.files.get_mut(&self.inode) {
-                file.drop_unsynced();
+            let State { disk, rng, .. } = &mut *state;
+            if let Some(file) = disk.files.get_mut(&self.inode) {
+                file.drop_unsynced(rng);
             }
             state.sync_failed = true;
             return Err(io::Error::other("input/output error"));
@@ -416,7 +417,7 @@ impl Vfs for SimVfs {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
         state.step()?;
-        state.disk.directories.remove(path);
+        state.disk.remove_directory(path);
         state.finish()
     }
 
@@ -424,6 +425,14 @@ impl Vfs for SimVfs {
         let mut state = self.state.lock();
         if state.target(from) == to {
             return Ok(());
+        }
+        if state.disk.directories.contains_key(from) {
+            if state.disk.directories.contains_key(to) {
+                return Err(io::ErrorKind::DirectoryNotEmpty.into());
+            }
+            state.step()?;
+            state.disk.move_directory(from, to);
+            return state.finish();
         }
         let inode = state.lookup(from)?;
         state.step()?;

@@ -130,9 +130,11 @@ impl SimFile {
         }
     }
 
-    /// A failed sync: the process goes on seeing its writes, the disk never gets them.
-    pub(crate) fn drop_unsynced(&mut self) {
-        self.unsynced.clear();
+    /// A failed sync: the process goes on seeing its writes, the disk got some of them and never
+    /// gets the others.
+    pub(crate) fn drop_unsynced(&mut self, rng: &mut ChaCha8Rng) {
+        self.unsynced.retain(|_| rng.random());
+        self.sync();
     }
 
     /// Reads find what the disk has, and writes that are not on their way there any more are
@@ -205,6 +207,8 @@ pub(crate) struct SimDisk {
     pub(crate) directories: BTreeMap<String, SimDirectory>,
     /// Directories whose own name is durable.
     durable_directories: BTreeSet<String>,
+    /// Renamings of directories that are not durable yet: old and new path.
+    moved: Vec<(String, String)>,
     pub(crate) next_inode: Inode,
 }
 
@@ -225,6 +229,33 @@ impl SimDisk {
         self.durable_directories
             .retain(|child| child.is_empty() || parent(child) != path || children.contains(child));
         self.durable_directories.extend(children);
+        self.moved.retain(|(_, to)| parent(to) != path);
+    }
+
+    /// Renames a directory with all below it.
+    pub(crate) fn move_directory(&mut self, from: &str, to: &str) {
+        let moved = |path: &String| {
+            let rest = path.strip_prefix(from)?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))
+        };
+        let old: Vec<String> =
+            self.directories.keys().filter(|path| moved(path).is_some()).cloned().collect();
+        for path in old {
+            let Some(new) = moved(&path) else { continue };
+            if let Some(directory) = self.directories.remove(&path) {
+                self.directories.insert(new.clone(), directory);
+            }
+            if self.durable_directories.remove(&path) {
+                self.durable_directories.insert(new);
+            }
+        }
+        self.moved.push((from.to_owned(), to.to_owned()));
+    }
+
+    /// Removes a directory. It is gone at once, which is less than it may be.
+    pub(crate) fn remove_directory(&mut self, path: &str) {
+        self.directories.remove(path);
+        self.durable_directories.remove(path);
     }
 
     /// Bytes of all files, for the full-disk fault.
@@ -237,9 +268,16 @@ impl SimDisk {
         // Each image loses little, half, or nearly everything.
         let keep = *[0.05, 0.5, 0.9, 1.0].choose(rng).unwrap_or(&0.5);
         let junk = rng.random_bool(0.5);
+        let before;
+        let found = if self.moved.is_empty() {
+            self
+        } else {
+            before = self.with_moves_undone(rng, keep);
+            &before
+        };
         let mut disk = Self { next_inode: self.next_inode, ..Self::new() };
-        for (path, directory) in &self.directories {
-            let durable = self.durable_directories.contains(path);
+        for (path, directory) in &found.directories {
+            let durable = found.durable_directories.contains(path);
             if !durable && !rng.random_bool(keep) {
                 continue;
             }
@@ -256,6 +294,19 @@ impl SimDisk {
                 disk.files.insert(inode, file.crash(rng, keep, junk));
             }
         }
+        disk
+    }
+
+    /// Some renamings of directories never reached the disk.
+    fn with_moves_undone(&self, rng: &mut ChaCha8Rng, keep: f64) -> Self {
+        let mut disk = self.clone();
+        for (from, to) in std::mem::take(&mut disk.moved).iter().rev() {
+            let taken = disk.directories.contains_key(from);
+            if !taken && disk.directories.contains_key(to) && !rng.random_bool(keep) {
+                disk.move_directory(to, from);
+            }
+        }
+        disk.moved.clear();
         disk
     }
 }

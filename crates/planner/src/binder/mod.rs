@@ -189,6 +189,14 @@ impl<'a> Binder<'a> {
                 backup: BackupStatement::CheckpointRelease | BackupStatement::SnapshotComplete,
             } => self.maintenance(MaintenanceAction::CheckpointRelease, None),
             Node::Check { table } => self.maintenance(MaintenanceAction::Check, table.as_ref()),
+            Node::Recover { table, skip } => {
+                let action = if *skip {
+                    MaintenanceAction::SkipDamage
+                } else {
+                    MaintenanceAction::ShowLosses
+                };
+                self.maintenance(action, Some(table))
+            }
             Node::CancelQuery { id } => self.cancel_query(*id),
             Node::Empty => Ok(BoundStatement::Empty),
             Node::Update(update) => self.update(update),

@@ -27,10 +27,12 @@ fn states(command: &Command) -> ExitCode {
     let [synced, flushed, unsynced] = report.modes;
     println!("workloads: {synced} sync, {flushed} async, {unsynced} nosync");
     println!(
-        "states: {}, of which {} after a crash during recovery, {} after a kill and a power loss",
+        "states: {}, of which {} after a crash during recovery, {} after a kill and a power loss, \
+         {} restored from a copy",
         report.states(),
         report.double_crashes,
-        report.kills
+        report.kills,
+        report.restores
     );
     let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
     command.finish(report.passed, &failures)

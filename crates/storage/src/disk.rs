@@ -1,0 +1,34 @@
+//! The file system of a storage, and how far what it returns is trusted.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tidemark_vfs::Vfs;
+
+use crate::options::Verify;
+
+/// A file system below a root.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    vfs: Arc<dyn Vfs>,
+    pub(crate) verify: Verify,
+}
+
+impl Disk {
+    pub(crate) fn new(vfs: Arc<dyn Vfs>, verify: Verify) -> Arc<Self> {
+        Arc::new(Self { vfs, verify })
+    }
+
+    /// The file system itself.
+    pub(crate) fn system(&self) -> &dyn Vfs {
+        &*self.vfs
+    }
+}
+
+impl Deref for Disk {
+    type Target = dyn Vfs;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.vfs
+    }
+}

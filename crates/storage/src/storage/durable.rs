@@ -1,0 +1,210 @@
+//! What brings commits to the disk: flush and checkpoint, and what happens when a sync fails.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use super::{Numbers, Storage, Writer};
+use crate::checkpoint::{self, Frozen};
+use crate::file::StoredFile;
+use crate::layout::LOG_BLOCK;
+use crate::manifest::Generations;
+use crate::options::PlantedFault;
+use crate::segment::Segment;
+use crate::snapshot::Snapshot;
+use crate::space::Space;
+
+impl Storage {
+    /// Makes everything committed so far durable, whatever the commit mode. What a failed sync
+    /// took is written anew: when that fails, too, no writes are taken until it succeeds.
+    pub fn flush(&self) -> EngineResult<()> {
+        let flushed = {
+            let mut writer = self.writer.lock();
+            self.refuse_when_closed()?;
+            self.flush_locked(&mut writer)
+        };
+        flushed.or_else(|cause| self.mend(&cause))
+    }
+
+    pub(super) fn flush_locked(&self, writer: &mut Writer) -> EngineResult<()> {
+        let synced = self.sync_adopted(&writer.unsynced).and_then(|()| {
+            writer.unsynced.clear();
+            writer.log.flush()
+        });
+        synced.inspect_err(|_| self.request_checkpoint())
+    }
+
+    fn sync_adopted(&self, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
+        match self.options.planted {
+            Some(PlantedFault::ResyncSegment) => checkpoint::resync(self.vfs.system(), unsynced),
+            _ => checkpoint::sync_adopted(self.vfs.system(), unsynced),
+        }
+    }
+
+    /// The kernel may have dropped pages of commits that were acknowledged: a checkpoint brings
+    /// them to other files.
+    fn mend(&self, cause: &EngineError) -> EngineResult<()> {
+        let mended = self.checkpoint();
+        if mended.is_err() {
+            self.suspend(cause);
+        }
+        mended
+    }
+
+    fn suspend(&self, cause: &EngineError) {
+        let what = "no writes are taken: a sync failed, and what it was for could not be written";
+        let error =
+            EngineError::new(ErrorCode::ReadOnly, format!("{what} anew: {}", cause.message))
+                .with_hint("writes go on by themselves once the disk takes them");
+        self.suspended.lock().get_or_insert(error);
+    }
+
+    /// Whether writes wait for a checkpoint.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.suspended.lock().is_some()
+    }
+
+    /// Writes everything that lives in memory to segments, and frees the log. Commits go on
+    /// meanwhile. On a full disk it takes the room that is kept for it.
+    pub fn checkpoint(&self) -> EngineResult<()> {
+        self.checkpoint_beside(true)
+    }
+
+    /// A checkpoint that no generation before can take the place of.
+    pub(crate) fn checkpoint_alone(&self) -> EngineResult<()> {
+        self.checkpoint_beside(false)
+    }
+
+    fn checkpoint_beside(&self, another: bool) -> EngineResult<()> {
+        let done = match self.try_checkpoint(another) {
+            Err(error)
+                if error.code == ErrorCode::DiskFull && Space::release(self.vfs.system()) =>
+            {
+                self.try_checkpoint(another)
+            }
+            done => done,
+        };
+        if done.is_ok() {
+            self.space.reserve(self.vfs.system());
+        }
+        done
+    }
+
+    fn try_checkpoint(&self, another: bool) -> EngineResult<()> {
+        let mut generations = self.generations.lock();
+        self.refuse_when_closed()?;
+        let Some(frozen) = self.freeze(&generations)? else { return Ok(()) };
+        // What could not be synced is in none of the files that this checkpoint writes.
+        let alone = !self.sync_frozen(&frozen) || !another;
+        let numbers = Numbers(&self.next_file);
+        let manifested = &generations.current.snapshot;
+        let prepared =
+            checkpoint::prepare(&self.vfs, &self.options, &frozen, manifested, &numbers)?;
+        self.folded_rows.fetch_add(prepared.rows, Ordering::Relaxed);
+        if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
+            let mut writer = self.writer.lock();
+            let free =
+                checkpoint::obsolete_logs(self.vfs.system(), frozen.first_log, writer.log.spare());
+            writer.log.release(free);
+            writer.log.rotate(frozen.snapshot.lsn + 1, LOG_BLOCK)?;
+        }
+        let next_file = self.next_file.load(Ordering::Relaxed);
+        let gone = frozen.removed.iter().cloned().chain(prepared.obsolete()).collect::<Vec<_>>();
+        let named = (frozen.first_log, next_file);
+        let next =
+            match prepared.write_manifest(self.vfs.system(), &generations, named, &gone, alone) {
+                Ok(next) => next,
+                Err(error) => {
+                    prepared.discard();
+                    return Err(error);
+                }
+            };
+        let stale = match generations.switch(self.vfs.system(), next) {
+            Ok(stale) => stale,
+            Err(error) => {
+                self.go_read_only(&error);
+                return Err(error);
+            }
+        };
+        self.install(&prepared, &frozen, gone, &generations);
+        checkpoint::remove_stale(self.vfs.system(), &stale);
+        Ok(())
+    }
+
+    /// Makes durable what was committed without. Answers whether the generation before and its
+    /// log are as durable as the new one then.
+    fn sync_frozen(&self, frozen: &Frozen) -> bool {
+        let skip = self.options.planted == Some(PlantedFault::SkipAdoptedSync);
+        let adopted = skip || self.sync_adopted(&frozen.unsynced).is_ok();
+        if frozen.has_hole || self.options.keep_generations == 1 {
+            return false;
+        }
+        let logged = checkpoint::sync_logs(self.vfs.system(), &frozen.unsynced_logs).is_ok();
+        if !logged {
+            self.writer.lock().log.lose(frozen.snapshot.lsn);
+        }
+        adopted && logged
+    }
+
+    /// Step 1 of a checkpoint. `None` when nothing happened since the last one.
+    fn freeze(&self, generations: &Generations) -> EngineResult<Option<Frozen>> {
+        let mut writer = self.writer.lock();
+        let snapshot = self.snapshot();
+        if snapshot.lsn == generations.current.snapshot.lsn && writer.unsynced.is_empty() {
+            return Ok(None);
+        }
+        writer.log.rotate(snapshot.lsn + 1, LOG_BLOCK)?;
+        writer.log.bytes_since_checkpoint = 0;
+        writer.frozen_lsn = snapshot.lsn;
+        let removed = writer.removed.iter().filter(|(at, _)| *at <= snapshot.lsn);
+        Ok(Some(Frozen {
+            removed: removed.map(|(_, file)| Arc::clone(file)).collect(),
+            unsynced: writer.unsynced.clone(),
+            unsynced_logs: writer.log.unsynced().to_vec(),
+            has_hole: writer.log.has_hole(),
+            first_log: writer.log.next_file(),
+            snapshot,
+        }))
+    }
+
+    /// Step 4 of a checkpoint. `gone` are files that the new manifest does not name.
+    fn install(
+        &self,
+        prepared: &checkpoint::Prepared,
+        frozen: &Frozen,
+        gone: Vec<Arc<StoredFile>>,
+        generations: &Generations,
+    ) {
+        let mut writer = self.writer.lock();
+        let mut running = Snapshot::clone(&self.snapshot());
+        let checkpoint::Installed { manifest_only, in_use } = prepared.install(&mut running);
+        running.epoch += 1;
+        let lsn = running.lsn;
+        let old = self.published.swap(Arc::new(running));
+        old.pins.superseded(&old);
+        let gone = gone.into_iter().filter(|file| !in_use.contains(file.path())).collect();
+        // The generation before still needs what this one does not name.
+        let doomed = match &generations.previous {
+            Some(_) => std::mem::replace(&mut writer.kept, gone),
+            None => gone.into_iter().chain(writer.kept.drain(..)).collect(),
+        };
+        for file in &doomed {
+            file.doom();
+        }
+        writer.removed.retain(|(at, _)| *at > frozen.snapshot.lsn);
+        writer.removed.extend(manifest_only.into_iter().map(|file| (lsn, file)));
+        let synced = |segment: &Arc<Segment>| {
+            frozen.unsynced.iter().any(|other| Arc::ptr_eq(other, segment))
+        };
+        writer.unsynced.retain(|segment| !synced(segment));
+        writer.log.covered(frozen.snapshot.lsn, &frozen.unsynced_logs);
+        let first_log = generations.first_log();
+        let free = checkpoint::obsolete_logs(self.vfs.system(), first_log, writer.log.spare());
+        writer.log.release(free);
+        let is_gone = |segment: &Arc<Segment>| segment.file.is_distrusted();
+        if !writer.log.has_hole() && !writer.unsynced.iter().any(is_gone) {
+            self.suspended.lock().take();
+        }
+    }
+}
