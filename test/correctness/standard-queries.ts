@@ -38,6 +38,9 @@ export class StandardQueries {
       () => this.#setOperation(),
       () => this.#nested(),
       () => this.#distinct(),
+      () => this.#distinctOn(),
+      () => this.#using(),
+      () => this.#lateral(),
     ])();
   }
 
@@ -271,6 +274,52 @@ export class StandardQueries {
     const { sql, terms } = this.#relation();
     const items = named(this.#selected(terms, this.#kinds()));
     return { sql: `SELECT DISTINCT ${items} FROM ${sql}${this.#where(terms)}`, ordered: false };
+  }
+
+  /** The first row of each key, in an order without ties. */
+  #distinctOn(): Query {
+    const { sql, terms, identity } = this.#table();
+    const key = this.#column(terms, this.#kind(), false)?.sql ?? '';
+    const items = named([
+      { sql: key, kind: 'int', nullable: false },
+      ...this.#selected(terms, ['int', 'text']),
+    ]);
+    const order = `${key}, ${identity[0] ?? ''}${this.#one('', ' DESC')}`;
+    const where = this.#where(terms);
+    return {
+      sql: `SELECT DISTINCT ON (${key}) ${items} FROM ${sql}${where} ORDER BY ${order}`,
+      ordered: false,
+    };
+  }
+
+  #using(): Query {
+    const [first, second] = [this.#table(), this.#table()];
+    const items = named(this.#selected([...first.terms, ...second.terms], this.#kinds()));
+    const where = this.#where([...first.terms, ...second.terms]);
+    const column = this.#one('id', 'g', 'v');
+    return {
+      sql: `SELECT ${items} FROM ${first.sql} JOIN ${second.sql} USING (${column})${where}`,
+      ordered: false,
+    };
+  }
+
+  /** For each row, what a sub-query over another table makes of it. */
+  #lateral(): Query {
+    const [outer, inner] = [this.#table(), this.#table()];
+    const column = this.#one('g', 'id', 'i');
+    const [a, b] = [outer, inner].map(({ sql }) => `${sql.split(' ')[1] ?? ''}.${column}`);
+    const number = this.#leaf(inner.terms, 'int', true).sql;
+    const aggregate = this.#one('count(*)', `max(${number})`, `sum(${number})`, `count(${number})`);
+    const alias = this.#alias();
+    const join = this.#one('CROSS JOIN LATERAL', 'LEFT JOIN LATERAL');
+    const on = join === 'LEFT JOIN LATERAL' ? ' ON true' : '';
+    return {
+      sql:
+        `SELECT ${outer.identity[0] ?? ''} c0, ${alias}.x c1 FROM ${outer.sql} ${join} ` +
+        `(SELECT ${aggregate} x FROM ${inner.sql} WHERE ${a ?? ''} = ${b ?? ''}) ${alias}${on}` +
+        this.#where(outer.terms),
+      ordered: false,
+    };
   }
 
   #aggregate(terms: readonly Term[]): Term {
