@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tidemark_types::{EngineError, EngineResult};
 
 use crate::damage::LOST_RECORDS;
+use crate::layout::damaged;
 use crate::partition::Partition;
 use crate::prepare::{Prepared, no_such_table};
 use crate::schema::TableId;
@@ -82,6 +83,31 @@ impl Storage {
         }
         self.checkpoint_alone()?;
         Ok(lost)
+    }
+}
+
+/// What the crash tests need to have something to give up.
+#[doc(hidden)]
+impl Storage {
+    /// Names of a table's segments.
+    pub fn segment_names(&self, table: TableId) -> Vec<String> {
+        let found = self.snapshot().table_by_id(table);
+        let partitions = found.map(|found| found.kept_partitions()).unwrap_or_default();
+        let segments = partitions.iter().flat_map(|partition| &partition.segments);
+        segments.map(|segment| segment.meta.name.clone()).collect()
+    }
+
+    /// Lets a segment whose file is sound count as damaged until the next start. Answers whether
+    /// there is one of this name.
+    pub fn condemn(&self, table: TableId, name: &str) -> bool {
+        let found = self.snapshot().table_by_id(table);
+        let partitions = found.map(|found| found.kept_partitions()).unwrap_or_default();
+        let mut segments = partitions.iter().flat_map(|partition| &partition.segments);
+        let segment = segments.find(|segment| segment.meta.name == name);
+        if let Some(segment) = segment {
+            segment.mark_damaged(damaged(segment.file.path(), "a test says so"));
+        }
+        segment.is_some()
     }
 }
 

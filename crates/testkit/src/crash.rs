@@ -4,7 +4,8 @@
 //! several disks are built: each is recovered and compared with the history; some recoveries are
 //! cut again; some processes are only killed, go on, and lose power later. Every comparison is
 //! one state. In a quarter of the workloads the client makes copies of the database, and each disk
-//! is also restored from the copy on it. The same seed gives the same states.
+//! is also restored from the copy on it; there it also gives up segments as if they were damaged.
+//! The same seed gives the same states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ pub struct Report {
     pub kills: u64,
     /// States after a restore of a copy, half of them after a power loss during the restore.
     pub restores: u64,
+    /// Damaged parts that were given up.
+    pub given_up: u64,
     /// Workloads by commit mode: sync, async, nosync.
     pub modes: [u64; 3],
 }
@@ -149,8 +152,8 @@ fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
     StorageOptions { planted, ..small_options(mode) }
 }
 
-/// Every so manieth seed makes copies.
-const COPYING: u64 = 4;
+/// Every so manieth seed makes copies and gives up damage.
+const MAINTAINED: u64 = 4;
 
 /// One workload and all states made from it.
 struct Case<'a> {
@@ -189,6 +192,7 @@ impl Case<'_> {
         let mut history = History::new();
         let at = self.rng.random_range(1..400);
         self.work(&vfs, &options, &mut history, at, 60);
+        self.report.given_up += history.given_up;
         for _ in 0..3 {
             self.power_loss(&vfs, &options, &history);
         }
@@ -215,12 +219,15 @@ impl Case<'_> {
         let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
         let Ok(storage) = Storage::open(shared, options.clone()) else { return };
         let mut client = Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
-        let copies = self.seed % COPYING == 0;
+        let maintains = self.seed % MAINTAINED == 0;
         for _ in 0..actions {
             // Failed actions are part of the game; the next one may work again.
             let _ = client.act();
-            if copies && client.rng.random_bool(0.1) {
+            if maintains && client.rng.random_bool(0.3) {
                 let _ = client.copy_or_release();
+            }
+            if maintains && client.rng.random_bool(0.05) {
+                let _ = client.skip(vfs);
             }
             if vfs.power_is_off() {
                 break;
@@ -279,7 +286,7 @@ impl Case<'_> {
         let outcome = Self::open(&image, options)
             .and_then(|(_, model)| Self::compare(&model, history, history.durable));
         self.judge(&format!("power loss in {:?}", options.commit_mode), outcome);
-        if self.seed % COPYING == 0 {
+        if self.seed % MAINTAINED == 0 {
             self.restore(&copied, options, history);
         }
     }

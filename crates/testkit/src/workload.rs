@@ -13,6 +13,7 @@ use tidemark_storage::{
 };
 use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
+use tidemark_vfs::SimVfs;
 
 use crate::model::{Model, ModelTable, Row, push_book};
 
@@ -34,6 +35,8 @@ pub(crate) struct History {
     pub(crate) next_id: i64,
     /// What CHECKPOINT CREATE may have left: a copy with one of these fingerprints, or none.
     pub(crate) copies: Vec<Option<u64>>,
+    /// How often a damaged part was given up.
+    pub(crate) given_up: u64,
 }
 
 impl History {
@@ -41,7 +44,7 @@ impl History {
         let model = Model::default();
         let states = vec![model.fingerprint()];
         let (maybe, past, copies) = (Vec::new(), Vec::new(), vec![None]);
-        Self { states, maybe, durable: 0, model, past, next_id: 0, copies }
+        Self { states, maybe, durable: 0, model, past, next_id: 0, copies, given_up: 0 }
     }
 
     /// Whether a database with this fingerprint keeps the promises: a prefix of what was
@@ -225,6 +228,42 @@ impl Client<'_> {
             Err(_) => self.history.copies.push(wanted),
         }
         done
+    }
+
+    /// A segment counts as damaged, and its table is recovered without it. What that leaves is
+    /// found out on a copy of the disk.
+    pub(crate) fn skip(&mut self, disk: &SimVfs) -> EngineResult<()> {
+        let Some(name) = self.some_table()? else { return Ok(()) };
+        let snapshot = self.storage.snapshot();
+        let id = snapshot.table(&name).ok_or_else(|| lost(&name))?.schema().id;
+        let Some(segment) = self.storage.segment_names(id).choose(self.rng).cloned() else {
+            return Ok(());
+        };
+        if disk.sync_has_failed() || disk.power_is_off() {
+            return Ok(()); // The copy would hold less than what is seen.
+        }
+        let copy = Storage::open(Arc::new(disk.kill(0)), self.storage.options().clone())?;
+        if !copy.condemn(id, &segment) {
+            return Ok(());
+        }
+        copy.skip_damage(id)?;
+        let next = Model::read(&copy.snapshot())?;
+        let fingerprint = next.fingerprint();
+        self.storage.condemn(id, &segment);
+        let (storage, mode) = (Arc::clone(self.storage), self.mode());
+        let mut is_durable = false;
+        self.history.attempt(next, mode, || {
+            let skipped = storage.skip_damage(id).map(drop);
+            is_durable = skipped.is_ok();
+            // It may be committed, and the checkpoint that ends it fail.
+            let seen = Model::read(&storage.snapshot()).map(|model| model.fingerprint());
+            if seen == Ok(fingerprint) { Ok(()) } else { skipped }
+        })?;
+        self.history.given_up += 1;
+        if is_durable {
+            self.history.durable = self.history.acknowledged();
+        }
+        Ok(())
     }
 
     fn mode(&self) -> CommitMode {

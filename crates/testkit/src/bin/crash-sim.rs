@@ -28,11 +28,12 @@ fn states(command: &Command) -> ExitCode {
     println!("workloads: {synced} sync, {flushed} async, {unsynced} nosync");
     println!(
         "states: {}, of which {} after a crash during recovery, {} after a kill and a power loss, \
-         {} restored from a copy",
+         {} restored from a copy; {} damaged parts given up",
         report.states(),
         report.double_crashes,
         report.kills,
-        report.restores
+        report.restores,
+        report.given_up
     );
     let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
     command.finish(report.passed, &failures)
