@@ -1,6 +1,7 @@
 /**
- * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`, and
- * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before).
+ * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`,
+ * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), and
+ * `docs/functions.md` from the functions of the built addon.
  *
  * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
  * from what its source says (continuous integration runs it).
@@ -47,6 +48,17 @@ async function renderCoverage() {
   return coverageDocument();
 }
 
+/** The list of functions as the built addon binds it, each example run. */
+async function renderFunctions() {
+  const built = path.join(root, 'build/test/sql/functions/document.js');
+  if (!existsSync(built)) {
+    console.error('docs/functions.md needs the compiled tests: run `npx tsc -p .` first');
+    process.exit(1);
+  }
+  const { functionsDocument } = await import(built);
+  return functionsDocument();
+}
+
 /** Writes a file when it differs, or says so with `--check`. */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);
@@ -66,3 +78,7 @@ async function settle(name, parser, text, source) {
 
 await settle('ts/sql/ast.generated.ts', 'typescript', renderTree(), 'crates/ast');
 await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');
+// Its test checks it, with the addon that it needs.
+if (!isCheck) {
+  await settle('docs/functions.md', 'markdown', await renderFunctions(), 'crates/functions');
+}

@@ -5,6 +5,7 @@ import {
   asDatabaseError,
   DatabaseError,
   type ExecuteReply,
+  firstQuestionMark,
   httpStatusOf,
   type PreparedStatement,
   type Principal,
@@ -86,8 +87,8 @@ export function answerStatementError(context: HttpContext, error: DatabaseError)
 }
 
 /** Refuses a request before its statement runs. */
-export function refuse(context: HttpContext, message: string): void {
-  const body = errorBody(context.state.statement ?? '', message, 0);
+export function refuse(context: HttpContext, message: string, position = 0): void {
+  const body = errorBody(context.state.statement ?? '', message, position);
   answer(context, 400, JSON_TYPE, body);
 }
 
@@ -96,7 +97,13 @@ export function refusePlaceholders(context: HttpContext, statement: PreparedStat
   if (statement.description.parameters.length === 0) {
     return false;
   }
-  refuse(context, 'bind variable service is not provided');
+  const mark = firstQuestionMark(statement.text);
+  if (mark === null) {
+    refuse(context, 'bind variable service is not provided');
+  } else {
+    // Without values a question mark is a name like any other.
+    refuse(context, 'Invalid column: ?', mark);
+  }
   return true;
 }
 

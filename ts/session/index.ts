@@ -12,7 +12,7 @@ export {
 export { errorMeaning, type ErrorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type Parse, StatementCache } from './statement-cache.js';
 // Protocols cut a text into statements; they do not import the parser.
-export { splitStatements, type StatementText } from '../sql/split.js';
+export { firstQuestionMark, splitStatements, type StatementText } from '../sql/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.
 export { DatabaseError, type ErrorFields } from '../engine/error.js';
 export type {

@@ -12,7 +12,7 @@ use arrow::datatypes::{
 use datafusion::common::Result;
 use tidemark_types::SqlType;
 
-use crate::column::{Call, Lane, Primitives, canonical, internal};
+use crate::column::{Call, Lane, Primitives, build, canonical, internal};
 use crate::native::Kernel;
 use crate::operator::BinaryOp;
 
@@ -186,24 +186,31 @@ pub(crate) fn kernel(
         (T::Ipv4, T::Ipv4, T::Long) => Arc::new(|call: &Call<'_>| {
             let (left, right) =
                 (call.primitive::<UInt32Type>(0)?, call.primitive::<UInt32Type>(1)?);
-            Ok(crate::column::build::<Int64Type>(call.rows, |row| {
+            Ok(build::<Int64Type>(call.rows, |row| {
                 Some(i64::from(left.get(row)?) - i64::from(right.get(row)?))
             }))
         }),
-        (T::Ipv4, T::Long, T::Ipv4) => Arc::new(move |call: &Call<'_>| {
-            let (left, right) = (call.primitive::<UInt32Type>(0)?, call.primitive::<Int64Type>(1)?);
-            Ok(crate::column::build::<UInt32Type>(call.rows, |row| {
-                let (address, distance) = (i64::from(left.get(row)?), right.get(row)?);
-                let moved = if op == BinaryOp::Subtract {
-                    address.checked_sub(distance)
-                } else {
-                    address.checked_add(distance)
-                };
-                moved.and_then(|moved| u32::try_from(moved).ok())
-            }))
-        }),
+        (T::Ipv4, T::Long, T::Ipv4) | (T::Long, T::Ipv4, T::Ipv4) => {
+            let address = usize::from(left == T::Long);
+            Arc::new(move |call: &Call<'_>| moved_address(call, address, op))
+        }
         _ => return None,
     })
+}
+
+/// An address, the argument number `address`, plus or minus the other argument; null beyond the
+/// last address.
+fn moved_address(call: &Call<'_>, address: usize, op: BinaryOp) -> Result<ArrayRef> {
+    let addresses = call.primitive::<UInt32Type>(address)?;
+    let distances = call.primitive::<Int64Type>(1 - address)?;
+    Ok(build::<UInt32Type>(call.rows, |row| {
+        let (address, distance) = (i64::from(addresses.get(row)?), distances.get(row)?);
+        let moved = match op {
+            BinaryOp::Subtract => address.checked_sub(distance),
+            _ => address.checked_add(distance),
+        };
+        moved.and_then(|moved| u32::try_from(moved).ok())
+    }))
 }
 
 fn map_canonical<T: Lane>(
@@ -264,7 +271,7 @@ mod tests {
         rows: usize,
     ) -> ArrayRef {
         let kernel = kernel(op, sql_type, sql_type, sql_type).unwrap();
-        kernel(&Call { arguments, rows }).unwrap()
+        kernel(&Call { arguments, rows, random: None }).unwrap()
     }
 
     #[test]

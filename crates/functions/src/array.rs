@@ -9,7 +9,7 @@ use arrow::datatypes::Float64Type;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::Volatility;
 use tidemark_types::SqlType::{self, Boolean, Double};
-use tidemark_types::double_array::{DoubleArray, DoubleArrayBuilder, DoubleArrays};
+use tidemark_types::double_array::{DoubleArray, DoubleArrayBuilder, DoubleArrays, check_elements};
 
 use crate::column::{Call, build_flags, internal, invalid};
 use crate::native::Kernel;
@@ -89,12 +89,17 @@ fn constant_shape(argument: &Argument) -> Option<Vec<i32>> {
 }
 
 pub(crate) fn different_shapes(left: &[i32], right: &[i32]) -> String {
+    shapes("different", left, right)
+}
+
+fn incompatible_shapes(left: &[i32], right: &[i32]) -> String {
+    shapes("incompatible", left, right)
+}
+
+fn shapes(what: &str, left: &[i32], right: &[i32]) -> String {
     let list = |shape: &[i32]| shape.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
-    format!(
-        "arrays have different shapes [leftShape=[{}], rightShape=[{}]]",
-        list(left),
-        list(right)
-    )
+    let (left, right) = (list(left), list(right));
+    format!("arrays have {what} shapes [leftShape=[{left}], rightShape=[{right}]]")
 }
 
 /// Refuses two constant arrays of different shapes.
@@ -188,7 +193,7 @@ pub(crate) fn arithmetic(
     left: &Argument,
     right: &Argument,
 ) -> Option<std::result::Result<ResolvedOperator, ResolveError>> {
-    let array = left.sql_type.dimensions().or(right.sql_type.dimensions())?;
+    let array = left.sql_type.dimensions().max(right.sql_type.dimensions())?;
     let array = SqlType::DoubleArray(array);
     let compute: fn(f64, f64) -> f64 = match op {
         BinaryOp::Add => |a, b| a + b,
@@ -198,14 +203,16 @@ pub(crate) fn arithmetic(
         _ => return None,
     };
     let side = |sql_type: SqlType| match sql_type {
-        same if same == array => Some(array),
+        own @ SqlType::DoubleArray(_) => Some(own),
         number if number.is_integer() || number.is_floating() => Some(Double),
         SqlType::Null => Some(Double),
         _ => None,
     };
     let (l, r) = (side(left.sql_type)?, side(right.sql_type)?);
-    if let Err(error) = same_shapes(left, right) {
-        return Some(Err(error));
+    if let (Some(a), Some(b)) = (constant_shape(left), constant_shape(right))
+        && broadcast(&a, &b).is_none()
+    {
+        return Some(Err(ResolveError::Invalid { message: incompatible_shapes(&a, &b) }));
     }
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| match (l, r) {
         (_, Double) => {
@@ -216,7 +223,7 @@ pub(crate) fn arithmetic(
             let number = call.primitive::<Float64Type>(0)?;
             with_number(call, 1, |row| number.get(row), |element, number| compute(number, element))
         }
-        _ => element_wise(call, compute),
+        _ => element_wise(call, array.dimensions().unwrap_or(1), compute),
     });
     Some(Ok(operator("array_operator", (l, r, array), op.sign(), kernel)))
 }
@@ -242,19 +249,61 @@ fn with_number(
     })
 }
 
-fn element_wise(call: &Call<'_>, compute: fn(f64, f64) -> f64) -> Result<ArrayRef> {
+/// The shape that two shapes meet in: aligned at their innermost dimensions, a missing dimension
+/// or one of length 1 is repeated along the other's.
+fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
+    let dimensions = left.len().max(right.len());
+    let length = |shape: &[i32], place: usize| {
+        (place + shape.len()).checked_sub(dimensions).map_or(1, |place| shape[place])
+    };
+    (0..dimensions)
+        .map(|place| match (length(left, place), length(right, place)) {
+            (a, b) if a == b => Some(a),
+            (1, other) | (other, 1) => Some(other),
+            _ => None,
+        })
+        .collect()
+}
+
+/// For each place of an array of `shape`, in row-major order, the place of `own` that is read.
+fn repeated_places(shape: &[i32], own: &[i32]) -> Vec<usize> {
+    let mut places = vec![0];
+    let mut stride = 1;
+    // From the innermost dimension outwards: each copies what stands inside it.
+    for distance in 1..=shape.len() {
+        let length = shape[shape.len() - distance] as usize;
+        let own_length = own.len().checked_sub(distance).map_or(1, |place| own[place] as usize);
+        let inner = std::mem::take(&mut places);
+        let step = if own_length == 1 { 0 } else { stride };
+        places.reserve(length * inner.len());
+        for outer in 0..length {
+            places.extend(inner.iter().map(|place| place + outer * step));
+        }
+        stride *= own_length;
+    }
+    places
+}
+
+fn element_wise(call: &Call<'_>, dimensions: u8, compute: fn(f64, f64) -> f64) -> Result<ArrayRef> {
     let (left, right) = (Arrays::of(call, 0)?, Arrays::of(call, 1)?);
-    let dimensions = left.dimensions();
     build_arrays(call.rows, dimensions, |row, out| {
         let (Some(a), Some(b)) = (left.get(row), right.get(row)) else {
             out.push_null();
             return Ok(());
         };
-        if a.shape != b.shape {
-            return Err(invalid(different_shapes(a.shape, b.shape)));
+        if a.shape == b.shape {
+            let values = a.values.iter().zip(b.values).map(|(a, b)| compute(*a, *b));
+            return out.push(a.shape, values).map_err(failed);
         }
-        let values = a.values.iter().zip(b.values).map(|(a, b)| compute(*a, *b));
-        out.push(a.shape, values).map_err(failed)
+        let Some(shape) = broadcast(a.shape, b.shape) else {
+            return Err(invalid(incompatible_shapes(a.shape, b.shape)));
+        };
+        let count = shape.iter().fold(1_usize, |count, &n| count.saturating_mul(n as usize));
+        check_elements(count).map_err(failed)?;
+        let places =
+            repeated_places(&shape, a.shape).into_iter().zip(repeated_places(&shape, b.shape));
+        let values = places.map(|(x, y)| compute(a.values[x], b.values[y]));
+        out.push(&shape, values).map_err(failed)
     })
 }
 
@@ -279,4 +328,20 @@ pub(crate) fn equality(op: BinaryOp, array: SqlType) -> ResolvedOperator {
         }))
     });
     operator("array_equal", (array, array, Boolean), op.sign(), kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_meet_at_their_innermost_dimensions() {
+        assert_eq!(broadcast(&[2, 2], &[2]), Some(vec![2, 2]));
+        assert_eq!(broadcast(&[2, 1], &[3]), Some(vec![2, 3]));
+        assert_eq!(broadcast(&[4, 1, 3], &[2, 1]), Some(vec![4, 2, 3]));
+        assert_eq!(broadcast(&[2], &[3]), None);
+        assert_eq!(repeated_places(&[2, 3], &[3]), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(repeated_places(&[2, 3], &[2, 1]), [0, 0, 0, 1, 1, 1]);
+        assert_eq!(repeated_places(&[2, 2], &[2, 2]), [0, 1, 2, 3]);
+    }
 }

@@ -255,7 +255,7 @@ fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// One value of those at one position of several arrays.
-type Combine = fn(&[f64]) -> Option<f64>;
+pub(crate) type Combine = fn(&[f64]) -> Option<f64>;
 
 /// `array_elem_…` over several arguments of one row.
 fn by_position(name: &'static str, arguments: &[Argument], combine: Combine) -> Resolved {
@@ -286,15 +286,15 @@ fn by_position(name: &'static str, arguments: &[Argument], combine: Combine) -> 
     Ok(resolved(name, Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-fn least(values: &[f64]) -> Option<f64> {
+pub(crate) fn least(values: &[f64]) -> Option<f64> {
     present(values).reduce(f64::min)
 }
 
-fn greatest(values: &[f64]) -> Option<f64> {
+pub(crate) fn greatest(values: &[f64]) -> Option<f64> {
     present(values).reduce(f64::max)
 }
 
-fn total(values: &[f64]) -> Option<f64> {
+pub(crate) fn total(values: &[f64]) -> Option<f64> {
     let (sum, count) = sum_and_count(present(values));
     (count > 0).then_some(sum)
 }

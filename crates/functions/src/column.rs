@@ -1,7 +1,7 @@
 //! Reading arguments and building results. An argument is an array or a scalar; a scalar is read
 //! as a column whose every row is row 0, so it is never expanded and kernels have one shape.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBufferBuilder, PrimitiveArray,
@@ -14,6 +14,7 @@ use arrow::datatypes::{
 };
 use datafusion::common::{DataFusionError, Result};
 use datafusion_expr::ColumnarValue;
+use rand_chacha::ChaCha8Rng;
 use tidemark_types::{EngineError, ErrorCode};
 
 /// What a kernel is called with.
@@ -21,6 +22,8 @@ pub(crate) struct Call<'a> {
     pub(crate) arguments: &'a [ColumnarValue],
     /// Rows of the batch; 1 when every argument is a scalar.
     pub(crate) rows: usize,
+    /// Where a random function takes its numbers from, when the statement gives a seed.
+    pub(crate) random: Option<&'a Mutex<ChaCha8Rng>>,
 }
 
 /// A null of the dialect among a type's values.

@@ -16,6 +16,7 @@ use tidemark_types::SqlType;
 
 use crate::array;
 use crate::column::{Call, build_flags, internal};
+use crate::decimal;
 use crate::native::Kernel;
 use crate::operator::{BinaryOp, always, operator};
 use crate::parse;
@@ -106,15 +107,8 @@ pub fn common_type(left: SqlType, right: SqlType) -> Option<SqlType> {
         {
             a
         }
-        (T::Decimal(p, s), T::Decimal(q, t)) => {
-            let scale = s.max(t);
-            T::Decimal(((p - s).max(q - t) + scale).min(76), scale)
-        }
-        (T::Decimal(p, s), other) | (other, T::Decimal(p, s)) if other.is_integer() => {
-            T::Decimal((p - s).max(19) + s, s)
-        }
         (a, b) if a == b => a,
-        _ => return None,
+        (a, b) => return decimal::common(a, b),
     })
 }
 
@@ -411,7 +405,7 @@ mod tests {
             Float64Array::from(vec![Some(0.3), Some(1.000_000_000_1), None, Some(0.0), Some(1.0)]);
         let arguments =
             [ColumnarValue::Array(Arc::new(left)), ColumnarValue::Array(Arc::new(right))];
-        let found = kernel(&Call { arguments: &arguments, rows: 5 }).unwrap();
+        let found = kernel(&Call { arguments: &arguments, rows: 5, random: None }).unwrap();
         assert_eq!(flags(&found), [true, false, true, true, false]);
     }
 
@@ -426,7 +420,10 @@ mod tests {
         let column = ColumnarValue::Array(Arc::new(symbols));
         let run = |value: Option<&str>| {
             let arguments = [column.clone(), text(value)];
-            flags(&symbol_equal(&Call { arguments: &arguments, rows: 4 }, &cache).unwrap())
+            flags(
+                &symbol_equal(&Call { arguments: &arguments, rows: 4, random: None }, &cache)
+                    .unwrap(),
+            )
         };
         assert_eq!(run(Some("a")), [true, false, false, true]);
         assert_eq!(run(Some("b")), [false, true, false, false]);

@@ -105,7 +105,12 @@ fn type_of(name: &str, arguments: &[Argument]) -> Resolved {
         }))
     });
     let types = types_of(arguments);
-    Ok(resolved("typeOf", Volatility::Immutable, types, SqlType::String, arguments, kernel))
+    // The name of a text's type is a text of that type.
+    let returns = match argument.sql_type {
+        SqlType::Varchar => SqlType::Varchar,
+        _ => SqlType::String,
+    };
+    Ok(resolved("typeOf", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[

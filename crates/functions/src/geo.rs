@@ -8,30 +8,36 @@ use datafusion::common::Result;
 use datafusion_expr::Volatility;
 use tidemark_types::SqlType;
 
-use crate::column::{Call, build_flags};
+use crate::column::{Call, Primitives, build, build_flags, invalid, try_build};
 use crate::native::Kernel;
 use crate::registry::Param::Is;
-use crate::registry::{Function, direct, mismatch, pure, resolved, special};
+use crate::registry::{
+    Bound, Function, Gives, direct, implicit_cost, made, mismatch, pure, resolved, special,
+};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use SqlType::{Boolean, Double};
 
-/// Mean radius of the earth in metres.
-const EARTH_RADIUS: f64 = 6_371_000.0;
+/// Metres of a degree of latitude.
+const METRES_PER_DEGREE: f64 = 111_320.0;
+
+/// The first `N` arguments, all DOUBLE.
+fn numbers<const N: usize>(call: &Call<'_>) -> Result<Vec<Primitives<Float64Type>>> {
+    (0..N).map(|index| call.primitive::<Float64Type>(index)).collect()
+}
+
+/// The numbers of a row; `None` where one is null.
+fn row_of<const N: usize>(columns: &[Primitives<Float64Type>], row: usize) -> Option<[f64; N]> {
+    let mut values = [0.0; N];
+    for (value, column) in values.iter_mut().zip(columns) {
+        *value = column.get(row)?;
+    }
+    Some(values)
+}
 
 /// A test of `N` numbers; false where one is null.
-fn test<const N: usize>(call: &Call<'_>, holds: impl Fn([f64; N]) -> bool) -> Result<ArrayRef> {
-    let mut columns = Vec::with_capacity(N);
-    for index in 0..N {
-        columns.push(call.primitive::<Float64Type>(index)?);
-    }
-    Ok(build_flags(call.rows, |row| {
-        let mut values = [0.0; N];
-        for (value, column) in values.iter_mut().zip(&columns) {
-            let Some(found) = column.get(row) else { return false };
-            *value = found;
-        }
-        holds(values)
-    }))
+fn test<const N: usize>(call: &Call<'_>, holds: fn([f64; N]) -> bool) -> Result<ArrayRef> {
+    let columns = numbers::<N>(call)?;
+    Ok(build_flags(call.rows, |row| row_of(&columns, row).is_some_and(holds)))
 }
 
 fn within_box([x, y, min_x, min_y, max_x, max_y]: [f64; 6]) -> bool {
@@ -42,11 +48,124 @@ fn within_radius([x, y, centre_x, centre_y, radius]: [f64; 5]) -> bool {
     (x - centre_x).hypot(y - centre_y) <= radius
 }
 
+/// The distance of two points in metres. Degrees of longitude are taken as long as they are at the
+/// first point's latitude, which is good for near points; the shorter way round is taken.
+fn distance([lat, lon, to_lat, to_lon]: [f64; 4]) -> f64 {
+    let east = (to_lon - lon + 540.0).rem_euclid(360.0) - 180.0;
+    METRES_PER_DEGREE * (to_lat - lat).hypot(east * lat.to_radians().cos())
+}
+
 fn within_metres([lat, lon, centre_lat, centre_lon, metres]: [f64; 5]) -> bool {
-    let half_chord = |from: f64, to: f64| ((to - from).to_radians() / 2.0).sin().powi(2);
-    let across = lat.to_radians().cos() * centre_lat.to_radians().cos();
-    let share = half_chord(centre_lat, lat) + across * half_chord(centre_lon, lon);
-    2.0 * EARTH_RADIUS * share.sqrt().asin() <= metres
+    distance([lat, lon, centre_lat, centre_lon]) <= metres
+}
+
+/// Latitude and longitude in turn, checked.
+const LIMITS: [(&str, f64); 2] = [("latitude", 90.0), ("longitude", 180.0)];
+
+fn outside(index: usize, value: f64) -> Option<String> {
+    let (what, limit) = LIMITS[index % 2];
+    (value.abs() > limit).then(|| {
+        let shown = tidemark_types::number_text::f64_text(value);
+        format!("{what} must be between -{limit:.0} and {limit:.0} [value={shown}]")
+    })
+}
+
+/// Refuses constant coordinates that are none; the first four arguments are two points.
+fn check_points(arguments: &[Argument]) -> std::result::Result<(), ResolveError> {
+    for (index, argument) in arguments.iter().take(4).enumerate() {
+        if let Some(message) = argument.double().and_then(|value| outside(index, value)) {
+            return Err(ResolveError::InvalidArgument { index, message });
+        }
+    }
+    Ok(())
+}
+
+fn check_row(values: &[f64]) -> Result<()> {
+    let found = values.iter().take(4).enumerate().find_map(|(index, value)| outside(index, *value));
+    found.map_or(Ok(()), |message| Err(invalid(message)))
+}
+
+/// `geo_distance_meters(lat, lon, lat, lon)`.
+fn distance_of(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    check_points(bound.arguments)?;
+    Ok(Arc::new(|call: &Call<'_>| {
+        let columns = numbers::<4>(call)?;
+        try_build::<Float64Type>(call.rows, |row| {
+            let Some(values) = row_of::<4>(&columns, row) else { return Ok(None) };
+            check_row(&values)?;
+            Ok(Some(distance(values)))
+        })
+    }))
+}
+
+/// `geo_within_radius_latlon(lat, lon, centre lat, centre lon, metres)`.
+fn near(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    check_points(bound.arguments)?;
+    Ok(Arc::new(|call: &Call<'_>| {
+        let columns = numbers::<5>(call)?;
+        for row in 0..call.rows {
+            if let Some(values) = row_of::<5>(&columns, row) {
+                check_row(&values)?;
+            }
+        }
+        Ok(build_flags(call.rows, |row| row_of(&columns, row).is_some_and(within_metres)))
+    }))
+}
+
+/// The cell that holds a point: bits of longitude and latitude in turn, longitude first.
+fn geohash_of(lon: f64, lat: f64, bits: u32) -> i64 {
+    let mut cell = 0_i64;
+    let mut ranges = [(-180.0, 180.0), (-90.0, 90.0)];
+    for bit in 0..bits as usize {
+        let value = [lon, lat][bit % 2];
+        let (low, high) = &mut ranges[bit % 2];
+        let middle = f64::midpoint(*low, *high);
+        let upper = value >= middle;
+        if upper {
+            *low = middle
+        } else {
+            *high = middle
+        }
+        cell = cell << 1 | i64::from(upper);
+    }
+    cell
+}
+
+/// `make_geohash(lon, lat, bits)`: constants that are no place are refused, others are null.
+fn make_geohash(
+    name: &str,
+    arguments: &[Argument],
+) -> std::result::Result<ResolvedScalar, ResolveError> {
+    let [lon, lat, bits] = arguments else {
+        return Err(mismatch(name, std::iter::once(3), arguments));
+    };
+    let number = |argument: &Argument| implicit_cost(argument.sql_type, Double).is_some();
+    if !number(lon) || !number(lat) || !(bits.sql_type.is_integer() || bits.is_null()) {
+        return Err(mismatch(name, [0, 3].into_iter(), arguments));
+    }
+    for (index, argument, limit, what) in [(0, lon, 180.0, "longitude"), (1, lat, 90.0, "latitude")]
+    {
+        if argument.double().is_some_and(|value| value.abs() > limit) {
+            let message = format!("{what} must be in [-{limit:.1}..{limit:.1}] range");
+            return Err(ResolveError::InvalidArgument { index, message });
+        }
+    }
+    let Some(bits @ 1..=60) = bits.integer() else {
+        let message = "precision must be in [1..60] range".into();
+        return Err(ResolveError::InvalidArgument { index: 2, message });
+    };
+    let returns = SqlType::Geohash(bits as u8);
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let (lon, lat) = (call.primitive::<Float64Type>(0)?, call.primitive::<Float64Type>(1)?);
+        let wide = build::<Int64Type>(call.rows, |row| {
+            let (lon, lat) = (lon.get(row)?, lat.get(row)?);
+            let inside = lon.abs() <= 180.0 && lat.abs() <= 90.0;
+            inside.then(|| geohash_of(lon, lat, bits as u32))
+        });
+        Ok(arrow::compute::cast(&wide, &returns.arrow_type())?)
+    });
+    let types = vec![Double, Double, SqlType::Int];
+    Ok(resolved("make_geohash", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
 /// Whether a geohash lies in one of the others, which must not be finer than it is.
@@ -89,6 +208,7 @@ fn cells(call: &Call<'_>, index: usize) -> Result<impl Fn(usize) -> Option<i64> 
     })
 }
 
+const FOUR: &[crate::registry::Param] = &[Is(Double), Is(Double), Is(Double), Is(Double)];
 const FIVE: &[crate::registry::Param] =
     &[Is(Double), Is(Double), Is(Double), Is(Double), Is(Double)];
 const SIX: &[crate::registry::Param] =
@@ -108,9 +228,15 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "geo_within_radius_latlon",
-        &[direct(FIVE, Boolean, |call| test(call, within_metres))],
+        &[made(FIVE, Gives::Is(Boolean), near)],
         "whether a point lies within metres of another: (lat, lon, lat, lon, metres)",
     ),
+    pure(
+        "geo_distance_meters",
+        &[made(FOUR, Gives::Is(Double), distance_of)],
+        "distance of two near points: (lat, lon, lat, lon)",
+    ),
+    special("make_geohash", make_geohash, "geohash of a point: (lon, lat, bits)"),
 ];
 
 #[cfg(test)]
@@ -122,9 +248,19 @@ mod tests {
         assert!(within_box([2.0, 0.0, 0.0, 0.0, 2.0, 2.0]));
         assert!(!within_box([2.1, 0.0, 0.0, 0.0, 2.0, 2.0]));
         assert!(within_radius([3.0, 4.0, 0.0, 0.0, 5.0]));
-        // A degree of the equator is 111,195 m.
-        assert!(within_metres([0.0, 0.0, 0.0, 1.0, 111_200.0]));
-        assert!(!within_metres([0.0, 0.0, 0.0, 1.0, 111_190.0]));
+        assert!(within_metres([0.0, 0.0, 0.0, 1.0, 111_320.0]));
+        assert!(!within_metres([0.0, 0.0, 0.0, 1.0, 111_319.0]));
+        // The way over the date line is the shorter one.
+        let over = distance([0.0, 179.0, 0.0, -179.0]);
+        assert!((over - 2.0 * METRES_PER_DEGREE).abs() < 1e-6);
+    }
+
+    #[test]
+    fn points_have_cells() {
+        let text =
+            |lon, lat, bits| crate::parse::geohash_text(geohash_of(lon, lat, bits), bits as u8);
+        assert_eq!(text(13.4, 52.5, 25), "u33d8");
+        assert_eq!(text(142.891_241_48, -12.906_041_53, 8), "10111100");
     }
 
     #[test]

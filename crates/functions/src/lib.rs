@@ -19,9 +19,11 @@ mod column;
 mod comparison;
 mod conditional;
 mod datetime;
+mod decimal;
 mod geo;
 mod hash;
 pub mod interval;
+mod json;
 mod meta;
 mod native;
 mod numeric;
@@ -30,21 +32,23 @@ mod parse;
 mod pattern;
 mod predicate;
 mod random;
+mod reference;
 mod registry;
 mod resolve;
 #[cfg(test)]
 mod tests;
 mod text;
 
-pub use aggregate::{is_aggregate, resolve_aggregate};
+pub use aggregate::{is_aggregate, is_aggregate_call, resolve_aggregate};
 pub use array::resolve_array;
 pub use array_select::{Selector, resolve_index};
 pub use cast::{CastMode, cast, from_texts};
 pub use comparison::{DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
+pub use json::resolve_json;
 pub use numeric::size_text;
 pub use operator::{BinaryOp, BuildUnary, UnaryOp, resolve_operator, resolve_unary};
 pub use predicate::{between, in_list, is_null, value_type};
-pub use registry::{FunctionDoc, all_functions, is_scalar, resolve_scalar};
+pub use registry::{FunctionDoc, FunctionKind, all_functions, is_scalar, resolve_scalar};
 pub use resolve::{
     Argument, BuildOperator, ResolveError, ResolvedAggregate, ResolvedOperator, ResolvedScalar,
 };

@@ -4,7 +4,7 @@ use tidemark_types::SqlType::{Boolean, Int, String};
 
 use crate::column::{Call, build_flags, build_text};
 use crate::registry::Param::{Any, Is, Text};
-use crate::registry::{Function, direct, pure};
+use crate::registry::{Body, Function, Gives, Overload, direct, pure};
 
 fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<arrow::array::ArrayRef> {
     Ok(build_text(call.rows, |_, out| {
@@ -66,6 +66,26 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "obj_description",
         &[direct(&[Any, Any], String, |call| Ok(build_text(call.rows, |_, _| false)))],
         "comment on an object; always null",
+    ),
+    pure(
+        "flush_query_cache",
+        &[direct(&[], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
+        "true: plans follow their tables by themselves, so there is nothing to drop",
+    ),
+    pure(
+        "hydrate_table_metadata",
+        &[Overload {
+            takes: &[Text],
+            variadic: true,
+            gives: Gives::Is(Boolean),
+            body: Body::Direct(|call| Ok(build_flags(call.rows, |_| true))),
+        }],
+        "true: what is known of tables never differs from the disk",
+    ),
+    pure(
+        "reload_config",
+        &[direct(&[], Boolean, |call| Ok(build_flags(call.rows, |_| false)))],
+        "false: settings are read at the start alone",
     ),
     pure(
         "has_schema_privilege",

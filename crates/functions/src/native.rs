@@ -1,7 +1,7 @@
 //! The one shape in which our kernels enter a `DataFusion` plan.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, FieldRef};
@@ -11,6 +11,8 @@ use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use tidemark_types::SqlType;
 
 use crate::column::Call;
@@ -26,9 +28,22 @@ pub(crate) struct Native {
     returns: SqlType,
     signature: Signature,
     kernel: Kernel,
+    /// The numbers of a random function whose statement gives a seed.
+    random: Option<Mutex<ChaCha8Rng>>,
 }
 
 impl Native {
+    pub(crate) fn new(
+        name: &'static str,
+        variant: String,
+        returns: SqlType,
+        volatility: Volatility,
+        kernel: Kernel,
+    ) -> Self {
+        let signature = Signature::user_defined(volatility);
+        Self { name, variant, returns, signature, kernel, random: None }
+    }
+
     pub(crate) fn udf(
         name: &'static str,
         variant: String,
@@ -36,8 +51,19 @@ impl Native {
         volatility: Volatility,
         kernel: Kernel,
     ) -> Arc<ScalarUDF> {
-        let signature = Signature::user_defined(volatility);
-        Arc::new(ScalarUDF::from(Self { name, variant, returns, signature, kernel }))
+        Arc::new(ScalarUDF::from(Self::new(name, variant, returns, volatility, kernel)))
+    }
+
+    /// The same with random numbers that a seed decides.
+    pub(crate) fn seeded(&self, seed: u64) -> Self {
+        Self {
+            name: self.name,
+            variant: format!("{},{seed}", self.variant),
+            returns: self.returns,
+            signature: self.signature.clone(),
+            kernel: Arc::clone(&self.kernel),
+            random: Some(Mutex::new(ChaCha8Rng::seed_from_u64(seed))),
+        }
     }
 }
 
@@ -95,7 +121,8 @@ impl ScalarUDFImpl for Native {
             && self.signature.volatility != Volatility::Volatile
             && args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
-        let array = (self.kernel)(&Call { arguments: &args.args, rows })?;
+        let array =
+            (self.kernel)(&Call { arguments: &args.args, rows, random: self.random.as_ref() })?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
         }

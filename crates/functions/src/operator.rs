@@ -10,6 +10,7 @@ use tidemark_types::SqlType;
 use crate::arithmetic;
 use crate::array;
 use crate::comparison;
+use crate::decimal;
 use crate::native::{Kernel, Native, call};
 use crate::pattern;
 use crate::resolve::{Argument, BuildOperator, ResolveError, ResolvedOperator};
@@ -135,6 +136,9 @@ pub fn resolve_operator(
 ) -> Result<ResolvedOperator, ResolveError> {
     if let Some(arrays) = array::arithmetic(op, left, right) {
         return arrays;
+    }
+    if let Some(decimals) = decimal::arithmetic(op, left, right) {
+        return decimals;
     }
     let resolved = match op {
         BinaryOp::Add
@@ -264,6 +268,9 @@ fn arithmetic_types(
         (T::Ipv4, T::Ipv4) if op == BinaryOp::Subtract => return Some((l, r, T::Long)),
         (T::Ipv4, integer) if additive && integer.is_integer() => {
             return Some((l, T::Long, T::Ipv4));
+        }
+        (integer, T::Ipv4) if op == BinaryOp::Add && integer.is_integer() => {
+            return Some((T::Long, r, T::Ipv4));
         }
         _ => {}
     }

@@ -5,6 +5,7 @@ use datafusion_expr::Expr;
 use tidemark_types::SqlType;
 
 use crate::cast::{CastMode, cast};
+use crate::decimal;
 use crate::operator::{BinaryOp, resolve_operator};
 use crate::resolve::{Argument, ResolveError};
 
@@ -117,7 +118,7 @@ fn joined(a: SqlType, b: SqlType) -> Option<SqlType> {
         }
         (x, y) if (x.is_text() || x == T::Char) && (y.is_text() || y == T::Char) => Some(T::String),
         (x, T::Long) | (T::Long, x) if times.contains(&x) => Some(x),
-        _ => later(&numbers).or_else(|| later(&times)),
+        _ => later(&numbers).or_else(|| later(&times)).or_else(|| decimal::common(a, b)),
     }
 }
 

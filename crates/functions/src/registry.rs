@@ -10,9 +10,11 @@ use tidemark_types::SqlType;
 
 use crate::column::Call;
 use crate::native::{Kernel, Native};
+use crate::reference::{self, Other, Shown};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use crate::{
-    aggregate, array_functions, conditional, datetime, geo, hash, meta, numeric, random, text,
+    aggregate, array_functions, conditional, datetime, decimal, geo, hash, json, meta, numeric,
+    random, text,
 };
 
 /// A line of the function list.
@@ -22,12 +24,29 @@ pub struct FunctionDoc {
     pub name: &'static str,
     /// The family: `numeric`, `text`, `datetime`, …
     pub family: &'static str,
+    /// Where it may stand.
+    pub kind: FunctionKind,
     /// Signatures such as `round(DOUBLE, INT) -> DOUBLE`.
     pub signatures: Vec<String>,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// Whether it is an aggregate.
-    pub aggregate: bool,
+    /// Whether its value may differ from one execution to the next.
+    pub changes: bool,
+    /// What a SELECT of it may say.
+    pub example: &'static str,
+}
+
+/// Where a function may stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FunctionKind {
+    /// In any expression.
+    Scalar,
+    /// Over the rows of a group or a window.
+    Aggregate,
+    /// Before OVER alone.
+    Window,
+    /// In FROM.
+    Table,
 }
 
 /// What a signature takes in one place.
@@ -146,6 +165,7 @@ const FAMILIES: &[(&str, &[Function])] = &[
     ("geo", geo::FUNCTIONS),
     ("hash", hash::FUNCTIONS),
     ("random", random::FUNCTIONS),
+    ("json", json::FUNCTIONS),
     ("meta", meta::FUNCTIONS),
 ];
 
@@ -159,15 +179,51 @@ static DOCS: LazyLock<Vec<FunctionDoc>> = LazyLock::new(|| {
         functions.iter().map(|function| FunctionDoc {
             name: function.name,
             family,
-            signatures: function.overloads.iter().map(|o| signature(function.name, o)).collect(),
+            kind: FunctionKind::Scalar,
+            signatures: signatures(function),
             summary: function.summary,
-            aggregate: false,
+            changes: function.volatility != Volatility::Immutable,
+            example: shown_of(function.name).map_or("", |shown| shown.example),
         })
     });
-    let mut docs: Vec<FunctionDoc> = scalar.chain(aggregate::docs()).collect();
+    let windows = reference::WINDOWS.iter().map(|one| other(one, "window", FunctionKind::Window));
+    let tables = reference::TABLES.iter().map(|one| other(one, "table", FunctionKind::Table));
+    let mut docs: Vec<FunctionDoc> =
+        scalar.chain(aggregate::docs()).chain(windows).chain(tables).collect();
     docs.sort_by_key(|doc| doc.name.to_ascii_lowercase());
     docs
 });
+
+static SHOWN_BY_NAME: LazyLock<HashMap<&'static str, &'static Shown>> =
+    LazyLock::new(|| reference::SHOWN.iter().map(|shown| (shown.name, shown)).collect());
+
+/// What the list shows of a scalar function or an aggregate.
+pub(crate) fn shown_of(name: &str) -> Option<&'static Shown> {
+    SHOWN_BY_NAME.get(name).copied()
+}
+
+fn written_forms(name: &str, forms: &str) -> Vec<String> {
+    forms.split("; ").filter(|form| !form.is_empty()).map(|form| format!("{name}{form}")).collect()
+}
+
+fn signatures(function: &Function) -> Vec<String> {
+    let forms = shown_of(function.name).map_or("", |shown| shown.forms);
+    let bound = function.overloads.iter().map(|overload| signature(function.name, overload));
+    let decimal = decimal::signature(function.name);
+    bound.chain(written_forms(function.name, forms)).chain(decimal).collect()
+}
+
+fn other(one: &Other, family: &'static str, kind: FunctionKind) -> FunctionDoc {
+    FunctionDoc {
+        name: one.shown.name,
+        family,
+        kind,
+        signatures: written_forms(one.shown.name, one.shown.forms),
+        summary: one.summary,
+        changes: kind == FunctionKind::Table,
+        example: one.shown.example,
+    }
+}
 
 /// Every function, by name.
 pub fn all_functions() -> &'static [FunctionDoc] {
@@ -208,8 +264,11 @@ pub fn resolve_scalar(
         _ => plain,
     };
     let Some(function) = BY_NAME.get(&plain.to_ascii_lowercase()) else {
-        return Err(ResolveError::Unknown { name: name.into(), types: types_of(arguments) });
+        return Err(unknown(name, arguments));
     };
+    if let Some(decimals) = decimal::function(function.name, arguments) {
+        return decimals;
+    }
     if let Some(rule) = function.special {
         return rule(name, arguments);
     }
@@ -246,8 +305,41 @@ pub(crate) fn resolved(
 ) -> ResolvedScalar {
     let constants = arguments.iter().map(|argument| argument.constant.as_ref());
     let variant = format!("{types:?}{:?}", constants.collect::<Vec<_>>());
-    let udf = Native::udf(name, variant, returns, volatility, kernel);
-    ResolvedScalar { udf, argument_types: types, return_type: returns }
+    let native = Native::new(name, variant, returns, volatility, kernel);
+    ResolvedScalar::new(native, types, returns)
+}
+
+/// The error for a name that no function has, with the name that comes nearest.
+pub(crate) fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
+    let lower = name.to_ascii_lowercase();
+    let near = DOCS
+        .iter()
+        .map(|doc| (distance(&lower, &doc.name.to_ascii_lowercase()), doc.name))
+        .filter(|(distance, _)| *distance <= (lower.chars().count() / 3).min(2))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name);
+    ResolveError::Unknown { name: name.into(), types: types_of(arguments), near }
+}
+
+/// How many characters are to be added, dropped, changed or swapped with their neighbour to get
+/// from one word to another.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows: [Vec<usize>; 3] = [Vec::new(), Vec::new(), (0..=to.len()).collect()];
+    for (i, a) in from.iter().enumerate() {
+        rows.rotate_left(1);
+        let mut row = vec![i + 1];
+        for (j, b) in to.iter().enumerate() {
+            let mut least = (rows[1][j + 1] + 1).min(row[j] + 1);
+            least = least.min(rows[1][j] + usize::from(a != b));
+            if i > 0 && j > 0 && *a == to[j - 1] && from[i - 1] == *b {
+                least = least.min(rows[0][j - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows[2] = row;
+    }
+    rows[2].last().copied().unwrap_or_default()
 }
 
 /// The error for arguments that no signature takes.
@@ -374,6 +466,25 @@ mod tests {
         assert_eq!(returns("ABS", SqlType::Long), SqlType::Long);
         assert_eq!(returns("floor", SqlType::Int), SqlType::Float);
         assert_eq!(returns("floor", SqlType::Double), SqlType::Double);
+    }
+
+    #[test]
+    fn every_function_has_an_example_and_signatures() {
+        for doc in all_functions() {
+            assert!(!doc.example.is_empty() && !doc.signatures.is_empty(), "{}", doc.name);
+        }
+    }
+
+    #[test]
+    fn words_are_near_by_their_letters() {
+        assert_eq!(distance("lenght", "length"), 1);
+        assert_eq!(distance("sum", "sum"), 0);
+        assert_eq!(distance("avgg", "avg"), 1);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(
+            message("lenght", &[]),
+            "unknown function name: lenght(), did you mean 'length'?"
+        );
     }
 
     #[test]

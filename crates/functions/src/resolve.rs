@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion_expr::{AggregateUDF, Expr, ScalarUDF};
+use datafusion_expr::{AggregateUDF, Expr, ScalarUDF, Volatility};
 use tidemark_types::{EngineError, ErrorCode, SqlType};
+
+use crate::native::Native;
 
 /// An argument as far as resolution needs it.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +59,16 @@ impl Argument {
         }
     }
 
+    /// The value of a constant number.
+    #[must_use]
+    pub fn double(&self) -> Option<f64> {
+        let value = self.constant.as_ref()?.cast_to(&arrow::datatypes::DataType::Float64).ok()?;
+        match value {
+            ScalarValue::Float64(value) => value,
+            _ => None,
+        }
+    }
+
     /// The value of a constant INT or LONG argument.
     #[must_use]
     pub fn integer(&self) -> Option<i64> {
@@ -77,6 +89,27 @@ pub struct ResolvedScalar {
     pub argument_types: Vec<SqlType>,
     /// The SQL type of the result.
     pub return_type: SqlType,
+    native: Arc<Native>,
+}
+
+impl ResolvedScalar {
+    pub(crate) fn new(native: Native, argument_types: Vec<SqlType>, return_type: SqlType) -> Self {
+        let native = Arc::new(native);
+        let udf = Arc::new(ScalarUDF::new_from_shared_impl(Arc::clone(&native) as _));
+        Self { udf, argument_types, return_type, native }
+    }
+
+    /// Whether every row may get another value.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        self.udf.signature().volatility == Volatility::Volatile
+    }
+
+    /// The same function with random numbers that `seed` decides.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> Self {
+        Self::new(self.native.seeded(seed), self.argument_types, self.return_type)
+    }
 }
 
 /// An aggregate function bound to its argument types.
@@ -124,6 +157,8 @@ pub enum ResolveError {
         name: String,
         /// Types of the arguments.
         types: Vec<SqlType>,
+        /// The function whose name comes nearest, if one is near.
+        near: Option<&'static str>,
     },
     /// The name is known, the types are not.
     NoOverload {
@@ -199,8 +234,10 @@ impl ResolveError {
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::Unknown { name, types } => {
-                format!("unknown function name: {name}({})", list(types, ","))
+            Self::Unknown { name, types, near } => {
+                let hint = near.map(|near| format!(", did you mean '{near}'?"));
+                let hint = hint.unwrap_or_default();
+                format!("unknown function name: {name}({}){hint}", list(types, ","))
             }
             Self::NoOverload { name, types } => format!(
                 "there is no matching function `{name}` with the argument types: ({})",

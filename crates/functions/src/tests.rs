@@ -71,7 +71,7 @@ fn run(name: &str, given: &[Given], expanded: bool) -> (SqlType, ArrayRef) {
                 let Expr::Literal(null, _) = typed else { panic!("a null is a literal") };
                 ColumnarValue::Scalar(null)
             } else {
-                let call = Call { arguments: &[value], rows: 1 };
+                let call = Call { arguments: &[value], rows: 1, random: None };
                 let array = convert(&call, *from, to, CastMode::Implicit).unwrap();
                 ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0).unwrap())
             };

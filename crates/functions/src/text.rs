@@ -457,5 +457,10 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(&[Is(Long), Is(Long)], Uuid, to_uuid)],
         "UUID of its low and its high half",
     ),
+    pure(
+        "to_long128",
+        &[direct(&[Is(Long), Is(Long)], Uuid, to_uuid)],
+        "the same as to_uuid: the 128 bits of a low and a high half",
+    ),
     pure("netmask", &[direct(T1, Ipv4, netmask)], "mask of a network such as 10.0.0.0/8"),
 ];

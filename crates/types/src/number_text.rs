@@ -20,13 +20,31 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
 
 /// Appends a FLOAT, by the same rule with the digits a FLOAT needs.
 pub fn write_f32(out: &mut Vec<u8>, value: f32) {
-    if value.is_finite() {
+    if let Some(digits) = whole_digits(value) {
+        relayout(out, itoa::Buffer::new().format(digits).as_bytes(), false);
+    } else if value.is_finite() {
         let mut buffer = ryu::Buffer::new();
         let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
         relayout(out, buffer.format_finite(value).as_bytes(), plain);
     } else {
         write_not_finite(out, value.is_nan(), value > 0.0);
     }
+}
+
+/// Whole numbers beyond the bits of a FLOAT are written from all their digits but those that the
+/// lost bits make meaningless: sometimes one more than would read back.
+fn whole_digits(value: f32) -> Option<i64> {
+    const BITS: i32 = 24;
+    let exponent = (value.to_bits() >> 23 & 0xff) as i32 - 127;
+    if !(BITS + 1..=62).contains(&exponent) {
+        return None;
+    }
+    let lost = (1_i64 << (exponent - BITS - 1)).ilog10();
+    let unit = 10_i64.pow(lost);
+    let whole = value as i64;
+    let rest = whole % unit;
+    let up = 2 * rest.abs() >= unit && rest != 0;
+    Some(whole - rest + if up { unit * rest.signum() } else { 0 })
 }
 
 /// The text of a DOUBLE.
@@ -153,6 +171,9 @@ mod tests {
         assert_eq!(f32_text(1e10), "1.0E10");
         assert_eq!(f32_text(0.1), "0.1");
         assert_eq!(f32_text(16_777_216.0), "1.6777216E7");
+        assert_eq!(f32_text(2_147_483_648.0), "2.14748365E9");
+        assert_eq!(f32_text(-1_704_164_645_678_901_i64 as f32), "-1.70416464E15");
+        assert_eq!(f32_text(1e30), "1.0E30");
     }
 
     #[test]

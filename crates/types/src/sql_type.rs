@@ -179,13 +179,16 @@ impl SqlType {
             "INT" | "INTEGER" | "INT4" => plain(Self::Int),
             "LONG" | "BIGINT" | "INT8" => plain(Self::Long),
             "FLOAT" | "REAL" | "FLOAT4" => plain(Self::Float),
-            "DOUBLE" | "FLOAT8" => plain(Self::Double),
+            "DOUBLE" | "FLOAT8" | "DOUBLE PRECISION" => plain(Self::Double),
             "DATE" => plain(Self::Date),
-            "TIMESTAMP" => plain(Self::Timestamp),
+            "TIMESTAMP"
+            | "TIMESTAMPTZ"
+            | "TIMESTAMP WITH TIME ZONE"
+            | "TIMESTAMP WITHOUT TIME ZONE" => plain(Self::Timestamp),
             "TIMESTAMP_NS" => plain(Self::TimestampNs),
             "SYMBOL" => plain(Self::Symbol),
             "STRING" | "TEXT" => plain(Self::String),
-            "VARCHAR" => (dimensions == 0).then_some(Self::Varchar),
+            "VARCHAR" | "CHARACTER VARYING" => (dimensions == 0).then_some(Self::Varchar),
             "UUID" => plain(Self::Uuid),
             "LONG256" => plain(Self::Long256),
             "IPV4" => plain(Self::Ipv4),

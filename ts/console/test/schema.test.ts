@@ -1,6 +1,12 @@
 import test from 'ava';
 import type { Row } from '../src/api/answer.js';
-import { columnEntries, nearest, quoted, tableEntries } from '../src/schema/model.js';
+import {
+  columnEntries,
+  functionEntries,
+  nearest,
+  quoted,
+  tableEntries,
+} from '../src/schema/model.js';
 import { treeRows } from '../src/schema/rows.js';
 
 function answer(names: string[], rows: Row[]): Parameters<typeof tableEntries>[0] {
@@ -80,4 +86,26 @@ test('a misspelt name finds its neighbour, a strange one none', (t) => {
   t.is(nearest('temprature', ['time', 'temperature', 'station']), 'temperature');
   t.is(nearest('Prise', ['price', 'amount']), 'price');
   t.is(nearest('zzzzzz', ['price', 'amount']), undefined);
+});
+
+test('a function is one entry, whatever the number of its signatures', (t) => {
+  const entries = functionEntries(
+    answer(
+      ['name', 'type', 'signature', 'description'],
+      [
+        ['round', 'STANDARD', 'round(DOUBLE) -> DOUBLE', 'nearest number'],
+        ['round', 'STANDARD', 'round(DOUBLE, INT) -> DOUBLE', 'nearest number'],
+        ['tables', 'CURSOR', 'tables()', ''],
+      ],
+    ),
+  );
+  t.deepEqual(entries, [
+    {
+      name: 'round',
+      isSource: false,
+      signatures: ['round(DOUBLE) -> DOUBLE', 'round(DOUBLE, INT) -> DOUBLE'],
+      description: 'nearest number',
+    },
+    { name: 'tables', isSource: true, signatures: ['tables()'], description: '' },
+  ]);
 });

@@ -101,7 +101,7 @@ fn columns(values: &[ArrayRef], count: usize) -> Result<Vec<Float64Array>> {
 /// Calls `visit` with each row that has no null.
 fn for_each_row(columns: &[Float64Array], mut visit: impl FnMut(usize, &[f64])) {
     let rows = columns.first().map_or(0, Array::len);
-    let mut row = [0.0; 2];
+    let mut row = [0.0; 3];
     for index in 0..rows {
         if columns.iter().any(|column| column.is_null(index)) {
             continue;

@@ -5,12 +5,15 @@
 //! and windows. Nulls are skipped; an aggregate over no values is null unless its entry says
 //! otherwise.
 
+mod arrays;
+mod decimal;
 mod edge;
 mod fold;
 mod integer;
 mod moments;
 mod native;
 mod pairs;
+mod path;
 mod text;
 mod values;
 
@@ -22,17 +25,26 @@ use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion_expr::AggregateUDF;
 use tidemark_types::SqlType;
 
-use crate::registry::FunctionDoc;
+use crate::registry::{FunctionDoc, FunctionKind, shown_of, unknown};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
 /// Every aggregate with its signature and what it does.
 pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("approx_count_distinct", "(any)", "number of distinct values; counted exactly"),
-    ("approx_median", "(number [, precision])", "median; computed exactly"),
-    ("approx_percentile", "(number, p [, precision])", "value at fraction p; computed exactly"),
+    ("approx_median", "(number [, digits])", "median to so many digits, of values not negative"),
+    (
+        "approx_percentile",
+        "(number, p [, digits])",
+        "value at fraction p to so many digits, of values not negative",
+    ),
     ("arg_max", "(value, key)", "value on the row with the greatest key"),
     ("arg_min", "(value, key)", "value on the row with the least key"),
-    ("avg", "(number)", "arithmetic mean"),
+    ("array_agg", "(number) | (array)", "values in order, or arrays joined end to end"),
+    ("array_elem_avg", "(array)", "mean by position, over rows"),
+    ("array_elem_max", "(array)", "greatest by position, over rows"),
+    ("array_elem_min", "(array)", "least by position, over rows"),
+    ("array_elem_sum", "(array)", "sum by position, over rows"),
+    ("avg", "(number) | (decimal, places)", "arithmetic mean"),
     ("bit_and", "(integer)", "bitwise AND of all values"),
     ("bit_or", "(integer)", "bitwise OR of all values"),
     ("bit_xor", "(integer)", "bitwise XOR of all values"),
@@ -46,6 +58,8 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("first", "(any)", "value on the earliest row, null included"),
     ("first_not_null", "(any)", "earliest non-null value"),
     ("geomean", "(number)", "geometric mean; null when a value is not positive"),
+    ("haversine_dist_deg", "(lat, lon, timestamp)", "length in km of the path through points"),
+    ("isOrdered", "(number) | (timestamp)", "whether values ascend in the order of rows"),
     ("ksum", "(number)", "compensated sum (Kahan)"),
     ("kurtosis", "(number)", "bias-corrected excess kurtosis; null below 4 values"),
     ("kurtosis_pop", "(number)", "population excess kurtosis"),
@@ -57,13 +71,19 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("min", "(any)", "least value"),
     ("mode", "(any)", "most frequent value; of equals the first met"),
     ("nsum", "(number)", "compensated sum (Neumaier)"),
-    ("percentile", "(number, p)", "exact value at fraction p"),
+    ("percentile", "(number, p)", "exact value at fraction p, between two values in proportion"),
+    ("percentile_disc", "(number, p)", "least value that a fraction p of all does not exceed"),
     ("regr_intercept", "(y, x)", "intercept of the regression line"),
     ("regr_r2", "(y, x)", "coefficient of determination"),
     ("regr_slope", "(y, x)", "slope of the regression line"),
     ("skewness", "(number)", "bias-corrected skewness; null below 3 values"),
     ("skewness_pop", "(number)", "population skewness"),
     ("skewness_samp", "(number)", "the same as skewness"),
+    (
+        "sparkline",
+        "(number) | (number, min, max, width)",
+        "chart of the values in order, one block for each",
+    ),
     ("stddev", "(number)", "sample standard deviation; null below 2 values"),
     ("stddev_pop", "(number)", "population standard deviation"),
     ("stddev_samp", "(number)", "the same as stddev"),
@@ -86,9 +106,11 @@ pub(crate) fn docs() -> Vec<FunctionDoc> {
     let doc = |(name, signature, summary): &(&'static str, &str, &'static str)| FunctionDoc {
         name,
         family: "aggregate",
-        signatures: vec![format!("{name}{signature}")],
+        kind: FunctionKind::Aggregate,
+        signatures: signature.split(" | ").map(|form| format!("{name}{form}")).collect(),
         summary,
-        aggregate: true,
+        changes: false,
+        example: shown_of(name).map_or("", |shown| shown.example),
     };
     AGGREGATES.iter().map(doc).collect()
 }
@@ -96,7 +118,16 @@ pub(crate) fn docs() -> Vec<FunctionDoc> {
 /// Whether a function of this name is an aggregate; letter case is ignored.
 #[must_use]
 pub fn is_aggregate(name: &str) -> bool {
-    AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
+    is_aggregate_call(name, 0)
+}
+
+/// Whether a call with so many arguments is one of an aggregate: `array_elem_sum(a)` adds rows,
+/// `array_elem_sum(a, b)` adds columns.
+#[must_use]
+pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
+    let by_position = name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("array_elem_"));
+    (!by_position || arguments == 1)
+        && AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
 /// Binds an aggregate to its argument types.
@@ -107,8 +138,8 @@ pub fn resolve_aggregate(
 ) -> Result<ResolvedAggregate, ResolveError> {
     let lower = name.to_ascii_lowercase();
     let types = types_of(arguments);
-    if !is_aggregate(&lower) {
-        return Err(ResolveError::Unknown { name: name.to_owned(), types });
+    if !is_aggregate_call(&lower, arguments.len()) {
+        return Err(unknown(name, arguments));
     }
     if arguments.is_empty() && lower != "count" {
         return Err(ResolveError::NoArguments { name: name.to_owned() });
@@ -116,7 +147,18 @@ pub fn resolve_aggregate(
     let found = match lower.as_str() {
         "count" => count(distinct, &types),
         "count_distinct" | "approx_count_distinct" => count(true, &types),
+        "sum" | "avg"
+            if types.first().is_some_and(|first| matches!(first, SqlType::Decimal(..))) =>
+        {
+            decimal::resolve(&lower, arguments)
+        }
         "sum" | "avg" | "ksum" | "nsum" => sum(&lower, &types),
+        "array_agg" | "array_elem_avg" | "array_elem_max" | "array_elem_min" | "array_elem_sum" => {
+            arrays::resolve(&lower, &types)
+        }
+        "sparkline" => values::sparkline(arguments)?,
+        "haversine_dist_deg" => path::length(&types),
+        "isordered" => path::is_ordered(&types),
         "min" | "max" => extreme(&lower, &types),
         "first" | "last" | "first_not_null" | "last_not_null" => edge(&lower, &types),
         "arg_min" | "arg_max" => argument_of_extreme(&lower, &types),
@@ -124,8 +166,8 @@ pub fn resolve_aggregate(
         "bool_and" | "bool_or" => booleans(&lower, &types),
         "mode" => mode(&types),
         "string_agg" | "string_distinct_agg" => text(&lower, arguments)?,
-        "median" | "approx_median" | "percentile" | "approx_percentile" => {
-            values::percentile(&lower, arguments)
+        "median" | "approx_median" | "percentile" | "percentile_disc" | "approx_percentile" => {
+            values::percentile(&lower, arguments)?
         }
         "twap" => pairs::twap(&types),
         _ => numeric(&lower, name, &types)?,

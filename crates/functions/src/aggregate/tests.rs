@@ -177,3 +177,63 @@ fn refusals_use_the_reference_words() {
         "wrong number of arguments for function `corr`; expected: 2, provided: 1"
     );
 }
+
+fn constants(value: SqlType, rest: &[ScalarValue]) -> Vec<Argument> {
+    let constant = |value: &ScalarValue| match value {
+        ScalarValue::Float64(_) => Argument::constant(SqlType::Double, value.clone()),
+        _ => Argument::constant(SqlType::Int, value.clone()),
+    };
+    std::iter::once(Argument::column(value)).chain(rest.iter().map(constant)).collect()
+}
+
+#[test]
+fn percentiles_are_exact_or_those_of_a_histogram() {
+    let column = doubles(&[Some(10.0), Some(60.0), None, Some(30.0), Some(20.0), Some(45.0)]);
+    let ninety = ScalarValue::Float64(Some(0.9));
+    for (name, rest, expected) in [
+        ("median", vec![], 30.0),
+        ("percentile", vec![ninety.clone()], 54.0),
+        ("percentile_disc", vec![ninety.clone()], 60.0),
+        ("approx_median", vec![], 30.5),
+        ("approx_percentile", vec![ninety, ScalarValue::Int32(Some(3))], 60.023_437_5),
+    ] {
+        let resolved = resolve_aggregate(name, false, &constants(SqlType::Double, &rest)).unwrap();
+        for cut in 0..=6 {
+            assert_close(&run(&resolved, &[Arc::clone(&column)], cut), Some(expected));
+        }
+    }
+    let beyond = constants(SqlType::Double, &[ScalarValue::Float64(Some(1.5))]);
+    let refused = resolve_aggregate("percentile", false, &beyond).unwrap_err();
+    assert_eq!(refused.message(), "percentile must be between 0.0 and 1.0");
+}
+
+#[test]
+fn order_of_rows_is_kept_across_partial_states() {
+    let column = doubles(&[Some(1.0), Some(4.0), None, Some(8.0)]);
+    for cut in 0..=4 {
+        let columns = [Arc::clone(&column)];
+        let chart = ScalarValue::Utf8View(Some("▁▄█".into()));
+        let found = run(&resolve("sparkline", &[SqlType::Double]), &columns, cut);
+        assert_eq!(found, [chart.clone(), chart]);
+        let ordered = run(&resolve("isOrdered", &[SqlType::Double]), &columns, cut);
+        assert_eq!(ordered, [ScalarValue::from(true), ScalarValue::from(true)]);
+    }
+    let falling = doubles(&[Some(-1.0), Some(-2.0)]);
+    for cut in 0..=2 {
+        let columns = [Arc::clone(&falling)];
+        let ordered = run(&resolve("isOrdered", &[SqlType::Double]), &columns, cut);
+        assert_eq!(ordered, [ScalarValue::from(false), ScalarValue::from(false)]);
+    }
+}
+
+#[test]
+fn the_length_of_a_path_adds_its_legs() {
+    let (lat, lon) = (doubles(&[Some(1.25), Some(2.5)]), doubles(&[Some(10.0), Some(20.0)]));
+    let times: ArrayRef = Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![0, 1]));
+    let types = [SqlType::Double, SqlType::Double, SqlType::Timestamp];
+    for cut in 0..=2 {
+        let columns = [Arc::clone(&lat), Arc::clone(&lon), Arc::clone(&times)];
+        let resolved = resolve("haversine_dist_deg", &types);
+        assert_close(&run(&resolved, &columns, cut), Some(1_120.003_996_062_721_7));
+    }
+}

@@ -1,4 +1,4 @@
-//! Aggregates that keep every value: percentiles and the mode.
+//! Aggregates that keep every value: percentiles, sparklines and the mode.
 
 use std::sync::Arc;
 
@@ -11,33 +11,196 @@ use hashbrown::HashMap;
 use tidemark_types::SqlType;
 
 use super::native::NativeAggregate;
-use crate::resolve::{Argument, ResolvedAggregate};
+use crate::column::invalid;
+use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
-/// `median(x)`, `percentile(x, p)` and their approximate forms, which are exact here: the
-/// smallest value at or above the fraction.
-pub(super) fn percentile(name: &str, arguments: &[Argument]) -> Option<ResolvedAggregate> {
-    let median = name.ends_with("median");
-    let value = arguments.first()?;
-    if !super::reads_as_double(value.sql_type) {
-        return None;
-    }
-    let fraction = if median { 0.5 } else { number(arguments.get(1)?)? };
-    let most = if median { 2 } else { 3 };
-    if !(0.0..=1.0).contains(&fraction) || arguments.len() > most {
-        return None;
-    }
-    let mut types = vec![SqlType::Double; arguments.len()];
-    types[1..].clone_from_slice(&arguments[1..].iter().map(|a| a.sql_type).collect::<Vec<_>>());
-    let udaf = NativeAggregate {
-        name: "percentile",
-        variant: fraction.to_string(),
-        returns: SqlType::Double,
+/// What is made of all values of a group, in the order of its rows.
+type Finish = Arc<dyn Fn(&mut Vec<f64>) -> Result<ScalarValue> + Send + Sync>;
+
+/// An aggregate that collects numbers; `variant` names its constants.
+fn collected(
+    name: &'static str,
+    variant: String,
+    returns: SqlType,
+    finish: Finish,
+) -> Arc<AggregateUDF> {
+    NativeAggregate {
+        name,
+        variant,
+        returns,
         state: vec![list_of(DataType::Float64)],
-        one: Arc::new(move || Box::new(Percentile { fraction, values: Vec::new() })),
+        one: Arc::new(move || {
+            Box::new(Collected { values: Vec::new(), finish: Arc::clone(&finish) })
+        }),
         many: None,
     }
-    .udaf();
-    Some(super::unordered(udaf, types, SqlType::Double))
+    .udaf()
+}
+
+/// The first argument is read as DOUBLE, the constants stay what they are.
+fn value_and_constants(arguments: &[Argument]) -> Vec<SqlType> {
+    let mut types = types_of(arguments);
+    types[0] = SqlType::Double;
+    types
+}
+
+/// `median(x)`, `percentile(x, p)`, `percentile_disc(x, p)` and the approximate forms
+/// `approx_median(x [, digits])`, `approx_percentile(x, p [, digits])`.
+pub(super) fn percentile(
+    name: &str,
+    arguments: &[Argument],
+) -> std::result::Result<Option<ResolvedAggregate>, ResolveError> {
+    let is_median = name.ends_with("median");
+    let is_approximate = name.starts_with("approx");
+    let constants = if is_median { 1 } else { 2 };
+    let fits = arguments.len() == constants || (is_approximate && arguments.len() == constants + 1);
+    if !fits || !super::reads_as_double(arguments[0].sql_type) {
+        return Ok(None);
+    }
+    let fraction = if is_median { Some(0.5) } else { arguments[1].double() };
+    let Some(fraction) = fraction else {
+        let message = "constant percentile expected".to_owned();
+        return Err(ResolveError::InvalidArgument { index: 1, message });
+    };
+    if !(0.0..=1.0).contains(&fraction) {
+        let message = "percentile must be between 0.0 and 1.0".to_owned();
+        return Err(ResolveError::Invalid { message });
+    }
+    let digits = match arguments.get(constants) {
+        None => 1,
+        Some(digits) => digits.integer().unwrap_or(-1),
+    };
+    if !(0..=5).contains(&digits) {
+        let message = "precision must be between 0 and 5".to_owned();
+        return Err(ResolveError::InvalidArgument { index: constants, message });
+    }
+    let is_whole = arguments[0].sql_type.is_integer();
+    let (name, finish): (&'static str, Finish) = match name {
+        "percentile_disc" => {
+            ("percentile_disc", Arc::new(move |values| double(nearest_rank(values, fraction))))
+        }
+        _ if is_approximate => (
+            "approx_percentile",
+            Arc::new(move |values| in_histogram(values, fraction, digits as u32, is_whole)),
+        ),
+        _ => ("percentile", Arc::new(move |values| double(interpolated(values, fraction)))),
+    };
+    let variant = format!("{fraction},{digits},{is_whole}");
+    let udaf = collected(name, variant, SqlType::Double, finish);
+    Ok(Some(super::unordered(udaf, value_and_constants(arguments), SqlType::Double)))
+}
+
+fn double(value: Option<f64>) -> Result<ScalarValue> {
+    Ok(ScalarValue::Float64(value))
+}
+
+/// The value of rank `index` from 0.
+fn ranked(values: &mut [f64], index: usize) -> f64 {
+    *values.select_nth_unstable_by(index, f64::total_cmp).1
+}
+
+/// The least value that so large a share of all values does not exceed.
+fn nearest_rank(values: &mut [f64], fraction: f64) -> Option<f64> {
+    let count = values.len();
+    let rank = (fraction * count as f64).ceil() as usize;
+    (count > 0).then(|| ranked(values, rank.clamp(1, count) - 1))
+}
+
+/// The value at a share of the way from the least to the greatest, between two values in
+/// proportion.
+fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    let place = fraction * last as f64;
+    let index = (place.floor() as usize).min(last);
+    let low = ranked(values, index);
+    let share = place - index as f64;
+    if share <= 0.0 || index == last {
+        return Some(low);
+    }
+    // The selection has left everything greater behind its index.
+    let high = values[index + 1..].iter().copied().fold(f64::INFINITY, f64::min);
+    Some(low + (high - low) * share)
+}
+
+/// What a histogram answers whose cells keep so many decimal digits apart: the greatest value of
+/// the cell that holds the rank. Cells are powers of two cut into equal parts, counted from 1 for
+/// whole numbers, else from the least positive value.
+fn in_histogram(
+    values: &mut [f64],
+    fraction: f64,
+    digits: u32,
+    is_whole: bool,
+) -> Result<ScalarValue> {
+    if values.iter().any(|value| *value < 0.0) {
+        return Err(invalid("Histogram recorded value cannot be negative."));
+    }
+    let half = f64::from((2 * 10_u32.pow(digits)).next_power_of_two() / 2);
+    let least = values.iter().copied().filter(|value| *value > 0.0).fold(f64::MAX, f64::min);
+    let scale = if is_whole { 1.0 } else { half / least.log2().floor().exp2() };
+    let in_cell = |value: f64| {
+        let steps = (value * scale).floor();
+        let width = if steps < 2.0 * half { 1.0 } else { (steps / half).log2().floor().exp2() };
+        ((steps / width).floor() * width + width - 1.0) / scale
+    };
+    double(nearest_rank(values, fraction).map(in_cell))
+}
+
+/// `sparkline(x)` or `sparkline(x, min, max, width)`; a null bound is that of the values.
+pub(super) fn sparkline(
+    arguments: &[Argument],
+) -> std::result::Result<Option<ResolvedAggregate>, ResolveError> {
+    let bounds = match arguments {
+        [_] => [None, None],
+        [_, low, high, _] => [low.double(), high.double()],
+        _ => return Ok(None),
+    };
+    if !super::reads_as_double(arguments[0].sql_type) {
+        return Ok(None);
+    }
+    if let Some(index) = (1..arguments.len()).find(|index| arguments[*index].constant.is_none()) {
+        let message = "constant expected".to_owned();
+        return Err(ResolveError::InvalidArgument { index, message });
+    }
+    let width = match arguments.get(3).map(Argument::integer) {
+        None => MAX_BLOCKS,
+        Some(Some(width)) if (1..=MAX_BLOCKS as i64).contains(&width) => width as usize,
+        Some(_) => {
+            let message = format!("width must be from 1 to {MAX_BLOCKS}");
+            return Err(ResolveError::InvalidArgument { index: 3, message });
+        }
+    };
+    let has_width = arguments.len() == 4;
+    let finish: Finish = Arc::new(move |values| {
+        if values.len() > MAX_BLOCKS && !has_width {
+            let message = format!("sparkline() of more than {MAX_BLOCKS} values needs a width");
+            return Err(invalid(message));
+        }
+        let text = (!values.is_empty()).then(|| blocks(values, bounds, width));
+        Ok(ScalarValue::Utf8View(text))
+    });
+    let variant = format!("{bounds:?},{width},{has_width}");
+    let udaf = collected("sparkline", variant, SqlType::Varchar, finish);
+    Ok(Some(super::ordered(udaf, value_and_constants(arguments), SqlType::Varchar)))
+}
+
+/// Blocks in 1 MiB of text.
+const MAX_BLOCKS: usize = (1 << 20) / 3;
+
+/// One block per value, eight heights; more values than `width` are averaged in equal parts.
+fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String {
+    let parts = values.len().min(width);
+    let part = |index: usize| {
+        let part = &values[index * values.len() / parts..(index + 1) * values.len() / parts];
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    let heights: Vec<f64> = (0..parts).map(part).collect();
+    let low = low.unwrap_or_else(|| heights.iter().copied().fold(f64::INFINITY, f64::min));
+    let high = high.unwrap_or_else(|| heights.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    let block = |height: &f64| {
+        let share = if high > low { ((height - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
+        ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][(share * 7.0).round() as usize]
+    };
+    heights.iter().map(block).collect()
 }
 
 /// The most frequent value; of equally frequent ones the first met.
@@ -60,21 +223,18 @@ fn list_of(data_type: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(data_type, true)))
 }
 
-fn number(argument: &Argument) -> Option<f64> {
-    let value = argument.constant.as_ref()?.cast_to(&DataType::Float64).ok()?;
-    match value {
-        ScalarValue::Float64(value) => value,
-        _ => None,
+struct Collected {
+    values: Vec<f64>,
+    finish: Finish,
+}
+
+impl std::fmt::Debug for Collected {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} values", self.values.len())
     }
 }
 
-#[derive(Debug)]
-struct Percentile {
-    fraction: f64,
-    values: Vec<f64>,
-}
-
-impl Accumulator for Percentile {
+impl Accumulator for Collected {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = cast(&values[0], &DataType::Float64)?;
         self.values.extend(values.as_primitive::<Float64Type>().iter().flatten());
@@ -82,13 +242,7 @@ impl Accumulator for Percentile {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        if self.values.is_empty() {
-            return Ok(ScalarValue::Float64(None));
-        }
-        let rank = (self.fraction * self.values.len() as f64).ceil() as usize;
-        let index = rank.clamp(1, self.values.len()) - 1;
-        let (_, value, _) = self.values.select_nth_unstable_by(index, f64::total_cmp);
-        Ok(ScalarValue::Float64(Some(*value)))
+        (self.finish)(&mut self.values)
     }
 
     fn size(&self) -> usize {

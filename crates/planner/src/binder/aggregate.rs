@@ -164,7 +164,12 @@ impl Binder<'_> {
             Node::Concat { operands, .. } | Node::Logical { operands, .. } => {
                 operands.iter().find_map(|id| self.first_ungrouped(*id, source, keys))
             }
-            Node::Call(call) if !tidemark_functions::is_aggregate(&call.name.text) => {
+            Node::Call(call)
+                if !tidemark_functions::is_aggregate_call(
+                    &call.name.text,
+                    call.arguments.len(),
+                ) =>
+            {
                 call.arguments.iter().find_map(|id| self.first_ungrouped(*id, source, keys))
             }
             _ => None,

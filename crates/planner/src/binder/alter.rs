@@ -242,7 +242,7 @@ pub(crate) fn existing(schema: &TableSchema, column: &Name) -> EngineResult<usiz
     schema.column_index(&column.text).ok_or_else(|| {
         error::at(
             ErrorCode::ColumnNotFound,
-            format!("column '{}' does not exist in table '{}'", column.text, schema.name),
+            format!("Invalid column: {}", column.text),
             column.span,
         )
     })

@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Node, Span};
-use tidemark_functions::{Argument, CastMode, is_aggregate, resolve_aggregate};
+use tidemark_functions::{Argument, CastMode, is_aggregate_call, resolve_aggregate, resolve_json};
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -31,7 +31,7 @@ impl Binder<'_> {
         if name == "grouping" {
             return self.grouping_call(call, scope);
         }
-        if is_aggregate(&name) {
+        if is_aggregate_call(&name, call.arguments.len()) {
             return self.aggregate_call(call, &name, position, scope);
         }
         if let [only] = call.arguments.as_slice()
@@ -49,6 +49,20 @@ impl Binder<'_> {
         let arguments = self.expressions(&call.arguments, scope)?;
         let spans = self.argument_spans(call);
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
+    }
+
+    /// `json_extract(…)` read as the type that a cast around it names.
+    pub(crate) fn json_call(
+        &mut self,
+        call: &CallNode,
+        to: SqlType,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let arguments = self.expressions(&call.arguments, scope)?;
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        let resolved = resolve_json(&described, to)
+            .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
+        self.resolved_call(resolved, arguments, call.name.span)
     }
 
     fn argument_spans(&self, call: &CallNode) -> Vec<Span> {
@@ -122,7 +136,7 @@ impl Binder<'_> {
         }
         let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
         let spans = self.argument_spans(call);
-        let resolved = resolve_aggregate(name, call.distinct, &described)
+        let resolved = resolve_aggregate(&call.name.text, call.distinct, &described)
             .map_err(|failure| located_call(failure, call.name.span, &spans))?;
         let mut exprs = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.into_iter().enumerate() {

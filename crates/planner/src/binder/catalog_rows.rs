@@ -11,6 +11,7 @@ use arrow_schema::{Field, Schema};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
+use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{Damage, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType, identifier};
 
@@ -33,8 +34,13 @@ fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
     Arc::new(values.into_iter().collect::<Int32Array>())
 }
 
-fn kind(aggregate: bool) -> &'static str {
-    if aggregate { "GROUP_BY" } else { "STANDARD" }
+fn kind(of: FunctionKind) -> &'static str {
+    match of {
+        FunctionKind::Scalar => "STANDARD",
+        FunctionKind::Aggregate => "GROUP_BY",
+        FunctionKind::Window => "WINDOW",
+        FunctionKind::Table => "CURSOR",
+    }
 }
 
 /// The words that have a meaning in statements.
@@ -103,12 +109,30 @@ impl Binder<'_> {
     /// `functions()`.
     pub(crate) fn functions_rows(&mut self) -> EngineResult<Relation> {
         let docs = tidemark_functions::all_functions();
-        let signatures = docs.iter().map(|doc| doc.signatures.join("\n"));
+        let rows: Vec<(&FunctionDoc, &str)> = docs
+            .iter()
+            .flat_map(|doc| doc.signatures.iter().map(move |signature| (doc, signature.as_str())))
+            .collect();
+        let column = |value: fn(&FunctionDoc) -> &'static str| {
+            texts(rows.iter().map(|(doc, _)| Some(value(doc))))
+        };
+        let signatures = || texts(rows.iter().map(|(_, signature)| Some(*signature)));
+        // The time of the statement is known before its first row.
+        let clock = |doc: &FunctionDoc| matches!(doc.name, "now" | "now_ns");
         self.literal_rows(vec![
-            ("name", SqlType::String, texts(docs.iter().map(|doc| Some(doc.name)))),
-            ("signature", SqlType::String, texts(signatures.map(Some))),
-            ("runtime_constant", SqlType::Boolean, booleans(docs.iter().map(|_| false))),
-            ("type", SqlType::String, texts(docs.iter().map(|doc| Some(kind(doc.aggregate))))),
+            ("name", SqlType::String, column(|doc| doc.name)),
+            ("signature", SqlType::String, signatures()),
+            ("signature_translated", SqlType::String, signatures()),
+            (
+                "runtime_constant",
+                SqlType::Boolean,
+                booleans(rows.iter().map(|(doc, _)| clock(doc))),
+            ),
+            ("type", SqlType::String, column(|doc| kind(doc.kind))),
+            ("family", SqlType::String, column(|doc| doc.family)),
+            ("description", SqlType::String, column(|doc| doc.summary)),
+            ("example", SqlType::String, column(|doc| doc.example)),
+            ("varies", SqlType::Boolean, booleans(rows.iter().map(|(doc, _)| doc.changes))),
         ])
     }
 

@@ -31,11 +31,7 @@ impl Binder<'_> {
             if node.if_not_exists {
                 return Ok(self.bound_create(None, None));
             }
-            return Err(error::at(
-                ErrorCode::TableExists,
-                format!("table already exists [table={}]", node.name.text),
-                node.name.span,
-            ));
+            return Err(error::at(ErrorCode::TableExists, "table already exists", node.name.span));
         }
         if let Some(like) = &node.like {
             let other = self.writable_table(like)?;

@@ -1,9 +1,9 @@
 //! Expressions: from nodes to typed `DataFusion` expressions.
 
 use datafusion::logical_expr::expr::AggregateFunction;
-use tidemark_ast::{Name, Node, NodeId, Span, TypeName, UnaryOperator};
+use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
 use tidemark_functions::{CastMode, UnaryOp};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::scope::Relation;
 use super::{Binder, Typed, error, literal};
@@ -52,9 +52,7 @@ impl Binder<'_> {
             Node::Column { path } => self.column(path, scope),
             Node::Variable { name } => self.variable(name, scope),
             Node::Parameter { index } => self.parameter(*index, position),
-            Node::NamedParameter { name } => {
-                Err(error::not_supported("named parameters are", name.span))
-            }
+            Node::NamedParameter { .. } => Err(super::parameters::not_provided()),
             Node::TypedString { type_name, value } => {
                 let to = Self::type_name(type_name)?;
                 self.cast(literal::text(value), to, CastMode::Explicit, position)
@@ -75,18 +73,7 @@ impl Binder<'_> {
                 self.scalar_call("concat", operands, *operator_span, &[])
             }
             Node::Cast { operand, type_name, double_colon } => {
-                let at = self.tree.span(*operand);
-                let operand = self.expression(*operand, scope)?;
-                let to = Self::cast_type(type_name, *double_colon)?;
-                let mode = match operand.constant {
-                    Some(_) => CastMode::Constant,
-                    None => CastMode::Explicit,
-                };
-                // A constant that does not convert stands where it is written.
-                self.cast(operand, to, mode, position).map_err(|failure| match failure.code {
-                    ErrorCode::InvalidValue => failure.at(error::span(at)),
-                    _ => failure,
-                })
+                self.explicit_cast(*operand, type_name, *double_colon, position, scope)
             }
             Node::Case { operand, branches, otherwise } => {
                 self.case(*operand, branches, *otherwise, scope)
@@ -102,6 +89,32 @@ impl Binder<'_> {
             )),
             _ => Err(error::at(ErrorCode::Syntax, "expression expected", position)),
         }
+    }
+
+    /// `CAST(operand AS type)` and `operand::type`.
+    fn explicit_cast(
+        &mut self,
+        operand: NodeId,
+        type_name: &TypeName,
+        double_colon: bool,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let at = self.tree.span(operand);
+        let to = Self::cast_type(type_name, double_colon);
+        let operand = match (self.node(operand)?, &to) {
+            (Node::Call(call), Ok(to)) if is_json_call(call) => self.json_call(call, *to, scope)?,
+            _ => self.expression(operand, scope)?,
+        };
+        let mode = match operand.constant {
+            Some(_) => CastMode::Constant,
+            None => CastMode::Explicit,
+        };
+        // A constant that does not convert stands where it is written.
+        self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
+            ErrorCode::InvalidValue => failure.at(error::span(at)),
+            _ => failure,
+        })
     }
 
     /// Binds several expressions in one scope.
@@ -212,7 +225,13 @@ impl Binder<'_> {
                 _ => {}
             }
         }
-        Self::type_name(type_name)
+        Self::type_name(type_name).map_err(|failure| {
+            if double_colon {
+                failure
+            } else {
+                EngineError { message: "unsupported cast".into(), ..failure }
+            }
+        })
     }
 
     /// The type a name means.
@@ -229,12 +248,17 @@ impl Binder<'_> {
     }
 }
 
+/// Whether a cast of this call says what type the call reads.
+fn is_json_call(call: &CallNode) -> bool {
+    call.over.is_none() && call.name.text.eq_ignore_ascii_case("json_extract")
+}
+
 fn is_session_word(name: &str) -> bool {
     let words = ["current_user", "session_user", "current_schema", "current_catalog"];
     words.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
-fn unknown_column(path: &[Name]) -> tidemark_types::EngineError {
+fn unknown_column(path: &[Name]) -> EngineError {
     let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
     let position = path.first().map(|name| name.span).unwrap_or_default();
     error::invalid_column(&words.join("."), position)

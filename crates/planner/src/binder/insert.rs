@@ -43,7 +43,7 @@ impl Binder<'_> {
             permission: "INSERT",
         });
         let source = match (&node.values, node.query) {
-            (Some(values), _) => self.insert_values(&schema, targets, values, &node.table)?,
+            (Some(values), _) => self.insert_values(&schema, targets, values)?,
             (None, Some(query)) => self.insert_query(&schema, &targets, query, &node.table)?,
             (None, None) => return Err(EngineError::internal("an INSERT without rows")),
         };
@@ -64,7 +64,6 @@ impl Binder<'_> {
         schema: &Arc<TableSchema>,
         targets: Vec<usize>,
         values: &ValuesBlock,
-        name: &Name,
     ) -> EngineResult<InsertSource> {
         if let Some(timestamp) = schema.timestamp
             && !targets.contains(&timestamp)
@@ -72,7 +71,7 @@ impl Binder<'_> {
             return Err(error::at(
                 ErrorCode::InvalidValue,
                 "insert statement must populate timestamp",
-                name.span,
+                Span::default(),
             ));
         }
         let mut rows = ValueRows::new(Arc::clone(schema), targets);
@@ -190,7 +189,16 @@ impl Binder<'_> {
     ) -> EngineResult<InsertSource> {
         let rows = self.query(query)?;
         if rows.columns.len() != targets.len() {
-            return Err(error::at(ErrorCode::InvalidValue, "column count mismatch", name.span));
+            // A query of fewer columns that leaves the timestamp out is told what matters.
+            let lacks = targets
+                .get(rows.columns.len()..)
+                .is_some_and(|left| schema.timestamp.is_some_and(|at| left.contains(&at)));
+            let message = if lacks {
+                "select clause must provide timestamp column"
+            } else {
+                "column count mismatch"
+            };
+            return Err(error::at(ErrorCode::InvalidValue, message, name.span));
         }
         if let Some(timestamp) = schema.timestamp
             && !targets.contains(&timestamp)

@@ -358,11 +358,12 @@ impl Conversion<'_> {
             SqlType::Symbol => arrow::compute::cast(&values, &SqlType::Symbol.arrow_type())
                 .map_err(|failure| EngineError::internal(failure.to_string())),
             _ => self.cast(values, SqlType::String).map_err(|failure| {
-                let message = if failure.message.contains("tuple") {
-                    failure.message.clone()
-                } else {
-                    format!("{} tuple: {}", failure.message, self.members[0])
-                };
+                let message =
+                    if failure.message.contains("tuple") || failure.message.contains("[CHAR -> ") {
+                        failure.message.clone()
+                    } else {
+                        format!("{} tuple: {}", failure.message, self.members[0])
+                    };
                 EngineError { message, ..failure }
             }),
         }

@@ -120,6 +120,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) outer: Vec<subquery::OuterRows>,
     /// Names of the aggregates met whose result depends on the order of rows.
     pub(crate) ordered_aggregates: HashSet<String>,
+    /// What random functions draw their numbers from, once `long_sequence` gave seeds.
+    pub(crate) seed: Option<u64>,
     /// Whether the statement is explained, not run.
     pub(crate) explaining: bool,
     /// Relations named so far; plans refer to each by a name of its own.
@@ -139,6 +141,7 @@ impl<'a> Binder<'a> {
             named_windows: Vec::new(),
             outer: Vec::new(),
             ordered_aggregates: HashSet::new(),
+            seed: None,
             explaining: false,
             relations: 0,
         }

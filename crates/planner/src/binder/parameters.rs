@@ -54,8 +54,7 @@ impl Binder<'_> {
             return Err(if is_question_mark {
                 error::invalid_column("?", position)
             } else {
-                let message = "bind variable service is not provided";
-                EngineError::new(ErrorCode::InvalidValue, message)
+                not_provided()
             });
         }
         if let Some(declared) = *self.parameters.slot(index) {
@@ -104,4 +103,9 @@ impl Binder<'_> {
         };
         self.cast(literal, sql_type, CastMode::Insert, Span::default())
     }
+}
+
+/// The error for a parameter that has no value; the reference gives it no place.
+pub(crate) fn not_provided() -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, "bind variable service is not provided")
 }

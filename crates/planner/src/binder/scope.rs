@@ -92,14 +92,10 @@ impl Relation {
 
     fn not_found(&self, path: &[Name]) -> EngineError {
         let first = &path[0];
-        if let [qualifier, _] = path
+        if let [.., qualifier, _] = path
             && !self.has_source(&qualifier.text)
         {
-            return error::at(
-                ErrorCode::TableNotFound,
-                "Invalid table name or alias",
-                qualifier.span,
-            );
+            return error::at(ErrorCode::TableNotFound, "Invalid table name or alias", first.span);
         }
         let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
         error::invalid_column(&words.join("."), first.span)

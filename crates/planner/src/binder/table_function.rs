@@ -88,6 +88,10 @@ impl Binder<'_> {
                 ));
             }
         };
+        if let [_, high, low] = call.arguments.as_slice() {
+            let (high, low) = (self.integer_argument(*high)?, self.integer_argument(*low)?);
+            self.seed = high.zip(low).map(|(high, low)| (high as u64).rotate_left(32) ^ low as u64);
+        }
         self.series("x", 1, count, 1)
     }
 

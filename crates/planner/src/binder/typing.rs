@@ -173,6 +173,14 @@ impl Binder<'_> {
         let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
         let resolved = resolve_scalar(name, &described)
             .map_err(|error| located_call(error, position, spans))?;
+        let resolved = match self.seed {
+            Some(seed) if resolved.is_volatile() => {
+                // Every call draws numbers of its own.
+                self.seed = Some(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1));
+                resolved.seeded(seed)
+            }
+            _ => resolved,
+        };
         self.resolved_call(resolved, arguments, position)
     }
 

@@ -16,6 +16,14 @@ export interface ColumnEntry {
   readonly designated: boolean;
 }
 
+export interface FunctionEntry {
+  readonly name: string;
+  /** Whether it stands in FROM rather than in an expression. */
+  readonly isSource: boolean;
+  readonly signatures: readonly string[];
+  readonly description: string;
+}
+
 interface Answer {
   readonly head: { readonly columns: readonly Column[] };
   readonly rows: readonly Row[];
@@ -59,6 +67,25 @@ export function columnEntries(answer: Answer): ColumnEntry[] {
     type: String(type(row)),
     designated: designated(row) === true,
   }));
+}
+
+/** Rows of `functions()`, one per signature. */
+export function functionEntries(answer: Answer): FunctionEntry[] {
+  const name = reader(answer, 'name');
+  const type = reader(answer, 'type');
+  const signature = reader(answer, 'signature');
+  const description = reader(answer, 'description');
+  const entries = new Map<string, FunctionEntry>();
+  for (const row of answer.rows) {
+    const key = String(name(row));
+    entries.set(key, {
+      name: key,
+      isSource: type(row) === 'CURSOR',
+      signatures: [...(entries.get(key)?.signatures ?? []), String(signature(row))],
+      description: textOf(description(row)) ?? '',
+    });
+  }
+  return [...entries.values()];
 }
 
 function kindOf(value: Value): TableEntry['kind'] {

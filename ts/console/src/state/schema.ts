@@ -3,9 +3,11 @@ import { createSignal, type Accessor } from 'solid-js';
 import { query, SqlError } from '../api/client.js';
 import {
   columnEntries,
+  functionEntries,
   quoted,
   tableEntries,
   type ColumnEntry,
+  type FunctionEntry,
   type TableEntry,
 } from '../schema/model.js';
 
@@ -17,6 +19,8 @@ export type Loading<T> =
 export class Schema {
   readonly tables: Accessor<Loading<readonly TableEntry[]>>;
   readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>;
+  /** What the server binds calls to; the list does not change while it runs. */
+  #functions: readonly FunctionEntry[] = [];
   readonly #setTables: (tables: Loading<readonly TableEntry[]>) => void;
   readonly #setColumns: (columns: ReadonlyMap<string, Loading<readonly ColumnEntry[]>>) => void;
 
@@ -34,6 +38,10 @@ export class Schema {
   /** Asks anew for the tables, and for the columns of those that were opened. */
   async refresh(): Promise<void> {
     this.#setTables(await settle(async () => tableEntries(await listTables())));
+    if (this.#functions.length === 0) {
+      const asked = await settle(async () => functionEntries(await listFunctions()));
+      this.#functions = asked.state === 'ready' ? asked.value : [];
+    }
     await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
   }
 
@@ -45,8 +53,8 @@ export class Schema {
     await this.#loadColumns(table);
   }
 
-  /** Every table name and every column name that has been seen. */
-  names(): { tables: string[]; columns: string[] } {
+  /** Every table name, every column name that has been seen, and the functions. */
+  names(): { tables: string[]; columns: string[]; functions: readonly FunctionEntry[] } {
     const tables = this.tables();
     const columns = new Set<string>();
     for (const entry of this.columns().values()) {
@@ -59,6 +67,7 @@ export class Schema {
     return {
       tables: tables.state === 'ready' ? tables.value.map((table) => table.name) : [],
       columns: [...columns],
+      functions: this.#functions,
     };
   }
 
@@ -83,6 +92,10 @@ async function listTables(): ReturnType<typeof query> {
     }
     throw cause;
   }
+}
+
+function listFunctions(): ReturnType<typeof query> {
+  return query('SELECT name, type, signature, description FROM functions()');
 }
 
 async function settle<T>(ask: () => Promise<T>): Promise<Loading<T>> {

@@ -1,13 +1,15 @@
 //! Random values. Every batch draws from a generator of its own, seeded once per call, so that
 //! rows differ and nothing is shared between threads.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+mod weighted;
+
+use std::sync::{Arc, PoisonError};
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, LargeBinaryBuilder};
 use arrow::datatypes::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
+    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type, i256,
 };
 use datafusion::common::Result;
 use datafusion_expr::Volatility;
@@ -19,9 +21,11 @@ use tidemark_types::SqlType::{
 };
 use tidemark_types::double_array::check_elements;
 
+use self::weighted::{weighted_symbol, zipf_symbol};
 use crate::array::{build_arrays, failed};
 use crate::cast::symbols;
 use crate::column::{Call, Lane, build, build_flags, build_text, invalid};
+use crate::decimal::build_decimals;
 use crate::native::Kernel;
 use crate::parse;
 use crate::registry::Param::{Is, Text};
@@ -33,12 +37,17 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 /// Calls so far, so that two generators never start alike.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-fn generator() -> ChaCha8Rng {
+/// The numbers of one batch: drawn from those of the statement when it gives a seed.
+fn generator(call: &Call<'_>) -> ChaCha8Rng {
+    if let Some(random) = call.random {
+        let mut random = random.lock().unwrap_or_else(PoisonError::into_inner);
+        return ChaCha8Rng::from_rng(&mut *random);
+    }
     let nanos = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |elapsed| elapsed.as_nanos() as u64);
-    let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    ChaCha8Rng::seed_from_u64(nanos ^ call.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    let number = CALLS.fetch_add(1, Ordering::Relaxed);
+    ChaCha8Rng::seed_from_u64(nanos ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// How often a value is null: 0 never, 1 always, n one time in n.
@@ -71,7 +80,7 @@ fn draw<T: Lane>(
     mut value: impl FnMut(&mut ChaCha8Rng) -> T::Native,
 ) -> Result<ArrayRef> {
     let rate = NullRate::new(call, rate_at)?;
-    let mut random = generator();
+    let mut random = generator(call);
     Ok(build::<T>(
         call.rows,
         |_| if rate.hits(&mut random) { None } else { Some(value(&mut random)) },
@@ -97,10 +106,20 @@ where
     draw::<T>(call, 2, |random| random.random_range(low..=high))
 }
 
+/// BYTE and SHORT in a range that is written as INT and lies between `least` and `most`.
+fn small(call: &Call<'_>, least: i32, most: i32, returns: SqlType) -> Result<ArrayRef> {
+    let (low, high) = range::<Int32Type>(call)?;
+    if low < least || high > most {
+        return Err(invalid("invalid range"));
+    }
+    let drawn = draw::<Int32Type>(call, 2, |random| random.random_range(low..=high))?;
+    Ok(arrow::compute::cast(&drawn, &returns.arrow_type())?)
+}
+
 fn texts(call: &Call<'_>) -> Result<ArrayRef> {
     let list: Vec<Option<String>> =
         (0..call.arguments.len()).map(|index| call.constant_text(index)).collect::<Result<_>>()?;
-    let mut random = generator();
+    let mut random = generator(call);
     Ok(build_text(call.rows, |_, out| {
         let chosen = list.get(random.random_range(0..list.len().max(1))).and_then(Option::as_ref);
         chosen.inspect(|text| out.push_str(text)).is_some()
@@ -128,7 +147,7 @@ fn words(call: &Call<'_>) -> Result<ArrayRef> {
         return Err(invalid("invalid range"));
     }
     let rate = NullRate::new(call, first + 2)?;
-    let mut random = generator();
+    let mut random = generator(call);
     let mut list = Vec::new();
     if listed {
         let size = number(0)?;
@@ -160,7 +179,7 @@ fn as_symbols(run: fn(&Call<'_>) -> Result<ArrayRef>) -> Kernel {
 }
 
 fn bytes<const N: usize>(call: &Call<'_>, shape: impl Fn(&mut [u8; N])) -> Result<ArrayRef> {
-    let mut random = generator();
+    let mut random = generator(call);
     let values = (0..call.rows).map(|_| {
         let mut value = [0; N];
         random.fill_bytes(&mut value);
@@ -176,7 +195,7 @@ fn binary(call: &Call<'_>) -> Result<ArrayRef> {
         return Err(invalid("invalid range"));
     }
     let rate = NullRate::new(call, 2)?;
-    let mut random = generator();
+    let mut random = generator(call);
     let mut builder = LargeBinaryBuilder::new();
     for _ in 0..call.rows {
         if rate.hits(&mut random) {
@@ -220,7 +239,7 @@ fn random_geohash(
     };
     let returns = SqlType::Geohash(bits as u8);
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
-        let mut random = generator();
+        let mut random = generator(call);
         let wide = build::<Int64Type>(call.rows, |_| Some(random.random_range(0..1_i64 << bits)));
         Ok(arrow::compute::cast(&wide, &returns.arrow_type())?)
     });
@@ -281,7 +300,7 @@ fn random_arrays(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
         0..=3 => None,
         count => Some((3..count).map(|index| length(index, 0)).collect::<Result<Vec<_>>>()?),
     };
-    let mut random = generator();
+    let mut random = generator(call);
     build_arrays(call.rows, dimensions, |_, out| {
         let shape = fixed
             .clone()
@@ -296,11 +315,61 @@ fn random_arrays(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
     })
 }
 
+/// `rnd_decimal(precision, scale, null rate)`.
+fn random_decimal(
+    name: &str,
+    arguments: &[Argument],
+) -> std::result::Result<ResolvedScalar, ResolveError> {
+    let [precision, scale, _] = arguments else {
+        return Err(mismatch(name, std::iter::once(3), arguments));
+    };
+    let Some(digits @ 1..=76) = precision.integer() else {
+        let message = "precision must be a constant from 1 to 76".into();
+        return Err(ResolveError::InvalidArgument { index: 0, message });
+    };
+    let Some(places) = scale.integer().filter(|places| (0..=digits).contains(places)) else {
+        let message = format!("scale must be a constant from 0 to {digits}");
+        return Err(ResolveError::InvalidArgument { index: 1, message });
+    };
+    let returns = SqlType::Decimal(digits as u8, places as u8);
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let rate = NullRate::new(call, 2)?;
+        let mut random = generator(call);
+        let ten = i256::from_i128(10);
+        build_decimals(call.rows, returns, "decimal overflow", &mut |_| {
+            if rate.hits(&mut random) {
+                return Ok(None);
+            }
+            let digit = |sum: i256, digit: u8| {
+                sum.wrapping_mul(ten).wrapping_add(i256::from_i128(i128::from(digit)))
+            };
+            let drawn = (0..digits).map(|_| random.random_range(0..10_u8));
+            Ok(Some(drawn.fold(i256::ZERO, digit)))
+        })
+    });
+    let types = vec![Int; 3];
+    Ok(resolved("rnd_decimal", Volatility::Volatile, types, returns, arguments, kernel))
+}
+
+const fn drawn(
+    name: &'static str,
+    rule: crate::registry::Special,
+    summary: &'static str,
+) -> Function {
+    Function {
+        name,
+        summary,
+        volatility: Volatility::Volatile,
+        overloads: &[],
+        special: Some(rule),
+    }
+}
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     volatile(
         "rnd_boolean",
         &[direct(&[], Boolean, |call| {
-            let mut random = generator();
+            let mut random = generator(call);
             Ok(build_flags(call.rows, |_| random.random()))
         })],
         "true or false",
@@ -311,7 +380,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[], Byte, |call| {
                 draw::<Int8Type>(call, 0, |random| random.random_range(0..=127))
             }),
-            direct(&[Is(Byte), Is(Byte)], Byte, whole::<Int8Type>),
+            direct(&[Is(Int), Is(Int)], Byte, |call| {
+                small(call, i8::MIN.into(), i8::MAX.into(), Byte)
+            }),
         ],
         "BYTE from 0 to 127, or in a range",
     ),
@@ -319,7 +390,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "rnd_short",
         &[
             direct(&[], Short, |call| draw::<Int16Type>(call, 0, Rng::random)),
-            direct(&[Is(Short), Is(Short)], Short, whole::<Int16Type>),
+            direct(&[Is(Int), Is(Int)], Short, |call| {
+                small(call, i16::MIN.into(), i16::MAX.into(), Short)
+            }),
         ],
         "SHORT, or one in a range",
     ),
@@ -436,23 +509,22 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         ],
         "address, or one in a network: (network, null rate)",
     ),
-    Function {
-        name: "rnd_geohash",
-        summary: "geohash of so many bits",
-        volatility: Volatility::Volatile,
-        overloads: &[],
-        special: Some(random_geohash),
-    },
+    drawn("rnd_geohash", random_geohash, "geohash of so many bits"),
+    drawn("rnd_decimal", random_decimal, "positive DECIMAL: (precision, scale, null rate)"),
+    drawn("rnd_symbol_weighted", weighted_symbol, "one of a list, each word with its weight"),
+    drawn(
+        "rnd_symbol_zipf",
+        zipf_symbol,
+        "one of a list, the first most often: (symbol, …, alpha), or (count, alpha)",
+    ),
     volatile(
         "timestamp_shuffle",
         &[direct(&[Is(Timestamp), Is(Timestamp)], Timestamp, whole::<TimestampMicrosecondType>)],
         "TIMESTAMP between two others",
     ),
-    Function {
-        name: "rnd_double_array",
-        summary: "random array: (dimensions, null rate, longest), or 0 and the lengths",
-        volatility: Volatility::Volatile,
-        overloads: &[],
-        special: Some(random_array),
-    },
+    drawn(
+        "rnd_double_array",
+        random_array,
+        "random array: (dimensions, null rate, longest), or 0 and the lengths",
+    ),
 ];

@@ -1,0 +1,156 @@
+//! Values out of columns of text.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, Int64Array, StringViewArray};
+use arrow::datatypes::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
+};
+use datafusion::common::Result;
+use tidemark_types::timestamp::{self, TimestampUnit};
+use tidemark_types::{SqlType, double_array};
+
+use super::{CastMode, inconvertible_value, is_time};
+use crate::array::{build_arrays, failed};
+use crate::column::{Canonical, Lane, build, build_flags, internal, invalid, try_build};
+use crate::parse;
+
+/// A column of texts (string views) as another type; what does not convert is null.
+pub fn from_texts(texts: &ArrayRef, to: SqlType) -> Result<ArrayRef> {
+    let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
+    from_text(texts, to, CastMode::Explicit)
+}
+
+/// Arrays written as `{1,NULL}` or `[1,null]`; what is no array is null, or an error in the modes
+/// that are strict.
+fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> Result<ArrayRef> {
+    build_arrays(texts.len(), dimensions, |row, out| {
+        let text = texts.is_valid(row).then(|| texts.value(row));
+        match text.map(|text| (text, double_array::parse_text(dimensions, text))) {
+            Some((_, Some((shape, values)))) => out.push(&shape, values).map_err(failed)?,
+            Some((text, None)) if mode.strict() => {
+                let to = SqlType::DoubleArray(dimensions);
+                return Err(invalid(inconvertible_value(text, SqlType::String, to)));
+            }
+            _ => out.push_null(),
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
+    let rows = texts.len();
+    let text = |row: usize| texts.is_valid(row).then(|| texts.value(row));
+    macro_rules! parsed {
+        ($lane:ty, $parse:expr) => {
+            parse_column::<$lane>(texts, to, mode, $parse)
+        };
+    }
+    match to {
+        SqlType::Boolean => {
+            if mode == CastMode::Insert
+                && let Some(bad) = texts.iter().flatten().find(|text| !parse::is_boolean(text))
+            {
+                return Err(invalid(inconvertible_value(bad, SqlType::String, to)));
+            }
+            Ok(build_flags(rows, |row| text(row).is_some_and(parse::boolean)))
+        }
+        SqlType::Byte => {
+            parsed!(Int8Type, |text| parse::int(text).and_then(|value| i8::try_from(value).ok()))
+        }
+        SqlType::Short => {
+            parsed!(Int16Type, |text| parse::int(text).and_then(|value| i16::try_from(value).ok()))
+        }
+        SqlType::Char => Ok(build::<UInt16Type>(rows, |row| {
+            text(row).and_then(|text| text.encode_utf16().next())
+        })),
+        SqlType::Int => parsed!(Int32Type, parse::int),
+        SqlType::Long => parsed!(Int64Type, parse::integer),
+        SqlType::Float => parsed!(Float32Type, parse::float),
+        SqlType::Double => parsed!(Float64Type, parse::double),
+        SqlType::Date => {
+            parsed!(TimestampMillisecondType, |text| timestamp::parse(text, TimestampUnit::Millis))
+        }
+        SqlType::Timestamp => {
+            parsed!(TimestampMicrosecondType, |text| timestamp::parse(text, TimestampUnit::Micros))
+        }
+        SqlType::TimestampNs => {
+            parsed!(TimestampNanosecondType, |text| timestamp::parse(text, TimestampUnit::Nanos))
+        }
+        SqlType::DoubleArray(dimensions) => arrays_from_text(texts, dimensions, mode),
+        SqlType::Ipv4 => parsed!(UInt32Type, parse::ipv4),
+        SqlType::Uuid => fixed(texts, to, mode, parse::uuid),
+        SqlType::Long256 => fixed(texts, to, mode, parse::long256),
+        SqlType::Geohash(bits) => {
+            let strict = mode == CastMode::Insert;
+            let values: Int64Array = texts
+                .iter()
+                .map(|text| match text.filter(|text| !text.is_empty()) {
+                    None => Ok(None),
+                    Some(text) => match parse::geohash(text, bits) {
+                        None if strict => {
+                            Err(invalid(inconvertible_value(text, SqlType::String, to)))
+                        }
+                        value => Ok(value),
+                    },
+                })
+                .collect::<Result<_>>()?;
+            Ok(arrow::compute::cast(&values, &to.arrow_type())?)
+        }
+        _ => Err(internal(format!("no cast to {}", to.name()))),
+    }
+}
+
+/// Parses a column of text; in a strict mode what does not parse is an error. Addresses and ids
+/// are compared for equality only, where a bad text is just unequal.
+fn parse_column<T: Lane>(
+    texts: &StringViewArray,
+    to: SqlType,
+    mode: CastMode,
+    parse: impl Fn(&str) -> Option<T::Native>,
+) -> Result<ArrayRef> {
+    let strict = mode == CastMode::Insert || (mode.strict() && to != SqlType::Ipv4);
+    try_build::<T>(texts.len(), |row| {
+        if texts.is_null(row) {
+            return Ok(None);
+        }
+        match parse(texts.value(row)).filter(|value| !value.is_null_value()) {
+            None if strict && !stands_for_null(texts.value(row), to) => {
+                let text = texts.value(row);
+                // What is written as one character is one.
+                let is_unit = mode == CastMode::Insert && text.encode_utf16().count() == 1;
+                let from = if is_unit { SqlType::Char } else { SqlType::String };
+                Err(invalid(inconvertible_value(text, from, to)))
+            }
+            value => Ok(value),
+        }
+    })
+}
+
+/// Whether a text that does not parse names the type's null rather than nonsense.
+fn stands_for_null(text: &str, to: SqlType) -> bool {
+    let number = to.is_integer() || to.is_floating();
+    text.is_empty() && is_time(to)
+        || to == SqlType::Ipv4 && text == "0.0.0.0"
+        || number && text == "null"
+        || to.is_floating() && (text == "NaN" || text.ends_with("Infinity"))
+}
+
+fn fixed<const N: usize>(
+    texts: &StringViewArray,
+    to: SqlType,
+    mode: CastMode,
+    parse: impl Fn(&str) -> Option<[u8; N]>,
+) -> Result<ArrayRef> {
+    let mut values = Vec::with_capacity(texts.len());
+    for text in texts {
+        let value = text.and_then(&parse);
+        if let (Some(text), None, CastMode::Insert) = (text, value, mode) {
+            return Err(invalid(inconvertible_value(text, SqlType::String, to)));
+        }
+        values.push(value);
+    }
+    let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.into_iter(), N as i32)?;
+    Ok(Arc::new(array))
+}

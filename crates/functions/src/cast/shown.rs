@@ -1,0 +1,185 @@
+//! Values as text, and symbols, whose text is shared.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Int64Array,
+    PrimitiveArray, StringDictionaryBuilder, StringViewArray, StringViewBuilder, new_null_array,
+};
+use arrow::compute::take;
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, UInt16Type, UInt32Type};
+use datafusion::common::Result;
+use tidemark_types::timestamp::{self, TimestampUnit};
+use tidemark_types::{SqlType, number_text};
+
+use super::number::{integers, primitive};
+use super::{CastMode, is_plain_text, unit_of};
+use crate::column::{Call, build_text, internal};
+use crate::parse;
+
+/// The texts of a SYMBOL column as views into its dictionary.
+pub(crate) fn symbol_texts(array: &ArrayRef) -> Result<ArrayRef> {
+    let symbols = array
+        .as_any()
+        .downcast_ref::<DictionaryArray<Int32Type>>()
+        .ok_or_else(|| internal("not a symbol"))?;
+    let values = symbols.values().as_string_opt::<i32>().ok_or_else(|| internal("not a symbol"))?;
+    Ok(take(&StringViewArray::from(values), symbols.keys(), None)?)
+}
+
+/// A SYMBOL column with a dictionary of its own.
+pub(crate) fn symbols(texts: &ArrayRef) -> Result<ArrayRef> {
+    let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    for text in texts {
+        builder.append_option(text);
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+/// Any column as text.
+pub(crate) fn text(array: &ArrayRef, from: SqlType, mode: CastMode) -> Result<ArrayRef> {
+    if is_plain_text(from) {
+        return Ok(Arc::clone(array));
+    }
+    let null = match (mode, from) {
+        (CastMode::Constant, SqlType::Int | SqlType::Long) => Some("null"),
+        (CastMode::Constant, SqlType::Float | SqlType::Double) => Some("NaN"),
+        _ => None,
+    };
+    let writer = TextWriter::new(array, from)?;
+    let mut builder = StringViewBuilder::with_capacity(array.len());
+    let mut bytes = Vec::with_capacity(64);
+    for row in 0..array.len() {
+        bytes.clear();
+        if array.is_null(row) {
+            builder.append_option(null);
+        } else {
+            writer.write(row, &mut bytes);
+            builder.append_value(std::str::from_utf8(&bytes).unwrap_or_default());
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+/// A column that is to become text, its type decided once.
+enum TextWriter<'a> {
+    Flags(&'a BooleanArray),
+    Integers(Int64Array),
+    Floats(&'a PrimitiveArray<Float32Type>),
+    Doubles(&'a PrimitiveArray<Float64Type>),
+    Times(Int64Array, TimestampUnit),
+    Units(&'a PrimitiveArray<UInt16Type>),
+    Addresses(&'a PrimitiveArray<UInt32Type>),
+    Uuids(&'a FixedSizeBinaryArray),
+    Long256(&'a FixedSizeBinaryArray),
+    Geohashes(Int64Array, u8),
+    Other(StringViewArray),
+}
+
+impl<'a> TextWriter<'a> {
+    fn new(array: &'a ArrayRef, from: SqlType) -> Result<Self> {
+        let fixed =
+            || array.as_fixed_size_binary_opt().ok_or_else(|| internal("not a fixed-size value"));
+        Ok(match from {
+            SqlType::Boolean => {
+                Self::Flags(array.as_boolean_opt().ok_or_else(|| internal("not a boolean"))?)
+            }
+            SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Long => {
+                Self::Integers(integers(array, from, SqlType::Long)?)
+            }
+            SqlType::Float => Self::Floats(primitive(array)?),
+            SqlType::Double => Self::Doubles(primitive(array)?),
+            SqlType::Date | SqlType::Timestamp | SqlType::TimestampNs => Self::Times(
+                integers(array, from, SqlType::Long)?,
+                unit_of(from).unwrap_or(TimestampUnit::Micros),
+            ),
+            SqlType::Char => Self::Units(primitive(array)?),
+            SqlType::Ipv4 => Self::Addresses(primitive(array)?),
+            SqlType::Uuid => Self::Uuids(fixed()?),
+            SqlType::Long256 => Self::Long256(fixed()?),
+            SqlType::Geohash(bits) => {
+                let wide = arrow::compute::cast(array, &arrow::datatypes::DataType::Int64)?;
+                Self::Geohashes(primitive::<Int64Type>(&wide)?.clone(), bits)
+            }
+            _ => {
+                let texts = arrow::compute::cast(array, &arrow::datatypes::DataType::Utf8View)?;
+                Self::Other(texts.as_string_view().clone())
+            }
+        })
+    }
+
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Flags(flags) => {
+                out.extend_from_slice(if flags.value(row) { b"true" } else { b"false" });
+            }
+            Self::Integers(values) => number_text::write_i64(out, values.value(row)),
+            Self::Floats(values) => number_text::write_f32(out, values.value(row)),
+            Self::Doubles(values) => number_text::write_f64(out, values.value(row)),
+            Self::Times(values, unit) => timestamp::write_iso(out, values.value(row), *unit),
+            Self::Units(values) => {
+                let shown = char::from_u32(u32::from(values.value(row))).unwrap_or('\u{fffd}');
+                out.extend_from_slice(shown.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            Self::Addresses(values) => {
+                let address = std::net::Ipv4Addr::from(values.value(row));
+                out.extend_from_slice(address.to_string().as_bytes());
+            }
+            Self::Uuids(values) => {
+                let id = uuid::Uuid::from_slice(values.value(row)).unwrap_or_default();
+                let text =
+                    id.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()).to_owned();
+                out.extend_from_slice(text.as_bytes());
+            }
+            Self::Long256(values) => {
+                out.extend_from_slice(b"0x");
+                let mut digits = String::new();
+                crate::hash::hexadecimal(values.value(row), &mut digits);
+                let digits = digits.trim_start_matches('0');
+                let odd = digits.len() % 2 == 1 || digits.is_empty();
+                out.extend_from_slice(if odd { b"0" } else { b"" });
+                out.extend_from_slice(digits.as_bytes());
+            }
+            Self::Geohashes(values, bits) => {
+                out.extend_from_slice(parse::geohash_text(values.value(row), *bits).as_bytes());
+            }
+            Self::Other(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+        }
+    }
+}
+
+/// What `||` and `concat` add for a null: nothing for text, the word for a number.
+pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
+    match from {
+        SqlType::Int | SqlType::Long => "null",
+        SqlType::Float | SqlType::Double => "NaN",
+        _ => "",
+    }
+}
+
+/// Parts of one row put together, as `concat` does.
+pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef> {
+    let mut parts = Vec::with_capacity(types.len());
+    for (index, &from) in types.iter().enumerate() {
+        let (array, scalar) = call.array(index)?;
+        let (array, from) = if from == SqlType::Symbol {
+            (symbol_texts(&array)?, SqlType::String)
+        } else {
+            (array, from)
+        };
+        let texts = if from == SqlType::Null {
+            new_null_array(&SqlType::Varchar.arrow_type(), array.len())
+        } else {
+            text(&array, from, CastMode::Explicit)?
+        };
+        parts.push((texts.as_string_view().clone(), scalar, concatenated_null(from)));
+    }
+    Ok(build_text(call.rows, |row, out| {
+        for (texts, scalar, null) in &parts {
+            let row = if *scalar { 0 } else { row };
+            out.push_str(if texts.is_valid(row) { texts.value(row) } else { null });
+        }
+        true
+    }))
+}

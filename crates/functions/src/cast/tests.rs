@@ -1,0 +1,126 @@
+use datafusion_expr::ColumnarValue;
+
+use super::number::char_value;
+use super::*;
+
+/// Casts one value and shows it as text.
+fn shown(value: ScalarValue, from: SqlType, to: SqlType, mode: CastMode) -> Option<String> {
+    let arguments = [ColumnarValue::Scalar(value)];
+    let array =
+        convert(&Call { arguments: &arguments, rows: 1, random: None }, from, to, mode).unwrap();
+    let array = if to == SqlType::Symbol { symbol_texts(&array).unwrap() } else { array };
+    let to = if to == SqlType::Symbol { SqlType::Varchar } else { to };
+    let texts = text(&array, to, CastMode::Explicit).unwrap();
+    let texts = texts.as_string_view();
+    texts.is_valid(0).then(|| texts.value(0).to_owned())
+}
+
+fn explicit(value: ScalarValue, from: SqlType, to: SqlType) -> Option<String> {
+    shown(value, from, to, CastMode::Explicit)
+}
+
+fn view(text: &str) -> ScalarValue {
+    ScalarValue::Utf8View(Some(text.into()))
+}
+
+#[test]
+fn integers_keep_their_low_bits() {
+    let long = |value| ScalarValue::Int64(Some(value));
+    assert_eq!(explicit(long(70_000), SqlType::Long, SqlType::Short).unwrap(), "4464");
+    assert_eq!(explicit(long(70_000), SqlType::Long, SqlType::Byte).unwrap(), "112");
+    assert_eq!(explicit(long(i64::MAX), SqlType::Long, SqlType::Int).unwrap(), "-1");
+    assert_eq!(explicit(ScalarValue::Int64(None), SqlType::Long, SqlType::Byte).unwrap(), "0");
+    assert_eq!(explicit(ScalarValue::Int64(None), SqlType::Long, SqlType::Int), None);
+    assert_eq!(
+        shown(ScalarValue::Int64(None), SqlType::Long, SqlType::String, CastMode::Constant)
+            .unwrap(),
+        "null"
+    );
+}
+
+#[test]
+fn doubles_truncate_or_become_null() {
+    let double = |value| ScalarValue::Float64(Some(value));
+    assert_eq!(explicit(double(-2.9), SqlType::Double, SqlType::Byte).unwrap(), "-2");
+    assert_eq!(explicit(double(1e20), SqlType::Double, SqlType::Short).unwrap(), "0");
+    assert_eq!(explicit(double(1e20), SqlType::Double, SqlType::Timestamp), None);
+    assert_eq!(explicit(double(1e10), SqlType::Double, SqlType::Int), None);
+    assert_eq!(explicit(double(1e20), SqlType::Double, SqlType::Symbol).unwrap(), "1.0E20");
+    assert_eq!(explicit(double(1e300), SqlType::Double, SqlType::Float), None);
+}
+
+#[test]
+fn text_converts_or_is_null() {
+    for (text, to, expected) in [
+        ("12", SqlType::Byte, Some("12")),
+        ("abc", SqlType::Byte, Some("0")),
+        ("-7.5", SqlType::Int, None),
+        ("-7.5", SqlType::Double, Some("-7.5")),
+        ("NaN", SqlType::Float, None),
+        ("T", SqlType::Boolean, Some("true")),
+        ("12", SqlType::Boolean, Some("false")),
+        ("2024-02", SqlType::Date, Some("2024-02-01T00:00:00.000Z")),
+        ("1.2.3.4", SqlType::Ipv4, Some("1.2.3.4")),
+        ("0.0.0.0", SqlType::Ipv4, None),
+        ("0x1F", SqlType::Long256, Some("0x1f")),
+        ("u33d8", SqlType::Geohash(20), Some("u33d")),
+        ("abc", SqlType::Char, Some("a")),
+        (
+            "11111111-1111-1111-1111-111111111111",
+            SqlType::Uuid,
+            Some("11111111-1111-1111-1111-111111111111"),
+        ),
+    ] {
+        assert_eq!(explicit(view(text), SqlType::String, to).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
+fn strict_modes_name_the_value() {
+    let arguments = [ColumnarValue::Scalar(view("abc"))];
+    let call = Call { arguments: &arguments, rows: 1, random: None };
+    let error = convert(&call, SqlType::String, SqlType::Int, CastMode::Implicit).unwrap_err();
+    assert!(error.to_string().contains("inconvertible value: `abc` [STRING -> INT]"));
+    let arguments = [ColumnarValue::Scalar(ScalarValue::Int64(Some(3_000_000_000)))];
+    let call = Call { arguments: &arguments, rows: 1, random: None };
+    let error = convert(&call, SqlType::Long, SqlType::Int, CastMode::Insert).unwrap_err();
+    assert!(error.to_string().contains("inconvertible value: 3000000000 [LONG -> INT]"));
+}
+
+#[test]
+fn a_character_is_its_digit() {
+    let unit = |unit: char| ScalarValue::UInt16(Some(unit as u16));
+    assert_eq!(explicit(unit('7'), SqlType::Char, SqlType::Double).unwrap(), "7.0");
+    let arguments = [ColumnarValue::Scalar(unit('A'))];
+    let call = Call { arguments: &arguments, rows: 1, random: None };
+    let error = convert(&call, SqlType::Char, SqlType::Int, CastMode::Explicit).unwrap_err();
+    assert!(error.to_string().contains("inconvertible value: A [CHAR -> INT]"));
+    let values = ['T', 'f', '7'].map(|c| char_value(c as u16, SqlType::Boolean));
+    assert_eq!(values, [Some(1), Some(0), None]);
+}
+
+#[test]
+fn times_rescale() {
+    let micros = ScalarValue::TimestampMicrosecond(Some(1_500), None);
+    assert_eq!(
+        explicit(micros.clone(), SqlType::Timestamp, SqlType::Date).unwrap(),
+        "1970-01-01T00:00:00.001Z"
+    );
+    assert_eq!(
+        explicit(micros.clone(), SqlType::Timestamp, SqlType::TimestampNs).unwrap(),
+        "1970-01-01T00:00:00.001500000Z"
+    );
+    assert_eq!(explicit(micros, SqlType::Timestamp, SqlType::Long).unwrap(), "1500");
+}
+
+#[test]
+fn impossible_casts_are_refused() {
+    let column = datafusion_expr::col("a");
+    let error = cast(column.clone(), SqlType::Boolean, SqlType::Uuid, CastMode::Explicit);
+    assert_eq!(
+        error.unwrap_err().message(),
+        "there is no matching function `cast` with the argument types: (BOOLEAN, UUID)"
+    );
+    let error = cast(column, SqlType::Int, SqlType::Varchar, CastMode::Insert);
+    assert_eq!(error.unwrap_err().message(), "inconvertible types: INT -> VARCHAR");
+}

@@ -1,0 +1,126 @@
+//! Parts of a time: year, quarter, day of the week, …
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{Int32Type, Int64Type};
+use datafusion::common::Result;
+use tidemark_types::calendar::{self, CivilDate, MICROS_PER_DAY};
+use tidemark_types::timestamp::TimestampUnit;
+
+use super::{Made, micros_of, times};
+use crate::column::{Call, build};
+use crate::registry::Bound;
+use crate::resolve::ResolveError;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    Millennium,
+    Century,
+    Decade,
+    Year,
+    IsoYear,
+    Quarter,
+    Month,
+    Week,
+    DayOfYear,
+    DayOfWeek,
+    IsoDayOfWeek,
+    SundayFirst,
+    Day,
+    Hour,
+    Minute,
+    Second,
+    MillisOfMinute,
+    MicrosOfMinute,
+    NanosOfMinute,
+    Millis,
+    Micros,
+    Nanos,
+    Epoch,
+    DaysInMonth,
+}
+
+impl Part {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "millennium" | "millenniums" => Self::Millennium,
+            "century" | "centuries" => Self::Century,
+            "decade" | "decades" => Self::Decade,
+            "year" | "years" => Self::Year,
+            "isoyear" => Self::IsoYear,
+            "quarter" => Self::Quarter,
+            "month" | "months" => Self::Month,
+            "week" | "weeks" => Self::Week,
+            "doy" => Self::DayOfYear,
+            "dow" => Self::DayOfWeek,
+            "isodow" => Self::IsoDayOfWeek,
+            "day" | "days" => Self::Day,
+            "hour" | "hours" => Self::Hour,
+            "minute" | "minutes" => Self::Minute,
+            "second" | "seconds" => Self::Second,
+            "millisecond" | "milliseconds" => Self::MillisOfMinute,
+            "microsecond" | "microseconds" => Self::MicrosOfMinute,
+            "nanosecond" | "nanoseconds" => Self::NanosOfMinute,
+            "epoch" => Self::Epoch,
+            _ => return None,
+        })
+    }
+
+    fn of(self, value: i64, unit: TimestampUnit) -> i64 {
+        let micros = micros_of(value, unit);
+        let date = CivilDate::from_micros(micros);
+        let of_day = micros.rem_euclid(MICROS_PER_DAY);
+        let year = i64::from(date.year);
+        let fraction_nanos = value.rem_euclid(unit.per_second()) * unit.nanos();
+        let ordinal = |length: i64| {
+            if year > 0 { (year - 1) / length + 1 } else { year.div_euclid(length) }
+        };
+        match self {
+            Self::Millennium => ordinal(1_000),
+            Self::Century => ordinal(100),
+            Self::Decade => year.div_euclid(10),
+            Self::Year => year,
+            Self::IsoYear => i64::from(date.iso_week().0),
+            Self::Quarter => i64::from((date.month - 1) / 3 + 1),
+            Self::Month => i64::from(date.month),
+            Self::Week => i64::from(date.iso_week().1),
+            Self::DayOfYear => i64::from(date.day_of_year()),
+            Self::DayOfWeek => i64::from(date.iso_weekday() % 7),
+            Self::IsoDayOfWeek => i64::from(date.iso_weekday()),
+            Self::SundayFirst => i64::from(date.iso_weekday() % 7 + 1),
+            Self::Day => i64::from(date.day),
+            Self::DaysInMonth => i64::from(date.days_in_month()),
+            Self::Hour => of_day / calendar::MICROS_PER_HOUR,
+            Self::Minute => of_day / calendar::MICROS_PER_MINUTE % 60,
+            Self::Second => of_day / calendar::MICROS_PER_SECOND % 60,
+            Self::MillisOfMinute | Self::Millis => fraction_nanos / 1_000_000,
+            Self::MicrosOfMinute => fraction_nanos / 1_000,
+            Self::Micros => fraction_nanos / 1_000 % 1_000,
+            Self::NanosOfMinute => fraction_nanos,
+            Self::Nanos => fraction_nanos % 1_000,
+            Self::Epoch => micros.div_euclid(calendar::MICROS_PER_SECOND),
+        }
+    }
+}
+
+pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef> {
+    let (at, unit) = times(call, index)?;
+    Ok(build::<Int32Type>(call.rows, |row| at(row).map(|value| part.of(value, unit) as i32)))
+}
+
+/// The part `extract` asks for; the binder passes the unit as a constant text.
+pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
+    let name = bound.arguments[0].text().unwrap_or_default();
+    let Some(part_of) = Part::parse(&name) else {
+        let message = format!("unsupported timestamp part: {name}");
+        return Err(ResolveError::InvalidArgument { index: 0, message });
+    };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        if !long {
+            return part(call, 1, part_of);
+        }
+        let (at, unit) = times(call, 1)?;
+        Ok(build::<Int64Type>(call.rows, |row| at(row).map(|value| part_of.of(value, unit))))
+    }))
+}

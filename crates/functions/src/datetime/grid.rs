@@ -1,0 +1,158 @@
+//! Grids of steps: floors, ceilings and truncation.
+
+use std::sync::Arc;
+
+use tidemark_types::calendar::{self, CivilDate, add_months};
+use tidemark_types::timestamp::TimestampUnit;
+
+use super::shift::{add, fixed_nanos};
+use super::zones::zone_argument;
+use super::{Made, build_times, micros_of, times};
+use crate::column::Call;
+use crate::registry::Bound;
+use crate::resolve::{Argument, ResolveError};
+
+/// A step such as `5m` or `M`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    number: i64,
+    letter: char,
+}
+
+impl Step {
+    fn parse(text: &str) -> Option<Self> {
+        let letter = text.chars().next_back()?;
+        let digits = &text[..text.len() - letter.len_utf8()];
+        let number = if digits.is_empty() { 1 } else { digits.parse().ok()? };
+        let known = fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y');
+        (known && number > 0 && number <= i64::from(i32::MAX)).then_some(Self { number, letter })
+    }
+
+    /// The start of the step that holds `value`, counted from `origin` or from the calendar.
+    fn floor(self, value: i64, origin: Option<i64>, unit: TimestampUnit) -> Option<i64> {
+        if let Some(nanos) = fixed_nanos(self.letter) {
+            let length = self.number.checked_mul(nanos)? / unit.nanos();
+            if length <= 1 {
+                return Some(value);
+            }
+            let monday = if self.letter == 'w' { calendar::FIRST_MONDAY_MICROS } else { 0 };
+            let origin = origin.unwrap_or(monday / 1_000_000 * unit.per_second());
+            return Some(calendar::floor_to(value, length, origin));
+        }
+        let months = if self.letter == 'M' { self.number } else { self.number.checked_mul(12)? };
+        let micros = micros_of(value, unit);
+        let base = origin.map_or(0, |origin| micros_of(origin, unit));
+        let index = |micros| {
+            let date = CivilDate::from_micros(micros);
+            i64::from(date.year) * 12 + i64::from(date.month) - 1
+        };
+        let mut steps = (index(micros) - index(base)).div_euclid(months);
+        if add_months(base, steps * months) > micros {
+            steps -= 1;
+        }
+        TimestampUnit::Micros.convert(add_months(base, steps * months), unit)
+    }
+
+    fn next(self, floor: i64, unit: TimestampUnit) -> Option<i64> {
+        add(floor, self.letter, self.number, unit)
+    }
+}
+
+pub(super) fn step(bound: &Bound<'_>) -> Result<Step, ResolveError> {
+    let text = bound.arguments[0].text().unwrap_or_default();
+    Step::parse(&text).ok_or_else(|| ResolveError::InvalidArgument {
+        index: 0,
+        message: format!("invalid unit '{text}'"),
+    })
+}
+
+pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
+    let step = step(bound)?;
+    let with_origin = bound.types.len() >= 3;
+    let offset = bound.arguments.get(3).and_then(Argument::text);
+    let offset = match offset {
+        None => 0,
+        Some(text) => offset_seconds(&text).ok_or_else(|| ResolveError::InvalidArgument {
+            index: 3,
+            message: format!("invalid offset: {text}"),
+        })?,
+    };
+    let zone = if bound.types.len() == 5 { zone_argument(bound, 4)? } else { None };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, 1)?;
+        let (origin, origin_unit) = times(call, if with_origin { 2 } else { 1 })?;
+        let per_second = unit.per_second();
+        let shift = offset * per_second;
+        Ok(build_times(call.rows, unit, |row| {
+            let value = at(row)?;
+            let origin = origin(row).filter(|_| with_origin);
+            let origin = origin.and_then(|origin| origin_unit.convert(origin, unit));
+            let local = zone.map_or(value, |zone| zone.to_local(value, per_second));
+            let floor = step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)?;
+            Some(zone.map_or(floor, |zone| zone.to_utc(floor, per_second)))
+        }))
+    }))
+}
+
+/// `±hh:mm`, the sign optional.
+fn offset_seconds(text: &str) -> Option<i64> {
+    let signed = if text.starts_with(['+', '-']) { text.to_owned() } else { format!("+{text}") };
+    tidemark_types::timestamp::parse_offset(&signed)
+}
+
+pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {
+    let step = step(bound)?;
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, 1)?;
+        // An instant on the grid moves to the next step, as in the reference.
+        Ok(build_times(call.rows, unit, |row| step.next(step.floor(at(row)?, None, unit)?, unit)))
+    }))
+}
+
+pub(super) fn date_trunc(bound: &Bound<'_>) -> Made {
+    let name = bound.arguments[0].text().unwrap_or_default();
+    let (number, letter) = match name.to_ascii_lowercase().trim_end_matches('s') {
+        "nanosecond" => (1, 'n'),
+        "microsecond" => (1, 'U'),
+        "millisecond" => (1, 'T'),
+        "second" => (1, 's'),
+        "minute" => (1, 'm'),
+        "hour" => (1, 'h'),
+        "day" => (1, 'd'),
+        "week" => (1, 'w'),
+        "month" => (1, 'M'),
+        "quarter" => (3, 'M'),
+        "year" => (1, 'y'),
+        "decade" => (10, 'y'),
+        "century" | "centurie" => (100, 'y'),
+        "millennium" => (1_000, 'y'),
+        _ => {
+            let message = format!("invalid unit '{name}'");
+            return Err(ResolveError::InvalidArgument { index: 0, message });
+        }
+    };
+    let step = Step { number, letter };
+    // Decades start at year 0, centuries and millennia at year 1.
+    let first = match number {
+        10 => Some(CivilDate { year: 0, month: 1, day: 1 }),
+        100 | 1_000 => Some(CivilDate { year: 1, month: 1, day: 1 }),
+        _ => None,
+    };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, 1)?;
+        Ok(build_times(call.rows, unit, |row| {
+            let value = at(row)?;
+            match first {
+                None => step.floor(value, None, unit),
+                Some(first) => {
+                    let micros = step.floor(
+                        micros_of(value, unit),
+                        Some(first.to_micros()),
+                        TimestampUnit::Micros,
+                    )?;
+                    TimestampUnit::Micros.convert(micros, unit)
+                }
+            }
+        }))
+    }))
+}

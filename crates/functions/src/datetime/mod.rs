@@ -1,0 +1,309 @@
+//! Date and time functions. Kernels work in the argument's own unit; calendar fields go through
+//! microseconds.
+
+mod clocks;
+mod fields;
+mod grid;
+mod patterns;
+mod shift;
+mod zones;
+
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{
+    DataType, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
+};
+use datafusion::common::Result;
+use datafusion_expr::Volatility;
+use tidemark_types::SqlType::{Boolean, Date, Int, Interval, Long, String, Timestamp, TimestampNs};
+use tidemark_types::calendar::{CivilDate, is_leap_year};
+use tidemark_types::timestamp::TimestampUnit;
+
+use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
+use self::fields::{Part, extract, part};
+use self::grid::{date_trunc, timestamp_ceil, timestamp_floor};
+use self::patterns::{from_str, to_str};
+use self::shift::{dateadd, datediff};
+use self::zones::in_zone;
+use crate::column::{Call, build, build_flags, internal};
+use crate::native::Kernel;
+use crate::registry::Param::{Is, Text, Time};
+use crate::registry::{Function, Gives, Overload, direct, made, pure, volatile};
+use crate::resolve::ResolveError;
+
+type Made = std::result::Result<Kernel, ResolveError>;
+type Us = TimestampMicrosecondType;
+type Ns = TimestampNanosecondType;
+
+/// A time argument by row, in its own unit.
+fn times(
+    call: &Call<'_>,
+    index: usize,
+) -> Result<(impl Fn(usize) -> Option<i64> + use<>, TimestampUnit)> {
+    let (array, scalar) = call.array(index)?;
+    let unit = match array.data_type() {
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => TimestampUnit::Millis,
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, _) => TimestampUnit::Nanos,
+        DataType::Timestamp(..) => TimestampUnit::Micros,
+        other => return Err(internal(format!("{other} is no time"))),
+    };
+    let wide = arrow::compute::cast(&array, &DataType::Int64)?;
+    let wide = wide.as_primitive::<Int64Type>().clone();
+    let at = move |row: usize| {
+        let row = if scalar { 0 } else { row };
+        wide.is_valid(row).then(|| wide.value(row))
+    };
+    Ok((at, unit))
+}
+
+fn build_times(
+    rows: usize,
+    unit: TimestampUnit,
+    value: impl FnMut(usize) -> Option<i64>,
+) -> ArrayRef {
+    match unit {
+        TimestampUnit::Millis => build::<TimestampMillisecondType>(rows, value),
+        TimestampUnit::Micros => build::<Us>(rows, value),
+        TimestampUnit::Nanos => build::<Ns>(rows, value),
+    }
+}
+
+/// A floor toward the past into microseconds.
+fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
+    match unit {
+        TimestampUnit::Millis => value.saturating_mul(1_000),
+        TimestampUnit::Micros => value,
+        TimestampUnit::Nanos => value.div_euclid(1_000),
+    }
+}
+
+const TIME: &[crate::registry::Param] = &[Time];
+
+macro_rules! field {
+    ($name:literal, $part:expr, $summary:literal) => {
+        pure($name, &[direct(TIME, Int, |call| part(call, 0, $part))], $summary)
+    };
+}
+
+macro_rules! clock {
+    ($name:literal, $type:expr, $lane:ty, $divisor:literal, $volatility:expr, $summary:literal) => {
+        Function {
+            name: $name,
+            summary: $summary,
+            volatility: $volatility,
+            overloads: &[direct(&[], $type, |call| {
+                let now = clock_nanos() / $divisor;
+                Ok(build::<$lane>(call.rows, |_| Some(now)))
+            })],
+            special: None,
+        }
+    };
+}
+
+macro_rules! day {
+    ($name:literal, $shift:literal, $summary:literal) => {
+        Function {
+            name: $name,
+            summary: $summary,
+            volatility: Volatility::Stable,
+            overloads: &[
+                direct(&[], Interval, |call| day_from_now(call, $shift)),
+                direct(&[Text], Interval, |call| day_from_now(call, $shift)),
+            ],
+            special: None,
+        }
+    };
+}
+
+const FLOOR: &[Overload] = &[
+    made(&[Text, Time], Gives::SameAs(1), timestamp_floor),
+    made(&[Text, Time, Time], Gives::SameAs(1), timestamp_floor),
+    made(&[Text, Time, Time, Text], Gives::SameAs(1), timestamp_floor),
+    made(&[Text, Time, Time, Text, Text], Gives::SameAs(1), timestamp_floor),
+];
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    field!("year", Part::Year, "year"),
+    field!("month", Part::Month, "month, 1 to 12"),
+    field!("day", Part::Day, "day of the month, 1 to 31"),
+    field!("hour", Part::Hour, "hour, 0 to 23"),
+    field!("minute", Part::Minute, "minute, 0 to 59"),
+    field!("second", Part::Second, "second, 0 to 59"),
+    field!("millis", Part::Millis, "milliseconds of the second, 0 to 999"),
+    field!("micros", Part::Micros, "microseconds of the millisecond, 0 to 999"),
+    field!("nanos", Part::Nanos, "nanoseconds of the microsecond, 0 to 999"),
+    field!("day_of_week", Part::IsoDayOfWeek, "1 on Monday to 7 on Sunday"),
+    field!("day_of_week_sunday_first", Part::SundayFirst, "1 on Sunday to 7 on Saturday"),
+    field!("days_in_month", Part::DaysInMonth, "length of the month"),
+    field!("week_of_year", Part::Week, "ISO week"),
+    pure(
+        "is_leap_year",
+        &[direct(TIME, Boolean, |call| {
+            let (at, unit) = times(call, 0)?;
+            let leap = |value| is_leap_year(CivilDate::from_micros(micros_of(value, unit)).year);
+            Ok(build_flags(call.rows, |row| at(row).is_some_and(leap)))
+        })],
+        "whether February has 29 days",
+    ),
+    pure(
+        "is_end_of_month",
+        &[direct(TIME, Boolean, |call| {
+            let (at, unit) = times(call, 0)?;
+            let last = |value| {
+                let date = CivilDate::from_micros(micros_of(value, unit));
+                date.day == date.days_in_month()
+            };
+            Ok(build_flags(call.rows, |row| at(row).is_some_and(last)))
+        })],
+        "whether it is the last day of its month",
+    ),
+    pure(
+        "extract",
+        &[made(&[Text, Time], Gives::Is(Int), |bound| extract(bound, false))],
+        "a part of a time: extract(unit FROM time)",
+    ),
+    pure(
+        "extract_epoch",
+        &[made(&[Text, Time], Gives::Is(Long), |bound| extract(bound, true))],
+        "the parts of extract that need a LONG: epoch",
+    ),
+    pure(
+        "dateadd",
+        &[
+            made(&[Text, Is(Long), Time], Gives::SameAs(2), dateadd),
+            made(&[Text, Is(Long), Time, Text], Gives::SameAs(2), dateadd),
+        ],
+        "time moved by so many units, in a zone's clock when one is given",
+    ),
+    pure(
+        "datediff",
+        &[made(&[Text, Time, Time], Gives::Is(Long), datediff)],
+        "complete units between two times",
+    ),
+    pure(
+        "date_trunc",
+        &[made(&[Text, Time], Gives::SameAs(1), date_trunc)],
+        "start of the named unit",
+    ),
+    pure("timestamp_floor", FLOOR, "start of the step, counted from 1970 or an origin"),
+    pure(
+        "timestamp_ceil",
+        &[made(&[Text, Time], Gives::SameAs(1), timestamp_ceil)],
+        "start of the next step",
+    ),
+    pure(
+        "to_timezone",
+        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, false))],
+        "UTC to a zone's clock",
+    ),
+    pure(
+        "to_utc",
+        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, true))],
+        "a zone's clock to UTC",
+    ),
+    pure(
+        "to_str",
+        &[
+            made(&[Is(Date), Text], Gives::Is(String), to_str),
+            made(&[Is(Timestamp), Text], Gives::Is(String), to_str),
+            made(&[Is(TimestampNs), Text], Gives::Is(String), to_str),
+        ],
+        "time as text by a pattern",
+    ),
+    pure(
+        "to_timestamp",
+        &[
+            made(&[Text], Gives::Is(Timestamp), from_str),
+            made(&[Text, Text], Gives::Is(Timestamp), from_str),
+        ],
+        "text as TIMESTAMP by a pattern; null when it does not match",
+    ),
+    pure(
+        "to_timestamp_ns",
+        &[
+            made(&[Text], Gives::Is(TimestampNs), from_str),
+            made(&[Text, Text], Gives::Is(TimestampNs), from_str),
+        ],
+        "text as TIMESTAMP_NS by a pattern",
+    ),
+    pure("to_date", &[made(&[Text, Text], Gives::Is(Date), from_str)], "text as DATE by a pattern"),
+    clock!("now", Timestamp, Us, 1_000, Volatility::Stable, "time of the statement"),
+    clock!(
+        "now_ns",
+        TimestampNs,
+        Ns,
+        1,
+        Volatility::Stable,
+        "time of the statement in nanoseconds"
+    ),
+    clock!("systimestamp", Timestamp, Us, 1_000, Volatility::Volatile, "clock of the host"),
+    clock!(
+        "systimestamp_ns",
+        TimestampNs,
+        Ns,
+        1,
+        Volatility::Volatile,
+        "clock of the host in nanoseconds"
+    ),
+    clock!(
+        "sysdate",
+        Date,
+        TimestampMillisecondType,
+        1_000_000,
+        Volatility::Volatile,
+        "clock of the host in milliseconds"
+    ),
+    clock!(
+        "pg_postmaster_start_time",
+        Timestamp,
+        Us,
+        1_000,
+        Volatility::Stable,
+        "start of the server"
+    ),
+    day!("today", 0, "the current day, in UTC or a zone"),
+    day!("yesterday", -1, "the day before today"),
+    day!("tomorrow", 1, "the day after today"),
+    pure(
+        "interval",
+        &[direct(&[Is(Timestamp), Is(Timestamp)], Interval, interval)],
+        "closed interval between two times",
+    ),
+    pure(
+        "interval_start",
+        &[direct(&[Is(Interval)], Timestamp, |call| bound_of(call, 0))],
+        "lower bound",
+    ),
+    pure(
+        "interval_end",
+        &[direct(&[Is(Interval)], Timestamp, |call| bound_of(call, 1))],
+        "upper bound",
+    ),
+    volatile(
+        "timestamp_sequence",
+        &[made(&[Time, Is(Long)], Gives::SameAs(0), |_| {
+            let elapsed = Mutex::new(0);
+            Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
+        })],
+        "times that grow by a step from row to row",
+    ),
+    volatile(
+        "timestamp_sequence_ns",
+        &[made(&[Is(TimestampNs), Is(Long)], Gives::Is(TimestampNs), |_| {
+            let elapsed = Mutex::new(0);
+            Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
+        })],
+        "times in nanoseconds that grow by a step from row to row",
+    ),
+    pure(
+        "age",
+        &[direct(&[Is(Timestamp)], Timestamp, |call| {
+            let (at, _) = times(call, 0)?;
+            let today = CivilDate::from_micros(clock_nanos() / 1_000).to_micros();
+            Ok(build::<Us>(call.rows, |row| today.checked_sub(at(row)?)))
+        })],
+        "time from a moment to today",
+    ),
+];

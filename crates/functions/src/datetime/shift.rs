@@ -1,0 +1,147 @@
+//! Moving a time and measuring the distance of two.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Int64Type;
+use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, add_months};
+use tidemark_types::timestamp::TimestampUnit;
+
+use super::zones::{Zones, zone_argument};
+use super::{Made, build_times, micros_of, times};
+use crate::column::{Call, Texts, build};
+use crate::registry::Bound;
+use crate::resolve::{ResolveError, types_of};
+
+/// The length of a fixed unit in nanoseconds; `None` for months and years.
+pub(super) fn fixed_nanos(letter: char) -> Option<i64> {
+    Some(match letter {
+        'n' => 1,
+        'u' | 'U' => 1_000,
+        'T' => 1_000_000,
+        's' => 1_000_000_000,
+        'm' => 60_000_000_000,
+        'h' => 3_600_000_000_000,
+        'd' => 86_400_000_000_000,
+        'w' => 604_800_000_000_000,
+        _ => return None,
+    })
+}
+
+/// `number` units of `letter` later; `None` when that is out of range.
+pub(super) fn add(value: i64, letter: char, number: i64, unit: TimestampUnit) -> Option<i64> {
+    if let Some(nanos) = fixed_nanos(letter) {
+        let step = if nanos >= unit.nanos() {
+            number.checked_mul(nanos / unit.nanos())?
+        } else {
+            number / (unit.nanos() / nanos)
+        };
+        return value.checked_add(step);
+    }
+    if number.abs() > 1_000_000 {
+        return None;
+    }
+    let micros = micros_of(value, unit);
+    let moved = if letter == 'M' {
+        add_months(micros, number)
+    } else {
+        // Unlike months, years do not clamp: 29 February plus a year is 1 March.
+        let date = CivilDate::from_micros(micros);
+        let first = CivilDate { day: 1, year: date.year + number as i32, ..date };
+        let days = first.to_days() + i64::from(date.day) - 1;
+        days.checked_mul(MICROS_PER_DAY)?.checked_add(micros.rem_euclid(MICROS_PER_DAY))?
+    };
+    value.checked_add(TimestampUnit::Micros.convert(moved.checked_sub(micros)?, unit)?)
+}
+
+fn period(bound: &Bound<'_>, index: usize) -> Result<Option<char>, ResolveError> {
+    let Some(text) = bound.arguments[index].text() else { return Ok(None) };
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) if fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y') => {
+            Ok(Some(letter))
+        }
+        _ => Err(ResolveError::InvalidArgument {
+            index,
+            message: format!("invalid time period [unit={text}]"),
+        }),
+    }
+}
+
+/// The unit of a row, for a unit that is not constant.
+fn letter_at(letters: &Texts, known: Option<char>, row: usize) -> Option<char> {
+    known.or_else(|| {
+        let letter = letters.get(row)?.chars().next()?;
+        (fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y')).then_some(letter)
+    })
+}
+
+pub(super) fn dateadd(bound: &Bound<'_>) -> Made {
+    if bound.arguments[0].text().is_some_and(|unit| unit.chars().count() > 1) {
+        let types = types_of(bound.arguments);
+        return Err(ResolveError::NoOverload { name: "dateadd".into(), types });
+    }
+    let letter = period(bound, 0)?;
+    if bound.arguments[1].is_null() {
+        let message = "`null` is not a valid stride".into();
+        return Err(ResolveError::InvalidArgument { index: 1, message });
+    }
+    let zoned = bound.arguments.len() == 4;
+    let known_zone = if zoned { zone_argument(bound, 3)? } else { None };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let letters = call.texts(0)?;
+        let numbers = call.primitive::<Int64Type>(1)?;
+        let (at, unit) = times(call, 2)?;
+        let zones = if zoned { Some(Zones::new(call, 3, known_zone)?) } else { None };
+        Ok(build_times(call.rows, unit, |row| {
+            let letter = letter_at(&letters, letter, row)?;
+            let (number, value) = (numbers.get(row)?, at(row)?);
+            match &zones {
+                None => add(value, letter, number, unit),
+                Some(zones) => {
+                    let (zone, per_second) = (zones.get(row)?, unit.per_second());
+                    let moved = add(zone.to_local(value, per_second), letter, number, unit)?;
+                    Some(zone.to_utc(moved, per_second))
+                }
+            }
+        }))
+    }))
+}
+
+/// Complete units between two instants, whichever is the earlier.
+fn difference(a: i64, b: i64, letter: char, unit: TimestampUnit) -> Option<i64> {
+    let (low, high) = (a.min(b), a.max(b));
+    if let Some(nanos) = fixed_nanos(letter) {
+        let distance = high.checked_sub(low)?;
+        return if nanos >= unit.nanos() {
+            Some(distance / (nanos / unit.nanos()))
+        } else {
+            distance.checked_mul(unit.nanos() / nanos)
+        };
+    }
+    let (low, high) = (micros_of(low, unit), micros_of(high, unit));
+    let index = |micros| {
+        let date = CivilDate::from_micros(micros);
+        i64::from(date.year) * 12 + i64::from(date.month)
+    };
+    let within = |micros: i64| {
+        let date = CivilDate::from_micros(micros);
+        (date.day, micros.rem_euclid(MICROS_PER_DAY))
+    };
+    let months = index(high) - index(low) - i64::from(within(high) < within(low));
+    Some(if letter == 'M' { months } else { months / 12 })
+}
+
+pub(super) fn datediff(bound: &Bound<'_>) -> Made {
+    // An unknown unit is not an error here: the answer is null.
+    let letter = period(bound, 0).unwrap_or(None);
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let letters = call.texts(0)?;
+        let ((a, a_unit), (b, b_unit)) = (times(call, 1)?, times(call, 2)?);
+        let unit = a_unit.max(b_unit);
+        Ok(build::<Int64Type>(call.rows, |row| {
+            let letter = letter_at(&letters, letter, row)?;
+            let (a, b) = (a_unit.convert(a(row)?, unit)?, b_unit.convert(b(row)?, unit)?);
+            difference(a, b, letter, unit)
+        }))
+    }))
+}

@@ -1,0 +1,66 @@
+//! Clocks of time zones.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use tidemark_types::zone::Zone;
+
+use super::{Made, build_times, times};
+use crate::column::{Call, Texts, invalid};
+use crate::registry::Bound;
+use crate::resolve::{Argument, ResolveError};
+
+fn bad_zone(index: usize, name: &str) -> ResolveError {
+    ResolveError::InvalidArgument { index, message: format!("invalid timezone: {name}") }
+}
+
+pub(super) fn zone_argument(
+    bound: &Bound<'_>,
+    index: usize,
+) -> std::result::Result<Option<Zone>, ResolveError> {
+    match bound.arguments.get(index).and_then(Argument::text) {
+        None => Ok(None),
+        Some(name) => Zone::parse(&name).map(Some).ok_or_else(|| bad_zone(index, &name)),
+    }
+}
+
+/// The zone of each row: one for all when it is constant.
+pub(super) struct Zones {
+    known: Option<Zone>,
+    names: Texts,
+}
+
+impl Zones {
+    pub(super) fn new(call: &Call<'_>, index: usize, known: Option<Zone>) -> Result<Self> {
+        let names = call.texts(index)?;
+        let constant = if names.scalar { names.get(0).map(str::to_owned) } else { None };
+        let known = match (known, constant) {
+            (None, Some(name)) => Some(
+                Zone::parse(&name).ok_or_else(|| invalid(format!("invalid timezone: {name}")))?,
+            ),
+            (known, _) => known,
+        };
+        Ok(Self { known, names })
+    }
+
+    pub(super) fn get(&self, row: usize) -> Option<Zone> {
+        self.known.or_else(|| Zone::parse(self.names.get(row)?))
+    }
+}
+
+pub(super) fn in_zone(bound: &Bound<'_>, to_utc: bool) -> Made {
+    let known = zone_argument(bound, 1)?;
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, 0)?;
+        let zones = Zones::new(call, 1, known)?;
+        let per_second = unit.per_second();
+        Ok(build_times(call.rows, unit, |row| {
+            let (zone, value) = (zones.get(row)?, at(row)?);
+            Some(if to_utc {
+                zone.to_utc(value, per_second)
+            } else {
+                zone.to_local(value, per_second)
+            })
+        }))
+    }))
+}
