@@ -56,6 +56,8 @@ const QUICK_TIERS = [
   ['build/test/torture/system-faults.js', '--runs', '8'],
   ['build/test/torture/map-faults.js', '--rounds', '8'],
   ['build/test/torture/clock.js', '--jumps', '2'],
+  ['build/test/torture/memory.js', '--rows', '2000000', '--pool', '64', '--latency', '1000'],
+  ['build/test/torture/cancels.js', '--count', '40', '--rows', '300000', '--within', '1000'],
   ['build/test/correctness/differential.js', '--queries', '500'],
   ['build/test/correctness/selects.js', '--queries', '1000'],
   ['build/test/correctness/logic-pairs.js', '--pairs', '10000'],

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { createBasicAuthenticator } from './auth/index.js';
 import { type Config, isLoopback, KEYS, loadConfig } from './config/index.js';
 import { loadDemoData } from './demo-data.js';
-import { type Database, DatabaseError, openDatabase } from './engine/index.js';
+import { type Database, DatabaseError, openDatabase, type OpenOptions } from './engine/index.js';
 import {
   type HttpServices,
   loadStaticFiles,
@@ -140,27 +140,10 @@ async function openRoot(root: string, config: Config, logger: Logger): Promise<D
       cause: error,
     });
   }
-  const copyRoot = config.get(KEYS.copyRoot);
-  const memory = config.get(KEYS.queryMemory);
-  const workers = config.get(KEYS.queryWorkers);
-  const concurrency = config.get(KEYS.queryConcurrency);
-  const watermark = config.get(KEYS.diskWatermark);
-  const spill = config.get(KEYS.spillLimit);
   const engine = logger.child('engine');
   try {
     return await openDatabase({
-      root,
-      commitMode: config.get(KEYS.commitMode),
-      ttlByClock: config.get(KEYS.ttlByClock),
-      keepGenerations: config.get(KEYS.keepGenerations),
-      verify: config.get(KEYS.verify),
-      diskReserveBytes: config.get(KEYS.diskReserve),
-      ...(watermark > 0 ? { diskWatermarkBytes: watermark } : {}),
-      ...(spill > 0 ? { spillLimitBytes: spill } : {}),
-      importRoot: isAbsolute(copyRoot) ? copyRoot : join(root, copyRoot),
-      ...(memory > 0 ? { memoryLimitBytes: memory } : {}),
-      ...(workers > 0 ? { workers } : {}),
-      ...(concurrency > 0 ? { maxConcurrentQueries: concurrency } : {}),
+      ...openOptions(root, config),
       logSink: (lines) => {
         for (const line of lines) {
           engine.log(line.level, line.event, { component: line.component, ...line.fields });
@@ -170,6 +153,40 @@ async function openRoot(root: string, config: Config, logger: Logger): Promise<D
   } catch (error) {
     throw openFailure(root, error);
   }
+}
+
+/** Zeros stand for the engine's own choice and are left out. */
+function openOptions(root: string, config: Config): OpenOptions {
+  const copyRoot = config.get(KEYS.copyRoot);
+  const chosen = (name: keyof OpenOptions, value: number): Partial<OpenOptions> =>
+    value > 0 ? { [name]: value } : {};
+  return {
+    root,
+    commitMode: config.get(KEYS.commitMode),
+    ttlByClock: config.get(KEYS.ttlByClock),
+    keepGenerations: config.get(KEYS.keepGenerations),
+    verify: config.get(KEYS.verify),
+    diskReserveBytes: config.get(KEYS.diskReserve),
+    importRoot: isAbsolute(copyRoot) ? copyRoot : join(root, copyRoot),
+    maxWaitingQueries: config.get(KEYS.queryQueueLimit),
+    queueWaitMs: config.get(KEYS.queryQueueWait),
+    limits: {
+      tables: config.get(KEYS.maxTables),
+      partitions: config.get(KEYS.maxPartitions),
+      columns: config.get(KEYS.maxColumns),
+      cellBytes: config.get(KEYS.maxCellBytes),
+      arrayElements: config.get(KEYS.maxArrayElements),
+      lineBytes: config.get(KEYS.textLineLimit),
+    },
+    ...chosen('diskWatermarkBytes', config.get(KEYS.diskWatermark)),
+    ...chosen('spillLimitBytes', config.get(KEYS.spillLimit)),
+    ...chosen('unwrittenLimitBytes', config.get(KEYS.unwrittenLimit)),
+    ...chosen('processMemoryBytes', config.get(KEYS.memoryLimit)),
+    ...chosen('memoryLimitBytes', config.get(KEYS.queryMemory)),
+    ...chosen('queryMemoryLimitBytes', config.get(KEYS.queryMemoryLimit)),
+    ...chosen('workers', config.get(KEYS.queryWorkers)),
+    ...chosen('maxConcurrentQueries', config.get(KEYS.queryConcurrency)),
+  };
 }
 
 function openFailure(root: string, error: unknown): StartError {

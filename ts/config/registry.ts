@@ -150,6 +150,7 @@ export const KEYS = {
     '1000',
     'lines of an upload that are looked at for delimiter and types; 1000 at the most',
   ),
+  textLineLimit: size('http.text.line.limit', '16M', 'one line of an upload', OWN),
   // PostgreSQL wire protocol
   pgEnabled: bool('pg.enabled', true, 'PostgreSQL wire protocol on or off'),
   pgBindTo: endpoint('pg.net.bind.to', '8812', 'address of the PostgreSQL wire protocol'),
@@ -217,6 +218,22 @@ export const KEYS = {
     'bytes all queries may keep in temporary files; 0 is a quarter of the free disk',
     OWN,
   ),
+  unwrittenLimit: size(
+    'cairo.unwritten.limit',
+    '0',
+    'rows that only memory and the log hold: above half of it writes are slowed, above all of ' +
+      'it refused, until a checkpoint has written them; 0 is an eighth of the memory',
+    OWN,
+  ),
+  maxTables: integer('cairo.max.tables', '50000', 'tables', OWN),
+  maxPartitions: integer('cairo.max.partitions', '100000', 'partitions of a table', OWN),
+  maxColumns: integer('cairo.max.columns', '4096', 'columns of a table', OWN),
+  maxCellBytes: size('cairo.max.cell.size', '64M', 'one text or BINARY value in a column', OWN),
+  maxArrayElements: integer(
+    'cairo.max.array.element.count',
+    '10000000',
+    'elements of one array in a column; arrays of more than 10000000 are made nowhere',
+  ),
   copyRoot: text(
     'cairo.sql.copy.root',
     'import',
@@ -229,18 +246,34 @@ export const KEYS = {
   ),
   queryTimeout: duration('query.timeout', '60s', 'time of a statement whose client names none'),
   queryTimeoutMax: duration('query.timeout.max', '1h', 'time a client may ask for', OWN),
+  memoryLimit: size(
+    'memory.limit',
+    '0',
+    'bytes the server may use: above 80 % of it new queries wait and writes are slowed, above ' +
+      '90 % the largest query is stopped and writes are refused; 0 is all the memory of the ' +
+      'machine or of its control group',
+    OWN,
+  ),
   queryMemory: size(
     'query.memory.pool',
     '0',
     'bytes all queries may use together; 0 is half of the memory',
     OWN,
   ),
+  queryMemoryLimit: size(
+    'query.memory.limit',
+    '0',
+    'bytes one query may use before it spills or fails; 0 is a quarter of the pool',
+    OWN,
+  ),
   queryConcurrency: integer(
     'query.concurrency',
     '0',
-    'queries that run at once, others wait; 0 is twice the cores, at least 4',
+    'queries that run at once, others wait, but for cheap ones; 0 is twice the cores, at least 4',
     OWN,
   ),
+  queryQueueLimit: integer('query.queue.limit', '256', 'queries that wait at the most', OWN),
+  queryQueueWait: duration('query.queue.wait', '10s', 'time a query waits for its turn', OWN),
   queryWorkers: integer(
     'shared.query.worker.count',
     '0',

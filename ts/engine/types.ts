@@ -230,11 +230,22 @@ export interface OpenOptions {
   readonly ttlByClock?: boolean;
   /** Directory `read_parquet` may read, default `ROOT/import`. */
   readonly importRoot?: string;
-  /** Bytes all queries may use together; default half of the machine's memory. */
+  /** Bytes the process may use; default the memory of the machine or of its control group. */
+  readonly processMemoryBytes?: number;
+  /** Bytes all queries may use together; default half of `processMemoryBytes`. */
   readonly memoryLimitBytes?: number;
+  /** Bytes one query may use; default a quarter of `memoryLimitBytes`. */
+  readonly queryMemoryLimitBytes?: number;
+  /** Rows that only memory and the log may hold; default an eighth of `processMemoryBytes`. */
+  readonly unwrittenLimitBytes?: number;
   /** Threads that run plans; default the number of cores. */
   readonly workers?: number;
+  /** Queries that run at once, but for cheap ones; default twice the cores, at least 4. */
   readonly maxConcurrentQueries?: number;
+  /** Queries that wait for a turn at the most; default 256. */
+  readonly maxWaitingQueries?: number;
+  /** How long a query waits for its turn; default 10 seconds. */
+  readonly queueWaitMs?: number;
   /** Manifests kept to fall back to: 2, or 1 for none. */
   readonly keepGenerations?: number;
   /** When the checksums of a segment are compared; default `first`. */
@@ -245,7 +256,18 @@ export interface OpenOptions {
   readonly diskReserveBytes?: number;
   /** Bytes queries may spill; default a quarter of the free disk. */
   readonly spillLimitBytes?: number;
+  readonly limits?: SizeLimits;
   readonly logSink?: (batch: readonly EngineLogLine[]) => void;
+}
+
+/** How large things may be; absent members take the engine's defaults. */
+export interface SizeLimits {
+  readonly tables?: number;
+  readonly partitions?: number;
+  readonly columns?: number;
+  readonly cellBytes?: number;
+  readonly arrayElements?: number;
+  readonly lineBytes?: number;
 }
 
 export interface EngineLogLine {
@@ -285,6 +307,8 @@ export const ERROR_CODES = [
   'Cancelled',
   'Timeout',
   'ResourceLimit',
+  'Busy',
+  'OutOfMemory',
   'DiskFull',
   'Io',
   'Damaged',

@@ -37,7 +37,9 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   // Clients of the HTTP interface know timeouts and cancellations as 400.
   Cancelled: meaning(400, '57014'),
   Timeout: meaning(400, '57014'),
-  ResourceLimit: meaning(503, '53400', 'warn'),
+  ResourceLimit: meaning(400, '54000'),
+  Busy: meaning(503, '53300', 'warn'),
+  OutOfMemory: meaning(503, '53200', 'warn'),
   DiskFull: meaning(507, '53100', 'error'),
   Io: meaning(500, '58030', 'error'),
   Damaged: meaning(500, 'XX001', 'error'),

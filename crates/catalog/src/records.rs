@@ -1,7 +1,7 @@
 //! Durable records beside the tables.
 
 use serde::{Deserialize, Serialize};
-use tidemark_storage::{Change, Snapshot};
+use tidemark_storage::{Change, Snapshot, TableId, TableSchema};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
 /// The kinds of records the catalog knows; others belong to whoever writes them.
@@ -11,6 +11,8 @@ pub enum RecordKind {
     View,
     /// A setting.
     Setting,
+    /// The type a table gets at the next start, by its identifier.
+    TableType,
 }
 
 impl RecordKind {
@@ -20,6 +22,7 @@ impl RecordKind {
         match self {
             Self::View => "view",
             Self::Setting => "setting",
+            Self::TableType => "table_type",
         }
     }
 }
@@ -52,6 +55,39 @@ impl View {
             key: identifier::fold(name),
         }
     }
+}
+
+/// SET TYPE: the table calls itself a WAL table, or not, from the next start on. The last wins.
+#[must_use]
+pub fn set_table_type(table: TableId, wal: bool) -> Change {
+    Change::PutRecord {
+        kind: RecordKind::TableType.name().to_owned(),
+        key: table.to_string(),
+        value: vec![u8::from(wal)],
+    }
+}
+
+/// What a start has to commit so that tables have the types that were set. A damaged table keeps
+/// its own until it is whole.
+#[must_use]
+pub fn due_table_types(snapshot: &Snapshot) -> Vec<Change> {
+    let kind = RecordKind::TableType.name();
+    let mut changes = Vec::new();
+    for (key, value) in snapshot.records(kind) {
+        let table = key.parse().ok().and_then(|id| snapshot.table_by_id(id));
+        if let Some(table) = table {
+            if snapshot.damage(&table).is_some() {
+                continue;
+            }
+            let wal = value.first() == Some(&1);
+            if table.schema().wal != wal {
+                let schema = TableSchema { wal, ..TableSchema::clone(table.schema()) };
+                changes.push(Change::ReplaceSchema(schema));
+            }
+        }
+        changes.push(Change::DeleteRecord { kind: kind.to_owned(), key: key.to_owned() });
+    }
+    changes
 }
 
 pub(crate) fn view(snapshot: &Snapshot, name: &str) -> Option<View> {

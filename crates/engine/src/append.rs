@@ -142,7 +142,7 @@ impl Appender {
         let existing = snapshot.table(&spec.table);
         let target = bulk_target(&spec, csv, existing.as_deref())?;
         let writer = database.storage.begin_bulk(target)?;
-        let reader = CsvReader::new(csv_spec(csv, writer.schema())?)?;
+        let reader = CsvReader::new(csv_spec(csv, writer.schema(), database.most_line_bytes)?)?;
         let rows = Arc::new(AtomicU64::new(0));
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
         let pipeline = Pipeline::start(database, reader, writer, &rows, &room);
@@ -340,7 +340,11 @@ fn new_schema(spec: &AppenderSpec, csv: &CsvAppenderSpec) -> EngineResult<TableS
     Ok(schema)
 }
 
-fn csv_spec(csv: &CsvAppenderSpec, schema: &TableSchema) -> EngineResult<CsvSpec> {
+fn csv_spec(
+    csv: &CsvAppenderSpec,
+    schema: &TableSchema,
+    most_line_bytes: usize,
+) -> EngineResult<CsvSpec> {
     let target: Vec<Field> = schema
         .columns
         .iter()
@@ -362,6 +366,7 @@ fn csv_spec(csv: &CsvAppenderSpec, schema: &TableSchema) -> EngineResult<CsvSpec
         header: csv.header,
         atomicity: Atomicity::parse(&csv.atomicity).unwrap_or(Atomicity::SkipColumn),
         skip_extra_values: csv.skip_extra_values,
+        most_line_bytes,
         line_fields: columns.iter().map(|column| column.index + 1).max().unwrap_or(0),
         columns,
         timestamp: schema.timestamp,

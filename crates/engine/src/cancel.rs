@@ -1,8 +1,8 @@
 //! One token per query: socket close, `CancelRequest`, CANCEL QUERY and timeouts share it.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -18,6 +18,8 @@ pub struct CancelToken {
 #[derive(Debug, Default)]
 struct Shared {
     cancelled: AtomicBool,
+    /// Why, when it was not somebody's wish.
+    why: OnceLock<EngineError>,
     wake: Notify,
 }
 
@@ -26,6 +28,18 @@ impl CancelToken {
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
         self.shared.wake.notify_waiters();
+    }
+
+    /// Cancels for a reason of the server's.
+    pub(crate) fn stop(&self, why: EngineError) {
+        // The first reason counts.
+        let _ = self.shared.why.set(why);
+        self.cancel();
+    }
+
+    fn error(&self) -> EngineError {
+        let asked = || EngineError::new(ErrorCode::Cancelled, "cancelled by user");
+        self.shared.why.get().cloned().unwrap_or_else(asked)
     }
 
     /// Whether `cancel` was called.
@@ -82,9 +96,7 @@ pub(crate) async fn until_stopped<T>(
 ) -> EngineResult<T> {
     tokio::select! {
         biased;
-        () = token.cancelled() => {
-            Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
-        }
+        () = token.cancelled() => Err(token.error()),
         () = deadline.passed() => Err(deadline.error()),
         result = work => result,
     }

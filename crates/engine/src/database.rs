@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::{SessionState, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::{Mutex, RwLock};
-use tidemark_operators::{SessionOptions, session_state};
+use tidemark_catalog::due_table_types;
+use tidemark_ingest::MOST_LINE_BYTES;
+use tidemark_operators::{SessionOptions, rows_read, session_state};
 use tidemark_planner::{BindContext, ExternalSources};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableSnapshot, Verify,
@@ -18,27 +20,35 @@ use tidemark_storage::{
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
 use crate::errors::from_datafusion;
 use crate::external::EngineSources;
 use crate::log::{self, Level};
 use crate::maintenance::restore_if_asked;
-use crate::metrics::Metrics;
+use crate::metrics::{Gauges, Metrics};
 use crate::options::{ActiveQuery, OpenOptions, TableColumn, TableMetadata};
 use crate::plans::KeptPlans;
+use crate::pool::{QueryPool, SharedPool};
 use crate::registry::{QueryRegistry, now_micros};
+use crate::resident::{self, ResidentGuard, machine_memory};
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
 /// Directory below the root for spilled rows.
 const SPILL_DIRECTORY: &str = "tmp";
-/// Time a query waits for its turn.
-const QUEUE_WAIT: Duration = Duration::from_secs(10);
+/// Time a statement waits for its turn by default, milliseconds.
+const QUEUE_WAIT_MS: u64 = 10_000;
+/// Statements that wait for a turn at the most by default.
+const QUEUE_LIMIT: usize = 256;
+/// A query's share of the pool by default: one part in so many.
+const QUERY_SHARE: u64 = 4;
 /// Files open at once, and maps, below which an operator is warned.
 const FEW_FILES: u64 = 4_096;
 const FEW_MAPS: u64 = 65_530;
-/// Fewest queries that may run at once.
+/// Rows that only memory and the log hold take one part in so many of the memory by default.
+const UNWRITTEN_SHARE: u64 = 8;
+/// Fewest queries that run at once by default.
 const MIN_CONCURRENT_QUERIES: usize = 4;
 /// Stack of a worker: plans are deep futures, and 2 MiB is little for them in long chains.
 const WORKER_STACK_BYTES: usize = 8 * 1024 * 1024;
@@ -51,8 +61,12 @@ pub struct Database {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) plans: KeptPlans,
     pub(crate) sources: Arc<dyn ExternalSources>,
+    /// Bytes of a line of an import at the most.
+    pub(crate) most_line_bytes: usize,
     settings: RwLock<Arc<Vec<[String; 4]>>>,
-    turns: Semaphore,
+    admission: Arc<Admission>,
+    memory: Arc<SharedPool>,
+    resident: Arc<ResidentGuard>,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
     closed: AtomicBool,
@@ -68,46 +82,45 @@ impl Database {
             EngineError::io(format_args!("cannot use the root directory {root}"), &error)
         })?;
         restore_if_asked(&vfs)?;
-        let storage_options = StorageOptions {
-            commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
-            ttl_by_clock: options.ttl_by_clock.unwrap_or(true),
-            keep_generations: options.keep_generations.unwrap_or(2),
-            verify: parse_verify(options.verify.as_deref().unwrap_or("first"))?,
-            disk_watermark_bytes: options.disk_watermark_bytes,
-            disk_reserve_bytes: options.disk_reserve_bytes.unwrap_or(64 << 20),
-            ..StorageOptions::default()
-        };
         check_machine(&vfs)?;
         let spill_limit = options.spill_limit_bytes.unwrap_or_else(|| default_spill_limit(&vfs));
-        let storage = Storage::open(Arc::new(vfs), storage_options)?;
+        let total = options.process_memory_bytes.unwrap_or_else(machine_memory);
+        let storage = Storage::open(Arc::new(vfs), storage_options(options, total)?)?;
         report_damage(&storage);
-        let import_root = import_root(options)?;
-        let spill_root = directory(&options.root.join(SPILL_DIRECTORY))?;
-        let memory_limit = options.memory_limit_bytes.unwrap_or_else(default_memory_limit);
+        set_table_types(&storage);
+        let memory = query_memory(options, total);
+        let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory)));
+        let spill_root = spill_directory(&options.root)?;
         let state = session_state(&SessionOptions {
             target_partitions: workers,
-            runtime: runtime_environment(memory_limit, spill_root, spill_limit)?,
+            runtime: runtime_environment(&memory, spill_root, spill_limit)?,
+            query_memory_bytes: memory.query_limit(),
         });
         let runtime = build_runtime(workers)?;
-        let registry = Arc::new(QueryRegistry::default());
         let handle = runtime.handle().clone();
-        let sources = Arc::new(EngineSources::new(
-            import_root,
+        let sources = EngineSources::new(
+            import_root(options)?,
             Arc::clone(&registry),
             state.clone(),
             handle.clone(),
-        ));
-        let concurrent = options.max_concurrent_queries.unwrap_or(2 * workers);
+        );
+        let resident = ResidentGuard::new(total);
+        let (queries, rows) = (Arc::downgrade(&registry), Arc::downgrade(&storage));
+        runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));
+        let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         Ok(Arc::new(Self {
             storage,
             state,
-            sources,
+            sources: Arc::new(sources),
             registry,
             plans: KeptPlans::default(),
             metrics: Arc::default(),
+            most_line_bytes: options.limits.line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
-            turns: Semaphore::new(concurrent.max(MIN_CONCURRENT_QUERIES)),
+            admission,
+            memory,
+            resident,
             handle,
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
@@ -134,7 +147,16 @@ impl Database {
     /// Counters and gauges by name, and the damaged tables.
     pub fn metrics(&self) -> serde_json::Value {
         let damages = self.storage.snapshot().damages();
-        let numbers = self.metrics.to_json(self.registry.len(), damages.len());
+        let numbers = self.metrics.to_json(&Gauges {
+            running_queries: self.registry.len(),
+            waiting_queries: self.admission.waiting(),
+            query_memory_bytes: self.memory.used(),
+            query_memory_limit_bytes: self.memory.limit(),
+            spilled_bytes: self.state.runtime_env().disk_manager.used_disk_space(),
+            resident_bytes: self.resident.resident(),
+            unwritten_bytes: self.storage.unwritten_bytes(),
+            damaged_tables: damages.len(),
+        });
         serde_json::json!({ "numbers": numbers, "damages": damages })
     }
 
@@ -209,18 +231,19 @@ impl Database {
         &self.handle
     }
 
-    /// Waits for a turn to run a query that reads tables.
-    pub(crate) async fn wait_for_turn(&self) -> EngineResult<SemaphorePermit<'_>> {
-        let waiting = tokio::time::timeout(QUEUE_WAIT, self.turns.acquire()).await;
-        let closed = || EngineError::new(ErrorCode::Closed, "the database is closed");
-        match waiting {
-            Ok(permit) => permit.map_err(|_| closed()),
-            Err(_) => Err(EngineError::new(
-                ErrorCode::ResourceLimit,
-                format!("too many queries: waited {} s for a turn", QUEUE_WAIT.as_secs()),
-            )
-            .with_hint("retry later, or raise the limit of concurrent queries")),
+    /// Waits until the plan may run; cheap ones may at once.
+    pub(crate) async fn turn(&self, plan: &dyn ExecutionPlan) -> EngineResult<Turn> {
+        match rows_read(plan) {
+            Some(rows) if rows <= CHEAP_ROWS => Ok(Turn::free()),
+            _ => self.admission.admit().await,
         }
+    }
+
+    /// What a plan runs in, with a query's own memory.
+    pub(crate) fn task_context(&self, memory: &Arc<QueryPool>) -> Arc<TaskContext> {
+        let shared = RuntimeEnv::clone(self.state.runtime_env());
+        let runtime = RuntimeEnv { memory_pool: Arc::clone(memory) as _, ..shared };
+        Arc::new(TaskContext::from(&self.state).with_runtime(Arc::new(runtime)))
     }
 
     /// What the binder is told beside tree and snapshot.
@@ -310,18 +333,67 @@ fn directory(path: &Path) -> EngineResult<PathBuf> {
         .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
 }
 
-/// One memory pool for all queries, shared fairly among those that can spill.
+/// Wipes what queries of a process that died had spilled: nobody else uses a root that is locked.
+fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
+    let spill = root.join(SPILL_DIRECTORY);
+    match std::fs::remove_dir_all(&spill) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(EngineError::io(format_args!("cannot clear {}", spill.display()), &error))
+        }
+        _ => directory(&spill),
+    }
+}
+
+fn storage_options(options: &OpenOptions, total: u64) -> EngineResult<StorageOptions> {
+    let defaults = StorageOptions::default();
+    let limits = &options.limits;
+    Ok(StorageOptions {
+        commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
+        ttl_by_clock: options.ttl_by_clock.unwrap_or(true),
+        keep_generations: options.keep_generations.unwrap_or(2),
+        verify: parse_verify(options.verify.as_deref().unwrap_or("first"))?,
+        disk_watermark_bytes: options.disk_watermark_bytes,
+        disk_reserve_bytes: options.disk_reserve_bytes.unwrap_or(64 << 20),
+        unwritten_limit_bytes: options.unwritten_limit_bytes.unwrap_or(total / UNWRITTEN_SHARE),
+        max_tables: limits.tables.unwrap_or(defaults.max_tables),
+        max_partitions: limits.partitions.unwrap_or(defaults.max_partitions),
+        max_columns: limits.columns.unwrap_or(defaults.max_columns),
+        max_cell_bytes: limits.cell_bytes.unwrap_or(defaults.max_cell_bytes),
+        max_array_elements: limits.array_elements.unwrap_or(defaults.max_array_elements),
+        ..defaults
+    })
+}
+
+/// Half of the memory for all queries, a quarter of that for each, where nothing else is said.
+fn query_memory(options: &OpenOptions, total: u64) -> Arc<SharedPool> {
+    let pool = options.memory_limit_bytes.unwrap_or(total / 2);
+    let query = options.query_memory_limit_bytes.unwrap_or(pool / QUERY_SHARE);
+    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    SharedPool::new(bytes(pool), bytes(query))
+}
+
+fn admission_limits(options: &OpenOptions, workers: usize) -> AdmissionLimits {
+    let running = options
+        .max_concurrent_queries
+        .map_or_else(|| (2 * workers).max(MIN_CONCURRENT_QUERIES), |running| running.max(1));
+    AdmissionLimits {
+        running,
+        queue: options.max_waiting_queries.unwrap_or(QUEUE_LIMIT),
+        wait: Duration::from_millis(options.queue_wait_ms.unwrap_or(QUEUE_WAIT_MS)),
+    }
+}
+
+/// Where queries spill to, for all of them.
 fn runtime_environment(
-    limit_bytes: u64,
+    memory: &Arc<SharedPool>,
     spill_root: PathBuf,
     spill_limit_bytes: u64,
 ) -> EngineResult<Arc<RuntimeEnv>> {
-    let limit = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![spill_root]))
         .with_max_temp_directory_size(spill_limit_bytes);
     RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(FairSpillPool::new(limit)))
+        .with_memory_pool(memory.query())
         .with_disk_manager_builder(disk)
         .build_arc()
         .map_err(from_datafusion)
@@ -366,6 +438,19 @@ fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
     Ok(())
 }
 
+/// What SET TYPE asked for before this start. A disk that refuses it now is asked again at the
+/// next one.
+fn set_table_types(storage: &Storage) {
+    let due = due_table_types(&storage.snapshot());
+    if due.is_empty() {
+        return;
+    }
+    if let Err(error) = storage.commit(due) {
+        let fields = serde_json::json!({ "message": error.message });
+        log::write(Level::Warn, "engine", "table_types", fields);
+    }
+}
+
 fn report_damage(storage: &Storage) {
     let error = |event: &'static str, what: &str| {
         log::write(Level::Error, "engine", event, serde_json::json!({ "what": what }));
@@ -390,16 +475,4 @@ fn build_runtime(workers: usize) -> EngineResult<Runtime> {
 
 fn default_workers() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// Half of the machine's memory.
-fn default_memory_limit() -> u64 {
-    const FALLBACK_BYTES: u64 = 1 << 30;
-    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return FALLBACK_BYTES };
-    let total_kib = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| rest.trim().strip_suffix(" kB"))
-        .and_then(|kib| kib.trim().parse::<u64>().ok());
-    total_kib.map_or(FALLBACK_BYTES, |kib| kib * 1024 / 2)
 }

@@ -19,14 +19,29 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> EngineError {
             from_datafusion(*inner)
         }
         DataFusionError::Shared(inner) => from_shared(&inner),
-        DataFusionError::ResourcesExhausted(text) => {
-            EngineError::new(ErrorCode::ResourceLimit, text)
-                .with_hint("raise the memory limit, or let the query touch fewer rows or groups")
-        }
+        DataFusionError::ResourcesExhausted(text) => exhausted(text),
+        DataFusionError::IoError(error) => spilling(&error),
         DataFusionError::Execution(text) => EngineError::new(ErrorCode::InvalidValue, text),
         DataFusionError::NotImplemented(text) => EngineError::new(ErrorCode::NotSupported, text),
         other => EngineError::internal(other.to_string()),
     }
+}
+
+fn exhausted(text: String) -> EngineError {
+    EngineError::new(ErrorCode::OutOfMemory, text).with_hint(
+        "raise query.memory.limit or query.memory.pool, or let the query touch fewer rows",
+    )
+}
+
+/// A temporary file that cannot be written. Its own limit comes as an error that names a setting
+/// of `DataFusion`'s.
+fn spilling(error: &std::io::Error) -> EngineError {
+    if error.to_string().contains("max_temp_directory_size") {
+        let message = "disk full: queries hold as much in temporary files as they may";
+        return EngineError::new(ErrorCode::DiskFull, message)
+            .with_hint("retry when other queries have ended, or raise spill.limit");
+    }
+    EngineError::io("a file of the query", error)
 }
 
 /// A shared error cannot be taken apart, so an engine error in it is cloned.
@@ -41,15 +56,15 @@ fn from_shared(error: &DataFusionError) -> EngineError {
                 .downcast_ref::<EngineError>()
                 .cloned()
                 .unwrap_or_else(|| EngineError::internal(inner.to_string())),
+            ArrowError::IoError(_, error) => spilling(error),
             other => EngineError::new(ErrorCode::InvalidValue, other.to_string()),
         },
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
             from_shared(inner)
         }
         DataFusionError::Shared(inner) => from_shared(inner),
-        DataFusionError::ResourcesExhausted(text) => {
-            EngineError::new(ErrorCode::ResourceLimit, text.clone())
-        }
+        DataFusionError::ResourcesExhausted(text) => exhausted(text.clone()),
+        DataFusionError::IoError(error) => spilling(error),
         other => EngineError::new(ErrorCode::InvalidValue, other.to_string()),
     }
 }
@@ -64,7 +79,7 @@ fn from_arrow(error: ArrowError) -> EngineError {
             },
         },
         ArrowError::NotYetImplemented(text) => EngineError::new(ErrorCode::NotSupported, text),
-        ArrowError::IoError(text, _) => EngineError::new(ErrorCode::Io, text),
+        ArrowError::IoError(_, error) => spilling(&error),
         other => EngineError::new(ErrorCode::InvalidValue, other.to_string()),
     }
 }

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
-use datafusion::execution::SessionState;
+use datafusion::execution::TaskContext;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect_partitioned};
 use tidemark_ast::ExplainStage;
 use tidemark_planner::{BoundExplain, BoundStatement, InsertSource};
 use tidemark_types::EngineResult;
 
+use crate::database::Database;
 use crate::errors::from_datafusion;
+use crate::execution::yielding::let_joins_yield;
 
 /// The lines EXPLAIN answers with.
 pub(crate) async fn lines(
-    state: &SessionState,
+    database: &Database,
     explain: &BoundExplain,
+    context: Arc<TaskContext>,
 ) -> EngineResult<Vec<String>> {
+    let state = &database.state;
     let text = match explain.stage {
         ExplainStage::Ast => return Ok(explain.tree.clone()),
         ExplainStage::Bound => match plan_of(&explain.statement) {
@@ -28,23 +32,31 @@ pub(crate) async fn lines(
             }
             None => explain.statement.command().to_owned(),
         },
-        ExplainStage::Default | ExplainStage::Physical => physical(state, explain).await?,
+        ExplainStage::Default | ExplainStage::Physical => {
+            physical(database, explain, context).await?
+        }
     };
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-async fn physical(state: &SessionState, explain: &BoundExplain) -> EngineResult<String> {
+async fn physical(
+    database: &Database,
+    explain: &BoundExplain,
+    context: Arc<TaskContext>,
+) -> EngineResult<String> {
     let Some(plan) = plan_of(&explain.statement) else {
         return Ok(explain.statement.command().to_owned());
     };
     let plan: Arc<dyn ExecutionPlan> =
-        state.create_physical_plan(plan).await.map_err(from_datafusion)?;
+        database.state.create_physical_plan(plan).await.map_err(from_datafusion)?;
     if !explain.analyze {
         return Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string());
     }
+    let plan = let_joins_yield(plan)?;
+    let _turn = database.turn(plan.as_ref()).await?;
     let started = std::time::Instant::now();
     let partitions =
-        collect_partitioned(Arc::clone(&plan), state.task_ctx()).await.map_err(from_datafusion)?;
+        collect_partitioned(Arc::clone(&plan), context).await.map_err(from_datafusion)?;
     let rows: usize = partitions.iter().flatten().map(arrow::array::RecordBatch::num_rows).sum();
     let text = DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false).to_string();
     Ok(format!(

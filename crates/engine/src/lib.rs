@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod admission;
 mod append;
 mod cancel;
 mod database;
@@ -23,7 +24,9 @@ mod metrics;
 mod options;
 mod parquet_table;
 mod plans;
+mod pool;
 mod registry;
+mod resident;
 mod rewrite;
 mod statement;
 mod transaction;
@@ -36,8 +39,8 @@ pub use execution::cursor::Chunk;
 pub use execution::stream::ResultStream;
 pub use maintenance::check_root;
 pub use options::{
-    ActiveQuery, ExecuteOptions, OpenOptions, ParquetOptionsSpec, RowFormatSpec, StatementContext,
-    StatementDescription, Summary, TableMetadata,
+    ActiveQuery, ExecuteOptions, OpenOptions, ParquetOptionsSpec, RowFormatSpec, SizeLimits,
+    StatementContext, StatementDescription, Summary, TableMetadata,
 };
 pub use statement::{ExecuteReply, ParameterValues, Statement};
 pub use tidemark_storage::FORMAT_VERSION;

@@ -17,6 +17,27 @@ pub(crate) struct Metrics {
     pub(crate) bytes_imported: Counter,
 }
 
+/// What is so at the moment.
+#[derive(Debug)]
+pub(crate) struct Gauges {
+    /// Queries that run or wait.
+    pub(crate) running_queries: usize,
+    /// Queries that wait for a turn.
+    pub(crate) waiting_queries: usize,
+    /// Bytes that queries hold.
+    pub(crate) query_memory_bytes: usize,
+    /// Bytes that queries may hold.
+    pub(crate) query_memory_limit_bytes: usize,
+    /// Bytes that queries keep in temporary files.
+    pub(crate) spilled_bytes: u64,
+    /// Bytes of the process that are no mapped file's.
+    pub(crate) resident_bytes: u64,
+    /// Bytes of rows that only memory and the log hold.
+    pub(crate) unwritten_bytes: u64,
+    /// Tables that are damaged.
+    pub(crate) damaged_tables: usize,
+}
+
 /// A number that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
@@ -35,19 +56,21 @@ impl Counter {
 
 impl Metrics {
     /// Names as TypeScript exposes them, units last.
-    pub(crate) fn to_json(
-        &self,
-        running_queries: usize,
-        damaged_tables: usize,
-    ) -> serde_json::Value {
+    pub(crate) fn to_json(&self, gauges: &Gauges) -> serde_json::Value {
         serde_json::json!({
             "statements_total": self.statements.get(),
             "statement_failures_total": self.failures.get(),
             "rows_returned_total": self.rows_returned.get(),
             "rows_written_total": self.rows_written.get(),
             "imported_bytes_total": self.bytes_imported.get(),
-            "running_queries": running_queries,
-            "damaged_tables": damaged_tables,
+            "running_queries": gauges.running_queries,
+            "waiting_queries": gauges.waiting_queries,
+            "query_memory_bytes": gauges.query_memory_bytes,
+            "query_memory_limit_bytes": gauges.query_memory_limit_bytes,
+            "spilled_bytes": gauges.spilled_bytes,
+            "resident_bytes": gauges.resident_bytes,
+            "unwritten_bytes": gauges.unwritten_bytes,
+            "damaged_tables": gauges.damaged_tables,
             "dropped_log_lines_total": crate::log::dropped_lines(),
         })
     }

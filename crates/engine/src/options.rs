@@ -21,15 +21,30 @@ pub struct OpenOptions {
     /// Directory `read_parquet` may read.
     #[serde(default)]
     pub import_root: Option<PathBuf>,
+    /// Bytes the process may use.
+    #[serde(default)]
+    pub process_memory_bytes: Option<u64>,
     /// Bytes all queries may use together.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,
+    /// Bytes one query may use.
+    #[serde(default)]
+    pub query_memory_limit_bytes: Option<u64>,
+    /// Bytes of rows that only memory and the log may hold.
+    #[serde(default)]
+    pub unwritten_limit_bytes: Option<u64>,
     /// Threads that run plans.
     #[serde(default)]
     pub workers: Option<usize>,
     /// Queries that run at once; others wait.
     #[serde(default)]
     pub max_concurrent_queries: Option<usize>,
+    /// Queries that may wait.
+    #[serde(default)]
+    pub max_waiting_queries: Option<usize>,
+    /// Milliseconds a query waits.
+    #[serde(default)]
+    pub queue_wait_ms: Option<u64>,
     /// Manifests kept to fall back to: 1 or 2.
     #[serde(default)]
     pub keep_generations: Option<u32>,
@@ -45,6 +60,27 @@ pub struct OpenOptions {
     /// Bytes all queries may spill.
     #[serde(default)]
     pub spill_limit_bytes: Option<u64>,
+    /// How large things may be.
+    #[serde(default)]
+    pub limits: SizeLimits,
+}
+
+/// How large things may be; absent values take the storage's defaults.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SizeLimits {
+    /// Tables.
+    pub tables: Option<usize>,
+    /// Partitions of a table.
+    pub partitions: Option<usize>,
+    /// Columns of a table.
+    pub columns: Option<usize>,
+    /// Bytes of a text or BINARY cell.
+    pub cell_bytes: Option<usize>,
+    /// Elements of an array in a column.
+    pub array_elements: Option<usize>,
+    /// Bytes of a line of an import.
+    pub line_bytes: Option<usize>,
 }
 
 /// Who asks, in which setting. Never credentials.

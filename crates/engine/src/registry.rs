@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use datafusion::execution::memory_pool::MemoryPool;
 use parking_lot::Mutex;
 use tidemark_storage::Snapshot;
+use tidemark_types::EngineError;
 
 use crate::cancel::CancelToken;
 use crate::options::ActiveQuery;
+use crate::pool::{QueryPool, SharedPool};
 
 /// Every running query, by id.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct QueryRegistry {
+    memory: Arc<SharedPool>,
     next_id: AtomicU64,
     running: Mutex<BTreeMap<u64, Entry>>,
 }
@@ -22,6 +26,7 @@ pub(crate) struct QueryRegistry {
 struct Entry {
     description: ActiveQuery,
     token: CancelToken,
+    memory: Arc<QueryPool>,
 }
 
 /// A place in the registry, given back when dropped.
@@ -32,6 +37,8 @@ pub(crate) struct Registration {
     pub(crate) id: u64,
     /// The query's token.
     pub(crate) token: CancelToken,
+    /// The query's memory.
+    pub(crate) memory: Arc<QueryPool>,
     /// What the query reads, held as long as it runs, so that `snapshots()` shows it.
     snapshot: Option<Arc<Snapshot>>,
     /// Faults of mapped files before it began.
@@ -46,6 +53,11 @@ impl Registration {
 }
 
 impl QueryRegistry {
+    /// No queries, which will share this memory.
+    pub(crate) fn new(memory: Arc<SharedPool>) -> Self {
+        Self { memory, next_id: AtomicU64::new(0), running: Mutex::default() }
+    }
+
     /// Enters a query.
     pub(crate) fn register(self: &Arc<Self>, user: &str, text: &str) -> Registration {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
@@ -56,15 +68,26 @@ impl QueryRegistry {
             text: text.to_owned(),
             started_micros: now_micros(),
         };
-        self.running.lock().insert(id, Entry { description, token: token.clone() });
+        let memory = self.memory.query();
+        let entry = Entry { description, token: token.clone(), memory: Arc::clone(&memory) };
+        self.running.lock().insert(id, entry);
         let faults = tidemark_vfs::faults();
-        Registration { registry: Arc::clone(self), id, token, faults, snapshot: None }
+        Registration { registry: Arc::clone(self), id, token, memory, faults, snapshot: None }
     }
 
     /// Cancels a query; false when there is none with this id.
     pub(crate) fn cancel(&self, id: u64) -> bool {
         let running = self.running.lock();
         running.get(&id).map(|entry| entry.token.cancel()).is_some()
+    }
+
+    /// Stops the query that holds most memory, with this error; false when none runs that is
+    /// not stopped already.
+    pub(crate) fn stop_largest(&self, why: EngineError) -> bool {
+        let running = self.running.lock();
+        let running = running.values().filter(|entry| !entry.token.is_cancelled());
+        let largest = running.max_by_key(|entry| entry.memory.reserved());
+        largest.map(|entry| entry.token.stop(why)).is_some()
     }
 
     /// Cancels every query.

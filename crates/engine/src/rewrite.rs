@@ -1,28 +1,36 @@
 //! Statements that give rows new cells: UPDATE, and ALTER COLUMN … TYPE.
 //!
 //! The rows are looked for while the table's other writers wait, and named by their places. One
-//! commit then changes all of them, or none.
+//! commit then changes all of them, or none: it logs a few cells, and adopts segments that hold
+//! many.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, UInt64Array};
 use arrow::compute::{concat_batches, take};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, Schema};
 use arrow::record_batch::RecordBatch;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::ExecutionPlan;
 use tidemark_planner::BoundStatement;
-use tidemark_storage::{Change, TableId, Update, WriteHold};
+use tidemark_storage::{
+    BulkUpdate, Change, TableId, TableSchema, TableSnapshot, Update, WriteHold,
+};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+use tokio::sync::mpsc;
 
 use crate::database::Database;
+use crate::errors::from_datafusion;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::check_faults;
+use crate::pool::QueryPool;
 use crate::statement::physical_plan;
-use crate::write::schema_changes;
 
-/// New cells a statement may hold in memory, bytes.
-const MOST_BYTES: usize = 2 << 30;
+/// New cells a statement holds in memory and logs, bytes. With more of them it writes the
+/// partitions anew.
+const HELD_BYTES: usize = 64 << 20;
 
 /// The table whose rows the statement gives new cells.
 pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
@@ -41,67 +49,208 @@ pub(crate) async fn hold(database: &Arc<Database>, table: TableId) -> EngineResu
     guard::run_blocking("hold_writes", move || Ok(Arc::new(storage.hold_writes(table)))).await
 }
 
+/// The plan that looks for the rows.
+pub(crate) fn plan(bound: &BoundStatement) -> EngineResult<&LogicalPlan> {
+    match bound {
+        BoundStatement::Update(update) => Ok(&update.plan),
+        BoundStatement::SchemaChange(change) => {
+            let conversion = change.conversion.as_ref().ok_or_else(no_change)?;
+            Ok(&conversion.plan)
+        }
+        _ => Err(no_change()),
+    }
+}
+
+fn no_change() -> EngineError {
+    EngineError::internal("a statement that changes no cells")
+}
+
+/// What is changed, as the commit is told.
+struct Rewrite<'a> {
+    database: &'a Arc<Database>,
+    hold: &'a Arc<WriteHold>,
+    memory: &'a Arc<QueryPool>,
+    plan: &'a LogicalPlan,
+    base: Arc<TableSnapshot>,
+    columns: Vec<usize>,
+    /// The definition that comes with the cells of a conversion.
+    replace: Option<TableSchema>,
+}
+
 /// Runs the statement; answers the rows changed.
 pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
     hold: &Arc<WriteHold>,
+    memory: &Arc<QueryPool>,
 ) -> EngineResult<u64> {
-    let (base, columns, plan, mut changes) = match bound {
-        BoundStatement::Update(update) => (update.table, update.columns, update.plan, Vec::new()),
+    let plan = &plan(&bound)?.clone();
+    let (base, columns, replace) = match bound {
+        BoundStatement::Update(update) => (update.table, update.columns, None),
         BoundStatement::SchemaChange(change) => {
-            let changes = schema_changes(&change);
-            let conversion = change.conversion;
-            let conversion =
-                conversion.ok_or_else(|| EngineError::internal("no column to convert"))?;
-            (conversion.table, vec![conversion.column], conversion.plan, changes)
+            let conversion = change.conversion.ok_or_else(no_change)?;
+            (conversion.table, vec![conversion.column], change.replace.into_iter().next())
         }
-        _ => return Err(EngineError::internal("a statement that changes no cells")),
+        _ => return Err(no_change()),
     };
-    // A conversion's cells are those of the definition that the same commit puts in place.
-    let schema_version = base.schema().version + u64::from(!changes.is_empty());
-    let (rows, values) = new_cells(database, &plan).await?;
-    let count = rows.len() as u64;
-    if !rows.is_empty() {
-        let update = Update { base, schema_version, columns, rows, values };
-        changes.push(Change::Update(update));
-    }
-    if !changes.is_empty() {
-        let hold = Arc::clone(hold);
-        let work = move || {
-            failpoint::hit("engine.rewrite")?;
-            hold.commit(changes)
-        };
-        guard::run_apart("rewrite", work).await?;
-    }
-    Ok(count)
+    Rewrite { database, hold, memory, plan, base, columns, replace }.run().await
 }
 
-/// Runs the plan: row identifiers, ascending and each once, and the new cells beside them.
-async fn new_cells(
-    database: &Arc<Database>,
-    plan: &LogicalPlan,
-) -> EngineResult<(Vec<i64>, Vec<ArrayRef>)> {
-    let faults = tidemark_vfs::faults();
-    let plan = physical_plan(database, plan).await?;
-    let schema = plan.schema();
-    let mut source = BatchSource::start(&plan, &database.state.task_ctx())?;
-    let (mut batches, mut bytes) = (Vec::new(), 0);
-    while let Some(batch) = source.next().await? {
-        bytes += batch.get_array_memory_size();
-        if bytes > MOST_BYTES {
-            return Err(EngineError::new(
-                ErrorCode::ResourceLimit,
-                format!("the statement changes more than {} MiB of cells", MOST_BYTES >> 20),
-            )
-            .with_hint("change fewer rows at a time, with WHERE on the designated timestamp"));
+/// What was found of the new cells.
+enum Found {
+    /// All of them.
+    All(Vec<i64>, Vec<ArrayRef>),
+    /// More than may be held, and the source of the rest.
+    More(Vec<RecordBatch>, BatchSource),
+}
+
+impl Rewrite<'_> {
+    async fn run(self) -> EngineResult<u64> {
+        let faults = tidemark_vfs::faults();
+        let plan = physical_plan(self.database, self.plan).await?;
+        match self.find(&plan).await? {
+            Found::All(rows, values) => {
+                check_faults(faults)?;
+                self.commit(rows, values).await
+            }
+            Found::More(held, source) => {
+                if let Some(count) = self.stream(held, source, faults).await? {
+                    return Ok(count);
+                }
+                // They do not come in the order of the rows: a join. Sorting may spill.
+                let sorted = physical_plan(self.database, &by_row(self.plan)?).await?;
+                let source = self.start(&sorted)?;
+                let count = self.stream(Vec::new(), source, faults).await?;
+                count.ok_or_else(|| EngineError::internal("sorted rows out of order"))
+            }
         }
-        batches.push(batch);
     }
-    let cells =
-        guard::run_apart("new-cells", move || in_order(&concat(&schema, &batches)?)).await?;
-    check_faults(faults)?;
-    Ok(cells)
+
+    fn start(&self, plan: &Arc<dyn ExecutionPlan>) -> EngineResult<BatchSource> {
+        BatchSource::start(plan, &self.database.task_context(self.memory))
+    }
+
+    /// Runs the plan: row identifiers, ascending and each once, and the new cells beside them.
+    async fn find(&self, plan: &Arc<dyn ExecutionPlan>) -> EngineResult<Found> {
+        let schema = plan.schema();
+        let mut source = self.start(plan)?;
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        while let Some(batch) = source.next().await? {
+            bytes += batch.get_array_memory_size();
+            batches.push(batch);
+            if bytes > HELD_BYTES {
+                return Ok(Found::More(batches, source));
+            }
+        }
+        let work = move || in_order(&concat(&schema, &batches)?);
+        let (rows, values) = guard::run_apart("new-cells", work).await?;
+        Ok(Found::All(rows, values))
+    }
+
+    /// One record with all cells.
+    async fn commit(self, rows: Vec<i64>, values: Vec<ArrayRef>) -> EngineResult<u64> {
+        // A conversion's cells are those of the definition that the same commit puts in place.
+        let schema_version = self.base.schema().version + u64::from(self.replace.is_some());
+        let count = rows.len() as u64;
+        let mut changes: Vec<Change> =
+            self.replace.into_iter().map(Change::ReplaceSchema).collect();
+        if !rows.is_empty() {
+            let (base, columns) = (self.base, self.columns);
+            changes.push(Change::Update(Update { base, schema_version, columns, rows, values }));
+        }
+        if !changes.is_empty() {
+            let hold = Arc::clone(self.hold);
+            let work = move || {
+                failpoint::hit("engine.rewrite")?;
+                hold.commit(changes)
+            };
+            guard::run_apart("rewrite", work).await?;
+        }
+        Ok(count)
+    }
+
+    /// Writes the cells to new segments as they come; visible at the end, or not at all. Answers
+    /// the rows changed, or `None` when rows do not ascend: nothing was changed then.
+    async fn stream(
+        &self,
+        held: Vec<RecordBatch>,
+        mut source: BatchSource,
+        faults: u64,
+    ) -> EngineResult<Option<u64>> {
+        let (sender, receiver) = mpsc::channel::<RecordBatch>(2);
+        let hold = Arc::clone(self.hold);
+        let (base, replace) = (Arc::clone(&self.base), self.replace.clone());
+        let columns = self.columns.clone();
+        let work = move || {
+            failpoint::hit("engine.rewrite")?;
+            write_all(hold.begin_update(base, replace, columns)?, receiver, faults)
+        };
+        let writer = tokio::spawn(guard::run_apart("rewrite", work));
+        let mut held = held.into_iter();
+        let mut last = -1;
+        loop {
+            let batch = match held.next() {
+                Some(batch) => batch,
+                None => match source.next().await? {
+                    Some(batch) => batch,
+                    // An empty batch says that everything came.
+                    None => RecordBatch::new_empty(Arc::new(Schema::empty())),
+                },
+            };
+            if batch.num_rows() > 0 && !ascends(&batch, &mut last) {
+                return Ok(None);
+            }
+            let is_end = batch.num_rows() == 0;
+            // A closed channel means that the writer failed; its error is the answer.
+            if sender.send(batch).await.is_err() || is_end {
+                break;
+            }
+        }
+        drop(sender);
+        writer.await.map_err(|error| EngineError::internal(error.to_string()))?.map(Some)
+    }
+}
+
+/// Whether the rows of a batch go on after `last`; rows that come twice are fine.
+fn ascends(batch: &RecordBatch, last: &mut i64) -> bool {
+    let rows: &Int64Array = batch.column(0).as_primitive::<Int64Type>();
+    let rows = rows.values();
+    let goes_on = rows.first().is_some_and(|&first| first >= *last) && rows.is_sorted();
+    *last = rows.last().copied().unwrap_or(*last);
+    goes_on
+}
+
+/// Takes batches until the empty one; without it everything is given up.
+fn write_all(
+    mut update: BulkUpdate,
+    mut batches: mpsc::Receiver<RecordBatch>,
+    faults: u64,
+) -> EngineResult<u64> {
+    let (mut count, mut last) = (0, None);
+    while let Some(batch) = batches.blocking_recv() {
+        if batch.num_rows() == 0 {
+            check_faults(faults)?;
+            update.finish()?;
+            return Ok(count);
+        }
+        let (mut rows, mut values) = in_order(&batch)?;
+        if rows.first().copied() == last {
+            // The same row as in the batch before, whose cells count.
+            rows.remove(0);
+            values = values.iter().map(|cells| cells.slice(1, cells.len() - 1)).collect();
+        }
+        update.push(&rows, &values)?;
+        count += rows.len() as u64;
+        last = rows.last().copied().or(last);
+    }
+    Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
+}
+
+/// The plan with its rows sorted by their identifier, the first column.
+fn by_row(plan: &LogicalPlan) -> EngineResult<LogicalPlan> {
+    let row = Expr::Column(Column::from(plan.schema().qualified_field(0)));
+    let sorted = LogicalPlanBuilder::from(plan.clone()).sort([row.sort(true, false)]);
+    sorted.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)
 }
 
 fn concat(

@@ -15,10 +15,11 @@ use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
 
+use crate::admission::Turn;
 use crate::cancel::{Deadline, until_stopped};
 use crate::database::{Database, from_json};
 use crate::errors::from_datafusion;
-use crate::execution::cursor::{Chunk, Cursor};
+use crate::execution::cursor::{Chunk, Cursor, Running};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
@@ -251,7 +252,8 @@ impl Statement {
         let Binding { bound, steady } = self.bind_again(&snapshot, parameters.clone())?;
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
-            return self.run_rewrite(table, parameters, deadline, registration).await;
+            let plan = rewrite::plan(&bound)?;
+            return self.run_rewrite(table, plan, parameters, deadline, registration).await;
         }
         match bound {
             BoundStatement::Query(query) => {
@@ -260,10 +262,12 @@ impl Statement {
                 self.run_query(query, keep_for, options, deadline, registration).await
             }
             BoundStatement::Explain(explain) => {
-                let lines = explain::lines(&self.database.state, &explain).await?;
+                let context = self.database.task_context(&registration.memory);
+                let lines = explain::lines(&self.database, &explain, context);
+                let lines = until_stopped(&registration.token, deadline, lines).await?;
                 let source = BatchSource::Ready(vec![text_batch(lines)?].into_iter());
-                let columns = &self.shape.columns;
-                self.start(source, columns, None, options, deadline, registration).await
+                let running = Running { deadline, registration, turn: Turn::free() };
+                self.start(source, &self.shape.columns, None, options, running).await
             }
             other => self.run_write(other, deadline, registration).await,
         }
@@ -278,25 +282,19 @@ impl Statement {
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let token = registration.token.clone();
-        // Queries without tables (SELECT 1, SHOW) never wait behind heavy ones.
-        let permit = if self.shape.accesses.is_empty() {
-            None
-        } else {
-            Some(until_stopped(&token, deadline, self.database.wait_for_turn()).await?)
+        let work = async {
+            let query = match query {
+                Kept::Planned(query) => query,
+                Kept::Bound(query) => self.plan(*query, keep_for).await?,
+            };
+            let turn = self.database.turn(query.plan.as_ref()).await?;
+            Ok((query, turn))
         };
-        let query = match query {
-            Kept::Planned(query) => query,
-            Kept::Bound(query) => {
-                let work = self.plan(*query, keep_for);
-                until_stopped(&token, deadline, work).await?
-            }
-        };
-        let source = BatchSource::start(&query.plan, &self.database.state.task_ctx())?;
-        let reply = self
-            .start(source, &query.columns, query.timestamp, options, deadline, registration)
-            .await;
-        drop(permit);
-        reply
+        let (query, turn) = until_stopped(&token, deadline, work).await?;
+        let context = self.database.task_context(&registration.memory);
+        let source = BatchSource::start(&query.plan, &context)?;
+        let running = Running { deadline, registration, turn };
+        self.start(source, &query.columns, query.timestamp, options, running).await
     }
 
     /// Plans a query, and keeps the plan where it may run again.
@@ -327,15 +325,13 @@ impl Statement {
         columns: &[Field],
         timestamp: Option<usize>,
         options: ExecuteOptions,
-        deadline: Deadline,
-        registration: Registration,
+        running: Running,
     ) -> EngineResult<ExecuteReply> {
         let format = options.rows.into_format()?;
         let is_arrow = matches!(format, RowFormat::Arrow);
         let encoder = RowEncoder::new(columns, timestamp, format)?;
         let window = RowWindow::new(options.skip, options.take, options.count_all);
-        let mut cursor =
-            Cursor::new(source, window, options.last, encoder, is_arrow, deadline, registration);
+        let mut cursor = Cursor::new(source, window, options.last, encoder, is_arrow, running);
         let query_id = cursor.query_id();
         let chunk = cursor.produce(options.first_chunk_rows).await?;
         self.database.metrics.rows_returned.add(chunk.rows);
@@ -357,7 +353,7 @@ impl Statement {
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
-        let work = write::apply(&self.database, bound, self.txn());
+        let work = write::apply(&self.database, bound, self.txn(), &registration.memory);
         let rows_affected = until_stopped(&registration.token, deadline, work).await?;
         Ok(written(rows_affected, started, &registration))
     }
@@ -367,12 +363,17 @@ impl Statement {
     async fn run_rewrite(
         &self,
         table: TableId,
+        plan: &LogicalPlan,
         parameters: ParameterValues,
         deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
         let work = async {
+            // Before the hold: whoever has a turn may wait for the hold, never the other way round.
+            let plan = physical_plan(&self.database, plan).await?;
+            let turn = self.database.turn(plan.as_ref()).await?;
+            drop(plan);
             let hold = rewrite::hold(&self.database, table).await?;
             let mut attempts = 0;
             loop {
@@ -382,10 +383,13 @@ impl Statement {
                 if rewrite::target(&bound) != Some(table) {
                     return Err(replan());
                 }
-                match rewrite::apply(&self.database, bound, &hold).await {
+                match rewrite::apply(&self.database, bound, &hold, &registration.memory).await {
                     // A commit that was under way when the hold began came in between.
                     Err(error) if error.code == ErrorCode::Replan && attempts < MOST_ATTEMPTS => {}
-                    outcome => return outcome,
+                    outcome => {
+                        drop(turn);
+                        return outcome;
+                    }
                 }
             }
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
+use tidemark_catalog::set_table_type;
 use tidemark_planner::{
     BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
 };
@@ -15,6 +16,7 @@ use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::{self, check_faults};
 use crate::options::Summary;
+use crate::pool::QueryPool;
 use crate::statement::ParameterValues;
 use crate::statement::physical_plan;
 use crate::transaction::Transaction;
@@ -28,10 +30,11 @@ pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
     transaction: Option<&Transaction>,
+    memory: &Arc<QueryPool>,
 ) -> EngineResult<u64> {
     match bound {
-        BoundStatement::Insert(insert) => self::insert(database, insert, transaction).await,
-        BoundStatement::CreateTable(create) => create_table(database, create).await,
+        BoundStatement::Insert(insert) => self::insert(database, insert, transaction, memory).await,
+        BoundStatement::CreateTable(create) => create_table(database, create, memory).await,
         BoundStatement::SchemaChange(change) => {
             commit(database, schema_changes(&change)).await?;
             for format in change.formats {
@@ -94,6 +97,7 @@ async fn insert(
     database: &Arc<Database>,
     insert: BoundInsert,
     transaction: Option<&Transaction>,
+    memory: &Arc<QueryPool>,
 ) -> EngineResult<u64> {
     match &insert.source {
         InsertSource::Batch(batch) => append(database, &insert, batch.clone(), transaction).await,
@@ -101,7 +105,9 @@ async fn insert(
             ErrorCode::InvalidValue,
             "the statement has parameters without values",
         )),
-        InsertSource::Plan(plan) => insert_select(database, &insert, plan, transaction).await,
+        InsertSource::Plan(plan) => {
+            insert_select(database, &insert, plan, transaction, memory).await
+        }
     }
 }
 
@@ -127,10 +133,12 @@ async fn insert_select(
     insert: &BoundInsert,
     plan: &LogicalPlan,
     transaction: Option<&Transaction>,
+    memory: &Arc<QueryPool>,
 ) -> EngineResult<u64> {
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
-    let mut source = BatchSource::start(&plan, &database.state.task_ctx())?;
+    let _turn = database.turn(plan.as_ref()).await?;
+    let mut source = BatchSource::start(&plan, &database.task_context(memory))?;
     let mut held = Vec::new();
     let mut held_rows = 0;
     while held_rows <= BULK_THRESHOLD_ROWS || transaction.is_some() {
@@ -165,7 +173,11 @@ async fn append_all(
     Ok(rows as u64)
 }
 
-async fn create_table(database: &Arc<Database>, create: BoundCreateTable) -> EngineResult<u64> {
+async fn create_table(
+    database: &Arc<Database>,
+    create: BoundCreateTable,
+    memory: &Arc<QueryPool>,
+) -> EngineResult<u64> {
     let Some(schema) = create.schema else { return Ok(0) };
     let Some(plan) = create.source else {
         commit(database, vec![Change::CreateTable(schema)]).await?;
@@ -173,7 +185,8 @@ async fn create_table(database: &Arc<Database>, create: BoundCreateTable) -> Eng
     };
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, &plan).await?;
-    let source = BatchSource::start(&plan, &database.state.task_ctx())?;
+    let _turn = database.turn(plan.as_ref()).await?;
+    let source = BatchSource::start(&plan, &database.task_context(memory))?;
     bulk_write(database, BulkTarget::Create(schema), Vec::new(), source, faults).await
 }
 
@@ -236,7 +249,7 @@ async fn send_all(
     Ok(Some(RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()))))
 }
 
-pub(crate) fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
+fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     let drops = change.drop.iter().map(|table| Change::DropTable(table.schema().id));
     let truncates = change.truncate.iter().map(|table| Change::Truncate(table.schema().id));
     let partitions = change.partitions.iter().map(|partitions| Change::Partitions {
@@ -245,7 +258,8 @@ pub(crate) fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
         floors: partitions.floors.clone(),
     });
     let replaces = change.replace.iter().cloned().map(Change::ReplaceSchema);
-    drops.chain(truncates).chain(partitions).chain(replaces).collect()
+    let types = change.table_types.iter().map(|(table, wal)| set_table_type(*table, *wal));
+    drops.chain(truncates).chain(partitions).chain(replaces).chain(types).collect()
 }
 
 /// Writes the partitions' rows to files of the other format.

@@ -66,6 +66,7 @@ fn main() {
                 .collect(),
             atomicity: Atomicity::SkipColumn,
             skip_extra_values: false,
+            most_line_bytes: tidemark_ingest::MOST_LINE_BYTES,
             line_fields: columns.len(),
             target,
             timestamp: Some(0),

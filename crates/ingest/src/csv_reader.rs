@@ -19,8 +19,6 @@ use crate::record::{FieldRange, split_record};
 const BATCH_ROWS: usize = 65_536;
 /// Bytes of text after which a batch is full all the same.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
-/// Longest record, quotes and line ends inside included.
-const MAX_RECORD_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes tried first to complete a cut record.
 const TOP_UP_BYTES: usize = 4 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -32,6 +30,7 @@ type Sink<'a> = &'a mut dyn FnMut(RecordBatch) -> EngineResult<()>;
 #[derive(Debug)]
 pub struct CsvReader {
     delimiter: u8,
+    most_line_bytes: usize,
     atomicity: Atomicity,
     skip_extra_values: bool,
     line_fields: usize,
@@ -113,6 +112,7 @@ impl CsvReader {
         };
         Ok(Self {
             delimiter: spec.delimiter,
+            most_line_bytes: spec.most_line_bytes,
             atomicity: spec.atomicity,
             skip_extra_values: spec.skip_extra_values,
             line_fields: spec.line_fields,
@@ -153,7 +153,13 @@ impl CsvReader {
         }
         self.fields = fields;
         self.carry.extend_from_slice(&bytes[at..]);
-        if self.carry.len() > MAX_RECORD_BYTES { Err(record_too_long()) } else { Ok(()) }
+        if self.carry.len() > self.most_line_bytes { Err(self.line_too_long()) } else { Ok(()) }
+    }
+
+    fn line_too_long(&self) -> EngineError {
+        let most = self.most_line_bytes;
+        let message = format!("a line of more than {most} bytes: at most {most} are allowed");
+        EngineError::new(ErrorCode::ResourceLimit, message).with_hint("see http.text.line.limit")
     }
 
     /// Ends the text: the last line may lack its line end.
@@ -220,7 +226,7 @@ impl CsvReader {
                 if at >= before {
                     break;
                 }
-            } else if copied < bytes.len() && carry.len() - at <= MAX_RECORD_BYTES {
+            } else if copied < bytes.len() && carry.len() - at <= self.most_line_bytes {
                 let step = TOP_UP_BYTES.max(carry.len() - at).min(bytes.len() - copied);
                 carry.extend_from_slice(&bytes[copied..copied + step]);
                 copied += step;
@@ -344,13 +350,6 @@ fn bad_value(line: u64, field: usize) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, format!("bad syntax [line={line}, col={field}]"))
 }
 
-fn record_too_long() -> EngineError {
-    EngineError::new(
-        ErrorCode::ResourceLimit,
-        format!("a line of more than {} MiB", MAX_RECORD_BYTES / 1024 / 1024),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Write;
@@ -373,6 +372,7 @@ mod tests {
             atomicity: Atomicity::SkipColumn,
             skip_extra_values: false,
             line_fields: columns.len(),
+            most_line_bytes: crate::MOST_LINE_BYTES,
             target: columns
                 .iter()
                 .map(|(name, sql_type)| Field { name: (*name).into(), sql_type: *sql_type })

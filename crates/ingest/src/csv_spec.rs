@@ -34,6 +34,9 @@ pub struct CsvColumn {
     pub pattern: Option<String>,
 }
 
+/// Bytes of a line at the most, where nothing else is said.
+pub const MOST_LINE_BYTES: usize = 16 << 20;
+
 /// Everything the reader must know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvSpec {
@@ -49,6 +52,8 @@ pub struct CsvSpec {
     pub skip_extra_values: bool,
     /// Fields of a line; a line with more is too long.
     pub line_fields: usize,
+    /// Bytes of a line at the most, quotes and line ends inside included.
+    pub most_line_bytes: usize,
     /// Columns of the batches that come out; those no field feeds are null.
     pub target: Vec<Field>,
     /// The designated timestamp in `target`: a row without it is rejected.

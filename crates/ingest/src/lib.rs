@@ -19,4 +19,4 @@ mod symbol;
 mod value_text;
 
 pub use csv_reader::CsvReader;
-pub use csv_spec::{Atomicity, CsvColumn, CsvReport, CsvSpec};
+pub use csv_spec::{Atomicity, CsvColumn, CsvReport, CsvSpec, MOST_LINE_BYTES};

@@ -7,6 +7,7 @@
 
 mod asof;
 mod bucket;
+mod cost;
 mod decorrelate;
 mod error;
 mod fill;
@@ -27,6 +28,7 @@ mod window;
 pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit, Zone};
+pub use cost::rows_read;
 pub use decorrelate::{captured, captured_mut, has_subquery};
 pub use fill::exec::FillExec;
 pub use fill::node::{FillNode, FillValue};

@@ -39,6 +39,10 @@ use crate::keep_time_order::KeepTimeOrder;
 use crate::planner::TidemarkExtensionPlanner;
 use crate::scan::exec::BATCH_ROWS;
 
+/// A sort's share of its query's memory for merging: one part in so many, and at most so much.
+const MERGE_SHARE: usize = 16;
+const MOST_MERGE_BYTES: usize = 10 << 20;
+
 /// What a session needs to be told.
 #[derive(Clone)]
 pub struct SessionOptions {
@@ -46,12 +50,14 @@ pub struct SessionOptions {
     pub target_partitions: usize,
     /// Memory pool and spill folder, shared by all sessions.
     pub runtime: Arc<RuntimeEnv>,
+    /// Bytes one query may hold.
+    pub query_memory_bytes: usize,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
         let target_partitions = std::thread::available_parallelism().map_or(1, Into::into);
-        Self { target_partitions, runtime: Arc::default() }
+        Self { target_partitions, runtime: Arc::default(), query_memory_bytes: usize::MAX }
     }
 }
 
@@ -118,8 +124,12 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
 
 /// A session that plans and runs our nodes beside `DataFusion`'s.
 pub fn session_state(options: &SessionOptions) -> SessionState {
+    let partitions = options.target_partitions.max(1);
+    let merging = options.query_memory_bytes / partitions / MERGE_SHARE;
     let config = SessionConfig::new()
-        .with_target_partitions(options.target_partitions.max(1))
+        .with_target_partitions(partitions)
+        // Each sort holds so much back for merging what it spilled.
+        .with_sort_spill_reservation_bytes(merging.min(MOST_MERGE_BYTES))
         .with_batch_size(BATCH_ROWS)
         // A round robin exchange would tear time order apart for no gain: scans are balanced.
         .with_round_robin_repartition(false)

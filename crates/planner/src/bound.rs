@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
-use tidemark_storage::{PartitionAction, PartitionFormat, TableSchema, TableSnapshot};
+use tidemark_storage::{PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot};
 use tidemark_types::{Field, SqlType};
 
 pub use crate::binder::insert::InsertTemplate;
@@ -107,6 +107,8 @@ pub struct BoundSchemaChange {
     pub conversion: Option<BoundConversion>,
     /// SQUASH PARTITIONS: put what lies in parts together.
     pub squash: bool,
+    /// SET TYPE: whether a table is a WAL table from the next start on.
+    pub table_types: Vec<(TableId, bool)>,
     /// The command tag's words.
     pub command: &'static str,
     /// What is changed.

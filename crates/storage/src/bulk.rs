@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 use tidemark_vfs::Vfs;
 
 use crate::change::{BulkTarget, Change, CommitReceipt};
@@ -13,15 +13,17 @@ use crate::column::{self, ColumnData};
 use crate::file::sync_dir;
 use crate::fold::{Output, plan_fold};
 use crate::layout::{STAGE, TABLES, segment_name, table_dir};
+use crate::limits::check_columns;
 use crate::options::{CommitMode, PlantedFault};
 use crate::partition::{Partition, clusters, one_run};
 use crate::piece::{Piece, Run};
-use crate::prepare::{Prepared, StagedSegments, sorted_rows};
+use crate::prepare::{Prepared, StagedSegments, no_such_table, sorted_rows};
 use crate::recovery::remove_tree;
 use crate::schema::TableSchema;
 use crate::segment::{Segment, SegmentMeta};
 use crate::segment_writer::write_segment;
-use crate::state::partition_rows;
+use crate::snapshot::Snapshot;
+use crate::state::{partition_rows, resolve_create};
 use crate::storage::Storage;
 use crate::symbols::SymbolStore;
 use crate::upsert::UpsertKeys;
@@ -52,6 +54,46 @@ pub struct BulkWriter {
     segments: Vec<(i64, SegmentMeta)>,
     /// Staged files, to be synced together at the end.
     files: Vec<Arc<dyn tidemark_vfs::VfsFile>>,
+}
+
+impl Storage {
+    /// Starts a bulk write: nothing is seen before it is finished, nothing stays when it is not.
+    pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
+        self.refuse_writes()?;
+        self.refuse_when_full()?;
+        let snapshot = self.snapshot();
+        if let BulkTarget::Existing(id) = target {
+            snapshot.refuse_damaged(id)?;
+        }
+        let reserved =
+            |schema: &TableSchema| TableSchema { id: self.reserve_table_id(), ..schema.clone() };
+        let mut existing = None;
+        let schema = match &target {
+            BulkTarget::Existing(id) => {
+                let table = snapshot.table_by_id(*id).ok_or_else(|| no_such_table(*id))?;
+                let schema = TableSchema::clone(table.schema());
+                existing = Some(table);
+                schema
+            }
+            BulkTarget::Create(schema) => {
+                check_columns(schema.columns.len(), &schema.name, self.options())?;
+                resolve_create(&snapshot, reserved(schema))?
+            }
+            BulkTarget::Replace { old, schema } => {
+                check_columns(schema.columns.len(), &schema.name, self.options())?;
+                let mut without = Snapshot::clone(&snapshot);
+                let old = snapshot.table_by_id(*old).ok_or_else(|| no_such_table(*old))?;
+                let name = identifier::fold(&old.schema().name);
+                without.names.remove(name.as_str());
+                resolve_create(&without, reserved(schema))?
+            }
+        };
+        let stores = |column: u32| {
+            let known = existing.as_ref().and_then(|table| table.head.symbols.get(&column));
+            known.map_or_else(Arc::<SymbolStore>::default, |known| Arc::clone(known.store()))
+        };
+        BulkWriter::new(Arc::clone(self), target, schema, stores)
+    }
 }
 
 impl BulkWriter {
@@ -91,7 +133,7 @@ impl BulkWriter {
     /// Adds rows: the columns in the definition's order, the rows in any order.
     pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
         self.storage.refuse_when_full()?;
-        let rows = sorted_rows(&self.schema, &batch)?;
+        let rows = sorted_rows(&self.schema, &batch, self.storage.options())?;
         drop(batch); // sorting copied the columns that it moved
         let mut columns = Vec::with_capacity(rows.columns.len());
         for (column, array) in self.schema.columns.iter().zip(rows.columns) {

@@ -112,6 +112,8 @@ pub(crate) struct Frozen {
     pub(crate) has_hole: bool,
     /// The log file in which replay of the new manifest starts.
     pub(crate) first_log: u64,
+    /// Bytes of the log that it writes to segments.
+    pub(crate) unwritten: u64,
 }
 
 /// A partition whose runs became segments.

@@ -21,7 +21,7 @@ use crate::parquet_segment::{PARQUET_ROWS, ParquetEncoder};
 use crate::partition::Partition;
 use crate::piece::Piece;
 use crate::prepare::{Prepared, no_such_table};
-use crate::schema::TableId;
+use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::{Segment, SegmentMeta};
 use crate::segment_writer::write_segment;
 use crate::snapshot::Snapshot;
@@ -58,9 +58,11 @@ impl PartitionFormat {
 #[derive(Debug)]
 pub(crate) struct Conversion {
     /// The table as the rows were read from it.
-    base: Arc<TableSnapshot>,
+    pub(crate) base: Arc<TableSnapshot>,
+    /// The version of the definition they were written by.
+    pub(crate) schema_version: u64,
     /// First instants and the new segments.
-    parts: Vec<(i64, Vec<SegmentMeta>)>,
+    pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
 }
 
 impl Conversion {
@@ -115,7 +117,9 @@ impl Storage {
             if parts.is_empty() {
                 return Ok(());
             }
-            self.commit_now(vec![Prepared::Convert(Conversion { base, parts })]).map(drop)
+            let schema_version = base.schema().version;
+            let conversion = Conversion { base, schema_version, parts };
+            self.commit_now(vec![Prepared::Convert(conversion)]).map(drop)
         });
         if let Err(error) = &done
             && !matches!(error.code, ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::ReadOnly)
@@ -149,7 +153,7 @@ impl Storage {
             let vfs = self.vfs();
             vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
             parts.push((floor, Vec::new()));
-            let rows = Rows::of(base, partition)?;
+            let rows = Rows::of(schema.timestamp_column(), partition)?;
             let limit = match to {
                 PartitionFormat::Native => self.options().segment_rows,
                 PartitionFormat::Parquet => PARQUET_ROWS,
@@ -178,46 +182,53 @@ impl Storage {
         to: PartitionFormat,
     ) -> EngineResult<SegmentMeta> {
         let schema = base.schema();
-        let (partition, number) = (schema.partition_name(floor), self.next_file_number());
-        let name = match to {
-            PartitionFormat::Native => segment_name(&partition, number),
-            PartitionFormat::Parquet => parquet_name(&partition, number),
-        };
+        if to == PartitionFormat::Native {
+            return self.write_native(schema, floor, rows, order);
+        }
+        let name = parquet_name(&schema.partition_name(floor), self.next_file_number());
         let path = format!("{}/{name}", table_dir(schema.id));
         let failed = |error: std::io::Error| EngineError::io(&path, &error);
-        let (file, file_len, footer_crc) = match to {
-            PartitionFormat::Native => {
-                let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
-                let gathered = Gathered { schema: &schema.columns, pieces: &rows.pieces, order };
-                let written = write_segment(self.vfs().system(), &path, &columns, &gathered)?;
-                (written.file, written.len, written.footer_crc)
+        let mut encoder = ParquetEncoder::new(&schema.columns, &base.head.symbols)?;
+        for batch in split(order.to_vec(), BATCH_ROWS) {
+            for stretch in batch {
+                let piece = &rows.pieces[stretch.source];
+                let cells = schema
+                    .columns
+                    .iter()
+                    .map(|column| Ok(piece.column(column)?.slice(stretch.start, stretch.len)));
+                encoder.push(&cells.collect::<EngineResult<Vec<_>>>()?)?;
             }
-            PartitionFormat::Parquet => {
-                let mut encoder = ParquetEncoder::new(&schema.columns, &base.head.symbols)?;
-                for batch in split(order.to_vec(), BATCH_ROWS) {
-                    for stretch in batch {
-                        let piece = &rows.pieces[stretch.source];
-                        let cells = schema.columns.iter().map(|column| {
-                            Ok(piece.column(column)?.slice(stretch.start, stretch.len))
-                        });
-                        encoder.push(&cells.collect::<EngineResult<Vec<_>>>()?)?;
-                    }
-                }
-                let encoded = encoder.finish()?;
-                let file = self.vfs().open(&path, OpenMode::CreateNew).map_err(failed)?;
-                file.write_at(&encoded.bytes, 0).map_err(failed)?;
-                (file, encoded.bytes.len() as u64, encoded.footer_crc)
-            }
-        };
+        }
+        let encoded = encoder.finish()?;
+        let file = self.vfs().open(&path, OpenMode::CreateNew).map_err(failed)?;
+        file.write_at(&encoded.bytes, 0).map_err(failed)?;
         file.sync().map_err(failed)?;
-        let count = order.iter().map(|stretch| stretch.len as u64).sum();
-        let bounds = rows.bounds(order);
-        Ok(SegmentMeta { name, file_len, footer_crc, rows: count, bounds, lsn: 0 })
+        Ok(rows.described(name, order, encoded.bytes.len() as u64, encoded.footer_crc))
+    }
+
+    /// Writes and syncs one segment with the columns of `schema`.
+    pub(crate) fn write_native(
+        &self,
+        schema: &TableSchema,
+        floor: i64,
+        rows: &Rows,
+        order: &[Stretch],
+    ) -> EngineResult<SegmentMeta> {
+        let directory = table_dir(schema.id);
+        let vfs = self.vfs().system();
+        vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
+        let name = segment_name(&schema.partition_name(floor), self.next_file_number());
+        let path = format!("{directory}/{name}");
+        let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
+        let gathered = Gathered { schema: &schema.columns, pieces: &rows.pieces, order };
+        let written = write_segment(vfs, &path, &columns, &gathered)?;
+        written.file.sync().map_err(|error| EngineError::io(&path, &error))?;
+        Ok(rows.described(name, order, written.len, written.footer_crc))
     }
 }
 
 /// A partition's rows in their order.
-struct Rows {
+pub(crate) struct Rows {
     pieces: Vec<Piece>,
     order: Vec<Stretch>,
     /// Timestamps of each piece; none without a designated timestamp.
@@ -225,8 +236,10 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(table: &TableSnapshot, partition: &Partition) -> EngineResult<Self> {
-        let timestamp = table.schema().timestamp_column();
+    pub(crate) fn of(
+        timestamp: Option<&ColumnSchema>,
+        partition: &Partition,
+    ) -> EngineResult<Self> {
         let (mut pieces, mut order, mut times) = (Vec::new(), Vec::new(), Vec::new());
         for (source, fragment) in partition.view(timestamp)?.iter().enumerate() {
             let (start, len) = (fragment.rows.start, fragment.rows.len());
@@ -237,6 +250,33 @@ impl Rows {
             pieces.push(fragment.piece.clone());
         }
         Ok(Self { pieces, order, times })
+    }
+
+    /// What a manifest says of a file with these rows.
+    fn described(
+        &self,
+        name: String,
+        order: &[Stretch],
+        file_len: u64,
+        footer_crc: u32,
+    ) -> SegmentMeta {
+        let rows = order.iter().map(|stretch| stretch.len as u64).sum();
+        SegmentMeta { name, file_len, footer_crc, rows, bounds: self.bounds(order), lsn: 0 }
+    }
+
+    /// The rows from `first` to before `end`, counted in their order.
+    pub(crate) fn between(&self, first: u64, end: u64) -> Vec<Stretch> {
+        let mut at = 0;
+        let mut between = Vec::new();
+        for stretch in &self.order {
+            let (lo, hi) = (first.max(at), end.min(at + stretch.len as u64));
+            if lo < hi {
+                let start = stretch.start + (lo - at) as usize;
+                between.push(Stretch { start, len: (hi - lo) as usize, ..*stretch });
+            }
+            at += stretch.len as u64;
+        }
+        between
     }
 
     fn bounds(&self, order: &[Stretch]) -> (i64, i64) {
@@ -260,7 +300,7 @@ pub(crate) fn resolve_convert(
         _ => false,
     };
     let same = conversion.parts.iter().all(|(floor, _)| same(floor));
-    if !same || base.schema().version != found.schema().version {
+    if !same || conversion.schema_version != found.schema().version {
         let message = format!("table '{}' was changed", found.schema().name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }

@@ -46,6 +46,10 @@ pub struct WriteHold {
 }
 
 impl WriteHold {
+    pub(crate) fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
     /// Commits past the hold.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         self.storage.commit_past_holds(changes)

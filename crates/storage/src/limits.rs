@@ -5,15 +5,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_types::double_array::DoubleArrays;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::options::StorageOptions;
 use crate::schema::{ColumnSchema, TableId};
 use crate::snapshot::Snapshot;
 use crate::state::Op;
-
-/// Bytes of a text or BINARY cell at the most.
-pub const MAX_CELL_BYTES: usize = 64 << 20;
 
 /// Refuses what a step that was just applied made too large.
 pub(crate) fn check(snapshot: &Snapshot, op: &Op, options: &StorageOptions) -> EngineResult<()> {
@@ -32,7 +30,11 @@ pub(crate) fn check(snapshot: &Snapshot, op: &Op, options: &StorageOptions) -> E
     }
 }
 
-fn check_columns(columns: usize, table: &str, options: &StorageOptions) -> EngineResult<()> {
+pub(crate) fn check_columns(
+    columns: usize,
+    table: &str,
+    options: &StorageOptions,
+) -> EngineResult<()> {
     refuse(columns > options.max_columns, || {
         let most = options.max_columns;
         format!("table '{table}' of {columns} columns: at most {most} columns are allowed")
@@ -53,17 +55,38 @@ fn check_partitions(
     })
 }
 
-/// Refuses a column with a cell that is too long.
-pub(crate) fn check_cells(column: &ColumnSchema, cells: &ArrayRef) -> EngineResult<()> {
-    let longest = longest_cell(cells);
-    refuse(longest > MAX_CELL_BYTES, || {
-        let (name, most) = (&column.name, MAX_CELL_BYTES);
+/// Refuses a column with a cell that is too long, or an array of too many elements.
+pub(crate) fn check_cells(
+    column: &ColumnSchema,
+    cells: &ArrayRef,
+    options: &StorageOptions,
+) -> EngineResult<()> {
+    let name = &column.name;
+    if let SqlType::DoubleArray(_) = column.sql_type {
+        let (longest, most) = (longest_array(cells)?, options.max_array_elements);
+        return refuse(longest > most, || {
+            format!(
+                "column '{name}': an array of {longest} elements, at most {most} elements are \
+                 allowed"
+            )
+        });
+    }
+    let (longest, most) = (longest_cell(cells), options.max_cell_bytes);
+    refuse(longest > most, || {
         format!("column '{name}': a value of {longest} bytes, at most {most} bytes are allowed")
     })
 }
 
 fn refuse(is_over: bool, message: impl FnOnce() -> String) -> EngineResult<()> {
     if is_over { Err(EngineError::new(ErrorCode::ResourceLimit, message())) } else { Ok(()) }
+}
+
+/// Elements of the longest array.
+fn longest_array(cells: &ArrayRef) -> EngineResult<usize> {
+    let arrays = DoubleArrays::new(cells.as_ref())
+        .ok_or_else(|| EngineError::internal("an array column that holds no arrays"))?;
+    let lengths = (0..arrays.len()).filter_map(|row| Some(arrays.get(row)?.values.len()));
+    Ok(lengths.max().unwrap_or(0))
 }
 
 /// Bytes of the longest text or BINARY cell; 0 for other types.

@@ -1,5 +1,7 @@
 //! How a storage behaves.
 
+use tidemark_types::double_array::MAX_ARRAY_ELEMENTS;
+
 /// What an acknowledged commit survives. The order of writes is kept in every mode: a mode can
 /// lose the latest commits to a power loss, never break a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +116,14 @@ pub struct StorageOptions {
     pub max_partitions: usize,
     /// Columns of a table at the most.
     pub max_columns: usize,
+    /// Bytes of a text or BINARY cell at the most.
+    pub max_cell_bytes: usize,
+    /// Elements of an array in a column at the most; arrays of more than
+    /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`] are made nowhere.
+    pub max_array_elements: usize,
+    /// Rows that only memory and the log hold, bytes: above half of it writes are slowed, above
+    /// all of it refused, until a checkpoint has written them.
+    pub unwritten_limit_bytes: u64,
     /// Whether a thread of the storage's own flushes and checkpoints. The crash tests do both
     /// themselves, to stay repeatable.
     pub background: bool,
@@ -142,6 +152,9 @@ impl Default for StorageOptions {
             max_tables: 50_000,
             max_partitions: 100_000,
             max_columns: 4_096,
+            max_cell_bytes: 64 << 20,
+            max_array_elements: MAX_ARRAY_ELEMENTS,
+            unwritten_limit_bytes: 2 << 30,
             background: true,
             planted: None,
         }

@@ -11,6 +11,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::change::Change;
 use crate::column;
 use crate::convert::Conversion;
+use crate::options::StorageOptions;
 use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::SegmentMeta;
 use crate::skip::SkipOp;
@@ -102,6 +103,7 @@ pub(crate) fn prepare(
     changes: Vec<Change>,
     snapshot: &Snapshot,
     next_table: impl Fn() -> TableId,
+    options: &StorageOptions,
 ) -> EngineResult<Vec<Prepared>> {
     // Tables this very commit defines can be appended to under their reserved identifier.
     let mut defined: HashMap<TableId, Arc<TableSchema>> = HashMap::new();
@@ -118,7 +120,7 @@ pub(crate) fn prepare(
                     Some(schema) => Arc::clone(schema),
                     None => existing(snapshot, table, schema_version)?,
                 };
-                let rows = sorted_rows(&schema, &batch)?;
+                let rows = sorted_rows(&schema, &batch, options)?;
                 prepared.push(Prepared::Append { table, schema_version, rows });
             }
             Change::Update(update) => {
@@ -127,7 +129,7 @@ pub(crate) fn prepare(
                     Some(schema) => Arc::clone(schema),
                     None => existing(snapshot, id, update.schema_version)?,
                 };
-                crate::update::check(&schema.columns, &update)?;
+                crate::update::check(&schema.columns, &update, options)?;
                 prepared.push(Prepared::Other(Change::Update(update)));
             }
             change => {
@@ -147,8 +149,12 @@ pub(crate) fn no_such_table(table: TableId) -> EngineError {
 
 /// The batch's columns, checked against the definition and sorted by time, keeping the order of
 /// rows with equal timestamps; with DEDUP keys without the rows that later ones replace.
-pub(crate) fn sorted_rows(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Rows> {
-    let mut columns = checked_columns(schema, batch)?;
+pub(crate) fn sorted_rows(
+    schema: &TableSchema,
+    batch: &RecordBatch,
+    options: &StorageOptions,
+) -> EngineResult<Rows> {
+    let mut columns = checked_columns(schema, batch, options)?;
     if let Some(timestamp) = schema.timestamp {
         let times = designated(&columns[timestamp])?;
         if let Some(order) = order_of_rows(schema, &columns, &times)? {
@@ -186,7 +192,11 @@ fn order_of_rows(
     Ok((!sorted || order.len() < times.len()).then_some(order))
 }
 
-fn checked_columns(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Vec<ArrayRef>> {
+fn checked_columns(
+    schema: &TableSchema,
+    batch: &RecordBatch,
+    options: &StorageOptions,
+) -> EngineResult<Vec<ArrayRef>> {
     if batch.num_columns() != schema.columns.len() {
         return Err(EngineError::internal(format!(
             "a batch of {} columns for a table of {}",
@@ -195,21 +205,25 @@ fn checked_columns(schema: &TableSchema, batch: &RecordBatch) -> EngineResult<Ve
         )));
     }
     let columns = schema.columns.iter().zip(batch.columns()).map(|(column, array)| {
-        check_type(column, array)?;
+        check_type(column, array, options)?;
         Ok(column::without_nulls(column.sql_type, array))
     });
     columns.collect()
 }
 
 /// Refuses an array that is not of the column's type, or with a cell that is too long.
-pub(crate) fn check_type(column: &ColumnSchema, array: &ArrayRef) -> EngineResult<()> {
+pub(crate) fn check_type(
+    column: &ColumnSchema,
+    array: &ArrayRef,
+    options: &StorageOptions,
+) -> EngineResult<()> {
     let expected = column.sql_type.arrow_type();
     let fits = match column.sql_type {
         SqlType::Symbol => is_text(array.data_type()),
         _ => *array.data_type() == expected,
     };
     if fits {
-        return crate::limits::check_cells(column, array);
+        return crate::limits::check_cells(column, array, options);
     }
     let message = format!("column '{}' takes {expected}, not {}", column.name, array.data_type());
     Err(EngineError::new(ErrorCode::TypeMismatch, message))

@@ -178,7 +178,10 @@ fn refuse_taken_name(snapshot: &Snapshot, schema: &TableSchema) -> EngineResult<
     }
 }
 
-fn resolve_replace(snapshot: &Snapshot, mut schema: TableSchema) -> EngineResult<TableSchema> {
+pub(crate) fn resolve_replace(
+    snapshot: &Snapshot,
+    mut schema: TableSchema,
+) -> EngineResult<TableSchema> {
     let found = snapshot.table_by_id(schema.id).ok_or_else(|| no_such_table(schema.id))?;
     let old = found.schema();
     if old.version != schema.version {

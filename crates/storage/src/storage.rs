@@ -15,8 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{Vfs, VfsLock};
 
-use crate::bulk::BulkWriter;
-use crate::change::{BulkTarget, Change, CommitReceipt};
+use crate::change::{Change, CommitReceipt};
 use crate::checkpoint::FileNumbers;
 use crate::disk::Disk;
 use crate::file::StoredFile;
@@ -24,17 +23,17 @@ use crate::hold::Holds;
 use crate::layout::LOCK;
 use crate::log::{Group, Log};
 use crate::manifest::Generations;
+use crate::memory::{Memory, Pressure};
 use crate::options::{CommitMode, PlantedFault, StorageOptions, Verify};
-use crate::prepare::{Prepared, no_such_table, prepare};
+use crate::prepare::{Prepared, prepare};
 use crate::queue::CommitQueue;
 use crate::record::encode_op;
 use crate::recovery::{Recovered, list_logs, recover};
-use crate::schema::{TableId, TableSchema};
+use crate::schema::TableId;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::space::Space;
 use crate::state::{self, ApplyContext, apply, resolve};
-use crate::symbols::SymbolStore;
 
 /// A group takes no more transactions once it has this many bytes.
 const GROUP_BYTES: usize = 16 << 20;
@@ -81,6 +80,7 @@ pub struct Storage {
     /// What recovery found wrong.
     repairs: Vec<String>,
     space: Space,
+    memory: Memory,
 }
 
 /// How far the log was written: its files and the bytes that count in each.
@@ -148,6 +148,7 @@ impl Storage {
             background: Arc::default(),
             repairs,
             space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
+            memory: Memory::new(options.unwritten_limit_bytes, options.background),
             options,
         });
         storage.space.reserve(storage.vfs.system());
@@ -208,14 +209,19 @@ impl Storage {
     /// says and every new snapshot shows them. Commits that wait at the same time share one
     /// write and one sync.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
-        let prepared = prepare(changes, &self.snapshot(), || self.reserve_table_id())?;
+        let prepared = self.prepare(changes)?;
         self.commit_prepared(prepared)
     }
 
     /// For whoever holds the other writers back.
     pub(crate) fn commit_past_holds(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
-        let prepared = prepare(changes, &self.snapshot(), || self.reserve_table_id())?;
+        let prepared = self.prepare(changes)?;
+        self.refuse_growth(&prepared)?;
         self.commit_now(prepared)
+    }
+
+    fn prepare(&self, changes: Vec<Change>) -> EngineResult<Vec<Prepared>> {
+        prepare(changes, &self.snapshot(), || self.reserve_table_id(), &self.options)
     }
 
     pub(crate) fn commit_prepared(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
@@ -227,10 +233,26 @@ impl Storage {
         }
         let tables: Vec<TableId> = work.iter().filter_map(Prepared::table).collect();
         self.holds.wait(&tables);
+        self.refuse_growth(&work)?;
+        self.commit_now(work)
+    }
+
+    /// Slows or refuses what takes room while there is little, on the disk or in memory.
+    fn refuse_growth(&self, work: &[Prepared]) -> EngineResult<()> {
         if work.iter().any(Prepared::grows) {
             self.refuse_when_full()?;
         }
-        self.commit_now(work)
+        Ok(())
+    }
+
+    /// Rows that only memory and the log hold, bytes of the log.
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.memory.unwritten()
+    }
+
+    /// Tells how short the process as a whole is of memory.
+    pub fn set_pressure(&self, pressure: Pressure) {
+        self.memory.set_outside(pressure);
     }
 
     /// Drops the partitions whose time to live is over by the clock. Tables whose writers are
@@ -247,9 +269,11 @@ impl Storage {
         Ok(())
     }
 
-    /// Fails while there is too little room on the disk.
+    /// Fails while there is too little room on the disk, and waits or fails while there is too
+    /// little memory.
     pub(crate) fn refuse_when_full(&self) -> EngineResult<()> {
-        self.space.refuse_when_low(self.vfs.system())
+        self.space.refuse_when_low(self.vfs.system())?;
+        self.memory.admit(|| self.request_checkpoint())
     }
 
     /// Runs while no checkpoint does.
@@ -337,6 +361,7 @@ impl Storage {
         }
         let outcome = writer.log.write(&mut group);
         if outcome.is_ok() {
+            self.memory.add(group.len() as u64);
             working.epoch += 1;
             let lsn = working.lsn;
             self.publish(writer, working, removed.into_iter().map(|file| (lsn, file)).collect());
@@ -392,7 +417,7 @@ impl Storage {
         }
     }
 
-    fn refuse_writes(&self) -> EngineResult<()> {
+    pub(crate) fn refuse_writes(&self) -> EngineResult<()> {
         self.refuse_when_closed()?;
         match &*self.suspended.lock() {
             Some(error) => Err(error.clone()),
@@ -411,40 +436,6 @@ impl Storage {
             format!("the database is read-only after a failure: {}", cause.message),
         );
         self.refuse(error.with_hint("restart the server once the disk is well again"));
-    }
-
-    /// Starts a bulk write: nothing is seen before it is finished, nothing stays when it is not.
-    pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
-        self.refuse_writes()?;
-        self.refuse_when_full()?;
-        let snapshot = self.snapshot();
-        if let BulkTarget::Existing(id) = target {
-            snapshot.refuse_damaged(id)?;
-        }
-        let reserved =
-            |schema: &TableSchema| TableSchema { id: self.reserve_table_id(), ..schema.clone() };
-        let mut existing = None;
-        let schema = match &target {
-            BulkTarget::Existing(id) => {
-                let table = snapshot.table_by_id(*id).ok_or_else(|| no_such_table(*id))?;
-                let schema = TableSchema::clone(table.schema());
-                existing = Some(table);
-                schema
-            }
-            BulkTarget::Create(schema) => state::resolve_create(&snapshot, reserved(schema))?,
-            BulkTarget::Replace { old, schema } => {
-                let mut without = Snapshot::clone(&snapshot);
-                let old = snapshot.table_by_id(*old).ok_or_else(|| no_such_table(*old))?;
-                let name = tidemark_types::identifier::fold(&old.schema().name);
-                without.names.remove(name.as_str());
-                state::resolve_create(&without, reserved(schema))?
-            }
-        };
-        let stores = |column: u32| {
-            let known = existing.as_ref().and_then(|table| table.head.symbols.get(&column));
-            known.map_or_else(Arc::<SymbolStore>::default, |known| Arc::clone(known.store()))
-        };
-        BulkWriter::new(Arc::clone(self), target, schema, stores)
     }
 
     /// Checkpoints and releases the root, also when it fails. Later calls fail with `Closed`.

@@ -13,6 +13,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::column::ColumnData;
 use crate::merge::Stretch;
+use crate::options::StorageOptions;
 use crate::partition::{Fragment, Partition};
 use crate::patch::{Patch, Placed, patched};
 use crate::piece::{Piece, Run};
@@ -66,7 +67,11 @@ impl UpdatePart {
 }
 
 /// Refuses an update that is not one of this definition.
-pub(crate) fn check(columns: &[ColumnSchema], update: &Update) -> EngineResult<()> {
+pub(crate) fn check(
+    columns: &[ColumnSchema],
+    update: &Update,
+    options: &StorageOptions,
+) -> EngineResult<()> {
     let ascending = update.rows.is_sorted_by(|a, b| a < b);
     if !ascending || update.columns.len() != update.values.len() {
         return Err(EngineError::internal("an update out of order"));
@@ -74,7 +79,7 @@ pub(crate) fn check(columns: &[ColumnSchema], update: &Update) -> EngineResult<(
     for (&index, values) in update.columns.iter().zip(&update.values) {
         let column = columns.get(index);
         let column = column.ok_or_else(|| EngineError::internal(format!("no column {index}")))?;
-        crate::prepare::check_type(column, values)?;
+        crate::prepare::check_type(column, values, options)?;
         if values.len() != update.rows.len() {
             return Err(EngineError::internal("an update with cells of other rows"));
         }
@@ -102,7 +107,6 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
         let message = format!("table '{}' was changed", schema.name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
-    check(&schema.columns, update)?;
     let mut symbols = Vec::new();
     let mut columns = Vec::with_capacity(update.columns.len());
     for (&index, array) in update.columns.iter().zip(&update.values) {
@@ -134,7 +138,7 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
         };
         parts.push(UpdatePart {
             floor: *floor,
-            rows: stretches(&update.rows[start..start + len]),
+            rows: stretches(update.rows[start..start + len].iter().map(|&row| place_of(row).1)),
             columns: columns.iter().map(cells).collect(),
         });
         start += len;
@@ -143,10 +147,9 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
 }
 
 /// Consecutive rows put together.
-fn stretches(rows: &[i64]) -> Vec<(u64, u64)> {
+pub(crate) fn stretches(rows: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut stretches: Vec<(u64, u64)> = Vec::new();
-    for &row in rows {
-        let row = place_of(row).1;
+    for row in rows {
         match stretches.last_mut() {
             Some((start, len)) if *start + *len == row => *len += 1,
             _ => stretches.push((row, 1)),
@@ -194,7 +197,7 @@ fn address(piece: &Piece) -> usize {
 }
 
 /// The partition with new cells.
-fn updated(
+pub(crate) fn updated(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
     part: &UpdatePart,

@@ -182,6 +182,31 @@ impl Model {
     }
 }
 
+/// Commits an update in the log, or a few rows at a time through new segments.
+fn rewrite(storage: &Arc<Storage>, changes: Vec<Change>, in_bulk: bool) {
+    if !in_bulk {
+        storage.commit(changes).unwrap();
+        return;
+    }
+    let (mut replace, mut found) = (None, None);
+    for change in changes {
+        match change {
+            Change::ReplaceSchema(schema) => replace = Some(schema),
+            Change::Update(update) => found = Some(update),
+            other => panic!("{other:?}"),
+        }
+    }
+    let Update { base, columns, rows, values, .. } = found.unwrap();
+    let hold = storage.hold_writes(base.schema().id);
+    let mut bulk = hold.begin_update(base, replace, columns).unwrap();
+    for start in (0..rows.len()).step_by(7) {
+        let len = (rows.len() - start).min(7);
+        let values: Vec<_> = values.iter().map(|cells| cells.slice(start, len)).collect();
+        bulk.push(&rows[start..start + len], &values).unwrap();
+    }
+    bulk.finish().unwrap();
+}
+
 /// One random change, to both.
 fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     match random.below(12) {
@@ -205,7 +230,8 @@ fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
                 _ => format!("an updated text that is long, number {}", model.next),
             };
             let wanted = |row: &Row| row.1 % divisor == rest;
-            storage.commit(vec![update(&table(storage), wanted, &text)]).unwrap();
+            let change = update(&table(storage), wanted, &text);
+            rewrite(storage, vec![change], random.below(2) == 0);
             for row in model.rows.iter_mut().filter(|row| wanted(row)) {
                 (row.2, row.3) = (Some(text.clone()), Some(text.clone()));
             }
@@ -239,12 +265,12 @@ fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
                 model.rows.extend(model.detached.remove(&floor).unwrap());
             }
         }
-        _ => retype(storage, model),
+        _ => retype(storage, model, random.below(2) == 0),
     }
 }
 
 /// The note gets another type, and a mark on each text, in one commit.
-fn retype(storage: &Arc<Storage>, model: &mut Model) {
+fn retype(storage: &Arc<Storage>, model: &mut Model, in_bulk: bool) {
     if !model.detached.is_empty() {
         return;
     }
@@ -264,7 +290,7 @@ fn retype(storage: &Arc<Storage>, model: &mut Model) {
         values: vec![texts(rows.iter().map(|(_, row)| marked(&row.3)))],
         rows: rows.iter().map(|(id, _)| *id).collect(),
     });
-    storage.commit(vec![Change::ReplaceSchema(schema), change]).unwrap();
+    rewrite(storage, vec![Change::ReplaceSchema(schema), change], in_bulk);
     for row in &mut model.rows {
         row.3 = marked(&row.3);
     }
@@ -429,7 +455,7 @@ fn a_bulk_write_into_a_column_that_changed_is_refused() {
     let mut bulk = storage.begin_bulk(BulkTarget::Existing(table(&storage).schema().id)).unwrap();
     let rows = [(2, 2, None, Some("late".to_owned()))];
     bulk.push(batch(table(&storage).schema(), &rows)).unwrap();
-    retype(&storage, &mut Model::default());
+    retype(&storage, &mut Model::default(), false);
     let error = bulk.finish().unwrap_err();
     assert!(error.message.starts_with("column 'note' of table 't'"), "{}", error.message);
     let notes: Vec<_> = rows_of(&table(&storage)).into_iter().map(|row| row.3).collect();
@@ -469,4 +495,42 @@ fn a_time_to_live_ends_whole_partitions() {
     let storage = open_with(&directory, false);
     append(&storage, &[((today + 400) * DAY, 8, None, None)]);
     assert_eq!(days(&storage), [today + 400, today + 400]);
+}
+
+#[test]
+fn a_bulk_update_that_is_given_up_leaves_nothing() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    let change = Change::CreateTable(schema(PartitionBy::Day));
+    storage.commit(vec![change]).unwrap();
+    let rows: Vec<Row> = (0..200).map(|id| (id * HOUR, id, None, Some("n".into()))).collect();
+    append(&storage, &rows);
+    storage.checkpoint().unwrap();
+    let folder = directory.path().join("db/t").join(table(&storage).schema().id.to_string());
+    let files = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files();
+    let Change::Update(found) = update(&table(&storage), |_| true, "changed") else { panic!() };
+    let hold = storage.hold_writes(found.base.schema().id);
+    let begin = || hold.begin_update(Arc::clone(&found.base), None, vec![2, 3]).unwrap();
+    let mut bulk = begin();
+    bulk.push(&found.rows, &found.values).unwrap();
+    assert!(files().len() > before.len(), "it writes as it goes");
+    let error = bulk.push(&found.rows[..1], &found.values).unwrap_err();
+    assert_eq!(error.code, ErrorCode::Internal);
+    drop(bulk);
+    assert_eq!(files(), before);
+    assert_eq!(rows_of(&table(&storage)), rows);
+    // Rows that came meanwhile are not lost: the rows must be found again.
+    let mut bulk = begin();
+    bulk.push(&found.rows, &found.values).unwrap();
+    drop(hold);
+    append(&storage, &[(0, 1_000, None, None)]);
+    assert_eq!(bulk.finish().unwrap_err().code, ErrorCode::Replan);
+    assert_eq!(files(), before);
+    assert_eq!(table(&storage).row_count().unwrap(), 201);
 }

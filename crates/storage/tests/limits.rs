@@ -9,12 +9,20 @@ use arrow_array::{
 };
 use tempfile::TempDir;
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, MAX_CELL_BYTES, Storage, StorageOptions, TableSchema,
+    BulkTarget, Change, ColumnSchema, Storage, StorageOptions, TableSchema, Update,
 };
+use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{RealVfs, Vfs};
 
 const DAY: i64 = 86_400_000_000;
+
+/// One array of so many rows of two elements.
+fn array(rows: i32) -> ArrayRef {
+    let mut builder = DoubleArrayBuilder::new(2);
+    builder.push(&[rows, 2], (0..rows * 2).map(f64::from)).unwrap();
+    builder.finish().unwrap()
+}
 
 struct Limited {
     storage: Arc<Storage>,
@@ -29,12 +37,14 @@ impl Limited {
             background: false,
             max_tables: 2,
             max_partitions: 3,
-            max_columns: 4,
+            max_columns: 5,
+            max_cell_bytes: 1_024,
+            max_array_elements: 6,
             ..StorageOptions::default()
         };
         let storage = Storage::open(vfs, options).unwrap();
         let limited = Self { storage, _directory: directory };
-        limited.create("t", 3).unwrap();
+        limited.create("t", 4).unwrap();
         limited
     }
 
@@ -42,6 +52,7 @@ impl Limited {
         let mut all = vec![ColumnSchema::new("ts", SqlType::Timestamp)];
         all.push(ColumnSchema::new("v", SqlType::Varchar));
         all.push(ColumnSchema::new("b", SqlType::Binary));
+        all.push(ColumnSchema::new("a", SqlType::DoubleArray(2)));
         for index in all.len()..columns {
             all.push(ColumnSchema::new(format!("c{index}"), SqlType::Int));
         }
@@ -55,18 +66,26 @@ impl Limited {
     }
 
     fn batch(ts: i64, text: &str, bytes: &[u8]) -> RecordBatch {
+        Self::batch_with(ts, text, bytes, array(2))
+    }
+
+    fn batch_with(ts: i64, text: &str, bytes: &[u8], array: ArrayRef) -> RecordBatch {
         let columns: Vec<(&str, ArrayRef)> = vec![
             ("ts", Arc::new(TimestampMicrosecondArray::from(vec![ts]))),
             ("v", Arc::new(StringViewArray::from(vec![text]))),
             ("b", Arc::new(LargeBinaryArray::from(vec![bytes]))),
+            ("a", array),
         ];
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
     fn append(&self, ts: i64, text: &str, bytes: &[u8]) -> EngineResult<()> {
+        self.append_batch(Self::batch(ts, text, bytes))
+    }
+
+    fn append_batch(&self, batch: RecordBatch) -> EngineResult<()> {
         let table = self.storage.snapshot().table("t").unwrap();
         let (table, schema_version) = (table.schema().id, table.schema().version);
-        let batch = Self::batch(ts, text, bytes);
         self.storage.commit(vec![Change::Append { table, schema_version, batch }]).map(drop)
     }
 
@@ -79,17 +98,17 @@ impl Limited {
         let before = rows();
         self.append(1, "next", b"next").unwrap();
         assert_eq!(rows(), before + 1);
-        assert_eq!(self.storage.snapshot().table("t").unwrap().schema().columns.len(), 3);
+        assert_eq!(self.storage.snapshot().table("t").unwrap().schema().columns.len(), 4);
     }
 }
 
 #[test]
 fn tables() {
     let limited = Limited::new();
-    limited.create("u", 3).unwrap();
+    limited.create("u", 4).unwrap();
     let words = "3 tables: at most 2 tables are allowed";
-    limited.refused(limited.create("v", 3), words);
-    let bulk = limited.storage.begin_bulk(BulkTarget::Create(Limited::schema("v", 3))).unwrap();
+    limited.refused(limited.create("v", 4), words);
+    let bulk = limited.storage.begin_bulk(BulkTarget::Create(Limited::schema("v", 4))).unwrap();
     limited.refused(bulk.finish().map(drop), words);
     assert!(limited.storage.snapshot().table("v").is_none());
 }
@@ -98,14 +117,17 @@ fn tables() {
 fn columns() {
     let limited = Limited::new();
     let words =
-        |table: &str| format!("table '{table}' of 5 columns: at most 4 columns are allowed");
-    limited.refused(limited.create("u", 5), &words("u"));
+        |table: &str| format!("table '{table}' of 6 columns: at most 5 columns are allowed");
+    limited.refused(limited.create("u", 6), &words("u"));
     let table = limited.storage.snapshot().table("t").unwrap();
     let mut schema = TableSchema::clone(table.schema());
     schema.columns.push(ColumnSchema::new("x", SqlType::Int));
     schema.columns.push(ColumnSchema::new("y", SqlType::Int));
     let done = limited.storage.commit(vec![Change::ReplaceSchema(schema)]);
     limited.refused(done.map(drop), &words("t"));
+    // A bulk write says so before it has read anything.
+    let wide = BulkTarget::Create(Limited::schema("u", 6));
+    limited.refused(limited.storage.begin_bulk(wide).map(drop), &words("u"));
 }
 
 #[test]
@@ -124,9 +146,9 @@ fn partitions() {
 #[test]
 fn cells() {
     let limited = Limited::new();
-    let long = "x".repeat(MAX_CELL_BYTES + 1);
+    let long = "x".repeat(1_025);
     let words = |column: &str| {
-        format!("column '{column}': a value of 67108865 bytes, at most 67108864 bytes are allowed")
+        format!("column '{column}': a value of 1025 bytes, at most 1024 bytes are allowed")
     };
     limited.refused(limited.append(0, &long, b"a"), &words("v"));
     limited.refused(limited.append(0, "a", long.as_bytes()), &words("b"));
@@ -135,4 +157,24 @@ fn cells() {
     let refused = bulk.push(Limited::batch(0, &long, b"a")).map(drop);
     bulk.abort();
     limited.refused(refused, &words("v"));
+}
+
+#[test]
+fn elements_of_an_array() {
+    let limited = Limited::new();
+    let words = "column 'a': an array of 8 elements, at most 6 elements are allowed";
+    let with = |array| Limited::batch_with(0, "a", b"a", array);
+    limited.append_batch(with(array(3))).unwrap();
+    limited.refused(limited.append_batch(with(array(4))), words);
+    let table = limited.storage.snapshot().table("t").unwrap();
+    let id = table.schema().id;
+    let mut bulk = limited.storage.begin_bulk(BulkTarget::Existing(id)).unwrap();
+    let refused = bulk.push(with(array(4))).map(drop);
+    bulk.abort();
+    limited.refused(refused, words);
+    let base = limited.storage.snapshot().table("t").unwrap();
+    let schema_version = base.schema().version;
+    let (rows, values) = (vec![0], vec![array(4)]);
+    let update = Update { base, schema_version, columns: vec![3], rows, values };
+    limited.refused(limited.storage.commit(vec![Change::Update(update)]).map(drop), words);
 }

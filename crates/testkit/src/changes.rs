@@ -53,7 +53,39 @@ impl Client<'_> {
             10.. => self.set_keys(&table, model),
             _ => self.partition(&table, model),
         };
-        if changes.is_empty() { Ok(()) } else { self.commit(next, changes) }
+        let has_cells = changes.iter().any(|change| matches!(change, Change::Update(_)));
+        if changes.is_empty() {
+            Ok(())
+        } else if has_cells && self.rng.random_bool(0.4) {
+            self.commit_in_bulk(next, changes)
+        } else {
+            self.commit(next, changes)
+        }
+    }
+
+    /// New cells go to new segments, a few rows at a time, as for a large update.
+    fn commit_in_bulk(&mut self, next: Model, changes: Vec<Change>) -> EngineResult<()> {
+        let (storage, mode) = (Arc::clone(self.storage), self.storage.options().commit_mode);
+        let (mut replace, mut found) = (None, None);
+        for change in changes {
+            match change {
+                Change::ReplaceSchema(schema) => replace = Some(schema),
+                Change::Update(update) => found = Some(update),
+                _ => {}
+            }
+        }
+        let Some(update) = found else { return Ok(()) };
+        self.history.attempt(next, mode, || {
+            let hold = storage.hold_writes(update.base.schema().id);
+            let mut bulk = hold.begin_update(update.base, replace, update.columns)?;
+            for start in (0..update.rows.len()).step_by(5) {
+                let len = (update.rows.len() - start).min(5);
+                let values: Vec<_> =
+                    update.values.iter().map(|cells| cells.slice(start, len)).collect();
+                bulk.push(&update.rows[start..start + len], &values)?;
+            }
+            bulk.finish().map(drop)
+        })
     }
 
     /// Some partitions become Parquet files, or segments again.

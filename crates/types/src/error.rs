@@ -54,8 +54,12 @@ pub enum ErrorCode {
     Cancelled,
     /// The statement's time is up.
     Timeout,
-    /// A limit on memory, rows, queries or sizes was reached; the message names it.
+    /// A limit on sizes or numbers was reached; the message names it.
     ResourceLimit,
+    /// More queries than may run and wait: the same call succeeds later.
+    Busy,
+    /// The statement needs more memory than it may have, or than there is just now.
+    OutOfMemory,
     /// The disk is full or below its watermark.
     DiskFull,
     /// Reading or writing a file failed.
@@ -104,7 +108,7 @@ impl EngineError {
             hint: None,
             retryable: matches!(
                 code,
-                ErrorCode::Replan | ErrorCode::ResourceLimit | ErrorCode::DiskFull
+                ErrorCode::Replan | ErrorCode::Busy | ErrorCode::OutOfMemory | ErrorCode::DiskFull
             ),
         }
     }

@@ -6,6 +6,7 @@ use arrow::record_batch::RecordBatch;
 use tidemark_types::{EngineResult, failpoint};
 use tidemark_wire::RowEncoder;
 
+use crate::admission::Turn;
 use crate::cancel::{Deadline, until_stopped};
 use crate::execution::source::BatchSource;
 use crate::execution::window::{LastRows, RowWindow};
@@ -28,6 +29,13 @@ pub struct Chunk {
     pub rows: u64,
 }
 
+/// What a query runs under.
+pub(crate) struct Running {
+    pub(crate) deadline: Deadline,
+    pub(crate) registration: Registration,
+    pub(crate) turn: Turn,
+}
+
 /// A running query: source, window, encoder.
 pub(crate) struct Cursor {
     source: BatchSource,
@@ -41,8 +49,7 @@ pub(crate) struct Cursor {
     last: Option<LastRows>,
     finished: bool,
     started: Instant,
-    deadline: Deadline,
-    registration: Registration,
+    running: Running,
 }
 
 impl Cursor {
@@ -52,8 +59,7 @@ impl Cursor {
         last: Option<u64>,
         encoder: RowEncoder,
         one_batch_per_chunk: bool,
-        deadline: Deadline,
-        registration: Registration,
+        running: Running,
     ) -> Self {
         Self {
             source,
@@ -64,17 +70,16 @@ impl Cursor {
             last: last.map(LastRows::new),
             finished: false,
             started: Instant::now(),
-            deadline,
-            registration,
+            running,
         }
     }
 
     pub(crate) fn query_id(&self) -> u64 {
-        self.registration.id
+        self.running.registration.id
     }
 
     pub(crate) fn token(&self) -> crate::cancel::CancelToken {
-        self.registration.token.clone()
+        self.running.registration.token.clone()
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -93,8 +98,17 @@ impl Cursor {
     /// The next chunk, of at most `max_rows` rows; closes at [`CHUNK_BYTES`]. After the last row
     /// the encoder's tail is part of the chunk and [`Cursor::is_finished`] holds.
     pub(crate) async fn produce(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
-        let token = self.token();
-        until_stopped(&token, self.deadline, self.fill(max_rows)).await
+        let (token, deadline) = (self.token(), self.running.deadline);
+        let work = async {
+            self.running.turn.resume().await?;
+            self.fill(max_rows).await
+        };
+        until_stopped(&token, deadline, work).await
+    }
+
+    /// Lets other queries run until the next chunk is asked for.
+    pub(crate) fn pause(&mut self) {
+        self.running.turn.pause();
     }
 
     async fn fill(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
@@ -120,7 +134,7 @@ impl Cursor {
             }
         }
         // Everything in the chunk was read by now.
-        check_faults(self.registration.faults)?;
+        check_faults(self.running.registration.faults)?;
         Ok(chunk)
     }
 

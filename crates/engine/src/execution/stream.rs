@@ -43,7 +43,8 @@ impl ResultStream {
     }
 
     /// A stream whose reader says how many rows each chunk may hold.
-    pub(crate) fn on_demand(cursor: Cursor, runtime: Handle) -> Self {
+    pub(crate) fn on_demand(mut cursor: Cursor, runtime: Handle) -> Self {
+        cursor.pause();
         let token = cursor.token();
         let cursor = Arc::new(AsyncMutex::new(cursor));
         Self { feed: Feed::OnDemand(cursor), summary: Arc::default(), token, runtime }
@@ -69,6 +70,7 @@ impl ResultStream {
                 return Ok(None);
             }
             let chunk = cursor.produce(max_rows).await?;
+            cursor.pause();
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
             }
@@ -118,6 +120,9 @@ async fn pump(
             }
             if chunk.rows == 0 && chunk.bytes.is_empty() {
                 continue;
+            }
+            if chunks.capacity() == 0 {
+                cursor.pause();
             }
             let hand_over = async { Ok(chunks.send(Ok(chunk)).await.is_ok()) };
             if !until_stopped(&token, Deadline::after(None), hand_over).await? {

@@ -66,6 +66,11 @@ struct SymbolTest {
 }
 
 impl FilteredScanExec {
+    /// Rows that are looked at.
+    pub(crate) fn row_count(&self) -> usize {
+        self.scan.row_count()
+    }
+
     /// The same rows as those of `filter`, if its input is a scan.
     pub(crate) fn of(filter: &FilterExec) -> Option<Self> {
         let scan = filter.input().downcast_ref::<TableScanExec>()?.clone();

@@ -6,7 +6,7 @@ use tidemark_ast::{
     AlterAction, ColumnDefinition, Name, OptionValue, PartitionChange, Span, TypeName,
 };
 use tidemark_storage::{ColumnSchema, PartitionFormat, TableSchema, TableSnapshot};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
 
 use super::create_table::{
     apply_dedup, check_column_name, column_type, index_capacity, parse_lag, parse_ttl,
@@ -57,6 +57,18 @@ impl Binder<'_> {
                 AlterAction::SquashPartitions => {
                     self.note_change(&schema.name, "VACUUM TABLE");
                     change.squash = true;
+                }
+                AlterAction::SetWal { wal } => {
+                    self.note_change(&schema.name, "SET TABLE TYPE");
+                    if schema.partition_by == PartitionBy::None {
+                        let message = format!(
+                            "table '{}' is not partitioned: its type cannot be set, expected a \
+                             table with PARTITION BY",
+                            schema.name
+                        );
+                        return Err(error::at(ErrorCode::NotSupported, message, table.span));
+                    }
+                    change.table_types.push((schema.id, *wal));
                 }
                 other => self.alter_setting(&mut schema, table, other)?,
             }
@@ -196,8 +208,6 @@ impl Binder<'_> {
                 self.note_change(&schema.name, "SET TABLE PARAM");
                 schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
             }
-            // Takes effect nowhere: every commit goes through the log.
-            AlterAction::SetWal { .. } => self.note_change(&schema.name, "SET TABLE TYPE"),
             AlterAction::Dedup { keys } => self.alter_dedup(schema, table, keys)?,
             AlterAction::Other { words, span } => {
                 let first = words.first().map(|word| word.to_ascii_uppercase());

@@ -286,6 +286,8 @@ impl Binder<'_> {
                 Arc::new(TimestampMicrosecondArray::from_iter_values(published)),
             ),
             ("readers", SqlType::Long, longs(pinned.iter().map(|pin| pin.readers as i64))),
+            ("ageMicros", SqlType::Long, longs(pinned.iter().map(|pin| pin.age_micros))),
+            ("heldBytes", SqlType::Long, longs(pinned.iter().map(|pin| pin.held_bytes as i64))),
         ])
     }
 

@@ -20,6 +20,7 @@ impl Binder<'_> {
             formats: Vec::new(),
             conversion: None,
             squash: false,
+            table_types: Vec::new(),
             command: "",
             accesses: Vec::new(),
         };

@@ -128,6 +128,7 @@ impl Storage {
             }
         };
         self.install(&prepared, &frozen, gone, &generations);
+        self.memory.remove(frozen.unwritten);
         checkpoint::remove_stale(self.vfs.system(), &stale);
         Ok(())
     }
@@ -164,6 +165,7 @@ impl Storage {
             unsynced_logs: writer.log.unsynced().to_vec(),
             has_hole: writer.log.has_hole(),
             first_log: writer.log.next_file(),
+            unwritten: self.memory.unwritten(),
             snapshot,
         }))
     }

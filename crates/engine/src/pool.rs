@@ -1,0 +1,202 @@
+//! Memory of running queries: one pool for all of them, and a share of it at the most for each.
+//!
+//! The pool counts what operators register. An operator that can spill gives way when its query
+//! or all queries have no more; one that cannot fails its query with an error that names both
+//! figures. Within a query those that can spill share evenly what the others leave.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
+use parking_lot::Mutex;
+
+/// Bytes that all queries hold.
+#[derive(Debug)]
+pub(crate) struct SharedPool {
+    limit: usize,
+    query_limit: usize,
+    used: AtomicUsize,
+}
+
+impl SharedPool {
+    /// A pool of `limit` bytes, of which one query gets `query_limit` at the most.
+    pub(crate) fn new(limit: usize, query_limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, query_limit: query_limit.min(limit), used: AtomicUsize::new(0) })
+    }
+
+    /// The pool of one more query.
+    pub(crate) fn query(self: &Arc<Self>) -> Arc<QueryPool> {
+        Arc::new(QueryPool { shared: Arc::clone(self), state: Mutex::default() })
+    }
+
+    /// Bytes that all queries hold.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that all queries may hold.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Bytes that one query may hold.
+    pub(crate) fn query_limit(&self) -> usize {
+        self.query_limit
+    }
+
+    /// Takes `bytes` unless that is too much.
+    fn take(&self, bytes: usize) -> bool {
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+}
+
+/// Bytes that one query holds.
+#[derive(Debug)]
+pub(crate) struct QueryPool {
+    shared: Arc<SharedPool>,
+    state: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    /// Operators that can spill.
+    spilling: usize,
+    /// Bytes they hold.
+    spillable: usize,
+    /// Bytes that the others hold.
+    fixed: usize,
+}
+
+impl Held {
+    fn of(&mut self, consumer: &MemoryConsumer) -> &mut usize {
+        if consumer.can_spill() { &mut self.spillable } else { &mut self.fixed }
+    }
+}
+
+impl QueryPool {
+    /// Whether an operator may have `additional` bytes more within its query.
+    fn has_room(&self, held: &Held, reservation: &MemoryReservation, additional: usize) -> bool {
+        let left = self.shared.query_limit.saturating_sub(held.fixed);
+        if reservation.consumer().can_spill() {
+            reservation.size().saturating_add(additional) <= left / held.spilling.max(1)
+        } else {
+            additional <= left.saturating_sub(held.spillable)
+        }
+    }
+
+    fn exhausted(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionError {
+        let (used, limit) = (mib(self.shared.used()), mib(self.shared.limit));
+        let (own, most) = (mib(self.reserved()), mib(self.shared.query_limit));
+        let (name, wanted) = (reservation.consumer().name(), mib(additional));
+        DataFusionError::ResourcesExhausted(format!(
+            "out of memory for queries: {name} wants {wanted} MiB more, the query holds {own} of \
+             {most} MiB, all queries {used} of {limit} MiB"
+        ))
+    }
+}
+
+impl fmt::Display for QueryPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "query ({} of {} MiB)", mib(self.reserved()), mib(self.shared.query_limit))
+    }
+}
+
+impl MemoryPool for QueryPool {
+    fn name(&self) -> &'static str {
+        "query"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.state.lock().spilling += usize::from(consumer.can_spill());
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.state.lock().spilling -= usize::from(consumer.can_spill());
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        *self.state.lock().of(reservation.consumer()) += additional;
+        self.shared.used.fetch_add(additional, Ordering::Relaxed);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        *self.state.lock().of(reservation.consumer()) -= shrink;
+        self.shared.used.fetch_sub(shrink, Ordering::Relaxed);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        {
+            let mut held = self.state.lock();
+            if self.has_room(&held, reservation, additional) && self.shared.take(additional) {
+                *held.of(reservation.consumer()) += additional;
+                return Ok(());
+            }
+        }
+        Err(self.exhausted(reservation, additional))
+    }
+
+    fn reserved(&self) -> usize {
+        let held = self.state.lock();
+        held.spillable + held.fixed
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.shared.query_limit)
+    }
+}
+
+/// Whole mebibytes, rounded up: what is wanted is never shown as 0.
+fn mib(bytes: usize) -> usize {
+    bytes.div_ceil(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reservation(pool: &Arc<QueryPool>, name: &str, spills: bool) -> MemoryReservation {
+        let pool: Arc<dyn MemoryPool> = Arc::clone(pool) as _;
+        MemoryConsumer::new(name).with_can_spill(spills).register(&pool)
+    }
+
+    #[test]
+    fn a_query_gets_its_share_and_all_queries_the_pool() {
+        let shared = SharedPool::new(100 << 20, 60 << 20);
+        let (one, two) = (shared.query(), shared.query());
+        let first = reservation(&one, "join", false);
+        let error = first.try_grow(61 << 20).unwrap_err().to_string();
+        assert!(error.contains("join wants 61 MiB more, the query holds 0 of 60 MiB"), "{error}");
+        first.try_grow(60 << 20).unwrap();
+        let second = reservation(&two, "join", false);
+        let error = second.try_grow(41 << 20).unwrap_err().to_string();
+        assert!(error.contains("all queries 60 of 100 MiB"), "{error}");
+        second.try_grow(40 << 20).unwrap();
+        assert_eq!(shared.used(), 100 << 20);
+        drop(first);
+        second.try_grow(20 << 20).unwrap();
+        drop(second);
+        assert_eq!(shared.used(), 0);
+    }
+
+    #[test]
+    fn those_that_spill_share_what_the_others_leave() {
+        let shared = SharedPool::new(100, 100);
+        let query = shared.query();
+        let fixed = reservation(&query, "build", false);
+        fixed.try_grow(20).unwrap();
+        let (one, two) = (reservation(&query, "sort", true), reservation(&query, "sort", true));
+        one.try_grow(40).unwrap();
+        assert!(one.try_grow(1).is_err());
+        two.try_grow(40).unwrap();
+        drop(one);
+        two.try_grow(40).unwrap();
+        assert!(fixed.try_grow(1).is_err(), "what they hold is not free");
+        two.free();
+        fixed.try_grow(80).unwrap();
+    }
+}

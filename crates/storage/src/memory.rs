@@ -1,0 +1,163 @@
+//! Memory of rows that are committed and in no segment yet: writers are slowed before there is
+//! too much of it, refused when there is, and go on by themselves once a checkpoint has written
+//! it. Whoever watches the whole process may ask for the same.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+/// Longest time a write waits at the low mark: long enough for checkpoints to win.
+const SLOW_DOWN: Duration = Duration::from_millis(200);
+/// Longest time a write waits at the high mark before it is refused.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a waiting write looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How short memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Pressure {
+    /// There is enough.
+    None,
+    /// Writes are slowed.
+    Low,
+    /// Writes are refused.
+    High,
+}
+
+/// What is held, and how much may be.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// Bytes of the log since what the last checkpoint wrote: about as many are in memory.
+    unwritten: AtomicU64,
+    /// Above half of it writes are slowed, above all of it refused.
+    limit: u64,
+    /// What the process as a whole says.
+    outside: AtomicU8,
+    /// Whether a checkpoint may come while a write waits.
+    may_wait: bool,
+    lock: Mutex<()>,
+    relieved: Condvar,
+}
+
+impl Memory {
+    pub(crate) fn new(limit: u64, may_wait: bool) -> Self {
+        Self {
+            unwritten: AtomicU64::new(0),
+            limit,
+            outside: AtomicU8::new(Pressure::None as u8),
+            may_wait,
+            lock: Mutex::new(()),
+            relieved: Condvar::new(),
+        }
+    }
+
+    /// Bytes of rows that only memory and the log hold.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.unwritten.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, bytes: u64) {
+        self.unwritten.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A checkpoint wrote so many of them.
+    pub(crate) fn remove(&self, bytes: u64) {
+        self.unwritten.fetch_sub(bytes, Ordering::Relaxed);
+        let _guard = self.lock.lock();
+        self.relieved.notify_all();
+    }
+
+    pub(crate) fn set_outside(&self, pressure: Pressure) {
+        self.outside.store(pressure as u8, Ordering::Relaxed);
+    }
+
+    fn own(&self) -> Pressure {
+        match self.unwritten() {
+            bytes if bytes >= self.limit => Pressure::High,
+            bytes if bytes >= self.limit / 2 => Pressure::Low,
+            _ => Pressure::None,
+        }
+    }
+
+    fn pressure(&self) -> Pressure {
+        let outside = match self.outside.load(Ordering::Relaxed) {
+            0 => Pressure::None,
+            1 => Pressure::Low,
+            _ => Pressure::High,
+        };
+        outside.max(self.own())
+    }
+
+    /// Lets a write that takes memory pass, later or not at all while there is little.
+    /// `make_room` asks for a checkpoint.
+    pub(crate) fn admit(&self, make_room: impl Fn()) -> EngineResult<()> {
+        let mut began = None;
+        loop {
+            let pressure = self.pressure();
+            if pressure == Pressure::None {
+                return Ok(());
+            }
+            let most = if pressure == Pressure::High { PATIENCE } else { SLOW_DOWN };
+            let waited = began.get_or_insert_with(Instant::now).elapsed();
+            if !self.may_wait || waited >= most {
+                return if pressure == Pressure::Low { Ok(()) } else { Err(self.refusal()) };
+            }
+            make_room();
+            self.relieved.wait_for(&mut self.lock.lock(), LOOK_AGAIN);
+        }
+    }
+
+    fn refusal(&self) -> EngineError {
+        let message = if self.own() == Pressure::High {
+            let (unwritten, limit) = (self.unwritten() >> 20, self.limit >> 20);
+            format!(
+                "memory is full: {unwritten} MiB of rows wait to be written to segments, at most \
+                 {limit} MiB may, writes have stopped"
+            )
+        } else {
+            "memory is full: the server uses nearly all it may, writes have stopped".to_owned()
+        };
+        EngineError::new(ErrorCode::OutOfMemory, message).with_hint(
+            "retry later: writes go on by themselves; see cairo.unwritten.limit and memory.limit",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_slowed_then_refused_and_go_on() {
+        let memory = Memory::new(100, true);
+        memory.add(49);
+        memory.admit(|| panic!("there is enough")).unwrap();
+        memory.add(1);
+        let began = Instant::now();
+        memory.admit(|| ()).unwrap();
+        assert!(began.elapsed() >= SLOW_DOWN, "slowed");
+        memory.add(50);
+        let error = memory.admit(|| ()).unwrap_err();
+        assert_eq!(error.code, ErrorCode::OutOfMemory);
+        assert!(error.retryable && error.message.starts_with("memory is full: 0 MiB of rows"));
+        let began = Instant::now();
+        memory.admit(|| memory.remove(90)).unwrap();
+        assert!(began.elapsed() < SLOW_DOWN, "room was made at once");
+        assert_eq!(memory.unwritten(), 10);
+    }
+
+    #[test]
+    fn the_process_as_a_whole_counts_too() {
+        let memory = Memory::new(100, false);
+        memory.set_outside(Pressure::Low);
+        memory.admit(|| ()).unwrap();
+        memory.set_outside(Pressure::High);
+        let error = memory.admit(|| ()).unwrap_err();
+        assert!(error.message.starts_with("memory is full: the server uses"), "{error}");
+        memory.set_outside(Pressure::None);
+        memory.admit(|| ()).unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+/** How many queries run at once, who waits, and who does not. */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { ask, rowsOf } from './client.js';
+
+/** Rows enough for days, and little memory: it ends because it was stopped. */
+const HEAVY =
+  'select count() from long_sequence(10000) a cross join long_sequence(1000000000000) b ' +
+  'where a.x + b.x = -1';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({
+    set: [
+      'query.concurrency=1',
+      'query.queue.limit=1',
+      'query.queue.wait=300ms',
+      'query.memory.pool=32M',
+      'query.memory.limit=16M',
+      'spill.limit=1M',
+    ],
+  });
+  await rowsOf(server, 'create table small (x int)');
+  await rowsOf(server, 'insert into small values (1)');
+  await rowsOf(server, 'create table large as (select x, -x y from long_sequence(300000))');
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+async function cancelAll(): Promise<void> {
+  for (const [id, text] of await rowsOf(server, 'select query_id, query from query_activity()')) {
+    if (String(text).includes('cross join')) {
+      await ask(server, `cancel query ${String(id)}`);
+    }
+  }
+}
+
+async function isRunning(count: number): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    const [row] = await rowsOf(
+      server,
+      `select count() from query_activity()
+       where query like '%cross join%' and query not like '%activity%'`,
+    );
+    if (Number(row?.[0]) >= count) {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error('it does not run');
+}
+
+test.serial(
+  'a heavy query waits for its turn, and is refused when that takes too long',
+  async (t) => {
+    const first = ask(server, HEAVY);
+    await isRunning(1);
+    const started = performance.now();
+    const second = await ask(server, 'select sum(y) from large');
+    t.is(second.status, 503);
+    t.is(second.error, 'too many queries: 1 run at once, waited 0.3 s for a turn');
+    t.true(performance.now() - started >= 280);
+    await cancelAll();
+    t.is((await first).error, 'cancelled by user');
+    t.deepEqual(await rowsOf(server, 'select sum(x) from large'), [[45_000_150_000]]);
+  },
+);
+
+test.serial('the queue has an end', async (t) => {
+  const first = ask(server, HEAVY);
+  await isRunning(1);
+  const outcomes = await Promise.all([1, 2, 3].map(() => ask(server, 'select sum(y) from large')));
+  const full = 'too many queries: 1 run at once, 1 wait already';
+  t.is(outcomes.filter(({ error }) => error === full).length, 2);
+  await cancelAll();
+  await first;
+});
+
+test.serial('cheap statements never wait', async (t) => {
+  const first = ask(server, HEAVY);
+  await isRunning(1);
+  for (const query of [
+    'select 1',
+    'select x from small where x = 1',
+    'select count() from large',
+    'show tables',
+    'select name from wal_tables() limit 1',
+    'select x from large limit 1',
+  ]) {
+    const { error } = await ask(server, query);
+    t.is(error, undefined, query);
+  }
+  await rowsOf(server, 'insert into small values (2)');
+  await rowsOf(server, 'update small set x = 3 where x = 2');
+  t.deepEqual(await rowsOf(server, 'select x from small order by x'), [[1], [3]]);
+  await cancelAll();
+  await first;
+});
+
+test.serial('a writing statement takes a turn too', async (t) => {
+  const first = ask(server, HEAVY);
+  await isRunning(1);
+  const { error } = await ask(server, 'create table copy as (select * from large)');
+  t.regex(error ?? '', /^too many queries/);
+  await cancelAll();
+  await first;
+  t.deepEqual(await rowsOf(server, "select count() from tables() where table_name = 'copy'"), [
+    [0],
+  ]);
+});
+
+test.serial('memory that runs out is named', async (t) => {
+  // One long text can neither be spilled nor be had in parts.
+  const text = "select length(string_agg(rpad('x', 100, 'x'), ',')) from large";
+  const { error, status } = await ask(server, text);
+  t.regex(error ?? '', /^out of memory for queries: .* the query holds \d+ of 16 MiB/);
+  t.is(status, 503);
+});
+
+test.serial('so is the room for what is spilled', async (t) => {
+  const sort = 'select sum(r) from (select row_number() over (order by y, x) r from large)';
+  const { error, status } = await ask(server, sort);
+  t.regex(error ?? '', /^disk full: queries hold as much in temporary files as they may/);
+  t.is(status, 507);
+});

@@ -1,0 +1,27 @@
+/** Statements over HTTP, with what a refusal says. */
+import type { TestServer } from '../golden/server.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly error: string | undefined;
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+export async function ask(server: TestServer, query: string): Promise<Answer> {
+  const body = new URLSearchParams({ query });
+  const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
+  const answer = (await response.json()) as { dataset?: unknown[][]; error?: string };
+  return { status: response.status, error: answer.error, rows: answer.dataset ?? [] };
+}
+
+/** The rows of a statement that must work. */
+export async function rowsOf(
+  server: TestServer,
+  query: string,
+): Promise<readonly (readonly unknown[])[]> {
+  const { error, rows } = await ask(server, query);
+  if (error !== undefined) {
+    throw new Error(`${query}: ${error}`);
+  }
+  return rows;
+}

@@ -1,0 +1,79 @@
+/**
+ * Changes of more cells than are held in memory: written to new segments, seen all at once, and
+ * there after a kill.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { startTestServer } from '../golden/server.js';
+import { ask, rowsOf } from './client.js';
+
+/** New cells of three columns and the rows' places: more than are logged. */
+const ROWS = 3_000_000;
+
+test('a large UPDATE, a joined one and another type for a column', async (t) => {
+  const first = await startTestServer();
+  const root = first.root;
+  const rows = async (query: string): Promise<unknown> => await rowsOf(server, query);
+  let server = first;
+  t.teardown(async () => {
+    await server.stop();
+    await first.stop();
+  });
+  await rows(
+    `create table t as (select x, x::double d, 'text ' || x v, (x % 7)::symbol s,
+     timestamp_sequence('2026-01-01', 250000) ts from long_sequence(${ROWS}))
+     timestamp(ts) partition by day`,
+  );
+  await rows(`insert into t values (0, 0, 'late', 'new', '2026-01-01T12:00:00')`);
+  await rows('create table keys as (select x, (x * 7919) % 3000001 y from long_sequence(3000000))');
+  const sums = 'select count(), sum(x), sum(d), count_distinct(v), count_distinct(s) from t';
+
+  // Readers see all of it or nothing.
+  const moments = new Set<string>();
+  const state = { over: false };
+  const reader = (async () => {
+    while (!state.over) {
+      moments.add(JSON.stringify(await rowsOf(server, 'select sum(d - x), count() from t')));
+      await sleep(5);
+    }
+  })();
+  await rows(`update t set d = d + 1, v = 'changed ' || x, s = (x % 11)::symbol`);
+  state.over = true;
+  await reader;
+  const all = ROWS + 1;
+  t.true(moments.size <= 2, [...moments].join());
+  t.true(moments.has(JSON.stringify([[all, all]])) || moments.has(JSON.stringify([[0, all]])));
+  const total = (ROWS * (ROWS + 1)) / 2;
+  t.deepEqual(await rows(sums), [[all, total, total + all, all, 11]]);
+
+  // The rows of a join come in no order, and are sorted.
+  await rows(`update t set d = k.y, v = 'joined', s = 'one' from keys k where t.x = k.x`);
+  const wrong = 'select count() from t where x > 0 and d != (x * 7919) % 3000001';
+  t.deepEqual(await rows(wrong), [[0]]);
+  t.deepEqual(await rows("select count() from t where v = 'joined' and s = 'one'"), [[ROWS]]);
+
+  await rows('alter table t alter column d type varchar');
+  const typed = 'select count() from t where x > 0 and d::double != (x * 7919) % 3000001';
+  t.deepEqual(await rows(typed), [[0]]);
+
+  // Nothing of one that is cut short stays.
+  const text = `update t set d = 'nothing', v = 'nothing' || x, s = 'two'`;
+  const cut = ask(server, text);
+  await sleep(300);
+  for (const [id, query] of await rowsOf(server, 'select query_id, query from query_activity()')) {
+    if (String(query) === text) {
+      await ask(server, `cancel query ${String(id)}`);
+    }
+  }
+  t.is((await cut).error, 'cancelled by user');
+  t.deepEqual(await rows("select count() from t where s = 'two'"), [[0]]);
+
+  server.process.kill('SIGKILL');
+  await new Promise((resolve) => server.process.once('close', resolve));
+  server = await startTestServer({ root });
+  t.deepEqual(await rows(typed), [[0]]);
+  t.deepEqual(await rows('select count(), sum(x) from t'), [[all, total]]);
+  t.deepEqual(await rows("select count() from t where v = 'joined' and s = 'one'"), [[ROWS]]);
+});

@@ -1,0 +1,214 @@
+/**
+ * npm run cancels -- [--count N] [--rows N] [--within MS] [--seed S]
+ *
+ * Ends running queries at random moments by each way there is: the socket closes, CancelRequest,
+ * CANCEL QUERY, the statement's timeout. The query is gone in time, takes no more of the
+ * processor, keeps no temporary file, and its memory comes back.
+ */
+import { once } from 'node:events';
+import { request } from 'node:http';
+
+import { startTestServer } from '../golden/server.js';
+import { clientMessage, RawClient, startup } from '../pgwire/raw-client.js';
+import { exec, Refused } from './client.js';
+import { Harness, quantile, type Random, sleep } from './harness.js';
+import { cpuTicks, residentBytes, spilledFiles } from './process.js';
+
+const CANCEL_CODE = 80_877_102;
+const GONE_MS = 5_000;
+/** Time over which the processor is watched, and ticks of 10 ms it may take at rest. */
+const REST_MS = 500;
+const REST_TICKS = 25;
+const GROWTH_BYTES = 256 * 1024 * 1024;
+const WAYS = ['socket', 'request', 'statement', 'timeout'] as const;
+
+const harness: Harness = new Harness('cancels', ['count', 'rows', 'within']);
+const count = harness.number('count', 1_000);
+const rows = harness.number('rows', 3_000_000);
+const withinMs = harness.number('within', 100);
+const server = await startTestServer({
+  set: ['pg.auth.method=cleartext', 'query.memory.pool=256M', 'query.memory.limit=64M'],
+});
+await exec(
+  server,
+  `CREATE TABLE t AS (SELECT x k, (x * 7919) % 1000003 v, 'text of row ' || x s,
+   timestamp_sequence(0, 1000000) ts FROM long_sequence(${rows})) TIMESTAMP(ts) PARTITION BY DAY`,
+);
+const QUERIES = [
+  'SELECT count() FROM t a CROSS JOIN t b WHERE a.k + b.k = -1',
+  'SELECT sum(r) FROM (SELECT row_number() OVER (ORDER BY v, k) r FROM t a)',
+  'SELECT * FROM (SELECT * FROM t ORDER BY v, k DESC) WHERE k = -1',
+  `SELECT count() FROM t WHERE s ~ '(t|e|x|)+(o|f|)* (.|..|...)+(r|o|w)+ 9.*x'`,
+  'SELECT count() FROM (SELECT s, v, count() c FROM t GROUP BY s, v)',
+  'SELECT sum(x) FROM long_sequence(100000000000)',
+] as const;
+const EXPORT = 'SELECT * FROM t';
+const before = residentBytes(server);
+const times: number[] = [];
+let early = 0;
+for (let index = 0; index < count && harness.failures < 10; index += 1) {
+  const problem = await oneCancel(harness.random.fork(), index).catch(String);
+  harness.judge(problem);
+}
+judgeTimes();
+await judgeRest();
+await server.stop();
+harness.finish();
+
+/** Runs one query and ends it; answers what is wrong. */
+async function oneCancel(random: Random, index: number): Promise<string | undefined> {
+  const isExport = random.next() < 0.15;
+  const way = isExport ? 'socket' : (WAYS[index % WAYS.length] ?? 'socket');
+  const marker = `/* cancel ${index} */`;
+  const query = `${isExport ? EXPORT : random.pick(QUERIES)} ${marker}`;
+  const afterMs = random.between(5, 250);
+  const ended = await endBy(way, query, marker, afterMs, isExport);
+  if (ended === undefined) {
+    early += 1;
+    return undefined;
+  }
+  const gone = await isGone(marker, ended);
+  if (gone === undefined) {
+    return `${way}: '${query}' still runs ${GONE_MS} ms after its end`;
+  }
+  times.push(gone);
+  return undefined;
+}
+
+/** Answers when the query was ended, or `undefined` when it was done before. */
+function endBy(
+  way: (typeof WAYS)[number],
+  query: string,
+  marker: string,
+  afterMs: number,
+  isExport: boolean,
+): Promise<number | undefined> {
+  switch (way) {
+    case 'socket':
+      return bySocket(query, afterMs, isExport);
+    case 'request':
+      return byRequest(query, afterMs);
+    case 'statement':
+      return byStatement(query, marker, afterMs);
+    case 'timeout':
+      return byTimeout(query, afterMs);
+  }
+}
+
+async function bySocket(
+  query: string,
+  afterMs: number,
+  isExport: boolean,
+): Promise<number | undefined> {
+  const path = isExport ? '/exp?fmt=parquet&query=' : '/exec?query=';
+  const call = request(`${server.url}${path}${encodeURIComponent(query)}`);
+  const state = { done: false };
+  call.on('response', (response) => {
+    response.resume().on('end', () => {
+      state.done = true;
+    });
+  });
+  call.on('error', () => undefined);
+  call.end();
+  await sleep(afterMs);
+  call.destroy();
+  return state.done ? undefined : performance.now();
+}
+
+async function byRequest(query: string, afterMs: number): Promise<number | undefined> {
+  const port = Number(server.pg.split(':')[1]);
+  const client = await RawClient.open(port);
+  client.send(startup('admin'), clientMessage('p', 'quest'));
+  const key = (await client.until('Z')).find(({ type }) => type === 'K');
+  if (key === undefined) {
+    throw new Error('the server sends no key to cancel with');
+  }
+  const state = { done: false };
+  client.send(clientMessage('Q', query));
+  const answer = client.until('Z').then((messages) => {
+    state.done = true;
+    return messages;
+  });
+  await sleep(afterMs);
+  if (state.done) {
+    client.close();
+    return undefined;
+  }
+  const other = await RawClient.open(port);
+  const ended = performance.now();
+  other.send(clientMessage('', CANCEL_CODE, key.body));
+  await once(other.socket, 'close');
+  const messages = await answer;
+  client.close();
+  const failed = messages.some(({ type, body }) => type === 'E' && body.includes('57014'));
+  return failed ? ended : undefined;
+}
+
+async function byStatement(
+  query: string,
+  marker: string,
+  afterMs: number,
+): Promise<number | undefined> {
+  const answer = exec(server, query).then(
+    () => 'done',
+    (error: unknown) => (error instanceof Refused ? error.message : 'gone'),
+  );
+  await sleep(afterMs);
+  const id = (await running()).find(([, text]) => text.includes(marker))?.[0];
+  if (id === undefined) {
+    await answer;
+    return undefined;
+  }
+  const ended = performance.now();
+  // It may have ended by itself meanwhile.
+  await exec(server, `CANCEL QUERY ${id}`).catch(() => undefined);
+  return (await answer).includes('cancelled by user') ? ended : undefined;
+}
+
+async function byTimeout(query: string, afterMs: number): Promise<number | undefined> {
+  const started = performance.now();
+  const url = `${server.url}/exec?query=${encodeURIComponent(query)}`;
+  const response = await fetch(url, { headers: { 'Statement-Timeout': String(afterMs) } });
+  const text = await response.text();
+  return text.includes('timeout, query aborted') ? started + afterMs : undefined;
+}
+
+async function running(): Promise<[id: string, text: string][]> {
+  const { dataset } = await exec(server, 'SELECT query_id, query FROM query_activity()');
+  return dataset.map(([id, text]) => [String(id), String(text)]);
+}
+
+/** Milliseconds from its end until the query is no longer listed. */
+async function isGone(marker: string, ended: number): Promise<number | undefined> {
+  while (performance.now() - ended < GONE_MS) {
+    const list = await running();
+    if (!list.some(([, text]) => text.includes(marker))) {
+      return performance.now() - ended;
+    }
+    await sleep(2);
+  }
+  return undefined;
+}
+
+function judgeTimes(): void {
+  const [p50, p99] = [0.5, 0.99].map((share) => quantile(times, share));
+  const figures = `p50 ${p50?.toFixed(0)} ms, p99 ${p99?.toFixed(0)} ms`;
+  harness.say(`${times.length} cancelled, ${early} done before; gone after ${figures}`);
+  const late = times.length === 0 || (p99 ?? Infinity) > withinMs;
+  harness.judge(late ? `a query is gone after ${figures}, expected ${withinMs} ms` : undefined);
+}
+
+/** Nothing is left of them. */
+async function judgeRest(): Promise<void> {
+  await sleep(REST_MS);
+  const ticks = cpuTicks(server);
+  await sleep(REST_MS);
+  const used = cpuTicks(server) - ticks;
+  harness.judge(used > REST_TICKS ? `${used * 10} ms of processor in ${REST_MS} ms` : undefined);
+  const files = spilledFiles(server);
+  harness.judge(files > 0 ? `${files} temporary files stay` : undefined);
+  const grown = residentBytes(server) - before;
+  const mib = Math.round(grown / 1024 / 1024);
+  harness.say(`${mib} MiB more than before, ${used * 10} ms of processor in ${REST_MS} ms of rest`);
+  harness.judge(grown > GROWTH_BYTES ? `${mib} MiB more than before` : undefined);
+}
