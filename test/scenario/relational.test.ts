@@ -76,6 +76,20 @@ const CASES: Readonly<Record<string, readonly (readonly [string, Rows])[]>> = {
       ],
     ],
   ],
+  'sub-queries stand wherever values do': [
+    ['DECLARE @q := (SELECT max(i) FROM t) SELECT i FROM t WHERE i = @q', [[5]]],
+    [
+      'SELECT t.i FROM t JOIN r ON t.i = r.i AND r.d > (SELECT avg(d) FROM r) ORDER BY 1',
+      [[3], [4]],
+    ],
+    [
+      'SELECT t.i FROM t JOIN r ON t.k = r.k AND EXISTS (SELECT 1 FROM r q WHERE q.i = t.i + 3 ' +
+        'AND q.d > r.d) ORDER BY 1',
+      [[1]],
+    ],
+    ["SELECT i FROM t WHERE k IN ('c', (SELECT k FROM r WHERE i = 2)) ORDER BY i", [[2], [5]]],
+    ['SELECT i FROM t ORDER BY (SELECT max(d) FROM r WHERE r.k = t.k) DESC, i LIMIT 2', [[5], [1]]],
+  ],
   'ANY and ALL compare with each row': [
     ['SELECT i FROM t WHERE i > ANY (SELECT i + 1 FROM r)', [[3], [4], [5]]],
     ['SELECT i FROM t WHERE i >= ALL (SELECT i FROM r WHERE r.k = t.k)', [[2], [3], [4], [5]]],
@@ -201,6 +215,7 @@ const CASES: Readonly<Record<string, readonly (readonly [string, Rows])[]>> = {
       ],
     ],
     ['SELECT count() FROM (SELECT k, b, i, sum(d) FROM t GROUP BY i, CUBE(k, b))', [[20]]],
+    ['SELECT count() FROM (SELECT k, b, i, sum(d) FROM t GROUP BY ROLLUP((i, k), b))', [[11]]],
     [
       'SELECT ts, k, sum(i) s FROM t SAMPLE BY 1h GROUPING SETS ((k), ()) ORDER BY ts, s, k',
       [
@@ -214,6 +229,16 @@ const CASES: Readonly<Record<string, readonly (readonly [string, Rows])[]>> = {
         ['2026-05-01T02:00:00.000000Z', 'c', 5],
       ],
     ],
+  ],
+  'PIVOT takes its values from a query': [
+    [
+      't PIVOT (sum(i) FOR k IN (SELECT k FROM r WHERE k != null) GROUP BY b) ORDER BY b',
+      [
+        [false, 4, 2],
+        [true, 1, null],
+      ],
+    ],
+    ['t PIVOT (sum(i) FOR k IN (SELECT DISTINCT k FROM r ORDER BY k DESC LIMIT 2))', [[2, 5]]],
   ],
   'DISTINCT ON keeps the first row of each key': [
     [
@@ -328,6 +353,15 @@ const ERRORS: readonly (readonly [string, string])[] = [
   ],
   ['SELECT k, b, sum(i) FROM t GROUP BY ROLLUP(k)', 'column must appear in GROUP BY clause'],
   ['SELECT * FROM t, UNNEST(t.d) u', 'UNNEST needs arrays'],
+  [
+    't PIVOT (sum(i) FOR k IN (SELECT k FROM r WHERE d > 99))',
+    'the query of PIVOT gives no values',
+  ],
+  ['SELECT grouping(k) FROM t', 'arguments of grouping must be keys of GROUP BY'],
+  [
+    'SELECT t.i FROM t LEFT JOIN r ON t.i = (SELECT max(i) FROM r)',
+    'a sub-query in ON of an outer join is not supported',
+  ],
   [`SELECT 1 FROM t GROUP BY CUBE(${'k,'.repeat(30)}k)`, 'too many grouping sets'],
 ];
 

@@ -101,8 +101,34 @@ function callArgument(p: Parser, name: string, open: number): NodeId {
     p.advance();
     return p.add({ kind: 'Star', qualifier: null }, p.start(-1), p.end(-1));
   }
+  if ((name === 'ROLLUP' || name === 'CUBE') && atRow(p)) {
+    return rowArgument(p);
+  }
   requireOperand(p, open);
   return p.grammar.expression(p);
+}
+
+/** Whether parentheses hold more than one expression. */
+function atRow(p: Parser): boolean {
+  let depth = 0;
+  for (let ahead = 0; p.kind(ahead) !== TokenKind.End; ahead += 1) {
+    const token = p.value(ahead);
+    depth += token === '(' ? 1 : token === ')' ? -1 : 0;
+    if (depth <= 0 || (depth === 1 && token === ',')) {
+      return depth === 1;
+    }
+  }
+  return false;
+}
+
+/** `(a, b)` as one argument: a call named `ROW`. */
+function rowArgument(p: Parser): NodeId {
+  const start = p.start();
+  const members = p.parenthesised(() => p.grammar.expression(p));
+  const name = { text: 'ROW', quoted: false, span: { start, end: p.lastEnd() } };
+  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  const row = { kind: 'Call', name, arguments: members, ...rest } as const;
+  return p.add(row, start, p.lastEnd(), ...members);
 }
 
 /** `EXTRACT(part FROM e)`: the part becomes a string. */

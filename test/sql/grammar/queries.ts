@@ -94,6 +94,7 @@ export const QUERIES = [
       'ROLLUP',
       'SELECT k, b, sum(d) FROM t GROUP BY ROLLUP(k, b)',
       'SELECT i, k, b, sum(d) FROM t GROUP BY i, ROLLUP(k, b)',
+      'SELECT i, k, b, sum(d) FROM t GROUP BY ROLLUP((i, k), b)',
     ),
     works('CUBE', 'SELECT k, b, sum(d) FROM t GROUP BY CUBE(k, b)'),
     works(

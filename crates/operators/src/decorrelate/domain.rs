@@ -140,7 +140,9 @@ impl Domain {
             LogicalPlan::Union(node) => self.union(node),
             LogicalPlan::Join(node) => self.join(node),
             LogicalPlan::Extension(node) => self.extension(&node),
-            other => not_impl_err!("{} in a correlated sub-query", other.display()),
+            other => {
+                not_impl_err!("{} in a correlated sub-query is not supported", other.display())
+            }
         }
     }
 
@@ -214,7 +216,7 @@ impl Domain {
         let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
             (node.get_skip_type()?, node.get_fetch_type()?)
         else {
-            return not_impl_err!("a computed LIMIT in a correlated sub-query");
+            return not_impl_err!("a computed LIMIT in a correlated sub-query is not supported");
         };
         self.limited(skip, fetch, node.input.as_ref().clone())
     }

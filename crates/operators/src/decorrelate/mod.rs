@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result, plan_err};
+use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result, not_impl_err};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Expr, Filter, Join, Limit, LogicalPlan, Projection, Subquery, SubqueryAlias, lit,
@@ -189,7 +189,7 @@ impl Joins {
     fn values(&mut self, plan: &LogicalPlan) -> Result<LogicalPlan> {
         let inputs = plan.inputs();
         let [input] = inputs.as_slice() else {
-            return plan_err!("a sub-query in the condition of a join is not supported");
+            return not_impl_err!("a sub-query in the condition of a join is not supported");
         };
         let mut input = LogicalPlan::clone(input);
         let mut exprs = Vec::new();

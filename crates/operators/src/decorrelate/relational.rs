@@ -182,7 +182,9 @@ impl Domain {
         }
         if let Some(asof) = any.downcast_ref::<AsofJoinNode>() {
             if self.in_plan(asof.right())? {
-                return not_impl_err!("a correlated right side of a time series join");
+                return not_impl_err!(
+                    "a correlated right side of a time series join is not supported"
+                );
             }
             let node = AsofJoinNode::try_new(
                 self.spread(asof.left().clone())?,
@@ -206,7 +208,7 @@ impl Domain {
             let functions = self.partitioned(windows.functions().to_vec(), &input)?;
             return Ok(extension(WindowNode::try_new(input, timestamp, functions)?));
         }
-        not_impl_err!("{} in a correlated sub-query", node.node.name())
+        not_impl_err!("{} in a correlated sub-query is not supported", node.node.name())
     }
 
     fn sampled(&self, node: &SampleByNode) -> Result<LogicalPlan> {

@@ -80,6 +80,8 @@ impl Binder<'_> {
             }
             Node::Call(call) => self.call(call, position, scope),
             Node::Subquery { query } => self.scalar_query(*query, scope),
+            // What a variable stands for.
+            Node::Query { .. } => self.scalar_query(id, scope),
             Node::Exists { query } => self.exists(*query, scope),
             Node::Array { .. } | Node::Index { .. } => self.array(node, position, scope),
             Node::Duration { text } => Err(error::at(

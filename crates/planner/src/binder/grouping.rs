@@ -7,7 +7,7 @@ use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, Union, ident, lit};
-use tidemark_ast::{CallNode, Node, NodeId};
+use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
@@ -210,6 +210,14 @@ impl Binder<'_> {
     ) -> EngineResult<(LogicalPlan, Replaced)> {
         let (masks, computed): (Vec<Expr>, Vec<Expr>) =
             aggregates.iter().cloned().partition(is_grouping);
+        let is_key = |argument: &Expr| levels.keys.iter().any(|(key, _)| key == argument);
+        if !masks.iter().filter_map(masked).flatten().all(is_key) {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "arguments of grouping must be keys of GROUP BY",
+                Span::default(),
+            ));
+        }
         let mut plans = Vec::with_capacity(levels.levels.len());
         for level in &levels.levels {
             let keys: Vec<_> = level.iter().map(|&key| levels.keys[key].clone()).collect();

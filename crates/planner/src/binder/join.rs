@@ -10,7 +10,7 @@ use tidemark_ast::{
     AsofTolerance, BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span,
 };
 use tidemark_functions::CastMode;
-use tidemark_operators::{AsofJoinNode, AsofKind, StepUnit};
+use tidemark_operators::{AsofJoinNode, AsofKind, StepUnit, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
@@ -395,7 +395,12 @@ fn relational(
     kind: JoinType,
 ) -> EngineResult<Relation> {
     let mut joined = combined(&left, &right);
-    let filter = (!condition.rest.is_empty()).then(|| predicate::all(condition.rest).expr);
+    let (late, rest): (Vec<Typed>, Vec<Typed>) =
+        condition.rest.into_iter().partition(|test| has_subquery(&test.expr));
+    if !late.is_empty() && kind != JoinType::Inner {
+        return Err(error::not_supported("a sub-query in ON of an outer join is", Span::default()));
+    }
+    let filter = (!rest.is_empty()).then(|| predicate::all(rest).expr);
     let width = left.columns.len();
     let join = Join::try_new(
         Arc::new(left.plan),
@@ -413,6 +418,8 @@ fn relational(
         JoinType::Left => filled_in(plan, &joined.columns, |index| index >= width)?,
         JoinType::Right => filled_in(plan, &joined.columns, |index| index < width)?,
         JoinType::Full => filled_in(plan, &joined.columns, |_| true)?,
+        // Of an inner join ON is WHERE.
+        _ if !late.is_empty() => relation::filter(plan, predicate::all(late).expr)?,
         _ => plan,
     };
     Ok(joined)

@@ -2,6 +2,7 @@
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, Limit, LogicalPlan, and, lit};
+use hashbrown::HashSet;
 use std::sync::Arc;
 use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem};
 use tidemark_functions::CastMode;
@@ -133,7 +134,13 @@ impl Binder<'_> {
         let plan = relation::project(relation.plan.clone(), vec![value.expr.alias("value")])?;
         let fetch = Some(Box::new(lit(MAX_QUERIED_VALUES as i64 + 1)));
         let plan = LogicalPlan::Limit(Limit { skip: None, fetch, input: Arc::new(plan) });
-        let values = external.values(&plan)?;
+        let mut values = external.values(&plan)?;
+        let mut seen = HashSet::new();
+        values.retain(|value| seen.insert(value.clone()));
+        // The columns must be the same whenever the statement is bound.
+        if matches!(self.node(query)?, Node::Query { order_by, .. } if order_by.is_empty()) {
+            values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        }
         if values.is_empty() || values.len() > MAX_QUERIED_VALUES {
             let found = if values.is_empty() { "no" } else { "too many" };
             let message = format!("the query of PIVOT gives {found} values");

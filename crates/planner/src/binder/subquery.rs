@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use arrow_schema::Field;
+use datafusion::common::Spans;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{ExprSchema, Spans};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 use tidemark_ast::{BinaryOperator, Name, Node, NodeId, Span};
@@ -99,8 +100,7 @@ impl Binder<'_> {
         };
         let rows = &self.outer[level].rows;
         let column = rows.columns[index].clone();
-        let field = rows.plan.schema().field_from_column(&column.column).map_err(error::plan)?;
-        let reference = Expr::OuterReferenceColumn(Arc::clone(field), column.column.clone());
+        let reference = outer_reference(&column);
         self.note_column(&column);
         for (number, outer) in self.outer.iter_mut().enumerate().skip(level) {
             let seen = if number == level { column.expr() } else { reference.clone() };
@@ -252,18 +252,24 @@ impl Binder<'_> {
 impl OuterRows {
     /// An expression over these rows, as a sub-query beside them sees it.
     fn seen_from_inside(&mut self, typed: Typed) -> EngineResult<Typed> {
-        let schema = Arc::clone(self.rows.plan.schema());
         let columns = self.rows.columns.clone();
         let seen = typed.expr.transform(|node| {
-            let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
-            let field = Arc::clone(schema.field_from_column(column)?);
-            if let Some(own) = columns.iter().find(|own| own.column == *column) {
-                self.capture(node.clone(), own);
-            }
-            Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column.clone())))
+            let own = match &node {
+                Expr::Column(column) => columns.iter().find(|own| own.column == *column),
+                _ => None,
+            };
+            let Some(own) = own else { return Ok(Transformed::no(node)) };
+            self.capture(node, own);
+            Ok(Transformed::yes(outer_reference(own)))
         });
         Ok(Typed { expr: seen.data().map_err(error::plan)?, ..typed })
     }
+}
+
+/// A column of the rows around, as a sub-query's plan refers to it.
+fn outer_reference(column: &ScopeColumn) -> Expr {
+    let field = Field::new(&column.name, column.sql_type.arrow_type(), true);
+    Expr::OuterReferenceColumn(Arc::new(field), column.column.clone())
 }
 
 /// A plan as a sub-query that reads `captured` of the rows around it.
