@@ -11,7 +11,7 @@ export function parseShow(p: Parser): NodeId {
 }
 
 function subject(p: Parser): ShowSubject {
-  if (p.atEnd()) {
+  if (p.atEnd() || p.at(';')) {
     p.fail("expected 'TABLES', 'COLUMNS', 'PARTITIONS', 'CREATE' or a setting");
   }
   if (p.take('TABLES')) {
