@@ -5,6 +5,7 @@
  * Nothing here throws but `tokenize`; `scan` marks what it cannot read as `Bad` and goes on, so
  * that completion and splitting work on half-written text.
  */
+import { type LiteralRows, readLiteralRows } from './literal-rows.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 export const TokenKind = {
@@ -38,6 +39,8 @@ export const TokenKind = {
   /** Unreadable; its value says why. */
   Bad: 14,
   End: 15,
+  /** Rows of VALUES that are all plain literals. */
+  Rows: 16,
 } as const;
 
 export type TokenKind = (typeof TokenKind)[keyof typeof TokenKind];
@@ -49,6 +52,8 @@ export interface Tokens {
   readonly ends: number[];
   /** Capitals of a word, text of a mark, reason of a bad token, else empty. */
   readonly values: string[];
+  /** What the token of kind `Rows` stands for. */
+  rows: LiteralRows | null;
 }
 
 const MARKS = [
@@ -116,10 +121,13 @@ class Scanner {
   private at = 0;
   /** Open square brackets: inside them a colon separates the ends of a slice. */
   private brackets = 0;
+  /** Whether rows of literals may become one token. */
+  private readonly packs: boolean;
 
-  constructor(text: string) {
+  constructor(text: string, packs: boolean) {
     this.text = text;
-    this.tokens = { text, kinds: [], starts: [], ends: [], values: [] };
+    this.packs = packs;
+    this.tokens = { text, kinds: [], starts: [], ends: [], values: [], rows: null };
   }
 
   run(): Tokens {
@@ -220,6 +228,23 @@ class Scanner {
     // Capitals of other scripts can fold into ASCII (dotless i): such words are never keywords.
     const word = this.text.slice(start, end);
     this.push(TokenKind.Word, start, end, ascii ? word.toUpperCase() : word);
+    if (this.packs && ascii && word.length === 6 && this.atInsertedRows()) {
+      this.packRows();
+    }
+  }
+
+  /** Whether the last token is the VALUES of an INSERT without a query. */
+  private atInsertedRows(): boolean {
+    const { values } = this.tokens;
+    return values.at(-1) === 'VALUES' && values[0] === 'INSERT' && !values.includes('SELECT');
+  }
+
+  private packRows(): void {
+    const rows = readLiteralRows(this.text, this.at);
+    if (rows !== null) {
+      this.tokens.rows = rows;
+      this.push(TokenKind.Rows, rows.row_starts[0] ?? this.at, rows.end, '');
+    }
   }
 
   /** Whether the dot here begins a number (`.5`) rather than qualifying a name (`t.5`). */
@@ -380,12 +405,15 @@ class Scanner {
 
 /** All tokens, the last of kind `End`; unreadable parts are `Bad` tokens. */
 export function scan(text: string): Tokens {
-  return new Scanner(text).run();
+  return new Scanner(text, false).run();
 }
 
-/** All tokens, or a syntax error at the first unreadable part. */
-export function tokenize(text: string): Tokens {
-  const tokens = scan(text);
+/**
+ * All tokens, or a syntax error at the first unreadable part. Rows of literals after VALUES are one
+ * token when `packs` is set.
+ */
+export function tokenize(text: string, packs = false): Tokens {
+  const tokens = new Scanner(text, packs).run();
   const bad = tokens.kinds.indexOf(TokenKind.Bad);
   if (bad >= 0) {
     throw new SyntaxError_(tokens.values[bad] ?? '', tokens.starts[bad] ?? 0, tokens.ends[bad]);

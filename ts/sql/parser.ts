@@ -8,6 +8,7 @@
 import type { Name, Node, NodeId, Span, Tree } from './ast.generated.js';
 import { RESERVED } from './keywords.js';
 import { TokenKind, tokenize, type Tokens } from './lexer.js';
+import type { LiteralRows } from './literal-rows.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 /** UTF-16 units of one statement text. */
@@ -61,7 +62,7 @@ export class Parser {
     }
     this.text = text;
     this.grammar = grammar;
-    this.tokens = tokenize(text);
+    this.tokens = tokenize(text, probe === null);
     this.probe = probe;
   }
 
@@ -87,6 +88,15 @@ export class Parser {
 
   end(offset = 0): number {
     return this.tokens.ends[this.index + offset] ?? this.text.length;
+  }
+
+  /** Takes the rows of literals that stand here; null when there are none. */
+  takeRows(): LiteralRows | null {
+    if (this.kind() !== TokenKind.Rows) {
+      return null;
+    }
+    this.advance();
+    return this.tokens.rows;
   }
 
   /** Where the previous token ends. */

@@ -18,7 +18,8 @@ interface Rows {
 
 /** `(…), (…)`, after VALUES. */
 export function parseValues(p: Parser): ValuesBlock {
-  const rows: Rows = {
+  const packed = p.takeRows();
+  const rows: Rows = packed ?? {
     widths: [],
     kinds: [],
     texts: [],
@@ -26,13 +27,22 @@ export function parseValues(p: Parser): ValuesBlock {
     row_starts: [],
     row_ends: [],
   };
+  const isWhole = packed !== null && !p.take(',');
+  if (!isWhole) {
+    parseRows(p, rows);
+  }
+  const { widths, kinds, texts, starts, row_starts, row_ends } = rows;
+  const cells = { widths, kinds: kinds.join(''), texts, starts, row_starts, row_ends };
+  return { ...cells, rows: widths.length };
+}
+
+function parseRows(p: Parser, rows: Rows): void {
   do {
     if (!p.at('(')) {
       p.fail("'(' expected");
     }
     parseRow(p, rows);
   } while (p.take(','));
-  return { ...rows, rows: rows.widths.length, kinds: rows.kinds.join('') };
 }
 
 function parseRow(p: Parser, rows: Rows): void {
