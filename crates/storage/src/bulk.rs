@@ -3,36 +3,43 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 use tidemark_vfs::Vfs;
 
 use crate::change::{BulkTarget, Change, CommitReceipt};
-use crate::checkpoint::Gathered;
 use crate::column::{self, ColumnData};
 use crate::file::sync_dir;
-use crate::fold::{Output, plan_fold};
+use crate::fold::split;
+use crate::gather::Gathered;
 use crate::layout::{STAGE, TABLES, segment_name, table_dir};
 use crate::limits::check_columns;
 use crate::options::{CommitMode, PlantedFault};
-use crate::partition::{Partition, clusters, one_run};
-use crate::piece::{Piece, Run};
-use crate::prepare::{Prepared, StagedSegments, no_such_table, sorted_rows};
+use crate::partition::clusters;
+use crate::piece::Piece;
+use crate::prepare::{Prepared, StagedSegments, checked_rows, no_such_table, sorted_rows};
 use crate::recovery::remove_tree;
 use crate::schema::TableSchema;
 use crate::segment::{Segment, SegmentMeta};
 use crate::segment_writer::write_segment;
 use crate::snapshot::Snapshot;
-use crate::state::{partition_rows, resolve_create};
+use crate::staged::{self, Placing, StagedRows};
+use crate::state::resolve_create;
 use crate::storage::Storage;
 use crate::symbols::SymbolStore;
 use crate::upsert::UpsertKeys;
 
-/// Rows of one partition still in memory.
+/// Rows of one partition still in memory, in the order of their arrival.
 #[derive(Debug, Default)]
 struct StagedPartition {
-    runs: Vec<Arc<Run>>,
+    rows: Vec<StagedRows>,
     bytes: usize,
+}
+
+impl StagedPartition {
+    fn row_count(&self) -> usize {
+        self.rows.iter().map(StagedRows::rows).sum()
+    }
 }
 
 /// A bulk write under way. Dropping it gives it up.
@@ -50,7 +57,6 @@ pub struct BulkWriter {
     rows: usize,
     /// The newest timestamp so far.
     newest: i64,
-    runs: u64,
     segments: Vec<(i64, SegmentMeta)>,
     /// Staged files, to be synced together at the end.
     files: Vec<Arc<dyn tidemark_vfs::VfsFile>>,
@@ -119,7 +125,6 @@ impl BulkWriter {
             bytes: 0,
             rows: 0,
             newest: i64::MIN,
-            runs: 0,
             segments: Vec::new(),
             files: Vec::new(),
         })
@@ -133,10 +138,30 @@ impl BulkWriter {
     /// Adds rows: the columns in the definition's order, the rows in any order.
     pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
         self.storage.refuse_when_full()?;
-        let rows = sorted_rows(&self.schema, &batch, self.storage.options())?;
+        let rows = match self.upsert {
+            Some(_) => sorted_rows(&self.schema, &batch, self.storage.options())?,
+            None => checked_rows(&self.schema, &batch, self.storage.options())?,
+        };
         drop(batch); // sorting copied the columns that it moved
-        let mut columns = Vec::with_capacity(rows.columns.len());
-        for (column, array) in self.schema.columns.iter().zip(rows.columns) {
+        let count = rows.count;
+        let columns = self.cells(rows.columns)?;
+        let times = match self.schema.timestamp {
+            Some(index) => Some(column::timestamps(columns[index].array())?),
+            None => None,
+        };
+        for rows in staged::ascending(&self.schema, columns, times, count)? {
+            self.stage_batch(rows)?;
+        }
+        if self.is_full(1) {
+            self.shed()?;
+        }
+        Ok(())
+    }
+
+    /// Columns in their stored form: symbols as keys.
+    fn cells(&mut self, arrays: Vec<ArrayRef>) -> EngineResult<Arc<[ColumnData]>> {
+        let mut columns = Vec::with_capacity(arrays.len());
+        for (column, array) in self.schema.columns.iter().zip(arrays) {
             let cells = match self.symbols.get_mut(&column.id) {
                 Some((store, max_key)) => {
                     let cells = ColumnData::keys(store.intern_column(&array)?)?;
@@ -147,29 +172,38 @@ impl BulkWriter {
                 }
                 None => ColumnData::new(column.sql_type, array)?,
             };
-            columns.push((column.id, column.sql_type, cells));
+            columns.push(cells);
         }
-        let times = match self.schema.timestamp {
-            Some(index) => Some(column::timestamps(columns[index].2.array())?),
-            None => None,
-        };
-        for (floor, range) in partition_rows(&self.schema, times.as_deref(), rows.count) {
-            let columns: Vec<_> = columns
-                .iter()
-                .map(|(id, sql_type, cells)| {
-                    (*id, *sql_type, cells.slice(range.start, range.len()))
-                })
-                .collect();
-            let bounds = times.as_ref().map_or((0, 0), |t| (t[range.start], t[range.end - 1]));
-            self.newest = self.newest.max(bounds.1);
-            self.runs += 1;
-            let (last_lsn, upsert) = (self.runs, self.upsert.clone());
-            self.stage(floor, Run { rows: range.len(), columns, bounds, last_lsn, upsert });
-        }
-        if self.is_full(1) {
-            self.shed()?;
+        Ok(columns.into())
+    }
+
+    /// Stages rows of a batch. If most are for one partition, they stay where they are; few rows
+    /// of another are copied, so that they do not keep the whole batch in memory.
+    fn stage_batch(&mut self, batch: StagedRows) -> EngineResult<()> {
+        self.newest = self.newest.max(batch.newest());
+        let all = batch.rows();
+        for (floor, rows) in batch.by_partition(&self.schema) {
+            if rows.rows() * 2 > all {
+                self.stage(floor, rows);
+            } else {
+                self.stage_copied(floor, &[rows])?;
+            }
         }
         Ok(())
+    }
+
+    fn stage_copied(&mut self, floor: i64, rows: &[StagedRows]) -> EngineResult<()> {
+        self.stage(floor, staged::copied(rows, &self.schema, self.upsert.as_ref())?);
+        Ok(())
+    }
+
+    fn stage(&mut self, floor: i64, rows: StagedRows) {
+        let bytes = rows.memory_bytes();
+        self.rows += rows.rows();
+        self.bytes += bytes;
+        let staged = self.partitions.entry(floor).or_default();
+        staged.rows.push(rows);
+        staged.bytes += bytes;
     }
 
     fn is_full(&self, share: usize) -> bool {
@@ -194,59 +228,46 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Takes a partition's rows out of memory, but for those from `keep_from` on.
+    /// Takes a partition's rows out of memory, but for those from `keep_from` on. Takes none when
+    /// most would stay.
     fn take_partition(
         &mut self,
         floor: i64,
         keep_from: Option<i64>,
-    ) -> EngineResult<Vec<Arc<Run>>> {
+    ) -> EngineResult<Vec<StagedRows>> {
+        let (mut older, mut younger) = (Vec::new(), Vec::new());
+        if let Some((from, staged)) = keep_from.zip(self.partitions.get(&floor)) {
+            for rows in &staged.rows {
+                let [before, after] = rows.split(from);
+                older.extend(Some(before).filter(|rows| rows.rows() > 0));
+                younger.extend(Some(after).filter(|rows| rows.rows() > 0));
+            }
+            let rows_of = |rows: &[StagedRows]| rows.iter().map(StagedRows::rows).sum::<usize>();
+            if rows_of(&younger) > rows_of(&older) {
+                return Ok(Vec::new());
+            }
+        }
         let Some(staged) = self.partitions.remove(&floor) else { return Ok(Vec::new()) };
         self.bytes -= staged.bytes;
-        self.rows -= staged.runs.iter().map(|run| run.rows).sum::<usize>();
-        let Some((timestamp, from)) = self.schema.timestamp_column().zip(keep_from) else {
-            return Ok(staged.runs);
-        };
-        let (mut older, mut younger) = (Vec::new(), Vec::new());
-        for run in staged.runs {
-            let [before, after] = run.split(timestamp, from)?;
-            older.extend(before);
-            younger.extend(after.map(Piece::Run));
+        self.rows -= staged.row_count();
+        if younger.is_empty() {
+            return Ok(staged.rows);
         }
-        if !younger.is_empty() {
-            // Copied, so that the memory of the others is free.
-            let kept = one_run(&younger, &self.schema, timestamp)?;
-            let kept = Run { upsert: self.upsert.clone(), ..kept };
-            self.stage(floor, kept);
-        }
+        self.stage_copied(floor, &younger)?;
         Ok(older)
     }
 
-    fn stage(&mut self, floor: i64, run: Run) {
-        let bytes = run.columns.iter().map(|(_, _, cells)| cells.byte_size()).sum::<usize>();
-        self.rows += run.rows;
-        self.bytes += bytes;
-        let staged = self.partitions.entry(floor).or_default();
-        staged.runs.push(Arc::new(run));
-        staged.bytes += bytes;
-    }
-
     fn write_partition(&mut self, floor: i64, keep_from: Option<i64>) -> EngineResult<()> {
-        let runs = self.take_partition(floor, keep_from)?;
-        if runs.is_empty() {
-            return Ok(());
-        }
-        let partition = Partition::new(Vec::new(), runs);
-        let timestamp = self.schema.timestamp_column();
+        let sources = self.take_partition(floor, keep_from)?;
+        let order = staged::common_order(&sources, &self.schema, self.upsert.as_ref())?;
         let columns: Vec<_> = self.schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
-        let limit = self.storage.options().segment_rows;
-        for output in plan_fold(&partition, timestamp, limit)? {
-            let Output::Written { pieces, order, bounds, .. } = output else {
-                return Err(EngineError::internal("a staged partition has no segments"));
-            };
+        let mut placing = Placing::of(&sources);
+        for portion in split(order, self.storage.options().segment_rows) {
+            let (order, bounds) = placing.next(&portion);
             let number = self.storage.next_file_number();
             let name = segment_name(&self.schema.partition_name(floor), number);
             let path = format!("{}/{name}", self.directory);
-            let rows = Gathered { schema: &self.schema.columns, pieces: &pieces, order: &order };
+            let rows = Gathered::new(&self.schema.columns, &sources, &order);
             let written = write_segment(self.storage.vfs().system(), &path, &columns, &rows)?;
             if self.storage.options().commit_mode == CommitMode::Sync {
                 self.files.push(written.file);

@@ -14,83 +14,22 @@ use std::sync::Arc;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
-use crate::column::ColumnData;
 use crate::disk::Disk;
 use crate::file::{StoredFile, sync_dir};
 use crate::fold::{Output, plan_fold};
+use crate::gather::Gathered;
 use crate::layout::{LOG, TABLES, TRASH, log_file, manifest, segment_name, table_dir};
 use crate::manifest::{Generations, NextManifest, SymbolFiles, symbols_path};
-use crate::merge::Stretch;
 use crate::options::StorageOptions;
 use crate::partition::Partition;
 use crate::piece::Piece;
-use crate::schema::{ColumnSchema, TableId, TableSchema};
+use crate::schema::{TableId, TableSchema};
 use crate::segment::{Segment, SegmentMeta};
 use crate::segment_writer::{Columns, write_segment};
 use crate::snapshot::Snapshot;
 use crate::state::{put_table, table_of};
 use crate::symbol_file::write_symbols;
 use crate::table::TableSnapshot;
-
-/// Rows copied together while a segment is written.
-const GATHER_ROWS: usize = 64 << 10;
-/// Consecutive rows of one piece that are written from where they are.
-const IN_PLACE_ROWS: usize = 4 << 10;
-
-/// Rows of several pieces in an order, to be written as a segment.
-pub(crate) struct Gathered<'a> {
-    pub(crate) schema: &'a [ColumnSchema],
-    pub(crate) pieces: &'a [Piece],
-    pub(crate) order: &'a [Stretch],
-}
-
-impl Gathered<'_> {
-    fn sources(&self, column: usize) -> EngineResult<Vec<ColumnData>> {
-        let column = self.schema.get(column);
-        let column = column.ok_or_else(|| EngineError::internal("no such column"))?;
-        self.pieces.iter().map(|piece| piece.column(column)).collect()
-    }
-}
-
-impl Columns for Gathered<'_> {
-    fn rows(&self) -> usize {
-        self.order.iter().map(|stretch| stretch.len).sum()
-    }
-
-    fn has_nulls(&self, column: usize) -> EngineResult<bool> {
-        Ok(self.sources(column)?.iter().any(|cells| cells.array().null_count() > 0))
-    }
-
-    fn portions(
-        &self,
-        column: usize,
-        sink: &mut dyn FnMut(&ColumnData) -> EngineResult<()>,
-    ) -> EngineResult<()> {
-        let sources = self.sources(column)?;
-        let sql_type = self.schema[column].sql_type;
-        let mut start = 0;
-        let mut rows = 0;
-        for (index, stretch) in self.order.iter().enumerate() {
-            if stretch.len >= IN_PLACE_ROWS || rows + stretch.len > GATHER_ROWS {
-                if start < index {
-                    let short = &self.order[start..index];
-                    sink(&ColumnData::gather(sql_type, &sources, short)?)?;
-                }
-                (start, rows) = (index, 0);
-            }
-            if stretch.len >= IN_PLACE_ROWS {
-                sink(&sources[stretch.source].slice(stretch.start, stretch.len))?;
-                start = index + 1;
-            } else {
-                rows += stretch.len;
-            }
-        }
-        if start < self.order.len() {
-            sink(&ColumnData::gather(sql_type, &sources, &self.order[start..])?)?;
-        }
-        Ok(())
-    }
-}
 
 /// Names for new files.
 pub(crate) trait FileNumbers {
@@ -330,15 +269,15 @@ fn fold(
                 let directory = table_dir(schema.id);
                 let path = format!("{directory}/{name}");
                 prepared.created.push(StoredFile::new(Arc::clone(vfs), path.clone()));
-                let rows = Gathered { schema: &schema.columns, pieces: &pieces, order: &order };
+                let rows = Gathered::new(&schema.columns, &pieces, &order);
                 let meta = SegmentMeta { name, bounds, lsn, ..write(vfs, &path, schema, &rows)? };
                 prepared.rows += meta.rows;
                 segments.push(Segment::new(vfs, &directory, meta));
             }
         }
     }
-    // Touching borders: in time order among segments of one transaction.
-    segments.sort_by_key(|segment| (segment.meta.lsn, segment.meta.bounds.0));
+    // Stable: among those of one transaction the order decides about equal timestamps.
+    segments.sort_by_key(|segment| segment.meta.lsn);
     Ok(segments)
 }
 
@@ -367,7 +306,7 @@ fn write(
     vfs: &Arc<Disk>,
     path: &str,
     schema: &TableSchema,
-    rows: &Gathered<'_>,
+    rows: &Gathered<'_, Piece>,
 ) -> EngineResult<SegmentMeta> {
     let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
     let written = write_segment(vfs.system(), path, &columns, rows)?;

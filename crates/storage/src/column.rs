@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::BooleanBufferBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int8Array, Int16Array, Int32Array, make_array, new_null_array,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, TimeUnit};
 use tidemark_types::{EngineError, EngineResult, SqlType};
 use tidemark_vfs::CheckedKeys;
 
+use crate::block::Layout;
 use crate::merge::Stretch;
 
 /// Cells of one column: symbols as checked keys of the table's dictionary, all else as the Arrow
@@ -98,23 +101,92 @@ impl ColumnData {
         sources: &[Self],
         stretches: &[Stretch],
     ) -> EngineResult<Self> {
-        let rows = stretches.iter().map(|stretch| stretch.len).sum();
         let datas: Vec<_> = sources.iter().map(|source| source.array().to_data()).collect();
-        let mut target = MutableArrayData::new(datas.iter().collect(), false, rows);
-        for stretch in stretches {
-            target
-                .try_extend(stretch.source, stretch.start, stretch.start + stretch.len)
-                .map_err(|error| EngineError::internal(error.to_string()))?;
-        }
-        let mut array = make_array(target.freeze());
-        if let Some(texts) = array.as_string_view_opt() {
-            // Merging keeps every source's text; drop what the rows do not use.
-            if texts.data_buffers().len() > 4 {
-                array = Arc::new(texts.gc());
+        let array = match (Layout::of(sql_type)?, datas.first()) {
+            (Layout::Fixed(width), Some(first)) => {
+                let data_type = first.data_type().clone();
+                make_array(gather_fixed(data_type, width, &datas, stretches)?)
             }
+            _ => gather_any(&datas, stretches)?,
+        };
+        match array.as_string_view_opt() {
+            // Merging keeps every source's text; drop what the rows do not use.
+            Some(texts) if texts.data_buffers().len() > 4 => Ok(Self::Plain(array).compacted()),
+            _ => Self::new(sql_type, array),
         }
-        Self::new(sql_type, array)
     }
+
+    /// The same cells without the texts that none of them uses.
+    pub(crate) fn compacted(self) -> Self {
+        match self.array().as_string_view_opt() {
+            Some(texts) => Self::Plain(Arc::new(texts.gc())),
+            None => self,
+        }
+    }
+}
+
+/// Cells of any layout, which costs some time for each stretch.
+fn gather_any(sources: &[ArrayData], stretches: &[Stretch]) -> EngineResult<ArrayRef> {
+    let rows = stretches.iter().map(|stretch| stretch.len).sum();
+    let mut target = MutableArrayData::new(sources.iter().collect(), false, rows);
+    for stretch in stretches {
+        target
+            .try_extend(stretch.source, stretch.start, stretch.start + stretch.len)
+            .map_err(|error| EngineError::internal(error.to_string()))?;
+    }
+    Ok(make_array(target.freeze()))
+}
+
+/// Cells of `width` bytes each.
+fn gather_fixed(
+    data_type: DataType,
+    width: usize,
+    sources: &[ArrayData],
+    stretches: &[Stretch],
+) -> EngineResult<ArrayData> {
+    let bodies = sources.iter().map(|source| {
+        let body = source.buffers().first()?.as_slice();
+        body.get(source.offset() * width..)
+    });
+    let bodies: Option<Vec<&[u8]>> = bodies.collect();
+    let bodies = bodies.ok_or_else(|| EngineError::internal("a column without values"))?;
+    let values = match width {
+        1 => gather_cells::<1>(&bodies, stretches),
+        2 => gather_cells::<2>(&bodies, stretches),
+        4 => gather_cells::<4>(&bodies, stretches),
+        8 => gather_cells::<8>(&bodies, stretches),
+        16 => gather_cells::<16>(&bodies, stretches),
+        32 => gather_cells::<32>(&bodies, stretches),
+        _ => return Err(EngineError::internal(format!("cells of {width} bytes"))),
+    };
+    let rows = values.len() / width;
+    let data = ArrayData::builder(data_type).len(rows).add_buffer(Buffer::from_vec(values));
+    let data = data.nulls(gather_nulls(sources, stretches, rows)).align_buffers(true);
+    data.build().map_err(|error| EngineError::internal(error.to_string()))
+}
+
+fn gather_cells<const WIDTH: usize>(bodies: &[&[u8]], stretches: &[Stretch]) -> Vec<u8> {
+    let bodies: Vec<_> = bodies.iter().map(|body| body.as_chunks::<WIDTH>().0).collect();
+    tidemark_kernels::gather(&bodies, stretches).into_flattened()
+}
+
+fn gather_nulls(sources: &[ArrayData], stretches: &[Stretch], rows: usize) -> Option<NullBuffer> {
+    let nulls = sources.iter().map(|source| source.nulls().filter(|n| n.null_count() > 0));
+    let nulls: Vec<_> = nulls.collect();
+    if nulls.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut valid = BooleanBufferBuilder::new(rows);
+    for stretch in stretches {
+        match nulls[stretch.source] {
+            Some(nulls) => {
+                let start = nulls.offset() + stretch.start;
+                valid.append_packed_range(start..start + stretch.len, nulls.validity());
+            }
+            None => valid.append_n(stretch.len, true),
+        }
+    }
+    Some(NullBuffer::new(valid.finish()))
 }
 
 /// The integers of a timestamp column.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::OpenMode;
 
-use crate::checkpoint::Gathered;
 use crate::file::sync_dir;
 use crate::fold::split;
+use crate::gather::Gathered;
 use crate::layout::{TABLES, parquet_name, segment_name, table_dir};
 use crate::merge::Stretch;
 use crate::parquet_segment::{PARQUET_ROWS, ParquetEncoder};
@@ -220,7 +220,7 @@ impl Storage {
         let name = segment_name(&schema.partition_name(floor), self.next_file_number());
         let path = format!("{directory}/{name}");
         let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
-        let gathered = Gathered { schema: &schema.columns, pieces: &rows.pieces, order };
+        let gathered = Gathered::new(&schema.columns, &rows.pieces, order);
         let written = write_segment(vfs, &path, &columns, &gathered)?;
         written.file.sync().map_err(|error| EngineError::io(&path, &error))?;
         Ok(rows.described(name, order, written.len, written.footer_crc))

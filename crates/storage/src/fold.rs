@@ -184,6 +184,8 @@ fn worth_keeping(
             kept.push(index);
         }
     }
+    // In the order of arrival again: segments of one transaction stay in theirs.
+    kept.reverse();
     Ok(kept)
 }
 
@@ -302,6 +304,9 @@ fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stre
 
 /// Cuts an order into portions of at most `rows` rows, none of them empty.
 pub(crate) fn split(order: Vec<Stretch>, rows: usize) -> Vec<Vec<Stretch>> {
+    if !order.is_empty() && order.iter().map(|stretch| stretch.len).sum::<usize>() <= rows {
+        return vec![order];
+    }
     let mut portions = Vec::new();
     let mut portion = Vec::new();
     let mut room = rows.max(1);

@@ -2,17 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
-/// Consecutive rows of one source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
-    /// Index of the source.
-    pub(crate) source: usize,
-    /// First row.
-    pub(crate) start: usize,
-    /// Number of rows.
-    pub(crate) len: usize,
-}
+pub(crate) use tidemark_kernels::Stretch;
 
 /// The order of all rows of `sources`, each ascending. Among equal timestamps the earlier source
 /// comes first, so sources given in the order of their arrival keep it.
@@ -24,19 +16,27 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
         .collect();
     let mut positions = vec![0; sources.len()];
     let mut order: Vec<Stretch> = Vec::new();
-    while let Some(Reverse((_, source))) = heads.pop() {
+    let mut current = heads.pop().map(|Reverse((_, source))| source);
+    while let Some(source) = current {
         let start = positions[source];
         let rest = &sources[source][start..];
-        let len = match heads.peek() {
+        let next = heads.peek_mut();
+        let len = match next.as_deref() {
             None => rest.len(),
             // Rows equal to the next head go first only when this source arrived first.
             Some(&Reverse((next, other))) if source < other => gallop(rest, |ts| ts <= next),
             Some(&Reverse((next, _))) => gallop(rest, |ts| ts < next),
         };
         positions[source] += len;
-        if let Some(&ts) = sources[source].get(positions[source]) {
-            heads.push(Reverse((ts, source)));
-        }
+        current = match (rest.get(len), next) {
+            // It takes the place of the next head, which sinks it to where it belongs.
+            (Some(&ts), Some(mut head)) => {
+                let Reverse((_, next)) = std::mem::replace(&mut *head, Reverse((ts, source)));
+                Some(next)
+            }
+            (_, Some(head)) => Some(PeekMut::pop(head).0.1),
+            (_, None) => None,
+        };
         match order.last_mut() {
             Some(last) if last.source == source => last.len += len,
             _ => order.push(Stretch { source, start, len }),

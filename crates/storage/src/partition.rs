@@ -135,6 +135,23 @@ impl Partition {
         segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
+    /// How many pieces span one instant, at the most. Pieces that only touch do not count.
+    pub(crate) fn overlap(&self) -> usize {
+        let segments = self.segments.iter().map(|segment| segment.meta.bounds);
+        let pieces = segments.chain(self.runs.iter().map(|run| run.bounds));
+        // Of what happens at one instant ends come first, but for that of a piece of one instant.
+        let edges = pieces.flat_map(|(first, last)| {
+            [(first, 1, 1), (last, if first < last { 0 } else { 2 }, -1)]
+        });
+        let mut edges: Vec<(i64, u8, isize)> = edges.collect();
+        edges.sort_unstable();
+        let open = edges.iter().scan(0, |open, (_, _, change)| {
+            *open += change;
+            Some(*open)
+        });
+        open.max().unwrap_or(0) as usize
+    }
+
     /// The partition with one more run. Runs of like size are merged, so that a million one-row
     /// commits leave some twenty runs, each row copied as often.
     pub(crate) fn with_run(

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_buffer::ScalarBuffer;
@@ -34,35 +33,6 @@ impl Run {
     pub(crate) fn settled(&self) -> Self {
         let (columns, bounds) = (self.columns.clone(), self.bounds);
         Self { rows: self.rows, columns, bounds, last_lsn: self.last_lsn, upsert: None }
-    }
-
-    /// The rows before an instant, and those from it on, where there are any. Nothing is copied.
-    pub(crate) fn split(
-        self: Arc<Self>,
-        timestamp: &ColumnSchema,
-        from: i64,
-    ) -> EngineResult<[Option<Arc<Self>>; 2]> {
-        if self.bounds.1 < from {
-            return Ok([Some(self), None]);
-        }
-        if self.bounds.0 >= from {
-            return Ok([None, Some(self)]);
-        }
-        let times = column::timestamps(self.column(timestamp)?.array())?;
-        let cut = times.partition_point(|&ts| ts < from);
-        let part = |rows: Range<usize>| {
-            let cells = |(id, sql_type, cells): &(u32, SqlType, ColumnData)| {
-                (*id, *sql_type, cells.slice(rows.start, rows.len()))
-            };
-            Some(Arc::new(Self {
-                rows: rows.len(),
-                columns: self.columns.iter().map(cells).collect(),
-                bounds: (times[rows.start], times[rows.end - 1]),
-                last_lsn: self.last_lsn,
-                upsert: self.upsert.clone(),
-            }))
-        };
-        Ok([part(0..cut), part(cut..self.rows)])
     }
 
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {

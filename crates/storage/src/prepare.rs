@@ -147,6 +147,19 @@ pub(crate) fn no_such_table(table: TableId) -> EngineError {
     EngineError::new(ErrorCode::Replan, format!("table {table} does not exist any more"))
 }
 
+/// The batch's columns, checked against the definition.
+pub(crate) fn checked_rows(
+    schema: &TableSchema,
+    batch: &RecordBatch,
+    options: &StorageOptions,
+) -> EngineResult<Rows> {
+    let columns = checked_columns(schema, batch, options)?;
+    if let Some(timestamp) = schema.timestamp {
+        designated(&columns[timestamp])?;
+    }
+    Ok(Rows { count: batch.num_rows(), columns })
+}
+
 /// The batch's columns, checked against the definition and sorted by time, keeping the order of
 /// rows with equal timestamps; with DEDUP keys without the rows that later ones replace.
 pub(crate) fn sorted_rows(

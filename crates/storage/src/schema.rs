@@ -74,6 +74,21 @@ pub struct TableSchema {
     pub ttl_hours_or_months: i64,
 }
 
+/// What a new table gets where its definition does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableDefaults {
+    /// [`TableSchema::max_uncommitted_rows`].
+    pub max_uncommitted_rows: u64,
+    /// [`TableSchema::o3_max_lag_micros`].
+    pub o3_max_lag_micros: i64,
+}
+
+impl Default for TableDefaults {
+    fn default() -> Self {
+        Self { max_uncommitted_rows: 500_000, o3_max_lag_micros: 600_000_000 }
+    }
+}
+
 impl TableSchema {
     /// A table with the dialect's defaults.
     pub fn new(name: impl Into<String>, columns: Vec<ColumnSchema>) -> Self {
@@ -85,11 +100,18 @@ impl TableSchema {
             timestamp: None,
             partition_by: PartitionBy::None,
             wal: false,
-            max_uncommitted_rows: 500_000,
-            o3_max_lag_micros: 600_000_000,
+            max_uncommitted_rows: TableDefaults::default().max_uncommitted_rows,
+            o3_max_lag_micros: TableDefaults::default().o3_max_lag_micros,
             dedup_keys: Vec::new(),
             ttl_hours_or_months: 0,
         }
+    }
+
+    /// The same table with other defaults.
+    #[must_use]
+    pub fn with_defaults(self, defaults: TableDefaults) -> Self {
+        let TableDefaults { max_uncommitted_rows, o3_max_lag_micros } = defaults;
+        Self { max_uncommitted_rows, o3_max_lag_micros, ..self }
     }
 
     /// Position of the column with this name, letter case ignored.

@@ -14,7 +14,7 @@ use crate::layout::{SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC};
 use crate::segment::{ColumnEntry, Section, encode_footer};
 
 /// Bytes collected before they are written; larger pieces are written from where they are.
-const WRITE_BYTES: usize = 256 << 10;
+const WRITE_BYTES: usize = 128 << 10;
 
 /// The rows of a segment, column by column.
 pub(crate) trait Columns {

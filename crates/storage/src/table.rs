@@ -171,6 +171,7 @@ impl TableSnapshot {
             rows: partition.rows() - partition.replaced(timestamp).unwrap_or(0),
             segments: partition.segments.len(),
             runs: partition.runs.len(),
+            overlap: partition.overlap(),
             disk_bytes: partition.segments.iter().map(|segment| segment.meta.file_len).sum(),
             parquet: partition.segments.iter().any(|segment| segment.is_parquet()),
             parquet_bytes: partition
@@ -290,6 +291,8 @@ pub struct PartitionInfo {
     pub segments: usize,
     /// Number of sorted runs, in memory until the next checkpoint.
     pub runs: usize,
+    /// Segments and runs that hold rows of one time, at the most: readers merge them there.
+    pub overlap: usize,
     /// Bytes of the segments.
     pub disk_bytes: u64,
     /// Whether rows of it lie in Parquet files.

@@ -1,0 +1,92 @@
+//! Copying many short stretches of values together.
+
+/// Consecutive rows of one of several sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Index of the source.
+    pub source: usize,
+    /// First row.
+    pub start: usize,
+    /// Number of rows.
+    pub len: usize,
+}
+
+/// Values that are copied at once where there is room: more than most stretches have. A length
+/// that the compiler knows costs no branch; what is copied too much is overwritten.
+const AT_ONCE: usize = 16;
+
+/// The values that the stretches name, one after the other. A stretch out of bounds is a panic.
+#[must_use]
+pub fn gather<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f")]
+        fn avx512<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
+            portable(sources, stretches)
+        }
+        #[target_feature(enable = "avx2")]
+        fn avx2<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
+            portable(sources, stretches)
+        }
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: this CPU has the instructions the function is compiled to.
+            return unsafe { avx512(sources, stretches) };
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { avx2(sources, stretches) };
+        }
+    }
+    portable(sources, stretches)
+}
+
+// It is compiled for the vector width of each caller.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn portable<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
+    let rows = stretches.iter().map(|stretch| stretch.len).sum::<usize>();
+    let mut target: Vec<T> = Vec::with_capacity(rows + AT_ONCE);
+    for &Stretch { source, start, len } in stretches {
+        let values = &sources[source][start..];
+        match values.first_chunk::<AT_ONCE>() {
+            Some(first) if len <= AT_ONCE => {
+                let end = target.len() + len;
+                target.extend_from_slice(first);
+                target.truncate(end);
+            }
+            _ => target.extend_from_slice(&values[..len]),
+        }
+    }
+    target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_what_a_plain_loop_copies() {
+        let mut seed = 3_u64;
+        let mut random = |bound: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % bound
+        };
+        for _ in 0..500 {
+            let sources: Vec<Vec<u32>> = (0..3)
+                .map(|_| (0..1 + random(60)).map(|_| random(1_000) as u32).collect())
+                .collect();
+            let stretches: Vec<Stretch> = (0..random(20))
+                .map(|_| {
+                    let source = random(3);
+                    let start = random(sources[source].len() + 1);
+                    Stretch { source, start, len: random(sources[source].len() - start + 1) }
+                })
+                .collect();
+            let values = |s: &Stretch| sources[s.source][s.start..s.start + s.len].to_vec();
+            let expected: Vec<u32> = stretches.iter().flat_map(values).collect();
+            let slices: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
+            assert_eq!(gather(&slices, &stretches), expected);
+            assert_eq!(portable(&slices, &stretches), expected);
+        }
+    }
+}
