@@ -27,7 +27,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use serde::{Deserialize, Serialize};
-use tidemark_types::{EngineError, EngineResult, SqlType, double_array};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, double_array};
 
 use crate::column::{ColumnData, without_nulls};
 use crate::layout::{PARQUET_SUFFIX, damaged};
@@ -257,6 +257,13 @@ impl ParquetColumns {
     }
 
     fn opened(&self, segment: &Segment) -> EngineResult<&Opened> {
+        if self.opened.get().is_none() {
+            match open(segment) {
+                // Too many open files, no memory: the next reader may have more luck.
+                Err(error) if error.code != ErrorCode::Damaged => return Err(error),
+                outcome => drop(self.opened.set(outcome)),
+            }
+        }
         self.opened.get_or_init(|| open(segment)).as_ref().map_err(Clone::clone)
     }
 }
@@ -270,8 +277,7 @@ impl Drop for ParquetColumns {
 fn open(segment: &Segment) -> EngineResult<Opened> {
     let path = segment.file.path();
     let damage = |what: &dyn std::fmt::Display| damaged(path, what);
-    let map = segment.file.vfs().map(path, segment.meta.file_len);
-    let map = map.map_err(|error| damage(&error))?;
+    let map = segment.map()?;
     if map.len() as u64 != segment.meta.file_len || !map.starts_with(MAGIC) {
         return Err(damage(&"its first bytes are not a Parquet file's"));
     }

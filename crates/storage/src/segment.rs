@@ -332,12 +332,17 @@ impl Segment {
     }
 
     fn map_file(&self) -> EngineResult<Opened> {
+        self.open(self.map()?)
+    }
+
+    /// Maps the file. That it is missing or cut is damage; of other errors, such as no memory or
+    /// too many open files, the next reader may know nothing.
+    pub(crate) fn map(&self) -> EngineResult<Buffer> {
         let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
-        let map = map.map_err(|error| match error.kind() {
+        map.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::NotFound => self.damage(error),
             _ => EngineError::io(self.file.path(), &error),
-        })?;
-        self.open(map)
+        })
     }
 
     fn open(&self, map: Buffer) -> EngineResult<Opened> {

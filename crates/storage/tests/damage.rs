@@ -14,7 +14,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray};
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, CommitMode, Storage, StorageOptions, TableSchema, check_root,
+    BulkTarget, Change, ColumnSchema, CommitMode, PartitionFormat, Storage, StorageOptions,
+    TableSchema, check_root,
 };
 use tidemark_types::{EngineResult, ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{RealVfs, SimFault, SimVfs, Vfs};
@@ -354,4 +355,28 @@ fn writes_stop_before_the_disk_is_full_and_go_on_by_themselves() {
     std::thread::sleep(std::time::Duration::from_millis(120));
     append(&storage, "t", 1, 10).unwrap();
     assert_eq!(sum(&storage, "t").unwrap(), 100);
+}
+
+#[test]
+fn a_file_that_could_not_be_mapped_once_is_read_the_next_time() {
+    let disk = SimVfs::new(1);
+    let storage = Storage::open(Arc::new(disk.clone()) as Arc<dyn Vfs>, options()).unwrap();
+    let table = create(&storage, "t");
+    bulk(&storage, table, 0, 10);
+    storage.checkpoint().unwrap();
+    for ending in [".seg", ".parquet"] {
+        if ending == ".parquet" {
+            storage.convert_partitions(table, &[0], PartitionFormat::Parquet).unwrap();
+            storage.checkpoint().unwrap();
+        }
+        // What is open already is not mapped again.
+        let copy = disk.kill(1);
+        copy.plant(SimFault::FailMap { path: ending.to_owned() });
+        let storage = Storage::open(Arc::new(copy) as Arc<dyn Vfs>, options()).unwrap();
+        let failed = sum(&storage, "t").unwrap_err();
+        assert_eq!(failed.code, ErrorCode::Io, "{ending}: {failed}");
+        assert_eq!(storage.snapshot().damages(), [], "{ending}");
+        assert_eq!(sum(&storage, "t").unwrap(), 100, "{ending}");
+        append(&storage, "t", 1, 1).unwrap();
+    }
 }

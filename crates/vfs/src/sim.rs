@@ -30,6 +30,11 @@ pub enum SimFault {
         /// Number of the operation.
         at: u64,
     },
+    /// The next map of a path that contains `path` fails for want of memory.
+    FailMap {
+        /// Part of the path.
+        path: String,
+    },
     /// Syncs of files whose path contains `path` do nothing: a planted fault.
     SkipSync {
         /// Part of the path.
@@ -359,7 +364,12 @@ impl Vfs for SimVfs {
     }
 
     fn map(&self, path: &str, len: u64) -> io::Result<Buffer> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        let fails = |f: &SimFault| matches!(f, SimFault::FailMap { path: p } if path.contains(p));
+        if let Some(at) = state.faults.iter().position(fails) {
+            state.faults.remove(at);
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let inode = state.lookup(path)?;
         let file = state.disk.files.get(&inode).ok_or(io::ErrorKind::NotFound)?;
         if file.current.len() as u64 != len {
