@@ -9,9 +9,13 @@
 //! The work goes in three steps: brackets are expanded into plain texts, each text becomes one
 //! half-open interval, and the intervals are filtered, moved, repeated, sorted and merged.
 
-use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, add_months};
-use tidemark_types::timestamp::{Granularity, TimestampUnit, parse_fields, parse_time_of_day};
+use tidemark_types::calendar::{CivilDate, add_months};
+use tidemark_types::timestamp::{Granularity, TimestampUnit, parse_fields};
 use tidemark_types::zone::Zone;
+
+mod dates;
+
+use dates::{days_of_period, iso_week, variable};
 
 /// More intervals than this are refused: a text of a few bytes must not fill the memory.
 const MAX_INTERVALS: usize = 100_000;
@@ -59,10 +63,7 @@ pub fn parse_interval(text: &str, unit: TimestampUnit, now_micros: i64) -> Resul
         };
         let own = own.as_deref().map(parse_suffix).transpose()?;
         let repeat = own.as_ref().or(suffix.as_ref());
-        for span in element_spans(&element, unit, now_micros, filter.is_some())? {
-            if filter.as_ref().is_some_and(|filter| !filter.keeps(span.lo(unit))) {
-                continue;
-            }
+        for span in element_spans(&element, unit, now_micros, filter.as_ref())? {
             push_repeated(&mut spans, span, repeat, zone, unit)?;
         }
     }
@@ -318,16 +319,10 @@ fn elements(dates: &str) -> Result<Vec<String>> {
     }
     let mut found = Vec::new();
     for item in split_list(list) {
+        // A time of day for all stands before an element's own zone, filter and duration.
         let item = item.trim();
-        // A month or a year in a list has no place for a time of day.
-        if !tail.is_empty() && !item.starts_with('$') && item.len() < 10 {
-            return bad_date(&format!("{item}{tail}"));
-        }
-        if tail.is_empty() {
-            found.extend(expand(item)?);
-        } else {
-            found.extend(expand(&format!("{item}{tail}"))?);
-        }
+        let (date, own) = item.split_at(item.find(['@', '#', ';']).unwrap_or(item.len()));
+        found.extend(expand(&format!("{date}{tail}{own}"))?);
     }
     Ok(found)
 }
@@ -422,17 +417,29 @@ fn bracket_item(item: &str, width: usize) -> Result<Vec<String>> {
 }
 
 /// The intervals of one element: one, or the days of a range, or the days a filter asks for.
-fn element_spans(text: &str, unit: TimestampUnit, now: i64, by_day: bool) -> Result<Vec<Fine>> {
-    let text = text.trim();
-    // A list element may carry its own zone.
+fn element_spans(
+    text: &str,
+    unit: TimestampUnit,
+    now: i64,
+    filter: Option<&DayFilter>,
+) -> Result<Vec<Fine>> {
+    // A list element may carry its own filter and zone.
+    let (text, own) = split_mark(text.trim(), '#');
+    let own = own.map(DayFilter::parse).transpose()?;
+    let filter = own.as_ref().or(filter);
     let (text, zone) = split_mark(text, '@');
     let zone = zone.map(parse_zone).transpose()?;
-    let mut spans = match text.split_once("..") {
-        Some((low, high)) => day_range(low.trim(), high.trim(), unit, now)?,
-        None => vec![single(text, unit, now)?],
+    let mut spans = match (text.split_once(".."), days_of_period(text)) {
+        (Some((low, high)), _) => day_range(low.trim(), high.trim(), unit, now)?,
+        (None, Some(days)) => {
+            days.iter().map(|day| single(day, unit, now)).collect::<Result<_>>()?
+        }
+        (None, None) => vec![single(text, unit, now)?],
     };
-    if by_day {
+    if let Some(filter) = filter {
         spans = spans.into_iter().flat_map(|span| split_days(span, unit)).collect();
+        // Days are those of the calendar on the wall, before the zone moves them.
+        spans.retain(|span| filter.keeps(span.lo(unit)));
     }
     if let Some(zone) = zone {
         for span in spans.iter_mut().filter(|span| !span.zoned) {
@@ -492,127 +499,6 @@ fn single(text: &str, unit: TimestampUnit, now: i64) -> Result<Fine> {
     };
     debug_assert!(!matches!(parsed.granularity, Granularity::Nanos(0)));
     Ok(Fine { lo, hi, zoned: parsed.zoned })
-}
-
-/// `2024-W05`, `2024-W05-3`, `2024-W05-3T09:30`.
-fn iso_week(text: &str, year: &str, rest: &str) -> Result<Span> {
-    let (day_part, time) = match rest.split_once('T') {
-        Some((day_part, time)) => (day_part, Some(time)),
-        None => (rest, None),
-    };
-    let (week, weekday) = match day_part.split_once('-') {
-        Some((week, weekday)) => (week, Some(weekday)),
-        None => (day_part, None),
-    };
-    let year = year.parse().ok().filter(|_| year.len() == 4);
-    let week = week.parse().ok().filter(|&n: &i64| week.len() == 2 && (1..=53).contains(&n));
-    let (Some(year), Some(week)) = (year, week) else { return bad_date(text) };
-    let fourth = CivilDate { year, month: 1, day: 4 };
-    let monday = fourth.to_days() + 1 - i64::from(fourth.iso_weekday()) + 7 * (week - 1);
-    if CivilDate::from_days(monday).iso_week().0 != year {
-        return bad_date(text);
-    }
-    let (first, days) = match weekday.map(str::parse::<i64>) {
-        None => (monday, 7),
-        Some(Ok(day @ 1..=7)) => (monday + day - 1, 1),
-        Some(_) => return bad_date(text),
-    };
-    let lo = first * MICROS_PER_DAY;
-    match time.map(parse_time_of_day) {
-        None => Ok(Span { lo, hi: lo + days * MICROS_PER_DAY, zoned: false }),
-        Some(Some((nanos, granularity))) => {
-            let lo = lo + nanos / 1_000;
-            Ok(Span { lo, hi: lo + (granularity / 1_000).max(1), zoned: false })
-        }
-        Some(None) => bad_date(text),
-    }
-}
-
-/// `$today`, `$now - 2h`, `$today + 3bd`, each with an optional time `T09:30`.
-fn variable(text: &str, now: i64) -> Result<Span> {
-    let end = text[1..].find(|c: char| !c.is_ascii_alphabetic()).map_or(text.len(), |at| at + 1);
-    let unknown = || fail(format!("Unknown date variable: {text}"));
-    // The time of day follows the name without a blank: $todayT09:30.
-    let (name, after_t) = match text[..end].strip_suffix('T') {
-        Some(name) => (name, true),
-        None => (&text[..end], false),
-    };
-    let today = CivilDate::from_micros(now).to_micros();
-    let (mut lo, mut length) = match name.to_ascii_lowercase().as_str() {
-        "$today" => (today, MICROS_PER_DAY),
-        "$yesterday" => (today - MICROS_PER_DAY, MICROS_PER_DAY),
-        "$tomorrow" => (today + MICROS_PER_DAY, MICROS_PER_DAY),
-        "$now" => (now, 1),
-        _ => return unknown(),
-    };
-    let mut rest = &text[end..];
-    if !after_t {
-        let (moves, time) = match rest.split_once('T') {
-            // `T` is also the unit of milliseconds, which has a digit before it and nothing after.
-            Some((moves, time)) if time.starts_with(|c: char| c.is_ascii_digit()) => {
-                (moves, Some(time))
-            }
-            _ => (rest, None),
-        };
-        lo = arithmetic(lo, moves.trim())?;
-        rest = match time {
-            Some(time) => time,
-            None => return Ok(Span { lo, hi: lo + length, zoned: false }),
-        };
-    }
-    let Some((nanos, granularity)) = parse_time_of_day(rest) else { return bad_date(text) };
-    lo += nanos / 1_000;
-    length = (granularity / 1_000).max(1);
-    Ok(Span { lo, hi: lo + length, zoned: false })
-}
-
-/// `- 5d`, `+ 2bd`, `+ 1M`, in a row.
-fn arithmetic(start: i64, text: &str) -> Result<i64> {
-    let mut value = start;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let sign = match rest.as_bytes()[0] {
-            b'+' => 1,
-            b'-' => -1,
-            _ => return bad_date(text),
-        };
-        rest = rest[1..].trim_start();
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: i64 = match rest[..digits].parse() {
-            Ok(number) if number <= 1_000_000 => number,
-            _ => return fail(format!("Expected number in {text}")),
-        };
-        rest = &rest[digits..];
-        let length = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let unit = &rest[..length];
-        let next = match unit {
-            "bd" => Some(business_days(value, sign * number)),
-            _ => match unit.chars().next() {
-                Some(letter) if length == 1 && "nuUTsmhHdDwWMyY".contains(letter) => {
-                    moved(value, &[(sign * number, letter)], 1, TimestampUnit::Micros)
-                }
-                _ => return fail(format!("Unknown interval unit: {unit}")),
-            },
-        };
-        let Some(next) = next else { return fail("interval is out of range") };
-        value = next;
-        rest = rest[length..].trim_start();
-    }
-    Ok(value)
-}
-
-/// `days` steps over days from Monday to Friday.
-fn business_days(start: i64, days: i64) -> i64 {
-    let mut value = start;
-    for _ in 0..days.abs() {
-        loop {
-            value += days.signum() * MICROS_PER_DAY;
-            if CivilDate::from_micros(value).iso_weekday() < 6 {
-                break;
-            }
-        }
-    }
-    value
 }
 
 #[cfg(test)]
@@ -704,8 +590,26 @@ mod tests {
         check("$today", &[("2024-05-17T00:00", "2024-05-18T00:00")]);
         check("$today + 1bd", &[("2024-05-20T00:00", "2024-05-21T00:00")]);
         check("[$today - 2d..$today]", &[("2024-05-15T00:00", "2024-05-18T00:00")]);
+        check("$now-2h30m", &[("2024-05-17T11:15:56.000000Z", "2024-05-17T11:15:56.000001Z")]);
         check("$todayT09:30;1h", &[("2024-05-17T09:30", "2024-05-17T10:30")]);
         assert_eq!(spans("[2024-01]#workday").len(), 5);
+    }
+
+    #[test]
+    fn months_and_years_have_a_time_on_each_day() {
+        assert_eq!(spans("[2026-02]T06:00;2h").len(), 28);
+        assert_eq!(spans("2024T06:00;2h").len(), 366);
+        assert_eq!(spans("2026-[01..03]T08:00").len(), 31 + 28 + 31);
+        assert_eq!(spans("[2024-01]T09:00#workday;1h").len(), 23);
+        assert_eq!(spans("[2024-12]T09:00;1h").last().unwrap().0, "2024-12-31T09:00");
+        check(
+            "[2026-05-01@Asia/Tokyo,2026-05-02@UTC]T09:00",
+            &[("2026-05-01T00:00", "2026-05-01T00:01"), ("2026-05-02T09:00", "2026-05-02T09:01")],
+        );
+        check(
+            "[2024-01-05#Fri,2024-01-06#wd]T09:00;1h",
+            &[("2024-01-05T09:00", "2024-01-05T10:00")],
+        );
     }
 
     #[test]
@@ -721,7 +625,7 @@ mod tests {
             ("2024-01-01#Foo", "Invalid day name: Foo"),
             ("2024-01-01@Nowhere/City", "invalid timezone: Nowhere/City"),
             ("$tomorow", "Unknown date variable: $tomorow"),
-            ("[2024-01]T09:00#workday;1h", "Invalid date: 2024-01T09:00"),
+            ("[2024-13]T09:00;1h", "Invalid date: 2024-13T09:00"),
         ] {
             assert_eq!(parse_interval(text, MICROS, 0).unwrap_err().message, message, "{text}");
         }

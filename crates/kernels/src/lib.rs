@@ -10,6 +10,7 @@ mod keyed;
 mod latest;
 mod matching;
 mod native;
+mod range_tree;
 mod search;
 mod validity;
 mod widest;
@@ -28,6 +29,9 @@ pub use keyed::{
 pub use latest::pick_latest;
 pub use matching::matching;
 pub use native::Native;
+pub use range_tree::{
+    Combine, GreatestDouble, GreatestInteger, LeastDouble, LeastInteger, RangeTree, SumOfDoubles,
+};
 pub use search::{run_end, upper_bound};
 pub use validity::Validity;
 pub use window::{

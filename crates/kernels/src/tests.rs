@@ -53,6 +53,31 @@ fn aggregates_agree_with_a_loop() {
 }
 
 #[test]
+fn range_trees_agree_with_a_loop() {
+    let mut rng = random();
+    for _ in 0..200 {
+        let len = rng.random_range(0..2_000);
+        let longs: Vec<i64> = (0..len).map(|_| rng.random_range(-999..999)).collect();
+        let doubles: Vec<f64> = longs.iter().map(|&value| value as f64).collect();
+        let (sums, least) = (
+            RangeTree::<SumOfDoubles>::new(doubles.clone()),
+            RangeTree::<LeastDouble>::new(doubles.clone()),
+        );
+        let greatest = RangeTree::<GreatestInteger>::new(longs.clone());
+        for _ in 0..50 {
+            let start = rng.random_range(0..=len);
+            let end = rng.random_range(start..=len);
+            // Whole numbers: sums are exact in any order.
+            assert_eq!(sums.over(start, end), doubles[start..end].iter().sum::<f64>());
+            let min = doubles[start..end].iter().copied().fold(f64::INFINITY, f64::min);
+            assert_eq!(least.over(start, end), min);
+            let max = longs[start..end].iter().copied().max().unwrap_or(i64::MIN);
+            assert_eq!(greatest.over(start, end), max);
+        }
+    }
+}
+
+#[test]
 fn validity_runs_cover_exactly_the_valid_rows() {
     let mut rng = random();
     for _ in 0..1_000 {

@@ -1,5 +1,6 @@
-//! Time-series operators as `DataFusion` nodes: table scan, SAMPLE BY and GROUP BY, FILL, ASOF and
-//! LT JOIN, LATEST ON, sub-queries as joins, and the rules that keep rows in timestamp order.
+//! Time-series operators as `DataFusion` nodes: table scan, SAMPLE BY and GROUP BY, FILL, ASOF, LT,
+//! SPLICE, WINDOW and HORIZON JOIN, LATEST ON, sub-queries as joins, and the rules that keep rows
+//! in timestamp order.
 //!
 //! One folder per operator: `node` says what, `exec` how it is planned, `stream` polls. The
 //! inner loops are in `tidemark-kernels`. Knows storage's snapshots; knows no SQL text.
@@ -13,7 +14,9 @@ mod error;
 mod fill;
 mod filter_scan;
 mod grid;
+mod horizon;
 mod immediate;
+mod join_planner;
 mod keep_time_order;
 mod latest_on;
 mod order;
@@ -21,9 +24,11 @@ mod planner;
 mod sample_by;
 mod scan;
 mod session;
+mod splice;
 mod symbols;
 mod unnest;
 mod window;
+mod window_join;
 
 pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
@@ -32,6 +37,8 @@ pub use cost::rows_read;
 pub use decorrelate::{captured, captured_mut, has_subquery};
 pub use fill::exec::FillExec;
 pub use fill::node::{FillNode, FillValue};
+pub use horizon::exec::HorizonJoinExec;
+pub use horizon::node::{Horizon, HorizonJoinNode, HorizonSide};
 pub use immediate::is_immediate;
 pub use latest_on::exec::LatestOnExec;
 pub use latest_on::node::LatestOnNode;
@@ -44,7 +51,11 @@ pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use session::{
     SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules, session_state,
 };
+pub use splice::exec::SpliceJoinExec;
+pub use splice::node::SpliceJoinNode;
 pub use unnest::exec::UnnestElementsExec;
 pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode};
 pub use window::exec::WindowsExec;
 pub use window::node::WindowNode;
+pub use window_join::exec::WindowJoinExec;
+pub use window_join::node::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};

@@ -26,6 +26,7 @@ use futures::StreamExt;
 use crate::asof::exec::AsofJoinExec;
 use crate::scan::exec::TableScanExec;
 use crate::unnest::exec::UnnestElementsExec;
+use crate::window_join::exec::WindowJoinExec;
 
 /// Batches a partition may be ahead of the one that is being read.
 const BATCHES_AHEAD: usize = 16;
@@ -44,7 +45,8 @@ pub(crate) fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || plan.is::<CooperativeExec>()
         || plan.is::<LocalLimitExec>()
         || plan.is::<UnnestElementsExec>()
-        || plan.is::<AsofJoinExec>();
+        || plan.is::<AsofJoinExec>()
+        || plan.is::<WindowJoinExec>();
     row_wise && plan.children().first().is_some_and(|child| follows_scan_order(child))
 }
 

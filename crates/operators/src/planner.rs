@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
 use async_trait::async_trait;
 use datafusion::arrow::compute::cast;
 use datafusion::catalog::Session;
@@ -20,12 +20,12 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use tidemark_types::SqlType;
 
-use crate::asof::exec::{AsofJoinExec, AsofPlan};
-use crate::asof::keys::KeyKind as AsofKeys;
 use crate::asof::node::AsofJoinNode;
 use crate::bucket::Alignment;
 use crate::fill::exec::{FillExec, FillPlan};
 use crate::fill::node::FillNode;
+use crate::horizon::node::HorizonJoinNode;
+use crate::join_planner::{plan_asof, plan_horizon, plan_splice, plan_window};
 use crate::latest_on::exec::{KeyKind, LatestOnExec, LatestOnPlan};
 use crate::latest_on::node::LatestOnNode;
 use crate::order::{TimeConcatExec, in_time_order, reversed};
@@ -35,39 +35,46 @@ use crate::sample_by::groups::KeyPlan;
 use crate::sample_by::node::SampleByNode;
 use crate::scan::exec::TableScanExec;
 use crate::scan::filtered::FilteredScanExec;
-use crate::symbols::{dictionary, origin};
+use crate::splice::node::SpliceJoinNode;
+use crate::symbols::{dictionary, nullable_origin, origin};
 use crate::unnest::exec::{UnnestElementsExec, UnnestPlan};
 use crate::unnest::node::UnnestNode;
 use crate::window::exec::{FunctionPlan, PartitionPlan, WindowPlan, WindowsExec};
 use crate::window::node::WindowNode;
 use crate::window::spec::Spec;
+use crate::window_join::node::WindowJoinNode;
 
 /// Plans the nodes of this crate.
 #[derive(Debug, Default)]
 pub struct TidemarkExtensionPlanner;
 
+/// The inputs of a join.
+pub(crate) struct Inputs<'a> {
+    pub(crate) logical: &'a [&'a LogicalPlan],
+    pub(crate) physical: &'a [Arc<dyn ExecutionPlan>],
+}
+
 /// What lowering an expression needs.
-struct Lowering<'a> {
+pub(crate) struct Lowering<'a> {
     session: &'a dyn Session,
     context: &'a PhysicalPlanningContext,
 }
 
 impl Lowering<'_> {
-    fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+    pub(crate) fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
         create_physical_expr(expr, schema, self.session.execution_props(), self.context)
     }
 
-    fn aggregate(
+    /// An aggregate over columns of any origin.
+    pub(crate) fn aggregate_over(
         &self,
         expr: &Expr,
-        logical: &LogicalPlan,
-        input: &Arc<dyn ExecutionPlan>,
+        logical: &DFSchema,
+        schema: &SchemaRef,
     ) -> Result<AggregatePlan> {
-        let schema = input.schema();
         let props = self.session.execution_props();
         let lowered =
-            LoweredAggregateBuilder::new(expr, logical.schema(), &schema, props, self.context)
-                .build()?;
+            LoweredAggregateBuilder::new(expr, logical, schema, props, self.context).build()?;
         let mut arguments = lowered.aggregate.expressions();
         if lowered.aggregate.fun().name() == "count"
             && lowered.filter.is_none()
@@ -78,22 +85,29 @@ impl Lowering<'_> {
                 argument.downcast_ref::<Literal>().is_none_or(|literal| literal.value().is_null())
             });
         }
-        if lowered.aggregate.fun().name() == "count"
-            && lowered.aggregate.is_distinct()
+        let (function, filter) = (lowered.aggregate, lowered.filter);
+        Ok(AggregatePlan { function, arguments, filter, symbols: None })
+    }
+
+    fn aggregate(
+        &self,
+        expr: &Expr,
+        logical: &LogicalPlan,
+        input: &Arc<dyn ExecutionPlan>,
+    ) -> Result<AggregatePlan> {
+        let mut lowered = self.aggregate_over(expr, logical.schema(), &input.schema())?;
+        if lowered.function.fun().name() == "count"
+            && lowered.function.is_distinct()
             && lowered.filter.is_none()
-            && let [argument] = arguments.as_slice()
+            && let [argument] = lowered.arguments.as_slice()
             && let Some(symbol) = text_of_symbol(input, argument)
         {
             // Texts of one dictionary are distinct where keys are.
-            arguments = vec![symbol];
+            lowered.arguments = vec![symbol];
         }
-        let symbol = arguments.first().and_then(|argument| dictionary(input, argument));
-        Ok(AggregatePlan {
-            function: lowered.aggregate,
-            arguments,
-            filter: lowered.filter,
-            symbols: symbol.map(|symbols| symbols.len()),
-        })
+        let symbol = lowered.arguments.first().and_then(|argument| dictionary(input, argument));
+        lowered.symbols = symbol.map(|symbols| symbols.len());
+        Ok(lowered)
     }
 }
 
@@ -138,14 +152,18 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
             };
             return Ok(Some(Arc::new(UnnestElementsExec::new(input, Arc::new(plan)))));
         }
+        let inputs = Inputs { logical: logical_inputs, physical: physical_inputs };
         if let Some(node) = node.downcast_ref::<AsofJoinNode>() {
-            let (Some(right_logical), Some(right)) =
-                (logical_inputs.get(1), physical_inputs.get(1))
-            else {
-                return plan_err!("an as-of join needs two inputs");
-            };
-            let logical = (*logical, *right_logical);
-            return plan_asof(node, logical, (input, Arc::clone(right)), &lowering).map(Some);
+            return plan_asof(node, &inputs, &lowering).map(Some);
+        }
+        if let Some(node) = node.downcast_ref::<SpliceJoinNode>() {
+            return plan_splice(node, &inputs, &lowering).map(Some);
+        }
+        if let Some(node) = node.downcast_ref::<WindowJoinNode>() {
+            return plan_window(node, &inputs, &lowering).map(Some);
+        }
+        if let Some(node) = node.downcast_ref::<HorizonJoinNode>() {
+            return plan_horizon(node, &inputs, &lowering).map(Some);
         }
         Ok(None)
     }
@@ -361,41 +379,7 @@ fn key_plan(input: &Arc<dyn ExecutionPlan>, keys: &[Arc<dyn PhysicalExpr>]) -> R
 }
 
 fn symbol_kind(input: &Arc<dyn ExecutionPlan>, key: &Arc<dyn PhysicalExpr>) -> Option<KeyKind> {
-    let (scan, output) = origin(input, key)?;
+    let ((scan, output), nullable) = nullable_origin(input, key)?;
     let symbols = scan.symbols(output)?.len();
-    Some(KeyKind::Symbol { symbols, nullable: scan.has_nulls(output) })
-}
-
-fn plan_asof(
-    node: &AsofJoinNode,
-    (left_logical, right_logical): (&LogicalPlan, &LogicalPlan),
-    (left, right): (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>),
-    lowering: &Lowering<'_>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    use datafusion::logical_expr::UserDefinedLogicalNodeCore;
-    let (left_schema, right_schema) = (left_logical.schema(), right_logical.schema());
-    let left_timestamp = lowering.expr(node.left_timestamp(), left_schema)?;
-    let right_timestamp = lowering.expr(node.right_timestamp(), right_schema)?;
-    let left = in_time_order(left, &left_timestamp)?;
-    let right = in_time_order(right, &right_timestamp)?;
-    let keys = node.keys().iter().map(|(left_key, right_key)| {
-        Ok((lowering.expr(left_key, left_schema)?, lowering.expr(right_key, right_schema)?))
-    });
-    let keys: Vec<_> = keys.collect::<Result<_>>()?;
-    let symbols = match keys.as_slice() {
-        [(left_key, right_key)] => dictionary(&left, left_key).zip(dictionary(&right, right_key)),
-        _ => None,
-    };
-    let key_kind = match symbols {
-        _ if keys.is_empty() => AsofKeys::None,
-        Some((left_symbols, right_symbols)) => AsofKeys::Symbol(left_symbols, right_symbols),
-        None => {
-            let types = keys.iter().map(|(_, key)| key.data_type(&right.schema()));
-            AsofKeys::Hashed(types.collect::<Result<_>>()?)
-        }
-    };
-    let (kind, tolerance) = (node.kind(), node.tolerance());
-    let plan = AsofPlan { left_timestamp, right_timestamp, keys, key_kind, kind, tolerance };
-    let schema = Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone());
-    Ok(Arc::new(AsofJoinExec::new(left, right, Arc::new(plan), schema)))
+    Some(KeyKind::Symbol { symbols, nullable })
 }

@@ -21,9 +21,9 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
 
-use super::keys::KeyKind;
+use super::keys::{KeyKind, KeySpace, Side};
 use super::node::AsofKind;
-use super::right::RightSide;
+use super::right::{RightSide, SideExprs};
 use super::stream::Matcher;
 use crate::order::{ascending, follows_scan_order};
 
@@ -36,6 +36,20 @@ pub(crate) struct AsofPlan {
     pub(crate) key_kind: KeyKind,
     pub(crate) kind: AsofKind,
     pub(crate) tolerance: Option<i64>,
+}
+
+impl AsofPlan {
+    /// Reads the right side.
+    pub(crate) async fn read_right(
+        &self,
+        right: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+    ) -> Result<Arc<RightSide>> {
+        let keys = self.keys.iter().map(|(_, right)| Arc::clone(right)).collect();
+        let exprs = SideExprs { timestamp: Arc::clone(&self.right_timestamp), keys };
+        let space = (Side::Right, KeySpace::new(&self.key_kind)?);
+        Ok(Arc::new(RightSide::read(right, &exprs, space, context).await?))
+    }
 }
 
 /// Joins each left row with the last right row before it.
@@ -179,14 +193,11 @@ impl ExecutionPlan for AsofJoinExec {
         let (right, plan) = (Arc::clone(&self.right), Arc::clone(&self.plan));
         let (cell, schema) = (Arc::clone(&self.right_side), self.schema());
         let joined = async move {
-            let read = || async {
-                let side = RightSide::read(right, Arc::clone(&plan), context).await?;
-                Ok::<_, datafusion::error::DataFusionError>(Arc::new(side))
-            };
+            let read = || plan.read_right(right, context);
             let side = Arc::clone(cell.get_or_try_init(read).await?);
-            let mut matcher = Matcher::new(plan, side, schema);
+            let mut matcher = Matcher::new(plan, side);
             Ok::<_, datafusion::error::DataFusionError>(
-                left.map(move |batch| matcher.join(&batch?)),
+                left.map(move |batch| matcher.join(&batch?, &schema)),
             )
         };
         let rows = futures::stream::once(joined).try_flatten().boxed();

@@ -28,6 +28,13 @@ pub(crate) enum KeyKind {
     Hashed(Vec<DataType>),
 }
 
+/// A side of a join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
 /// The keys of the right side, ready to be looked up.
 pub(crate) enum KeySpace {
     None,
@@ -68,7 +75,7 @@ impl KeySpace {
         })
     }
 
-    /// Number of different keys, null included.
+    /// Number of different keys of the right side, null included.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::None => 0,
@@ -77,8 +84,24 @@ impl KeySpace {
         }
     }
 
-    /// Numbers of a right chunk's keys; new ones are added.
-    pub(crate) fn add_right(&mut self, keys: &[ArrayRef]) -> Result<ScalarBuffer<u32>> {
+    /// Numbers of a chunk's keys; new ones are added.
+    pub(crate) fn add(&mut self, side: Side, keys: &[ArrayRef]) -> Result<ScalarBuffer<u32>> {
+        match (side, &self) {
+            (Side::Left, Self::Symbol { right_of_left, right_len }) => {
+                let codes = codes_of(keys)?;
+                // Symbols of the left side alone come after the right side's and null.
+                let alone = |code: i32| right_len + 1 + code as u32;
+                let of = |code: i32| match right_of_left.get(code as usize) {
+                    Some(&right) if right != ABSENT => right,
+                    _ => alone(code),
+                };
+                Ok(codes.iter().map(|code| code.map_or(*right_len, of)).collect())
+            }
+            _ => self.add_right(keys),
+        }
+    }
+
+    fn add_right(&mut self, keys: &[ArrayRef]) -> Result<ScalarBuffer<u32>> {
         match self {
             Self::None => Ok(ScalarBuffer::from(vec![])),
             Self::Symbol { right_len, .. } => {

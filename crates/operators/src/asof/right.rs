@@ -1,9 +1,10 @@
-//! The right side of an ASOF join: read once, shared by all workers.
+//! A side of a time join that is read once and shared by all workers, as ASOF's right side is.
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, new_empty_array};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
 use arrow_buffer::ScalarBuffer;
+use arrow_schema::SchemaRef;
 use datafusion::common::Result;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::TaskContext;
@@ -13,14 +14,21 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::TryStreamExt;
 use tidemark_kernels::{Cursor, NO_MATCH, RightChunk, UNKNOWN, pack, upper_bound};
 
-use super::exec::AsofPlan;
-use super::keys::KeySpace;
+use super::keys::{KeySpace, Side};
 use crate::error::join_error;
 use crate::sample_by::partial::timestamps;
 use crate::scan::exec::{TableScanExec, read};
 
-/// The right rows, in chunks that follow each other in time.
+/// What is read of a side beside its columns.
+#[derive(Debug, Clone)]
+pub(crate) struct SideExprs {
+    pub(crate) timestamp: Arc<dyn PhysicalExpr>,
+    pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+/// The rows, in chunks that follow each other in time.
 pub(crate) struct RightSide {
+    schema: SchemaRef,
     /// Chunks of each column.
     columns: Vec<Vec<ArrayRef>>,
     /// An empty array of each column's type.
@@ -33,31 +41,64 @@ pub(crate) struct RightSide {
 }
 
 impl RightSide {
+    /// Reads `input`; `which` side of the join it is decides how its keys are numbered in `space`.
     pub(crate) async fn read(
         input: Arc<dyn ExecutionPlan>,
-        plan: Arc<AsofPlan>,
+        exprs: &SideExprs,
+        (which, mut space): (Side, KeySpace),
         context: Arc<TaskContext>,
     ) -> Result<Self> {
-        let mut memory = MemoryConsumer::new("AsofJoin right side").register(context.memory_pool());
+        let mut memory = MemoryConsumer::new("time join side").register(context.memory_pool());
         let chunks = match input.downcast_ref::<TableScanExec>() {
             Some(scan) if !scan.is_backward() => mapped(scan)?,
             _ => collect(&input, &context, &mut memory).await?,
         };
-        let mut space = KeySpace::new(&plan.key_kind)?;
         let (mut times, mut keys) = (vec![], vec![]);
         for chunk in &chunks {
-            times.push(timestamps(&plan.right_timestamp, chunk)?);
+            times.push(timestamps(&exprs.timestamp, chunk)?);
             let evaluate =
                 |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(chunk)?.into_array(chunk.num_rows());
-            let columns = plan.keys.iter().map(|(_, right)| evaluate(right));
-            keys.push(space.add_right(&columns.collect::<Result<Vec<_>>>()?)?);
+            let columns = exprs.keys.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
+            keys.push(space.add(which, &columns)?);
         }
         let schema = input.schema();
         let column = |index| chunks.iter().map(|chunk| Arc::clone(chunk.column(index))).collect();
         let columns = (0..schema.fields().len()).map(column).collect();
         let types =
             schema.fields().iter().map(|field| new_empty_array(field.data_type())).collect();
-        Ok(Self { columns, types, times, keys, space, _memory: memory })
+        Ok(Self { schema, columns, types, times, keys, space, _memory: memory })
+    }
+
+    /// The columns' types.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The numbers of keys, for the other side to be read with.
+    pub(crate) fn take_space(&mut self) -> KeySpace {
+        std::mem::replace(&mut self.space, KeySpace::None)
+    }
+
+    /// An expression over the rows, chunk by chunk; chunks for which `wanted` is false are empty.
+    pub(crate) fn evaluate(
+        &self,
+        expr: &Arc<dyn PhysicalExpr>,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<ArrayRef>> {
+        let chunks = self.times.iter().enumerate().map(|(index, times)| {
+            let rows = if wanted(index) { times.len() } else { 0 };
+            let columns = self.columns.iter().map(|chunks| chunks[index].slice(0, rows)).collect();
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            let schema = Arc::clone(&self.schema);
+            let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
+            expr.evaluate(&batch)?.into_array(rows)
+        });
+        chunks.collect()
+    }
+
+    /// One column at the matched rows.
+    pub(crate) fn gather_column(&self, index: usize, matches: &[u64]) -> Result<ArrayRef> {
+        super::gather::gather(&self.columns[index], matches, &self.types[index])
     }
 
     /// Keys of left rows in the right side's numbers.
@@ -78,8 +119,7 @@ impl RightSide {
 
     /// Every column at the matched rows.
     pub(crate) fn gather(&self, matches: &[u64]) -> Result<Vec<ArrayRef>> {
-        let pairs = self.columns.iter().zip(&self.types);
-        pairs.map(|(chunks, wanted)| super::gather::gather(chunks, matches, wanted)).collect()
+        (0..self.columns.len()).map(|index| self.gather_column(index, matches)).collect()
     }
 
     /// Where a worker starts: the first row after `bound`, and the row before that.
@@ -144,7 +184,7 @@ async fn collect(
     let partitions = input.output_partitioning().partition_count();
     let tasks = (0..partitions).map(|partition| {
         let rows = input.execute(partition, Arc::clone(context))?;
-        let consumer = MemoryConsumer::new("AsofJoin right partition");
+        let consumer = MemoryConsumer::new("time join partition");
         let memory = consumer.register(context.memory_pool());
         Ok(SpawnedTask::spawn(async move {
             let mut rows = rows;

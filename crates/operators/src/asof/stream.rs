@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
@@ -20,7 +20,6 @@ use crate::sample_by::partial::timestamps;
 pub(crate) struct Matcher {
     plan: Arc<AsofPlan>,
     right: Arc<RightSide>,
-    schema: SchemaRef,
     started: bool,
     cursor: Cursor,
     /// Unkeyed: the row before the cursor.
@@ -32,12 +31,11 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    pub(crate) fn new(plan: Arc<AsofPlan>, right: Arc<RightSide>, schema: SchemaRef) -> Self {
+    pub(crate) fn new(plan: Arc<AsofPlan>, right: Arc<RightSide>) -> Self {
         let last = vec![UNKNOWN; right.space().len()];
         Self {
             plan,
             right,
-            schema,
             started: false,
             cursor: Cursor::default(),
             before: NO_MATCH,
@@ -48,15 +46,25 @@ impl Matcher {
     }
 
     /// Joins a batch that is later than all before.
-    pub(crate) fn join(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub(crate) fn join(&mut self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         let times = timestamps(&self.plan.left_timestamp, batch)?;
+        let mut columns = batch.columns().to_vec();
+        columns.extend(self.matched(&times, batch)?);
+        Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+    }
+
+    /// The right columns for a batch whose rows are looked for at `times`.
+    pub(crate) fn matched(&mut self, times: &[i64], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.matches.clear();
         if let Some(&first) = times.first() {
-            self.find(&times, first, batch)?;
+            self.find(times, first, batch)?;
         }
-        let mut columns = batch.columns().to_vec();
-        columns.extend(self.right.gather(&self.matches)?);
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+        self.right.gather(&self.matches)
+    }
+
+    /// Bytes held.
+    pub(crate) fn size(&self) -> usize {
+        8 * (self.last.capacity() + self.matches.capacity())
     }
 
     fn find(&mut self, times: &[i64], first: i64, batch: &RecordBatch) -> Result<()> {

@@ -132,7 +132,10 @@ fn lay_out(
             let rows = std::iter::repeat_n(&first_rows, cells.labels.len()).flatten().copied();
             return Ok(take(column, &UInt32Array::from_iter_values(rows), None)?);
         }
-        cells.fill(column, values.next().unwrap_or(&FillValue::Null))
+        match values.next().unwrap_or(&FillValue::Null) {
+            FillValue::PrevOf(of) => cells.fill_from(column, batch.column(*of)),
+            value => cells.fill(column, value),
+        }
     });
     Ok(RecordBatch::try_new(schema, columns.collect::<Result<Vec<_>>>()?)?)
 }

@@ -16,6 +16,8 @@ pub enum FillValue {
     Null,
     /// The previous bucket's value, null included.
     Prev,
+    /// The value that the input column with this index had in the previous bucket with rows.
+    PrevOf(usize),
     /// On the line between the known neighbours; null outside them.
     Linear,
     /// This value, already of the column's type.
@@ -53,6 +55,10 @@ impl FillNode {
         if values.len() + keys.len() + 1 != columns {
             let expected = columns.saturating_sub(keys.len() + 1);
             return plan_err!("expected {expected} fill values, found {}", values.len());
+        }
+        let missing = |value: &FillValue| matches!(value, FillValue::PrevOf(of) if *of >= columns);
+        if values.iter().any(missing) {
+            return plan_err!("Fill takes values from a column that its input has not");
         }
         let schema = nullable_values(input.schema(), timestamp, &keys)?;
         Ok(Self { input, timestamp, keys, values, spec, range, schema })

@@ -29,20 +29,24 @@ impl Cells {
     pub(crate) fn fill(&self, column: &ArrayRef, value: &FillValue) -> Result<ArrayRef> {
         let filled = match value {
             FillValue::Null => take(column, &self.known(), None)?,
-            FillValue::Prev => take(column, &self.previous(), None)?,
+            FillValue::Prev | FillValue::PrevOf(_) => take(column, &self.previous(), None)?,
             FillValue::Constant(constant) => self.constant(column, constant)?,
             FillValue::Linear if is_number(column.data_type()) => self.linear(column)?,
             FillValue::Linear => take(column, &self.known(), None)?,
         };
-        match filled.data_type() {
-            // Types without null hold false and 0 instead.
-            DataType::Boolean | DataType::Int8 | DataType::Int16 if filled.null_count() > 0 => {
-                let zero = ScalarValue::new_zero(filled.data_type())
-                    .unwrap_or(ScalarValue::Boolean(Some(false)));
-                Ok(zip(&is_not_null(&filled)?, &filled, &zero.to_scalar()?)?)
-            }
-            _ => Ok(filled),
-        }
+        without_null(filled)
+    }
+
+    /// A column over all cells; missing ones hold the previous known value of another column.
+    pub(crate) fn fill_from(&self, column: &ArrayRef, other: &ArrayRef) -> Result<ArrayRef> {
+        let other = cast(other, column.data_type())?;
+        let both = concat(&[column.as_ref(), other.as_ref()])?;
+        let after = column.len() as u32;
+        let previous = self.previous();
+        let rows = self.rows.iter().zip(&previous).map(|(&row, previous)| {
+            if row == MISSING { previous.map(|previous| after + previous) } else { Some(row) }
+        });
+        without_null(take(&both, &rows.collect::<UInt32Array>(), None)?)
     }
 
     fn known(&self) -> UInt32Array {
@@ -101,6 +105,18 @@ impl Cells {
             let way = time(cell).wrapping_sub(time(left)) as f64 / span;
             lines[cell] = Some(points.value(left) + rise * way);
         }
+    }
+}
+
+/// Types without null hold false and 0 instead.
+fn without_null(filled: ArrayRef) -> Result<ArrayRef> {
+    match filled.data_type() {
+        DataType::Boolean | DataType::Int8 | DataType::Int16 if filled.null_count() > 0 => {
+            let zero = ScalarValue::new_zero(filled.data_type())
+                .unwrap_or(ScalarValue::Boolean(Some(false)));
+            Ok(zip(&is_not_null(&filled)?, &filled, &zero.to_scalar()?)?)
+        }
+        _ => Ok(filled),
     }
 }
 

@@ -1,33 +1,34 @@
-//! Joins. Relational ones run in `DataFusion`, ASOF and LT in our own operator. Null keys match
-//! null keys.
+//! Joins and their conditions. Relational ones run in `DataFusion`; `time_join` has the others.
+//! Null keys match null keys.
 
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinConstraint, JoinType, NullEquality};
-use datafusion::logical_expr::{Expr, Extension, Join, LogicalPlan};
-use tidemark_ast::{
-    AsofTolerance, BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span,
-};
+use datafusion::logical_expr::{Expr, Join, LogicalPlan};
+use tidemark_ast::{BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
-use tidemark_operators::{AsofJoinNode, AsofKind, StepUnit, has_subquery};
+use tidemark_operators::{AsofKind, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
 use super::projection::never_null;
 use super::scope::{Relation, ScopeColumn};
 use super::subquery::subquery;
-use super::{Binder, Typed, error, names, order, predicate, relation};
+use super::{Binder, Typed, error, predicate, relation};
 
 /// A join's condition, taken apart.
 #[derive(Default)]
-struct Condition {
-    keys: Vec<(Expr, Expr)>,
-    rest: Vec<Typed>,
+pub(crate) struct Condition {
+    /// Equal values of a left and a right row.
+    pub(crate) keys: Vec<(Expr, Expr)>,
+    /// All other terms.
+    pub(crate) rest: Vec<Typed>,
 }
 
+/// What an expression reads.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+pub(crate) enum Side {
     Left,
     Right,
     Both,
@@ -76,12 +77,15 @@ impl Binder<'_> {
             JoinKind::Left => JoinType::Left,
             JoinKind::Right => JoinType::Right,
             JoinKind::Full => JoinType::Full,
-            JoinKind::Splice => return Err(error::not_supported("SPLICE JOIN is", *keyword_span)),
+            JoinKind::Splice => {
+                return self.splice_join(&left, &right, on.as_ref(), *keyword_span);
+            }
+            // Select blocks bind these themselves, where they stand last.
             JoinKind::Window { .. } => {
-                return Err(error::not_supported("WINDOW JOIN is", *keyword_span));
+                return Err(not_combined("window", *keyword_span));
             }
             JoinKind::Horizon { .. } => {
-                return Err(error::not_supported("HORIZON JOIN is", *keyword_span));
+                return Err(not_combined("horizon", *keyword_span));
             }
         };
         let condition = match on {
@@ -122,7 +126,8 @@ impl Binder<'_> {
         relational(left, right, condition, kind)
     }
 
-    fn condition(
+    /// Takes a join's condition apart.
+    pub(crate) fn condition(
         &mut self,
         on: &JoinOn,
         left: &Relation,
@@ -220,135 +225,6 @@ impl Binder<'_> {
         let right = self.cast(right, common, CastMode::Implicit, at)?;
         Ok((left.expr, right.expr))
     }
-
-    fn time_join(
-        &mut self,
-        kind: AsofKind,
-        left: &Relation,
-        right: &Relation,
-        on: Option<&JoinOn>,
-        tolerance: Option<&AsofTolerance>,
-        keyword: Span,
-    ) -> EngineResult<Relation> {
-        let missing = |which: &str| {
-            error::at(
-                ErrorCode::NotSupported,
-                format!("{which} side of time series join has no timestamp"),
-                keyword,
-            )
-        };
-        let left_time = left.timestamp_column().cloned().ok_or_else(|| missing("left"))?;
-        let right_time = right.timestamp_column().cloned().ok_or_else(|| missing("right"))?;
-        self.note_column(&left_time);
-        self.note_column(&right_time);
-        let condition = match on {
-            Some(on) => {
-                self.refuse_inequality(on, kind)?;
-                self.condition(on, left, right)?
-            }
-            None => Condition::default(),
-        };
-        if !condition.rest.is_empty() {
-            return Err(error::at(ErrorCode::NotSupported, "unsupported join condition", keyword));
-        }
-        let nanoseconds = left_time.sql_type == SqlType::TimestampNs;
-        let tolerance = match tolerance {
-            Some(tolerance) => Some(self.tolerance(tolerance, nanoseconds)?),
-            None => None,
-        };
-        let (left_plan, left_key) = self.in_time_order(left, &left_time, left_time.sql_type)?;
-        let (right_plan, right_key) = self.in_time_order(right, &right_time, left_time.sql_type)?;
-        let node = AsofJoinNode::try_new(
-            left_plan,
-            right_plan,
-            left_key,
-            right_key,
-            condition.keys,
-            kind,
-            tolerance,
-        )
-        .map_err(error::plan)?;
-        let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
-        let width = left.columns.len();
-        let mut joined = combined(left, right);
-        joined.plan = filled_in(plan, &joined.columns, |index| index >= width)?;
-        joined.timestamp = left.timestamp;
-        joined.ascending = true;
-        Ok(joined)
-    }
-
-    /// A side's rows by time, and its timestamp in the unit of the join.
-    fn in_time_order(
-        &mut self,
-        side: &Relation,
-        time: &ScopeColumn,
-        unit: SqlType,
-    ) -> EngineResult<(LogicalPlan, Expr)> {
-        let mut plan = side.plan.clone();
-        if !side.ascending {
-            let key = datafusion::logical_expr::SortExpr::new(time.expr(), true, true);
-            plan = order::sort(plan, std::iter::once(key))?;
-        }
-        let typed = Typed::computed(time.expr(), time.sql_type);
-        let key = self.cast(typed, unit, CastMode::Implicit, Span::default())?;
-        Ok((plan, key.expr))
-    }
-
-    fn refuse_inequality(&self, on: &JoinOn, kind: AsofKind) -> EngineResult<()> {
-        let JoinOn::Expression { condition } = on else { return Ok(()) };
-        let mut pending = vec![*condition];
-        while let Some(id) = pending.pop() {
-            match self.node(id)? {
-                Node::Logical { operator: LogicalOperator::And, operands } => {
-                    pending.extend(operands.iter().rev());
-                }
-                Node::Column { .. } | Node::Binary { operator: BinaryOperator::Equal, .. } => {}
-                other => {
-                    let at = match other {
-                        Node::Binary { operator_span, .. } => *operator_span,
-                        _ => self.tree.span(id),
-                    };
-                    let word = match kind {
-                        AsofKind::Asof => "ASOF",
-                        AsofKind::Lt => "LT",
-                    };
-                    let text = names::canonical(self.tree, id);
-                    return Err(error::at(
-                        ErrorCode::NotSupported,
-                        format!("unsupported {word} join expression [expr='{text}']"),
-                        at,
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// TOLERANCE in the unit of the left timestamp.
-    fn tolerance(&mut self, tolerance: &AsofTolerance, nanoseconds: bool) -> EngineResult<i64> {
-        let at = self.tree.span(tolerance.interval);
-        let (count, unit) = self.step(tolerance.interval)?;
-        let nanos = match unit {
-            StepUnit::Nanosecond => 1,
-            StepUnit::Microsecond => 1_000,
-            StepUnit::Millisecond => 1_000_000,
-            StepUnit::Second => 1_000_000_000,
-            StepUnit::Minute => 60_000_000_000,
-            StepUnit::Hour => 3_600_000_000_000,
-            StepUnit::Day => 86_400_000_000_000,
-            StepUnit::Week => 7 * 86_400_000_000_000,
-            StepUnit::Month | StepUnit::Year => {
-                let letter = unit.letter();
-                return Err(error::at(
-                    ErrorCode::InvalidValue,
-                    format!("unsupported TOLERANCE unit [unit={letter}]"),
-                    at,
-                ));
-            }
-        };
-        let total = i64::from(count).saturating_mul(nanos);
-        Ok(if nanoseconds { total } else { total / 1_000 })
-    }
 }
 
 /// The pairs of rows for which all terms hold; equal columns of both sides are the join's keys.
@@ -383,7 +259,7 @@ fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
 }
 
 /// The columns of both sides, left first.
-fn combined(left: &Relation, right: &Relation) -> Relation {
+pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
     Relation { plan: left.plan.clone(), columns, timestamp: None, ascending: false, base: None }
 }
@@ -425,8 +301,13 @@ fn relational(
     Ok(joined)
 }
 
+fn not_combined(kind: &str, at: Span) -> tidemark_types::EngineError {
+    let message = format!("{kind} join cannot be combined with other joins");
+    error::at(ErrorCode::NotSupported, message, at)
+}
+
 /// A row without a match has false and 0 where a type has no null.
-fn filled_in(
+pub(crate) fn filled_in(
     plan: LogicalPlan,
     columns: &[ScopeColumn],
     may_miss: impl Fn(usize) -> bool,
@@ -451,7 +332,7 @@ fn filled_in(
 }
 
 /// Which side's columns an expression reads.
-fn side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
+pub(crate) fn side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
     let mut found = Side::Neither;
     let reads = |side: &Relation, node: &Expr| side.columns.iter().any(|c| c.expr() == *node);
     let _ = expr.apply(|node| {

@@ -26,6 +26,7 @@ mod ddl;
 mod error;
 mod expression;
 mod grouping;
+mod horizon_join;
 pub(crate) mod insert;
 mod insert_values;
 mod join;
@@ -51,6 +52,7 @@ mod show;
 mod source;
 mod subquery;
 mod table_function;
+mod time_join;
 mod time_range;
 mod typing;
 mod unify;
@@ -58,6 +60,7 @@ mod unnest;
 mod unsupported;
 mod update;
 mod window;
+mod window_join;
 
 use accesses::Accesses;
 use parameters::Parameters;
@@ -124,6 +127,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) seed: Option<u64>,
     /// Whether the statement is explained, not run.
     pub(crate) explaining: bool,
+    /// An error of a source that gives way to errors of the select list.
+    pub(crate) deferred: Option<EngineError>,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
 }
@@ -143,6 +148,7 @@ impl<'a> Binder<'a> {
             ordered_aggregates: HashSet::new(),
             seed: None,
             explaining: false,
+            deferred: None,
             relations: 0,
         }
     }
@@ -209,12 +215,18 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Fails if a source had an error.
+    pub(crate) fn report_deferred(&mut self) -> EngineResult<()> {
+        self.deferred.take().map_or(Ok(()), Err)
+    }
+
     fn query_statement(
         mut self,
         id: NodeId,
         command: &'static str,
     ) -> EngineResult<BoundStatement> {
         let relation = self.query(id)?;
+        self.report_deferred()?;
         let columns: Vec<Field> = relation
             .columns
             .iter()

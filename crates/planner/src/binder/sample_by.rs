@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, ident};
-use tidemark_ast::{Fill, Node, NodeId, SampleAlign, SampleBy, Span};
+use tidemark_ast::{Fill, Name, Node, NodeId, SampleAlign, SampleBy, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::{
     Alignment, Bucket, BucketSpec, FillNode, FillValue, SampleByNode, StepUnit, Zone,
 };
 use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use super::aggregate::{collect_aggregates, collect_plain_columns, push_new};
 use super::expression::{Scope, has_aggregate};
@@ -169,8 +169,18 @@ impl Binder<'_> {
         }
     }
 
-    /// `1h`, `h`, or a variable that stands for one.
+    /// A step of buckets.
     pub(crate) fn step(&mut self, id: NodeId) -> EngineResult<(u32, StepUnit)> {
+        let (count, unit) = self.duration(id)?;
+        let count = u32::try_from(count).map_err(|_| {
+            let at = self.tree.span(id);
+            error::at(ErrorCode::InvalidValue, "the step is out of range", at)
+        })?;
+        Ok((count, unit))
+    }
+
+    /// `1h`, `h`, or a variable that stands for one.
+    pub(crate) fn duration(&mut self, id: NodeId) -> EngineResult<(i64, StepUnit)> {
         let position = self.tree.span(id);
         match self.node(id)? {
             Node::Duration { text } => parse_step(text, position),
@@ -182,7 +192,7 @@ impl Binder<'_> {
                 position,
             )),
             Node::Variable { name } => match self.variable_node(name)? {
-                Some(value) => self.step(value),
+                Some(value) => self.duration(value),
                 None => Err(error::at(
                     ErrorCode::ColumnNotFound,
                     format!("tried to use undeclared variable `@{}`", name.text),
@@ -245,14 +255,30 @@ impl Binder<'_> {
             let fill = match fills.get(if single { 0 } else { index }) {
                 Some(fill) if !constant_alone => fill,
                 _ => {
-                    return Err(EngineError::new(
+                    let last = fills.last().map(|fill| self.fill_span(fill));
+                    return Err(error::at(
                         ErrorCode::InvalidValue,
                         "not enough fill values",
+                        last.unwrap_or(sample_by.span),
                     ));
                 }
             };
             let sql_type = aggregate_type(aggregate, items);
-            values.push(self.fill_value(fill, sql_type)?);
+            self.refuse_made_up(fill, aggregate)?;
+            values.push(match fill {
+                Fill::Prev { of: Some(of), .. } if single && sampled.aggregates.len() > 1 => {
+                    return Err(error::at(
+                        ErrorCode::NotSupported,
+                        "PREV of one column cannot fill several aggregates",
+                        of.span,
+                    ));
+                }
+                Fill::Prev { of: Some(of), .. } => {
+                    let other = previous_of(of, sql_type, sampled, items)?;
+                    FillValue::PrevOf(1 + sampled.keys.len() + other)
+                }
+                fill => self.fill_value(fill, sql_type)?,
+            });
         }
         let keys: Vec<usize> = (1..=sampled.keys.len()).collect();
         // An end that is left open must not move: no bucket starts after TO or ends before MIN.
@@ -266,6 +292,30 @@ impl Binder<'_> {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
+    fn fill_span(&self, fill: &Fill) -> Span {
+        match fill {
+            Fill::None { span }
+            | Fill::Null { span }
+            | Fill::Linear { span }
+            | Fill::Prev { span, .. } => *span,
+            Fill::Constant { value } => self.tree.span(*value),
+        }
+    }
+
+    /// Aggregates that draw or list values have no value between two buckets.
+    fn refuse_made_up(&self, fill: &Fill, aggregate: &Expr) -> EngineResult<()> {
+        if !matches!(fill, Fill::Linear { .. } | Fill::Constant { .. }) {
+            return Ok(());
+        }
+        let Expr::AggregateFunction(call) = aggregate else { return Ok(()) };
+        let name = call.func.name();
+        if matches!(name, "array_agg" | "sparkline") {
+            let message = format!("{name} can be filled with NULL, NONE and PREV only");
+            return Err(error::at(ErrorCode::NotSupported, message, self.fill_span(fill)));
+        }
+        Ok(())
+    }
+
     fn fill_value(&mut self, fill: &Fill, sql_type: SqlType) -> EngineResult<FillValue> {
         Ok(match fill {
             Fill::None { span } => {
@@ -276,10 +326,7 @@ impl Binder<'_> {
                 ));
             }
             Fill::Null { .. } => FillValue::Null,
-            Fill::Prev { of: None, .. } => FillValue::Prev,
-            Fill::Prev { of: Some(of), .. } => {
-                return Err(error::not_supported("PREV of another column is", of.span));
-            }
+            Fill::Prev { .. } => FillValue::Prev,
             Fill::Linear { span } => {
                 let numeric = sql_type.is_integer() || sql_type.is_floating();
                 if !numeric && !sql_type.is_timestamp() && sql_type != SqlType::Date {
@@ -386,6 +433,32 @@ fn sampled_plan(
     Ok((LogicalPlan::Extension(Extension { node: Arc::new(node) }), replaced))
 }
 
+/// The aggregate whose previous values `PREV(name)` takes: an item of the same type.
+fn previous_of(
+    of: &Name,
+    sql_type: SqlType,
+    sampled: &Sampled,
+    items: &[Item],
+) -> EngineResult<usize> {
+    let named = |item: &&Item| identifier::same(&item.name, &of.text);
+    let item = items.iter().find(named).ok_or_else(|| error::invalid_column(&of.text, of.span))?;
+    let refused = |message: String| error::at(ErrorCode::TypeMismatch, message, of.span);
+    let position = sampled.aggregates.iter().position(|own| is_column(&item.value.expr, own));
+    let Some(position) = position else {
+        return Err(refused(format!("PREV expects an aggregate, found '{}'", of.text)));
+    };
+    let found = item.value.sql_type;
+    if found != sql_type || found == SqlType::Symbol {
+        return Err(refused(format!(
+            "PREV of '{}' cannot fill another column [from={}, to={}]",
+            of.text,
+            found.name(),
+            sql_type.name()
+        )));
+    }
+    Ok(position)
+}
+
 /// The SQL type of an aggregate: that of the item it is, else of its Arrow type.
 fn aggregate_type(aggregate: &Expr, items: &[Item]) -> SqlType {
     items
@@ -394,14 +467,14 @@ fn aggregate_type(aggregate: &Expr, items: &[Item]) -> SqlType {
         .map_or(SqlType::Double, |item| item.value.sql_type)
 }
 
-fn parse_step(text: &str, position: Span) -> EngineResult<(u32, StepUnit)> {
+fn parse_step(text: &str, position: Span) -> EngineResult<(i64, StepUnit)> {
     let invalid = || error::at(ErrorCode::InvalidValue, format!("Invalid unit: {text}"), position);
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (count, unit) = text.split_at(digits);
     let mut letters = unit.chars();
     let (Some(letter), None) = (letters.next(), letters.next()) else { return Err(invalid()) };
     let unit = StepUnit::parse(letter).ok_or_else(invalid)?;
-    let count: u32 = match count {
+    let count: i64 = match count {
         "" => 1,
         digits => digits.parse().map_err(|_| invalid())?,
     };

@@ -3,7 +3,9 @@
 
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, SortExpr};
 use std::sync::Arc;
-use tidemark_ast::{LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span};
+use tidemark_ast::{
+    JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span,
+};
 use tidemark_operators::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -41,11 +43,22 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
+        let from = select.from.map(|from| self.node(from)).transpose()?;
+        match (select.from, from) {
+            (Some(id), Some(Node::Join { join: JoinKind::Window { .. }, .. })) => {
+                return self.window_select(id, select, order_by);
+            }
+            (Some(id), Some(Node::Join { join: JoinKind::Horizon { .. }, .. })) => {
+                return self.horizon_select(id, select, order_by);
+            }
+            _ => {}
+        }
         let source = match select.from {
             Some(from) => self.source(from)?,
             None => relation::one_row(),
         };
         let (source, items) = if let Some(pivot) = &select.pivot {
+            self.report_deferred()?;
             let source = self.filtered_if(source, select.filter)?;
             let source = self.pivoted(source, pivot)?;
             let items = self.items(&select.items, &source)?;
@@ -53,6 +66,7 @@ impl Binder<'_> {
         } else {
             // The list is bound first: of two unknown names the list's is reported.
             let items = self.items(&select.items, &source)?;
+            self.report_deferred()?;
             (self.filtered_if(source, select.filter)?, items)
         };
         let source = match &select.latest_on {
@@ -79,21 +93,32 @@ impl Binder<'_> {
             None if grouped => self.aggregate(source, items, &select.group_by, &extras)?,
             None => Self::ungrouped(source, items),
         };
+        self.finished(stage, &aliases, select, order_by)
+    }
+
+    /// What comes after grouping: HAVING, windows, sub-queries of the list, ORDER BY, DISTINCT.
+    pub(crate) fn finished(
+        &mut self,
+        stage: Stage,
+        aliases: &[Alias],
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Relation> {
         let mut stage = match select.having {
-            Some(having) => self.having(stage, &aliases, having)?,
+            Some(having) => self.having(stage, aliases, having)?,
             None => stage,
         };
         stage.plan_windows()?;
         stage.plan_subqueries()?;
         if !select.distinct_on.is_empty() {
-            stage = self.first_of_each(stage, &aliases, &select.distinct_on, order_by)?;
+            stage = self.first_of_each(stage, aliases, &select.distinct_on, order_by)?;
         }
         let distinct = select.distinct && select.distinct_on.is_empty();
-        self.projected(stage, &aliases, order_by, distinct)
+        self.projected(stage, aliases, order_by, distinct)
     }
 
     /// Expressions of HAVING and ORDER BY, bound for the aggregates in them.
-    fn extras(
+    pub(crate) fn extras(
         &mut self,
         source: &Relation,
         aliases: &[Alias],
@@ -129,7 +154,11 @@ impl Binder<'_> {
         Ok(stage)
     }
 
-    fn filtered_if(&mut self, source: Relation, filter: Option<NodeId>) -> EngineResult<Relation> {
+    pub(crate) fn filtered_if(
+        &mut self,
+        source: Relation,
+        filter: Option<NodeId>,
+    ) -> EngineResult<Relation> {
         match filter {
             Some(filter) => self.filtered(source, filter),
             None => Ok(source),
@@ -196,7 +225,11 @@ impl Binder<'_> {
     }
 
     /// Binds the select list and names its columns.
-    fn items(&mut self, items: &[SelectItem], source: &Relation) -> EngineResult<Vec<Item>> {
+    pub(crate) fn items(
+        &mut self,
+        items: &[SelectItem],
+        source: &Relation,
+    ) -> EngineResult<Vec<Item>> {
         let mut bound: Vec<Item> = Vec::with_capacity(items.len());
         let mut names = NameSet::default();
         let mut aliases: Vec<Alias> = Vec::new();
@@ -270,7 +303,8 @@ impl Binder<'_> {
     }
 }
 
-fn aliases_of(items: &[Item]) -> Vec<Alias> {
+/// The names of a list's items, as later clauses see them.
+pub(crate) fn aliases_of(items: &[Item]) -> Vec<Alias> {
     items.iter().map(|item| Alias { name: item.name.clone(), value: item.value.clone() }).collect()
 }
 

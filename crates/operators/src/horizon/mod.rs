@@ -1,0 +1,4 @@
+//! HORIZON JOIN.
+
+pub(crate) mod exec;
+pub(crate) mod node;

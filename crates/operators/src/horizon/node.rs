@@ -1,0 +1,166 @@
+//! HORIZON JOIN as a logical node.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use arrow_schema::{DataType, Field};
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogicalNodeCore};
+
+/// The table of the offsets: a column of the output that is nobody's input.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub struct Horizon {
+    /// Qualifier of its two columns.
+    pub qualifier: TableReference,
+    /// Distances from the left timestamp, in its unit, ascending.
+    pub offsets: Vec<i64>,
+}
+
+/// A right side: its rows, their timestamp in the left one's unit, and the keys.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub struct HorizonSide {
+    /// The rows, in timestamp order.
+    pub plan: LogicalPlan,
+    /// Their timestamp.
+    pub timestamp: Expr,
+    /// Pairs of left and right expressions that must be equal; null equals null.
+    pub keys: Vec<(Expr, Expr)>,
+}
+
+/// Every left row once for each offset, with the last row of each right side at or before the
+/// left timestamp moved by the offset. Output: left columns, `offset`, `timestamp` (the left one
+/// moved), then right columns (nullable); in no order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HorizonJoinNode {
+    left: LogicalPlan,
+    left_timestamp: Expr,
+    sides: Vec<HorizonSide>,
+    horizon: Horizon,
+    schema: DFSchemaRef,
+}
+
+impl HorizonJoinNode {
+    /// A node over inputs in timestamp order.
+    pub fn try_new(
+        left: LogicalPlan,
+        left_timestamp: Expr,
+        sides: Vec<HorizonSide>,
+        horizon: Horizon,
+    ) -> Result<Self> {
+        let time = left_timestamp.get_type(left.schema())?;
+        let own = [("offset", DataType::Int64), ("timestamp", time)].map(|(name, data_type)| {
+            (Some(horizon.qualifier.clone()), FieldRef::new(Field::new(name, data_type, false)))
+        });
+        let left_fields = left
+            .schema()
+            .iter()
+            .map(|(qualifier, field)| (qualifier.cloned(), FieldRef::clone(field)));
+        let right_fields = sides.iter().flat_map(|side| side.plan.schema().iter()).map(
+            |(qualifier, field): (Option<&TableReference>, &FieldRef)| {
+                (qualifier.cloned(), FieldRef::new(field.as_ref().clone().with_nullable(true)))
+            },
+        );
+        let fields = left_fields.chain(own).chain(right_fields).collect();
+        let schema = DFSchema::new_with_metadata(fields, left.schema().metadata().clone())?;
+        Ok(Self { left, left_timestamp, sides, horizon, schema: schema.into() })
+    }
+
+    /// The left timestamp.
+    pub fn left_timestamp(&self) -> &Expr {
+        &self.left_timestamp
+    }
+
+    /// The right sides.
+    pub fn sides(&self) -> &[HorizonSide] {
+        &self.sides
+    }
+
+    /// The offsets.
+    pub fn horizon(&self) -> &Horizon {
+        &self.horizon
+    }
+}
+
+impl PartialOrd for HorizonJoinNode {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let key = |node: &Self| (node.horizon.clone(), node.sides.clone());
+        match key(self).partial_cmp(&key(other)) {
+            Some(Ordering::Equal) => self.left.partial_cmp(&other.left),
+            unequal => unequal,
+        }
+    }
+}
+
+impl UserDefinedLogicalNodeCore for HorizonJoinNode {
+    fn name(&self) -> &'static str {
+        "HorizonJoin"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        std::iter::once(&self.left).chain(self.sides.iter().map(|side| &side.plan)).collect()
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        let mut expressions = vec![self.left_timestamp.clone()];
+        for side in &self.sides {
+            expressions.push(side.timestamp.clone());
+            for (left, right) in &side.keys {
+                expressions.extend([left.clone(), right.clone()]);
+            }
+        }
+        expressions
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "HorizonJoin: {}", self.left_timestamp)?;
+        for side in &self.sides {
+            write!(f, ", {}", side.timestamp)?;
+            for (left, right) in &side.keys {
+                write!(f, " {left} = {right}")?;
+            }
+        }
+        write!(f, " offsets={}", self.horizon.offsets.len())
+    }
+
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        let mut inputs = inputs.into_iter();
+        let mut exprs = exprs.into_iter();
+        let (Some(left), Some(left_timestamp)) = (inputs.next(), exprs.next()) else {
+            return plan_err!("HorizonJoin needs a left side");
+        };
+        let mut sides = Vec::with_capacity(self.sides.len());
+        for side in &self.sides {
+            let (Some(plan), Some(timestamp)) = (inputs.next(), exprs.next()) else {
+                return plan_err!("HorizonJoin needs {} right sides", self.sides.len());
+            };
+            let mut keys = Vec::with_capacity(side.keys.len());
+            for _ in &side.keys {
+                let (Some(left), Some(right)) = (exprs.next(), exprs.next()) else {
+                    return plan_err!("HorizonJoin needs pairs of keys");
+                };
+                keys.push((left, right));
+            }
+            sides.push(HorizonSide { plan, timestamp, keys });
+        }
+        Self::try_new(left, left_timestamp, sides, self.horizon.clone())
+    }
+
+    // Output columns map to one input each; timestamps and keys are added by the optimizer.
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let mut needed = vec![];
+        let mut start = 0;
+        for (index, input) in self.inputs().into_iter().enumerate() {
+            let end = start + input.schema().fields().len();
+            let own = output_columns.iter().filter(|&&column| (start..end).contains(&column));
+            needed.push(own.map(|column| column - start).collect());
+            // The offset and the moved timestamp stand behind the left columns.
+            start = if index == 0 { end + 2 } else { end };
+        }
+        Some(needed)
+    }
+}

@@ -1,0 +1,5 @@
+//! SPLICE JOIN.
+
+pub(crate) mod exec;
+pub(crate) mod merge;
+pub(crate) mod node;

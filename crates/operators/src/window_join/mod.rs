@@ -1,0 +1,8 @@
+//! WINDOW JOIN.
+
+pub(crate) mod exec;
+pub(crate) mod index;
+pub(crate) mod node;
+pub(crate) mod pairs;
+pub(crate) mod side;
+pub(crate) mod stream;

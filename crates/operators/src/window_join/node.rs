@@ -1,0 +1,215 @@
+//! WINDOW JOIN as a logical node.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogicalNodeCore};
+
+/// One end of the window around a left row.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub struct WindowBound {
+    /// Number of units, a LONG over the left row. Negative means 0; for null the window is empty.
+    pub distance: Expr,
+    /// One unit in the unit of the timestamps.
+    pub unit: i64,
+    /// After the left timestamp, not before it.
+    pub following: bool,
+}
+
+impl fmt::Display for WindowBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.following { '+' } else { '-' };
+        write!(f, "{sign}{}", self.distance)?;
+        if self.unit == 1 { Ok(()) } else { write!(f, "*{}", self.unit) }
+    }
+}
+
+/// Which right rows a left row's window holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub struct WindowRange {
+    /// The first instant, inclusive.
+    pub low: WindowBound,
+    /// The last instant, inclusive.
+    pub high: WindowBound,
+    /// Whether the newest right row at or before the first instant belongs to it.
+    pub include_prevailing: bool,
+}
+
+/// Every left row with aggregates over the right rows in a window of time around it. Output: left
+/// columns, then aggregates, in left order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WindowJoinNode {
+    left: LogicalPlan,
+    right: LogicalPlan,
+    left_timestamp: Expr,
+    right_timestamp: Expr,
+    keys: Vec<(Expr, Expr)>,
+    filter: Option<Expr>,
+    range: WindowRange,
+    aggregates: Vec<Expr>,
+    schema: DFSchemaRef,
+}
+
+/// What the expressions of a [`WindowJoinNode`] are.
+#[derive(Debug, Clone)]
+pub struct WindowJoinExprs {
+    /// The left timestamp.
+    pub left_timestamp: Expr,
+    /// The right timestamp, in the left one's unit.
+    pub right_timestamp: Expr,
+    /// Pairs of left and right expressions that must be equal; null equals null.
+    pub keys: Vec<(Expr, Expr)>,
+    /// A condition over a left and a right row.
+    pub filter: Option<Expr>,
+    /// Aliased aggregate functions over columns of both sides.
+    pub aggregates: Vec<Expr>,
+}
+
+impl WindowJoinNode {
+    /// A node over two inputs in timestamp order.
+    pub fn try_new(
+        left: LogicalPlan,
+        right: LogicalPlan,
+        exprs: WindowJoinExprs,
+        range: WindowRange,
+    ) -> Result<Self> {
+        let pair = pair_schema(&left, &right)?;
+        let mut fields: Vec<_> = left
+            .schema()
+            .iter()
+            .map(|(qualifier, field)| (qualifier.cloned(), field.clone()))
+            .collect();
+        for aggregate in &exprs.aggregates {
+            if !matches!(aggregate.clone().unalias(), Expr::AggregateFunction(_)) {
+                return plan_err!("expected an aggregate function, found '{aggregate}'");
+            }
+            fields.push(aggregate.to_field(&pair)?);
+        }
+        let schema = DFSchema::new_with_metadata(fields, left.schema().metadata().clone())?;
+        let WindowJoinExprs { left_timestamp, right_timestamp, keys, filter, aggregates } = exprs;
+        Ok(Self {
+            left,
+            right,
+            left_timestamp,
+            right_timestamp,
+            keys,
+            filter,
+            range,
+            aggregates,
+            schema: schema.into(),
+        })
+    }
+
+    /// The timestamps of both sides.
+    pub fn timestamps(&self) -> (&Expr, &Expr) {
+        (&self.left_timestamp, &self.right_timestamp)
+    }
+
+    /// Pairs of keys.
+    pub fn keys(&self) -> &[(Expr, Expr)] {
+        &self.keys
+    }
+
+    /// The condition over pairs of rows.
+    pub fn filter(&self) -> Option<&Expr> {
+        self.filter.as_ref()
+    }
+
+    /// The window.
+    pub fn range(&self) -> &WindowRange {
+        &self.range
+    }
+
+    /// The aggregates.
+    pub fn aggregates(&self) -> &[Expr] {
+        &self.aggregates
+    }
+}
+
+/// The columns of a left and a right row side by side.
+pub(crate) fn pair_schema(left: &LogicalPlan, right: &LogicalPlan) -> Result<DFSchema> {
+    let fields = left.schema().iter().chain(right.schema().iter());
+    let fields = fields.map(|(qualifier, field)| (qualifier.cloned(), field.clone())).collect();
+    DFSchema::new_with_metadata(fields, left.schema().metadata().clone())
+}
+
+impl PartialOrd for WindowJoinNode {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let key = |node: &Self| (node.range.clone(), node.keys.clone(), node.aggregates.clone());
+        match key(self).partial_cmp(&key(other)) {
+            Some(Ordering::Equal) => {
+                (&self.left, &self.right).partial_cmp(&(&other.left, &other.right))
+            }
+            unequal => unequal,
+        }
+    }
+}
+
+impl UserDefinedLogicalNodeCore for WindowJoinNode {
+    fn name(&self) -> &'static str {
+        "WindowJoin"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.left, &self.right]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        let mut expressions = vec![
+            self.left_timestamp.clone(),
+            self.right_timestamp.clone(),
+            self.range.low.distance.clone(),
+            self.range.high.distance.clone(),
+        ];
+        for (left, right) in &self.keys {
+            expressions.extend([left.clone(), right.clone()]);
+        }
+        expressions.extend(self.filter.clone());
+        expressions.extend(self.aggregates.iter().cloned());
+        expressions
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let WindowRange { low, high, include_prevailing } = &self.range;
+        write!(f, "WindowJoin: {}, {}", self.left_timestamp, self.right_timestamp)?;
+        for (left, right) in &self.keys {
+            write!(f, ", {left} = {right}")?;
+        }
+        if let Some(filter) = &self.filter {
+            write!(f, ", {filter}")?;
+        }
+        let prevailing = if *include_prevailing { " prevailing" } else { "" };
+        let aggregates: Vec<String> = self.aggregates.iter().map(ToString::to_string).collect();
+        write!(f, " range=[{low}, {high}]{prevailing} aggregates=[{}]", aggregates.join(", "))
+    }
+
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        let [left, right] = <[LogicalPlan; 2]>::try_from(inputs)
+            .or_else(|inputs| plan_err!("WindowJoin needs two inputs, got {}", inputs.len()))?;
+        let mut exprs = exprs.into_iter();
+        let mut next = || match exprs.next() {
+            Some(expr) => Ok(expr),
+            None => plan_err!("WindowJoin got too few expressions"),
+        };
+        let (left_timestamp, right_timestamp) = (next()?, next()?);
+        let mut range = self.range.clone();
+        (range.low.distance, range.high.distance) = (next()?, next()?);
+        let keys = self.keys.iter().map(|_| Ok((next()?, next()?))).collect::<Result<_>>()?;
+        let filter = self.filter.as_ref().map(|_| next()).transpose()?;
+        let aggregates = exprs.collect();
+        let exprs = WindowJoinExprs { left_timestamp, right_timestamp, keys, filter, aggregates };
+        Self::try_new(left, right, exprs, range)
+    }
+
+    // Left columns pass; all that the expressions read is added by the optimizer.
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let width = self.left.schema().fields().len();
+        let left = output_columns.iter().copied().filter(|&column| column < width).collect();
+        Some(vec![left, vec![]])
+    }
+}
