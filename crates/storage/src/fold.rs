@@ -224,15 +224,17 @@ fn apart(pieces: Vec<Piece>) -> (Vec<Arc<Segment>>, Vec<Piece>) {
 /// its border's timestamp but would then stand on the wrong side of it.
 fn join_neighbours(groups: Vec<Group>, many: bool, segment_rows: usize) -> Vec<Group> {
     let small = if many { SMALL_ROWS } else { 0 };
+    let limits = limits(&groups);
     let mut joined: Vec<Group> = Vec::with_capacity(groups.len());
-    for mut group in groups {
+    for (mut group, limit) in groups.into_iter().zip(limits) {
         while let Some(left) = joined.last() {
             let either = left.joins || group.joins;
             let apart = left.overlaps_until.or(group.overlaps_until).is_some();
             let (less, more) = (left.rows.min(group.rows), left.rows.max(group.rows));
             let fresh = left.fresh && group.fresh;
             let alike = fresh || more <= less.saturating_mul(2).max(small);
-            let fits = left.rows + group.rows <= segment_rows;
+            let stays = left.lsn.max(group.lsn) <= limit;
+            let fits = left.rows + group.rows <= segment_rows && stays;
             let crossed = left.bounds.1 == group.bounds.0 && left.lsn > group.lsn;
             if apart || !(either && (alike && fits || crossed)) {
                 break;
@@ -245,6 +247,28 @@ fn join_neighbours(groups: Vec<Group>, many: bool, segment_rows: usize) -> Vec<G
         joined.push(group);
     }
     joined
+}
+
+/// For each group the latest transaction that may be joined to it. A later one would take its
+/// rows behind those of the same instant in the group after it, where that is joined with none.
+fn limits(groups: &[Group]) -> Vec<u64> {
+    let mut limits = vec![u64::MAX; groups.len()];
+    // What begins first of all that come after, and the limit that it sets.
+    let mut next = (i64::MAX, u64::MAX);
+    for (limit, group) in limits.iter_mut().zip(groups).rev() {
+        let (first, last) = group.bounds;
+        if next.0 == last {
+            *limit = next.1;
+        }
+        // One that can be joined is when it must: then the limit is that of the next.
+        let own = if group.overlaps_until.is_some() { group.lsn } else { *limit };
+        if first < next.0 {
+            next = (first, own);
+        } else if first == next.0 {
+            next.1 = next.1.min(own);
+        }
+    }
+    limits
 }
 
 fn write_group(

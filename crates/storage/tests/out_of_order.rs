@@ -133,6 +133,57 @@ fn rows_come_back_in_order_however_they_arrive() {
     seeds.map_or(0..12, |seed: u64| seed..seed + 1).for_each(mixed);
 }
 
+/// One import leaves large segments that hardly overlap. The one that was written last begins
+/// first: at equal timestamps its rows come second all the same.
+#[test]
+fn segments_of_one_import_stay_in_the_order_in_which_they_were_written() {
+    let disk = SimVfs::new(1);
+    let storage = open(&disk);
+    let schema = TableSchema::clone(storage.snapshot().table("t").unwrap().schema());
+    let table = schema.id;
+    // Every batch is written at once.
+    let schema = TableSchema { max_uncommitted_rows: 1, o3_max_lag_micros: 0, ..schema };
+    storage.commit(vec![Change::ReplaceSchema(schema)]).unwrap();
+    let mut bulk = storage.begin_bulk(BulkTarget::Existing(table)).unwrap();
+    let mut rows: Vec<(i64, i64)> = Vec::new();
+    for times in [900..=2_000, 0..=1_000] {
+        let (times, first_id): (Vec<i64>, _) = (times.collect(), rows.len() as i64);
+        bulk.push(batch(&times, first_id)).unwrap();
+        rows.extend(times.into_iter().zip(first_id..));
+    }
+    bulk.finish().unwrap();
+    check(&storage, &rows);
+    storage.checkpoint().unwrap();
+    assert!(segments(&storage) > 1);
+    check(&storage, &rows);
+    drop(storage);
+    check(&open(&disk), &rows);
+}
+
+/// A few rows are joined with their neighbour, which ends with the instant at which a large segment
+/// begins that a late row leaves as it is.
+#[test]
+fn joined_rows_stay_before_the_large_segment_that_came_after_them() {
+    let disk = SimVfs::new(1);
+    let storage = open(&disk);
+    let mut rows: Vec<(i64, i64)> = Vec::new();
+    let mut add = |times: Vec<i64>, checkpoint: bool| {
+        let first_id = rows.len() as i64;
+        append(&storage, &times, first_id);
+        rows.extend(times.into_iter().zip(first_id..));
+        if checkpoint {
+            storage.checkpoint().unwrap();
+        }
+        check(&storage, &rows);
+    };
+    add((6..=10).collect(), true);
+    add((10..1_000).collect(), true);
+    add((0..5).chain(0..5).collect(), false);
+    add(vec![500], true);
+    drop(storage);
+    check(&open(&disk), &rows);
+}
+
 #[test]
 fn a_late_row_does_not_rewrite_a_large_segment() {
     let storage = open(&SimVfs::new(1));
