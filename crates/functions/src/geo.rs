@@ -122,9 +122,9 @@ fn geohash_of(lon: f64, lat: f64, bits: u32) -> i64 {
         let middle = f64::midpoint(*low, *high);
         let upper = value >= middle;
         if upper {
-            *low = middle
+            *low = middle;
         } else {
-            *high = middle
+            *high = middle;
         }
         cell = cell << 1 | i64::from(upper);
     }

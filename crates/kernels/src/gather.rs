@@ -72,9 +72,8 @@ mod tests {
             (seed >> 33) as usize % bound
         };
         for _ in 0..500 {
-            let sources: Vec<Vec<u32>> = (0..3)
-                .map(|_| (0..1 + random(60)).map(|_| random(1_000) as u32).collect())
-                .collect();
+            let sources: Vec<Vec<u32>> =
+                (0..3).map(|_| (0..=random(60)).map(|_| random(1_000) as u32).collect()).collect();
             let stretches: Vec<Stretch> = (0..random(20))
                 .map(|_| {
                     let source = random(3);

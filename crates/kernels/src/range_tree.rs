@@ -23,7 +23,7 @@ impl Combine for SumOfDoubles {
     type Value = f64;
     const NEUTRAL: f64 = 0.0;
 
-    #[inline(always)]
+    #[inline]
     fn combine(earlier: f64, later: f64) -> f64 {
         earlier + later
     }

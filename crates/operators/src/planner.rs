@@ -342,15 +342,14 @@ fn plan_windows(
         };
         let by = call.params.partition_by;
         let known = partitions.iter().position(|(keys, _)| *keys == by);
-        let partition = match known {
-            Some(known) => known,
-            None => {
-                let keys = by.iter().map(|key| lowering.expr(key, schema));
-                let keys: Vec<_> = keys.collect::<Result<_>>()?;
-                let plan = key_plan(&input, &keys)?;
-                partitions.push((by, PartitionPlan { keys, plan }));
-                partitions.len() - 1
-            }
+        let partition = if let Some(known) = known {
+            known
+        } else {
+            let keys = by.iter().map(|key| lowering.expr(key, schema));
+            let keys: Vec<_> = keys.collect::<Result<_>>()?;
+            let plan = key_plan(&input, &keys)?;
+            partitions.push((by, PartitionPlan { keys, plan }));
+            partitions.len() - 1
         };
         let argument = call.params.args.first().map(|argument| lowering.expr(argument, schema));
         functions.push(FunctionPlan { spec, argument: argument.transpose()?, partition });

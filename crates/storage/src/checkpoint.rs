@@ -103,7 +103,9 @@ pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineRe
     }
     let named = sync_directories(vfs, synced.iter().map(|segment| segment.file.path()));
     if named.is_err() {
-        synced.iter().for_each(|segment| segment.file.distrust());
+        for segment in &synced {
+            segment.file.distrust();
+        }
     }
     outcome.and(named)
 }

@@ -159,9 +159,10 @@ impl StagedRows {
     fn part(&self, walk: &mut Walk<'_>, rows: Range<usize>) -> Self {
         let mut places = Vec::new();
         walk.visit(rows.clone(), |place| places.push(place));
-        let times = match self.times.is_empty() {
-            true => ScalarBuffer::default(),
-            false => self.times.slice(rows.start, rows.len()),
+        let times = if self.times.is_empty() {
+            ScalarBuffer::default()
+        } else {
+            self.times.slice(rows.start, rows.len())
         };
         let columns = Arc::clone(&self.columns);
         Self { columns, places, times, rows: rows.len() }

@@ -1,7 +1,7 @@
 //! Every change of a table beside a model of rows in vectors: after it, after a checkpoint, after
 //! reopening, and as a reader of an older snapshot sees it.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -92,7 +92,7 @@ fn len(disk: &SimVfs, path: &str) -> u64 {
 }
 
 fn wait_for(what: &str, is_done: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while !is_done() {
         assert!(Instant::now() < end, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(5));

@@ -1,7 +1,11 @@
 //! A sync that failed is never taken for a success, and the database mends itself: what may be
 //! lost is written to other files, in every commit mode and without a restart.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "a test of files this code names"
+)]
 
 use std::sync::Arc;
 

@@ -57,9 +57,10 @@ fn schema(timestamp: bool, random: &mut Random) -> TableSchema {
     let partitions = [PartitionBy::Hour, PartitionBy::Day, PartitionBy::Year];
     TableSchema {
         timestamp: timestamp.then_some(0),
-        partition_by: match timestamp {
-            true => partitions[random.below(3) as usize],
-            false => PartitionBy::None,
+        partition_by: if timestamp {
+            partitions[random.below(3) as usize]
+        } else {
+            PartitionBy::None
         },
         max_uncommitted_rows: 100 + random.below(9_000),
         o3_max_lag_micros: random.below(30) as i64 * MINUTE,
@@ -86,7 +87,9 @@ fn number(arrival: i64) -> Option<f64> {
 
 fn batch(rows: &[Row]) -> RecordBatch {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
-    rows.iter().for_each(|row| symbols.append_option(symbol(row.1)));
+    for row in rows {
+        symbols.append_option(symbol(row.1));
+    }
     let texts: StringViewArray = rows.iter().map(|row| text(row.1)).collect();
     let flags: BooleanArray = rows.iter().map(|row| Some(row.1 % 3 == 0)).collect();
     let times: TimestampMicrosecondArray = rows.iter().map(|row| Some(row.0)).collect();
@@ -154,7 +157,7 @@ fn round(seed: u64) {
     let disk = SimVfs::new(seed);
     let memory = [10_000, 200_000, 96 << 20][random.below(3) as usize];
     let mut storage = open(&disk, memory);
-    let schema = schema(seed % 6 != 0, &mut random);
+    let schema = schema(!seed.is_multiple_of(6), &mut random);
     let ordered = schema.timestamp.is_some();
     let (mut rows, mut newest) = (Vec::new(), 3 * 60 * MINUTE);
     for import in 0..2 {

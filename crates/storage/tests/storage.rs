@@ -472,7 +472,7 @@ fn starts_do_not_replay_more_and_more_log_files() {
 
 /// Waits for what the storage's own thread does.
 fn wait_for(what: &str, is_done: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while !is_done() {
         assert!(Instant::now() < end, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(5));

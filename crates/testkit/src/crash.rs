@@ -219,7 +219,7 @@ impl Case<'_> {
         let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
         let Ok(storage) = Storage::open(shared, options.clone()) else { return };
         let mut client = Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
-        let maintains = self.seed % MAINTAINED == 0;
+        let maintains = self.seed.is_multiple_of(MAINTAINED);
         for _ in 0..actions {
             // Failed actions are part of the game; the next one may work again.
             let _ = client.act();
@@ -286,7 +286,7 @@ impl Case<'_> {
         let outcome = Self::open(&image, options)
             .and_then(|(_, model)| Self::compare(&model, history, history.durable));
         self.judge(&format!("power loss in {:?}", options.commit_mode), outcome);
-        if self.seed % MAINTAINED == 0 {
+        if self.seed.is_multiple_of(MAINTAINED) {
             self.restore(&copied, options, history);
         }
     }

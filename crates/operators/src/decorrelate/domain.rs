@@ -287,9 +287,10 @@ impl Domain {
 /// The column with this name, whatever its qualifier.
 pub(super) fn column_named(schema: &DFSchema, name: &str) -> Result<Expr> {
     let found = schema.iter().find(|(_, field)| field.name() == name);
-    match found {
-        Some((qualifier, _)) => Ok(Expr::Column(Column::new(qualifier.cloned(), name))),
-        None => not_impl_err!("a correlated sub-query that loses '{name}'"),
+    if let Some((qualifier, _)) = found {
+        Ok(Expr::Column(Column::new(qualifier.cloned(), name)))
+    } else {
+        not_impl_err!("a correlated sub-query that loses '{name}'")
     }
 }
 

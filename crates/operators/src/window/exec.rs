@@ -167,14 +167,13 @@ impl Run {
         let mut columns = passed.batch.columns().to_vec();
         let width = columns.len();
         for (index, column) in passed.columns.into_iter().enumerate() {
-            columns.push(match column {
-                Some(column) => column,
-                None => {
-                    let partition = self.plan.functions[index].partition;
-                    let partitions = &passed.partitions[partition];
-                    let data_type = self.plan.schema.field(width + index).data_type();
-                    self.functions[index].finish(number, rows, partitions, data_type)?
-                }
+            columns.push(if let Some(column) = column {
+                column
+            } else {
+                let partition = self.plan.functions[index].partition;
+                let partitions = &passed.partitions[partition];
+                let data_type = self.plan.schema.field(width + index).data_type();
+                self.functions[index].finish(number, rows, partitions, data_type)?
             });
         }
         Ok(RecordBatch::try_new(Arc::clone(&self.plan.schema), columns)?)

@@ -41,7 +41,7 @@ enum State {
 struct Rank {
     rows: u64,
     time: Option<i64>,
-    rank: u64,
+    position: u64,
     dense: u64,
 }
 
@@ -104,7 +104,7 @@ impl Function {
                     _ => rows,
                 };
                 frame_sums(rows, values, reach, states, &mut sums, &mut counts);
-                Ok(now.then(|| summed(kind, sums, counts)))
+                Ok(now.then(|| summed(kind, &sums, counts)))
             }
             (State::Floats(states), Kind::Extreme { greatest }) => {
                 let mut found = Vec::with_capacity(count);
@@ -156,9 +156,9 @@ impl Function {
         let each = 0..rows;
         match (&self.state, &self.kind) {
             (State::Sums(states), kind) => {
-                let sums = each.clone().map(|row| states[of(row)].sum()).collect();
+                let sums = each.clone().map(|row| states[of(row)].sum()).collect::<Vec<_>>();
                 let counts = each.map(|row| states[of(row)].count()).collect();
-                Ok(summed(kind, sums, counts))
+                Ok(summed(kind, &sums, counts))
             }
             (State::Floats(states), _) => {
                 Ok(Arc::new(each.map(|row| states[of(row)].value()).collect::<Float64Array>()))
@@ -184,13 +184,14 @@ fn needs_values(kind: &Kind) -> bool {
 fn numbers<T: arrow_array::ArrowPrimitiveType>(
     argument: Option<&ArrayRef>,
 ) -> Result<&[T::Native]> {
-    match argument.and_then(|argument| argument.as_primitive_opt::<T>()) {
-        Some(values) => Ok(values.values()),
-        None => internal_err!("a window function's argument has another type"),
+    if let Some(values) = argument.and_then(|argument| argument.as_primitive_opt::<T>()) {
+        Ok(values.values())
+    } else {
+        internal_err!("a window function's argument has another type")
     }
 }
 
-fn summed(kind: &Kind, sums: Vec<f64>, counts: Vec<i64>) -> ArrayRef {
+fn summed(kind: &Kind, sums: &[f64], counts: Vec<i64>) -> ArrayRef {
     match kind {
         Kind::RowNumber => {
             Arc::new(UInt64Array::from_iter_values(counts.iter().map(|&count| count as u64)))
@@ -221,10 +222,10 @@ fn ranks(states: &mut Vec<Rank>, input: &Input<'_>, dense: bool) -> ArrayRef {
         let time = input.times.map(|times| times[row]);
         state.rows += 1;
         if state.rows == 1 || state.time != time {
-            (state.time, state.rank) = (time, state.rows);
+            (state.time, state.position) = (time, state.rows);
             state.dense += 1;
         }
-        if dense { state.dense } else { state.rank }
+        if dense { state.dense } else { state.position }
     });
     Arc::new(UInt64Array::from_iter_values(ranks.collect::<Vec<_>>()))
 }

@@ -71,11 +71,11 @@ pub(crate) fn kind_of(
 /// The aggregate over a column; without one it counts rows.
 pub(crate) fn build(
     kind: Kind,
-    column: Option<ArrayRef>,
+    column: Option<&ArrayRef>,
     output: DataType,
 ) -> Result<Box<dyn RangeAggregate>> {
-    let (Some(column), false) = (&column, kind == Kind::Count) else {
-        return Ok(Box::new(Counts::of(column.as_ref())));
+    let (Some(column), false) = (column, kind == Kind::Count) else {
+        return Ok(Box::new(Counts::of(column)));
     };
     let floating = column.data_type().is_floating();
     Ok(match kind {
@@ -104,7 +104,7 @@ struct Counts {
 
 impl Counts {
     fn of(column: Option<&ArrayRef>) -> Self {
-        let nulls = column.and_then(|column| column.logical_nulls());
+        let nulls = column.and_then(Array::logical_nulls);
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
         Self { before: nulls.map(|nulls| running(&nulls)) }
     }

@@ -78,7 +78,7 @@ impl WindowJoinNode {
         let mut fields: Vec<_> = left
             .schema()
             .iter()
-            .map(|(qualifier, field)| (qualifier.cloned(), field.clone()))
+            .map(|(qualifier, field)| (qualifier.cloned(), std::sync::Arc::clone(field)))
             .collect();
         for aggregate in &exprs.aggregates {
             if !matches!(aggregate.clone().unalias(), Expr::AggregateFunction(_)) {
@@ -130,7 +130,9 @@ impl WindowJoinNode {
 /// The columns of a left and a right row side by side.
 pub(crate) fn pair_schema(left: &LogicalPlan, right: &LogicalPlan) -> Result<DFSchema> {
     let fields = left.schema().iter().chain(right.schema().iter());
-    let fields = fields.map(|(qualifier, field)| (qualifier.cloned(), field.clone())).collect();
+    let fields = fields
+        .map(|(qualifier, field)| (qualifier.cloned(), std::sync::Arc::clone(field)))
+        .collect();
     DFSchema::new_with_metadata(fields, left.schema().metadata().clone())
 }
 
@@ -192,9 +194,12 @@ impl UserDefinedLogicalNodeCore for WindowJoinNode {
         let [left, right] = <[LogicalPlan; 2]>::try_from(inputs)
             .or_else(|inputs| plan_err!("WindowJoin needs two inputs, got {}", inputs.len()))?;
         let mut exprs = exprs.into_iter();
-        let mut next = || match exprs.next() {
-            Some(expr) => Ok(expr),
-            None => plan_err!("WindowJoin got too few expressions"),
+        let mut next = || {
+            if let Some(expr) = exprs.next() {
+                Ok(expr)
+            } else {
+                plan_err!("WindowJoin got too few expressions")
+            }
         };
         let (left_timestamp, right_timestamp) = (next()?, next()?);
         let mut range = self.range.clone();

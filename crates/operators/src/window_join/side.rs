@@ -49,7 +49,9 @@ impl WindowSide {
         let right = RightSide::read(input, &exprs, space, context).await?;
         let (starts, times, rows) = arrange(&right, plan, &memory)?;
         let mut touched = vec![false; right.chunks().len()];
-        rows.iter().for_each(|&row| touched[unpack(row).0] = true);
+        for &row in &rows {
+            touched[unpack(row).0] = true;
+        }
         let mut indexes = Vec::with_capacity(plan.aggregates.len());
         for aggregate in &plan.aggregates {
             let Computed::Indexed(kind) = aggregate.computed else {
@@ -65,7 +67,7 @@ impl WindowSide {
                 None => None,
             };
             let output = aggregate.plan.function.field().data_type().clone();
-            let index = index::build(kind, column, output)?;
+            let index = index::build(kind, column.as_ref(), output)?;
             memory.try_grow(index.size())?;
             indexes.push(Some(index));
         }

@@ -243,12 +243,11 @@ impl Binder<'_> {
             }
             plans.push(Arc::new(relation::project(plan, exprs)?));
         }
-        let plan = match plans.len() {
-            1 => Arc::unwrap_or_clone(plans.remove(0)),
-            _ => {
-                let union = Union::try_new_with_loose_types(plans).map_err(error::plan)?;
-                LogicalPlan::Union(union)
-            }
+        let plan = if plans.len() == 1 {
+            Arc::unwrap_or_clone(plans.remove(0))
+        } else {
+            let union = Union::try_new_with_loose_types(plans).map_err(error::plan)?;
+            LogicalPlan::Union(union)
         };
         let mut replaced = Replaced::default();
         let keys: Vec<Expr> = levels.keys.iter().map(|(key, _)| key.clone()).collect();

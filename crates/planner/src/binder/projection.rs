@@ -145,13 +145,12 @@ impl Binder<'_> {
         let mut partition = Vec::with_capacity(keys.len());
         for &id in keys {
             let index = self.output_position(id, &stage.items)?;
-            partition.push(match index {
-                Some(index) => stage.items[index].value.expr.clone(),
-                None => {
-                    let scope = Scope { aliases, ..Scope::rows(&stage.source) };
-                    let value = self.expression(id, &scope)?;
-                    stage.replaced.apply(value.expr)?
-                }
+            partition.push(if let Some(index) = index {
+                stage.items[index].value.expr.clone()
+            } else {
+                let scope = Scope { aliases, ..Scope::rows(&stage.source) };
+                let value = self.expression(id, &scope)?;
+                stage.replaced.apply(value.expr)?
             });
         }
         let sorts = self.sort_keys(&stage, aliases, order_by)?;

@@ -22,7 +22,7 @@ impl Binder<'_> {
                 redesignated(relation, timestamp.as_ref())
             }
             Node::TableFunction { .. } if self.unnest_of(id).is_some() => {
-                self.unnested(relation::one_row(), id, false)
+                self.unnested(&relation::one_row(), id, false)
             }
             Node::TableFunction { call, alias, columns, timestamp, .. } => {
                 let relation = self.table_function(*call, alias.as_ref())?;

@@ -43,9 +43,9 @@ impl Binder<'_> {
     ) -> EngineResult<Relation> {
         match join {
             JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => {
-                self.unnested(left, right, false)
+                self.unnested(&left, right, false)
             }
-            JoinKind::Left => self.unnested(left, right, true),
+            JoinKind::Left => self.unnested(&left, right, true),
             _ => Err(error::at(
                 ErrorCode::NotSupported,
                 "UNNEST is only supported with INNER, LEFT, or CROSS joins",
@@ -57,7 +57,7 @@ impl Binder<'_> {
     /// The rows of `left`, each beside its elements; with `keeps_empty` also those without.
     pub(crate) fn unnested(
         &mut self,
-        left: Relation,
+        left: &Relation,
         id: NodeId,
         keeps_empty: bool,
     ) -> EngineResult<Relation> {
@@ -69,9 +69,9 @@ impl Binder<'_> {
         };
         let (arguments, items, mut elements) = match call.arguments.as_slice() {
             [document, fields] if self.json_fields(*fields).is_some() => {
-                self.json_elements(&left, *document, *fields)?
+                self.json_elements(left, *document, *fields)?
             }
-            arrays => self.array_elements(&left, arrays, call)?,
+            arrays => self.array_elements(left, arrays, call)?,
         };
         let prefix = format!("{} element ", self.relation_name());
         let number = elements.len();

@@ -247,7 +247,7 @@ impl Binder<'_> {
             None => WindowFrameBound::CurrentRow,
         };
         if frame.exclude_current_row {
-            end = self.without_current_row(frame, &start, end, unit)?;
+            end = Self::without_current_row(frame, &start, end, unit)?;
         }
         // Rows of the current instant that come later are not seen yet.
         if start.is_unbounded() && end == WindowFrameBound::CurrentRow {
@@ -259,7 +259,6 @@ impl Binder<'_> {
     /// EXCLUDE CURRENT ROW moves the end of a frame that ends there to the row, or the smallest
     /// time, before.
     fn without_current_row(
-        &mut self,
         frame: &Frame,
         start: &WindowFrameBound,
         end: WindowFrameBound,
