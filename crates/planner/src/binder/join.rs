@@ -47,7 +47,7 @@ impl Binder<'_> {
             return self.lateral_join(join, sides, on.as_ref(), *keyword_span);
         }
         if self.unnest_of(*right).is_some() {
-            return self.unnest_join(join, left, *right, *keyword_span);
+            return self.unnest_join(join, &left, *right, *keyword_span);
         }
         let right = self.source(*right)?;
         let kind = match join {

@@ -37,15 +37,15 @@ impl Binder<'_> {
     pub(crate) fn unnest_join(
         &mut self,
         join: &JoinKind,
-        left: Relation,
+        left: &Relation,
         right: NodeId,
         keyword: Span,
     ) -> EngineResult<Relation> {
         match join {
             JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => {
-                self.unnested(&left, right, false)
+                self.unnested(left, right, false)
             }
-            JoinKind::Left => self.unnested(&left, right, true),
+            JoinKind::Left => self.unnested(left, right, true),
             _ => Err(error::at(
                 ErrorCode::NotSupported,
                 "UNNEST is only supported with INNER, LEFT, or CROSS joins",
