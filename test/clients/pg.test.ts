@@ -130,6 +130,33 @@ test('node-postgres: errors have a class and a position; blocks are atomic', asy
   await client.end();
 });
 
+test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
+  const server = await serverFor(t);
+  if (server === null) {
+    return;
+  }
+  const client = await connect(server);
+  try {
+    const notices: (string | undefined)[] = [];
+    client.on('notice', ({ message }) => notices.push(message));
+    await client.query('CREATE TABLE told (ts TIMESTAMP, n INT DEFAULT 7) TIMESTAMP(ts)');
+    await client.query('VACUUM TABLE told');
+    t.deepEqual(notices, ['files that nobody reads are removed by themselves']);
+    const insert = 'INSERT INTO told (ts) VALUES ($1), ($2) RETURNING n, ts';
+    const answer = await client.query(insert, ['2024-01-01', '2024-01-02']);
+    t.is(answer.command, 'INSERT');
+    t.is(answer.rowCount, 2);
+    const numbers = answer.rows.map(({ n }: { n: number }) => n);
+    t.deepEqual(numbers, [7, 7]);
+    const simple = await client.query("INSERT INTO told VALUES ('2024-01-03', 1) RETURNING *");
+    t.is(simple.rows.length, 1);
+    const gone = await client.query('DELETE FROM told WHERE n = $1', [7]);
+    t.deepEqual([gone.command, gone.rowCount], ['DELETE', 2]);
+  } finally {
+    await client.end();
+  }
+});
+
 test('psql: several statements, settings, a long result', async (t) => {
   const server = await serverFor(t);
   if (server === null) {

@@ -22,6 +22,8 @@ export interface Access {
   readonly columns: readonly string[];
   /** Permission name: `SELECT`, `INSERT`, `CREATE TABLE`, `DROP TABLE`, … */
   readonly permission: string;
+  /** The view whose query touches it: the right is that of the view's owner. */
+  readonly view?: string;
 }
 
 export interface StatementDescription {
@@ -34,6 +36,8 @@ export interface StatementDescription {
   /** Type text of each parameter `$1`, `$2`, … as inferred. */
   readonly parameters: readonly string[];
   readonly accesses: readonly Access[];
+  /** What the statement asks for and has no effect here; told beside its success. */
+  readonly notice?: string;
 }
 
 /** Who asks, in which setting. Never credentials. */

@@ -178,9 +178,9 @@ export class Conversation {
     this.refuseInFailedBlock();
     const prepared = await this.prepare(text);
     try {
-      const { columns, kind } = prepared.description;
+      const { columns } = prepared.description;
       const formats = columns.map(() => 0);
-      if (kind === 'select') {
+      if (columns.length > 0) {
         this.outlet.queue(this.describeColumns(prepared, formats));
       }
       const portal = new Portal(prepared, [], formats);
@@ -313,7 +313,7 @@ export class Conversation {
   private describe(what: 'S' | 'P', name: string): void {
     if (what === 'P') {
       const bound = this.portalNamed(name);
-      if (bound.kind !== 'engine' || bound.portal.statement.description.kind !== 'select') {
+      if (bound.kind !== 'engine' || bound.portal.statement.description.columns.length === 0) {
         this.outlet.queue(reply.noData());
       } else {
         this.outlet.queue(this.describeColumns(bound.portal.statement, bound.portal.formats));
@@ -326,7 +326,7 @@ export class Conversation {
     }
     const oids = stored.kind === 'engine' ? stored.oids : [];
     this.outlet.queue(reply.parameterDescription(oids));
-    if (stored.kind === 'engine' && stored.prepared.description.kind === 'select') {
+    if (stored.kind === 'engine' && stored.prepared.description.columns.length > 0) {
       const formats = stored.prepared.description.columns.map(() => 0);
       this.outlet.queue(this.describeColumns(stored.prepared, formats));
     } else {
@@ -388,10 +388,13 @@ export class Conversation {
     this.running = portal;
     try {
       const run = await portal.run(maxRows, this.outlet.send, this.timeoutMs);
-      const { kind, command } = portal.statement.description;
+      const { kind, command, notice } = portal.statement.description;
       if (run.complete) {
         if (this.status === 'T' && (kind === 'ddl' || kind === 'update')) {
           this.tellAtOnce(command);
+        }
+        if (notice !== undefined) {
+          this.notify(notice);
         }
         this.outlet.queue(reply.commandComplete(commandTag(kind, command, run.rows)));
       } else {
@@ -407,7 +410,10 @@ export class Conversation {
   }
 
   private tellAtOnce(command: string): void {
-    const message = `${command} was committed at once: ROLLBACK does not undo it`;
+    this.notify(`${command} was committed at once: ROLLBACK does not undo it`);
+  }
+
+  private notify(message: string): void {
     this.outlet.queue(reply.noticeResponse({ severity: 'NOTICE', sqlState: '00000', message }));
   }
 

@@ -45,7 +45,7 @@ export class Portal {
 
   /** Sends at most `maxRows` rows, all of them for 0. */
   async run(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<PortalRun> {
-    const { kind } = this.statement.description;
+    const { kind, columns } = this.statement.description;
     let sent = 0;
     if (!this.started) {
       sent += await this.start(maxRows, send, timeoutMs);
@@ -59,7 +59,7 @@ export class Portal {
       }
       sent += await this.take(chunk, maxRows === ROWS_ALL ? 0 : maxRows - sent, send);
     }
-    if (kind !== 'select') {
+    if (kind !== 'select' && columns.length === 0) {
       return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
     }
     // As PostgreSQL: a limit that is just reached suspends, the next run tells that none is left.

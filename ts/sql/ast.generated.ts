@@ -104,7 +104,7 @@ export type Node =
   | ({ kind: 'CreateTable' } & CreateTableNode)
   | ({ kind: 'Insert' } & InsertNode)
   | ({ kind: 'Update' } & UpdateNode)
-  | { kind: 'Delete'; table: Name; filter: number | null }
+  | ({ kind: 'Delete' } & DeleteNode)
   | { kind: 'Drop'; what: ViewKind; name: Name; if_exists: boolean }
   | { kind: 'DropAllTables' }
   | { kind: 'Truncate'; tables: Array<Name>; if_exists: boolean; keep_symbols: boolean }
@@ -741,6 +741,29 @@ export type UpdateNode = {
   filter: number | null;
   /**
    * WITH before UPDATE.
+   */
+  with: Array<Cte>;
+};
+
+export type DeleteNode = {
+  /**
+   * The table.
+   */
+  table: Name;
+  /**
+   * Its alias.
+   */
+  alias: Name | null;
+  /**
+   * USING sources.
+   */
+  using: number | null;
+  /**
+   * WHERE.
+   */
+  filter: number | null;
+  /**
+   * WITH before DELETE.
    */
   with: Array<Cte>;
 };

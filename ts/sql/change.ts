@@ -149,12 +149,18 @@ function parseWhere(p: Parser): NodeId | null {
   return p.grammar.expression(p);
 }
 
-/** `DELETE FROM t [WHERE …]`. */
-export function parseDelete(p: Parser): NodeId {
-  const start = p.start();
+/** `DELETE FROM t [[AS] alias] [USING …] [WHERE …]`. */
+export function parseDelete(p: Parser, preamble: Preamble): NodeId {
+  if (preamble.declarations.length > 0) {
+    p.fail("'select' expected");
+  }
   p.advance();
   p.expect('FROM');
   const table = p.tableName('table name expected');
+  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.at('USING') && !p.at('WHERE'));
+  const alias = named ? p.name('table alias expected') : null;
+  const using = p.take('USING') ? parseSources(p, 'table name or sub-query expected') : null;
   const filter = parseWhere(p);
-  return p.add({ kind: 'Delete', table, filter }, start, p.lastEnd(), filter);
+  const node = { table, alias, using, filter, with: preamble.with };
+  return p.add({ kind: 'Delete', ...node }, preamble.start, p.lastEnd(), using, filter);
 }

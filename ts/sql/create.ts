@@ -199,13 +199,26 @@ export function parseColumn(p: Parser): ColumnDefinition {
     const word = p.takeName(false);
     column.options.push({ name: word, value: parquetSettings(p) });
   }
-  if (p.take('NOT', 'NULL')) {
-    column.not_null = true;
-  }
-  if (p.take('DEFAULT')) {
-    column.default = p.grammar.expression(p);
-  }
+  columnRules(p, column);
   return column;
+}
+
+/** `NOT NULL` and `DEFAULT expression`, whose text SHOW prints: an option of that name has it. */
+function columnRules(p: Parser, column: Mutable<ColumnDefinition>): void {
+  for (;;) {
+    if (p.take('NOT', 'NULL')) {
+      column.not_null = true;
+    } else if (p.at('DEFAULT') && column.default === null) {
+      const { span } = p.takeName(false);
+      const start = p.start();
+      column.default = p.grammar.expression(p);
+      const text = { text: p.text.slice(start, p.lastEnd()), quoted: false };
+      const value = { ...text, span: { start, end: p.lastEnd() } };
+      column.options.push({ name: { text: 'DEFAULT', quoted: false, span }, value });
+    } else {
+      return;
+    }
+  }
 }
 
 function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {

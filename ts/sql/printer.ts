@@ -3,6 +3,7 @@ import type {
   AlterAction,
   ColumnDefinition,
   CreateTableNode,
+  DeleteNode,
   InsertNode,
   Name,
   Node,
@@ -66,10 +67,8 @@ function printStatement(printer: Printer, id: NodeId): string {
       return printInsert(printer, node);
     case 'Update':
       return printUpdate(printer, node);
-    case 'Delete': {
-      const where = node.filter === null ? '' : ` WHERE ${expression(printer, node.filter)}`;
-      return `DELETE FROM ${printName(node.table)}${where}`;
-    }
+    case 'Delete':
+      return printDelete(printer, node);
     case 'CreateView':
       return printCreateView(printer, node);
     case 'AlterTable':
@@ -164,6 +163,21 @@ function printInsert(printer: Printer, node: InsertNode): string {
   }
   if (node.returning.length > 0) {
     parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+  }
+  return parts.join(' ');
+}
+
+function printDelete(printer: Printer, node: DeleteNode): string {
+  const parts = node.with.length > 0 ? [printWith(printer, node.with)] : [];
+  parts.push(`DELETE FROM ${printName(node.table)}`);
+  if (node.alias !== null) {
+    parts.push(`AS ${printName(node.alias)}`);
+  }
+  if (node.using !== null) {
+    parts.push(`USING ${printSource(printer, node.using)}`);
+  }
+  if (node.filter !== null) {
+    parts.push(`WHERE ${expression(printer, node.filter)}`);
   }
   return parts.join(' ');
 }
@@ -290,7 +304,8 @@ function printColumn(printer: Printer, column: ColumnDefinition): string {
   if (column.indexed) {
     parts.push('INDEX');
   }
-  parts.push(...column.options.map(printIndexOption));
+  const options = column.options.filter(({ name }) => name.text !== 'DEFAULT');
+  parts.push(...options.map(printIndexOption));
   if (column.not_null) {
     parts.push('NOT NULL');
   }

@@ -94,7 +94,7 @@ function statement(p: Parser): NodeId {
     case 'UPDATE':
       return parseUpdate(p, preamble);
     case 'DELETE':
-      return parseDelete(p);
+      return parseDelete(p, preamble);
     case 'CREATE':
       return atPrincipal(p) ? parsePrincipal(p) : parseCreate(p);
     case 'ALTER':
@@ -175,6 +175,9 @@ function prefixed(p: Parser, preamble: Preamble): NodeId {
   }
   if (p.at('UPDATE')) {
     return parseUpdate(p, preamble);
+  }
+  if (p.at('DELETE')) {
+    return parseDelete(p, preamble);
   }
   if (p.atEnd()) {
     p.fail("'select', 'update' or name expected expected");

@@ -37,8 +37,8 @@ pub use query::{
     NullsOrder, OrderItem, PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
 };
 pub use statement::{
-    AccessList, AlterAction, ColumnDefinition, CreateTableNode, ExplainStage, InsertNode,
-    OptionValue, PartitionChange, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
+    AccessList, AlterAction, ColumnDefinition, CreateTableNode, DeleteNode, ExplainStage,
+    InsertNode, OptionValue, PartitionChange, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
 };
 
 /// Index of a node in [`Tree::nodes`].
@@ -220,8 +220,8 @@ pub enum Node {
     Insert(InsertNode),
     /// UPDATE.
     Update(UpdateNode),
-    /// DELETE FROM t WHERE ….
-    Delete { table: Name, filter: Option<NodeId> },
+    /// DELETE.
+    Delete(DeleteNode),
     /// DROP TABLE | VIEW | MATERIALIZED VIEW.
     Drop { what: ViewKind, name: Name, if_exists: bool },
     /// DROP ALL TABLES.

@@ -131,6 +131,23 @@ pub struct UpdateNode {
     pub with: Vec<Cte>,
 }
 
+/// DELETE.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DeleteNode {
+    /// The table.
+    pub table: Name,
+    /// Its alias.
+    pub alias: Option<Name>,
+    /// USING sources.
+    pub using: Option<NodeId>,
+    /// WHERE.
+    pub filter: Option<NodeId>,
+    /// WITH before DELETE.
+    #[serde(default)]
+    pub with: Vec<Cte>,
+}
+
 /// What DROP or CREATE VIEW speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -10,13 +10,13 @@ use ts_rs::TS;
 use crate::{
     AccessList, AccessStatement, AlterAction, AsofTolerance, BackupStatement, BinaryOperator,
     CallNode, CaseBranch, ColumnDefinition, CopyStatement, CreateTableNode, Cte, Declaration,
-    ExpireRows, ExpireRule, ExplainStage, Fill, Frame, FrameBound, FrameMode, GrantTable,
-    GrantTarget, IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit, LogicalOperator,
-    MaterialClauses, Name, NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PartitionChange,
-    Password, Permission, PivotNode, PrincipalChange, PrincipalKind, RefreshMode, RefreshPeriod,
-    RefreshPolicy, RefreshTrigger, SampleAlign, SampleBy, SelectItem, SelectNode, SetOperator,
-    ShowSubject, Span, TokenType, Tree, TypeName, UnaryOperator, UpdateNode, ValuesBlock,
-    ViewAction, ViewKind, WindowSpec,
+    DeleteNode, ExpireRows, ExpireRule, ExplainStage, Fill, Frame, FrameBound, FrameMode,
+    GrantTable, GrantTarget, IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit,
+    LogicalOperator, MaterialClauses, Name, NamedWindow, Node, NullsOrder, OptionValue, OrderItem,
+    PartitionChange, Password, Permission, PivotNode, PrincipalChange, PrincipalKind, RefreshMode,
+    RefreshPeriod, RefreshPolicy, RefreshTrigger, SampleAlign, SampleBy, SelectItem, SelectNode,
+    SetOperator, ShowSubject, Span, TokenType, Tree, TypeName, UnaryOperator, UpdateNode,
+    ValuesBlock, ViewAction, ViewKind, WindowSpec,
 };
 
 const HEADER: &str = "/**
@@ -87,6 +87,7 @@ fn declare_statements(text: &mut String) {
         InsertNode,
         ValuesBlock,
         UpdateNode,
+        DeleteNode,
         ViewKind,
         AlterAction,
         PartitionChange,

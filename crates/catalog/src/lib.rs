@@ -51,7 +51,7 @@ impl Catalog {
         if let Some(table) = self.snapshot.table(name) {
             return Some(Object::Table(table));
         }
-        records::view(&self.snapshot, name).map(Object::View)
+        View::find(&self.snapshot, name).map(Object::View)
     }
 
     /// The table with this name; `TableNotFound` when there is none.

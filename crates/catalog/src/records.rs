@@ -34,9 +34,22 @@ pub struct View {
     pub name: String,
     /// The query's text.
     pub query: String,
+    /// The query's tree, as JSON: whoever reads it knows the trees of statements.
+    pub tree: String,
+    /// Who made it: what it reads is read with the rights of this user.
+    pub owner: String,
+    /// When it was made or changed, microseconds since 1970.
+    pub changed_micros: i64,
 }
 
 impl View {
+    /// The view with this name, letter case ignored.
+    #[must_use]
+    pub fn find(snapshot: &Snapshot, name: &str) -> Option<Self> {
+        let bytes = snapshot.record(RecordKind::View.name(), &identifier::fold(name))?;
+        serde_json::from_slice(bytes).ok()
+    }
+
     /// The change that records this view, replacing one of the same name.
     pub fn put(&self) -> EngineResult<Change> {
         let value = serde_json::to_vec(self);
@@ -88,11 +101,6 @@ pub fn due_table_types(snapshot: &Snapshot) -> Vec<Change> {
         changes.push(Change::DeleteRecord { kind: kind.to_owned(), key: key.to_owned() });
     }
     changes
-}
-
-pub(crate) fn view(snapshot: &Snapshot, name: &str) -> Option<View> {
-    let bytes = snapshot.record(RecordKind::View.name(), &identifier::fold(name))?;
-    serde_json::from_slice(bytes).ok()
 }
 
 pub(crate) fn views(snapshot: &Snapshot) -> Vec<View> {

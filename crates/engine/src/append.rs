@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tidemark_catalog::TableBuilder;
 use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec};
+use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, BulkWriter, TableSchema, TableSnapshot};
 use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, failpoint, identifier,
@@ -142,10 +143,14 @@ impl Appender {
         let existing = snapshot.table(&spec.table);
         let target = bulk_target(&spec, csv, existing.as_deref())?;
         let writer = database.storage.begin_bulk(target)?;
-        let reader = CsvReader::new(csv_spec(csv, writer.schema(), database.most_line_bytes)?)?;
+        let csv = csv_spec(csv, writer.schema(), database.most_line_bytes)?;
+        let given: Vec<usize> = csv.columns.iter().map(|column| column.target).collect();
+        let context = database.bind_context("");
+        let defaults = Planner::defaults(writer.schema(), &given, &snapshot, &context)?;
+        let reader = CsvReader::new(csv)?;
         let rows = Arc::new(AtomicU64::new(0));
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
-        let pipeline = Pipeline::start(database, reader, writer, &rows, &room);
+        let pipeline = Pipeline::start(database, (reader, defaults), writer, &rows, &room);
         Ok(Self {
             database: Arc::clone(database),
             table: spec.table,
@@ -223,7 +228,7 @@ impl Appender {
 impl Pipeline {
     fn start(
         database: &Arc<Database>,
-        reader: CsvReader,
+        (reader, defaults): (CsvReader, Defaults),
         writer: BulkWriter,
         rows: &Arc<AtomicU64>,
         room: &Arc<Semaphore>,
@@ -232,7 +237,16 @@ impl Pipeline {
         let (batches, outgoing) = mpsc::channel(BATCHES_AHEAD);
         let (rows, room) = (Arc::clone(rows), Arc::clone(room));
         let parser = database.handle().spawn_blocking(move || {
-            let result = guard::catch("parser", || parse(reader, incoming, &batches, &rows, &room));
+            let result = guard::catch("parser", || {
+                let mut sink = |batch: RecordBatch| {
+                    rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                    let batch = if defaults.is_empty() { batch } else { defaults.fill(&batch)? };
+                    batches.blocking_send(Rows::Batch(batch)).map_err(|_| aborted())
+                };
+                let report = parse(reader, incoming, &mut sink, &room)?;
+                batches.blocking_send(Rows::End).map_err(|_| aborted())?;
+                Ok(report)
+            });
             room.close(); // wakes a writer that waits for room nobody gives back any more
             result
         });
@@ -260,27 +274,21 @@ impl Pipeline {
 fn parse(
     mut reader: CsvReader,
     mut incoming: mpsc::UnboundedReceiver<Message>,
-    batches: &mpsc::Sender<Rows>,
-    rows: &AtomicU64,
+    sink: &mut dyn FnMut(RecordBatch) -> EngineResult<()>,
     room: &Semaphore,
 ) -> EngineResult<CsvReport> {
-    let mut sink = |batch: RecordBatch| {
-        rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-        batches.blocking_send(Rows::Batch(batch)).map_err(|_| aborted())
-    };
     loop {
         match incoming.blocking_recv() {
             None => return Err(aborted()),
             Some(Message::Bytes(bytes)) => {
                 failpoint::hit("engine.parser")?;
-                reader.feed(&bytes, &mut sink)?;
+                reader.feed(&bytes, sink)?;
                 room.add_permits(bytes.len().min(QUEUE_BYTES));
             }
             Some(Message::End) => break,
         }
     }
-    reader.finish(&mut sink)?;
-    batches.blocking_send(Rows::End).map_err(|_| aborted())?;
+    reader.finish(sink)?;
     Ok(reader.report().clone())
 }
 

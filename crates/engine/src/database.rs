@@ -241,9 +241,14 @@ impl Database {
 
     /// What a plan runs in, with a query's own memory.
     pub(crate) fn task_context(&self, memory: &Arc<QueryPool>) -> Arc<TaskContext> {
+        Arc::new(self.own_context(memory))
+    }
+
+    /// The same, to be changed before it is shared.
+    pub(crate) fn own_context(&self, memory: &Arc<QueryPool>) -> TaskContext {
         let shared = RuntimeEnv::clone(self.state.runtime_env());
         let runtime = RuntimeEnv { memory_pool: Arc::clone(memory) as _, ..shared };
-        Arc::new(TaskContext::from(&self.state).with_runtime(Arc::new(runtime)))
+        TaskContext::from(&self.state).with_runtime(Arc::new(runtime))
     }
 
     /// What the binder is told beside tree and snapshot.

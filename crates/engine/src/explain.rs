@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use datafusion::execution::TaskContext;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect_partitioned};
 use tidemark_ast::ExplainStage;
+use tidemark_operators::Analyze;
 use tidemark_planner::{BoundExplain, BoundStatement, InsertSource};
 use tidemark_types::EngineResult;
 
 use crate::database::Database;
 use crate::errors::from_datafusion;
 use crate::execution::yielding::let_joins_yield;
+use crate::pool::QueryPool;
 
 /// The lines EXPLAIN answers with.
 pub(crate) async fn lines(
     database: &Database,
     explain: &BoundExplain,
-    context: Arc<TaskContext>,
+    memory: &Arc<QueryPool>,
 ) -> EngineResult<Vec<String>> {
     let state = &database.state;
     let text = match explain.stage {
@@ -33,7 +34,7 @@ pub(crate) async fn lines(
             None => explain.statement.command().to_owned(),
         },
         ExplainStage::Default | ExplainStage::Physical => {
-            physical(database, explain, context).await?
+            physical(database, explain, memory).await?
         }
     };
     Ok(text.lines().map(str::to_owned).collect())
@@ -42,7 +43,7 @@ pub(crate) async fn lines(
 async fn physical(
     database: &Database,
     explain: &BoundExplain,
-    context: Arc<TaskContext>,
+    memory: &Arc<QueryPool>,
 ) -> EngineResult<String> {
     let Some(plan) = plan_of(&explain.statement) else {
         return Ok(explain.statement.command().to_owned());
@@ -55,8 +56,11 @@ async fn physical(
     let plan = let_joins_yield(plan)?;
     let _turn = database.turn(plan.as_ref()).await?;
     let started = std::time::Instant::now();
-    let partitions =
-        collect_partitioned(Arc::clone(&plan), context).await.map_err(from_datafusion)?;
+    let context = database.own_context(memory);
+    let config = context.session_config().clone().with_extension(Arc::new(Analyze));
+    let context = Arc::new(context.with_session_config(config));
+    let partitions = collect_partitioned(Arc::clone(&plan), context).await;
+    let partitions = partitions.map_err(from_datafusion)?;
     let rows: usize = partitions.iter().flatten().map(arrow::array::RecordBatch::num_rows).sum();
     let text = DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false).to_string();
     Ok(format!(
@@ -70,6 +74,7 @@ fn plan_of(statement: &BoundStatement) -> Option<&datafusion::logical_expr::Logi
     match statement {
         BoundStatement::Query(query) => Some(&query.plan),
         BoundStatement::Update(update) => Some(&update.plan),
+        BoundStatement::Delete(delete) => delete.plan.as_ref(),
         BoundStatement::CreateTable(create) => create.source.as_ref(),
         BoundStatement::Insert(insert) => match &insert.source {
             InsertSource::Plan(plan) => Some(plan),

@@ -9,11 +9,13 @@ use datafusion::catalog::MemTable;
 use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::collect;
 use tidemark_planner::{ExternalSources, ExternalTable};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
 use tokio::runtime::Handle;
 
+use crate::cancel_function::cancel_query;
 use crate::errors::from_datafusion;
 use crate::parquet_table::ParquetTable;
 use crate::registry::QueryRegistry;
@@ -83,6 +85,11 @@ impl ExternalSources for EngineSources {
         let table = ParquetTable::open(&self.resolve(path)?)?;
         let columns = table.columns().to_vec();
         Ok(ExternalTable { provider: Arc::new(table), columns, timestamp: None })
+    }
+
+    fn action(&self, name: &str) -> Option<(Arc<ScalarUDF>, SqlType)> {
+        let cancel = || Arc::new(cancel_query(&self.registry));
+        (name == "cancel_query").then(|| (cancel(), SqlType::Boolean))
     }
 
     fn table_function(&self, name: &str) -> EngineResult<Option<ExternalTable>> {

@@ -12,6 +12,7 @@
 mod admission;
 mod append;
 mod cancel;
+mod cancel_function;
 mod database;
 mod errors;
 mod execution;

@@ -265,6 +265,9 @@ pub struct AccessDescription {
     pub columns: Vec<String>,
     /// The permission it takes.
     pub permission: String,
+    /// The view whose query touches it: the right is that of the view's owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// What `Statement.describe()` answers.
@@ -283,6 +286,9 @@ pub struct StatementDescription {
     pub parameters: Vec<String>,
     /// What it touches.
     pub accesses: Vec<AccessDescription>,
+    /// What it asks for and has no effect here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// Totals of one execution.

@@ -1,4 +1,4 @@
-//! Statements that give rows new cells: UPDATE, and ALTER COLUMN … TYPE.
+//! Statements that change rows which exist: UPDATE, DELETE, and ALTER COLUMN … TYPE.
 //!
 //! The rows are looked for while the table's other writers wait, and named by their places. One
 //! commit then changes all of them, or none: it logs a few cells, and adopts segments that hold
@@ -11,11 +11,12 @@ use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{Int64Type, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Column;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
-use tidemark_planner::BoundStatement;
+use tidemark_planner::{BoundDelete, BoundStatement};
 use tidemark_storage::{
-    BulkUpdate, Change, TableId, TableSchema, TableSnapshot, Update, WriteHold,
+    BulkUpdate, Change, Delete, TableId, TableSchema, TableSnapshot, Update, WriteHold,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tokio::sync::mpsc;
@@ -32,10 +33,11 @@ use crate::statement::physical_plan;
 /// partitions anew.
 const HELD_BYTES: usize = 64 << 20;
 
-/// The table whose rows the statement gives new cells.
+/// The table whose rows the statement changes.
 pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
     match bound {
         BoundStatement::Update(update) => Some(update.table.schema().id),
+        BoundStatement::Delete(delete) => Some(delete.table.schema().id),
         BoundStatement::SchemaChange(change) => {
             change.conversion.as_ref().map(|conversion| conversion.table.schema().id)
         }
@@ -49,20 +51,21 @@ pub(crate) async fn hold(database: &Arc<Database>, table: TableId) -> EngineResu
     guard::run_blocking("hold_writes", move || Ok(Arc::new(storage.hold_writes(table)))).await
 }
 
-/// The plan that looks for the rows.
-pub(crate) fn plan(bound: &BoundStatement) -> EngineResult<&LogicalPlan> {
+/// The plan that looks for the rows; none where all of them go.
+pub(crate) fn plan(bound: &BoundStatement) -> EngineResult<Option<&LogicalPlan>> {
     match bound {
-        BoundStatement::Update(update) => Ok(&update.plan),
+        BoundStatement::Update(update) => Ok(Some(&update.plan)),
+        BoundStatement::Delete(delete) => Ok(delete.plan.as_ref()),
         BoundStatement::SchemaChange(change) => {
             let conversion = change.conversion.as_ref().ok_or_else(no_change)?;
-            Ok(&conversion.plan)
+            Ok(Some(&conversion.plan))
         }
         _ => Err(no_change()),
     }
 }
 
 fn no_change() -> EngineError {
-    EngineError::internal("a statement that changes no cells")
+    EngineError::internal("a statement that changes no rows")
 }
 
 /// What is changed, as the commit is told.
@@ -84,7 +87,10 @@ pub(crate) async fn apply(
     hold: &Arc<WriteHold>,
     memory: &Arc<QueryPool>,
 ) -> EngineResult<u64> {
-    let plan = &plan(&bound)?.clone();
+    if let BoundStatement::Delete(delete) = bound {
+        return self::delete(database, delete, hold, memory).await;
+    }
+    let plan = &plan(&bound)?.ok_or_else(no_change)?.clone();
     let (base, columns, replace) = match bound {
         BoundStatement::Update(update) => (update.table, update.columns, None),
         BoundStatement::SchemaChange(change) => {
@@ -94,6 +100,55 @@ pub(crate) async fn apply(
         _ => return Err(no_change()),
     };
     Rewrite { database, hold, memory, plan, base, columns, replace }.run().await
+}
+
+/// Removes the rows; answers how many.
+async fn delete(
+    database: &Arc<Database>,
+    delete: BoundDelete,
+    hold: &Arc<WriteHold>,
+    memory: &Arc<QueryPool>,
+) -> EngineResult<u64> {
+    let BoundDelete { table: base, plan, .. } = delete;
+    let Some(plan) = plan else {
+        let (rows, table) = (base.row_count()?, base.schema().id);
+        commit(hold, vec![Change::Truncate(table)]).await?;
+        return Ok(rows);
+    };
+    let plan = physical_plan(database, &plan).await?;
+    let pool: Arc<dyn MemoryPool> = Arc::clone(memory) as _;
+    // The identifiers, which the log gets as stretches.
+    let held = MemoryConsumer::new("DELETE").register(&pool);
+    let faults = tidemark_vfs::faults();
+    let mut source = BatchSource::start(&plan, &database.task_context(memory))?;
+    let mut rows: Vec<i64> = Vec::new();
+    while let Some(batch) = source.next().await? {
+        held.try_grow(batch.num_rows() * size_of::<i64>()).map_err(from_datafusion)?;
+        rows.extend_from_slice(batch.column(0).as_primitive::<Int64Type>().values());
+    }
+    check_faults(faults)?;
+    if !rows.is_sorted_by(|a, b| a < b) {
+        let work = move || {
+            rows.sort_unstable();
+            rows.dedup();
+            Ok(rows)
+        };
+        rows = guard::run_apart("rows", work).await?;
+    }
+    let count = rows.len() as u64;
+    if count > 0 {
+        commit(hold, vec![Change::Delete(Delete { base, rows })]).await?;
+    }
+    Ok(count)
+}
+
+async fn commit(hold: &Arc<WriteHold>, changes: Vec<Change>) -> EngineResult<()> {
+    let hold = Arc::clone(hold);
+    let work = move || {
+        failpoint::hit("engine.rewrite")?;
+        hold.commit(changes)
+    };
+    guard::run_apart("rewrite", work).await.map(drop)
 }
 
 /// What was found of the new cells.
@@ -159,12 +214,7 @@ impl Rewrite<'_> {
             changes.push(Change::Update(Update { base, schema_version, columns, rows, values }));
         }
         if !changes.is_empty() {
-            let hold = Arc::clone(self.hold);
-            let work = move || {
-                failpoint::hit("engine.rewrite")?;
-                hold.commit(changes)
-            };
-            guard::run_apart("rewrite", work).await?;
+            commit(self.hold, changes).await?;
         }
         Ok(count)
     }

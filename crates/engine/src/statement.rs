@@ -1,5 +1,6 @@
 //! The life of a statement: prepare, describe, execute.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -8,11 +9,15 @@ use arrow::array::StringViewArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
+use parking_lot::Mutex;
 use tidemark_ast::Tree;
+use tidemark_catalog::RecordKind;
 use tidemark_operators::is_immediate;
-use tidemark_planner::{Access, BoundQuery, BoundStatement, Planner, StatementKind};
+use tidemark_planner::{
+    Access, BoundInsert, BoundQuery, BoundStatement, InsertSource, Planner, StatementKind,
+};
 use tidemark_storage::{Snapshot, TableId};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint, identifier};
 use tidemark_wire::{RowEncoder, RowFormat};
 
 use crate::admission::Turn;
@@ -51,9 +56,12 @@ pub struct Statement {
     /// Whether its description depends on those tables alone.
     steady: bool,
     slot: Arc<PlanSlot>,
+    /// The rows of an INSERT as they were bound, for its first execution.
+    insert: Mutex<Option<BoundInsert>>,
     transaction: Option<Arc<Transaction>>,
 }
 
+/// A table's identifier and its definition's version; 0 and a hash of the record for a view.
 type TableVersion = (TableId, u64);
 
 /// What a client is told about a statement.
@@ -65,6 +73,7 @@ struct Shape {
     timestamp: Option<usize>,
     parameters: Vec<SqlType>,
     accesses: Vec<Access>,
+    notice: Option<String>,
 }
 
 impl Shape {
@@ -76,6 +85,7 @@ impl Shape {
             timestamp: bound.timestamp(),
             parameters: bound.parameters().to_vec(),
             accesses: bound.accesses().to_vec(),
+            notice: bound.notice().map(str::to_owned),
         }
     }
 }
@@ -126,16 +136,34 @@ impl Statement {
             context,
             shape,
             slot: Arc::default(),
+            insert: Mutex::default(),
             transaction,
         };
-        if let BoundStatement::Query(query) = bound
-            && steady
-            && statement.shape.parameters.is_empty()
-            && !is_volatile(&query.plan)?
-        {
-            statement.keep(snapshot.epoch(), Kept::Bound(Box::new(query)));
+        if steady && statement.shape.parameters.is_empty() {
+            statement.keep_bound(snapshot.epoch(), bound)?;
         }
         Ok(statement)
+    }
+
+    /// Keeps what does not have to be bound again by the first execution.
+    fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
+        match bound {
+            BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
+                self.keep(epoch, Kept::Bound(Box::new(query)));
+            }
+            BoundStatement::Insert(insert) if matches!(insert.source, InsertSource::Batch(_)) => {
+                *self.insert.lock() = Some(insert);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The bound INSERT of the first execution, while its table is as it was.
+    fn take_insert(&self, snapshot: &Snapshot) -> Option<BoundInsert> {
+        let insert = self.insert.lock().take()?;
+        let schema = insert.table.schema();
+        (version(snapshot, &schema.name) == Some((schema.id, schema.version))).then_some(insert)
     }
 
     /// Whether preparing it anew would surely give the same description: it depends on tables
@@ -172,8 +200,10 @@ impl Statement {
                     table: access.table.clone(),
                     columns: access.columns.clone(),
                     permission: access.permission.to_owned(),
+                    view: access.view.clone(),
                 })
                 .collect(),
+            notice: shape.notice.clone(),
         }
     }
 
@@ -249,7 +279,11 @@ impl Statement {
         {
             return self.run_query(kept, Some(epoch), options, deadline, registration).await;
         }
-        let Binding { bound, steady } = self.bind_again(&snapshot, parameters.clone())?;
+        let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
+        let Binding { bound, steady } = match kept {
+            Some(insert) => Binding { bound: BoundStatement::Insert(insert), steady: false },
+            None => self.bind_again(&snapshot, parameters.clone())?,
+        };
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
             let plan = rewrite::plan(&bound)?;
@@ -262,12 +296,14 @@ impl Statement {
                 self.run_query(query, keep_for, options, deadline, registration).await
             }
             BoundStatement::Explain(explain) => {
-                let context = self.database.task_context(&registration.memory);
-                let lines = explain::lines(&self.database, &explain, context);
+                let lines = explain::lines(&self.database, &explain, &registration.memory);
                 let lines = until_stopped(&registration.token, deadline, lines).await?;
                 let source = BatchSource::Ready(vec![text_batch(lines)?].into_iter());
                 let running = Running { deadline, registration, turn: Turn::free() };
                 self.start(source, &self.shape.columns, None, options, running).await
+            }
+            BoundStatement::Insert(insert @ BoundInsert { returning: Some(_), .. }) => {
+                self.run_returning(insert, options, deadline, registration).await
             }
             other => self.run_write(other, deadline, registration).await,
         }
@@ -346,6 +382,25 @@ impl Statement {
         Ok(ExecuteReply { query_id, chunk, summary, stream })
     }
 
+    /// Runs an INSERT that answers its rows.
+    async fn run_returning(
+        &self,
+        insert: BoundInsert,
+        options: ExecuteOptions,
+        deadline: Deadline,
+        registration: Registration,
+    ) -> EngineResult<ExecuteReply> {
+        let Some(returning) = &insert.returning else {
+            return Err(EngineError::internal("an INSERT that answers nothing"));
+        };
+        let memory = &registration.memory;
+        let work = write::insert_returning(&self.database, &insert, returning, self.txn(), memory);
+        let answers = until_stopped(&registration.token, deadline, work).await?;
+        let source = BatchSource::Ready(answers.into_iter());
+        let running = Running { deadline, registration, turn: Turn::free() };
+        self.start(source, &returning.columns, None, options, running).await
+    }
+
     async fn run_write(
         &self,
         bound: BoundStatement,
@@ -363,7 +418,7 @@ impl Statement {
     async fn run_rewrite(
         &self,
         table: TableId,
-        plan: &LogicalPlan,
+        plan: Option<&LogicalPlan>,
         parameters: ParameterValues,
         deadline: Deadline,
         registration: Registration,
@@ -371,9 +426,13 @@ impl Statement {
         let started = Instant::now();
         let work = async {
             // Before the hold: whoever has a turn may wait for the hold, never the other way round.
-            let plan = physical_plan(&self.database, plan).await?;
-            let turn = self.database.turn(plan.as_ref()).await?;
-            drop(plan);
+            let turn = match plan {
+                Some(plan) => {
+                    let plan = physical_plan(&self.database, plan).await?;
+                    self.database.turn(plan.as_ref()).await?
+                }
+                None => Turn::free(),
+            };
             let hold = rewrite::hold(&self.database, table).await?;
             let mut attempts = 0;
             loop {
@@ -455,7 +514,13 @@ fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<SqlType
 }
 
 fn version(snapshot: &Snapshot, table: &str) -> Option<TableVersion> {
-    snapshot.table(table).map(|table| (table.schema().id, table.schema().version))
+    if let Some(table) = snapshot.table(table) {
+        return Some((table.schema().id, table.schema().version));
+    }
+    let record = snapshot.record(RecordKind::View.name(), &identifier::fold(table))?;
+    let mut hasher = DefaultHasher::new();
+    record.hash(&mut hasher);
+    Some((0, hasher.finish()))
 }
 
 /// The reply of a statement that wrote.
@@ -489,6 +554,7 @@ fn covers(described: &[Access], bound: &[Access]) -> bool {
         described.iter().any(|known| {
             known.table == access.table
                 && known.permission == access.permission
+                && known.view == access.view
                 && access.columns.iter().all(|column| known.columns.contains(column))
                 && (known.columns.is_empty() || !access.columns.is_empty())
         })
@@ -522,7 +588,7 @@ mod tests {
 
     fn access(columns: &[&str], permission: &'static str) -> Access {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
-        Access { table: "t".to_owned(), columns, permission }
+        Access { columns, ..Access::new("t", permission) }
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
-use tidemark_catalog::set_table_type;
+use tidemark_catalog::{View, set_table_type};
 use tidemark_planner::{
     BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
+    Returning,
 };
 use tidemark_storage::{BulkTarget, Change, CommitReceipt};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
@@ -25,6 +26,9 @@ use crate::transaction::Transaction;
 /// segments and adopted by one record.
 const BULK_THRESHOLD_ROWS: usize = 64 * 1024;
 
+/// Rows an INSERT with RETURNING may hold in memory, bytes.
+const MOST_RETURNED_BYTES: usize = 256 << 20;
+
 /// Applies a bound statement; answers the rows written.
 pub(crate) async fn apply(
     database: &Arc<Database>,
@@ -36,7 +40,10 @@ pub(crate) async fn apply(
         BoundStatement::Insert(insert) => self::insert(database, insert, transaction, memory).await,
         BoundStatement::CreateTable(create) => create_table(database, create, memory).await,
         BoundStatement::SchemaChange(change) => {
-            commit(database, schema_changes(&change)).await?;
+            let changes = schema_changes(&change);
+            if !changes.is_empty() {
+                commit(database, changes).await?;
+            }
             for format in change.formats {
                 convert(database, format).await?;
             }
@@ -45,8 +52,14 @@ pub(crate) async fn apply(
             }
             Ok(0)
         }
-        BoundStatement::Update(_) => {
-            Err(EngineError::internal("an UPDATE without holding the table's writers"))
+        BoundStatement::Update(_) | BoundStatement::Delete(_) => {
+            Err(EngineError::internal("a change of rows without holding the table's writers"))
+        }
+        BoundStatement::ViewChange(view) => {
+            if let Some(change) = view.change {
+                commit(database, vec![change]).await?;
+            }
+            Ok(0)
         }
         BoundStatement::Maintenance(maintenance) => {
             let database = Arc::clone(database);
@@ -109,6 +122,47 @@ async fn insert(
             insert_select(database, &insert, plan, transaction, memory).await
         }
     }
+}
+
+/// An INSERT that answers its rows: the rows written, and what RETURNING says of them.
+pub(crate) async fn insert_returning(
+    database: &Arc<Database>,
+    insert: &BoundInsert,
+    returning: &Returning,
+    transaction: Option<&Transaction>,
+    memory: &Arc<QueryPool>,
+) -> EngineResult<Vec<RecordBatch>> {
+    let batches = match &insert.source {
+        InsertSource::Batch(batch) => vec![batch.clone()],
+        InsertSource::Template(_) => {
+            return Err(EngineError::internal("an INSERT without its parameters' values"));
+        }
+        InsertSource::Plan(plan) => {
+            let faults = tidemark_vfs::faults();
+            let plan = physical_plan(database, plan).await?;
+            let _turn = database.turn(plan.as_ref()).await?;
+            let mut source = BatchSource::start(&plan, &database.task_context(memory))?;
+            let (mut batches, mut bytes) = (Vec::new(), 0);
+            while let Some(batch) = source.next().await? {
+                bytes += batch.get_array_memory_size();
+                if bytes > MOST_RETURNED_BYTES {
+                    let message = format!(
+                        "RETURNING holds at most {} MiB of rows",
+                        MOST_RETURNED_BYTES >> 20
+                    );
+                    return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+                }
+                batches.push(batch);
+            }
+            check_faults(faults)?;
+            batches
+        }
+    };
+    // An expression that fails must fail before the commit.
+    let answers = batches.iter().map(|batch| returning.rows(batch));
+    let answers = answers.collect::<EngineResult<Vec<_>>>()?;
+    append_all(database, insert, batches, transaction).await?;
+    Ok(answers)
 }
 
 async fn append(
@@ -251,6 +305,7 @@ async fn send_all(
 
 fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     let drops = change.drop.iter().map(|table| Change::DropTable(table.schema().id));
+    let views = change.drop_views.iter().map(|view| View::delete(view));
     let truncates = change.truncate.iter().map(|table| Change::Truncate(table.schema().id));
     let partitions = change.partitions.iter().map(|partitions| Change::Partitions {
         table: partitions.table.schema().id,
@@ -259,7 +314,8 @@ fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     });
     let replaces = change.replace.iter().cloned().map(Change::ReplaceSchema);
     let types = change.table_types.iter().map(|(table, wal)| set_table_type(*table, *wal));
-    drops.chain(truncates).chain(partitions).chain(replaces).chain(types).collect()
+    let changes = drops.chain(views).chain(truncates).chain(partitions);
+    changes.chain(replaces).chain(types).collect()
 }
 
 /// Writes the partitions' rows to files of the other format.

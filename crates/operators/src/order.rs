@@ -13,6 +13,7 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, SchedulingType};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::LocalLimitExec;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -24,6 +25,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use crate::asof::exec::AsofJoinExec;
+use crate::measured::measured;
 use crate::scan::exec::TableScanExec;
 use crate::unnest::exec::UnnestElementsExec;
 use crate::window_join::exec::WindowJoinExec;
@@ -102,6 +104,7 @@ pub(crate) fn reversed(
 pub struct TimeConcatExec {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl TimeConcatExec {
@@ -110,7 +113,7 @@ impl TimeConcatExec {
         let properties = PlanProperties::clone(input.properties())
             .with_partitioning(Partitioning::UnknownPartitioning(1))
             .with_scheduling_type(SchedulingType::Cooperative);
-        Self { input, properties: Arc::new(properties) }
+        Self { input, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
     }
 }
 
@@ -163,10 +166,15 @@ impl ExecutionPlan for TimeConcatExec {
         Ok(Arc::new(Self::new(children.swap_remove(0))))
     }
 
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let partitions = self.input.output_partitioning().partition_count();
         if partitions == 1 {
-            return self.input.execute(0, context);
+            let rows = self.input.execute(0, Arc::clone(&context))?;
+            return Ok(measured(rows, &self.metrics, part, &context));
         }
         let streams: Vec<SendableRecordBatchStream> = (0..partitions)
             .map(|partition| {
@@ -187,6 +195,11 @@ impl ExecutionPlan for TimeConcatExec {
             })
             .collect::<Result<_>>()?;
         let rows = futures::stream::iter(streams).flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(measured(
+            Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)),
+            &self.metrics,
+            part,
+            &context,
+        ))
     }
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
-use tidemark_storage::{PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot};
+use tidemark_storage::{
+    Change, PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot,
+};
 use tidemark_types::{Field, SqlType};
 
+use crate::Returning;
 pub use crate::binder::insert::InsertTemplate;
 
 /// A table or columns that a statement reads or writes, with the permission it needs.
@@ -19,6 +22,26 @@ pub struct Access {
     pub columns: Vec<String>,
     /// `SELECT`, `INSERT`, `CREATE TABLE`, `DROP TABLE`, ….
     pub permission: &'static str,
+    /// The view whose query touches it: the right is that of the view's owner, not the user's.
+    pub view: Option<String>,
+}
+
+impl Access {
+    /// What the statement itself does to a table as a whole.
+    #[must_use]
+    pub fn new(table: &str, permission: &'static str) -> Self {
+        Self { table: table.to_owned(), columns: Vec::new(), permission, view: None }
+    }
+
+    /// The same by way of a view, unless it is by way of another already.
+    pub(crate) fn through(self, view: &str) -> Self {
+        Self { view: self.view.or_else(|| Some(view.to_owned())), ..self }
+    }
+
+    /// Whether this view's query does it.
+    pub(crate) fn is_through(&self, view: &str) -> bool {
+        self.view.as_deref() == Some(view)
+    }
 }
 
 /// What a statement does.
@@ -28,7 +51,7 @@ pub enum StatementKind {
     Select,
     /// Adds rows.
     Insert,
-    /// Changes rows.
+    /// Changes or removes rows.
     Update,
     /// Changes the catalog.
     Ddl,
@@ -73,6 +96,8 @@ pub struct BoundInsert {
     pub table: Arc<TableSnapshot>,
     /// The rows.
     pub source: InsertSource,
+    /// RETURNING.
+    pub returning: Option<Returning>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<SqlType>,
     /// What is read and written.
@@ -86,6 +111,8 @@ pub struct BoundCreateTable {
     pub schema: Option<TableSchema>,
     /// AS (SELECT …): a plan whose columns are the table's, in schema order.
     pub source: Option<LogicalPlan>,
+    /// What the statement asks for and has no effect here.
+    pub notice: Option<String>,
     /// What is read and written.
     pub accesses: Vec<Access>,
 }
@@ -95,6 +122,8 @@ pub struct BoundCreateTable {
 pub struct BoundSchemaChange {
     /// Tables to drop.
     pub drop: Vec<Arc<TableSnapshot>>,
+    /// Names of views to drop.
+    pub drop_views: Vec<String>,
     /// Tables to empty.
     pub truncate: Vec<Arc<TableSnapshot>>,
     /// Schemas to put in place of the present ones (same id, next version).
@@ -111,7 +140,20 @@ pub struct BoundSchemaChange {
     pub table_types: Vec<(TableId, bool)>,
     /// The command tag's words.
     pub command: &'static str,
+    /// What the statement asks for and has no effect here.
+    pub notice: Option<String>,
     /// What is changed.
+    pub accesses: Vec<Access>,
+}
+
+/// CREATE, ALTER, DROP and COMPILE VIEW.
+#[derive(Debug, Clone)]
+pub struct BoundViewChange {
+    /// What to commit; nothing for COMPILE, and where IF [NOT] EXISTS says so.
+    pub change: Option<Change>,
+    /// The command tag's words.
+    pub command: &'static str,
+    /// What is read and changed.
     pub accesses: Vec<Access>,
 }
 
@@ -158,6 +200,20 @@ pub struct BoundUpdate {
     /// Yields the identifier of each row that changes, then its new cells. A row that FROM pairs
     /// with several others comes several times.
     pub plan: LogicalPlan,
+    /// Types of `$1`, `$2`, ….
+    pub parameters: Vec<SqlType>,
+    /// What is read and written.
+    pub accesses: Vec<Access>,
+}
+
+/// DELETE.
+#[derive(Debug, Clone)]
+pub struct BoundDelete {
+    /// The target, as of the snapshot.
+    pub table: Arc<TableSnapshot>,
+    /// Yields the identifier of each row that goes, some of them perhaps several times; `None`
+    /// when all rows go.
+    pub plan: Option<LogicalPlan>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<SqlType>,
     /// What is read and written.
@@ -213,6 +269,8 @@ pub enum BoundStatement {
     Insert(BoundInsert),
     /// UPDATE.
     Update(BoundUpdate),
+    /// DELETE.
+    Delete(BoundDelete),
     /// CREATE TABLE.
     CreateTable(BoundCreateTable),
     /// DROP, TRUNCATE, RENAME, ALTER TABLE.
@@ -233,6 +291,8 @@ pub enum BoundStatement {
         /// The query's id.
         id: u64,
     },
+    /// CREATE, ALTER, DROP and COMPILE VIEW.
+    ViewChange(BoundViewChange),
     /// An empty text.
     Empty,
 }
@@ -244,10 +304,11 @@ impl BoundStatement {
         match self {
             Self::Query(_) | Self::Explain(_) => StatementKind::Select,
             Self::Insert(_) => StatementKind::Insert,
-            Self::Update(_) => StatementKind::Update,
-            Self::CreateTable(_) | Self::SchemaChange(_) | Self::Maintenance(_) => {
-                StatementKind::Ddl
-            }
+            Self::Update(_) | Self::Delete(_) => StatementKind::Update,
+            Self::CreateTable(_)
+            | Self::SchemaChange(_)
+            | Self::ViewChange(_)
+            | Self::Maintenance(_) => StatementKind::Ddl,
             Self::Session { .. } | Self::CancelQuery { .. } => StatementKind::Session,
             Self::Empty => StatementKind::Empty,
         }
@@ -260,8 +321,10 @@ impl BoundStatement {
             Self::Query(query) => query.command,
             Self::Insert(_) => "INSERT",
             Self::Update(_) => "UPDATE",
+            Self::Delete(_) => "DELETE",
             Self::CreateTable(_) => "CREATE TABLE",
             Self::SchemaChange(change) => change.command,
+            Self::ViewChange(change) => change.command,
             Self::Explain(_) => "EXPLAIN",
             Self::Session { command, .. } => command,
             Self::Maintenance(maintenance) => match maintenance.action {
@@ -283,6 +346,9 @@ impl BoundStatement {
             Self::Explain(_) => {
                 vec![Field { name: "QUERY PLAN".into(), sql_type: SqlType::String }]
             }
+            Self::Insert(BoundInsert { returning: Some(returning), .. }) => {
+                returning.columns.clone()
+            }
             _ => Vec::new(),
         }
     }
@@ -296,6 +362,16 @@ impl BoundStatement {
         }
     }
 
+    /// What the statement asks for and has no effect here: told to the client beside its success.
+    #[must_use]
+    pub fn notice(&self) -> Option<&str> {
+        match self {
+            Self::CreateTable(create) => create.notice.as_deref(),
+            Self::SchemaChange(change) => change.notice.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Types of `$1`, `$2`, ….
     #[must_use]
     pub fn parameters(&self) -> &[SqlType] {
@@ -303,6 +379,7 @@ impl BoundStatement {
             Self::Query(query) => &query.parameters,
             Self::Insert(insert) => &insert.parameters,
             Self::Update(update) => &update.parameters,
+            Self::Delete(delete) => &delete.parameters,
             Self::Explain(explain) => explain.statement.parameters(),
             _ => &[],
         }
@@ -315,8 +392,10 @@ impl BoundStatement {
             Self::Query(query) => &query.accesses,
             Self::Insert(insert) => &insert.accesses,
             Self::Update(update) => &update.accesses,
+            Self::Delete(delete) => &delete.accesses,
             Self::CreateTable(create) => &create.accesses,
             Self::SchemaChange(change) => &change.accesses,
+            Self::ViewChange(change) => &change.accesses,
             Self::Explain(explain) => explain.statement.accesses(),
             Self::Maintenance(maintenance) => &maintenance.accesses,
             Self::Session { .. } | Self::CancelQuery { .. } | Self::Empty => &[],

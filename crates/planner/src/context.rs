@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::ScalarUDF;
 use tidemark_storage::{PinnedSnapshot, Snapshot};
 use tidemark_types::{EngineResult, Field, SqlType};
 
@@ -24,6 +25,13 @@ pub struct ExternalTable {
 pub trait ExternalSources: Send + Sync {
     /// The Parquet file or files behind `read_parquet('path')`.
     fn read_parquet(&self, path: &str) -> EngineResult<ExternalTable>;
+
+    /// A function of rows that acts on the engine, and its result type; `None` when there is no
+    /// such function. Its argument is a LONG.
+    fn action(&self, name: &str) -> Option<(Arc<ScalarUDF>, SqlType)> {
+        let _ = name;
+        None
+    }
 
     /// Rows of a function the engine knows and the binder does not, such as the list of running
     /// queries; `None` when there is no such function.

@@ -17,9 +17,11 @@ mod bound;
 mod context;
 
 pub use binder::Planner;
+pub use binder::defaults::Defaults;
+pub use binder::returning::Returning;
 pub use bound::{
-    Access, BoundConversion, BoundCreateTable, BoundExplain, BoundFormat, BoundInsert,
+    Access, BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
-    InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
+    BoundViewChange, InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
 };
 pub use context::{BindContext, ExternalSources, ExternalTable};

@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 
+use crate::delete::Delete;
 use crate::retire::PartitionAction;
 use crate::schema::{TableId, TableSchema};
 use crate::update::Update;
@@ -30,6 +31,8 @@ pub enum Change {
     },
     /// New cells for rows that exist.
     Update(Update),
+    /// Rows that go.
+    Delete(Delete),
     /// Adds rows.
     Append {
         /// The table.

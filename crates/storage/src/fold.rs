@@ -21,6 +21,7 @@ use std::sync::Arc;
 use arrow_buffer::ScalarBuffer;
 use tidemark_types::EngineResult;
 
+use crate::delete::living;
 use crate::merge::Stretch;
 use crate::partition::{Partition, clusters};
 use crate::piece::{Piece, order_of};
@@ -288,7 +289,8 @@ fn write_group(
     let sources: Vec<Piece> = group.members.iter().map(|&index| pieces[index].clone()).collect();
     let whole = |(source, piece): (usize, &Piece)| Stretch { source, start: 0, len: piece.rows() };
     let Some(timestamp) = timestamp else {
-        for order in split(sources.iter().enumerate().map(whole).collect(), segment_rows) {
+        let order = living(sources.iter().enumerate().map(whole).collect(), &sources);
+        for order in split(order, segment_rows) {
             let (pieces, lsn) = (sources.clone(), group.lsn);
             outputs.push(Output::Written { pieces, order, bounds: (0, 0), lsn });
         }

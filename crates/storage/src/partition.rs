@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use tidemark_types::EngineResult;
 
 use crate::column::ColumnData;
+use crate::delete::living;
 use crate::file::StoredFile;
 use crate::merge::Stretch;
 use crate::piece::{Merged, Piece, Run, order_of};
@@ -58,10 +59,11 @@ impl Partition {
         pieces
     }
 
-    /// Rows of all pieces, with those that later ones replace.
+    /// Rows of all pieces but those that were deleted, with those that later ones replace.
     pub(crate) fn rows(&self) -> u64 {
         let runs: usize = self.runs.iter().map(|run| run.rows).sum();
-        self.segments.iter().map(|segment| segment.meta.rows).sum::<u64>() + runs as u64
+        let segments: usize = self.segments.iter().map(|segment| segment.living_rows()).sum();
+        (segments + runs) as u64
     }
 
     /// The latest transaction that added rows.
@@ -130,14 +132,14 @@ impl Partition {
 
     /// First and last timestamp.
     pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
-        let segments = self.segments.iter().map(|segment| segment.meta.bounds);
+        let segments = self.segments.iter().map(|segment| segment.bounds());
         let runs = self.runs.iter().map(|run| run.bounds);
         segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
     /// How many pieces span one instant, at the most. Pieces that only touch do not count.
     pub(crate) fn overlap(&self) -> usize {
-        let segments = self.segments.iter().map(|segment| segment.meta.bounds);
+        let segments = self.segments.iter().map(|segment| segment.bounds());
         let pieces = segments.chain(self.runs.iter().map(|run| run.bounds));
         // Of what happens at one instant ends come first, but for that of a piece of one instant.
         let edges = pieces.flat_map(|(first, last)| {
@@ -186,7 +188,7 @@ impl Partition {
         }
         let pieces = self.pieces();
         let view: Arc<[Fragment]> = match timestamp {
-            None => pieces.into_iter().map(Fragment::whole).collect(),
+            None => in_order_of_arrival(pieces).into(),
             Some(timestamp) => in_time_order(&pieces, timestamp)?.into(),
         };
         Ok(Arc::clone(self.view.get_or_init(|| view)))
@@ -266,7 +268,9 @@ fn merge_runs(
 fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec<Fragment>> {
     let mut fragments = Vec::with_capacity(pieces.len());
     for mut cluster in clusters(pieces) {
-        if let [single] = cluster[..] {
+        if let [single] = cluster[..]
+            && pieces[single].dead().is_none()
+        {
             fragments.push(Fragment::whole(pieces[single].clone()));
             continue;
         }
@@ -314,6 +318,32 @@ fn merge_cluster(
         let last = stretches.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
         (first, last)
     };
+    add_fragments(sources, order_of(sources, &slices)?, &bounds, fragments);
+    Ok(())
+}
+
+/// Rows without a designated timestamp.
+fn in_order_of_arrival(pieces: Vec<Piece>) -> Vec<Fragment> {
+    let mut fragments = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        if piece.dead().is_none() {
+            fragments.push(Fragment::whole(piece));
+            continue;
+        }
+        let whole = vec![Stretch { source: 0, start: 0, len: piece.rows() }];
+        let sources = [piece];
+        add_fragments(&sources, living(whole, &sources), &|_| (0, 0), &mut fragments);
+    }
+    fragments
+}
+
+/// Adds the rows of an order: long stretches in place, short ones to be copied together.
+fn add_fragments(
+    sources: &[Piece],
+    order: Vec<Stretch>,
+    bounds: &dyn Fn(&[Stretch]) -> (i64, i64),
+    fragments: &mut Vec<Fragment>,
+) {
     let mut short: Vec<Stretch> = Vec::new();
     let mut short_rows = 0;
     let copy = |short: &mut Vec<Stretch>, fragments: &mut Vec<Fragment>| {
@@ -323,7 +353,7 @@ fn merge_cluster(
             fragments.push(Fragment::whole(Piece::Merged(Arc::new(merged))));
         }
     };
-    for stretch in order_of(sources, &slices)? {
+    for stretch in order {
         if stretch.len >= READ_IN_PLACE_ROWS {
             copy(&mut short, fragments);
             short_rows = 0;
@@ -342,5 +372,4 @@ fn merge_cluster(
         }
     }
     copy(&mut short, fragments);
-    Ok(())
 }

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tidemark_types::{EngineResult, SqlType};
 
 use crate::column::{self, ColumnData};
+use crate::delete::{DeadRows, living};
 use crate::merge::Stretch;
 use crate::schema::ColumnSchema;
 use crate::segment::Segment;
@@ -104,6 +105,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
+    /// Rows to be addressed, deleted ones among them.
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Run(run) => run.rows,
@@ -115,7 +117,7 @@ impl Piece {
     pub(crate) fn bounds(&self) -> (i64, i64) {
         match self {
             Self::Run(run) => run.bounds,
-            Self::Segment(segment) => segment.meta.bounds,
+            Self::Segment(segment) => segment.bounds(),
             Self::Merged(merged) => merged.bounds,
         }
     }
@@ -126,6 +128,14 @@ impl Piece {
             Self::Run(run) => run.last_lsn,
             Self::Segment(segment) => segment.meta.lsn,
             Self::Merged(_) => u64::MAX,
+        }
+    }
+
+    /// The rows that were deleted and lie in its file still.
+    pub(crate) fn dead(&self) -> Option<&Arc<DeadRows>> {
+        match self {
+            Self::Segment(segment) => segment.dead(),
+            Self::Run(_) | Self::Merged(_) => None,
         }
     }
 
@@ -153,12 +163,13 @@ impl Piece {
 }
 
 /// The order of the rows of several pieces, given in the order of their arrival, without those
-/// that later ones replace. `times` are their timestamps.
+/// that later ones replace and those that were deleted. `times` are their timestamps.
 pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<Stretch>> {
     let sources: Vec<Source<'_>> = pieces
         .iter()
         .zip(times)
         .map(|(piece, times)| Source { times, upsert: piece.upsert() })
         .collect();
-    upsert_order(&sources, &|index, column| pieces[index].column(column))
+    let order = upsert_order(&sources, &|index, column| pieces[index].column(column))?;
+    Ok(living(order, pieces))
 }

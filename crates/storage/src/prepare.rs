@@ -61,6 +61,7 @@ impl Prepared {
                 | Change::Append { table, .. } => Some(*table),
                 Change::ReplaceSchema(schema) => Some(schema.id),
                 Change::Update(update) => Some(update.base.schema().id),
+                Change::Delete(delete) => Some(delete.base.schema().id),
                 Change::CreateTable(_) | Change::PutRecord { .. } | Change::DeleteRecord { .. } => {
                     None
                 }
@@ -224,7 +225,7 @@ fn checked_columns(
     columns.collect()
 }
 
-/// Refuses an array that is not of the column's type, or with a cell that is too long.
+/// Refuses an array that is not of the column's type, or with a cell that is too long or missing.
 pub(crate) fn check_type(
     column: &ColumnSchema,
     array: &ArrayRef,
@@ -235,6 +236,10 @@ pub(crate) fn check_type(
         SqlType::Symbol => is_text(array.data_type()),
         _ => *array.data_type() == expected,
     };
+    if column.not_null && array.logical_null_count() > 0 {
+        let message = format!("column '{}' is NOT NULL: expected a value", column.name);
+        return Err(EngineError::new(ErrorCode::InvalidValue, message));
+    }
     if fits {
         return crate::limits::check_cells(column, array, options);
     }

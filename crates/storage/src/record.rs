@@ -7,6 +7,7 @@ use crate::block::{Body, Layout, assemble, parts};
 use crate::codec::{Decoder, Encoder};
 use crate::column::ColumnData;
 use crate::convert::ConvertOp;
+use crate::delete::DeleteOp;
 use crate::retire::{PartitionAction, PartitionsOp};
 use crate::segment::SegmentMeta;
 use crate::skip::SkipOp;
@@ -26,6 +27,7 @@ const PARTITIONS: u8 = 9;
 const UPDATE: u8 = 10;
 const CONVERT: u8 = 11;
 const SKIP: u8 = 12;
+const DELETE: u8 = 13;
 
 /// Writes one step. `forget_symbols` is a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
@@ -93,8 +95,42 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.u32(skip.segments.len() as u32);
             skip.segments.iter().for_each(|name| out.text(name));
         }
+        Op::Delete(delete) => encode_delete(delete, out),
     }
     Ok(())
+}
+
+fn encode_delete(delete: &DeleteOp, out: &mut Encoder) {
+    out.u8(DELETE);
+    out.u64(delete.table);
+    out.u32(delete.parts.len() as u32);
+    for (floor, rows) in &delete.parts {
+        out.i64(*floor);
+        encode_stretches(rows, out);
+    }
+}
+
+fn decode_delete(input: &mut Decoder<'_>) -> EngineResult<DeleteOp> {
+    let table = input.u64()?;
+    let mut parts = Vec::new();
+    for _ in 0..input.u32()? {
+        parts.push((input.i64()?, decode_stretches(input)?));
+    }
+    Ok(DeleteOp { table, parts })
+}
+
+/// Stretches of a partition's rows: first row, number of rows.
+fn encode_stretches(rows: &[(u64, u64)], out: &mut Encoder) {
+    out.u32(rows.len() as u32);
+    for (start, len) in rows {
+        out.u64(*start);
+        out.u64(*len);
+    }
+}
+
+fn decode_stretches(input: &mut Decoder<'_>) -> EngineResult<Vec<(u64, u64)>> {
+    let count = input.u32()?;
+    (0..count).map(|_| Ok((input.u64()?, input.u64()?))).collect()
 }
 
 fn encode_convert(convert: &ConvertOp, out: &mut Encoder) {
@@ -128,11 +164,7 @@ fn encode_update(update: &UpdateOp, out: &mut Encoder) -> EngineResult<()> {
     out.u32(update.parts.len() as u32);
     for part in &update.parts {
         out.i64(part.floor);
-        out.u32(part.rows.len() as u32);
-        for (start, len) in &part.rows {
-            out.u64(*start);
-            out.u64(*len);
-        }
+        encode_stretches(&part.rows, out);
         out.u32(part.columns.len() as u32);
         for (id, sql_type, cells) in &part.columns {
             encode_column(*id, *sql_type, cells, out)?;
@@ -147,9 +179,7 @@ fn decode_update(input: &mut Decoder<'_>) -> EngineResult<UpdateOp> {
     let mut parts = Vec::new();
     for _ in 0..input.u32()? {
         let floor = input.i64()?;
-        let count = input.u32()?;
-        let rows = (0..count).map(|_| Ok((input.u64()?, input.u64()?)));
-        let rows = rows.collect::<EngineResult<Vec<_>>>()?;
+        let rows = decode_stretches(input)?;
         let mut part = UpdatePart { floor, rows, columns: Vec::new() };
         let rows = part.row_count();
         for _ in 0..input.u32()? {
@@ -216,6 +246,7 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
             let names = (0..count).map(|_| input.text().map(str::to_owned));
             Op::Skip(SkipOp { table, segments: names.collect::<Result<_, _>>()? })
         }
+        DELETE => Op::Delete(decode_delete(input)?),
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));

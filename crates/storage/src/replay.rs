@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
+use crate::delete::DeleteOp;
 use crate::disk::Disk;
 use crate::file::{StoredFile, sync_dir};
 use crate::layout::{LOG, TABLES, damaged, log_file, table_dir};
@@ -20,6 +21,7 @@ use crate::schema::TableId;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::{Adopt, ApplyContext, Op, apply};
+use crate::update::UpdateOp;
 
 pub(crate) struct Replay<'a> {
     pub(crate) vfs: &'a Arc<Disk>,
@@ -174,8 +176,8 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         for op in ops {
-            if let Op::Update(update) = op
-                && self.snapshot.is_missing_records(update.table)
+            if let Op::Update(UpdateOp { table, .. }) | Op::Delete(DeleteOp { table, .. }) = op
+                && self.snapshot.is_missing_records(*table)
             {
                 continue; // It names rows by their places, which are others now.
             }

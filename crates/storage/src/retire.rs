@@ -118,7 +118,7 @@ pub(crate) fn apply_partitions(
     Ok(())
 }
 
-fn take_attached(table: &mut TableSnapshot, floor: i64) -> Option<Arc<Partition>> {
+pub(crate) fn take_attached(table: &mut TableSnapshot, floor: i64) -> Option<Arc<Partition>> {
     let cold = if table.cold.contains_key(&floor) {
         Arc::make_mut(&mut table.cold).remove(&floor)
     } else {

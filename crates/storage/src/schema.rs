@@ -24,6 +24,21 @@ pub struct ColumnSchema {
     /// Kept for SHOW: values per block of the index.
     #[serde(default = "default_index_capacity")]
     pub index_capacity: u32,
+    /// Whether every row must have a value. Rows that exist are not looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_null: bool,
+    /// What rows get that name no value; whoever makes rows applies it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<ColumnDefault>,
+}
+
+/// A column's default, in a form the storage does not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnDefault {
+    /// As it was written.
+    pub text: String,
+    /// As it is computed.
+    pub tree: String,
 }
 
 fn default_index_capacity() -> u32 {
@@ -41,6 +56,8 @@ impl ColumnSchema {
             symbol_cache: true,
             indexed: false,
             index_capacity: default_index_capacity(),
+            not_null: false,
+            default: None,
         }
     }
 }

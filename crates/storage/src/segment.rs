@@ -12,6 +12,7 @@ use crate::block;
 use crate::codec::{Decoder, Encoder};
 use crate::column::ColumnData;
 use crate::damage;
+use crate::delete::DeadRows;
 use crate::disk::Disk;
 use crate::file::StoredFile;
 use crate::layout::{
@@ -139,6 +140,8 @@ pub(crate) struct Segment {
     condemned: Arc<OnceLock<EngineError>>,
     /// Columns with new cells over those of the file, by identifier.
     patches: HashMap<u32, Arc<Patch>>,
+    /// Rows of the file that were deleted.
+    dead: Option<Arc<DeadRows>>,
     /// How to read it when it is a Parquet file.
     parquet: Option<Arc<ParquetColumns>>,
 }
@@ -158,11 +161,32 @@ impl Segment {
         let file = StoredFile::new(Arc::clone(vfs), path);
         let (opened, condemned, patches) = (Arc::default(), Arc::default(), HashMap::new());
         let parquet = ParquetColumns::of(&meta);
-        Arc::new(Self { meta, file, upsert, opened, condemned, patches, parquet })
+        Arc::new(Self { meta, file, upsert, opened, condemned, patches, dead: None, parquet })
     }
 
+    /// Rows of the file, with those that were deleted.
     pub(crate) fn rows(&self) -> usize {
         self.meta.rows as usize
+    }
+
+    /// Rows of the file without those that were deleted.
+    pub(crate) fn living_rows(&self) -> usize {
+        self.rows() - self.dead.as_ref().map_or(0, |dead| dead.count())
+    }
+
+    /// First and last timestamp of the rows that were not deleted.
+    pub(crate) fn bounds(&self) -> (i64, i64) {
+        self.dead.as_ref().map_or(self.meta.bounds, |dead| dead.bounds())
+    }
+
+    /// The rows that were deleted.
+    pub(crate) fn dead(&self) -> Option<&Arc<DeadRows>> {
+        self.dead.as_ref()
+    }
+
+    /// The same file with other rows deleted.
+    pub(crate) fn with_dead(&self, dead: DeadRows) -> Self {
+        Self { dead: Some(Arc::new(dead)), upsert: self.upsert.clone(), ..self.settled() }
     }
 
     /// The same file under more new cells.
@@ -175,16 +199,12 @@ impl Segment {
             };
             patches.insert(id, Arc::new(patch));
         }
-        let (file, opened) = (Arc::clone(&self.file), Arc::clone(&self.opened));
-        let condemned = Arc::clone(&self.condemned);
-        let (meta, upsert, parquet) =
-            (self.meta.clone(), self.upsert.clone(), self.parquet.clone());
-        Ok(Self { meta, file, upsert, opened, condemned, patches, parquet })
+        Ok(Self { patches, upsert: self.upsert.clone(), ..self.settled() })
     }
 
-    /// The file alone, without the new cells.
+    /// The file alone, without the new cells and with the rows that were deleted.
     pub(crate) fn as_stored(&self) -> Arc<Self> {
-        Arc::new(Self { patches: HashMap::new(), ..self.settled() })
+        Arc::new(Self { patches: HashMap::new(), dead: None, ..self.settled() })
     }
 
     /// The same rows, none of which replaces others any more.
@@ -196,6 +216,7 @@ impl Segment {
             opened: Arc::clone(&self.opened),
             condemned: Arc::clone(&self.condemned),
             patches: self.patches.clone(),
+            dead: self.dead.clone(),
             parquet: self.parquet.clone(),
         }
     }
@@ -205,9 +226,9 @@ impl Segment {
         self.parquet.is_some()
     }
 
-    /// Whether it shows other cells than its file holds.
+    /// Whether it shows other cells or rows than its file holds.
     pub(crate) fn is_patched(&self) -> bool {
-        !self.patches.is_empty()
+        !self.patches.is_empty() || self.dead.is_some()
     }
 
     /// Whether its file does not hold what it shows, or may not hold it for long.

@@ -139,8 +139,8 @@ fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
             if let Some(error) = segment.known_damage() {
                 lost.push(LostPart {
                     partition: table.schema().partition_name(floor),
-                    rows: segment.meta.rows,
-                    bounds: segment.meta.bounds,
+                    rows: segment.living_rows() as u64,
+                    bounds: segment.bounds(),
                     what: error.message,
                 });
             }

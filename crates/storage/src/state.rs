@@ -10,6 +10,7 @@ use crate::change::Change;
 use crate::column::{self, ColumnData};
 use crate::convert::{ConvertOp, apply_convert, resolve_convert};
 use crate::damage::{LOST_RECORDS, refuse_damaged};
+use crate::delete::{DeleteOp, apply_delete, resolve_delete};
 use crate::disk::Disk;
 use crate::file::StoredFile;
 use crate::layout::table_dir;
@@ -25,6 +26,9 @@ use crate::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
 use crate::update::{UpdateOp, apply_update, resolve_update};
 use crate::upsert::UpsertKeys;
+
+/// Records of this kind share one name space with the tables; the key is the folded name.
+const NAMED_RECORDS: &str = "view";
 
 /// One step of a transaction as the log holds it: complete, with every identifier assigned.
 #[derive(Debug)]
@@ -49,6 +53,7 @@ pub(crate) enum Op {
     Update(UpdateOp),
     Convert(ConvertOp),
     Skip(SkipOp),
+    Delete(DeleteOp),
 }
 
 impl Op {
@@ -63,6 +68,7 @@ impl Op {
             Self::Update(update) => Some(update.table),
             Self::Convert(convert) => Some(convert.table),
             Self::Skip(skip) => Some(skip.table),
+            Self::Delete(delete) => Some(delete.table),
             Self::PutRecord { .. } | Self::DeleteRecord { .. } => None,
         }
     }
@@ -131,13 +137,19 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
         Change::DropTable(id) => Op::DropTable(existing(id)?),
         Change::Truncate(id) => Op::Truncate(existing(id)?),
         Change::ReplaceSchema(schema) => Op::ReplaceSchema(resolve_replace(snapshot, schema)?),
-        Change::PutRecord { kind, key, value } => Op::PutRecord { kind, key, value },
+        Change::PutRecord { kind, key, value } => {
+            if kind == NAMED_RECORDS && snapshot.names.get(key.as_str()).is_some() {
+                return Err(taken_name(&key));
+            }
+            Op::PutRecord { kind, key, value }
+        }
         Change::DeleteRecord { kind, key } => Op::DeleteRecord { kind, key },
         Change::Partitions { table, action, floors } => {
             let op = PartitionsOp { table, action, floors };
             Op::Partitions(resolve_partitions(snapshot, op)?)
         }
         Change::Update(update) => Op::Update(resolve_update(snapshot, &update)?),
+        Change::Delete(delete) => Op::Delete(resolve_delete(snapshot, &delete)?),
         Change::Append { .. } => {
             return Err(EngineError::internal("an append that was not prepared"));
         }
@@ -170,12 +182,16 @@ fn assign_columns(schema: &mut TableSchema, next: u32) {
 fn refuse_taken_name(snapshot: &Snapshot, schema: &TableSchema) -> EngineResult<()> {
     let holder = snapshot.names.get(identifier::fold(&schema.name).as_str());
     match holder {
-        Some(&holder) if holder != schema.id || schema.id == 0 => Err(EngineError::new(
-            ErrorCode::TableExists,
-            format!("table already exists [table={}]", schema.name),
-        )),
+        Some(&holder) if holder != schema.id || schema.id == 0 => Err(taken_name(&schema.name)),
+        None if snapshot.record(NAMED_RECORDS, &identifier::fold(&schema.name)).is_some() => {
+            Err(taken_name(&schema.name))
+        }
         _ => Ok(()),
     }
+}
+
+fn taken_name(name: &str) -> EngineError {
+    EngineError::new(ErrorCode::TableExists, format!("table already exists [table={name}]"))
 }
 
 pub(crate) fn resolve_replace(
@@ -336,6 +352,7 @@ pub(crate) fn apply(
         Op::Update(update) => apply_update(snapshot, update, context)?,
         Op::Convert(convert) => apply_convert(snapshot, convert, context)?,
         Op::Skip(skip) => apply_skip(snapshot, skip, context)?,
+        Op::Delete(delete) => apply_delete(snapshot, delete, context)?,
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! gets a [`Patch`] per column, which the next checkpoint writes out with the segment.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
@@ -88,10 +89,15 @@ pub(crate) fn check(
 }
 
 /// Whether both snapshots hold the same rows in the same places.
-fn same_rows(base: &TableSnapshot, now: &TableSnapshot) -> bool {
+pub(crate) fn same_rows(base: &TableSnapshot, now: &TableSnapshot) -> bool {
+    let timestamp = now.head.schema.timestamp_column();
     let same = |a: &Arc<Partition>, b: &Arc<Partition>| {
         // A checkpoint in between may have taken out what DEDUP keys replace.
-        let same_count = || a.rows() == b.rows() || a.upserts() || b.upserts();
+        let shown = |partition: &Partition| {
+            partition.replaced(timestamp).ok().map(|replaced| partition.rows() - replaced)
+        };
+        let upserts = a.upserts() || b.upserts();
+        let same_count = || a.rows() == b.rows() || (upserts && shown(a) == shown(b));
         Arc::ptr_eq(a, b) || (a.last_lsn() == b.last_lsn() && same_count())
     };
     let (base, now) = (base.partitions(), now.partitions());
@@ -125,25 +131,44 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
         };
         columns.push((column.id, column.sql_type, cells));
     }
-    let partitions = update.base.partitions();
+    let parts = by_partition(&update.base, &update.rows)?.map(|part| {
+        let cells = |(id, sql_type, cells): &(u32, SqlType, ColumnData)| {
+            (*id, *sql_type, cells.slice(part.found.start, part.found.len()))
+        };
+        let columns = columns.iter().map(cells).collect();
+        UpdatePart { floor: part.floor, rows: part.rows, columns }
+    });
+    Ok(UpdateOp { table: id, symbols, parts: parts.collect() })
+}
+
+/// Rows of one partition among those that a change names.
+pub(crate) struct PartRows {
+    pub(crate) floor: i64,
+    /// Where they stand in the list of rows.
+    found: Range<usize>,
+    /// First row and number of rows, counted in the partition's order.
+    pub(crate) rows: Vec<(u64, u64)>,
+}
+
+/// Rows by their identifiers in `base`, ascending, by partition.
+pub(crate) fn by_partition(
+    base: &TableSnapshot,
+    rows: &[i64],
+) -> EngineResult<impl Iterator<Item = PartRows>> {
+    let partitions = base.partitions();
     let mut parts = Vec::new();
     let mut start = 0;
-    while start < update.rows.len() {
-        let (ordinal, _) = place_of(update.rows[start]);
-        let len = update.rows[start..].partition_point(|&row| place_of(row).0 == ordinal);
+    while start < rows.len() {
+        let (ordinal, _) = place_of(rows[start]);
+        let len = rows[start..].partition_point(|&row| place_of(row).0 == ordinal);
         let partition = partitions.get(ordinal);
         let (floor, _) = partition.ok_or_else(|| EngineError::internal("no such row"))?;
-        let cells = |(id, sql_type, cells): &(u32, SqlType, ColumnData)| {
-            (*id, *sql_type, cells.slice(start, len))
-        };
-        parts.push(UpdatePart {
-            floor: *floor,
-            rows: stretches(update.rows[start..start + len].iter().map(|&row| place_of(row).1)),
-            columns: columns.iter().map(cells).collect(),
-        });
+        let found = start..start + len;
+        let places = rows[found.clone()].iter().map(|&row| place_of(row).1);
+        parts.push(PartRows { floor: *floor, rows: stretches(places), found });
         start += len;
     }
-    Ok(UpdateOp { table: id, symbols, parts })
+    Ok(parts.into_iter())
 }
 
 /// Consecutive rows put together.
@@ -188,7 +213,7 @@ pub(crate) fn apply_update(
 }
 
 /// Identifies a piece while a partition is changed.
-fn address(piece: &Piece) -> usize {
+pub(crate) fn address(piece: &Piece) -> usize {
     match piece {
         Piece::Run(run) => Arc::as_ptr(run) as usize,
         Piece::Segment(segment) => Arc::as_ptr(segment) as usize,
@@ -222,7 +247,10 @@ pub(crate) fn updated(
 }
 
 /// Which rows of which piece get which of the new cells.
-fn hits(view: &[Fragment], rows: &[(u64, u64)]) -> EngineResult<BTreeMap<usize, Vec<Placed>>> {
+pub(crate) fn hits(
+    view: &[Fragment],
+    rows: &[(u64, u64)],
+) -> EngineResult<BTreeMap<usize, Vec<Placed>>> {
     let mut hits: BTreeMap<usize, Vec<Placed>> = BTreeMap::new();
     let mut wanted = rows.iter().map(|&(start, len)| (start as usize, len as usize));
     let mut next = wanted.next();

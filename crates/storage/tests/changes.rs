@@ -14,8 +14,8 @@ use arrow_array::{
 };
 use tempfile::TempDir;
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, CommitMode, PartitionAction, Slice, Storage, StorageOptions,
-    TableSchema, TableSnapshot, Update,
+    BulkTarget, Change, ColumnSchema, CommitMode, Delete, PartitionAction, Slice, Storage,
+    StorageOptions, TableSchema, TableSnapshot, Update,
 };
 use tidemark_types::{ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{RealVfs, Vfs};
@@ -130,6 +130,13 @@ fn update(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool, text: &str)
     })
 }
 
+/// A deletion of the rows that `wanted` names.
+fn delete(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool) -> Change {
+    let rows = read(table, &table.slices().unwrap());
+    let rows = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
+    Change::Delete(Delete { base: Arc::clone(table), rows })
+}
+
 fn partitions(storage: &Storage, action: PartitionAction, floors: &[i64]) -> Change {
     let table = table(storage).schema().id;
     Change::Partitions { table, action, floors: floors.to_vec() }
@@ -209,7 +216,7 @@ fn rewrite(storage: &Arc<Storage>, changes: Vec<Change>, in_bulk: bool) {
 
 /// One random change, to both.
 fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
-    match random.below(12) {
+    match random.below(15) {
         0..4 => {
             let rows: Vec<Row> = (0..=random.below(20))
                 .map(|_| {
@@ -265,8 +272,22 @@ fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
                 model.rows.extend(model.detached.remove(&floor).unwrap());
             }
         }
-        _ => retype(storage, model, random.below(2) == 0),
+        11 => retype(storage, model, random.below(2) == 0),
+        _ => step_delete(storage, model, random),
     }
+}
+
+/// Scattered rows go, or neighbours in time: whole runs, segments and partitions.
+fn step_delete(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
+    let (divisor, rest) = (1 + random.below(9) as i64, random.below(4) as i64);
+    let from = random.below(40) as i64 * (DAY / 8);
+    let scattered = random.below(3) > 0;
+    let wanted = |row: &Row| match scattered {
+        true => row.1 % divisor == rest,
+        false => row.0 >= from && row.0 < from + DAY,
+    };
+    storage.commit(vec![delete(&table(storage), wanted)]).unwrap();
+    model.rows.retain(|row| !wanted(row));
 }
 
 /// The note gets another type, and a mark on each text, in one commit.

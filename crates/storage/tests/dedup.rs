@@ -12,7 +12,8 @@ use arrow_array::{
     Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
 };
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, CommitMode, Storage, StorageOptions, TableSchema, Update,
+    BulkTarget, Change, ColumnSchema, CommitMode, Delete, Storage, StorageOptions, TableSchema,
+    Update,
 };
 use tidemark_types::{ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{SimVfs, Vfs};
@@ -206,6 +207,24 @@ fn update(storage: &Storage, model: &mut Model, random: &mut Random) {
     storage.commit(vec![Change::Update(update)]).unwrap();
 }
 
+/// Some rows go, and do not bring back what they replaced.
+fn delete(storage: &Storage, model: &mut Model, random: &mut Random) {
+    let base = storage.snapshot().table("readings").unwrap();
+    let (mut rows, mut arrivals) = (Vec::new(), Vec::new());
+    for slice in base.slices().unwrap() {
+        let columns = slice.columns(&[4], 0..slice.rows()).unwrap();
+        let ids = slice.row_ids(0..slice.rows());
+        for row in 0..slice.rows() {
+            if random.below(4) == 0 {
+                rows.push(ids.value(row));
+                arrivals.push(columns[0].as_primitive::<Int64Type>().value(row));
+            }
+        }
+    }
+    model.rows.retain(|row| !arrivals.contains(&row.4));
+    storage.commit(vec![Change::Delete(Delete { base, rows })]).unwrap();
+}
+
 fn deliver(seed: u64) {
     let disk = SimVfs::new(1);
     let mut storage = open(&disk, true);
@@ -214,7 +233,7 @@ fn deliver(seed: u64) {
     storage.commit(vec![Change::CreateTable(schema(&model.keys))]).unwrap();
     for _ in 0..60 {
         let table = storage.snapshot().table("readings").unwrap();
-        match client.random.below(23) {
+        match client.random.below(26) {
             0..10 => {
                 let portions: Vec<_> =
                     (0..=client.random.below(2)).map(|_| client.rows(12)).collect();
@@ -242,6 +261,7 @@ fn deliver(seed: u64) {
                 storage = open(&disk, true);
             }
             18..21 => update(&storage, &mut model, &mut client.random),
+            23.. => delete(&storage, &mut model, &mut client.random),
             _ => {
                 model.keys = client.keys();
                 let mut changed = TableSchema::clone(table.schema());

@@ -1,4 +1,4 @@
-//! Changes of rows and partitions that the random client makes: UPDATE, another type for a
+//! Changes of rows and partitions that the random client makes: UPDATE, DELETE, another type for a
 //! column, partitions that go and come back, a time to live.
 
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use arrow_array::{Array, ArrayRef, StringViewArray};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use tidemark_storage::{
-    Change, ColumnSchema, PartitionAction, PartitionFormat, TableSchema, TableSnapshot, Update,
+    Change, ColumnSchema, Delete, PartitionAction, PartitionFormat, TableSchema, TableSnapshot,
+    Update,
 };
 use tidemark_types::{EngineResult, PartitionBy, SqlType};
 
@@ -46,11 +47,12 @@ impl Client<'_> {
         let snapshot = self.storage.snapshot();
         let table = snapshot.table(&name).ok_or_else(|| lost(&name))?;
         let model = next.tables.entry(name).or_default();
-        let changes = match self.rng.random_range(0..12) {
+        let changes = match self.rng.random_range(0..14) {
             0..4 => self.update(&table, model)?,
             4 => retype(&table, model)?,
             5 => self.set_ttl(&table, model),
-            10.. => self.set_keys(&table, model),
+            10..12 => self.set_keys(&table, model),
+            12.. => self.delete(&table, model)?,
             _ => self.partition(&table, model),
         };
         let has_cells = changes.iter().any(|change| matches!(change, Change::Update(_)));
@@ -132,6 +134,22 @@ impl Client<'_> {
             (row.2, row.3) = (Some(text.clone()), Some(text.clone()));
         }
         Ok(vec![Change::Update(update)])
+    }
+
+    /// Some rows go: scattered ones, or neighbours in the order of arrival.
+    fn delete(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        model: &mut ModelTable,
+    ) -> EngineResult<Vec<Change>> {
+        let (divisor, rest) = (self.rng.random_range(2..9), self.rng.random_range(0..3));
+        let scattered = self.rng.random_bool(0.7);
+        let wanted = |id: i64| if scattered { id % divisor == rest } else { id / 16 % 2 == rest };
+        let mut rows = found(table)?;
+        rows.retain(|(_, id, _)| wanted(*id));
+        model.rows.retain(|row| !wanted(row.1));
+        let rows = rows.iter().map(|(row, ..)| *row).collect();
+        Ok(vec![Change::Delete(Delete { base: Arc::clone(table), rows })])
     }
 
     /// A time to live, or none.

@@ -292,8 +292,8 @@ export const STATEMENTS = [
     refused(
       'cycles',
       'CREATE VIEW v AS (SELECT k FROM t)',
-      'CREATE VIEW w AS (SELECT k FROM v)',
-      'ALTER VIEW v AS (SELECT k FROM w)',
+      'CREATE VIEW vv AS (SELECT k FROM v)',
+      'ALTER VIEW v AS (SELECT k FROM vv)',
     ),
     rule('a view whose table is gone', 'tests of views'),
     rule('a view whose column changed its type', 'tests of views'),

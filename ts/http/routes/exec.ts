@@ -101,27 +101,32 @@ class Execution {
   }
 
   async run(follow: Follow): Promise<void> {
-    const { kind } = this.#statement.description;
+    const { kind, columns } = this.#statement.description;
     const head = this.#context.method === 'HEAD';
     if (head) {
       // HEAD is safe: it prepares, and runs nothing.
       answer(this.#context, 200, JSON_TYPE, '');
-    } else if (kind === 'select') {
+    } else if (kind === 'select' || columns.length > 0) {
       await this.#answerRows(follow);
     } else if (kind === 'empty') {
       answerEmpty(this.#context, this.#statement.text);
     } else {
-      await this.#answerDone(kind, follow);
+      await this.#answerDone(follow);
     }
   }
 
-  async #answerDone(kind: StatementDescription['kind'], follow: Follow): Promise<void> {
+  async #answerDone(follow: Follow): Promise<void> {
     const timeoutMs = statementTimeoutMs(this.#context);
     const options: ExecuteOptions = { rows: { format: 'json' } };
     const reply = await this.#statement.execute([], withTimeout(options, timeoutMs));
     follow(reply.stream);
     const summary = await finish(reply);
-    answer(this.#context, 200, JSON_TYPE, JSON.stringify(doneBody(kind, summary)));
+    answer(
+      this.#context,
+      200,
+      JSON_TYPE,
+      JSON.stringify(doneBody(this.#statement.description, summary)),
+    );
   }
 
   async #answerRows(follow: Follow): Promise<void> {
@@ -223,14 +228,16 @@ function brokenTail(error: DatabaseError): string {
   return `],"error":${JSON.stringify(error.message)},"position":${position}}`;
 }
 
-function doneBody(kind: StatementDescription['kind'], summary: Summary): object {
-  switch (kind) {
+function doneBody(description: StatementDescription, summary: Summary): object {
+  switch (description.kind) {
     case 'insert':
       return { dml: 'OK', inserted: summary.rowsAffected };
     case 'update':
       return { ddl: 'OK', dml: 'OK', updated: summary.rowsAffected };
     default:
-      return { ddl: 'OK' };
+      return description.notice === undefined
+        ? { ddl: 'OK' }
+        : { ddl: 'OK', notice: description.notice };
   }
 }
 

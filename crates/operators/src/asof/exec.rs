@@ -12,6 +12,7 @@ use datafusion::physical_expr::{
     PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
@@ -25,6 +26,7 @@ use super::keys::{KeyKind, KeySpace, Side};
 use super::node::AsofKind;
 use super::right::{RightSide, SideExprs};
 use super::stream::Matcher;
+use crate::measured::measured;
 use crate::order::{ascending, follows_scan_order};
 
 /// What every worker needs to know.
@@ -60,6 +62,7 @@ pub struct AsofJoinExec {
     plan: Arc<AsofPlan>,
     right_side: Arc<OnceCell<Arc<RightSide>>>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl AsofJoinExec {
@@ -82,7 +85,8 @@ impl AsofJoinExec {
         let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
             .with_scheduling_type(SchedulingType::Cooperative);
         let (right_side, properties) = (Arc::default(), Arc::new(properties));
-        Self { left, right, plan, right_side, properties }
+        let metrics = ExecutionPlanMetricsSet::new();
+        Self { left, right, plan, right_side, properties, metrics }
     }
 
     /// Both inputs.
@@ -184,11 +188,16 @@ impl ExecutionPlan for AsofJoinExec {
         Ok(self.with_inputs(children))
     }
 
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
     fn execute(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        let measure = Arc::clone(&context);
         let left = self.left.execute(partition, Arc::clone(&context))?;
         let (right, plan) = (Arc::clone(&self.right), Arc::clone(&self.plan));
         let (cell, schema) = (Arc::clone(&self.right_side), self.schema());
@@ -201,6 +210,7 @@ impl ExecutionPlan for AsofJoinExec {
             )
         };
         let rows = futures::stream::once(joined).try_flatten().boxed();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        let rows = Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows));
+        Ok(measured(rows, &self.metrics, partition, &measure))
     }
 }

@@ -17,6 +17,7 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning,
@@ -28,6 +29,7 @@ use super::node::FillValue;
 use super::values::Cells;
 use crate::bucket::BucketSpec;
 use crate::grid::Grid;
+use crate::measured::measured;
 use crate::order::ascending;
 use crate::sample_by::exec::in_chunks;
 use crate::sample_by::partial::{label_column, timestamps};
@@ -51,6 +53,7 @@ pub struct FillExec {
     input: Arc<dyn ExecutionPlan>,
     plan: Arc<FillPlan>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl FillExec {
@@ -65,7 +68,8 @@ impl FillExec {
         let (emission, bounded) = (EmissionType::Final, Boundedness::Bounded);
         let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
             .with_scheduling_type(SchedulingType::Cooperative);
-        Self { input, plan, properties: Arc::new(properties) }
+        let metrics = ExecutionPlanMetricsSet::new();
+        Self { input, plan, properties: Arc::new(properties), metrics }
     }
 
     fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
@@ -239,13 +243,23 @@ impl ExecutionPlan for FillExec {
         Ok(self.with_input(children))
     }
 
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let measure = Arc::clone(&context);
         let (input, plan) = (Arc::clone(&self.input), Arc::clone(&self.plan));
         let work = fill(input, plan, self.schema(), context);
         let batches = futures::stream::once(work)
             .map_ok(|batch| futures::stream::iter(in_chunks(&batch)))
             .try_flatten()
             .boxed();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+        let rows = Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches));
+        Ok(measured(rows, &self.metrics, partition, &measure))
     }
 }

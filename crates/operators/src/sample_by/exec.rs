@@ -17,6 +17,7 @@ use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
@@ -29,6 +30,7 @@ use super::groups::KeyPlan;
 use super::partial::Partial;
 use crate::bucket::BucketSpec;
 use crate::error::join_error;
+use crate::measured::measured;
 use crate::order::{ascending, follows_scan_order};
 use crate::scan::exec::BATCH_ROWS;
 
@@ -97,6 +99,7 @@ pub struct SampleByExec {
     input: Arc<dyn ExecutionPlan>,
     plan: Arc<SampleByPlan>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl SampleByExec {
@@ -111,7 +114,8 @@ impl SampleByExec {
         let (emission, bounded) = (EmissionType::Final, Boundedness::Bounded);
         let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
             .with_scheduling_type(SchedulingType::Cooperative);
-        Self { input, plan, properties: Arc::new(properties) }
+        let metrics = ExecutionPlanMetricsSet::new();
+        Self { input, plan, properties: Arc::new(properties), metrics }
     }
 
     fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
@@ -241,12 +245,22 @@ impl ExecutionPlan for SampleByExec {
         Ok(self.with_input(children))
     }
 
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let measure = Arc::clone(&context);
         let work = run(Arc::clone(&self.plan), Arc::clone(&self.input), context);
         let batches = futures::stream::once(work)
             .map_ok(|batch| futures::stream::iter(in_chunks(&batch)))
             .try_flatten()
             .boxed();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+        let rows = Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches));
+        Ok(measured(rows, &self.metrics, partition, &measure))
     }
 }

@@ -15,6 +15,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -24,6 +25,7 @@ use datafusion::physical_plan::{
 use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
 
 use crate::error::engine_error;
+use crate::measured::measured;
 
 /// Rows per batch: large enough to drown per-batch costs, small enough for the second-level
 /// cache and for quick cancellation.
@@ -49,6 +51,7 @@ pub struct TableScanExec {
     backward: bool,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl TableScanExec {
@@ -78,7 +81,8 @@ impl TableScanExec {
         };
         let partitions = split(units, parts);
         let properties = properties(&table, &projection, schema, partitions.len(), false);
-        Ok(Self { table, projection, partitions, backward: false, limit, properties })
+        let (backward, metrics) = (false, ExecutionPlanMetricsSet::new());
+        Ok(Self { table, projection, partitions, backward, limit, properties, metrics })
     }
 
     /// The same rows in the opposite order, at most `limit` of them.
@@ -332,8 +336,16 @@ impl ExecutionPlan for TableScanExec {
         Ok(self)
     }
 
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.stream(partition)
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        Ok(measured(self.stream(partition)?, &self.metrics, partition, &context))
     }
 
     fn statistics_from_inputs(

@@ -25,6 +25,7 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
@@ -34,6 +35,7 @@ use tidemark_storage::{Slice, SymbolDictionary};
 
 use super::exec::{TableScanExec, read, reverse};
 use crate::error::engine_error;
+use crate::measured::measured;
 
 /// When fewer than one row in this many is left, the remaining predicates see only those.
 const SPARSE: usize = 8;
@@ -48,6 +50,7 @@ pub(crate) struct FilteredScanExec {
     output: Vec<usize>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 /// A conjunction, cheapest parts first.
@@ -83,7 +86,8 @@ impl FilteredScanExec {
             .with_scheduling_type(SchedulingType::Cooperative);
         let tests = Arc::new(Tests::new(&scan, &predicate));
         let (fetch, properties) = (filter.fetch(), Arc::new(properties));
-        Some(Self { scan, predicate, tests, output, fetch, properties })
+        let metrics = ExecutionPlanMetricsSet::new();
+        Some(Self { scan, predicate, tests, output, fetch, properties, metrics })
     }
 
     /// The scan below.
@@ -314,7 +318,15 @@ impl ExecutionPlan for FilteredScanExec {
         self.fetch
     }
 
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.stream(partition)
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        Ok(measured(self.stream(partition)?, &self.metrics, partition, &context))
     }
 }

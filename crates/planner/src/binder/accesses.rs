@@ -11,10 +11,12 @@ pub(crate) struct Accesses {
 impl Accesses {
     /// Adds an access; columns of one table under one permission are put together.
     pub(crate) fn note(&mut self, access: Access) {
-        let known = self
-            .list
-            .iter_mut()
-            .find(|known| known.table == access.table && known.permission == access.permission);
+        let same = |known: &&mut Access| {
+            known.table == access.table
+                && known.permission == access.permission
+                && known.view == access.view
+        };
+        let known = self.list.iter_mut().find(same);
         let Some(known) = known else {
             self.list.push(access);
             return;

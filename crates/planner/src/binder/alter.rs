@@ -12,6 +12,7 @@ use super::create_table::{
     apply_dedup, check_column_name, column_type, index_capacity, parse_lag, parse_ttl,
     symbol_capacity,
 };
+use super::notice::{self, idle_action};
 use super::{Binder, error};
 use crate::{BoundConversion, BoundSchemaChange};
 
@@ -28,7 +29,13 @@ impl Binder<'_> {
         for action in actions {
             match action {
                 AlterAction::AddColumn { column, if_not_exists } => {
-                    self.add_column(&mut schema, column, *if_not_exists)?;
+                    let filled = self.add_column(&snapshot, &mut schema, column, *if_not_exists)?;
+                    if filled.is_some() && change.conversion.is_some() {
+                        let message = "one column with a DEFAULT at a time";
+                        let at = column.name.span;
+                        return Err(error::at(ErrorCode::NotSupported, message, at));
+                    }
+                    change.conversion = filled.or(change.conversion.take());
                 }
                 AlterAction::DropColumn { column } => self.drop_column(&mut schema, column)?,
                 AlterAction::RenameColumn { column, to } => {
@@ -73,32 +80,66 @@ impl Binder<'_> {
                 other => self.alter_setting(&mut schema, table, other)?,
             }
         }
+        change.notice = self.notice();
         if schema != **snapshot.schema() {
             change.replace.push(schema);
         }
         Ok(())
     }
 
+    /// Adds a column; the rows that exist get its default, in the same commit.
     fn add_column(
         &mut self,
+        table: &Arc<TableSnapshot>,
         schema: &mut TableSchema,
         column: &ColumnDefinition,
         if_not_exists: bool,
-    ) -> EngineResult<()> {
+    ) -> EngineResult<Option<BoundConversion>> {
         self.note_change(&schema.name, "ADD COLUMN");
         let added = self.column_schema(column)?;
         if schema.column_index(&added.name).is_none() {
             schema.columns.push(added);
-            return Ok(());
+            let index = schema.columns.len() - 1;
+            return self.filled_column(table, schema, index, column.name.span);
         }
         if if_not_exists {
-            return Ok(());
+            return Ok(None);
         }
         Err(error::at(
             ErrorCode::DuplicateColumn,
             format!("column '{}' already exists", column.name.text),
             column.name.span,
         ))
+    }
+
+    /// The default of a new column for the rows that exist.
+    fn filled_column(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        schema: &TableSchema,
+        index: usize,
+        position: Span,
+    ) -> EngineResult<Option<BoundConversion>> {
+        let column = &schema.columns[index];
+        let given: Vec<usize> = (0..index).collect();
+        let defaults = self.defaults(schema, &given)?;
+        if (!column.not_null && defaults.is_empty()) || table.row_count()? == 0 {
+            return Ok(None);
+        }
+        if !table.detached_list().is_empty() {
+            let message =
+                format!("attach or drop the detached partitions of '{}' first", schema.name);
+            return Err(error::at(ErrorCode::NotSupported, message, position));
+        }
+        let Some(value) = defaults.expr(index) else {
+            let message = format!(
+                "column '{}' is NOT NULL: expected a DEFAULT for the rows of '{}'",
+                column.name, schema.name
+            );
+            return Err(error::at(ErrorCode::InvalidValue, message, position));
+        };
+        let plan = self.default_column(table, value.clone())?;
+        Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
     }
 
     fn drop_column(&mut self, schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
@@ -172,7 +213,9 @@ impl Binder<'_> {
             let message = format!("incompatible column type change [existing={from}, new={to}]");
             return refuse(ErrorCode::TypeMismatch, message);
         };
-        schema.columns[index] = ColumnSchema::new(name.clone(), to);
+        let (not_null, default) = (old.not_null, old.default.clone());
+        let new = ColumnSchema { not_null, default, ..ColumnSchema::new(name.clone(), to) };
+        schema.columns[index] = new;
         Ok(BoundConversion { table: Arc::clone(table), column: index, plan })
     }
 
@@ -197,6 +240,9 @@ impl Binder<'_> {
             AlterAction::Index { column, indexed, words } => {
                 self.note_change(&schema.name, if *indexed { "ADD INDEX" } else { "DROP INDEX" });
                 let index = alter_index(schema, column, *indexed)?;
+                if words.iter().any(|word| word.eq_ignore_ascii_case("POSTING")) {
+                    self.notices.push(notice::INDEX);
+                }
                 let words = words.iter().map(String::as_str);
                 index_capacity(&mut schema.columns[index], words);
             }
@@ -210,18 +256,12 @@ impl Binder<'_> {
             }
             AlterAction::Dedup { keys } => self.alter_dedup(schema, table, keys)?,
             AlterAction::Other { words, span } => {
-                let first = words.first().map(|word| word.to_ascii_uppercase());
-                match first.as_deref() {
-                    // There is nothing to clean, to build again or to resume.
-                    Some("VACUUM") => self.note_change(&schema.name, "VACUUM TABLE"),
-                    Some("REINDEX") => self.note_change(&schema.name, "REINDEX"),
-                    Some("RESUME") => self.note_change(&schema.name, "RESUME WAL"),
-                    _ => {
-                        let what = words.join(" ");
-                        let what = format!("ALTER TABLE {what} is");
-                        return Err(error::not_supported(&what, *span));
-                    }
-                }
+                let Some((permission, notice)) = idle_action(words) else {
+                    let what = format!("ALTER TABLE {} is", words.join(" "));
+                    return Err(error::not_supported(&what, *span));
+                };
+                self.note_change(&schema.name, permission);
+                self.notices.push(notice);
             }
             _ => return Err(EngineError::internal("an action that is no setting")),
         }

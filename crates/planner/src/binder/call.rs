@@ -47,6 +47,9 @@ impl Binder<'_> {
             return Ok(own);
         }
         let arguments = self.expressions(&call.arguments, scope)?;
+        if name == "cancel_query" {
+            return self.action_call(call, &name, arguments);
+        }
         let spans = self.argument_spans(call);
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
     }
@@ -63,6 +66,24 @@ impl Binder<'_> {
         let resolved = resolve_json(&described, to)
             .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
         self.resolved_call(resolved, arguments, call.name.span)
+    }
+
+    /// A function that acts on the engine.
+    fn action_call(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        arguments: Vec<Typed>,
+    ) -> EngineResult<Typed> {
+        let at = call.name.span;
+        let action = self.context.external().and_then(|external| external.action(name));
+        let (Some((function, result)), Ok([id])) = (action, <[Typed; 1]>::try_from(arguments))
+        else {
+            let message = format!("wrong number of arguments for function `{name}`; expected: 1");
+            return Err(error::at(ErrorCode::InvalidValue, message, at));
+        };
+        let id = self.cast(id, SqlType::Long, CastMode::Implicit, at)?;
+        Ok(Typed::computed(function.call(vec![id.expr]), result))
     }
 
     fn argument_spans(&self, call: &CallNode) -> Vec<Span> {

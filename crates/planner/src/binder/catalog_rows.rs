@@ -11,8 +11,9 @@ use arrow_schema::{Field, Schema};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
+use tidemark_ast::Name;
 use tidemark_functions::{FunctionDoc, FunctionKind};
-use tidemark_storage::{Damage, TableSchema, TableSnapshot};
+use tidemark_storage::{ColumnSchema, Damage, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType, identifier};
 
 use super::scope::{Relation, ScopeColumn};
@@ -219,18 +220,39 @@ impl Binder<'_> {
         ])
     }
 
-    /// SHOW COLUMNS and `table_columns('t')`.
-    pub(crate) fn columns_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
-        let schema = Arc::clone(table.schema());
+    /// SHOW COLUMNS and `table_columns('t')`, of a table or a view.
+    pub(crate) fn columns_of(&mut self, name: &Name) -> EngineResult<Relation> {
+        if let Some(table) = self.snapshot.table(&name.text) {
+            let schema = Arc::clone(table.schema());
+            self.note_read(&schema.name, Vec::new());
+            let mut sizes = Vec::with_capacity(schema.columns.len());
+            for (index, column) in schema.columns.iter().enumerate() {
+                sizes.push(match column.sql_type {
+                    SqlType::Symbol => table.symbols(index)?.len() as i32,
+                    _ => 0,
+                });
+            }
+            return self.columns_rows(&schema, sizes);
+        }
+        let view = self.view(&name.text).ok_or_else(|| error::no_table(name))?;
+        self.note_read(&view.name, Vec::new());
+        let state = self.view_state(&view);
+        let fields = state.columns.map_err(|failure| failure.at(error::span(name.span)))?;
+        let column = |field: &tidemark_types::Field| ColumnSchema {
+            symbol_cache: false,
+            symbol_capacity: 0,
+            index_capacity: 0,
+            ..ColumnSchema::new(field.name.clone(), field.sql_type)
+        };
+        let columns = fields.iter().map(column).collect();
+        let schema =
+            TableSchema { timestamp: state.timestamp, ..TableSchema::new(&view.name, columns) };
+        self.columns_rows(&schema, vec![0; fields.len()])
+    }
+
+    fn columns_rows(&mut self, schema: &TableSchema, sizes: Vec<i32>) -> EngineResult<Relation> {
         let columns = &schema.columns;
         let symbol = |sql_type: SqlType| sql_type == SqlType::Symbol;
-        let mut sizes = Vec::with_capacity(columns.len());
-        for (index, column) in columns.iter().enumerate() {
-            sizes.push(match column.sql_type {
-                SqlType::Symbol => table.symbols(index)?.len() as i32,
-                _ => 0,
-            });
-        }
         self.literal_rows(vec![
             ("column", SqlType::String, texts(columns.iter().map(|c| Some(&c.name)))),
             ("type", SqlType::String, texts(columns.iter().map(|c| Some(c.sql_type.name())))),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::execution::context::ExecutionProps;
@@ -29,6 +29,19 @@ pub(crate) fn evaluate(expr: &Expr) -> Result<ScalarValue> {
         ColumnarValue::Scalar(value) => Ok(value),
         ColumnarValue::Array(values) => ScalarValue::try_from_array(&values, 0),
     }
+}
+
+/// The cells of an expression without columns, for so many rows.
+pub(crate) fn evaluate_rows(expr: &Expr, rows: usize) -> Result<ArrayRef> {
+    let physical = create_physical_expr(
+        expr,
+        &DFSchema::empty(),
+        &ExecutionProps::new(),
+        &PhysicalPlanningContext::default(),
+    )?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
+    physical.evaluate(&batch)?.into_array(rows)
 }
 
 /// The integer a value holds, if it holds one.

@@ -9,7 +9,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType,
 use super::catalog_rows::ttl_fits;
 use super::scope::Relation;
 use super::{Binder, Typed, error, relation};
-use crate::{Access, BoundCreateTable, BoundStatement};
+use crate::{BoundCreateTable, BoundStatement};
 
 /// Column ids of a new table: storage keeps those given, so keys can name their columns.
 fn numbered(columns: &mut [ColumnSchema]) {
@@ -22,19 +22,16 @@ impl Binder<'_> {
     /// Binds CREATE TABLE.
     pub(crate) fn create_table(mut self, node: &CreateTableNode) -> EngineResult<BoundStatement> {
         check_table_name(&node.name)?;
-        self.accesses.note(Access {
-            table: node.name.text.clone(),
-            columns: Vec::new(),
-            permission: "CREATE TABLE",
-        });
-        if self.snapshot.table(&node.name.text).is_some() && !self.explaining {
+        self.note_change(&node.name.text, "CREATE TABLE");
+        let is_view = self.view(&node.name.text).is_some();
+        if (is_view || self.snapshot.table(&node.name.text).is_some()) && !self.explaining {
             if node.if_not_exists {
                 return Ok(self.bound_create(None, None));
             }
             return Err(error::at(ErrorCode::TableExists, "table already exists", node.name.span));
         }
         if let Some(like) = &node.like {
-            let other = self.writable_table(like)?;
+            let other = self.readable_table(like)?;
             let mut schema = other.schema().as_ref().clone();
             schema.id = 0;
             schema.version = 0;
@@ -49,6 +46,10 @@ impl Binder<'_> {
             Some(rows) => query_columns(rows, node)?,
             None => self.defined_columns(&node.columns)?,
         };
+        self.note_idle_options(&node.options);
+        for column in &node.columns {
+            self.note_idle_options(&column.options);
+        }
         numbered(&mut columns);
         let mut schema = TableSchema::new(node.name.text.clone(), columns);
         apply_layout(&mut schema, node, query.as_ref())?;
@@ -65,8 +66,8 @@ impl Binder<'_> {
         schema: Option<TableSchema>,
         source: Option<LogicalPlan>,
     ) -> BoundStatement {
-        let accesses = self.accesses.list();
-        BoundStatement::CreateTable(BoundCreateTable { schema, source, accesses })
+        let (accesses, notice) = (self.accesses.list(), self.notice());
+        BoundStatement::CreateTable(BoundCreateTable { schema, source, notice, accesses })
     }
 
     fn defined_columns(
@@ -94,9 +95,6 @@ impl Binder<'_> {
         definition: &ColumnDefinition,
     ) -> EngineResult<ColumnSchema> {
         check_column_name(&definition.name)?;
-        if let Some(default) = definition.default {
-            return Err(error::not_supported("DEFAULT is", self.tree.span(default)));
-        }
         let sql_type = column_type(&definition.type_name)?;
         let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
         column.indexed = definition.indexed;
@@ -108,6 +106,7 @@ impl Binder<'_> {
         if let Some(capacity) = &definition.symbol_capacity {
             column.symbol_capacity = symbol_capacity(capacity)?;
         }
+        self.apply_rules(&mut column, definition)?;
         Ok(column)
     }
 
@@ -128,7 +127,8 @@ impl Binder<'_> {
     }
 }
 
-fn check_table_name(name: &Name) -> EngineResult<()> {
+/// Refuses names that no table and no view may have.
+pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
     if identifier::is_valid_table_name(&name.text) {
         return Ok(());
     }

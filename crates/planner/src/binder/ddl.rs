@@ -14,6 +14,7 @@ impl Binder<'_> {
     pub(crate) fn schema_change(mut self, node: &Node) -> EngineResult<BoundStatement> {
         let mut change = BoundSchemaChange {
             drop: Vec::new(),
+            drop_views: Vec::new(),
             truncate: Vec::new(),
             replace: Vec::new(),
             partitions: Vec::new(),
@@ -22,19 +23,28 @@ impl Binder<'_> {
             squash: false,
             table_types: Vec::new(),
             command: "",
+            notice: None,
             accesses: Vec::new(),
         };
         match node {
             Node::Drop { what, name, if_exists } => {
                 change.command = "DROP TABLE";
-                if *what != ViewKind::Table {
-                    return Err(error::not_supported("views are", name.span));
+                match what {
+                    ViewKind::Table => {}
+                    ViewKind::View => return self.drop_view(name, *if_exists),
+                    ViewKind::MaterializedView => {
+                        return Err(error::not_supported("materialized views are", name.span));
+                    }
                 }
                 change.drop.extend(self.target(name, *if_exists, "DROP TABLE")?);
             }
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
                 change.drop = self.sorted_tables();
+                change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();
+                for view in &change.drop_views {
+                    self.note_change(view, "DROP VIEW");
+                }
                 for table in &change.drop {
                     self.note_change(&table.schema().name, "DROP TABLE");
                 }
@@ -61,8 +71,7 @@ impl Binder<'_> {
     }
 
     pub(crate) fn note_change(&mut self, table: &str, permission: &'static str) {
-        let columns = Vec::new();
-        self.accesses.note(Access { table: table.to_owned(), columns, permission });
+        self.accesses.note(Access::new(table, permission));
     }
 
     fn target(
@@ -73,6 +82,10 @@ impl Binder<'_> {
     ) -> EngineResult<Option<Arc<TableSnapshot>>> {
         self.note_change(&name.text, permission);
         match self.snapshot.table(&name.text) {
+            None if self.view(&name.text).is_some() => {
+                let message = "table name expected, got view or materialized view name";
+                Err(error::at(ErrorCode::TableNotFound, message, name.span))
+            }
             None if if_exists => Ok(None),
             None => Err(error::no_table(name)),
             found => Ok(found),
@@ -83,9 +96,9 @@ impl Binder<'_> {
         self.note_change(&table.text, "RENAME TABLE");
         let at_start = |failure: EngineError| failure.at(tidemark_types::Span::new(0, 0));
         let found = self.writable_table(table).map_err(at_start)?;
-        if let Some(other) = self.snapshot.table(&to.text)
-            && other.schema().id != found.schema().id
-        {
+        let other = self.snapshot.table(&to.text);
+        let taken = other.is_some_and(|other| other.schema().id != found.schema().id);
+        if taken || self.view(&to.text).is_some() {
             let (from, to) = (&table.text, &to.text);
             return Err(at_start(EngineError::new(
                 ErrorCode::TableExists,

@@ -1,5 +1,6 @@
 //! INSERT: which columns are given, and the rows for them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -9,15 +10,16 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use super::defaults::check_required;
 use super::expression::Scope;
 use super::insert_values::{Cell, ValueRows};
 use super::{Binder, Typed, error, relation};
-use crate::{Access, BoundInsert, BoundStatement, InsertSource};
+use crate::{BoundInsert, BoundStatement, InsertSource, Returning};
 
 /// The rows of a VALUES list with parameters in it.
 #[derive(Debug, Clone)]
 pub struct InsertTemplate {
-    rows: ValueRows,
+    rows: ValueRows<'static>,
 }
 
 impl InsertTemplate {
@@ -33,27 +35,27 @@ impl Binder<'_> {
     pub(crate) fn insert(mut self, node: &InsertNode) -> EngineResult<BoundStatement> {
         let table = self.writable_table(&node.table)?;
         let schema = Arc::clone(table.schema());
-        if let Some(item) = node.returning.first() {
-            return Err(error::not_supported("RETURNING is", self.tree.span(item.expression)));
-        }
         let targets = insert_columns(&schema, &node.columns)?;
-        self.accesses.note(Access {
-            table: schema.name.clone(),
-            columns: Vec::new(),
-            permission: "INSERT",
-        });
+        self.note_change(&schema.name, "INSERT");
         let source = match (&node.values, node.query) {
-            (Some(values), _) => self.insert_values(&schema, targets, values)?,
+            (Some(values), _) => self.insert_values(&schema, targets, values, &node.table)?,
             (None, Some(query)) => self.insert_query(&schema, &targets, query, &node.table)?,
             (None, None) => return Err(EngineError::internal("an INSERT without rows")),
         };
-        Ok(self.bound_insert(table, source))
+        let returning = self.returning(&node.returning, &table, &node.table)?;
+        Ok(self.bound_insert(table, source, returning))
     }
 
-    fn bound_insert(self, table: Arc<TableSnapshot>, source: InsertSource) -> BoundStatement {
+    fn bound_insert(
+        self,
+        table: Arc<TableSnapshot>,
+        source: InsertSource,
+        returning: Option<Returning>,
+    ) -> BoundStatement {
         BoundStatement::Insert(BoundInsert {
             table,
             source,
+            returning,
             parameters: self.parameters.types(),
             accesses: self.accesses.list(),
         })
@@ -64,17 +66,12 @@ impl Binder<'_> {
         schema: &Arc<TableSchema>,
         targets: Vec<usize>,
         values: &ValuesBlock,
+        name: &Name,
     ) -> EngineResult<InsertSource> {
-        if let Some(timestamp) = schema.timestamp
-            && !targets.contains(&timestamp)
-        {
-            return Err(error::at(
-                ErrorCode::InvalidValue,
-                "insert statement must populate timestamp",
-                Span::default(),
-            ));
-        }
-        let mut rows = ValueRows::new(Arc::clone(schema), targets);
+        let defaults = self.defaults(schema, &targets)?;
+        check_required(schema, &targets, &defaults, (name.span, Span::default()))?;
+        let mut rows = ValueRows::new(Arc::clone(schema), targets, defaults);
+        rows.reserve(values.texts.len());
         let mut cell = 0;
         for (row, width) in values.widths.iter().enumerate() {
             let width = *width as usize;
@@ -83,7 +80,13 @@ impl Binder<'_> {
             }
             for position in 0..width {
                 let start = values.starts.get(cell).copied().unwrap_or_default();
-                let bound = self.insert_cell(values, cell, rows.target(position), start)?;
+                let bound = match literal_cell(values, cell) {
+                    Some(literal) => literal,
+                    None => {
+                        let text = values.texts.get(cell).map_or("", String::as_str);
+                        self.insert_expression(text, rows.target(position), start)?
+                    }
+                };
                 rows.push(bound, start);
                 cell += 1;
             }
@@ -96,27 +99,8 @@ impl Binder<'_> {
                 let given = given.clone();
                 Ok(InsertSource::Batch(rows.with_parameters(&[given])?.batch()?))
             }
-            None => Ok(InsertSource::Template(InsertTemplate { rows })),
+            None => Ok(InsertSource::Template(InsertTemplate { rows: rows.into_owned() })),
         }
-    }
-
-    fn insert_cell(
-        &mut self,
-        values: &ValuesBlock,
-        cell: usize,
-        target: (String, SqlType),
-        start: u32,
-    ) -> EngineResult<Cell> {
-        let text = values.texts.get(cell).map_or("", String::as_str);
-        Ok(match values.kinds.as_bytes().get(cell) {
-            Some(b't') => Cell::Boolean(true),
-            Some(b'f') => Cell::Boolean(false),
-            Some(b'i') => Cell::Integer(text.to_owned()),
-            Some(b'd') => Cell::Floating(text.to_owned()),
-            Some(b's') => Cell::Text(text.to_owned()),
-            Some(b'x') => self.insert_expression(text, target, start)?,
-            _ => Cell::Null,
-        })
     }
 
     /// A cell that is an expression: its value in the column's type.
@@ -125,7 +109,7 @@ impl Binder<'_> {
         text: &str,
         (name, sql_type): (String, SqlType),
         start: u32,
-    ) -> EngineResult<Cell> {
+    ) -> EngineResult<Cell<'static>> {
         let id = text.parse().unwrap_or(tidemark_ast::NodeId::MAX);
         if let Node::Parameter { index } = self.node(id)? {
             self.parameters.settle(*index, sql_type);
@@ -200,15 +184,8 @@ impl Binder<'_> {
             };
             return Err(error::at(ErrorCode::InvalidValue, message, name.span));
         }
-        if let Some(timestamp) = schema.timestamp
-            && !targets.contains(&timestamp)
-        {
-            return Err(error::at(
-                ErrorCode::InvalidValue,
-                "insert statement must populate timestamp",
-                name.span,
-            ));
-        }
+        let defaults = self.defaults(schema, targets)?;
+        check_required(schema, targets, &defaults, (name.span, name.span))?;
         let mut exprs: Vec<Option<Expr>> = vec![None; schema.columns.len()];
         for (column, target) in rows.columns.iter().zip(targets) {
             let wanted = &schema.columns[*target];
@@ -219,17 +196,32 @@ impl Binder<'_> {
             exprs[*target] = Some(value.expr);
         }
         let mut list = Vec::with_capacity(exprs.len());
-        for (expr, column) in exprs.into_iter().zip(&schema.columns) {
-            let expr = if let Some(expr) = expr {
-                expr
-            } else {
-                let null = Typed::null();
-                self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
+        for (index, (expr, column)) in exprs.into_iter().zip(&schema.columns).enumerate() {
+            let expr = match expr.or_else(|| defaults.expr(index).cloned()) {
+                Some(expr) => expr,
+                None => {
+                    let null = Typed::null();
+                    self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
+                }
             };
             list.push(expr.alias(&column.name));
         }
         Ok(InsertSource::Plan(relation::project(rows.plan, list)?))
     }
+}
+
+/// A cell that is a literal; `None` for an expression.
+fn literal_cell(values: &ValuesBlock, cell: usize) -> Option<Cell<'_>> {
+    let text = || Cow::Borrowed(values.texts.get(cell).map_or("", String::as_str));
+    Some(match values.kinds.as_bytes().get(cell) {
+        Some(b't') => Cell::Boolean(true),
+        Some(b'f') => Cell::Boolean(false),
+        Some(b'i') => Cell::Integer(text()),
+        Some(b'd') => Cell::Floating(text()),
+        Some(b's') => Cell::Text(text()),
+        Some(b'x') => return None,
+        _ => Cell::Null,
+    })
 }
 
 /// Positions of the listed columns, or of all.

@@ -1,6 +1,7 @@
 //! The rows of VALUES as one batch: cells are gathered per column and per kind, and each kind
 //! is converted as a whole.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -15,36 +16,54 @@ use tidemark_functions::CastMode;
 use tidemark_storage::TableSchema;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Span, SqlType};
 
+use super::defaults::Defaults;
 use super::insert::{refuse_conversion, runtime_value};
 
 /// One cell of VALUES.
 #[derive(Debug, Clone)]
-pub(crate) enum Cell {
+pub(crate) enum Cell<'t> {
     Null,
     Boolean(bool),
     /// Digits as written.
-    Integer(String),
+    Integer(Cow<'t, str>),
     /// Digits as written.
-    Floating(String),
-    Text(String),
+    Floating(Cow<'t, str>),
+    Text(Cow<'t, str>),
     /// A value in the column's own type.
     Value(ScalarValue),
     /// `$n`, from 1.
     Parameter(u32),
 }
 
-/// Rows of cells, row by row, for some of a table's columns.
+impl Cell<'_> {
+    fn into_owned(self) -> Cell<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Null => Cell::Null,
+            Self::Boolean(value) => Cell::Boolean(value),
+            Self::Integer(text) => Cell::Integer(owned(text)),
+            Self::Floating(text) => Cell::Floating(owned(text)),
+            Self::Text(text) => Cell::Text(owned(text)),
+            Self::Value(value) => Cell::Value(value),
+            Self::Parameter(index) => Cell::Parameter(index),
+        }
+    }
+}
+
+/// Rows of cells, row by row, for some of a table's columns. The texts are those of the tree.
 #[derive(Debug, Clone)]
-pub(crate) struct ValueRows {
+pub(crate) struct ValueRows<'t> {
     schema: Arc<TableSchema>,
     targets: Vec<usize>,
-    cells: Vec<Cell>,
+    /// What the other columns get.
+    defaults: Defaults,
+    cells: Vec<Cell<'t>>,
     starts: Vec<u32>,
 }
 
-impl ValueRows {
-    pub(crate) fn new(schema: Arc<TableSchema>, targets: Vec<usize>) -> Self {
-        Self { schema, targets, cells: Vec::new(), starts: Vec::new() }
+impl<'t> ValueRows<'t> {
+    pub(crate) fn new(schema: Arc<TableSchema>, targets: Vec<usize>, defaults: Defaults) -> Self {
+        Self { schema, targets, defaults, cells: Vec::new(), starts: Vec::new() }
     }
 
     /// Cells in a row.
@@ -58,7 +77,20 @@ impl ValueRows {
         (column.name.clone(), column.sql_type)
     }
 
-    pub(crate) fn push(&mut self, cell: Cell, start: u32) {
+    /// The same rows, without the tree.
+    pub(crate) fn into_owned(self) -> ValueRows<'static> {
+        let cells = self.cells.into_iter().map(Cell::into_owned).collect();
+        let Self { schema, targets, defaults, starts, .. } = self;
+        ValueRows { schema, targets, defaults, cells, starts }
+    }
+
+    /// Makes room for so many cells.
+    pub(crate) fn reserve(&mut self, cells: usize) {
+        self.cells.reserve(cells);
+        self.starts.reserve(cells);
+    }
+
+    pub(crate) fn push(&mut self, cell: Cell<'t>, start: u32) {
         self.cells.push(cell);
         self.starts.push(start);
     }
@@ -68,13 +100,17 @@ impl ValueRows {
     }
 
     /// The rows once for each row of parameters, with their values in place.
-    pub(crate) fn with_parameters(&self, rows: &[Vec<Option<String>>]) -> EngineResult<Self> {
-        let mut filled = Self::new(Arc::clone(&self.schema), self.targets.clone());
+    pub(crate) fn with_parameters<'p>(
+        &'p self,
+        rows: &'p [Vec<Option<String>>],
+    ) -> EngineResult<ValueRows<'p>> {
+        let (schema, targets) = (Arc::clone(&self.schema), self.targets.clone());
+        let mut filled = ValueRows::new(schema, targets, self.defaults.clone());
         for row in rows {
             for (cell, start) in self.cells.iter().zip(&self.starts) {
                 let cell = match cell {
                     Cell::Parameter(index) => match row.get((*index as usize).wrapping_sub(1)) {
-                        Some(Some(text)) => Cell::Text(text.clone()),
+                        Some(Some(text)) => Cell::Text(Cow::Borrowed(text)),
                         Some(None) => Cell::Null,
                         None => {
                             return Err(EngineError::new(
@@ -91,14 +127,17 @@ impl ValueRows {
         Ok(filled)
     }
 
-    /// All rows as a batch in the table's schema; columns that are not given are null.
+    /// All rows as a batch in the table's schema; columns that are not given have their default.
     pub(crate) fn batch(&self) -> EngineResult<RecordBatch> {
         let rows = self.cells.len() / self.width().max(1);
         let mut arrays = Vec::with_capacity(self.schema.columns.len());
         for (index, column) in self.schema.columns.iter().enumerate() {
             let array = match self.targets.iter().position(|target| *target == index) {
                 Some(position) => self.column(position, rows)?,
-                None => nulls(column.sql_type, rows)?,
+                None => match self.defaults.cells(index, rows)? {
+                    Some(cells) => cells,
+                    None => nulls(column.sql_type, rows)?,
+                },
             };
             arrays.push(array);
         }
@@ -122,6 +161,13 @@ impl ValueRows {
         for (kind, members) in &kinds {
             if *kind == b'n' && designated {
                 return Err(self.null_timestamp(members[0], position));
+            }
+            if *kind == b'n' && column.not_null {
+                let message = format!("column '{}' is NOT NULL: expected a value", column.name);
+                let start = self.starts[members[0] * self.width() + position];
+                return Err(
+                    EngineError::new(ErrorCode::InvalidValue, message).at(Span::new(start, start))
+                );
             }
             let conversion = Conversion { rows: self, position, members, column };
             parts.push(conversion.convert(*kind)?);
@@ -182,7 +228,7 @@ pub(crate) fn arrow_schema_of(schema: &TableSchema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-fn kind_of(cell: &Cell) -> u8 {
+fn kind_of(cell: &Cell<'_>) -> u8 {
     match cell {
         Cell::Null => b'n',
         Cell::Boolean(_) => b'b',
@@ -196,14 +242,14 @@ fn kind_of(cell: &Cell) -> u8 {
 
 /// The cells of one kind in one column, on their way into the column's type.
 struct Conversion<'a> {
-    rows: &'a ValueRows,
+    rows: &'a ValueRows<'a>,
     position: usize,
     members: &'a [usize],
     column: &'a tidemark_storage::ColumnSchema,
 }
 
 impl Conversion<'_> {
-    fn cells(&self) -> impl Iterator<Item = &Cell> {
+    fn cells(&self) -> impl Iterator<Item = &Cell<'_>> {
         let width = self.rows.width();
         self.members.iter().map(move |row| &self.rows.cells[row * width + self.position])
     }
@@ -242,7 +288,13 @@ impl Conversion<'_> {
         let mut values = Vec::with_capacity(self.members.len());
         for (cell, row) in self.cells().zip(self.members) {
             let (Cell::Integer(text) | Cell::Floating(text)) = cell else { continue };
-            let digits: String = text.chars().filter(|c| *c != '_').collect();
+            let plain;
+            let digits: &str = if text.contains('_') {
+                plain = text.replace('_', "");
+                &plain
+            } else {
+                text
+            };
             let digits = digits.trim_end_matches(['L', 'l', 'd', 'D', 'f', 'F', 'm']);
             values.push(digits.parse().map_err(|_| {
                 let start = self.rows.starts[row * self.rows.width() + self.position];
@@ -331,7 +383,7 @@ impl Conversion<'_> {
                 let texts: StringViewArray = self
                     .cells()
                     .map(|cell| match cell {
-                        Cell::Floating(text) | Cell::Integer(text) => Some(text.as_str()),
+                        Cell::Floating(text) | Cell::Integer(text) => Some(text.as_ref()),
                         _ => None,
                     })
                     .collect();
@@ -348,7 +400,7 @@ impl Conversion<'_> {
         let values: StringViewArray = self
             .cells()
             .map(|cell| match cell {
-                Cell::Text(text) | Cell::Integer(text) => Some(text.as_str()),
+                Cell::Text(text) | Cell::Integer(text) => Some(text.as_ref()),
                 _ => None,
             })
             .collect();

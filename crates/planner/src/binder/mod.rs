@@ -23,6 +23,7 @@ mod catalog_rows;
 mod constant;
 mod create_table;
 mod ddl;
+pub(crate) mod defaults;
 mod error;
 mod expression;
 mod grouping;
@@ -36,6 +37,7 @@ mod literal;
 mod membership;
 mod moving_average;
 mod names;
+mod notice;
 mod order;
 mod parameters;
 mod partitions;
@@ -44,6 +46,7 @@ mod predicate;
 mod projection;
 mod query;
 mod relation;
+pub(crate) mod returning;
 mod sample_by;
 mod scope;
 mod select;
@@ -59,6 +62,8 @@ mod unify;
 mod unnest;
 mod unsupported;
 mod update;
+mod view;
+mod view_rows;
 mod window;
 mod window_join;
 
@@ -93,7 +98,9 @@ fn writes(statement: &BoundStatement) -> bool {
         statement,
         BoundStatement::Insert(_)
             | BoundStatement::Update(_)
+            | BoundStatement::Delete(_)
             | BoundStatement::CreateTable(_)
+            | BoundStatement::ViewChange(_)
             | BoundStatement::SchemaChange(_)
     )
 }
@@ -129,6 +136,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) explaining: bool,
     /// An error of a source that gives way to errors of the select list.
     pub(crate) deferred: Option<EngineError>,
+    /// Views whose queries are being bound, the innermost last, by their folded names.
+    pub(crate) views: Vec<String>,
+    /// What the statement asks for and has no effect here.
+    pub(crate) notices: Vec<&'static str>,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
 }
@@ -149,6 +160,8 @@ impl<'a> Binder<'a> {
             seed: None,
             explaining: false,
             deferred: None,
+            views: Vec::new(),
+            notices: Vec::new(),
             relations: 0,
         }
     }
@@ -209,8 +222,26 @@ impl<'a> Binder<'a> {
             Node::CancelQuery { id } => self.cancel_query(*id),
             Node::Empty => Ok(BoundStatement::Empty),
             Node::Update(update) => self.update(update),
-            Node::Delete { table, .. } => Err(error::not_supported("DELETE is", table.span)),
-            Node::CreateView { name, .. } => Err(error::not_supported("views are", name.span)),
+            Node::Delete(delete) => self.delete(delete),
+            Node::CreateView {
+                what,
+                name,
+                query,
+                query_text,
+                if_not_exists,
+                or_replace,
+                options,
+                ..
+            } => self.define_view(&view::Definition {
+                what: *what,
+                name,
+                query: *query,
+                text: query_text,
+                if_not_exists: *if_not_exists,
+                or_replace: *or_replace,
+                alter: options.iter().any(|option| option.name.text == "ALTER"),
+            }),
+            Node::CompileView { view } => self.compile_view(view),
             _ => unsupported::statement(self.tree, id, node),
         }
     }
@@ -227,11 +258,7 @@ impl<'a> Binder<'a> {
     ) -> EngineResult<BoundStatement> {
         let relation = self.query(id)?;
         self.report_deferred()?;
-        let columns: Vec<Field> = relation
-            .columns
-            .iter()
-            .map(|column| Field { name: names::reported(&column.name), sql_type: column.sql_type })
-            .collect();
+        let columns: Vec<Field> = view::fields(&relation);
         Ok(BoundStatement::Query(BoundQuery {
             timestamp: relation.timestamp,
             plan: relation.plan,
@@ -249,9 +276,7 @@ impl<'a> Binder<'a> {
     ) -> EngineResult<BoundStatement> {
         let table = table.map(|name| self.writable_table(name)).transpose()?;
         let name = table.as_ref().map(|table| table.schema().name.clone());
-        let access =
-            Access { table: name.unwrap_or_default(), columns: Vec::new(), permission: "SNAPSHOT" };
-        let accesses = vec![access];
+        let accesses = vec![Access::new(&name.unwrap_or_default(), "SNAPSHOT")];
         Ok(BoundStatement::Maintenance(BoundMaintenance { action, table, accesses }))
     }
 
@@ -269,7 +294,7 @@ impl<'a> Binder<'a> {
 
     /// Notes that a table is read.
     pub(crate) fn note_read(&mut self, table: &str, columns: Vec<String>) {
-        self.accesses.note(Access { table: table.to_owned(), columns, permission: "SELECT" });
+        self.accesses.note(Access { columns, ..Access::new(table, "SELECT") });
     }
 
     /// Notes that a column is read, if it is a table's own.

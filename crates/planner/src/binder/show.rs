@@ -22,27 +22,21 @@ impl Binder<'_> {
                 let names = texts(tables.iter().map(|table| Some(&table.schema().name)));
                 self.literal_rows(vec![("table_name", SqlType::String, names)])
             }
-            ShowSubject::Columns { table } => {
-                let table = self.writable_table(table)?;
-                self.note_read(&table.schema().name, Vec::new());
-                self.columns_rows(&table)
-            }
+            ShowSubject::Columns { table } => self.columns_of(table),
             ShowSubject::Partitions { table } => {
-                let table = self.writable_table(table)?;
+                let table = self.readable_table(table)?;
                 self.note_read(&table.schema().name, Vec::new());
                 self.partitions_rows(&table)
             }
             ShowSubject::CreateTable { table } => {
-                let table = self.writable_table(table)?;
+                let table = self.readable_table(table)?;
                 self.note_read(&table.schema().name, Vec::new());
                 let ddl = create_table_text(table.schema());
                 self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
             }
-            ShowSubject::CreateView { view, .. } => {
-                Err(error::not_supported("views are", view.span))
-            }
-            ShowSubject::CreateDatabase { .. } => {
-                Err(error::not_supported("SHOW CREATE DATABASE is", self.tree.span(self.tree.root)))
+            ShowSubject::CreateView { what, view } => self.show_create_view(*what, view),
+            ShowSubject::CreateDatabase { exclude, categories } => {
+                self.show_create_database(*exclude, categories)
             }
             ShowSubject::Parameters => self.parameters_rows(),
             ShowSubject::Access { of, .. } => Err(error::not_supported(
@@ -103,7 +97,7 @@ impl Binder<'_> {
 }
 
 /// The statement that makes the table again; defaults are left out.
-fn create_table_text(schema: &TableSchema) -> String {
+pub(crate) fn create_table_text(schema: &TableSchema) -> String {
     let mut text = format!("CREATE TABLE '{}' ( \n", schema.name.replace('\'', "''"));
     for (index, column) in schema.columns.iter().enumerate() {
         let comma = if index + 1 < schema.columns.len() { "," } else { "" };
@@ -121,6 +115,12 @@ fn create_table_text(schema: &TableSchema) -> String {
                     let _ = write!(text, " CAPACITY {}", column.index_capacity);
                 }
             }
+        }
+        if column.not_null {
+            text.push_str(" NOT NULL");
+        }
+        if let Some(default) = &column.default {
+            let _ = write!(text, " DEFAULT {}", default.text);
         }
         let _ = writeln!(text, "{comma}");
     }

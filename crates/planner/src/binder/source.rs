@@ -6,6 +6,7 @@ use tidemark_ast::{Name, Node, NodeId};
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use super::scope::Relation;
+use super::view::read_only;
 use super::{Binder, error, relation};
 
 impl Binder<'_> {
@@ -80,6 +81,12 @@ impl Binder<'_> {
             self.note_read(&table.schema().name, Vec::new());
             return relation::of_table(table, qualifier, reference);
         }
+        if let Some(view) = self.view(&name.text) {
+            self.note_read(&view.name, Vec::new());
+            let rows = self.view_rows(&view, name)?;
+            let reference = self.relation_name();
+            return rows.aliased(Some(qualifier), &reference);
+        }
         match self.catalog_table(&name.text)? {
             Some(rows) => {
                 let reference = self.relation_name();
@@ -94,7 +101,24 @@ impl Binder<'_> {
         &mut self,
         name: &Name,
     ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
-        self.snapshot.table(&name.text).ok_or_else(|| error::no_table(name))
+        self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
+            Some(_) => read_only(name),
+            None => error::no_table(name),
+        })
+    }
+
+    /// The table a statement tells about.
+    pub(crate) fn readable_table(
+        &mut self,
+        name: &Name,
+    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
+            Some(_) => {
+                let message = "table name expected, got view or materialized view name";
+                error::at(ErrorCode::TableNotFound, message, name.span)
+            }
+            None => error::no_table(name),
+        })
     }
 }
 

@@ -35,14 +35,15 @@ impl Binder<'_> {
             "wal_tables" => self.wal_tables_rows()?,
             "information_schema.tables" => self.information_tables()?,
             "table_columns" => {
-                let table = self.table_argument(call)?;
-                self.columns_rows(&table)?
+                let name = self.name_argument(call)?;
+                self.columns_of(&name)?
             }
             "table_partitions" => {
                 let table = self.table_argument(call)?;
                 self.partitions_rows(&table)?
             }
             "snapshots" => self.snapshots_rows()?,
+            "views" => self.views_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
             "read_parquet" => self.read_parquet(call)?,
@@ -243,10 +244,8 @@ impl Binder<'_> {
         })
     }
 
-    fn table_argument(
-        &mut self,
-        call: &CallNode,
-    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+    /// The name of a table or view, the function's first argument.
+    fn name_argument(&self, call: &CallNode) -> EngineResult<Name> {
         let Some(id) = call.arguments.first() else {
             return Err(error::at(ErrorCode::InvalidValue, "table name expected", call.name.span));
         };
@@ -255,7 +254,15 @@ impl Binder<'_> {
             Node::String { value } => value.clone(),
             _ => String::new(),
         };
-        let table = self.writable_table(&Name { text, quoted: true, span })?;
+        Ok(Name { text, quoted: true, span })
+    }
+
+    fn table_argument(
+        &mut self,
+        call: &CallNode,
+    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        let name = self.name_argument(call)?;
+        let table = self.readable_table(&name)?;
         self.note_read(&table.schema().name, Vec::new());
         Ok(table)
     }

@@ -13,7 +13,6 @@ pub(crate) fn statement(tree: &Tree, id: NodeId, node: &Node) -> EngineResult<Bo
         Node::AlterView { view, .. } | Node::RefreshView { view, .. } => {
             ("materialized views are", view.span)
         }
-        Node::CompileView { view } => ("views are", view.span),
         Node::Access { access } => {
             ("access control is", principal(access).map_or(root, |name| name.span))
         }

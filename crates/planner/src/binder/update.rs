@@ -1,11 +1,11 @@
-//! UPDATE, and the conversion of a column to another type: new cells for rows that exist. The
-//! plan yields the identifier of each row that changes, then its new cells.
+//! UPDATE, DELETE, and the conversion of a column to another type: the plan yields the identifier
+//! of each row that changes or goes, then its new cells.
 
 use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use tidemark_ast::{LogicalOperator, Name, Node, NodeId, UpdateNode};
+use tidemark_ast::{Cte, DeleteNode, LogicalOperator, Name, Node, NodeId, UpdateNode};
 use tidemark_functions::CastMode;
 use tidemark_operators::ROW_ID;
 use tidemark_storage::{TableSchema, TableSnapshot};
@@ -15,21 +15,14 @@ use super::expression::{Scope, has_aggregate, has_window};
 use super::insert::refuse_conversion;
 use super::scope::Relation;
 use super::{Binder, CommonTable, Typed, error, join, relation};
-use crate::{Access, BoundStatement, BoundUpdate};
+use crate::{Access, BoundDelete, BoundStatement, BoundUpdate};
 
 impl Binder<'_> {
     /// Binds UPDATE.
     pub(crate) fn update(mut self, node: &UpdateNode) -> EngineResult<BoundStatement> {
-        let table = self.snapshot.table(&node.table.text);
-        let table = table
-            .ok_or_else(|| error::no_table(&node.table).at(tidemark_types::Span::new(0, 0)))?;
-        for common in &node.with {
-            self.common_tables.push(CommonTable {
-                name: common.name.text.clone(),
-                columns: common.columns.clone(),
-                query: common.query,
-            });
-        }
+        let table = self.writable_table(&node.table);
+        let table = table.map_err(|failure| failure.at(tidemark_types::Span::new(0, 0)))?;
+        self.add_common_tables(&node.with);
         let schema = Arc::clone(table.schema());
         let columns = updated_columns(&schema, &node.assignments)?;
         let names = columns.iter().map(|&index| schema.columns[index].name.clone());
@@ -37,16 +30,13 @@ impl Binder<'_> {
             table: schema.name.clone(),
             columns: names.collect(),
             permission: "UPDATE",
+            view: None,
         });
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
         let target = relation::of_rows(Arc::clone(&table), &qualifier, reference.clone())?;
-        let rows = match (node.from, node.filter) {
-            (Some(from), filter) => self.joined(target, from, filter)?,
-            (None, Some(filter)) => self.filtered(target, filter)?,
-            (None, None) => target,
-        };
-        let mut list = vec![Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID)];
+        let rows = self.changed_rows(target, node.from, node.filter)?;
+        let mut list = vec![row_id(reference)];
         for ((_, value), &index) in node.assignments.iter().zip(&columns) {
             let cell = self.new_cell(*value, &rows, &schema, index)?;
             list.push(cell.expr.alias(&schema.columns[index].name));
@@ -58,6 +48,46 @@ impl Binder<'_> {
             parameters: self.parameters.types(),
             accesses: self.accesses.list(),
         }))
+    }
+
+    /// Binds DELETE.
+    pub(crate) fn delete(mut self, node: &DeleteNode) -> EngineResult<BoundStatement> {
+        let table = self.writable_table(&node.table)?;
+        self.add_common_tables(&node.with);
+        self.note_change(&table.schema().name, "DELETE");
+        let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
+        let reference = self.relation_name();
+        let target = relation::of_rows(Arc::clone(&table), &qualifier, reference.clone())?;
+        let plan = if node.using.is_none() && node.filter.is_none() {
+            None
+        } else {
+            let rows = self.changed_rows(target, node.using, node.filter)?;
+            Some(relation::project(rows.plan, vec![row_id(reference)])?)
+        };
+        let (parameters, accesses) = (self.parameters.types(), self.accesses.list());
+        Ok(BoundStatement::Delete(BoundDelete { table, plan, parameters, accesses }))
+    }
+
+    fn add_common_tables(&mut self, with: &[Cte]) {
+        self.common_tables.extend(with.iter().map(|common| CommonTable {
+            name: common.name.text.clone(),
+            columns: common.columns.clone(),
+            query: common.query,
+        }));
+    }
+
+    /// The rows of the target that FROM (or USING) and WHERE choose.
+    fn changed_rows(
+        &mut self,
+        target: Relation,
+        from: Option<NodeId>,
+        filter: Option<NodeId>,
+    ) -> EngineResult<Relation> {
+        match (from, filter) {
+            (Some(from), filter) => self.joined(target, from, filter),
+            (None, Some(filter)) => self.filtered(target, filter),
+            (None, None) => Ok(target),
+        }
     }
 
     /// The rows of the target with what FROM brings to each. The filter is the join's condition,
@@ -125,9 +155,26 @@ impl Binder<'_> {
         let converted =
             tidemark_functions::cast(column.expr(), column.sql_type, to, CastMode::Explicit);
         let Ok(converted) = converted else { return Ok(None) };
-        let row_id = Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID);
-        relation::project(rows.plan, vec![row_id, converted.alias("cell")]).map(Some)
+        relation::project(rows.plan, vec![row_id(reference), converted.alias("cell")]).map(Some)
     }
+}
+
+impl Binder<'_> {
+    /// The plan that yields a value for each row of a table.
+    pub(crate) fn default_column(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        value: Expr,
+    ) -> EngineResult<LogicalPlan> {
+        let reference = self.relation_name();
+        let rows = relation::of_rows(Arc::clone(table), "", reference.clone())?;
+        relation::project(rows.plan, vec![row_id(reference), value.alias("cell")])
+    }
+}
+
+/// The identifier of each row of the target.
+fn row_id(reference: String) -> Expr {
+    Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID)
 }
 
 /// Positions of the columns that SET names: each once, and never the designated timestamp.

@@ -1,0 +1,116 @@
+//! What is accepted without effect: words that tune something this database does not have. The one
+//! place that knows them, and what the client is told.
+
+use tidemark_ast::OptionValue;
+
+use super::Binder;
+
+/// Kinds of indexes.
+pub(crate) const INDEX: &str =
+    "symbols are found by their keys: the kind of the index is kept for SHOW";
+const STORAGE_POLICY: &str =
+    "storage policies have no effect: use a TTL and CONVERT PARTITION TO PARQUET";
+const FORMAT: &str =
+    "new partitions are written in the native format: use CONVERT PARTITION TO PARQUET";
+const PARQUET: &str =
+    "encodings of Parquet partitions are chosen by type: PARQUET(…) has no effect";
+const VOLUME: &str = "the table is kept in the root directory: IN VOLUME has no effect";
+const OWNER: &str = "OWNED BY has no effect";
+
+/// Words of ALTER TABLE (and VACUUM, REINDEX), the permission they take, and the notice.
+const ACTIONS: &[(&[&str], &str, &str)] = &[
+    (&["VACUUM"], "VACUUM TABLE", "files that nobody reads are removed by themselves"),
+    (&["REINDEX"], "REINDEX", "there is no index to build again"),
+    (&["RESUME", "WAL"], "RESUME WAL", "a commit is applied when it is made: nothing to resume"),
+    (&["SUSPEND", "WAL"], "SUSPEND WAL", "a commit is applied when it is made: not suspended"),
+    (&["SET", "FORMAT"], "SET TABLE PARAM", FORMAT),
+    (&["SET", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
+    (&["ENABLE", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
+    (&["DISABLE", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
+    (&["DROP", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
+];
+
+/// Names of options of a table or a column.
+const OPTIONS: &[(&str, &str)] = &[
+    ("storage policy", STORAGE_POLICY),
+    ("format", FORMAT),
+    ("parquet", PARQUET),
+    ("volume", VOLUME),
+    ("owned", OWNER),
+    ("type", INDEX),
+    ("include", INDEX),
+];
+/// Values of options that ask for what is done anyway.
+const USUAL: [&str; 2] = ["NATIVE", "BITMAP"];
+
+/// The permission and the notice of an action without effect; `None` for one that has to be
+/// refused.
+pub(crate) fn idle_action(words: &[String]) -> Option<(&'static str, &'static str)> {
+    let begins = |with: &[&str]| {
+        words.len() >= with.len()
+            && words.iter().zip(with).all(|(word, with)| word.eq_ignore_ascii_case(with))
+    };
+    if let Some((_, permission, notice)) = ACTIONS.iter().find(|(words, ..)| begins(words)) {
+        return Some((permission, notice));
+    }
+    if begins(&["REBASE", "WAL"]) && words.len() == 2 {
+        return Some((
+            "REBASE WAL",
+            "a commit is applied when it is made: there is no log to rebase",
+        ));
+    }
+    let sets_parquet = |words: &[String]| {
+        matches!(words, [set, parquet, ..]
+            if set.eq_ignore_ascii_case("SET") && parquet.eq_ignore_ascii_case("PARQUET"))
+    };
+    let alters_column = begins(&["ALTER", "COLUMN"]) && words.len() > 3;
+    (alters_column && sets_parquet(&words[3..])).then_some(("SET PARQUET", PARQUET))
+}
+
+impl Binder<'_> {
+    /// Notes the options that have no effect.
+    pub(crate) fn note_idle_options(&mut self, options: &[OptionValue]) {
+        for option in options {
+            let name = option.name.text.as_str();
+            let value = option.value.as_ref().map_or("", |value| value.text.as_str());
+            if USUAL.iter().any(|usual| usual.eq_ignore_ascii_case(value)) {
+                continue;
+            }
+            let known = OPTIONS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+            self.notices.extend(known.map(|(_, notice)| *notice));
+        }
+    }
+
+    /// Everything noted, in one sentence.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let mut notices = self.notices.clone();
+        notices.dedup();
+        (!notices.is_empty()).then(|| notices.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn knows_what_has_no_effect_and_nothing_else() {
+        for text in [
+            "VACUUM",
+            "reindex LOCK EXCLUSIVE",
+            "resume wal FROM TXN 5",
+            "REBASE WAL",
+            "SET FORMAT PARQUET",
+            "alter column v set parquet ( plain )",
+        ] {
+            assert!(idle_action(&words(text)).is_some(), "{text}");
+        }
+        for text in ["REBASE WAL INTO folder", "SET TABLE", "ALTER COLUMN v DROP", ""] {
+            assert!(idle_action(&words(text)).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Views: named queries.
+//!
+//! A view is kept as the text of its query and its tree, and bound anew wherever it is named, in
+//! the place of its name: so it is planned with the query around it, and it is valid exactly when
+//! all it names is there. What it reads is read with its owner's rights, not the reader's.
+
+use std::mem;
+
+use hashbrown::HashMap;
+use tidemark_ast::{Name, Node, NodeId, Tree, ViewKind};
+use tidemark_catalog::View;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
+
+use super::create_table::check_table_name;
+use super::scope::Relation;
+use super::{Binder, error, names};
+use crate::{BoundStatement, BoundViewChange};
+
+/// Views that may stand for each other.
+const DEEPEST: usize = 32;
+
+/// CREATE VIEW and ALTER VIEW, as the tree has them.
+pub(crate) struct Definition<'a> {
+    pub(crate) what: ViewKind,
+    pub(crate) name: &'a Name,
+    pub(crate) query: NodeId,
+    pub(crate) text: &'a str,
+    pub(crate) if_not_exists: bool,
+    pub(crate) or_replace: bool,
+    /// ALTER VIEW: it must be there.
+    pub(crate) alter: bool,
+}
+
+/// A view as it is now.
+pub(crate) struct ViewState {
+    /// Its columns; why it cannot be read otherwise.
+    pub(crate) columns: EngineResult<Vec<Field>>,
+    /// Index of the designated timestamp.
+    pub(crate) timestamp: Option<usize>,
+    /// The tables and views its query names.
+    pub(crate) reads: Vec<String>,
+}
+
+impl Binder<'_> {
+    /// The view with this name.
+    pub(crate) fn view(&self, name: &str) -> Option<View> {
+        View::find(self.snapshot, name)
+    }
+
+    /// Binds CREATE VIEW and ALTER VIEW.
+    pub(crate) fn define_view(mut self, view: &Definition<'_>) -> EngineResult<BoundStatement> {
+        let name = view.name;
+        if view.what == ViewKind::MaterializedView {
+            return Err(error::not_supported("materialized views are", name.span));
+        }
+        check_table_name(name)?;
+        let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
+        self.note_change(&name.text, command);
+        if self.snapshot.table(&name.text).is_some() {
+            let message = "table or materialized view with the requested name already exists";
+            return Err(error::at(ErrorCode::TableExists, message, name.span));
+        }
+        let known = self.view(&name.text);
+        match (&known, view.if_not_exists) {
+            (None, _) if view.alter => return Err(no_view(name)),
+            (Some(_), true) => return Ok(self.view_change(None, command)),
+            (Some(_), false) if !view.or_replace => {
+                let message = format!("view already exists [view={}]", name.text);
+                return Err(error::at(ErrorCode::TableExists, message, name.span));
+            }
+            _ => {}
+        }
+        self.views.push(identifier::fold(&name.text));
+        self.query(view.query)?;
+        if !self.parameters.types().is_empty() {
+            let message = "bind variables are not allowed in a view";
+            return Err(error::at(ErrorCode::NotSupported, message, name.span));
+        }
+        let tree = serde_json::to_string(&self.part(view.query))
+            .map_err(|failure| EngineError::internal(failure.to_string()))?;
+        let record = View {
+            name: known.map_or_else(|| name.text.clone(), |known| known.name),
+            query: view.text.to_owned(),
+            tree,
+            owner: self.context.user.clone(),
+            changed_micros: self.context.now(),
+        };
+        let change = record.put()?;
+        Ok(self.view_change(Some(change), command))
+    }
+
+    /// Binds DROP VIEW.
+    pub(crate) fn drop_view(
+        mut self,
+        name: &Name,
+        if_exists: bool,
+    ) -> EngineResult<BoundStatement> {
+        self.note_change(&name.text, "DROP VIEW");
+        match self.view(&name.text) {
+            None if if_exists => Ok(self.view_change(None, "DROP VIEW")),
+            None if self.snapshot.table(&name.text).is_some() => {
+                let message = "view name expected, got table name";
+                Err(error::at(ErrorCode::TableNotFound, message, name.span))
+            }
+            None => Err(no_view(name)),
+            Some(view) => {
+                let change = View::delete(&view.name);
+                Ok(self.view_change(Some(change), "DROP VIEW"))
+            }
+        }
+    }
+
+    /// Binds COMPILE VIEW: says what is wrong with a view, and with those it stands on. Nothing
+    /// has to be made anew.
+    pub(crate) fn compile_view(mut self, name: &Name) -> EngineResult<BoundStatement> {
+        self.note_change(&name.text, "COMPILE VIEW");
+        let view = self.view(&name.text).ok_or_else(|| no_view(name))?;
+        self.view_rows(&view, name)?;
+        Ok(self.view_change(None, "COMPILE VIEW"))
+    }
+
+    fn view_change(
+        self,
+        change: Option<tidemark_storage::Change>,
+        command: &'static str,
+    ) -> BoundStatement {
+        let accesses = self.accesses.list();
+        BoundStatement::ViewChange(BoundViewChange { change, command, accesses })
+    }
+
+    /// The rows of a view. `name` is where it is named.
+    pub(crate) fn view_rows(&mut self, view: &View, name: &Name) -> EngineResult<Relation> {
+        let key = identifier::fold(&view.name);
+        if self.views.contains(&key) {
+            let message = format!("circular dependency detected [view={}]", view.name);
+            return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+        }
+        if self.views.len() >= DEEPEST {
+            let message = format!("views stand on more than {DEEPEST} views [view={}]", view.name);
+            return Err(error::at(ErrorCode::StatementTooComplex, message, name.span));
+        }
+        let tree: Result<Tree, _> = serde_json::from_str(&view.tree);
+        let mut tree = tree.map_err(|_| {
+            let message = format!("view '{}' was made by another version", view.name);
+            error::at(ErrorCode::NotSupported, message, name.span)
+                .with_hint("ALTER VIEW with the text that views() shows")
+        })?;
+        self.override_variables(&mut tree, name)?;
+        let outer = mem::take(&mut self.accesses);
+        let rows = self.within(&tree, |inner| {
+            inner.views.push(key);
+            let rows = inner.query(tree.root);
+            inner.views.pop();
+            rows
+        });
+        for access in mem::replace(&mut self.accesses, outer).list() {
+            self.accesses.note(access.through(&view.name));
+        }
+        // Positions in its text mean nothing in the reader's.
+        rows.map_err(|failure| {
+            let is_told = ["view '", "circular dependency"]
+                .iter()
+                .any(|start| failure.message.starts_with(start));
+            let message = match is_told {
+                true => failure.message.clone(),
+                false => format!("view '{}' is invalid: {}", view.name, failure.message),
+            };
+            EngineError { message, ..failure }.at(error::span(name.span))
+        })
+    }
+
+    /// Puts what the reader declares in the place of what the view declares as OVERRIDABLE.
+    fn override_variables(&self, tree: &mut Tree, name: &Name) -> EngineResult<()> {
+        if self.variables.is_empty() {
+            return Ok(());
+        }
+        let root = tree.root as usize;
+        let Some(Node::Query { declarations, .. }) = tree.nodes.get(root) else { return Ok(()) };
+        let mut replaced: HashMap<usize, NodeId> = HashMap::new();
+        for (index, declaration) in declarations.clone().iter().enumerate() {
+            let Some(value) = self.variable_node(&declaration.name)? else { continue };
+            if !declaration.overridable {
+                let message = format!("variable is not overridable: @{}", declaration.name.text);
+                return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+            }
+            replaced.insert(index, self.graft(tree, value)?);
+        }
+        if let Some(Node::Query { declarations, .. }) = tree.nodes.get_mut(root) {
+            for (index, value) in replaced {
+                declarations[index].value = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a value out of the statement's tree to the end of another tree.
+    fn graft(&self, tree: &mut Tree, id: NodeId) -> EngineResult<NodeId> {
+        let mut copy = self.node(id)?.clone();
+        match &mut copy {
+            Node::Null
+            | Node::Boolean { .. }
+            | Node::Integer { .. }
+            | Node::Float { .. }
+            | Node::Decimal { .. }
+            | Node::Long256 { .. }
+            | Node::Geohash { .. }
+            | Node::Duration { .. }
+            | Node::String { .. }
+            | Node::TypedString { .. }
+            | Node::Parameter { .. } => {}
+            Node::Variable { name } => {
+                let value = self.variable_node(name)?;
+                let value = value.ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+                return self.graft(tree, value);
+            }
+            Node::Unary { operand, .. } | Node::Cast { operand, .. } => {
+                *operand = self.graft(tree, *operand)?;
+            }
+            Node::Binary { left, right, .. } => {
+                *left = self.graft(tree, *left)?;
+                *right = self.graft(tree, *right)?;
+            }
+            Node::Call(call) if call.over.is_none() => {
+                for argument in &mut call.arguments {
+                    *argument = self.graft(tree, *argument)?;
+                }
+            }
+            _ => {
+                let message = "a variable of a view is overridden by a constant expression";
+                return Err(error::at(ErrorCode::NotSupported, message, self.tree.span(id)));
+            }
+        }
+        tree.nodes.push(copy);
+        tree.spans.push(self.tree.span(id));
+        Ok((tree.nodes.len() - 1) as NodeId)
+    }
+
+    /// All views by name.
+    pub(crate) fn sorted_views(&self) -> Vec<View> {
+        tidemark_catalog::Catalog::new(std::sync::Arc::clone(self.snapshot)).views()
+    }
+
+    /// What a view is now.
+    pub(crate) fn view_state(&mut self, view: &View) -> ViewState {
+        let name =
+            Name { text: view.name.clone(), quoted: true, span: tidemark_ast::Span::default() };
+        // Whoever asks about a view reads nothing with it.
+        let outer = mem::take(&mut self.accesses);
+        let variables = mem::take(&mut self.variables);
+        let rows = self.view_rows(view, &name);
+        self.variables = variables;
+        let inner = mem::replace(&mut self.accesses, outer).list();
+        let reads = inner.into_iter().filter(|access| access.is_through(&view.name));
+        let mut reads: Vec<String> = reads.map(|access| access.table).collect();
+        reads.dedup();
+        let timestamp = rows.as_ref().ok().and_then(|rows| rows.timestamp);
+        ViewState { columns: rows.map(|rows| fields(&rows)), timestamp, reads }
+    }
+}
+
+/// The names and types of a relation's columns, as a client sees them.
+pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
+    let field = |column: &super::scope::ScopeColumn| Field {
+        name: names::reported(&column.name),
+        sql_type: column.sql_type,
+    };
+    rows.columns.iter().map(field).collect()
+}
+
+/// `view does not exist [view=x]`.
+pub(crate) fn no_view(name: &Name) -> EngineError {
+    let message = format!("view does not exist [view={}]", name.text);
+    error::at(ErrorCode::TableNotFound, message, name.span)
+}
+
+/// What cannot be done to a view.
+pub(crate) fn read_only(name: &Name) -> EngineError {
+    let message = format!("cannot modify view [view={}]", name.text);
+    error::at(ErrorCode::NotSupported, message, name.span)
+}

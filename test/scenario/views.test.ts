@@ -1,0 +1,121 @@
+/** Views over HTTP: what they show, what makes them invalid and valid again, what they refuse. */
+import test from 'ava';
+
+import { exec, restart, rows, run, withServer } from './statements.js';
+
+const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x DOUBLE) TIMESTAMP(ts) PARTITION BY DAY`;
+const ROWS = `INSERT INTO t VALUES ('2024-01-01', 'a', 1.0), ('2024-01-02', 'b', 2.0),
+  ('2024-01-03', 'a', 3.0)`;
+const STATES = 'SELECT view_name, view_status, invalidation_reason FROM views()';
+
+test('a view follows its tables, over renames and a kill', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE, ROWS, "CREATE VIEW v AS (SELECT ts, x FROM t WHERE s = 'a')");
+    await run(server, 'CREATE VIEW w AS (SELECT max(x) m FROM v)');
+    t.deepEqual(await rows(server, 'SELECT * FROM w'), [[3]]);
+    t.deepEqual(await rows(server, 'SELECT ts, sum(x) FROM v SAMPLE BY 1d LIMIT 1'), [
+      ['2024-01-01T00:00:00.000000Z', 1],
+    ]);
+    await run(server, 'RENAME TABLE t TO u');
+    const reason = 'table does not exist [table=t]';
+    t.deepEqual(await rows(server, STATES), [
+      ['v', 'invalid', reason],
+      ['w', 'invalid', `view 'v' is invalid: ${reason}`],
+    ]);
+    const { error, position } = await exec(server, 'SELECT * FROM w');
+    t.deepEqual([error, position], [`view 'v' is invalid: ${reason}`, 14]);
+    t.is((await exec(server, 'COMPILE VIEW w')).error, error);
+    const again = await restart(server);
+    await run(again, 'RENAME TABLE u TO t', 'COMPILE VIEW w');
+    t.deepEqual(await rows(again, 'SELECT * FROM w'), [[3]]);
+    await run(again, 'ALTER TABLE t ALTER COLUMN x TYPE INT');
+    const shape = "SELECT type FROM table_columns('v')";
+    t.deepEqual(await rows(again, shape), [['TIMESTAMP'], ['INT']]);
+    await run(again, "ALTER VIEW v AS (SELECT ts, x, s FROM t WHERE s = 'b')");
+    t.deepEqual(await rows(again, 'SELECT * FROM w'), [[2]]);
+    return again;
+  });
+});
+
+test('what a reader may override is what the view says', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE, ROWS);
+    const declared = "DECLARE OVERRIDABLE @m := 1, @n := 9, OVERRIDABLE @d := '2024-01'";
+    await run(
+      server,
+      `CREATE VIEW v AS (${declared} SELECT x FROM t WHERE x > @m AND x < @n AND ts IN @d)`,
+    );
+    t.deepEqual(await rows(server, 'v'), [[2], [3]]);
+    t.deepEqual(await rows(server, 'DECLARE @m := 1 + 1 SELECT * FROM v'), [[3]]);
+    t.deepEqual(await rows(server, "DECLARE @d := '2024-01-02' SELECT * FROM v"), [[2]]);
+    t.deepEqual(await rows(server, 'DECLARE @other := 5 SELECT * FROM v WHERE x < @other'), [
+      [2],
+      [3],
+    ]);
+    const { error } = await exec(server, 'DECLARE @n := 2 SELECT * FROM v');
+    t.is(error, 'variable is not overridable: @n');
+    return server;
+  });
+});
+
+test('a view is read only, has a name of its own, and never stands on itself', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE, 'CREATE VIEW v AS (SELECT x FROM t)');
+    await run(server, 'CREATE VIEW w AS (SELECT x FROM v)');
+    const refused: [string, string][] = [
+      ['INSERT INTO v VALUES (1)', 'cannot modify view [view=v]'],
+      ['UPDATE v SET x = 1', 'cannot modify view [view=v]'],
+      ['DELETE FROM v', 'cannot modify view [view=v]'],
+      ['ALTER TABLE v ADD COLUMN y INT', 'cannot modify view [view=v]'],
+      ['RENAME TABLE v TO y', 'cannot modify view [view=v]'],
+      ['TRUNCATE TABLE v', 'table name expected, got view or materialized view name'],
+      ['DROP TABLE v', 'table name expected, got view or materialized view name'],
+      ['DROP VIEW t', 'view name expected, got table name'],
+      ['CREATE TABLE V (x INT)', 'table already exists'],
+      ['CREATE VIEW v AS (SELECT 1)', 'view already exists [view=v]'],
+      ['ALTER VIEW nosuch AS (SELECT 1)', 'view does not exist [view=nosuch]'],
+      ['ALTER VIEW v AS (SELECT x FROM w)', 'circular dependency detected [view=v]'],
+      ['CREATE OR REPLACE VIEW v AS (SELECT x FROM v)', 'circular dependency detected [view=v]'],
+      ['CREATE VIEW y AS (SELECT $1 a)', 'bind variables are not allowed in a view'],
+      ['CREATE VIEW y AS (SELECT nope FROM t)', 'Invalid column: nope'],
+    ];
+    for (const [text, message] of refused) {
+      t.is((await exec(server, text)).error, message, text);
+    }
+    t.deepEqual(await rows(server, 'SHOW CREATE DATABASE INCLUDE (VIEWS)'), [
+      ["CREATE VIEW 'v' AS ( \nSELECT x FROM t\n);"],
+      ["CREATE VIEW 'w' AS ( \nSELECT x FROM v\n);"],
+    ]);
+    return server;
+  });
+});
+
+test('what has no effect says so', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE);
+    const { notice } = await run(server, 'ALTER TABLE t SUSPEND WAL');
+    t.is(notice, 'a commit is applied when it is made: not suspended');
+    t.is((await run(server, 'ALTER TABLE t ADD COLUMN y INT')).notice, undefined);
+    t.regex((await exec(server, 'ALTER TABLE t REBASE WAL INTO dir')).error ?? '', /not supported/);
+    return server;
+  });
+});
+
+test('a query is cancelled by another, by statement and by function', async (t) => {
+  await withServer(async (server) => {
+    const heavy = 'SELECT count() FROM long_sequence(300000) a cross join long_sequence(300000) b';
+    for (const cancel of ['SELECT cancel_query($)', 'CANCEL QUERY $']) {
+      const running = exec(server, heavy);
+      let id: number | undefined;
+      while (id === undefined) {
+        const queries = await rows(server, 'SELECT query_id, query FROM query_activity()');
+        const found = queries.find(([, text]) => text === heavy)?.[0];
+        id = typeof found === 'number' ? found : undefined;
+      }
+      await run(server, cancel.replace('$', String(id)));
+      t.is((await running).error, 'cancelled by user', cancel);
+    }
+    t.deepEqual(await rows(server, 'SELECT cancel_query(987654)'), [[false]]);
+    return server;
+  });
+});
