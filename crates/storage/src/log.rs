@@ -6,7 +6,10 @@
 //! or a torn tail the log goes on in a new file, and what the old one holds beyond is nothing.
 //!
 //! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it)
-//! → spare (renamed into the next current file; its old groups carry an old salt).
+//! → spare (renamed into the next current file; its old groups carry an old salt). A power loss
+//! may keep the old groups and lose the new header: so only files whose transactions all are what
+//! the checkpoint holds become spare. One that was found at start or failed may name numbers that
+//! others have got since, and is removed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -167,6 +170,10 @@ pub(crate) struct Log {
     /// Older files with groups that were not synced.
     unsynced: Vec<Arc<dyn VfsFile>>,
     spare: Vec<u64>,
+    /// The first file of this process.
+    first_own: u64,
+    /// Files in which a write failed.
+    failed: BTreeSet<u64>,
     /// The last transaction that a failed sync may have taken. Until a checkpoint holds it nothing
     /// later is durable, since replay ends at the gap.
     hole: Option<u64>,
@@ -194,6 +201,8 @@ impl Log {
             next_number,
             unsynced: Vec::new(),
             spare: Vec::new(),
+            first_own: next_number,
+            failed: BTreeSet::new(),
             hole: None,
             written_lsn: lsn,
             synced_lsn: lsn,
@@ -314,7 +323,9 @@ impl Log {
 
     /// Stops using the current file. Earlier groups in it may still have to be synced.
     fn abandon(&mut self) {
-        if let Some(current) = self.current.take().filter(|_| self.mode != CommitMode::Sync) {
+        let Some(current) = self.current.take() else { return };
+        self.failed.insert(current.number);
+        if self.mode != CommitMode::Sync {
             self.unsynced.push(current.file);
         }
     }
@@ -356,7 +367,8 @@ impl Log {
     /// Frees files that a durable checkpoint covers: some are kept for reuse.
     pub(crate) fn release(&mut self, obsolete: Vec<u64>) {
         for number in obsolete {
-            if self.spare.len() < SPARE_FILES {
+            let is_sound = number >= self.first_own && !self.failed.remove(&number);
+            if is_sound && self.spare.len() < SPARE_FILES {
                 self.spare.push(number);
             } else {
                 // A file that stays is not read again: its number is below the manifest's.

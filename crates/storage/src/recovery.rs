@@ -32,8 +32,8 @@ pub(crate) struct Recovered {
     pub(crate) kept: Vec<Arc<StoredFile>>,
     pub(crate) next_log: u64,
     pub(crate) next_file: u64,
-    /// Log files that may be used again.
-    pub(crate) spare_logs: Vec<u64>,
+    /// Log files that nothing needs any more.
+    pub(crate) obsolete_logs: Vec<u64>,
     /// Log files that were replayed, and will be again until the next checkpoint.
     pub(crate) replayed_logs: usize,
     /// What was wrong: repaired, or noted with the tables it concerns.
@@ -98,7 +98,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
     Ok(Recovered {
         next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,
         next_file,
-        spare_logs: logs.iter().copied().filter(|&number| number < first_log).collect(),
+        obsolete_logs: logs.iter().copied().filter(|&number| number < first_log).collect(),
         replayed_logs: logs.iter().filter(|&&number| number >= manifested.first_log).count(),
         generations,
         snapshot,

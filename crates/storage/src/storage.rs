@@ -120,11 +120,11 @@ impl Storage {
         let lock = vfs.lock(LOCK)?;
         let recovered = recover(&vfs, &options)?;
         let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
-        let (next_log, next_file, spare_logs) =
-            (recovered.next_log, recovered.next_file, recovered.spare_logs);
+        let (next_log, next_file, obsolete_logs) =
+            (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
         let many_logs = recovered.replayed_logs >= MANY_LOGS;
         let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
-        log.release(spare_logs);
+        log.release(obsolete_logs);
         let writer = Writer {
             log,
             frozen_lsn: 0,
