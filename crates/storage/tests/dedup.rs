@@ -12,8 +12,8 @@ use arrow_array::{
     Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
 };
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, CommitMode, Delete, Storage, StorageOptions, TableSchema,
-    Update,
+    BulkTarget, Change, ColumnSchema, CommitMode, Delete, PartitionAction, Storage, StorageOptions,
+    TableSchema, Update,
 };
 use tidemark_types::{ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{SimVfs, Vfs};
@@ -375,4 +375,25 @@ fn rows_that_an_update_of_keys_makes_alike_stay_until_a_row_with_that_key_comes(
             assert_eq!(read(&storage), replaced, "checkpoints {checkpoints:05b}");
         }
     }
+}
+
+/// A manifest holds no keys: what a detached partition's rows replace is settled before.
+#[test]
+fn rows_that_were_replaced_stay_so_in_a_detached_partition() {
+    let disk = SimVfs::new(1);
+    let storage = open(&disk, false);
+    storage.commit(vec![Change::CreateTable(schema(&[1]))]).unwrap();
+    let id = storage.snapshot().table("readings").unwrap().schema().id;
+    for arrival in [1, 2] {
+        let mut bulk = storage.begin_bulk(BulkTarget::Existing(id)).unwrap();
+        bulk.push(batch(&[(5, None, None, None, arrival)])).unwrap();
+        bulk.finish().unwrap();
+    }
+    let partitions = |action| vec![Change::Partitions { table: id, action, floors: vec![0] }];
+    storage.commit(partitions(PartitionAction::Detach)).unwrap();
+    storage.checkpoint().unwrap();
+    drop(storage);
+    let storage = open(&disk, false);
+    storage.commit(partitions(PartitionAction::Attach)).unwrap();
+    assert_eq!(read(&storage), [(5, 2)]);
 }
