@@ -216,7 +216,7 @@ mod tests {
         push_float(&mut out, 1.1);
         out.push(b' ');
         push_float(&mut out, 1.5e10);
-        assert_eq!(out, b"1.1 1.5E10");
+        assert_eq!(out, b"1.1 1.50000005E10");
     }
 
     #[test]
