@@ -39,7 +39,7 @@ impl Hash for CancelQuery {
 }
 
 impl ScalarUDFImpl for CancelQuery {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "cancel_query"
     }
 

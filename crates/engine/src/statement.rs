@@ -222,7 +222,7 @@ impl Statement {
         self.database.check_open()?;
         let statement = Arc::clone(self);
         let work = async move { statement.run(parameters, options).await };
-        let work = guard::catch_async("execute", work);
+        let work = Box::pin(guard::catch_async("execute", work));
         let result = if self.database.is_current() {
             work.await
         } else {

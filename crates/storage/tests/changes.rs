@@ -290,9 +290,8 @@ fn step_delete(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     let (divisor, rest) = (1 + random.below(9) as i64, random.below(4) as i64);
     let from = random.below(40) as i64 * (DAY / 8);
     let scattered = random.below(3) > 0;
-    let wanted = |row: &Row| match scattered {
-        true => row.1 % divisor == rest,
-        false => row.0 >= from && row.0 < from + DAY,
+    let wanted = |row: &Row| {
+        if scattered { row.1 % divisor == rest } else { row.0 >= from && row.0 < from + DAY }
     };
     storage.commit(vec![delete(&table(storage), wanted)]).unwrap();
     model.rows.retain(|row| !wanted(row));

@@ -1,7 +1,7 @@
 //! Log files that are used again: whatever a power loss leaves of their new content, the old one
 //! is not taken for it.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::case_sensitive_file_extension_comparisons, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn try_append(storage: &Storage) -> EngineResult<()> {
 
 fn rows(storage: &Storage) -> usize {
     let table = storage.snapshot().table("t").unwrap();
-    table.slices().unwrap().iter().map(|slice| slice.rows()).sum()
+    table.slices().unwrap().iter().map(tidemark_storage::Slice::rows).sum()
 }
 
 /// Whatever a power loss leaves has at least `durable` rows, at most `written`.

@@ -80,12 +80,11 @@ impl Binder<'_> {
             }
             for position in 0..width {
                 let start = values.starts.get(cell).copied().unwrap_or_default();
-                let bound = match literal_cell(values, cell) {
-                    Some(literal) => literal,
-                    None => {
-                        let text = values.texts.get(cell).map_or("", String::as_str);
-                        self.insert_expression(text, rows.target(position), start)?
-                    }
+                let bound = if let Some(literal) = literal_cell(values, cell) {
+                    literal
+                } else {
+                    let text = values.texts.get(cell).map_or("", String::as_str);
+                    self.insert_expression(text, rows.target(position), start)?
                 };
                 rows.push(bound, start);
                 cell += 1;
@@ -197,12 +196,11 @@ impl Binder<'_> {
         }
         let mut list = Vec::with_capacity(exprs.len());
         for (index, (expr, column)) in exprs.into_iter().zip(&schema.columns).enumerate() {
-            let expr = match expr.or_else(|| defaults.expr(index).cloned()) {
-                Some(expr) => expr,
-                None => {
-                    let null = Typed::null();
-                    self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
-                }
+            let expr = if let Some(expr) = expr.or_else(|| defaults.expr(index).cloned()) {
+                expr
+            } else {
+                let null = Typed::null();
+                self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
             };
             list.push(expr.alias(&column.name));
         }

@@ -161,9 +161,10 @@ impl Binder<'_> {
             let is_told = ["view '", "circular dependency"]
                 .iter()
                 .any(|start| failure.message.starts_with(start));
-            let message = match is_told {
-                true => failure.message.clone(),
-                false => format!("view '{}' is invalid: {}", view.name, failure.message),
+            let message = if is_told {
+                failure.message.clone()
+            } else {
+                format!("view '{}' is invalid: {}", view.name, failure.message)
             };
             EngineError { message, ..failure }.at(error::span(name.span))
         })
