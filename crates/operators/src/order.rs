@@ -8,7 +8,9 @@ use arrow_schema::SortOptions;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{
+    Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+};
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, SchedulingType};
 use datafusion::physical_plan::filter::FilterExec;
@@ -19,8 +21,9 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
-    PlanProperties, ReplaceChildrenOptions, SendableRecordBatchStream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, Partitioning, PlanProperties, ReplaceChildrenOptions,
+    SendableRecordBatchStream,
 };
 use futures::StreamExt;
 
@@ -56,6 +59,41 @@ pub(crate) fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
 pub(crate) fn ascending(timestamp: &Arc<dyn PhysicalExpr>) -> PhysicalSortExpr {
     let options = SortOptions { descending: false, nulls_first: true };
     PhysicalSortExpr::new(Arc::clone(timestamp), options)
+}
+
+/// Takes each input as it is where its partitions follow each other, else as one partition.
+pub(crate) fn partitions_in_scan_order<'a>(
+    inputs: impl IntoIterator<Item = &'a Arc<dyn ExecutionPlan>>,
+) -> InputDistributionRequirements {
+    let distribution = |input| {
+        if follows_scan_order(input) {
+            Distribution::UnspecifiedDistribution
+        } else {
+            Distribution::SinglePartition
+        }
+    };
+    InputDistributionRequirements::new(inputs.into_iter().map(distribution).collect())
+}
+
+/// Wants each input ascending by its timestamp.
+pub(crate) fn ascending_inputs<'a>(
+    timestamps: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
+) -> Vec<Option<OrderingRequirements>> {
+    let by = |column| Some(OrderingRequirements::from(LexOrdering::from([ascending(column)])));
+    timestamps.into_iter().map(by).collect()
+}
+
+/// Shows the expressions of an operator to `f` until it has seen enough.
+pub(crate) fn visit_expressions<'a>(
+    expressions: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
+    f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+) -> Result<TreeNodeRecursion> {
+    for expression in expressions {
+        if f(expression)? == TreeNodeRecursion::Stop {
+            return Ok(TreeNodeRecursion::Stop);
+        }
+    }
+    Ok(TreeNodeRecursion::Continue)
 }
 
 /// The plan with its rows ordered by `timestamp` within and across partitions, sorted only if

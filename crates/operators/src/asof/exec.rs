@@ -8,8 +8,7 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
-    PhysicalSortExpr,
+    EquivalenceProperties, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
@@ -27,7 +26,7 @@ use super::node::AsofKind;
 use super::right::{RightSide, SideExprs};
 use super::stream::Matcher;
 use crate::measured::measured;
-use crate::order::{ascending, follows_scan_order};
+use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
 
 /// What every worker needs to know.
 #[derive(Clone)]
@@ -137,22 +136,11 @@ impl ExecutionPlan for AsofJoinExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let distribution = |input| {
-            if follows_scan_order(input) {
-                Distribution::UnspecifiedDistribution
-            } else {
-                Distribution::SinglePartition
-            }
-        };
-        InputDistributionRequirements::new(vec![
-            distribution(&self.left),
-            distribution(&self.right),
-        ])
+        partitions_in_scan_order([&self.left, &self.right])
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let by = |column| Some(OrderingRequirements::from(LexOrdering::from([ascending(column)])));
-        vec![by(&self.plan.left_timestamp), by(&self.plan.right_timestamp)]
+        ascending_inputs([&self.plan.left_timestamp, &self.plan.right_timestamp])
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -165,12 +153,7 @@ impl ExecutionPlan for AsofJoinExec {
     ) -> Result<TreeNodeRecursion> {
         let keys = self.plan.keys.iter().flat_map(|(left, right)| [left, right]);
         let times = [&self.plan.left_timestamp, &self.plan.right_timestamp];
-        for expression in times.into_iter().chain(keys) {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(times.into_iter().chain(keys), f)
     }
 
     fn replace_children(

@@ -13,9 +13,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
-};
+use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -30,7 +28,7 @@ use tokio::sync::OnceCell;
 use crate::asof::exec::AsofPlan;
 use crate::asof::right::RightSide;
 use crate::asof::stream::Matcher;
-use crate::order::{ascending, follows_scan_order};
+use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
 use crate::sample_by::partial::timestamps;
 
 /// What every worker needs to know.
@@ -177,21 +175,12 @@ impl ExecutionPlan for HorizonJoinExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let distribution = |input| {
-            if follows_scan_order(input) {
-                Distribution::UnspecifiedDistribution
-            } else {
-                Distribution::SinglePartition
-            }
-        };
-        let distributions = self.children().into_iter().map(distribution).collect();
-        InputDistributionRequirements::new(distributions)
+        partitions_in_scan_order(self.children())
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let by = |column| Some(OrderingRequirements::from(LexOrdering::from([ascending(column)])));
-        let rights = self.plan.sides.iter().map(|side| by(&side.right_timestamp));
-        std::iter::once(by(&self.plan.left_timestamp)).chain(rights).collect()
+        let rights = self.plan.sides.iter().map(|side| &side.right_timestamp);
+        ascending_inputs(std::iter::once(&self.plan.left_timestamp).chain(rights))
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -206,12 +195,7 @@ impl ExecutionPlan for HorizonJoinExec {
             let keys = side.keys.iter().flat_map(|(left, right)| [left, right]);
             std::iter::once(&side.right_timestamp).chain(keys)
         });
-        for expression in std::iter::once(&self.plan.left_timestamp).chain(sides) {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(std::iter::once(&self.plan.left_timestamp).chain(sides), f)
     }
 
     fn replace_children(

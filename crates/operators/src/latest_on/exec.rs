@@ -24,7 +24,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::stream::Picker;
 use crate::measured::measured;
-use crate::order::ascending;
+use crate::order::{ascending, visit_expressions};
 use crate::sample_by::exec::in_chunks;
 use crate::scan::exec::{BATCH_ROWS, TableScanExec, read};
 use crate::scan::filtered::FilteredScanExec;
@@ -208,12 +208,7 @@ impl ExecutionPlan for LatestOnExec {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        for expression in std::iter::once(&self.plan.timestamp).chain(&self.plan.keys) {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(std::iter::once(&self.plan.timestamp).chain(&self.plan.keys), f)
     }
 
     fn replace_children(

@@ -31,7 +31,7 @@ use super::partial::Partial;
 use crate::bucket::BucketSpec;
 use crate::error::join_error;
 use crate::measured::measured;
-use crate::order::{ascending, follows_scan_order};
+use crate::order::{ascending, follows_scan_order, visit_expressions};
 use crate::scan::exec::BATCH_ROWS;
 
 /// The time axis over the physical input.
@@ -222,12 +222,7 @@ impl ExecutionPlan for SampleByExec {
             .aggregates
             .iter()
             .flat_map(|aggregate| aggregate.arguments.iter().chain(&aggregate.filter));
-        for expression in timestamp.chain(&self.plan.keys).chain(arguments) {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(timestamp.chain(&self.plan.keys).chain(arguments), f)
     }
 
     fn replace_children(

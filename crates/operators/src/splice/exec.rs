@@ -10,9 +10,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
-};
+use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -25,7 +23,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::merge::Merge;
 use crate::asof::keys::{KeyKind, KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
-use crate::order::{ascending, follows_scan_order};
+use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
 use crate::scan::exec::BATCH_ROWS;
 
 /// What is asked.
@@ -133,22 +131,11 @@ impl ExecutionPlan for SpliceJoinExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let distribution = |input| {
-            if follows_scan_order(input) {
-                Distribution::UnspecifiedDistribution
-            } else {
-                Distribution::SinglePartition
-            }
-        };
-        InputDistributionRequirements::new(vec![
-            distribution(&self.left),
-            distribution(&self.right),
-        ])
+        partitions_in_scan_order([&self.left, &self.right])
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let by = |column| Some(OrderingRequirements::from(LexOrdering::from([ascending(column)])));
-        vec![by(&self.plan.left.timestamp), by(&self.plan.right.timestamp)]
+        ascending_inputs([&self.plan.left.timestamp, &self.plan.right.timestamp])
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -161,12 +148,7 @@ impl ExecutionPlan for SpliceJoinExec {
     ) -> Result<TreeNodeRecursion> {
         let SplicePlan { left, right, .. } = self.plan.as_ref();
         let times = [&left.timestamp, &right.timestamp];
-        for expression in times.into_iter().chain(&left.keys).chain(&right.keys) {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(times.into_iter().chain(&left.keys).chain(&right.keys), f)
     }
 
     fn replace_children(

@@ -21,6 +21,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::elements::Elements;
 use super::node::UnnestItem;
+use crate::order::visit_expressions;
 use crate::scan::exec::BATCH_ROWS;
 
 /// What is asked.
@@ -141,12 +142,7 @@ impl ExecutionPlan for UnnestElementsExec {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        for expression in &self.plan.arguments {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(&self.plan.arguments, f)
     }
 
     fn replace_children(

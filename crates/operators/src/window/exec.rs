@@ -26,7 +26,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::function::{Function, Input};
 use super::spec::Spec;
-use crate::order::ascending;
+use crate::order::{ascending, visit_expressions};
 use crate::sample_by::accumulator::RowGroups;
 use crate::sample_by::groups::{GroupIndex, KeyPlan};
 
@@ -256,12 +256,7 @@ impl ExecutionPlan for WindowsExec {
     ) -> Result<TreeNodeRecursion> {
         let keys = self.plan.partitions.iter().flat_map(|partition| &partition.keys);
         let arguments = self.plan.functions.iter().filter_map(|plan| plan.argument.as_ref());
-        for expression in self.plan.timestamp.iter().chain(keys).chain(arguments) {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(self.plan.timestamp.iter().chain(keys).chain(arguments), f)
     }
 
     fn replace_children(

@@ -12,8 +12,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
-    PhysicalSortExpr,
+    EquivalenceProperties, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
@@ -30,7 +29,7 @@ use super::index::Kind;
 use super::side::WindowSide;
 use super::stream::Worker;
 use crate::asof::keys::KeyKind;
-use crate::order::{ascending, follows_scan_order};
+use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
 use crate::sample_by::exec::AggregatePlan;
 
 /// One end of the windows.
@@ -186,22 +185,11 @@ impl ExecutionPlan for WindowJoinExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let distribution = |input| {
-            if follows_scan_order(input) {
-                Distribution::UnspecifiedDistribution
-            } else {
-                Distribution::SinglePartition
-            }
-        };
-        InputDistributionRequirements::new(vec![
-            distribution(&self.left),
-            distribution(&self.right),
-        ])
+        partitions_in_scan_order([&self.left, &self.right])
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let by = |column| Some(OrderingRequirements::from(LexOrdering::from([ascending(column)])));
-        vec![by(&self.plan.left_timestamp), by(&self.plan.right_timestamp)]
+        ascending_inputs([&self.plan.left_timestamp, &self.plan.right_timestamp])
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -217,12 +205,7 @@ impl ExecutionPlan for WindowJoinExec {
         let ends =
             [&plan.left_timestamp, &plan.right_timestamp, &plan.low.distance, &plan.high.distance];
         let arguments = plan.aggregates.iter().flat_map(|one| &one.plan.arguments);
-        for expression in ends.into_iter().chain(keys).chain(&plan.filter).chain(arguments) {
-            if f(expression)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_expressions(ends.into_iter().chain(keys).chain(&plan.filter).chain(arguments), f)
     }
 
     fn replace_children(
