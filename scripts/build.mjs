@@ -71,7 +71,11 @@ export async function buildAll({ install = true } = {}) {
     'addon (the first build compiles DataFusion: about 15 minutes on 2 cores)',
     buildAddon,
   );
-  await step('server', () => must('npx', ['tsc', '-p', '.']));
+  await step('server', async () => {
+    await must('npx', ['tsc', '-p', '.']);
+    // In a process of its own: the bundler is a package that was just installed.
+    await must(process.execPath, [join(root, 'scripts', 'bundle.mjs')]);
+  });
   await step('console', () =>
     whenChanged(
       'console',

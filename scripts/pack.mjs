@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,10 +67,13 @@ function stageMain(platforms) {
   }
   const target = join(staging, 'tidemark');
   for (const file of [...manifest.files, 'README.md', 'LICENSE']) {
-    const source = join(root, file);
+    // `folder/**/*.ending`, or the name of a file or folder.
+    const [path, ending = ''] = file.split('/**/*');
+    const source = join(root, path);
     if (existsSync(source)) {
-      mkdirSync(dirname(join(target, file)), { recursive: true });
-      cpSync(source, join(target, file), { recursive: true });
+      mkdirSync(dirname(join(target, path)), { recursive: true });
+      const filter = (name) => name.endsWith(ending) || statSync(name).isDirectory();
+      cpSync(source, join(target, path), { recursive: true, filter });
     } else if (manifest.files.includes(file)) {
       fail(`${file} is not built`);
     }

@@ -7,7 +7,7 @@ import { buildAll } from './build.mjs';
 import { childEnvironment, root } from './steps.mjs';
 
 await buildAll();
-const cli = join(root, 'build', 'ts', 'cli.js');
+const cli = join(root, 'build', 'server', 'cli.js');
 const server = spawn(process.execPath, [cli, 'serve', '--demo', ...process.argv.slice(2)], {
   stdio: 'inherit',
   env: childEnvironment(),

@@ -11,11 +11,12 @@ import { type RecordBatch, Table } from 'apache-arrow';
 import {
   type Appender,
   type AppenderSpec,
-  arenaToBatch,
   type Database,
   openDatabase,
   type OpenOptions,
 } from './engine/index.js';
+// Not through the folder's index: the server reads no arenas, and loads no Arrow.
+import { arenaToBatch } from './engine/arrow.js';
 import {
   type ParameterValues,
   type PreparedStatement,

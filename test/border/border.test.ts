@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
-import { arenaToBatch, type Database, DatabaseError, openDatabase } from '../../ts/engine/index.js';
+import { arenaToBatch } from '../../ts/engine/arrow.js';
+import { type Database, DatabaseError, openDatabase } from '../../ts/engine/index.js';
 import { parse } from '../../ts/sql/index.js';
 
 const MOST_FUNCTIONS = 30;

@@ -1,12 +1,14 @@
 /** A server of our own for the tests: temporary root, free ports, stopped by its handle. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const CLI = fileURLToPath(new URL('../../ts/cli.js', import.meta.url));
+const BUILD = fileURLToPath(new URL('../..', import.meta.url));
+const CLI = commandFile();
 const READY = /^tidemark ready http=(\S+) pg=(\S+)$/m;
 const START_MS = 30_000;
 
@@ -33,6 +35,19 @@ export interface TestServerOptions {
 }
 
 const FREE_PORTS = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
+
+/**
+ * What users run: the bundle. After a plain `tsc` it is older than the modules it was made of, and
+ * they are run themselves.
+ */
+function commandFile(): string {
+  const bundle = join(BUILD, 'server', 'cli.js');
+  const made = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const isStale = readdirSync(join(BUILD, 'ts'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.js'))
+    .some((name) => statSync(join(BUILD, 'ts', name)).mtimeMs > made);
+  return isStale ? join(BUILD, 'ts', 'cli.js') : bundle;
+}
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const root = options.root ?? (await mkdtemp(join(tmpdir(), 'tidemark-test-')));

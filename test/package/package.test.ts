@@ -43,7 +43,34 @@ test('the packages install into an empty folder and serve', async (t) => {
   });
   t.like(answers.exec, { columns: [{ name: 'one', type: 'INT' }], dataset: [[1]] });
   t.regex(answers.page, /<title>Tidemark<\/title>/, 'the console is in the package');
+
+  t.is(await embedded(home), 'true 7', 'the library answers, in tables of the caller’s own Arrow');
+  const server = join(home, 'node_modules', 'tidemark', 'build', 'server');
+  const readers = [];
+  for (const name of (await readdir(server)).filter((file) => file.endsWith('.js'))) {
+    if ((await readFile(join(server, name), 'utf8')).includes('apache-arrow')) {
+      readers.push(name);
+    }
+  }
+  t.deepEqual(readers, ['index.js'], 'a start of the server loads no Arrow');
+  t.regex(await readFile(join(server, 'LICENSES.txt'), 'utf8'), /^koa \d\S+ \(MIT\)$/m);
 });
+
+/** Asks the embedded library, as a program that installed it would. */
+async function embedded(home: string): Promise<string> {
+  const program = `
+    import { Table } from 'apache-arrow';
+    import { open } from 'tidemark';
+    const db = await open({ root: ${JSON.stringify(join(home, 'embedded'))} });
+    const table = await db.query('SELECT 3 + 4 AS seven');
+    console.log(table instanceof Table, table.get(0).seven);
+    await db.close();
+    process.exit();`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: home,
+  });
+  return stdout.trim();
+}
 
 /** Starts the installed command, as its user does, and ends it the same way. */
 async function serve<T>(home: string, work: (url: string) => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module';
 
-import type * as Addon from '../../native/index.js';
+import type * as Addon from '#native';
 
 export type {
   NativeAppender,
@@ -13,8 +13,8 @@ export type {
   NativeResultStream,
   NativeStatement,
   NativeTransaction,
-} from '../../native/index.js';
+} from '#native';
 
 const require = createRequire(import.meta.url);
 
-export const native = require('../../../native/index.js') as typeof Addon;
+export const native = require('#native') as typeof Addon;

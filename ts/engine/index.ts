@@ -39,7 +39,6 @@ import type {
 } from './addon.js';
 
 export { DatabaseError } from './error.js';
-export { arenaToBatch } from './arrow.js';
 export type * from './types.js';
 
 /** Opens a root directory, recovering what a crash left. */
