@@ -62,6 +62,7 @@ test('a bad value names its key and its source', (t) => {
     ['http.bind.to=127.0.0.1:70000', /expected host:port/],
     ['http.enabled=yes', /expected true or false/],
     ['cairo.commit.mode=often', /expected one of sync, async, nosync, adaptive/],
+    ['http.text.analysis.max.lines=1', /expected at least 2 lines, found '1'/],
     ['nonsense', /--set expects key=value/],
   ] as const;
   for (const [setting, message] of bad) {

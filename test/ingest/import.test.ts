@@ -35,6 +35,23 @@ test('leading zeros are integers, null and addresses mixed with integers are tex
   }
 });
 
+test('only as many lines are looked at as the caller says', async (t) => {
+  const content = 'x,y\n1,2\n3,4\n5,6\n7.5,text\n';
+  const import_ = (analysedLines?: number): Promise<Record<string, unknown>> =>
+    importText(
+      new FakeDatabase(),
+      content,
+      {},
+      analysedLines === undefined ? {} : { analysedLines },
+    );
+  t.deepEqual(typesOf(await import_()), ['DOUBLE', 'VARCHAR']);
+  t.deepEqual(typesOf(await import_(4)), ['INT', 'INT']);
+  t.deepEqual(typesOf(await import_(5)), ['DOUBLE', 'VARCHAR']);
+  const uneven = 'a\n1,2,3,4,5\n1\n1,2,3\n';
+  const answer = await importText(new FakeDatabase(), uneven, {}, { analysedLines: 3 });
+  t.regex(String(answer['status']), /lineCountLimit=3, lineCount=3\]/);
+});
+
 test('a date-like column becomes TIMESTAMP when it is designated', async (t) => {
   for (const [text, pattern] of [
     ['2024-01-05', undefined],
@@ -70,7 +87,8 @@ test('illegal characters go from table names, what is left must be a name', asyn
   for (const [given, name] of [
     ['a/b', 'ab'],
     ['.a', 'a'],
-    ['a..b', 'a.b'],
+    ['a.b', 'a.b'],
+    ['a..b', 'ab'],
     ["it's", 'its'],
     ['a b', 'a b'],
     ['x_y-z', 'x_y-z'],
@@ -197,7 +215,7 @@ test('what is not granted is refused before anything is read', async (t) => {
     t.deepEqual(access, { table: 't', creates: true, overwrites: false });
     throw new Error('Access denied');
   };
-  const importing = importCsv(database, parameters, parts, refuse);
+  const importing = importCsv(database, parameters, parts, { authorise: refuse });
   await t.throwsAsync(importing, { message: 'Access denied' });
   t.is(database.specs.length, 0);
 });

@@ -2,6 +2,7 @@
 import {
   type ImportAnswer,
   type ImportDatabase,
+  type ImportOptions,
   type ImportPart,
   importCsv,
   readImportParameters,
@@ -42,11 +43,12 @@ export function send(
   database: ImportDatabase,
   parameters: Iterable<readonly [string, string]>,
   parts: readonly TestPart[],
+  options: ImportOptions = {},
 ): Promise<ImportAnswer> {
   const query = new URLSearchParams(
     [...parameters].map(([name, value]): [string, string] => [name, value]),
   );
-  return importCsv(database, readImportParameters(query), partsOf(parts));
+  return importCsv(database, readImportParameters(query), partsOf(parts), options);
 }
 
 /** Imports one text into `t` and returns the JSON answer. */
@@ -54,8 +56,10 @@ export async function importText(
   database: ImportDatabase,
   content: string,
   parameters: Readonly<Record<string, string>> = {},
+  options: ImportOptions = {},
 ): Promise<Record<string, unknown>> {
   const query = Object.entries({ name: 't', fmt: 'json', ...parameters });
-  const answer = await send(database, query, [{ name: 'data', filename: 't.csv', content }]);
+  const parts = [{ name: 'data', filename: 't.csv', content }];
+  const answer = await send(database, query, parts, options);
   return JSON.parse(answer.body) as Record<string, unknown>;
 }

@@ -108,6 +108,18 @@ function choice<const T extends string>(
   return key(name, 'choice', fallback, parse, doc, traits);
 }
 
+/** A header shows only beside a line of data. */
+const ANALYSED_LINES_MIN = 2;
+const ANALYSED_LINES_MAX = 1000;
+
+function parseAnalysedLines(text: string): number {
+  const lines = parseInteger(text);
+  if (lines < ANALYSED_LINES_MIN) {
+    throw new ValueError(`expected at least ${ANALYSED_LINES_MIN} lines, found '${text}'`);
+  }
+  return Math.min(lines, ANALYSED_LINES_MAX);
+}
+
 const OWN: Traits = { own: true };
 
 /** The keys by the name the code uses. */
@@ -145,10 +157,13 @@ export const KEYS = {
     aliases: ['http.min.net.bind.to'],
   }),
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
-  textAnalysisLines: integer(
+  textAnalysisLines: key(
     'http.text.analysis.max.lines',
+    'integer',
     '1000',
-    'lines of an upload that are looked at for delimiter and types; 1000 at the most',
+    parseAnalysedLines,
+    'lines of an upload that are looked at for delimiter, header and types; from 2 to 1000, more ' +
+      'count as 1000',
   ),
   textLineLimit: size('http.text.line.limit', '16M', 'one line of an upload', OWN),
   // PostgreSQL wire protocol

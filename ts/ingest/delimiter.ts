@@ -1,7 +1,6 @@
 /** Finds the delimiter of a text: the one that stands equally often in every line. */
 import { DELIMITER_CANDIDATES, countDelimiter } from './csv-lines.js';
 import { ImportError } from './import-error.js';
-import { MAX_ANALYSED_LINES } from './limits.js';
 
 /** Deviation of the delimiter's count from line to line that is still accepted. */
 const DELIMITER_MAX_STD_DEV = 0.1222;
@@ -14,8 +13,11 @@ function standardDeviation(values: readonly number[]): number {
   return Math.sqrt(squares / values.length);
 }
 
-/** A text in which no candidate occurs has one column, and any delimiter will do. */
-export function detectDelimiter(lines: readonly string[]): string {
+/**
+ * A text in which no candidate occurs has one column, and any delimiter will do. `linesMax` is
+ * how many lines there could have been, for the message.
+ */
+export function detectDelimiter(lines: readonly string[], linesMax: number): string {
   let best: string | null = null;
   let bestDeviation = Number.POSITIVE_INFINITY;
   for (const candidate of DELIMITER_CANDIDATES) {
@@ -39,7 +41,7 @@ export function detectDelimiter(lines: readonly string[]): string {
   throw new ImportError(
     `min deviation is too high [delimiterStdDev=${bestDeviation}, ` +
       `delimiterMaxStdDev=${DELIMITER_MAX_STD_DEV}, lineLengthStdDev=${lengthDeviation}, ` +
-      `lineLengthMaxStdDev=${LINE_LENGTH_MAX_STD_DEV}, lineCountLimit=${MAX_ANALYSED_LINES}, ` +
+      `lineLengthMaxStdDev=${LINE_LENGTH_MAX_STD_DEV}, lineCountLimit=${linesMax}, ` +
       `lineCount=${lines.length}]`,
   );
 }

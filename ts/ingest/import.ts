@@ -8,7 +8,7 @@ import type {
 } from '../engine/types.js';
 import { type ImportReport, renderJson, renderTabular } from './answers.js';
 import { ImportError } from './import-error.js';
-import { MAX_SCHEMA_BYTES } from './limits.js';
+import { ANALYSED_LINES, MAX_SCHEMA_BYTES } from './limits.js';
 import { cleanTableName } from './names.js';
 import { type CheckedParameters, type ImportParameters, checkParameters } from './parameters.js';
 import { readSample } from './sample.js';
@@ -40,6 +40,14 @@ export interface ImportAccess {
 /** Throws when the access is not granted. */
 export type Authorise = (access: ImportAccess) => Promise<void> | void;
 
+/** What the caller adds to a request. */
+export interface ImportOptions {
+  /** Runs before anything is written; by default everything is granted. */
+  readonly authorise?: Authorise;
+  /** Lines from which structure and types are detected; 1000 by default. */
+  readonly analysedLines?: number;
+}
+
 /** The whole answer. */
 export interface ImportAnswer {
   readonly status: number;
@@ -63,7 +71,6 @@ const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
 /**
  * Imports the `data` parts. Errors of the text and of the parameters become answers; a broken
  * request (the iterables throw) or a failing database is thrown, with nothing left behind.
- * `authorise` runs before anything is written.
  *
  * Every data part is one commit of its own. With `name`, all of them are loaded and the answer
  * describes the first; without, only the first is loaded.
@@ -72,10 +79,11 @@ export async function importCsv(
   database: ImportDatabase,
   parameters: ImportParameters,
   parts: AsyncIterable<ImportPart>,
-  authorise: Authorise = () => undefined,
+  { authorise = () => undefined, analysedLines = ANALYSED_LINES }: ImportOptions = {},
 ): Promise<ImportAnswer> {
   try {
-    const report = await importParts(database, parameters, parts, authorise);
+    const request: ImportRequest = { database, parameters, authorise, linesMax: analysedLines };
+    const report = await importParts(request, parts);
     const isJson = parameters.format === 'json';
     return answer(parameters, isJson ? renderJson(report) : renderTabular(report));
   } catch (error) {
@@ -103,11 +111,17 @@ function statusOf(error: unknown): string | null {
   return ANSWERED_CODES.has(error.code) ? error.message : null;
 }
 
+/** What all parts of a request share. */
+interface ImportRequest {
+  readonly database: ImportDatabase;
+  readonly parameters: ImportParameters;
+  readonly authorise: Authorise;
+  readonly linesMax: number;
+}
+
 async function importParts(
-  database: ImportDatabase,
-  parameters: ImportParameters,
+  request: ImportRequest,
   parts: AsyncIterable<ImportPart>,
-  authorise: Authorise,
 ): Promise<ImportReport> {
   let schema: ImportSchema = new Map();
   let report: ImportReport | null = null;
@@ -119,9 +133,9 @@ async function importParts(
       }
     } else if (part.name !== 'data') {
       throw new ImportError("invalid value in 'Content-Disposition' multipart header");
-    } else if (report === null || parameters.name !== null) {
+    } else if (report === null || request.parameters.name !== null) {
       const isFirst = report === null;
-      const ofPart = await importPart(database, parameters, part, schema, authorise, isFirst);
+      const ofPart = await importPart(request, part, schema, isFirst);
       report ??= ofPart;
     } else {
       await drain(part.content);
@@ -134,13 +148,12 @@ async function importParts(
 }
 
 async function importPart(
-  database: ImportDatabase,
-  parameters: ImportParameters,
+  request: ImportRequest,
   part: ImportPart,
   schema: ImportSchema,
-  authorise: Authorise,
   isFirst: boolean,
 ): Promise<ImportReport> {
+  const { database, parameters, authorise, linesMax } = request;
   const givenName = parameters.name ?? part.filename;
   if (givenName === null || (parameters.name === null && givenName === '')) {
     throw new ImportError('no file name given');
@@ -160,12 +173,13 @@ async function importPart(
     creates: existing === null,
     overwrites: overwrite && existing !== null,
   });
-  const sample = await readSample(part.content);
+  const sample = await readSample(part.content, linesMax);
   const hints = {
     table,
     delimiter: parameters.delimiter,
     forceHeader: parameters.forceHeader,
     schema,
+    linesMax,
   };
   const structure = analyseText(sample.text, sample.isWhole, hints);
   const target =

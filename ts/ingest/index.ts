@@ -9,6 +9,7 @@ export type {
   ImportAccess,
   ImportAnswer,
   ImportDatabase,
+  ImportOptions,
   ImportPart,
 } from './import.js';
 export { readImportParameters } from './parameters.js';

@@ -1,7 +1,7 @@
 /** Limits of imports. */
 
-/** Lines from which structure and types are detected. */
-export const MAX_ANALYSED_LINES = 1000;
+/** Lines from which structure and types are detected, unless the caller says fewer. */
+export const ANALYSED_LINES = 1000;
 /** Bytes read for detection at the most; also the longest line the engine takes. */
 export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
 /** Longest `schema` part. */

@@ -36,7 +36,7 @@ export function columnNames(header: readonly string[]): string[] {
 export function cleanTableName(text: string): string {
   const name = text
     .replaceAll(ILLEGAL_IN_TABLE, '')
-    .replaceAll(/\.{2,}/g, '.')
+    .replaceAll(/\.{2,}/g, '')
     .replaceAll(/^[.\s]+|[.\s]+$/g, '');
   if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) {
     throw new ImportError(`invalid table name [table=${text}]`);

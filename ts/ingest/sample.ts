@@ -1,5 +1,5 @@
 /** The first bytes of a text, read for detection, and the whole of it again for the import. */
-import { MAX_ANALYSED_LINES, MAX_SAMPLE_BYTES } from './limits.js';
+import { MAX_SAMPLE_BYTES } from './limits.js';
 
 export interface Sample {
   readonly text: string;
@@ -12,14 +12,17 @@ export interface Sample {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Reads until there are enough lines to look at, or the text ends. */
-export async function readSample(content: AsyncIterable<Buffer>): Promise<Sample> {
+/** Reads until there are `linesMax` lines and a little more, or the text ends. */
+export async function readSample(
+  content: AsyncIterable<Buffer>,
+  linesMax: number,
+): Promise<Sample> {
   const iterator = content[Symbol.asyncIterator]();
   const chunks: Buffer[] = [];
   let lines = 0;
   let bytes = 0;
   let isWhole = false;
-  while (lines <= MAX_ANALYSED_LINES && bytes < MAX_SAMPLE_BYTES) {
+  while (lines <= linesMax && bytes < MAX_SAMPLE_BYTES) {
     const next = await iterator.next();
     if (next.done === true) {
       isWhole = true;

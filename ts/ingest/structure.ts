@@ -3,7 +3,6 @@ import { type ColumnType, areIsoInstants, detectColumnType, fitsType } from './c
 import { DELIMITER_CANDIDATES, splitFields, splitLines } from './csv-lines.js';
 import { detectDelimiter } from './delimiter.js';
 import { ImportError } from './import-error.js';
-import { MAX_ANALYSED_LINES } from './limits.js';
 import { columnNames } from './names.js';
 import type { ImportSchema } from './schema-part.js';
 
@@ -26,6 +25,8 @@ export interface StructureHints {
   readonly delimiter: string | null;
   readonly forceHeader: boolean;
   readonly schema: ImportSchema;
+  /** Lines that are looked at. */
+  readonly linesMax: number;
 }
 
 /** A header is told from data by its types, and needs this many lines to compare. */
@@ -38,7 +39,7 @@ export function analyseText(
   hints: StructureHints,
 ): TextStructure {
   const lines = sampleLines(sample, isWhole, hints);
-  const delimiter = hints.delimiter ?? detectDelimiter(lines);
+  const delimiter = hints.delimiter ?? detectDelimiter(lines, hints.linesMax);
   const rows = lines.map((line) => splitFields(line, delimiter));
   const first = rows[0] ?? [];
   const header = hints.forceHeader || isHeader(rows);
@@ -66,7 +67,7 @@ export function analyseText(
 function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): readonly string[] {
   const text = sample.startsWith('\ufeff') ? sample.slice(1) : sample;
   const delimiters = hints.delimiter === null ? DELIMITER_CANDIDATES : [hints.delimiter];
-  const { terminated, rest } = splitLines(text, delimiters, MAX_ANALYSED_LINES);
+  const { terminated, rest } = splitLines(text, delimiters, hints.linesMax);
   const needed = hints.delimiter === null ? 2 : 1;
   if (terminated.length >= needed) {
     return terminated;

@@ -47,10 +47,13 @@ async function answerImport(
 ): Promise<void> {
   const parameters = readImportParameters(context.state.parameters.toSearchParams());
   const { database } = services.sessions;
-  const result = await importCsv(database, parameters, readParts(context.req), () => {
-    if (readOnly) {
-      throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
-    }
+  const result = await importCsv(database, parameters, readParts(context.req), {
+    authorise: () => {
+      if (readOnly) {
+        throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
+      }
+    },
+    analysedLines: services.config.get(KEYS.textAnalysisLines),
   });
   answer(context, result.status, result.contentType, result.body);
 }
