@@ -1,7 +1,11 @@
 //! One token per query: socket close, `CancelRequest`, CANCEL QUERY and timeouts share it.
+//!
+//! A statement that has begun its commit is not stopped any more: what is answered must be what
+//! happened.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,26 +19,53 @@ pub struct CancelToken {
     shared: Arc<Shared>,
 }
 
+/// May be stopped.
+const RUNNING: u8 = 0;
+/// Was stopped.
+const STOPPED: u8 = 1;
+/// Commits, or has committed.
+const SETTLED: u8 = 2;
+
 #[derive(Debug, Default)]
 struct Shared {
-    cancelled: AtomicBool,
+    state: AtomicU8,
     /// Why, when it was not somebody's wish.
     why: OnceLock<EngineError>,
     wake: Notify,
 }
 
 impl CancelToken {
-    /// Cancels; lock-free, may be called from anywhere, any number of times.
+    /// Cancels; lock-free, may be called from anywhere, any number of times. Without effect on a
+    /// statement that commits.
     pub fn cancel(&self) {
-        self.shared.cancelled.store(true, Ordering::Release);
-        self.shared.wake.notify_waiters();
+        if self.change(RUNNING, STOPPED) {
+            self.shared.wake.notify_waiters();
+        }
     }
 
-    /// Cancels for a reason of the server's.
-    pub(crate) fn stop(&self, why: EngineError) {
+    /// Cancels for a reason of the server's; false when it commits.
+    pub(crate) fn stop(&self, why: EngineError) -> bool {
         // The first reason counts.
         let _ = self.shared.why.set(why);
         self.cancel();
+        self.is_cancelled()
+    }
+
+    /// Commits, unless the statement was stopped. Nothing stops it from then on, but where the
+    /// commit fails.
+    pub(crate) fn settle<T>(&self, commit: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
+        if !self.change(RUNNING, SETTLED) && self.is_cancelled() {
+            return Err(self.error());
+        }
+        let outcome = commit();
+        if outcome.is_err() {
+            self.change(SETTLED, RUNNING);
+        }
+        outcome
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.shared.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     fn error(&self) -> EngineError {
@@ -44,7 +75,7 @@ impl CancelToken {
 
     /// Whether `cancel` was called.
     pub fn is_cancelled(&self) -> bool {
-        self.shared.cancelled.load(Ordering::Acquire)
+        self.shared.state.load(Ordering::Acquire) == STOPPED
     }
 
     async fn cancelled(&self) {
@@ -94,10 +125,70 @@ pub(crate) async fn until_stopped<T>(
     deadline: Deadline,
     work: impl Future<Output = EngineResult<T>>,
 ) -> EngineResult<T> {
+    let mut work = pin!(work);
     tokio::select! {
         biased;
-        () = token.cancelled() => Err(token.error()),
-        () = deadline.passed() => Err(deadline.error()),
-        result = work => result,
+        () = token.cancelled() => return Err(token.error()),
+        () = deadline.passed() => if token.stop(deadline.error()) {
+            return Err(token.error());
+        },
+        result = &mut work => return result,
+    }
+    work.await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused() -> EngineError {
+        EngineError::new(ErrorCode::OutOfMemory, "no")
+    }
+
+    #[test]
+    fn what_commits_is_not_stopped() {
+        let token = CancelToken::default();
+        let committed = token.settle(|| {
+            token.cancel();
+            assert!(!token.stop(refused()));
+            Ok(7)
+        });
+        assert_eq!(committed.unwrap(), 7);
+        token.cancel();
+        assert!(!token.is_cancelled(), "it has happened");
+        assert_eq!(token.settle(|| Ok(8)).unwrap(), 8, "a statement may commit twice");
+    }
+
+    #[test]
+    fn what_was_stopped_does_not_commit() {
+        let token = CancelToken::default();
+        assert!(token.stop(refused()));
+        let committed = token.settle(|| -> EngineResult<()> { panic!("it was stopped") });
+        assert_eq!(committed.unwrap_err().code, ErrorCode::OutOfMemory);
+    }
+
+    #[test]
+    fn after_a_failed_commit_it_may_be_stopped() {
+        let token = CancelToken::default();
+        assert!(token.settle(|| -> EngineResult<()> { Err(refused()) }).is_err());
+        token.cancel();
+        assert!(token.is_cancelled());
+    }
+
+    #[test]
+    fn a_deadline_waits_for_a_commit() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let run = |commits: bool| {
+            let token = CancelToken::default();
+            runtime.block_on(until_stopped(&token, Deadline::after(Some(5)), async {
+                if commits {
+                    token.settle(|| Ok(()))?;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Ok(())
+            }))
+        };
+        assert_eq!(run(false).unwrap_err().code, ErrorCode::Timeout);
+        run(true).unwrap();
     }
 }

@@ -81,13 +81,14 @@ impl QueryRegistry {
         running.get(&id).map(|entry| entry.token.cancel()).is_some()
     }
 
-    /// Stops the query that holds most memory, with this error; false when none runs that is
-    /// not stopped already.
+    /// Stops the query that holds most memory, with this error; false when none holds any that
+    /// is not stopped already.
     pub(crate) fn stop_largest(&self, why: EngineError) -> bool {
         let running = self.running.lock();
         let running = running.values().filter(|entry| !entry.token.is_cancelled());
-        let largest = running.max_by_key(|entry| entry.memory.reserved());
-        largest.map(|entry| entry.token.stop(why)).is_some()
+        let held = running.map(|entry| (entry.memory.reserved(), &entry.token));
+        let largest = held.max_by_key(|(bytes, _)| *bytes);
+        largest.is_some_and(|(bytes, token)| bytes > 0 && token.stop(why))
     }
 
     /// Cancels every query.

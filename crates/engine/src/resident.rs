@@ -99,8 +99,9 @@ pub(crate) async fn watch(
     storage: Weak<Storage>,
 ) {
     let mut patience = 0_u32;
+    let mut times = tokio::time::interval(MEASURE_EVERY);
     loop {
-        tokio::time::sleep(MEASURE_EVERY).await;
+        times.tick().await;
         let (Some(registry), Some(storage)) = (registry.upgrade(), storage.upgrade()) else {
             return;
         };

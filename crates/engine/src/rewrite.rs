@@ -21,12 +21,13 @@ use tidemark_storage::{
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tokio::sync::mpsc;
 
+use crate::cancel::CancelToken;
 use crate::database::Database;
 use crate::errors::from_datafusion;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::check_faults;
-use crate::pool::QueryPool;
+use crate::registry::Registration;
 use crate::statement::physical_plan;
 
 /// New cells a statement holds in memory and logs, bytes. With more of them it writes the
@@ -72,7 +73,7 @@ fn no_change() -> EngineError {
 struct Rewrite<'a> {
     database: &'a Arc<Database>,
     hold: &'a Arc<WriteHold>,
-    memory: &'a Arc<QueryPool>,
+    query: &'a Registration,
     plan: &'a LogicalPlan,
     base: Arc<TableSnapshot>,
     columns: Vec<usize>,
@@ -85,10 +86,10 @@ pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
     hold: &Arc<WriteHold>,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<u64> {
     if let BoundStatement::Delete(delete) = bound {
-        return self::delete(database, delete, hold, memory).await;
+        return self::delete(database, delete, hold, query).await;
     }
     let plan = &plan(&bound)?.ok_or_else(no_change)?.clone();
     let (base, columns, replace) = match bound {
@@ -99,7 +100,7 @@ pub(crate) async fn apply(
         }
         _ => return Err(no_change()),
     };
-    Rewrite { database, hold, memory, plan, base, columns, replace }.run().await
+    Rewrite { database, hold, query, plan, base, columns, replace }.run().await
 }
 
 /// Removes the rows; answers how many.
@@ -107,20 +108,20 @@ async fn delete(
     database: &Arc<Database>,
     delete: BoundDelete,
     hold: &Arc<WriteHold>,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<u64> {
     let BoundDelete { table: base, plan, .. } = delete;
     let Some(plan) = plan else {
         let (rows, table) = (base.row_count()?, base.schema().id);
-        commit(hold, vec![Change::Truncate(table)]).await?;
+        commit(hold, vec![Change::Truncate(table)], &query.token).await?;
         return Ok(rows);
     };
     let plan = physical_plan(database, &plan).await?;
-    let pool: Arc<dyn MemoryPool> = Arc::clone(memory) as _;
+    let pool: Arc<dyn MemoryPool> = Arc::clone(&query.memory) as _;
     // The identifiers, which the log gets as stretches.
     let held = MemoryConsumer::new("DELETE").register(&pool);
     let faults = tidemark_vfs::faults();
-    let mut source = BatchSource::start(&plan, &database.task_context(memory))?;
+    let mut source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
     let mut rows: Vec<i64> = Vec::new();
     while let Some(batch) = source.next().await? {
         held.try_grow(batch.num_rows() * size_of::<i64>()).map_err(from_datafusion)?;
@@ -137,16 +138,20 @@ async fn delete(
     }
     let count = rows.len() as u64;
     if count > 0 {
-        commit(hold, vec![Change::Delete(Delete { base, rows })]).await?;
+        commit(hold, vec![Change::Delete(Delete { base, rows })], &query.token).await?;
     }
     Ok(count)
 }
 
-async fn commit(hold: &Arc<WriteHold>, changes: Vec<Change>) -> EngineResult<()> {
-    let hold = Arc::clone(hold);
+async fn commit(
+    hold: &Arc<WriteHold>,
+    changes: Vec<Change>,
+    token: &CancelToken,
+) -> EngineResult<()> {
+    let (hold, token) = (Arc::clone(hold), token.clone());
     let work = move || {
         failpoint::hit("engine.rewrite")?;
-        hold.commit(changes)
+        token.settle(|| hold.commit(changes))
     };
     guard::run_apart("rewrite", work).await.map(drop)
 }
@@ -182,7 +187,7 @@ impl Rewrite<'_> {
     }
 
     fn start(&self, plan: &Arc<dyn ExecutionPlan>) -> EngineResult<BatchSource> {
-        BatchSource::start(plan, &self.database.task_context(self.memory))
+        BatchSource::start(plan, &self.database.task_context(&self.query.memory))
     }
 
     /// Runs the plan: row identifiers, ascending and each once, and the new cells beside them.
@@ -214,7 +219,7 @@ impl Rewrite<'_> {
             changes.push(Change::Update(Update { base, schema_version, columns, rows, values }));
         }
         if !changes.is_empty() {
-            commit(self.hold, changes).await?;
+            commit(self.hold, changes, &self.query.token).await?;
         }
         Ok(count)
     }
@@ -228,12 +233,13 @@ impl Rewrite<'_> {
         faults: u64,
     ) -> EngineResult<Option<u64>> {
         let (sender, receiver) = mpsc::channel::<RecordBatch>(2);
-        let hold = Arc::clone(self.hold);
+        let (hold, token) = (Arc::clone(self.hold), self.query.token.clone());
         let (base, replace) = (Arc::clone(&self.base), self.replace.clone());
         let columns = self.columns.clone();
         let work = move || {
             failpoint::hit("engine.rewrite")?;
-            write_all(hold.begin_update(base, replace, columns)?, receiver, faults)
+            let update = hold.begin_update(base, replace, columns)?;
+            write_all(update, receiver, (&token, faults))
         };
         let writer = tokio::spawn(guard::run_apart("rewrite", work));
         let mut held = held.into_iter();
@@ -274,13 +280,13 @@ fn ascends(batch: &RecordBatch, last: &mut i64) -> bool {
 fn write_all(
     mut update: BulkUpdate,
     mut batches: mpsc::Receiver<RecordBatch>,
-    faults: u64,
+    (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
     let (mut count, mut last) = (0, None);
     while let Some(batch) = batches.blocking_recv() {
         if batch.num_rows() == 0 {
             check_faults(faults)?;
-            update.finish()?;
+            token.settle(|| update.finish())?;
             return Ok(count);
         }
         let (mut rows, mut values) = in_order(&batch)?;

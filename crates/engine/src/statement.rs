@@ -393,8 +393,8 @@ impl Statement {
         let Some(returning) = &insert.returning else {
             return Err(EngineError::internal("an INSERT that answers nothing"));
         };
-        let memory = &registration.memory;
-        let work = write::insert_returning(&self.database, &insert, returning, self.txn(), memory);
+        let query = &registration;
+        let work = write::insert_returning(&self.database, &insert, returning, self.txn(), query);
         let answers = until_stopped(&registration.token, deadline, work).await?;
         let source = BatchSource::Ready(answers.into_iter());
         let running = Running { deadline, registration, turn: Turn::free() };
@@ -408,7 +408,7 @@ impl Statement {
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
-        let work = write::apply(&self.database, bound, self.txn(), &registration.memory);
+        let work = write::apply(&self.database, bound, self.txn(), &registration);
         let rows_affected = until_stopped(&registration.token, deadline, work).await?;
         Ok(written(rows_affected, started, &registration))
     }
@@ -442,7 +442,7 @@ impl Statement {
                 if rewrite::target(&bound) != Some(table) {
                     return Err(replan());
                 }
-                match rewrite::apply(&self.database, bound, &hold, &registration.memory).await {
+                match rewrite::apply(&self.database, bound, &hold, &registration).await {
                     // A commit that was under way when the hold began came in between.
                     Err(error) if error.code == ErrorCode::Replan && attempts < MOST_ATTEMPTS => {}
                     outcome => {

@@ -12,12 +12,13 @@ use tidemark_planner::{
 use tidemark_storage::{BulkTarget, Change, CommitReceipt};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
+use crate::cancel::CancelToken;
 use crate::database::Database;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::{self, check_faults};
 use crate::options::Summary;
-use crate::pool::QueryPool;
+use crate::registry::Registration;
 use crate::statement::ParameterValues;
 use crate::statement::physical_plan;
 use crate::transaction::Transaction;
@@ -34,18 +35,18 @@ pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
     transaction: Option<&Transaction>,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<u64> {
     match bound {
-        BoundStatement::Insert(insert) => self::insert(database, insert, transaction, memory).await,
-        BoundStatement::CreateTable(create) => create_table(database, create, memory).await,
+        BoundStatement::Insert(insert) => self::insert(database, insert, transaction, query).await,
+        BoundStatement::CreateTable(create) => create_table(database, create, query).await,
         BoundStatement::SchemaChange(change) => {
             let changes = schema_changes(&change);
             if !changes.is_empty() {
-                commit(database, changes).await?;
+                commit(database, changes, &query.token).await?;
             }
             for format in change.formats {
-                convert(database, format).await?;
+                convert(database, format, &query.token).await?;
             }
             if change.squash {
                 squash(database).await?;
@@ -57,7 +58,7 @@ pub(crate) async fn apply(
         }
         BoundStatement::ViewChange(view) => {
             if let Some(change) = view.change {
-                commit(database, vec![change]).await?;
+                commit(database, vec![change], &query.token).await?;
             }
             Ok(0)
         }
@@ -98,7 +99,8 @@ pub(crate) async fn insert_batch(
         ));
     };
     let batch = template.rows(&parameter_rows)?;
-    let rows_affected = append(database, insert, batch, transaction).await?;
+    let rows_affected =
+        append(database, insert, batch, transaction, &CancelToken::default()).await?;
     Ok(Summary {
         rows_affected,
         execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
@@ -110,16 +112,18 @@ async fn insert(
     database: &Arc<Database>,
     insert: BoundInsert,
     transaction: Option<&Transaction>,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<u64> {
     match &insert.source {
-        InsertSource::Batch(batch) => append(database, &insert, batch.clone(), transaction).await,
+        InsertSource::Batch(batch) => {
+            append(database, &insert, batch.clone(), transaction, &query.token).await
+        }
         InsertSource::Template(_) => Err(EngineError::new(
             ErrorCode::InvalidValue,
             "the statement has parameters without values",
         )),
         InsertSource::Plan(plan) => {
-            insert_select(database, &insert, plan, transaction, memory).await
+            insert_select(database, &insert, plan, transaction, query).await
         }
     }
 }
@@ -130,7 +134,7 @@ pub(crate) async fn insert_returning(
     insert: &BoundInsert,
     returning: &Returning,
     transaction: Option<&Transaction>,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<Vec<RecordBatch>> {
     let batches = match &insert.source {
         InsertSource::Batch(batch) => vec![batch.clone()],
@@ -141,7 +145,7 @@ pub(crate) async fn insert_returning(
             let faults = tidemark_vfs::faults();
             let plan = physical_plan(database, plan).await?;
             let _turn = database.turn(plan.as_ref()).await?;
-            let mut source = BatchSource::start(&plan, &database.task_context(memory))?;
+            let mut source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
             let (mut batches, mut bytes) = (Vec::new(), 0);
             while let Some(batch) = source.next().await? {
                 bytes += batch.get_array_memory_size();
@@ -161,7 +165,7 @@ pub(crate) async fn insert_returning(
     // An expression that fails must fail before the commit.
     let answers = batches.iter().map(|batch| returning.rows(batch));
     let answers = answers.collect::<EngineResult<Vec<_>>>()?;
-    append_all(database, insert, batches, transaction).await?;
+    append_all(database, insert, batches, transaction, &query.token).await?;
     Ok(answers)
 }
 
@@ -170,13 +174,14 @@ async fn append(
     insert: &BoundInsert,
     batch: RecordBatch,
     transaction: Option<&Transaction>,
+    token: &CancelToken,
 ) -> EngineResult<u64> {
     let rows = batch.num_rows() as u64;
     let schema = insert.table.schema();
     let change = Change::Append { table: schema.id, schema_version: schema.version, batch };
     match transaction {
         Some(transaction) => transaction.add(change)?,
-        None => drop(commit(database, vec![change]).await?),
+        None => drop(commit(database, vec![change], token).await?),
     }
     database.metrics.rows_written.add(rows);
     Ok(rows)
@@ -187,24 +192,24 @@ async fn insert_select(
     insert: &BoundInsert,
     plan: &LogicalPlan,
     transaction: Option<&Transaction>,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<u64> {
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
     let _turn = database.turn(plan.as_ref()).await?;
-    let mut source = BatchSource::start(&plan, &database.task_context(memory))?;
+    let mut source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
     let mut held = Vec::new();
     let mut held_rows = 0;
     while held_rows <= BULK_THRESHOLD_ROWS || transaction.is_some() {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;
-            return append_all(database, insert, held, transaction).await;
+            return append_all(database, insert, held, transaction, &query.token).await;
         };
         held_rows += batch.num_rows();
         held.push(batch);
     }
     let target = BulkTarget::Existing(insert.table.schema().id);
-    bulk_write(database, target, held, source, faults).await
+    bulk_write(database, target, held, source, (&query.token, faults)).await
 }
 
 /// All batches of a small INSERT … SELECT in one commit.
@@ -213,6 +218,7 @@ async fn append_all(
     insert: &BoundInsert,
     batches: Vec<RecordBatch>,
     transaction: Option<&Transaction>,
+    token: &CancelToken,
 ) -> EngineResult<u64> {
     let schema = insert.table.schema();
     let change = |batch| Change::Append { table: schema.id, schema_version: schema.version, batch };
@@ -221,7 +227,7 @@ async fn append_all(
     match transaction {
         Some(transaction) => changes.into_iter().try_for_each(|change| transaction.add(change))?,
         None if changes.is_empty() => {}
-        None => drop(commit(database, changes).await?),
+        None => drop(commit(database, changes, token).await?),
     }
     database.metrics.rows_written.add(rows as u64);
     Ok(rows as u64)
@@ -230,30 +236,32 @@ async fn append_all(
 async fn create_table(
     database: &Arc<Database>,
     create: BoundCreateTable,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<u64> {
     let Some(schema) = create.schema else { return Ok(0) };
     let Some(plan) = create.source else {
-        commit(database, vec![Change::CreateTable(schema)]).await?;
+        commit(database, vec![Change::CreateTable(schema)], &query.token).await?;
         return Ok(0);
     };
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, &plan).await?;
     let _turn = database.turn(plan.as_ref()).await?;
-    let source = BatchSource::start(&plan, &database.task_context(memory))?;
-    bulk_write(database, BulkTarget::Create(schema), Vec::new(), source, faults).await
+    let source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
+    bulk_write(database, BulkTarget::Create(schema), Vec::new(), source, (&query.token, faults))
+        .await
 }
 
 /// Streams rows into staged segments; visible and durable at the end, or not at all: dropping
-/// the future drops the writer, which leaves nothing. `faults` are those of mapped files before
-/// anything was read.
+/// the future drops the writer, which leaves nothing. With the statement's token come the faults
+/// of mapped files before anything was read.
 async fn bulk_write(
     database: &Arc<Database>,
     target: BulkTarget,
     held: Vec<RecordBatch>,
     mut source: BatchSource,
-    faults: u64,
+    (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
+    let token = token.clone();
     let (sender, mut receiver) = tokio::sync::mpsc::channel::<RecordBatch>(2);
     let storage = Arc::clone(&database.storage);
     let writer = tokio::spawn(guard::run_blocking("bulk_write", move || {
@@ -264,7 +272,7 @@ async fn bulk_write(
             if batch.num_rows() == 0 {
                 check_faults(faults)?;
                 // An empty batch is the sender's word that everything came.
-                writer.finish()?;
+                token.settle(|| writer.finish())?;
                 return Ok(rows);
             }
             rows += batch.num_rows() as u64;
@@ -319,11 +327,17 @@ fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
 }
 
 /// Writes the partitions' rows to files of the other format.
-async fn convert(database: &Arc<Database>, format: BoundFormat) -> EngineResult<()> {
+async fn convert(
+    database: &Arc<Database>,
+    format: BoundFormat,
+    token: &CancelToken,
+) -> EngineResult<()> {
+    let token = token.clone();
     let storage = Arc::clone(&database.storage);
     let work = move || {
         failpoint::hit("engine.convert")?;
-        storage.convert_partitions(format.table.schema().id, &format.floors, format.to)
+        let table = format.table.schema().id;
+        token.settle(|| storage.convert_partitions(table, &format.floors, format.to))
     };
     guard::run_blocking("convert", work).await
 }
@@ -335,11 +349,16 @@ async fn squash(database: &Arc<Database>) -> EngineResult<()> {
 }
 
 /// Commits off the workers: the log thread may sync a disk.
-async fn commit(database: &Arc<Database>, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
+async fn commit(
+    database: &Arc<Database>,
+    changes: Vec<Change>,
+    token: &CancelToken,
+) -> EngineResult<CommitReceipt> {
+    let token = token.clone();
     let storage = Arc::clone(&database.storage);
     guard::run_blocking("commit", move || {
         failpoint::hit("engine.commit")?;
-        storage.commit(changes)
+        token.settle(|| storage.commit(changes))
     })
     .await
 }

@@ -1,0 +1,52 @@
+/** What happens when the process, not one query, holds too much memory. */
+import test from 'ava';
+
+import { startTestServer } from '../golden/server.js';
+import { ask, rowsOf } from './client.js';
+
+/** Groups without end: memory grows until the query is stopped. */
+const GREEDY = 'select x, count() c from long_sequence(1000000000000) order by c';
+const SMALL = 'select count() from long_sequence(1000000) where x % 7 = 1';
+
+test('above the limit nothing is begun or written, and what costs nothing is answered', async (t) => {
+  // Less than the program itself takes.
+  const server = await startTestServer({ set: ['memory.limit=20M'] });
+  try {
+    const refused = /^memory is low: the server holds \d+ of 20 MiB$/;
+    let query = await ask(server, SMALL);
+    // One that was begun before the first measurement is stopped.
+    for (let tries = 0; tries < 100 && !refused.test(query.error ?? ''); tries += 1) {
+      query = await ask(server, SMALL);
+    }
+    t.regex(query.error ?? '', refused);
+    t.is(query.status, 503);
+    await rowsOf(server, 'create table t (x long)');
+    const write = await ask(server, 'insert into t values (1)');
+    t.is(write.status, 503);
+    t.regex(write.error ?? '', /memory/);
+    t.deepEqual(await rowsOf(server, 'select 1'), [[1]]);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('the largest query is stopped, and the others go on', async (t) => {
+  const set = ['memory.limit=500M', 'query.memory.pool=4G', 'query.memory.limit=4G'];
+  const server = await startTestServer({ set });
+  try {
+    await rowsOf(server, 'create table t (x long)');
+    const greedy = await ask(server, GREEDY);
+    t.regex(greedy.error ?? '', /^stopped as the largest query: the server holds \d+ of 500 MiB$/);
+    // It comes back by itself: no more than ten seconds later.
+    let write = await ask(server, 'insert into t values (1)');
+    for (let tries = 0; tries < 100 && write.error !== undefined; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      write = await ask(server, 'insert into t values (1)');
+    }
+    t.is(write.error, undefined);
+    t.deepEqual(await rowsOf(server, SMALL), [[142_858]]);
+    t.deepEqual(await rowsOf(server, 'select count() from t'), [[1]]);
+  } finally {
+    await server.stop();
+  }
+});
