@@ -4,6 +4,7 @@
 //
 // In the copy all of storage's tests and the harnesses become one program, since compiling and
 // linking a dozen takes longer than running them.
+import { spawn } from 'node:child_process';
 import {
   appendFileSync,
   cpSync,
@@ -15,6 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
 import { root, run, targetDirectory } from './steps.mjs';
@@ -149,6 +151,27 @@ async function build() {
 /** Seconds that the tests and the harnesses may take. */
 const limits = [600, 600];
 
+/** The first test that fails, which ends the program, or how else it ended; nothing if well. */
+function firstFailure(program, filter, seconds) {
+  const cwd = join(copy, 'crates', 'testkit');
+  const options = { cwd, env: { ...process.env, ...env }, timeout: seconds * 1000 };
+  return new Promise((resolve, reject) => {
+    const stdio = ['ignore', 'pipe', 'ignore'];
+    const child = spawn(program, filter, { ...options, stdio, killSignal: 'SIGKILL' });
+    let failed;
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      failed ??= /^test (\S+) .*FAILED$/.exec(line)?.[1];
+      if (failed !== undefined) {
+        child.kill('SIGKILL');
+      }
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      resolve(failed ?? (code === 0 ? undefined : 'a hang or the end of the process'));
+    });
+  });
+}
+
 /** `killed`, `alive`, or `unviable` when it does not compile. */
 async function trial() {
   const { program, output } = await build();
@@ -159,13 +182,10 @@ async function trial() {
   const times = [];
   for (const [index, filter] of [['--skip', 'harness::'], ['harness::']].entries()) {
     const started = Date.now();
-    const args = [String(limits[index]), program, '--quiet', ...filter];
-    const cwd = join(copy, 'crates', 'testkit');
-    const { code, output: said } = await run('timeout', args, { quiet: true, env, cwd });
+    const by = await firstFailure(program, filter, limits[index]);
     times.push((Date.now() - started) / 1000);
-    if (code !== 0) {
-      const names = [...said.matchAll(/^    (\S+)$/gm)].map(([, name]) => name);
-      return { outcome: 'killed', by: names[0] ?? 'a hang or the end of the process', times };
+    if (by !== undefined) {
+      return { outcome: 'killed', by, times };
     }
   }
   return { outcome: 'alive', by: 'nothing', times };
