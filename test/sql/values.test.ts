@@ -1,37 +1,82 @@
-/** Rows of literals, read from the text or token by token: the tree is the same. */
+/** Rows of literals: found in the text, or read token by token. */
 import test from 'ava';
 
-import { parse, SyntaxError_ } from '../../ts/sql/index.js';
-import type { ValuesBlock } from '../../ts/sql/ast.generated.js';
+import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
+import type { InsertNode } from '../../ts/sql/ast.generated.js';
 
 /** After a query rows are read token by token. */
 const SLOW = 'WITH q AS (SELECT 1) ';
 
-interface Outcome {
-  readonly rows: ValuesBlock | null;
-  readonly error: string;
+interface Row {
+  /** Letter and text of each cell; an expression has no text. */
+  readonly cells: readonly (readonly [string, string])[];
+  readonly starts: readonly number[];
+  readonly start: number;
+  readonly end: number;
 }
 
-function outcome(text: string, offset: number): Outcome {
-  const moved = (at: number): number => at - offset;
+interface Outcome {
+  readonly rows: readonly Row[] | null;
+  readonly error: string;
+  /** How many of the rows are plain. */
+  readonly plain: number;
+}
+
+function outcome(text: string, offset = 0): Outcome {
   try {
     const tree = parse(text);
     const node = tree.nodes[tree.root];
-    const values = node?.kind === 'Insert' ? node.values : null;
-    if (values === null) {
-      return { rows: null, error: 'no rows' };
+    if (node?.kind !== 'Insert' || node.query !== null) {
+      return { rows: null, error: 'no rows', plain: 0 };
     }
-    // Expressions are named by the numbers of their nodes, of which WITH brings some.
-    const texts = values.texts.map((one, index) => (values.kinds[index] === 'x' ? 'x' : one));
-    const { starts, row_starts, row_ends } = values;
-    const places = { starts: starts.map(moved), row_starts: row_starts.map(moved) };
-    return { rows: { ...values, texts, ...places, row_ends: row_ends.map(moved) }, error: '' };
+    const rows = [...plainRows(text, node, offset), ...otherRows(node, offset)];
+    return { rows, error: '', plain: node.plain?.rows ?? 0 };
   } catch (error) {
     if (error instanceof SyntaxError_) {
-      return { rows: null, error: `${error.message} at ${moved(error.start)}` };
+      return { rows: null, error: `${error.message} at ${error.start - offset}`, plain: 0 };
     }
     throw error;
   }
+}
+
+/** Plain rows as the other reading sees their text, which stands where the span says. */
+function plainRows(text: string, { plain }: InsertNode, offset: number): readonly Row[] {
+  if (plain === null) {
+    return [];
+  }
+  const { start, end } = plain.span;
+  if (text.slice(start, end) !== plain.text) {
+    throw new Error(`the rows do not stand at ${start}..${end}`);
+  }
+  const head = `${SLOW}INSERT INTO t VALUES `;
+  const { rows } = outcome(head + plain.text, head.length - start + offset);
+  if (rows?.length !== plain.rows || rows[0]?.start !== start - offset) {
+    throw new Error(`${rows?.length} of ${plain.rows} rows in ${plain.text}`);
+  }
+  if (rows.at(-1)?.end !== end - 1 - offset) {
+    throw new Error(`the rows do not end at ${end}`);
+  }
+  if (rows.some(({ cells }) => cells.some(([kind, cell]) => kind === 'x' || /^[+.]/.test(cell)))) {
+    throw new Error(`not plain: ${plain.text}`);
+  }
+  return rows;
+}
+
+function otherRows({ values }: InsertNode, offset: number): readonly Row[] {
+  let cell = 0;
+  return (values?.widths ?? []).map((width, row) => {
+    const from = cell;
+    cell += width;
+    const kinds = Array.from(values?.kinds.slice(from, cell) ?? '');
+    // Expressions are named by the numbers of their nodes, of which WITH brings some.
+    const text = (index: number): string => values?.texts[from + index] ?? '';
+    return {
+      cells: kinds.map((kind, index) => [kind, kind === 'x' ? '' : text(index)] as const),
+      starts: (values?.starts ?? []).slice(from, cell).map((start) => start - offset),
+      start: (values?.row_starts[row] ?? 0) - offset,
+      end: (values?.row_ends[row] ?? 0) - offset,
+    };
+  });
 }
 
 const PLAIN = ['1', '-1', 'null', "'a'", '1.5', 'true', "'it''s'"];
@@ -53,7 +98,7 @@ test('both readings agree on random rows', (t) => {
     return (state >>> 8) % bound;
   };
   const pick = (from: readonly string[]): string => from[below(from.length)] ?? '';
-  let read = 0;
+  const found = { rows: 0, plain: 0, both: 0 };
   for (let round = 0; round < 6_000; round += 1) {
     const cells = below(3) === 0 ? CELLS : PLAIN;
     const row = (): string => {
@@ -66,9 +111,25 @@ test('both readings agree on random rows', (t) => {
     const rows = Array.from({ length: 1 + below(4) }, row).join(`${pick(SPACES)},${pick(SPACES)}`);
     const tail = pick(['', '', '', ';', ' RETURNING *', ',', ' x']);
     const text = `INSERT INTO t VALUES ${rows}${tail}`;
-    const fast = outcome(text, 0);
-    t.deepEqual(fast, outcome(SLOW + text, SLOW.length), text);
-    read += fast.rows === null ? 0 : 1;
+    const { plain, ...fast } = outcome(text);
+    const { plain: none, ...slow } = outcome(SLOW + text, SLOW.length);
+    t.deepEqual(fast, slow, text);
+    t.is(none, 0);
+    found.rows += fast.rows === null ? 0 : 1;
+    found.plain += plain > 0 ? 1 : 0;
+    found.both += plain > 0 && plain < (fast.rows?.length ?? 0) ? 1 : 0;
   }
-  t.true(read > 1_500, `${read} texts have rows`);
+  t.true(found.rows > 1_500 && found.plain > 1_000 && found.both > 100, JSON.stringify(found));
+});
+
+test('a literal in parentheses prints as the expression it is', (t) => {
+  const text = "INSERT INTO t VALUES (now(), ('a'), (-1)), ((1), (NULL), (true))";
+  t.is(print(parse(text)), text);
+});
+
+test('plain rows print as they are written, before the others', (t) => {
+  const text = "INSERT INTO t VALUES ( 1,'it''s' ), (+2, NULL),(now(), 'x') RETURNING a";
+  const printed = print(parse(text));
+  t.is(printed, "INSERT INTO t VALUES ( 1,'it''s' ), (+2, NULL), (now(), 'x') RETURNING a");
+  t.is(print(parse(printed)), printed);
 });

@@ -66,6 +66,15 @@ function decode(encoded: string): { text: string; valid: boolean } {
   }
 }
 
+/** The value of a hexadecimal digit in ASCII; NaN for anything else. */
+function hexDigit(code = 0): number {
+  if (code >= 0x30 && code <= 0x39) {
+    return code - 0x30;
+  }
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
+}
+
 /** `null` for `%zz` and cut-off escapes. */
 function percentDecode(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'latin1');
@@ -81,11 +90,12 @@ function percentDecode(text: string): Buffer | null {
       at += 1;
       continue;
     }
-    const digits = text.slice(at + 1, at + 3);
-    if (!/^[0-9a-f]{2}$/i.test(digits)) {
+    // Writing stays behind reading: an escape is three bytes long.
+    const value = 16 * hexDigit(bytes[at + 1]) + hexDigit(bytes[at + 2]);
+    if (Number.isNaN(value)) {
       return null;
     }
-    bytes[length++] = Number.parseInt(digits, 16);
+    bytes[length++] = value;
     at += 3;
   }
   return bytes.subarray(0, length);

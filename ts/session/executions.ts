@@ -6,7 +6,8 @@ import type { Database } from '../engine/types.js';
 
 export class Executions {
   readonly #database: Database;
-  readonly #waiting = new Map<string, number>();
+  /** How many of each user's texts. */
+  readonly #waiting = new Map<string, Map<string, number>>();
   readonly #streaming = new Set<bigint>();
 
   constructor(database: Database) {
@@ -14,17 +15,24 @@ export class Executions {
   }
 
   began(user: string, text: string): void {
-    const name = nameOf(user, text);
-    this.#waiting.set(name, (this.#waiting.get(name) ?? 0) + 1);
+    let texts = this.#waiting.get(user);
+    if (texts === undefined) {
+      texts = new Map();
+      this.#waiting.set(user, texts);
+    }
+    texts.set(text, (texts.get(text) ?? 0) + 1);
   }
 
   replied(user: string, text: string): void {
-    const name = nameOf(user, text);
-    const count = (this.#waiting.get(name) ?? 1) - 1;
-    if (count === 0) {
-      this.#waiting.delete(name);
-    } else {
-      this.#waiting.set(name, count);
+    const texts = this.#waiting.get(user);
+    const count = (texts?.get(text) ?? 1) - 1;
+    if (count > 0) {
+      texts?.set(text, count);
+      return;
+    }
+    texts?.delete(text);
+    if (texts?.size === 0) {
+      this.#waiting.delete(user);
     }
   }
 
@@ -44,7 +52,7 @@ export class Executions {
    * when two wait and which one is meant cannot be told.
    */
   cancelWaiting(user: string, text: string): boolean {
-    if (this.#waiting.get(nameOf(user, text)) !== 1) {
+    if (this.#waiting.get(user)?.get(text) !== 1) {
       return false;
     }
     const query = this.#database
@@ -57,8 +65,4 @@ export class Executions {
       );
     return query !== undefined && this.#database.cancelQuery(query.queryId);
   }
-}
-
-function nameOf(user: string, text: string): string {
-  return `${user}\u0000${text}`;
 }

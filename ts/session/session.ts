@@ -111,8 +111,8 @@ export class PreparedStatement {
   readonly #session: Session;
   readonly #principal: Principal;
   readonly #context: StatementContext;
-  /** The same for statements that may stand for each other. */
-  readonly #key: string;
+  /** The same for statements that may stand for each other; null for those that hardly do. */
+  readonly #key: string | null;
   #statement: Statement | null = null;
   /** Whether others may run `#statement` too. */
   #isShared = false;
@@ -136,7 +136,7 @@ export class PreparedStatement {
     const { name: user, readOnly } = session.principal;
     const base = { user, text, readOnly };
     this.#context = parameterTypes === undefined ? base : { ...base, parameterTypes };
-    this.#key = JSON.stringify([user, readOnly, parameterTypes, text]);
+    this.#key = StatementCache.key(user, readOnly, parameterTypes, text);
   }
 
   get description(): StatementDescription {

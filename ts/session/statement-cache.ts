@@ -30,8 +30,24 @@ export class StatementCache {
     this.#parse = parse;
   }
 
+  /** What a text's query is kept under; null for a text that is too long to be kept. */
+  static key(
+    user: string,
+    readOnly: boolean,
+    types: readonly (string | null)[] | undefined,
+    text: string,
+  ): string | null {
+    if (text.length > LONGEST_CACHED_TEXT) {
+      return null;
+    }
+    return `${JSON.stringify([user, readOnly, types])}${text}`;
+  }
+
   /** The query bound before under `key`, if it is current. */
-  query(key: string): Statement | undefined {
+  query(key: string | null): Statement | undefined {
+    if (key === null) {
+      return undefined;
+    }
     const known = this.#queries.get(key);
     if (known?.isCurrent() === false) {
       this.#queries.delete(key);
@@ -45,29 +61,32 @@ export class StatementCache {
    * all in the key. False for what does not come again. A shared statement is never closed:
    * another may be about to run it.
    */
-  share(key: string, statement: Statement): boolean {
-    const isShared = statement.description.kind === 'select' && key.length <= LONGEST_CACHED_TEXT;
-    if (isShared) {
-      this.#queries.set(key, statement);
+  share(key: string | null, statement: Statement): boolean {
+    if (key === null || statement.description.kind !== 'select') {
+      return false;
     }
-    return isShared;
+    this.#queries.set(key, statement);
+    return true;
   }
 
   /** What came under `key` is no longer true. */
-  forget(key: string): void {
-    this.#queries.delete(key);
+  forget(key: string | null): void {
+    if (key !== null) {
+      this.#queries.delete(key);
+    }
   }
 
   /** The tree as JSON in UTF-8, as the border takes it. */
   tree(text: string): Buffer {
+    if (text.length > LONGEST_CACHED_TEXT) {
+      return this.#parseText(text);
+    }
     const known = this.#trees.get(text);
     if (known !== undefined) {
       return known;
     }
     const tree = this.#parseText(text);
-    if (text.length <= LONGEST_CACHED_TEXT) {
-      this.#trees.set(text, tree);
-    }
+    this.#trees.set(text, tree);
     return tree;
   }
 

@@ -661,7 +661,11 @@ export type InsertNode = {
    */
   columns: Array<Name>;
   /**
-   * VALUES rows.
+   * The first rows of VALUES, as far as they are plain literals.
+   */
+  plain: PlainRows | null;
+  /**
+   * The rows of VALUES that follow.
    */
   values: ValuesBlock | null;
   /**
@@ -684,6 +688,21 @@ export type InsertNode = {
    * RETURNING list.
    */
   returning: Array<SelectItem>;
+};
+
+export type PlainRows = {
+  /**
+   * The rows' text.
+   */
+  text: string;
+  /**
+   * Number of rows.
+   */
+  rows: number;
+  /**
+   * Where the text stands.
+   */
+  span: Span;
 };
 
 export type ValuesBlock = {

@@ -5,7 +5,7 @@ import { atOperand } from './lookahead.js';
 import type { Parser } from './parser.js';
 import { columnAlias, parsePreamble, queryAfter, type Preamble } from './query.js';
 import { parseSources } from './source.js';
-import { parseValues } from './values.js';
+import { parseInsertedRows } from './values.js';
 
 /** `INSERT …`; WITH and DECLARE that stand before it belong to its query. */
 export function parseInsert(p: Parser, preamble: Preamble): NodeId {
@@ -14,9 +14,9 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   p.expect('INTO', mode.given ? "'into' expected" : 'atomic or into or batch expected');
   const table = p.tableName('table name expected');
   const columns = atColumnList(p) ? columnNames(p) : [];
-  const values = p.take('VALUES') ? parseValues(p) : null;
+  const rows = p.take('VALUES') ? parseInsertedRows(p) : null;
   let query: NodeId | null = null;
-  if (values === null) {
+  if (rows === null) {
     query = insertQuery(p, preamble);
   } else if (!p.atEnd() && !p.at(';') && !p.at('RETURNING')) {
     p.fail("',' expected");
@@ -25,7 +25,8 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   const node: InsertNode = {
     table,
     columns,
-    values,
+    plain: rows?.plain ?? null,
+    values: rows?.values ?? null,
     query,
     atomic: mode.atomic,
     batch: mode.batch,

@@ -5,7 +5,7 @@
  * Nothing here throws but `tokenize`; `scan` marks what it cannot read as `Bad` and goes on, so
  * that completion and splitting work on half-written text.
  */
-import { type LiteralRows, readLiteralRows } from './literal-rows.js';
+import { findPlainRows, type PlainRowsPlace } from './plain-rows.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 export const TokenKind = {
@@ -53,7 +53,7 @@ export interface Tokens {
   /** Capitals of a word, text of a mark, reason of a bad token, else empty. */
   readonly values: string[];
   /** What the token of kind `Rows` stands for. */
-  rows: LiteralRows | null;
+  rows: PlainRowsPlace | null;
 }
 
 const MARKS = [
@@ -240,10 +240,10 @@ class Scanner {
   }
 
   private packRows(): void {
-    const rows = readLiteralRows(this.text, this.at);
+    const rows = findPlainRows(this.text, this.at);
     if (rows !== null) {
       this.tokens.rows = rows;
-      this.push(TokenKind.Rows, rows.row_starts[0] ?? this.at, rows.end, '');
+      this.push(TokenKind.Rows, rows.start, rows.end, '');
     }
   }
 
@@ -403,17 +403,17 @@ class Scanner {
   }
 }
 
-/** All tokens, the last of kind `End`; unreadable parts are `Bad` tokens. */
-export function scan(text: string): Tokens {
-  return new Scanner(text, false).run();
+/**
+ * All tokens, the last of kind `End`; unreadable parts are `Bad` tokens. Rows of plain literals
+ * after the VALUES of an INSERT are one token when `packs` is set.
+ */
+export function scan(text: string, packs = false): Tokens {
+  return new Scanner(text, packs).run();
 }
 
-/**
- * All tokens, or a syntax error at the first unreadable part. Rows of literals after VALUES are one
- * token when `packs` is set.
- */
+/** The same, or a syntax error at the first unreadable part. */
 export function tokenize(text: string, packs = false): Tokens {
-  const tokens = new Scanner(text, packs).run();
+  const tokens = scan(text, packs);
   const bad = tokens.kinds.indexOf(TokenKind.Bad);
   if (bad >= 0) {
     throw new SyntaxError_(tokens.values[bad] ?? '', tokens.starts[bad] ?? 0, tokens.ends[bad]);

@@ -5,10 +5,9 @@
  * Recursion is bounded by `nested`, long chains by `height` and `countTerm`: no text can
  * exhaust the stack, here or in the code that walks the tree.
  */
-import type { Name, Node, NodeId, Span, Tree } from './ast.generated.js';
+import type { Name, Node, NodeId, PlainRows, Span, Tree } from './ast.generated.js';
 import { RESERVED } from './keywords.js';
 import { TokenKind, tokenize, type Tokens } from './lexer.js';
-import type { LiteralRows } from './literal-rows.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 /** UTF-16 units of one statement text. */
@@ -90,13 +89,15 @@ export class Parser {
     return this.tokens.ends[this.index + offset] ?? this.text.length;
   }
 
-  /** Takes the rows of literals that stand here; null when there are none. */
-  takeRows(): LiteralRows | null {
-    if (this.kind() !== TokenKind.Rows) {
+  /** Takes the rows of plain literals that stand here; null when there are none. */
+  takePlainRows(): PlainRows | null {
+    const { rows } = this.tokens;
+    if (this.kind() !== TokenKind.Rows || rows === null) {
       return null;
     }
     this.advance();
-    return this.tokens.rows;
+    const { start, end } = rows;
+    return { text: this.text.slice(start, end), rows: rows.rows, span: { start, end } };
   }
 
   /** Where the previous token ends. */

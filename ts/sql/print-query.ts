@@ -102,7 +102,7 @@ export function printValues(printer: Printer, block: ValuesBlock): string {
       const text = block.texts[cell] ?? '';
       const letter = block.kinds[cell];
       if (letter === 'x') {
-        cells.push(expression(printer, Number(text)));
+        cells.push(printCell(printer, Number(text)));
       } else {
         cells.push(letter === 's' ? quoteText(text) : text);
       }
@@ -110,6 +110,22 @@ export function printValues(printer: Printer, block: ValuesBlock): string {
     return `(${cells.join(', ')})`;
   });
   return rows.join(', ');
+}
+
+const LITERALS: ReadonlySet<Node['kind']> = new Set([
+  'Null',
+  'Boolean',
+  'Integer',
+  'Float',
+  'String',
+]);
+
+/** A cell that is an expression; without parentheses a literal would be a cell of its own kind. */
+function printCell(printer: Printer, id: NodeId): string {
+  const node = nodeOf(printer.tree, id);
+  const inner = node.kind === 'Unary' ? nodeOf(printer.tree, node.operand) : node;
+  const text = expression(printer, id);
+  return LITERALS.has(inner.kind) ? `(${text})` : text;
 }
 
 export function printShow(subject: ShowSubject): string {

@@ -155,10 +155,11 @@ function printInsert(printer: Printer, node: InsertNode): string {
   if (node.columns.length > 0) {
     parts.push(`(${list(node.columns)})`);
   }
-  if (node.values !== null) {
-    parts.push(`VALUES ${printValues(printer, node.values)}`);
-  }
-  if (node.query !== null) {
+  if (node.query === null) {
+    const plain = node.plain === null ? [] : [node.plain.text];
+    const values = node.values === null ? [] : [printValues(printer, node.values)];
+    parts.push(`VALUES ${[...plain, ...values].join(', ')}`);
+  } else {
     parts.push(printer.query(node.query));
   }
   if (node.returning.length > 0) {

@@ -10,7 +10,7 @@ export interface StatementText {
 
 /** The statements between top-level semicolons; empty ones are left out. */
 export function splitStatements(text: string): StatementText[] {
-  const tokens = scan(text);
+  const tokens = scan(text, true);
   const statements: StatementText[] = [];
   let first = -1;
   for (let index = 0; index < tokens.kinds.length; index += 1) {

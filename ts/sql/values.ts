@@ -2,7 +2,7 @@
  * The rows of VALUES. Literals never become nodes: a row costs four array entries per cell,
  * so that long inserts neither count as terms nor cross the border as objects.
  */
-import type { ValuesBlock } from './ast.generated.js';
+import type { PlainRows, ValuesBlock } from './ast.generated.js';
 import { TokenKind } from './lexer.js';
 import { requireOperand } from './lookahead.js';
 import type { Parser } from './parser.js';
@@ -16,21 +16,23 @@ interface Rows {
   readonly row_ends: number[];
 }
 
+/** The rows of an INSERT: plain ones first, as they are written, then the others. */
+export interface InsertedRows {
+  readonly plain: PlainRows | null;
+  readonly values: ValuesBlock | null;
+}
+
+/** `(…), (…)`, after the VALUES of an INSERT. */
+export function parseInsertedRows(p: Parser): InsertedRows {
+  const plain = p.takePlainRows();
+  const isWhole = plain !== null && !p.take(',');
+  return { plain, values: isWhole ? null : parseValues(p) };
+}
+
 /** `(…), (…)`, after VALUES. */
 export function parseValues(p: Parser): ValuesBlock {
-  const packed = p.takeRows();
-  const rows: Rows = packed ?? {
-    widths: [],
-    kinds: [],
-    texts: [],
-    starts: [],
-    row_starts: [],
-    row_ends: [],
-  };
-  const isWhole = packed !== null && !p.take(',');
-  if (!isWhole) {
-    parseRows(p, rows);
-  }
+  const rows: Rows = { widths: [], kinds: [], texts: [], starts: [], row_starts: [], row_ends: [] };
+  parseRows(p, rows);
   const { widths, kinds, texts, starts, row_starts, row_ends } = rows;
   const cells = { widths, kinds: kinds.join(''), texts, starts, row_starts, row_ends };
   return { ...cells, rows: widths.length };

@@ -4,8 +4,8 @@
 //! ([`NodeId`]), so that the depth of a statement costs no stack on either side. Chains of
 //! AND, OR and `||` are one n-ary node each. [`Tree::spans`] runs parallel to the nodes.
 //!
-//! All positions are UTF-16 offsets made by the TypeScript lexer; Rust carries them, it never
-//! computes with them. This crate knows no semantics and no engine type. The TypeScript twin,
+//! All positions are UTF-16 offsets made by the TypeScript lexer; Rust carries them, and computes
+//! with them in [`PlainRows`] alone, whose cells have no place of their own. This crate knows no semantics and no engine type. The TypeScript twin,
 //! `ts/sql/ast.generated.ts`, is written from these definitions by `npm run generate`.
 
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 mod access;
 mod administration;
 mod expression;
+mod plain_rows;
 mod query;
 mod statement;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use expression::{
     BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode, IndexSelector,
     LogicalOperator, UnaryOperator, WindowSpec,
 };
+pub use plain_rows::{PlainKind, PlainPart, PlainParts, PlainRows};
 pub use query::{
     AsofTolerance, Cte, Declaration, Fill, JoinKind, JoinOn, LatestOn, Limit, NamedWindow,
     NullsOrder, OrderItem, PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,

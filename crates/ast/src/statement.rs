@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cte, Name, NodeId, SelectItem, Span, TypeName};
+use crate::{Cte, Name, NodeId, PlainRows, SelectItem, Span, TypeName};
 
 /// CREATE TABLE.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,9 @@ pub struct InsertNode {
     pub table: Name,
     /// Listed columns; empty when there is no list.
     pub columns: Vec<Name>,
-    /// VALUES rows.
+    /// The first rows of VALUES, as far as they are plain literals.
+    pub plain: Option<PlainRows>,
+    /// The rows of VALUES that follow.
     pub values: Option<ValuesBlock>,
     /// A Query node, when there are no VALUES.
     pub query: Option<NodeId>,
@@ -90,7 +92,8 @@ pub struct InsertNode {
     pub returning: Vec<SelectItem>,
 }
 
-/// The rows of VALUES. Literals are not nodes: they cross as four parallel lists, row by row.
+/// Rows of VALUES with more than plain literals in them. Their literals are not nodes: they cross
+/// as parallel lists, row by row.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ValuesBlock {

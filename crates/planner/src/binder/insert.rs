@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::Expr;
-use tidemark_ast::{InsertNode, Name, Node, Span, ValuesBlock};
+use tidemark_ast::{InsertNode, Name, Node, PlainKind, PlainPart, PlainRows, Span, ValuesBlock};
 use tidemark_functions::CastMode;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -37,10 +37,9 @@ impl Binder<'_> {
         let schema = Arc::clone(table.schema());
         let targets = insert_columns(&schema, &node.columns)?;
         self.note_change(&schema.name, "INSERT");
-        let source = match (&node.values, node.query) {
-            (Some(values), _) => self.insert_values(&schema, targets, values, &node.table)?,
-            (None, Some(query)) => self.insert_query(&schema, &targets, query, &node.table)?,
-            (None, None) => return Err(EngineError::internal("an INSERT without rows")),
+        let source = match node.query {
+            Some(query) => self.insert_query(&schema, &targets, query, &node.table)?,
+            None => self.insert_values(&schema, targets, node)?,
         };
         let returning = self.returning(&node.returning, &table, &node.table)?;
         Ok(self.bound_insert(table, source, returning))
@@ -65,18 +64,45 @@ impl Binder<'_> {
         &mut self,
         schema: &Arc<TableSchema>,
         targets: Vec<usize>,
-        values: &ValuesBlock,
-        name: &Name,
+        node: &InsertNode,
     ) -> EngineResult<InsertSource> {
         let defaults = self.defaults(schema, &targets)?;
-        check_required(schema, &targets, &defaults, (name.span, Span::default()))?;
+        check_required(schema, &targets, &defaults, (node.table.span, Span::default()))?;
         let mut rows = ValueRows::new(Arc::clone(schema), targets, defaults);
+        let mut known = 0;
+        if let Some(plain) = &node.plain {
+            push_plain(&mut rows, plain)?;
+            known = plain.rows as usize;
+        }
+        if let Some(values) = &node.values {
+            self.push_values(&mut rows, values, known)?;
+        }
+        if !rows.has_parameters() {
+            return Ok(InsertSource::Batch(rows.batch()?));
+        }
+        match &self.context.parameter_values {
+            Some(given) => {
+                let given = given.clone();
+                Ok(InsertSource::Batch(rows.with_parameters(&[given])?.batch()?))
+            }
+            None => Ok(InsertSource::Template(InsertTemplate { rows: rows.into_owned() })),
+        }
+    }
+
+    /// Binds rows that have expressions among their cells; `known` rows stand before them.
+    fn push_values<'t>(
+        &mut self,
+        rows: &mut ValueRows<'t>,
+        values: &'t ValuesBlock,
+        known: usize,
+    ) -> EngineResult<()> {
         rows.reserve(values.texts.len());
         let mut cell = 0;
         for (row, width) in values.widths.iter().enumerate() {
             let width = *width as usize;
             if width != rows.width() {
-                return Err(self.width_error(values, row, cell + width, rows.width(), width));
+                let end = self.row_end(values, cell + width);
+                return Err(width_error(end, rows.width(), width, known + row));
             }
             for position in 0..width {
                 let start = values.starts.get(cell).copied().unwrap_or_default();
@@ -90,16 +116,7 @@ impl Binder<'_> {
                 cell += 1;
             }
         }
-        if !rows.has_parameters() {
-            return Ok(InsertSource::Batch(rows.batch()?));
-        }
-        match &self.context.parameter_values {
-            Some(given) => {
-                let given = given.clone();
-                Ok(InsertSource::Batch(rows.with_parameters(&[given])?.batch()?))
-            }
-            None => Ok(InsertSource::Template(InsertTemplate { rows: rows.into_owned() })),
-        }
+        Ok(())
     }
 
     /// A cell that is an expression: its value in the column's type.
@@ -123,18 +140,11 @@ impl Binder<'_> {
             Some(scalar) => scalar,
             None => super::constant::evaluate(&value.expr).map_err(runtime_value)?,
         };
-        Ok(Cell::Value(scalar))
+        Ok(Cell::Value(Box::new(scalar)))
     }
 
-    /// A row of another width than the columns: the error stands where the row ends.
-    fn width_error(
-        &self,
-        values: &ValuesBlock,
-        row: usize,
-        end: usize,
-        expected: usize,
-        actual: usize,
-    ) -> EngineError {
+    /// Where a row's last cell ends; `end` cells stand before that place.
+    fn row_end(&self, values: &ValuesBlock, end: usize) -> u32 {
         let last = end.saturating_sub(1);
         let start = values.starts.get(last).copied().unwrap_or_default();
         let text = values.texts.get(last).map_or("", String::as_str);
@@ -150,16 +160,7 @@ impl Binder<'_> {
             }
             _ => units,
         };
-        let at = Span { start: start + length, end: start + length + 1 };
-        let tuple = row + 1;
-        error::at(
-            ErrorCode::InvalidValue,
-            format!(
-                "row value count does not match column count [expected={expected}, \
-                 actual={actual}, tuple={tuple}]"
-            ),
-            at,
-        )
+        start + length
     }
 
     /// INSERT … SELECT: the query's columns by position, in the types of their targets.
@@ -206,6 +207,53 @@ impl Binder<'_> {
         }
         Ok(InsertSource::Plan(relation::project(rows.plan, list)?))
     }
+}
+
+/// Adds rows of plain literals.
+fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResult<()> {
+    rows.reserve(plain.rows as usize * rows.width());
+    let (mut row, mut width) = (0, 0);
+    for part in plain.parts() {
+        match part {
+            PlainPart::Cell { kind, text, start } => {
+                rows.push(plain_cell(kind, text), start);
+                width += 1;
+            }
+            PlainPart::RowEnd { last_end } if width != rows.width() => {
+                return Err(width_error(last_end, rows.width(), width, row));
+            }
+            PlainPart::RowEnd { .. } => (row, width) = (row + 1, 0),
+        }
+    }
+    if row != plain.rows as usize || width != 0 {
+        let message = format!("malformed rows [expected={}, found={row}]", plain.rows);
+        return Err(EngineError::internal(message));
+    }
+    Ok(())
+}
+
+fn plain_cell(kind: PlainKind, text: Cow<'_, str>) -> Cell<'_> {
+    match kind {
+        PlainKind::Null => Cell::Null,
+        PlainKind::True => Cell::Boolean(true),
+        PlainKind::False => Cell::Boolean(false),
+        PlainKind::Integer => Cell::Integer(text),
+        PlainKind::Floating => Cell::Floating(text),
+        PlainKind::Text => Cell::Text(text),
+    }
+}
+
+/// A row of another width than the columns: the error stands where the row ends.
+fn width_error(end: u32, expected: usize, actual: usize, row: usize) -> EngineError {
+    let tuple = row + 1;
+    error::at(
+        ErrorCode::InvalidValue,
+        format!(
+            "row value count does not match column count [expected={expected}, \
+             actual={actual}, tuple={tuple}]"
+        ),
+        Span { start: end, end: end + 1 },
+    )
 }
 
 /// A cell that is a literal; `None` for an expression.

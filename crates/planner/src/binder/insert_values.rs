@@ -30,7 +30,7 @@ pub(crate) enum Cell<'t> {
     Floating(Cow<'t, str>),
     Text(Cow<'t, str>),
     /// A value in the column's own type.
-    Value(ScalarValue),
+    Value(Box<ScalarValue>),
     /// `$n`, from 1.
     Parameter(u32),
 }
@@ -275,7 +275,7 @@ impl Conversion<'_> {
             b's' => self.texts(),
             b'v' => {
                 let scalars = self.cells().filter_map(|cell| match cell {
-                    Cell::Value(value) => Some(value.clone()),
+                    Cell::Value(value) => Some(value.as_ref().clone()),
                     _ => None,
                 });
                 ScalarValue::iter_to_array(scalars).map_err(runtime_value)

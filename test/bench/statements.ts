@@ -1,0 +1,191 @@
+/**
+ * npm run statement-speed -- [--runs N] [--rows N]
+ *
+ * What statements cost beside their data: long INSERTs of literals over HTTP and the wire
+ * protocol, a pipeline of prepared INSERTs, the compilation of a SAMPLE BY that is new and of one
+ * that comes again. Medians and the fastest of the runs; `nosync`, so that no disk is waited for.
+ */
+import { parseArgs } from 'node:util';
+
+import { startTestServer } from '../golden/server.js';
+import { clientMessage, RawClient } from '../pgwire/raw-client.js';
+import { exec } from '../torture/client.js';
+import { cpuTicks } from '../torture/process.js';
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '60' },
+    rows: { type: 'string', default: '10000' },
+    only: { type: 'string', default: '' },
+  },
+});
+const runs = Number(values.runs);
+const rowCount = Number(values.rows);
+const TICK_MS = 10;
+
+const server = await startTestServer({
+  set: ['pg.auth.method=cleartext', 'cairo.commit.mode=nosync'],
+});
+const port = Number(server.pg.split(':')[1]);
+
+function report(what: string, millis: readonly number[], rows = 0): void {
+  const sorted = [...millis].sort((a, b) => a - b);
+  const p50 = sorted[sorted.length >> 1] ?? Number.NaN;
+  const least = sorted[0] ?? Number.NaN;
+  const shown = (value: number): string =>
+    value < 1 ? `${(value * 1000).toFixed(1)} µs` : `${value.toFixed(2)} ms`;
+  const rate = rows === 0 ? '' : `, ${Math.round(rows / p50)}k rows/s`;
+  process.stdout.write(`${what.padEnd(44)} p50 ${shown(p50)}, least ${shown(least)}${rate}\n`);
+}
+
+/** Milliseconds of each run of what `prepare` makes ready; some runs before them warm up. */
+async function timed(prepare: (run: number) => () => Promise<void>): Promise<number[]> {
+  const millis: number[] = [];
+  const warm = Math.ceil(runs / 5);
+  let ticks = 0;
+  for (let run = -warm; run < runs; run += 1) {
+    if (run === 0) {
+      ticks = cpuTicks(server);
+    }
+    const step = prepare(run);
+    const started = performance.now();
+    await step();
+    if (run >= 0) {
+      millis.push(performance.now() - started);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  const cpu = ((cpuTicks(server) - ticks) * TICK_MS) / runs;
+  process.stdout.write(`  (${cpu.toFixed(2)} ms of processor time each)\n`);
+  return millis;
+}
+
+const SYMBOLS = ['BTC-USD', 'ETH-USD', 'SOL-USD', 'ADA-USD', 'XRP-USD'];
+const base = Date.UTC(2026, 0, 1);
+
+function row(index: number): readonly string[] {
+  const time = new Date(base + index * 250).toISOString().replace('Z', '000Z');
+  const symbol = SYMBOLS[(index * 7) % SYMBOLS.length] ?? '';
+  const price = (100 + ((index * 7919) % 100_003) / 7).toFixed(4);
+  return [time, symbol, index % 2 === 0 ? 'buy' : 'sell', price, String((index * 31) % 5000)];
+}
+
+function insertText(run: number): string {
+  const rows = Array.from({ length: rowCount }, (_, index) => {
+    const [time, symbol, side, price, amount] = row((run + runs) * rowCount + index);
+    return `('${time}', '${symbol}', '${side}', ${price}, ${amount})`;
+  });
+  return `INSERT INTO trades VALUES ${rows.join(', ')}`;
+}
+
+const wants = (part: string): boolean => values.only === '' || values.only.includes(part);
+
+async function post(body: string, type: string): Promise<void> {
+  const headers = { 'content-type': type };
+  const response = await fetch(`${server.url}/exec`, { method: 'POST', body, headers });
+  const text = await response.text();
+  if (!text.includes(`"inserted":${rowCount}`)) {
+    throw new Error(text.slice(0, 200));
+  }
+}
+
+async function insertsOverHttp(): Promise<void> {
+  const boundary = 'x-tidemark-x';
+  const multipart = await timed((run) => {
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="query"\r\n\r\n`;
+    const body = `${head}${insertText(run)}\r\n--${boundary}--\r\n`;
+    return () => post(body, `multipart/form-data; boundary=${boundary}`);
+  });
+  report(`INSERT of ${rowCount} × 5, POST, parts`, multipart, rowCount);
+  const encoded = await timed((run) => {
+    const body = `query=${encodeURIComponent(insertText(run)).replaceAll('%20', '+')}`;
+    return () => post(body, 'application/x-www-form-urlencoded');
+  });
+  report(`INSERT of ${rowCount} × 5, POST, urlencoded`, encoded, rowCount);
+}
+
+async function insertsOverPgWire(): Promise<void> {
+  const client = await RawClient.login(port);
+  const send = async (messages: readonly Buffer[]): Promise<void> => {
+    client.send(...messages);
+    const failure = (await client.until('Z')).find(({ type }) => type === 'E');
+    if (failure !== undefined) {
+      throw new Error(String(failure.body));
+    }
+  };
+  const simple = await timed((run) => {
+    const message = clientMessage('Q', insertText(run));
+    return () => send([message]);
+  });
+  report(`INSERT of ${rowCount} × 5, simple query`, simple, rowCount);
+  const text = 'INSERT INTO trades VALUES ($1, $2, $3, $4, $5)';
+  await send([clientMessage('P', 'ins', text, [0]), clientMessage('S')]);
+  const pipeline = await timed((run) => {
+    const messages = [...pipelined(run), clientMessage('S')];
+    return () => send(messages);
+  });
+  report(`pipeline of ${rowCount} prepared INSERTs`, pipeline, rowCount);
+  client.close();
+}
+
+function pipelined(run: number): Buffer[] {
+  return Array.from({ length: rowCount }, (_, index) => {
+    const cells = row((run + runs) * rowCount + index);
+    const given = cells.flatMap((cell): [number, Buffer] => [cell.length, Buffer.from(cell)]);
+    return Buffer.concat([
+      clientMessage('B', '', 'ins', [0], [cells.length], ...given, [0]),
+      clientMessage('E', '', 0),
+    ]);
+  });
+}
+
+interface Timed {
+  readonly timings: { readonly compiler: number; readonly execute: number };
+}
+
+async function compilation(): Promise<void> {
+  await exec(server, 'CREATE TABLE small AS (SELECT * FROM trades LIMIT 1000)');
+  const sql = (limit: number): string =>
+    `SELECT ts, symbol, first(price) open, max(price) high, min(price) low, last(price) close,
+     sum(amount) volume FROM trades WHERE symbol = 'BTC-USD' AND ts IN '1970-01-01'
+     SAMPLE BY 1h FILL(PREV) ALIGN TO CALENDAR LIMIT ${limit}`;
+  const ask = async (limit: number): Promise<Timed['timings']> => {
+    const url = `${server.url}/exec?timings=true&query=${encodeURIComponent(sql(limit))}`;
+    const response = await fetch(url);
+    return ((await response.json()) as Timed).timings;
+  };
+  const compile = { fresh: [] as number[], kept: [] as number[] };
+  const run = { fresh: [] as number[], kept: [] as number[] };
+  const MANY = 10 * runs;
+  for (let index = 0; index < MANY; index += 1) {
+    const fresh = await ask(1000 + index);
+    const kept = await ask(7);
+    if (index >= MANY / 3) {
+      compile.fresh.push(fresh.compiler / 1e6);
+      run.fresh.push(fresh.execute / 1e6);
+      compile.kept.push(kept.compiler / 1e6);
+      run.kept.push(kept.execute / 1e6);
+    }
+  }
+  report('SAMPLE BY, new: parse and bind', compile.fresh);
+  report('SAMPLE BY, new: plan and run over no rows', run.fresh);
+  report('SAMPLE BY, kept: prepare', compile.kept);
+  report('SAMPLE BY, kept: run over no rows', run.kept);
+}
+
+await exec(
+  server,
+  `CREATE TABLE trades (ts TIMESTAMP, symbol SYMBOL, side SYMBOL, price DOUBLE, amount LONG)
+   TIMESTAMP(ts) PARTITION BY DAY`,
+);
+await exec(server, "INSERT INTO trades VALUES ('2025-01-01', 'a', 'b', 1, 1)");
+if (wants('http')) {
+  await insertsOverHttp();
+}
+if (wants('pg')) {
+  await insertsOverPgWire();
+}
+if (wants('compile')) {
+  await compilation();
+}
+await server.stop();
