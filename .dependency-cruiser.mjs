@@ -9,8 +9,9 @@ const MAY_IMPORT = {
   auth: ['engine', 'config', 'observability'],
   session: ['sql', 'engine', 'auth', 'observability'],
   ingest: ['engine', 'session', 'config'],
-  http: ['session', 'ingest', 'auth', 'config', 'observability'],
-  pgwire: ['session', 'ingest', 'auth', 'config', 'observability'],
+  tls: ['config'],
+  http: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
+  pgwire: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   console: ['sql'],
 };
 

@@ -23,6 +23,7 @@ options of serve
 options of check
   -d, --root DIR     data directory, default ~/.tidemark
 
+SIGHUP reads configuration and certificates again, unless it comes from a terminal that closes.
 Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 picks a free one.
 `;
 
@@ -82,6 +83,7 @@ async function run(args: readonly string[]): Promise<number> {
 
 /** Serves until a signal comes. */
 async function serve(chosen: Arguments): Promise<void> {
+  const requests = reloadRequests();
   const stopped = nextSignal();
   const options: ServeOptions = {
     root: chosen.root,
@@ -94,9 +96,11 @@ async function serve(chosen: Arguments): Promise<void> {
   const { startServer } = await import('./main.js');
   const server = await startServer(options);
   surviveDefects(server);
+  requests.take(() => server.reload());
   process.stdout.write(`tidemark ready http=${server.httpAddress} pg=${server.pgAddress}\n`);
   if (server.httpAddress !== 'off') {
-    process.stdout.write(`console at http://${browserAddress(server.httpAddress)}/\n`);
+    const scheme = server.httpIsSecure ? 'https' : 'http';
+    process.stdout.write(`console at ${scheme}://${browserAddress(server.httpAddress)}/\n`);
   }
   await stopped;
   await shutDown(server);
@@ -117,9 +121,42 @@ function browserAddress(address: string): string {
   return address.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, 'localhost');
 }
 
+/**
+ * SIGHUP asks for a reload. From a terminal it says that the terminal is gone, and ends the
+ * server. A request that comes before there is a server is remembered.
+ */
+function reloadRequests(): { take(reload: () => Promise<void>): void } {
+  let asked = false;
+  let reload = (): void => {
+    asked = true;
+  };
+  if (!isFromTerminal()) {
+    process.on('SIGHUP', () => {
+      reload();
+    });
+  }
+  return {
+    take: (work) => {
+      reload = (): void => void work();
+      if (asked) {
+        reload();
+      }
+    },
+  };
+}
+
+function isFromTerminal(): boolean {
+  return process.stdin.isTTY || process.stdout.isTTY;
+}
+
 function nextSignal(): Promise<void> {
+  const signals = [
+    'SIGTERM',
+    'SIGINT',
+    ...(isFromTerminal() ? (['SIGHUP'] as const) : []),
+  ] as const;
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    for (const signal of signals) {
       process.once(signal, () => {
         resolve();
       });

@@ -7,8 +7,9 @@ import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { createBasicAuthenticator } from './auth/index.js';
-import { type Config, isLoopback, KEYS, loadConfig } from './config/index.js';
+import { type Config, KEYS, loadConfig, type Reloaded } from './config/index.js';
 import { loadDemoData } from './demo-data.js';
+import { Encryption } from './encryption.js';
 import { type Database, DatabaseError, openDatabase, type OpenOptions } from './engine/index.js';
 import {
   type HttpServices,
@@ -18,6 +19,7 @@ import {
   startMinimalHttp,
 } from './http/index.js';
 import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
+import { plainTextDoors, refuseOpenDoors } from './open-doors.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { SessionHost } from './session/index.js';
 import { parse } from './sql/index.js';
@@ -43,6 +45,13 @@ export interface RunningServer {
   readonly pgAddress: string;
   readonly database: Database;
   readonly logger: Logger;
+  /** HTTP is encrypted. */
+  readonly httpIsSecure: boolean;
+  /**
+   * Reads configuration and certificates again; what cannot be used is told in the log and
+   * changes nothing.
+   */
+  reload(): Promise<void>;
   /** Finishes running commits, refuses new work; resolves when everything is released. */
   close(): Promise<void>;
 }
@@ -54,11 +63,12 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const config = loadServerConfig(options);
   const writeLog = options.writeLog ?? ((line): unknown => process.stderr.write(line));
   const logger = createLogger({ level: config.get(KEYS.logLevel), write: writeLog });
-  refuseOpenDoors(config);
+  const encryption = readCertificates(config, logger);
   logNotices(config, logger);
   const database = await openRoot(options.root, config, logger);
   const listeners: Listener[] = [];
   const close = async (): Promise<void> => {
+    encryption.close();
     await Promise.all(listeners.map((listener) => listener.close()));
     await database.close();
   };
@@ -67,10 +77,23 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       await loadDemoData(database, options.progress ?? ((): void => undefined));
     }
     const services = createServices(database, config, logger);
-    const addresses = await startListeners(services, listeners);
+    const addresses = await startListeners(services, encryption, listeners);
+    encryption.watch();
     logger.info('started', { root: options.root, ...addresses });
     const { http: httpAddress, pg: pgAddress } = addresses;
-    return { httpAddress, pgAddress, database, logger, close };
+    const httpIsSecure = encryption.of('http') !== null;
+    const reload = async (): Promise<void> => {
+      const reloaded = reloadConfig(config, logger);
+      if (reloaded !== null) {
+        showParameters(database, config);
+        for (const listener of listeners) {
+          await listener.reconfigure();
+        }
+        logger.info('configuration_reloaded', { ...reloaded });
+      }
+      encryption.reload();
+    };
+    return { httpAddress, pgAddress, database, logger, httpIsSecure, reload, close };
   } catch (error) {
     await close().catch(() => undefined);
     throw asStartError(error);
@@ -91,32 +114,26 @@ function loadServerConfig(options: ServeOptions): Config {
   }
 }
 
-/** A server other machines can reach without a login does not start by accident. */
-function refuseOpenDoors(config: Config): void {
-  if (config.get(KEYS.insecurePublic)) {
-    return;
+/** Whatever could be entered by accident is refused; certificates must be usable. */
+function readCertificates(config: Config, logger: Logger): Encryption {
+  try {
+    refuseOpenDoors(config);
+    return new Encryption(config, logger);
+  } catch (error) {
+    if (error instanceof StartError) {
+      throw error;
+    }
+    throw new StartError(reasonOf(error), EXIT_CONFIG, { cause: error });
   }
-  const override = 'or set security.insecure.public=true to allow it';
-  const http = config.get(KEYS.httpBindTo);
-  const hasLogin = config.get(KEYS.httpUser) !== '' && config.get(KEYS.httpPassword) !== '';
-  if (config.get(KEYS.httpEnabled) && !isLoopback(http.host) && !hasLogin) {
-    throw new StartError(
-      `http.bind.to=${http.host ?? ''}:${http.port} can be reached by other machines and has ` +
-        `no login: set http.user and http.password, bind to 127.0.0.1, ${override}`,
-      EXIT_CONFIG,
-    );
-  }
-  const pg = config.get(KEYS.pgBindTo);
-  const defaultPassword =
-    config.get(KEYS.pgPassword) === KEYS.pgPassword.defaultText ||
-    (config.get(KEYS.pgReadOnlyEnabled) &&
-      config.get(KEYS.pgReadOnlyPassword) === KEYS.pgReadOnlyPassword.defaultText);
-  if (config.get(KEYS.pgEnabled) && !isLoopback(pg.host) && defaultPassword) {
-    throw new StartError(
-      `pg.net.bind.to=${pg.host ?? ''}:${pg.port} can be reached by other machines with the ` +
-        `default password: set pg.password, bind to 127.0.0.1, ${override}`,
-      EXIT_CONFIG,
-    );
+}
+
+/** What changed; `null` when something cannot be used, and then nothing did. */
+function reloadConfig(config: Config, logger: Logger): Reloaded | null {
+  try {
+    return config.reload(refuseOpenDoors);
+  } catch (error) {
+    logger.error('configuration_refused', { reason: reasonOf(error) });
+    return null;
   }
 }
 
@@ -126,6 +143,11 @@ function logNotices(config: Config, logger: Logger): void {
   }
   if (config.get(KEYS.insecurePublic)) {
     logger.warn('insecure', { notice: 'security.insecure.public=true: anyone may get in' });
+  }
+  for (const address of plainTextDoors(config)) {
+    logger.warn('plain_text', {
+      notice: `${address}: passwords and rows can be read on their way`,
+    });
   }
   if (process.getuid?.() === 0) {
     logger.warn('superuser', { notice: 'running as root: use an account of its own' });
@@ -199,7 +221,8 @@ function openFailure(root: string, error: unknown): StartError {
   });
 }
 
-function createServices(database: Database, config: Config, logger: Logger): HttpServices {
+/** What SHOW PARAMETERS answers. */
+function showParameters(database: Database, config: Config): void {
   database.setParameters(
     config.parameters().map((parameter) => ({
       key: parameter.name,
@@ -208,6 +231,10 @@ function createServices(database: Database, config: Config, logger: Logger): Htt
       source: parameter.source,
     })),
   );
+}
+
+function createServices(database: Database, config: Config, logger: Logger): HttpServices {
+  showParameters(database, config);
   const sessions = new SessionHost({
     database,
     parse,
@@ -236,7 +263,11 @@ interface Addresses {
 
 const OFF = 'off';
 
-async function startListeners(services: HttpServices, running: Listener[]): Promise<Addresses> {
+async function startListeners(
+  services: HttpServices,
+  encryption: Encryption,
+  running: Listener[],
+): Promise<Addresses> {
   const { config } = services;
   const start = async (enabled: boolean, open: () => Promise<Listener>): Promise<string> => {
     if (!enabled) {
@@ -246,9 +277,15 @@ async function startListeners(services: HttpServices, running: Listener[]): Prom
     running.push(listener);
     return listener.address;
   };
-  const http = await start(config.get(KEYS.httpEnabled), () => startHttp(services));
-  await start(config.get(KEYS.httpMinEnabled), () => startMinimalHttp(services));
-  const pg = await start(config.get(KEYS.pgEnabled), () => startPgWire(services));
+  const http = await start(config.get(KEYS.httpEnabled), () =>
+    startHttp(services, encryption.of('http')),
+  );
+  await start(config.get(KEYS.httpMinEnabled), () =>
+    startMinimalHttp(services, encryption.of('http.min')),
+  );
+  const pg = await start(config.get(KEYS.pgEnabled), () =>
+    startPgWire(services, encryption.of('pg')),
+  );
   return { http, pg };
 }
 

@@ -1,3 +1,5 @@
+import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
+
 import test from 'ava';
 import fc from 'fast-check';
 
@@ -6,7 +8,7 @@ import { sessionCommand, timeoutOf } from '../../ts/pgwire/commands.js';
 import { FrameReader } from '../../ts/pgwire/frames.js';
 import { microsText, parameterText } from '../../ts/pgwire/parameter-values.js';
 import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
-import { ScramExchange, scramVerifier } from '../../ts/pgwire/scram.js';
+import { mockVerifier, ScramExchange, scramVerifier } from '../../ts/pgwire/scram.js';
 import * as reply from '../../ts/pgwire/server-messages.js';
 import { describeField, Oid, oidOf } from '../../ts/pgwire/types.js';
 import { clientMessage, startup } from './raw-client.js';
@@ -209,7 +211,7 @@ test('random binary values are converted or refused', (t) => {
 test('SCRAM follows the example of RFC 7677', async (t) => {
   const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64');
   const verifier = await scramVerifier('pencil', salt, 4_096);
-  const exchange = new ScramExchange(verifier, '%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0');
+  const exchange = new ScramExchange(verifier, null, '%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0');
   t.is(
     exchange.first('n,,n=user,r=rOprNGfwEbeRWgbNEkqO'),
     'r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096',
@@ -219,6 +221,52 @@ test('SCRAM follows the example of RFC 7677', async (t) => {
   t.is(exchange.final(last), 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=');
   t.is(exchange.final(last.replace('dHzb', 'dHzc')), null);
   t.throws(() => exchange.first('nonsense'), { instanceOf: ProtocolError });
+});
+
+/** The rest of the RFC's exchange, with the certificate's digest where the client puts it. */
+function boundExchange(chosen: boolean): {
+  first(header: string): string;
+  exchange: ScramExchange;
+} {
+  const verifier = mockVerifier('joe');
+  const channel = { endPoint: Buffer.from('digest of the certificate'), chosen };
+  const exchange = new ScramExchange(verifier, channel, 'theirs');
+  return { exchange, first: (header) => exchange.first(`${header}n=joe,r=mine`) };
+}
+
+test('SCRAM with channel binding takes the certificate, and no downgrade', (t) => {
+  t.regex(boundExchange(true).first('p=tls-server-end-point,,'), /^r=minetheirs,/);
+  t.throws(() => boundExchange(true).first('p=tls-unique,,'), { message: /channel-binding type/ });
+  t.throws(() => boundExchange(true).first('n,,'), { message: /channel-binding type/ });
+  t.throws(() => boundExchange(false).first('p=tls-server-end-point,,'), {
+    message: /without channel binding/,
+  });
+  t.throws(() => boundExchange(false).first('y,,'), { message: /negotiation error/ });
+  t.regex(boundExchange(false).first('n,,'), /^r=minetheirs,/);
+  const unoffered = new ScramExchange(mockVerifier('joe'), null, 'theirs');
+  t.regex(unoffered.first('y,,n=joe,r=mine'), /^r=minetheirs,/, 'nothing was offered');
+});
+
+test('a proof that is bound to another certificate is wrong', async (t) => {
+  const salt = Buffer.alloc(16, 1);
+  const verifier = await scramVerifier('pencil', salt, 4_096);
+  const prove = (shown: string): string | null => {
+    const channel = { endPoint: Buffer.from('ours'), chosen: true };
+    const exchange = new ScramExchange(verifier, channel, 'theirs');
+    const header = 'p=tls-server-end-point,,';
+    const answer = exchange.first(`${header}n=joe,r=mine`);
+    const binding = Buffer.from(`${header}${shown}`).toString('base64');
+    const unproved = `c=${binding},r=minetheirs`;
+    const salted = pbkdf2Sync('pencil', salt, 4_096, 32, 'sha256');
+    const clientKey = createHmac('sha256', salted).update('Client Key').digest();
+    const storedKey = createHash('sha256').update(clientKey).digest();
+    const transcript = `n=joe,r=mine,${answer},${unproved}`;
+    const signature = createHmac('sha256', storedKey).update(transcript).digest();
+    const proof = Buffer.from(clientKey.map((byte, index) => byte ^ (signature[index] ?? 0)));
+    return exchange.final(`${unproved},p=${proof.toString('base64')}`);
+  };
+  t.regex(prove('ours') ?? '', /^v=/);
+  t.is(prove('of somebody between'), null);
 });
 
 test('session commands are told by their words', (t) => {

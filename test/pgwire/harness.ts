@@ -1,16 +1,20 @@
 /** A listener over the fake engine. */
 import { SILENT } from '../../ts/observability/index.js';
-import { listenPgWire, type PgWireOptions, type RunningPgWire } from '../../ts/pgwire/index.js';
+import { listenPgWire, type PgWireOptions } from '../../ts/pgwire/index.js';
 import { SessionHost } from '../../ts/session/index.js';
+import type { CredentialStore } from '../../ts/tls/index.js';
 import { type FakeEngine, fakeEngine } from './fake-engine.js';
 
 export interface Harness {
   readonly engine: FakeEngine;
-  readonly server: RunningPgWire;
+  readonly server: Awaited<ReturnType<typeof listenPgWire>>;
   readonly port: number;
 }
 
-export async function start(options: Partial<PgWireOptions> = {}): Promise<Harness> {
+export async function start(
+  options: Partial<PgWireOptions> = {},
+  credentials: CredentialStore | null = null,
+): Promise<Harness> {
   const engine = fakeEngine();
   const sessions = new SessionHost({ database: engine, parse: (text) => ({ text }) });
   const server = await listenPgWire(
@@ -27,10 +31,12 @@ export async function start(options: Partial<PgWireOptions> = {}): Promise<Harne
       statementsMax: 10,
       messageBytesMax: 1_048_576,
       idleMs: 60_000,
+      requireEncryption: false,
       ...options,
     },
     sessions,
     SILENT,
+    credentials,
   );
   return { engine, server, port: server.port };
 }

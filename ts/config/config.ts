@@ -40,17 +40,57 @@ interface Entry {
   readonly source: ValueSource;
 }
 
+/** What a reload found changed, by the names of the keys. */
+export interface Reloaded {
+  /** In use from now on. */
+  readonly applied: readonly string[];
+  /** Need a restart. */
+  readonly waiting: readonly string[];
+}
+
 const SECRET_FILE_BYTES = 64 * 1024;
 const MASK = '****';
 
 export class Config {
   /** Lines for the log: keys nobody reads, deprecated spellings. */
   readonly notices: readonly string[];
-  readonly #entries: ReadonlyMap<string, Entry>;
+  readonly #entries: Map<string, Entry>;
+  readonly #sources: ConfigSources;
 
-  constructor(entries: ReadonlyMap<string, Entry>, notices: readonly string[]) {
-    this.#entries = entries;
+  constructor(
+    entries: ReadonlyMap<string, Entry>,
+    notices: readonly string[],
+    sources: ConfigSources,
+  ) {
+    this.#entries = new Map(entries);
     this.notices = notices;
+    this.#sources = sources;
+  }
+
+  /**
+   * Reads the file and the files of secrets again and takes over the keys that allow it. Throws
+   * `ConfigError`, or what `check` throws of the configuration to be, and then nothing changes.
+   */
+  reload(check: (next: Config) => void = () => undefined): Reloaded {
+    const read = loadConfig(this.#sources).#entries;
+    const changed = ALL_KEYS.filter(({ name }) => {
+      const [before, after] = [this.#entries.get(name), read.get(name)];
+      return before?.text !== after?.text || before?.source !== after?.source;
+    });
+    const applied = changed.filter(({ reloadable }) => reloadable).map(({ name }) => name);
+    const next = new Map(this.#entries);
+    for (const name of applied) {
+      const entry = read.get(name);
+      if (entry !== undefined) {
+        next.set(name, entry);
+      }
+    }
+    check(new Config(next, this.notices, this.#sources));
+    for (const [name, entry] of next) {
+      this.#entries.set(name, entry);
+    }
+    const waiting = changed.filter(({ reloadable }) => !reloadable).map(({ name }) => name);
+    return { applied, waiting };
   }
 
   get<T>(key: Key<T>): T {
@@ -89,8 +129,7 @@ export function environmentNames(key: Key<unknown>): string[] {
 }
 
 export function loadConfig(sources: ConfigSources = {}): Config {
-  const loader = new Loader(sources);
-  return loader.load();
+  return new Loader(sources).load(sources);
 }
 
 /** A text and where it came from. */
@@ -114,7 +153,7 @@ class Loader {
     this.#set = new Map((sources.set ?? []).map(splitSetting));
   }
 
-  load(): Config {
+  load(sources: ConfigSources): Config {
     const entries = new Map<string, Entry>();
     for (const key of ALL_KEYS) {
       entries.set(key.name, this.#entry(key));
@@ -124,7 +163,7 @@ class Loader {
       throw new ConfigError(`unknown configuration keys: ${unknown.join(', ')}`);
     }
     const notices = unknown.map((name) => `configuration key '${name}' has no effect here`);
-    return new Config(entries, notices);
+    return new Config(entries, notices, sources);
   }
 
   #entry(key: Key<unknown>): Entry {

@@ -15,6 +15,9 @@ const INTRODUCTION = [
     'alone binds loopback, port 0 picks a free one.',
   'A secret may lie in a file of its own: `http.password.file=PATH`, or ' +
     '`QDB_HTTP_PASSWORD_FILE=PATH`. The file form wins.',
+  'Keys marked ↻ take effect without a restart: after `SIGHUP` the server reads the file again, ' +
+    'and those of secrets and certificates. Limits count for connections to come. A file that ' +
+    'cannot be used changes nothing and is one error in the log.',
   '| Key | Environment | Type | Default | Meaning |\n|---|---|---|---|---|\n',
 ].join('\n\n');
 
@@ -27,5 +30,6 @@ function row(key: Key<unknown>): string {
   const environment = environmentNames(key)[0] ?? '';
   const fallback = key.defaultText === '' ? '' : `\`${key.defaultText}\``;
   const doc = key.doc.replaceAll('|', '\\|');
-  return `| ${names} | \`${environment}\` | ${key.kind} | ${fallback} | ${doc} |`;
+  const mark = key.reloadable ? ' ↻' : '';
+  return `| ${names}${mark} | \`${environment}\` | ${key.kind} | ${fallback} | ${doc} |`;
 }

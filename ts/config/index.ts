@@ -6,6 +6,7 @@ export {
   environmentNames,
   loadConfig,
   type Parameter,
+  type Reloaded,
   type ValueSource,
 } from './config.js';
 export { configurationDocument } from './document.js';

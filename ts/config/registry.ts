@@ -121,6 +121,7 @@ function parseAnalysedLines(text: string): number {
 }
 
 const OWN: Traits = { own: true };
+const RELOAD: Traits = { reloadable: true };
 
 /** The keys by the name the code uses. */
 export const KEYS = {
@@ -135,11 +136,16 @@ export const KEYS = {
   httpUser: text('http.user', '', 'user of HTTP; with a password it switches login on'),
   httpPassword: secret('http.password', '', 'password of HTTP'),
   httpReadOnly: bool('http.security.readonly', false, 'HTTP refuses everything that writes'),
-  httpConnections: integer('http.net.connection.limit', '1024', 'open connections'),
+  httpConnections: integer('http.net.connection.limit', '1024', 'open connections', RELOAD),
   httpIdle: duration('http.net.connection.timeout', '60s', 'a kept-alive connection idles so long'),
   httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'told in the Keep-Alive header; seconds'),
   httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'told in the Keep-Alive header'),
-  httpHeaderBytes: size('http.request.header.buffer.size', '64K', 'request line and headers'),
+  httpHeaderBytes: size(
+    'http.request.header.buffer.size',
+    '64K',
+    'request line and headers',
+    RELOAD,
+  ),
   httpPartHeaderBytes: size(
     'http.multipart.header.buffer.size',
     '8K',
@@ -166,19 +172,96 @@ export const KEYS = {
       'count as 1000',
   ),
   textLineLimit: size('http.text.line.limit', '16M', 'one line of an upload', OWN),
+  // Encryption
+  tls: bool('tls.enabled', false, 'encrypt every endpoint; TLS 1.2 at the least'),
+  tlsCertificate: text(
+    'tls.cert.path',
+    '',
+    'PEM file: the certificate, then those that lead to the root; read again when it changes',
+    RELOAD,
+  ),
+  tlsKey: text(
+    'tls.private.key.path',
+    '',
+    'PEM file: its private key, without a password; read again when it changes',
+    RELOAD,
+  ),
+  httpTls: bool('http.tls.enabled', false, 'encrypt HTTP; unset, tls.enabled counts'),
+  httpTlsCertificate: text('http.tls.cert.path', '', 'of HTTP, wins over tls.cert.path', RELOAD),
+  httpTlsKey: text(
+    'http.tls.private.key.path',
+    '',
+    'of HTTP, wins over tls.private.key.path',
+    RELOAD,
+  ),
+  httpMinTls: bool(
+    'http.min.tls.enabled',
+    false,
+    'encrypt health and metrics; unset, tls.enabled counts',
+  ),
+  httpMinTlsCertificate: text(
+    'http.min.tls.cert.path',
+    '',
+    'of health and metrics, wins over tls.cert.path',
+    RELOAD,
+  ),
+  httpMinTlsKey: text(
+    'http.min.tls.private.key.path',
+    '',
+    'of health and metrics, wins over tls.private.key.path',
+    RELOAD,
+  ),
+  pgTls: bool(
+    'pg.tls.enabled',
+    false,
+    'offer encryption to clients of the wire protocol; unset, tls.enabled counts',
+    OWN,
+  ),
+  pgTlsCertificate: text('pg.tls.cert.path', '', 'of the wire protocol, wins over tls.cert.path', {
+    ...OWN,
+    ...RELOAD,
+  }),
+  pgTlsKey: text(
+    'pg.tls.private.key.path',
+    '',
+    'of the wire protocol, wins over tls.private.key.path',
+    { ...OWN, ...RELOAD },
+  ),
+  requireTls: bool(
+    'security.require.tls',
+    false,
+    'no plain text from other machines: an address they can reach must be encrypted, and the ' +
+      'wire protocol refuses their sessions that are not',
+    OWN,
+  ),
   // PostgreSQL wire protocol
   pgEnabled: bool('pg.enabled', true, 'PostgreSQL wire protocol on or off'),
   pgBindTo: endpoint('pg.net.bind.to', '8812', 'address of the PostgreSQL wire protocol'),
-  pgUser: text('pg.user', 'admin', 'user of the wire protocol'),
-  pgPassword: secret('pg.password', 'quest', 'password of the wire protocol'),
-  pgReadOnlyEnabled: bool('pg.readonly.user.enabled', false, 'a second user who can only read'),
-  pgReadOnlyUser: text('pg.readonly.user', 'user', 'name of the second user'),
-  pgReadOnlyPassword: secret('pg.readonly.password', 'quest', 'password of the second user'),
+  pgUser: text('pg.user', 'admin', 'user of the wire protocol', RELOAD),
+  pgPassword: secret('pg.password', 'quest', 'password of the wire protocol', RELOAD),
+  pgReadOnlyEnabled: bool(
+    'pg.readonly.user.enabled',
+    false,
+    'a second user who can only read',
+    RELOAD,
+  ),
+  pgReadOnlyUser: text('pg.readonly.user', 'user', 'name of the second user', RELOAD),
+  pgReadOnlyPassword: secret(
+    'pg.readonly.password',
+    'quest',
+    'password of the second user',
+    RELOAD,
+  ),
   pgReadOnly: bool('pg.security.readonly', false, 'the wire protocol refuses writes'),
-  pgConnections: integer('pg.net.connection.limit', '512', 'open connections'),
+  pgConnections: integer('pg.net.connection.limit', '512', 'open connections', RELOAD),
   pgIdle: duration('pg.net.connection.timeout', '5m', 'a session idles so long'),
-  pgStatements: integer('pg.named.statement.limit', '1000', 'prepared statements of a session'),
-  pgMessageBytes: size('pg.recv.buffer.size', '64M', 'one message of a client'),
+  pgStatements: integer(
+    'pg.named.statement.limit',
+    '1000',
+    'prepared statements of a session',
+    RELOAD,
+  ),
+  pgMessageBytes: size('pg.recv.buffer.size', '64M', 'one message of a client', RELOAD),
   pgAuthMethod: choice(
     'pg.auth.method',
     'scram',

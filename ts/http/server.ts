@@ -2,7 +2,14 @@
  * The HTTP servers: the main one (data and console) and the minimal one (health, metrics).
  * Knows addresses, limits and timers; what is answered is the routes' business.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
@@ -10,6 +17,7 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 
 import { type Config, type Endpoint, KEYS } from '../config/index.js';
+import type { CredentialStore } from '../tls/index.js';
 import {
   allowOrigins,
   checkAccess,
@@ -32,6 +40,7 @@ import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
 import { settingsRoutes } from './routes/settings.js';
 
 const HEADER_DEADLINE_MS = 10_000;
+const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 5_000;
 const MOST_HEADERS = 200;
 /** Connections over the limit are told so; beyond this many more they are dropped. */
@@ -45,12 +54,17 @@ export interface RunningHttp {
   /** As the ready line shows it: `127.0.0.1:9000`. */
   readonly address: string;
   readonly port: number;
+  /** Takes over the limits that a reload of the configuration changed. */
+  reconfigure(): void;
   /** Refuses new work, lets running answers end, closes. */
   close(): Promise<void>;
 }
 
-/** Serves `/exec` and the others at `http.bind.to`. */
-export function startHttp(services: HttpServices): Promise<RunningHttp> {
+/** Serves `/exec` and the others at `http.bind.to`; encrypted when there are `credentials`. */
+export function startHttp(
+  services: HttpServices,
+  credentials: CredentialStore | null = null,
+): Promise<RunningHttp> {
   const { config } = services;
   const endpoint = config.get(KEYS.httpBindTo);
   const routes = [
@@ -64,12 +78,16 @@ export function startHttp(services: HttpServices): Promise<RunningHttp> {
     ...healthRoutes(services),
     ...consoleRoutes(services),
   ];
-  const limit = config.get(KEYS.httpConnections);
-  return listen(endpoint, createApplication(services, routes, endpoint), config, limit);
+  const application = createApplication(services, routes, endpoint);
+  const limit = (): number => config.get(KEYS.httpConnections);
+  return listen(endpoint, { application, config, limit, credentials });
 }
 
 /** Serves health and metrics at `http.min.bind.to`: every path answers. */
-export function startMinimalHttp(services: HttpServices): Promise<RunningHttp> {
+export function startMinimalHttp(
+  services: HttpServices,
+  credentials: CredentialStore | null = null,
+): Promise<RunningHttp> {
   const { config } = services;
   const endpoint = config.get(KEYS.httpMinBindTo);
   const routes = healthRoutes(services);
@@ -81,7 +99,7 @@ export function startMinimalHttp(services: HttpServices): Promise<RunningHttp> {
     await next();
   };
   const application = createApplication(services, routes, endpoint, anyPath);
-  return listen(endpoint, application, config, MINIMAL_CONNECTIONS);
+  return listen(endpoint, { application, config, limit: () => MINIMAL_CONNECTIONS, credentials });
 }
 
 /** What answers requests; resolves when the answer is out. */
@@ -142,14 +160,20 @@ function originRules(services: HttpServices, endpoint: Endpoint): OriginRules {
   };
 }
 
-async function listen(
-  endpoint: Endpoint,
-  application: Application,
-  config: Config,
-  limit: number,
-): Promise<RunningHttp> {
-  const gate = new ConnectionGate(application, limit);
-  const open = (): Server => createHttpServer(gate, config);
+/** What a listener is made of. */
+interface Listener {
+  readonly application: Application;
+  readonly config: Config;
+  /** Open connections at the most, as configured now. */
+  readonly limit: () => number;
+  /** `null`: plain text. */
+  readonly credentials: CredentialStore | null;
+}
+
+async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHttp> {
+  const { application, config, limit, credentials } = listener;
+  const gate = new ConnectionGate(application, limit());
+  const open = (): Server | SecureServer => createHttpServer(gate, config, credentials);
   const main = open();
   const port = await bind(main, endpoint.host ?? '127.0.0.1', endpoint.port);
   const servers = [main];
@@ -165,37 +189,72 @@ async function listen(
   return {
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
+    reconfigure: () => {
+      gate.limit = limit();
+      for (const server of servers) {
+        applyLimits(server, gate, config);
+      }
+    },
     close: async () => {
       await Promise.all(servers.map(closeServer));
     },
   };
 }
 
-function createHttpServer(gate: ConnectionGate, config: Config): Server {
-  const server = createServer(
-    {
-      maxHeaderSize: config.get(KEYS.httpHeaderBytes),
-      headersTimeout: HEADER_DEADLINE_MS,
-      // An import takes as long as it takes; stalled bodies have their own timer.
-      requestTimeout: 0,
-      keepAliveTimeout: config.get(KEYS.httpIdle),
-      connectionsCheckingInterval: TIMER_CHECK_MS,
-      insecureHTTPParser: false,
-      // A missing Host header is answered by our own check.
-      requireHostHeader: false,
-    },
-    gate.handle,
-  );
+function createHttpServer(
+  gate: ConnectionGate,
+  config: Config,
+  credentials: CredentialStore | null,
+): Server | SecureServer {
+  const options = {
+    headersTimeout: HEADER_DEADLINE_MS,
+    // An import takes as long as it takes; stalled bodies have their own timer.
+    requestTimeout: 0,
+    keepAliveTimeout: config.get(KEYS.httpIdle),
+    connectionsCheckingInterval: TIMER_CHECK_MS,
+    insecureHTTPParser: false,
+    // A missing Host header is answered by our own check.
+    requireHostHeader: false,
+  };
+  const server =
+    credentials === null
+      ? createServer(options, gate.handle)
+      : createEncrypted(options, gate, credentials);
   server.maxHeadersCount = MOST_HEADERS;
-  server.maxConnections = gate.limit + REFUSED_AT_ONCE;
+  applyLimits(server, gate, config);
   server.on('connection', gate.opened);
   server.on('clientError', refuseMalformed);
   return server;
 }
 
+function createEncrypted(
+  options: ServerOptions,
+  gate: ConnectionGate,
+  credentials: CredentialStore,
+): SecureServer {
+  const server = createSecureServer(
+    { ...options, ...credentials.current.options, handshakeTimeout: HANDSHAKE_DEADLINE_MS },
+    gate.handle,
+  );
+  credentials.onChange((next) => {
+    // Open connections keep what they agreed on.
+    server.setSecureContext(next.options);
+  });
+  return server;
+}
+
+/** What a server can take over while it runs; connections that are open keep what they have. */
+function applyLimits(server: LimitedServer, gate: ConnectionGate, config: Config): void {
+  // Node reads it for every new connection; its declarations know only the option.
+  server.maxHeaderSize = config.get(KEYS.httpHeaderBytes);
+  server.maxConnections = gate.limit + REFUSED_AT_ONCE;
+}
+
+type LimitedServer = (Server | SecureServer) & { maxHeaderSize?: number };
+
 /** Counts connections and refuses requests on those over the limit. */
 class ConnectionGate {
-  readonly limit: number;
+  limit: number;
   readonly #application: Application;
   #open = 0;
 
@@ -245,7 +304,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   );
 }
 
-function bind(server: Server, host: string, port: number): Promise<number> {
+function bind(server: Server | SecureServer, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, backlog: 511 }, () => {
@@ -256,7 +315,7 @@ function bind(server: Server, host: string, port: number): Promise<number> {
 }
 
 /** Idle connections end at once, running answers get a moment, the rest is cut. */
-function closeServer(server: Server): Promise<void> {
+function closeServer(server: Server | SecureServer): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => {
       server.closeAllConnections();

@@ -4,13 +4,16 @@
  */
 import type { Socket } from 'node:net';
 
+import { isLoopback } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
+import type { Credentials } from '../tls/index.js';
 import type { SessionHost } from '../session/index.js';
 import type { CancelBook } from './cancel-book.js';
 import { readMessage, readStartup, type StartupMessage } from './client-messages.js';
 import { timeoutOf } from './commands.js';
 import { Conversation } from './conversation.js';
 import { type Frame, FrameReader } from './frames.js';
+import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Account, LoginBook, LoginExchange } from './login.js';
 import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
@@ -35,6 +38,10 @@ export interface ConnectionServices {
   readonly messageBytesMax: number;
   readonly statementsMax: number;
   readonly idleMs: number;
+  /** `null`: encryption is refused. */
+  readonly credentials: Credentials | null;
+  /** Sessions of other machines must be encrypted. */
+  readonly requireEncryption: boolean;
   /** False: the limit of connections is reached. */
   readonly admitted: boolean;
 }
@@ -42,11 +49,13 @@ export interface ConnectionServices {
 type Stage = 'startup' | 'login' | 'ready' | 'ended';
 
 export class Connection {
-  private readonly socket: Socket;
+  /** The encrypted one, once there is one. */
+  private socket: Socket;
   private readonly services: ConnectionServices;
   private readonly reader = new FrameReader();
   private stage: Stage = 'startup';
   private encryptionAsked = new Set<string>();
+  private isEncrypted = false;
   private parameters: ReadonlyMap<string, string> = new Map();
   private login: LoginExchange | null = null;
   private conversation: Conversation | null = null;
@@ -60,7 +69,16 @@ export class Connection {
     this.socket = socket;
     this.services = services;
     socket.setNoDelay(true);
+    this.listenTo(socket);
+    this.setTimer(LOGIN_DEADLINE_MS, 'login took too long');
+  }
+
+  private listenTo(socket: Socket): void {
     socket.on('data', (chunk: Buffer) => {
+      if (this.isHandshake(chunk)) {
+        this.encrypt(chunk);
+        return;
+      }
       this.reader.push(chunk);
       if (this.reader.buffered > INBOUND_BYTES && this.working) {
         socket.pause();
@@ -71,7 +89,6 @@ export class Connection {
     socket.on('close', () => {
       this.end();
     });
-    this.setTimer(LOGIN_DEADLINE_MS, 'login took too long');
   }
 
   /** Ends the conversation in good order: the statement that runs may finish. */
@@ -174,7 +191,7 @@ export class Connection {
     switch (message.kind) {
       case 'ssl':
       case 'gss':
-        this.refuseEncryption(message.kind);
+        this.answerEncryption(message.kind);
         break;
       case 'cancel':
         this.services.cancels.cancel(message.processId, message.secret);
@@ -187,14 +204,50 @@ export class Connection {
     }
   }
 
-  private refuseEncryption(kind: string): void {
+  private answerEncryption(kind: 'ssl' | 'gss'): void {
     // Bytes sent along with the request would be read as if they had been encrypted.
     if (this.encryptionAsked.has(kind) || this.reader.buffered > 0) {
       throw new ProtocolError('08P01', 'received unencrypted data after encryption request', true);
     }
     this.encryptionAsked.add(kind);
-    this.write(Buffer.from('N', 'latin1'));
+    const accepts = kind === 'ssl' && this.services.credentials !== null && !this.isEncrypted;
+    this.write(Buffer.from(accepts ? 'S' : 'N', 'latin1'));
     this.flush();
+    if (accepts) {
+      this.encrypt();
+    }
+  }
+
+  /** Whether a client begins the handshake without having asked (`sslnegotiation=direct`). */
+  private isHandshake(chunk: Buffer): boolean {
+    return (
+      this.stage === 'startup' &&
+      this.services.credentials !== null &&
+      this.encryptionAsked.size === 0 &&
+      this.reader.buffered === 0 &&
+      beginsHandshake(chunk)
+    );
+  }
+
+  /** `received`: the beginning of a handshake nobody asked for. */
+  private encrypt(received?: Buffer): void {
+    const { credentials } = this.services;
+    if (credentials === null) {
+      return;
+    }
+    const secure = encrypt(this.socket, credentials, received);
+    this.socket = secure;
+    this.isEncrypted = true;
+    if (received !== undefined) {
+      this.encryptionAsked.add('ssl');
+      secure.once('secure', () => {
+        if (!namedProtocol(secure)) {
+          const message = 'a handshake nobody asked for must name the protocol postgresql (ALPN)';
+          this.failConnection(new ProtocolError('08P01', message, true));
+        }
+      });
+    }
+    this.listenTo(secure);
   }
 
   private begin(message: Extract<StartupMessage, { kind: 'startup' }>): void {
@@ -210,16 +263,27 @@ export class Connection {
     if (!this.services.admitted) {
       throw new ProtocolError('53300', 'sorry, too many clients already', true);
     }
+    this.refusePlainText();
     this.parameters = message.parameters;
     const user = message.parameters.get('user') ?? '';
     if (user === '') {
       throw new ProtocolError('28000', 'no PostgreSQL user name specified in startup packet', true);
     }
     this.services.logins.throttle.check(user, this.socket.remoteAddress ?? '');
-    this.login = this.services.logins.begin(user);
+    const endPoint = this.isEncrypted ? (this.services.credentials?.endPoint ?? null) : null;
+    this.login = this.services.logins.begin(user, endPoint);
     this.stage = 'login';
     this.write(this.login.challenge());
     this.flush();
+  }
+
+  private refusePlainText(): void {
+    const { remoteAddress = '' } = this.socket;
+    const isLocal = isLoopback(remoteAddress.replace(/^::ffff:/, ''));
+    if (this.services.requireEncryption && !this.isEncrypted && !isLocal) {
+      const message = 'this server takes encrypted connections only: set sslmode=require';
+      throw new ProtocolError('28000', message, true);
+    }
   }
 
   // ---- login ----

@@ -9,6 +9,7 @@ import { ProtocolError } from './protocol-error.js';
 import {
   mockVerifier,
   SCRAM_MECHANISM,
+  SCRAM_PLUS_MECHANISM,
   ScramExchange,
   scramVerifier,
   type ScramVerifier,
@@ -84,16 +85,22 @@ export class LoginThrottle {
 /** The accounts of the configuration, their passwords turned into verifiers. */
 export class LoginBook {
   readonly method: LoginMethod;
-  readonly throttle = new LoginThrottle();
+  readonly throttle: LoginThrottle;
   private readonly key = randomBytes(32);
   private readonly entries = new Map<string, Entry>();
 
-  private constructor(method: LoginMethod) {
+  private constructor(method: LoginMethod, throttle = new LoginThrottle()) {
     this.method = method;
+    this.throttle = throttle;
   }
 
-  static async of(accounts: readonly Account[], method: LoginMethod): Promise<LoginBook> {
-    const book = new LoginBook(method);
+  /** `before` is the book this one replaces: who failed too often there waits here as well. */
+  static async of(
+    accounts: readonly Account[],
+    method: LoginMethod,
+    before?: LoginBook,
+  ): Promise<LoginBook> {
+    const book = new LoginBook(method, before?.throttle);
     for (const account of accounts) {
       const verifier = await scramVerifier(account.password);
       book.entries.set(account.user, { account, digest: book.digest(account.password), verifier });
@@ -101,10 +108,10 @@ export class LoginBook {
     return book;
   }
 
-  begin(user: string): LoginExchange {
-    return new LoginExchange(this.method, user, this.entries.get(user), (text) =>
-      this.digest(text),
-    );
+  /** `endPoint`: what a login can be bound to on an encrypted connection. */
+  begin(user: string, endPoint: Buffer | null = null): LoginExchange {
+    const candidate = { user, entry: this.entries.get(user), endPoint };
+    return new LoginExchange(this.method, candidate, (text) => this.digest(text));
   }
 
   private digest(password: string): Buffer {
@@ -119,22 +126,26 @@ export interface LoginStep {
   readonly account: Account | null;
 }
 
+/** Who wants to enter, and over what. */
+interface Candidate {
+  readonly user: string;
+  readonly entry: Entry | undefined;
+  readonly endPoint: Buffer | null;
+}
+
 export class LoginExchange {
   private readonly method: LoginMethod;
   private readonly user: string;
   private readonly entry: Entry | undefined;
+  private readonly endPoint: Buffer | null;
   private readonly digest: (text: string) => Buffer;
   private scram: ScramExchange | null = null;
 
-  constructor(
-    method: LoginMethod,
-    user: string,
-    entry: Entry | undefined,
-    digest: (text: string) => Buffer,
-  ) {
+  constructor(method: LoginMethod, candidate: Candidate, digest: (text: string) => Buffer) {
     this.method = method;
-    this.user = user;
-    this.entry = entry;
+    this.user = candidate.user;
+    this.entry = candidate.entry;
+    this.endPoint = candidate.endPoint;
     this.digest = digest;
   }
 
@@ -142,7 +153,12 @@ export class LoginExchange {
   challenge(): Buffer {
     return this.method === 'cleartext'
       ? authenticationCleartext()
-      : authenticationSasl([SCRAM_MECHANISM]);
+      : authenticationSasl(this.mechanisms());
+  }
+
+  /** Best first. */
+  private mechanisms(): string[] {
+    return this.endPoint === null ? [SCRAM_MECHANISM] : [SCRAM_PLUS_MECHANISM, SCRAM_MECHANISM];
   }
 
   /** Takes a password message. */
@@ -173,7 +189,8 @@ export class LoginExchange {
 
   private scramFirst(body: Buffer): LoginStep {
     const end = body.indexOf(0);
-    if (end < 0 || decodeText(body.subarray(0, end)) !== SCRAM_MECHANISM) {
+    const mechanism = end < 0 ? '' : decodeText(body.subarray(0, end));
+    if (!this.mechanisms().includes(mechanism)) {
       throw new ProtocolError(
         '28000',
         'client selected an invalid SASL authentication mechanism',
@@ -184,7 +201,12 @@ export class LoginExchange {
     if (length !== body.length - end - 5) {
       throw new ProtocolError('08P01', 'malformed SCRAM message', true);
     }
-    this.scram = new ScramExchange(this.entry?.verifier ?? mockVerifier(this.user));
+    const { endPoint } = this;
+    const chosen = mechanism === SCRAM_PLUS_MECHANISM;
+    this.scram = new ScramExchange(
+      this.entry?.verifier ?? mockVerifier(this.user),
+      endPoint === null ? null : { endPoint, chosen },
+    );
     const answer = this.scram.first(decodeText(body.subarray(end + 5)));
     return { send: authenticationSaslContinue(answer), account: null };
   }

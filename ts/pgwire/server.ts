@@ -1,9 +1,10 @@
 /** The listener of the PostgreSQL wire protocol. */
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
+import type { CredentialStore } from '../tls/index.js';
 import { CancelBook } from './cancel-book.js';
 import { Connection, type ConnectionServices } from './connection.js';
 import { type Account, LoginBook, type LoginMethod } from './login.js';
@@ -16,23 +17,31 @@ export interface PgWireServices {
 }
 
 /** Everything the configuration says, as tests set it without one. */
-export interface PgWireOptions {
+export interface PgWireOptions extends PgWireLimits {
   /** `null`: loopback. */
   readonly host: string | null;
   readonly port: number;
-  readonly accounts: readonly Account[];
   readonly method: LoginMethod;
   readonly readOnly: boolean;
+  readonly idleMs: number;
+  /** Sessions of other machines must be encrypted. */
+  readonly requireEncryption: boolean;
+}
+
+/** What a reload of the configuration may change, for connections to come. */
+export interface PgWireLimits {
+  readonly accounts: readonly Account[];
   readonly connectionsMax: number;
   readonly statementsMax: number;
   readonly messageBytesMax: number;
-  readonly idleMs: number;
 }
 
 export interface RunningPgWire {
   /** As the ready line shows it: `127.0.0.1:8812`. */
   readonly address: string;
   readonly port: number;
+  /** Takes over what a reload of the configuration changed. */
+  reconfigure(): Promise<void>;
   /** Refuses new work, lets running statements end, closes. */
   close(): Promise<void>;
 }
@@ -43,13 +52,35 @@ const CLOSE_CHECK_MS = 20;
 /** Connections over the limit that are still told so; beyond them they are dropped. */
 const REFUSED_AT_ONCE = 64;
 
-/** Serves at `pg.net.bind.to`. */
-export function startPgWire(services: PgWireServices): Promise<RunningPgWire> {
-  return listenPgWire(optionsOf(services.config), services.sessions, services.logger);
+/** Serves at `pg.net.bind.to`; offers encryption when there are `credentials`. */
+export async function startPgWire(
+  services: PgWireServices,
+  credentials: CredentialStore | null = null,
+): Promise<RunningPgWire> {
+  const { config } = services;
+  const listener = await listenPgWire(
+    optionsOf(config),
+    services.sessions,
+    services.logger,
+    credentials,
+  );
+  return { ...listener, reconfigure: () => listener.reconfigure(limitsOf(config)) };
 }
 
 function optionsOf(config: Config): PgWireOptions {
   const { host, port } = config.get(KEYS.pgBindTo);
+  return {
+    ...limitsOf(config),
+    host,
+    port,
+    method: config.get(KEYS.pgAuthMethod) === 'cleartext' ? 'cleartext' : 'scram',
+    readOnly: config.get(KEYS.pgReadOnly),
+    idleMs: config.get(KEYS.pgIdle),
+    requireEncryption: config.get(KEYS.requireTls),
+  };
+}
+
+function limitsOf(config: Config): PgWireLimits {
   const accounts: Account[] = [
     { user: config.get(KEYS.pgUser), password: config.get(KEYS.pgPassword), readOnly: false },
   ];
@@ -58,16 +89,16 @@ function optionsOf(config: Config): PgWireOptions {
     accounts.push({ user, password: config.get(KEYS.pgReadOnlyPassword), readOnly: true });
   }
   return {
-    host,
-    port,
     accounts,
-    method: config.get(KEYS.pgAuthMethod) === 'cleartext' ? 'cleartext' : 'scram',
-    readOnly: config.get(KEYS.pgReadOnly),
     connectionsMax: config.get(KEYS.pgConnections),
     statementsMax: config.get(KEYS.pgStatements),
     messageBytesMax: config.get(KEYS.pgMessageBytes),
-    idleMs: config.get(KEYS.pgIdle),
   };
+}
+
+/** A listener that is told its new limits. */
+interface PgWireListener extends Omit<RunningPgWire, 'reconfigure'> {
+  reconfigure(limits: PgWireLimits): Promise<void>;
 }
 
 /** Listens with explicit options. */
@@ -75,35 +106,50 @@ export async function listenPgWire(
   options: PgWireOptions,
   sessions: SessionHost,
   logger: Logger,
-): Promise<RunningPgWire> {
+  credentials: CredentialStore | null = null,
+): Promise<PgWireListener> {
   const connections = new Set<Connection>();
-  const shared = {
+  const fixed = {
     sessions,
-    logins: await LoginBook.of(options.accounts, options.method),
     cancels: new CancelBook(),
     logger: logger.child('pgwire'),
     readOnly: options.readOnly,
-    messageBytesMax: options.messageBytesMax,
-    statementsMax: options.statementsMax,
     idleMs: options.idleMs,
+    requireEncryption: options.requireEncryption,
   };
-  const server = createServer((socket) => {
-    if (connections.size >= options.connectionsMax + REFUSED_AT_ONCE) {
+  let limits: PgWireLimits = options;
+  let logins = await LoginBook.of(options.accounts, options.method);
+  const accept = (socket: Socket): void => {
+    const { connectionsMax, messageBytesMax, statementsMax } = limits;
+    if (connections.size >= connectionsMax + REFUSED_AT_ONCE) {
       socket.destroy();
       return;
     }
     const services: ConnectionServices = {
-      ...shared,
-      admitted: connections.size < options.connectionsMax,
+      ...fixed,
+      messageBytesMax,
+      statementsMax,
+      logins,
+      credentials: credentials?.current ?? null,
+      admitted: connections.size < connectionsMax,
     };
     const connection = new Connection(socket, services);
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
-  });
+  };
+  const server = createServer(accept);
   await listen(server, options.host ?? '127.0.0.1', options.port);
   const { address, family, port } = server.address() as AddressInfo;
   const shown = family === 'IPv6' ? `[${address}]` : address;
-  return { address: `${shown}:${port}`, port, close: () => closeAll(server, connections) };
+  return {
+    address: `${shown}:${port}`,
+    port,
+    reconfigure: async (next) => {
+      logins = await LoginBook.of(next.accounts, options.method, logins);
+      limits = next;
+    },
+    close: () => closeAll(server, connections),
+  };
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

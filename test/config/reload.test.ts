@@ -1,0 +1,144 @@
+/** Configuration read again while the server runs. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+
+import { ConfigError, KEYS, loadConfig } from '../../ts/config/index.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+const WAIT_MS = 10_000;
+
+function folderWith(conf: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-reload-'));
+  writeFileSync(join(folder, 'server.conf'), conf);
+  return folder;
+}
+
+test('keys that allow it are taken over, others wait, a bad file changes nothing', (t) => {
+  const folder = folderWith('pg.user=one\nquery.timeout=1s\npg.net.connection.limit=5\n');
+  const file = join(folder, 'server.conf');
+  const config = loadConfig({ file, environment: { QDB_PG_NET_CONNECTION_LIMIT: '7' } });
+  t.deepEqual(config.reload(), { applied: [], waiting: [] });
+
+  writeFileSync(file, 'pg.user=two\nquery.timeout=2s\npg.net.connection.limit=9\n');
+  t.deepEqual(config.reload(), { applied: ['pg.user'], waiting: ['query.timeout'] });
+  t.is(config.get(KEYS.pgUser), 'two');
+  t.is(config.get(KEYS.queryTimeout), 1_000);
+  t.is(config.get(KEYS.pgConnections), 7, 'the environment wins as before');
+  t.is(config.parameters().find(({ name }) => name === 'pg.user')?.value, 'two');
+
+  writeFileSync(file, 'pg.user=three\nquery.timeout=soon\n');
+  t.throws(() => config.reload(), { instanceOf: ConfigError, message: /query\.timeout/ });
+  writeFileSync(file, 'pg.user=three\n');
+  const refuse = (next: { get: typeof config.get }): void => {
+    throw new Error(`no ${next.get(KEYS.pgUser)}`);
+  };
+  t.throws(() => config.reload(refuse), { message: 'no three' });
+  t.is(config.get(KEYS.pgUser), 'two');
+
+  writeFileSync(file, '');
+  t.deepEqual(config.reload().applied, ['pg.user']);
+  t.is(config.get(KEYS.pgUser), 'admin', 'a line that is gone leaves the default');
+  rmSync(folder, { recursive: true });
+});
+
+/** Asks for a reload and waits until the log has told its result. */
+async function reload(t: ExecutionContext, server: TestServer): Promise<string> {
+  const before = server.log().length;
+  server.process.kill('SIGHUP');
+  const end = Date.now() + WAIT_MS;
+  for (;;) {
+    const line = /^.*"configuration_(?:reloaded|refused)".*$/m.exec(server.log().slice(before));
+    if (line !== null) {
+      return line[0];
+    }
+    if (Date.now() > end) {
+      t.fail(server.log());
+      return '';
+    }
+    await sleep(20);
+  }
+}
+
+async function canLogIn(server: TestServer, user: string, password: string): Promise<boolean> {
+  const port = Number(server.pg.split(':')[1]);
+  const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'qdb' });
+  try {
+    await client.connect();
+    await client.query('select 1');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** The status of a request whose head has so many bytes. */
+async function statusOfHead(server: TestServer, bytes: number): Promise<number | undefined> {
+  return await new Promise((resolve, reject) => {
+    const headers = { 'X-Filler': 'x'.repeat(bytes) };
+    const asked = request(`${server.url}/exec?query=select%201`, { headers, agent: false });
+    asked.once('response', (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    asked.once('error', reject);
+    asked.end();
+  });
+}
+
+test('SIGHUP brings passwords and limits to connections to come', async (t) => {
+  const secret = join(mkdtempSync(join(tmpdir(), 'tidemark-secret-')), 'password');
+  writeFileSync(secret, 'first\n');
+  const head = `http.text.analysis.max.lines=3\npg.password.file=${secret}\n`;
+  const folder = folderWith(head);
+  const file = join(folder, 'server.conf');
+  const server = await startTestServer({ args: ['--config', file] });
+  t.teardown(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  t.true(await canLogIn(server, 'admin', 'first'));
+  t.is(await statusOfHead(server, 8_000), 200);
+
+  writeFileSync(secret, 'second\n');
+  const more = 'http.request.header.buffer.size=4K\npg.readonly.user.enabled=true\n';
+  writeFileSync(file, `${head}${more}query.timeout=5s\n`);
+  t.regex(
+    await reload(t, server),
+    /"applied":\[[^\]]*"pg\.password"[^\]]*\],"waiting":\["query\.timeout"\]/,
+  );
+  t.false(await canLogIn(server, 'admin', 'first'));
+  t.true(await canLogIn(server, 'admin', 'second'));
+  t.true(await canLogIn(server, 'user', 'quest'));
+  t.is(await statusOfHead(server, 8_000), 431);
+  t.is(await statusOfHead(server, 1_000), 200);
+
+  rmSync(secret);
+  t.regex(await reload(t, server), /configuration_refused.*no such file/);
+  t.true(await canLogIn(server, 'admin', 'second'), 'the old value stays');
+  t.false(server.log().includes('second'), 'no secret is in the log');
+
+  const text = "(show parameters) where property_path = 'http.request.header.buffer.size'";
+  const shown = await fetch(`${server.url}/exec?query=${encodeURIComponent(text)}`);
+  t.true((await shown.text()).includes('"4K"'));
+
+  const form = new FormData();
+  form.append('data', new Blob(['x,y\n1,2\n3,4\n5,late\n']), 'x.csv');
+  const answer = await fetch(`${server.url}/imp?fmt=json&name=lines`, {
+    method: 'POST',
+    body: form,
+  });
+  const { columns } = (await answer.json()) as { columns: { type: string }[] };
+  t.deepEqual(
+    columns.map(({ type }) => type),
+    ['INT', 'INT'],
+    'the fourth line is not looked at',
+  );
+});

@@ -1,0 +1,43 @@
+/** Certificates for tests, made by openssl. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface CertificateOptions {
+  /** Arguments of `openssl req` that choose the key. */
+  readonly key?: readonly string[];
+  readonly digest?: string;
+}
+
+const ELLIPTIC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+
+/** A folder of its own; `remove` it at the end. */
+export class CertificateFolder {
+  readonly path = mkdtempSync(join(tmpdir(), 'tidemark-tls-'));
+
+  file(name: string): string {
+    return join(this.path, name);
+  }
+
+  /** Writes `NAME.crt` and `NAME.key`: signed by itself, for localhost. */
+  make(name: string, { key = ELLIPTIC, digest = 'sha256' }: CertificateOptions = {}): void {
+    const out = ['-keyout', this.file(`${name}.key`), '-out', this.file(`${name}.crt`)];
+    const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+    const args = ['req', '-x509', '-nodes', '-days', '2', `-${digest}`, ...key, ...out, ...names];
+    execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  }
+
+  /** `--set` values that encrypt every endpoint with a pair. */
+  settings(name: string): string[] {
+    return [
+      'tls.enabled=true',
+      `tls.cert.path=${this.file(`${name}.crt`)}`,
+      `tls.private.key.path=${this.file(`${name}.key`)}`,
+    ];
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,60 @@
+/** The certificates of the endpoints, each loaded anew when its files change. */
+import type { Config } from './config/index.js';
+import type { Logger } from './observability/index.js';
+import { certificateFiles, CredentialStore, type TlsEndpoint, TlsError } from './tls/index.js';
+
+const ENDPOINTS: readonly TlsEndpoint[] = ['http', 'http.min', 'pg'];
+
+export class Encryption {
+  readonly #config: Config;
+  readonly #logger: Logger;
+  readonly #stores = new Map<TlsEndpoint, CredentialStore>();
+
+  /** Throws `ConfigError` or `TlsError` where an endpoint has no usable certificate. */
+  constructor(config: Config, logger: Logger) {
+    this.#config = config;
+    this.#logger = logger.child('tls');
+    for (const endpoint of ENDPOINTS) {
+      const files = certificateFiles(config, endpoint);
+      if (files !== null) {
+        this.#stores.set(endpoint, new CredentialStore(files));
+      }
+    }
+  }
+
+  /** `null`: the endpoint speaks plain text. */
+  of(endpoint: TlsEndpoint): CredentialStore | null {
+    return this.#stores.get(endpoint) ?? null;
+  }
+
+  /** Loads what changes on disk, until `close`. */
+  watch(): void {
+    for (const store of this.#stores.values()) {
+      store.watch(() => {
+        this.reload();
+      });
+    }
+  }
+
+  /** Reads every file; what cannot be used is told in the log and leaves the one before in use. */
+  reload(): void {
+    for (const [endpoint, store] of this.#stores) {
+      try {
+        if (store.reload(certificateFiles(this.#config, endpoint) ?? undefined)) {
+          this.#logger.info('certificate_loaded', { endpoint });
+        }
+      } catch (error) {
+        if (!(error instanceof TlsError)) {
+          throw error;
+        }
+        this.#logger.error('certificate_refused', { endpoint, reason: error.message });
+      }
+    }
+  }
+
+  close(): void {
+    for (const store of this.#stores.values()) {
+      store.close();
+    }
+  }
+}

@@ -1,0 +1,68 @@
+/** What is refused and what is told before anything listens: a server does not open by accident. */
+import { type Config, type Endpoint, isLoopback, type Key, KEYS } from './config/index.js';
+import { certificateFiles, type TlsEndpoint } from './tls/index.js';
+import { EXIT_CONFIG, StartError } from './start-error.js';
+
+/** An endpoint that asks for a password. */
+interface Door {
+  readonly tls: TlsEndpoint;
+  readonly enabled: Key<boolean>;
+  readonly bindTo: Key<Endpoint>;
+}
+
+const DOORS: readonly Door[] = [
+  { tls: 'http', enabled: KEYS.httpEnabled, bindTo: KEYS.httpBindTo },
+  { tls: 'http.min', enabled: KEYS.httpMinEnabled, bindTo: KEYS.httpMinBindTo },
+  { tls: 'pg', enabled: KEYS.pgEnabled, bindTo: KEYS.pgBindTo },
+];
+
+/** Throws where other machines could enter without a login, or in plain text against the rule. */
+export function refuseOpenDoors(config: Config): void {
+  const plain = plainTextDoors(config)[0];
+  if (plain !== undefined && config.get(KEYS.requireTls)) {
+    throw new StartError(
+      `${plain} can be reached by other machines in plain text, which security.require.tls=true ` +
+        `forbids: set tls.enabled=true with tls.cert.path and tls.private.key.path`,
+      EXIT_CONFIG,
+    );
+  }
+  if (config.get(KEYS.insecurePublic)) {
+    return;
+  }
+  const override = 'or set security.insecure.public=true to allow it';
+  const hasLogin = config.get(KEYS.httpUser) !== '' && config.get(KEYS.httpPassword) !== '';
+  if (isReachable(config, KEYS.httpEnabled, KEYS.httpBindTo) && !hasLogin) {
+    throw new StartError(
+      `${shown(config, KEYS.httpBindTo)} can be reached by other machines and has ` +
+        `no login: set http.user and http.password, bind to 127.0.0.1, ${override}`,
+      EXIT_CONFIG,
+    );
+  }
+  const defaultPassword =
+    config.get(KEYS.pgPassword) === KEYS.pgPassword.defaultText ||
+    (config.get(KEYS.pgReadOnlyEnabled) &&
+      config.get(KEYS.pgReadOnlyPassword) === KEYS.pgReadOnlyPassword.defaultText);
+  if (isReachable(config, KEYS.pgEnabled, KEYS.pgBindTo) && defaultPassword) {
+    throw new StartError(
+      `${shown(config, KEYS.pgBindTo)} can be reached by other machines with the ` +
+        `default password: set pg.password, bind to 127.0.0.1, ${override}`,
+      EXIT_CONFIG,
+    );
+  }
+}
+
+/** The endpoints, as `key=address`, that other machines reach without encryption. */
+export function plainTextDoors(config: Config): string[] {
+  return DOORS.filter(({ enabled, bindTo }) => isReachable(config, enabled, bindTo))
+    .filter(({ tls }) => certificateFiles(config, tls) === null)
+    .map(({ bindTo }) => shown(config, bindTo));
+}
+
+function isReachable(config: Config, enabled: Key<boolean>, bindTo: Key<Endpoint>): boolean {
+  return config.get(enabled) && !isLoopback(config.get(bindTo).host);
+}
+
+function shown(config: Config, bindTo: Key<Endpoint>): string {
+  const { host, port } = config.get(bindTo);
+  return `${bindTo.name}=${host ?? ''}:${port}`;
+}

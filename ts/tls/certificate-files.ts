@@ -1,0 +1,47 @@
+/** Which endpoint is encrypted, and with which files: its own keys win over those of `tls.*`. */
+import { type Config, ConfigError, type Key, KEYS } from '../config/index.js';
+
+export type TlsEndpoint = 'http' | 'http.min' | 'pg';
+
+export interface CertificateFiles {
+  /** PEM: the server's certificate, then those that lead to the root. */
+  readonly certificate: string;
+  /** PEM: its private key, without a password. */
+  readonly key: string;
+}
+
+interface EndpointKeys {
+  readonly enabled: Key<boolean>;
+  readonly certificate: Key<string>;
+  readonly key: Key<string>;
+}
+
+const ENDPOINT_KEYS: Readonly<Record<TlsEndpoint, EndpointKeys>> = {
+  http: { enabled: KEYS.httpTls, certificate: KEYS.httpTlsCertificate, key: KEYS.httpTlsKey },
+  'http.min': {
+    enabled: KEYS.httpMinTls,
+    certificate: KEYS.httpMinTlsCertificate,
+    key: KEYS.httpMinTlsKey,
+  },
+  pg: { enabled: KEYS.pgTls, certificate: KEYS.pgTlsCertificate, key: KEYS.pgTlsKey },
+};
+
+/** `null`: the endpoint speaks plain text. Throws `ConfigError` where a file is not named. */
+export function certificateFiles(config: Config, endpoint: TlsEndpoint): CertificateFiles | null {
+  const keys = ENDPOINT_KEYS[endpoint];
+  const own = config.source(keys.enabled) === 'default' ? KEYS.tls : keys.enabled;
+  if (!config.get(own)) {
+    return null;
+  }
+  const named = (key: Key<string>, shared: Key<string>): string => {
+    const file = config.get(key) === '' ? config.get(shared) : config.get(key);
+    if (file === '') {
+      throw new ConfigError(`${own.name}=true needs ${key.name} or ${shared.name}: a PEM file`);
+    }
+    return file;
+  };
+  return {
+    certificate: named(keys.certificate, KEYS.tlsCertificate),
+    key: named(keys.key, KEYS.tlsKey),
+  };
+}
