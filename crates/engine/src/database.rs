@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::execution::{SessionState, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::{Mutex, RwLock};
 use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
-use tidemark_operators::{SessionOptions, rows_read, session_state};
+use tidemark_operators::{SessionOptions, Sessions, rows_read};
 use tidemark_planner::{BindContext, ExternalSources};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableSnapshot, Verify,
@@ -56,7 +56,7 @@ const WORKER_STACK_BYTES: usize = 8 * 1024 * 1024;
 /// An open database. Dropping the last reference closes it.
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
-    pub(crate) state: SessionState,
+    pub(crate) sessions: Sessions,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) plans: KeptPlans,
@@ -91,7 +91,7 @@ impl Database {
         let memory = query_memory(options, total);
         let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory)));
         let spill_root = spill_directory(&options.root)?;
-        let state = session_state(&SessionOptions {
+        let sessions = Sessions::new(&SessionOptions {
             target_partitions: workers,
             runtime: runtime_environment(&memory, spill_root, spill_limit)?,
             query_memory_bytes: memory.query_limit(),
@@ -101,7 +101,7 @@ impl Database {
         let sources = EngineSources::new(
             import_root(options)?,
             Arc::clone(&registry),
-            state.clone(),
+            sessions.full().clone(),
             handle.clone(),
         );
         let resident = ResidentGuard::new(total);
@@ -111,7 +111,7 @@ impl Database {
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         Ok(Arc::new(Self {
             storage,
-            state,
+            sessions,
             sources: Arc::new(sources),
             registry,
             plans: KeptPlans::default(),
@@ -152,7 +152,7 @@ impl Database {
             waiting_queries: self.admission.waiting(),
             query_memory_bytes: self.memory.used(),
             query_memory_limit_bytes: self.memory.limit(),
-            spilled_bytes: self.state.runtime_env().disk_manager.used_disk_space(),
+            spilled_bytes: self.sessions.full().runtime_env().disk_manager.used_disk_space(),
             resident_bytes: self.resident.resident(),
             unwritten_bytes: self.storage.unwritten_bytes(),
             damaged_tables: damages.len(),
@@ -246,9 +246,9 @@ impl Database {
 
     /// The same, to be changed before it is shared.
     pub(crate) fn own_context(&self, memory: &Arc<QueryPool>) -> TaskContext {
-        let shared = RuntimeEnv::clone(self.state.runtime_env());
+        let shared = RuntimeEnv::clone(self.sessions.full().runtime_env());
         let runtime = RuntimeEnv { memory_pool: Arc::clone(memory) as _, ..shared };
-        TaskContext::from(&self.state).with_runtime(Arc::new(runtime))
+        TaskContext::from(self.sessions.full()).with_runtime(Arc::new(runtime))
     }
 
     /// What the binder is told beside tree and snapshot.

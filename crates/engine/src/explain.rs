@@ -20,7 +20,6 @@ pub(crate) async fn lines(
     explain: &BoundExplain,
     memory: &Arc<QueryPool>,
 ) -> EngineResult<Vec<String>> {
-    let state = &database.state;
     let text = match explain.stage {
         ExplainStage::Ast => return Ok(explain.tree.clone()),
         ExplainStage::Bound => match plan_of(&explain.statement) {
@@ -29,7 +28,8 @@ pub(crate) async fn lines(
         },
         ExplainStage::Logical => match plan_of(&explain.statement) {
             Some(plan) => {
-                state.optimize(plan).map_err(from_datafusion)?.display_indent().to_string()
+                let optimized = database.sessions.for_plan(plan).optimize(plan);
+                optimized.map_err(from_datafusion)?.display_indent().to_string()
             }
             None => explain.statement.command().to_owned(),
         },
@@ -48,8 +48,8 @@ async fn physical(
     let Some(plan) = plan_of(&explain.statement) else {
         return Ok(explain.statement.command().to_owned());
     };
-    let plan: Arc<dyn ExecutionPlan> =
-        database.state.create_physical_plan(plan).await.map_err(from_datafusion)?;
+    let plan = database.sessions.for_plan(plan).create_physical_plan(plan).await;
+    let plan: Arc<dyn ExecutionPlan> = plan.map_err(from_datafusion)?;
     if !explain.analyze {
         return Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string());
     }

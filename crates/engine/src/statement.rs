@@ -543,8 +543,8 @@ pub(crate) async fn physical_plan(
     plan: &LogicalPlan,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
     failpoint::hit("engine.plan")?;
-    let plan = database.state.create_physical_plan(plan).await.map_err(from_datafusion)?;
-    let_joins_yield(plan)
+    let plan = database.sessions.for_plan(plan).create_physical_plan(plan).await;
+    let_joins_yield(plan.map_err(from_datafusion)?)
 }
 
 /// Whether rights checked for `described` are enough for `bound`. Parameter values may turn a

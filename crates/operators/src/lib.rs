@@ -51,7 +51,8 @@ pub use sample_by::node::SampleByNode;
 pub use scan::exec::TableScanExec;
 pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use session::{
-    SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules, session_state,
+    SessionOptions, Sessions, analyzer_rules, optimizer_rules, physical_optimizer_rules,
+    session_state,
 };
 pub use splice::exec::SpliceJoinExec;
 pub use splice::node::SpliceJoinNode;

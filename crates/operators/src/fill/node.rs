@@ -64,6 +64,11 @@ impl FillNode {
         Ok(Self { input, timestamp, keys, values, spec, range, schema })
     }
 
+    /// The input.
+    pub fn input(&self) -> &LogicalPlan {
+        &self.input
+    }
+
     /// Index of the bucket column.
     pub fn timestamp(&self) -> usize {
         self.timestamp

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::utils::exprlist_to_fields;
@@ -31,7 +32,7 @@ impl SampleByNode {
         aggregates: Vec<Expr>,
     ) -> Result<Self> {
         for aggregate in &aggregates {
-            if !matches!(aggregate.clone().unalias(), Expr::AggregateFunction(_)) {
+            if !matches!(unaliased(aggregate), Expr::AggregateFunction(_)) {
                 return plan_err!("expected an aggregate function, found '{aggregate}'");
             }
         }
@@ -60,6 +61,14 @@ impl SampleByNode {
     pub fn input(&self) -> &LogicalPlan {
         &self.input
     }
+}
+
+/// The expression behind its aliases.
+fn unaliased(mut expr: &Expr) -> &Expr {
+    while let Expr::Alias(alias) = expr {
+        expr = &alias.expr;
+    }
+    expr
 }
 
 impl PartialOrd for SampleByNode {
@@ -115,6 +124,15 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             (None, None) => None,
             _ => return plan_err!("SampleBy got a wrong number of expressions"),
         };
+        // Rules hand back what they did not change: its names and types are known.
+        if keys == self.keys
+            && aggregates == self.aggregates
+            && bucket == self.bucket
+            && input.schema() == self.input.schema()
+        {
+            let schema = Arc::clone(&self.schema);
+            return Ok(Self { input, bucket, keys, aggregates, schema });
+        }
         Self::try_new(input, bucket, keys, aggregates)
     }
 
