@@ -9,8 +9,10 @@ import { start } from './harness.js';
 const sync = clientMessage('S');
 const query = (text: string): Buffer => clientMessage('Q', text);
 const parse = (name: string, text: string): Buffer => clientMessage('P', name, text, [0]);
-const bind = (portal: string, name: string): Buffer =>
-  clientMessage('B', portal, name, [0], [0], [0]);
+const bind = (portal: string, name: string, value?: string): Buffer => {
+  const values = value === undefined ? [] : [value.length, Buffer.from(value)];
+  return clientMessage('B', portal, name, [0], [values.length / 2], ...values, [0]);
+};
 const execute = (portal: string, rows = 0): Buffer => clientMessage('E', portal, rows);
 const describe = (what: string, name: string): Buffer =>
   clientMessage('D', Buffer.from(what), name);
@@ -125,6 +127,58 @@ test('a limit that ends with the rows suspends once more, as PostgreSQL does', a
   t.is(messages.map(({ type }) => type).join(''), '12DDDsCZ');
   t.is(messages.at(-2)?.body.toString(), 'SELECT 0\0');
   client.close();
+  await server.close();
+});
+
+test('inserts up to Sync are one batch, told one by one', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  const insert = (value: string, statement = 'i'): Buffer =>
+    Buffer.concat([bind('', statement, value), execute('')]);
+  const committed = (): string[] => engine.journal.committed.splice(0);
+  client.send(parse('i', 'insert $1'), parse('j', 'insert $1 too'), sync);
+  t.is(await client.types(), '11Z');
+  client.send(insert('a'), insert('b'), bind('', 'i', 'c'), describe('P', ''), execute(''), sync);
+  const answers = await client.until('Z');
+  t.is(answers.map(({ type }) => type).join(''), '2C2C2nCZ');
+  t.is(answers[1]?.body.toString(), 'INSERT 0 1\0');
+  t.deepEqual(committed(), ['a;b;c']);
+  // Another statement, Flush and Parse end a batch; one row is none.
+  client.send(insert('a'), insert('b'), insert('c', 'j'), clientMessage('H'), insert('d'));
+  client.send(insert('e'), parse('', 'rows 1'), insert('f'), sync);
+  t.is(await client.types(), '2C2C2C2C2C12CZ');
+  t.deepEqual(committed(), ['a;b', 'c', 'd;e', 'f']);
+  // A row that cannot be stored: those before it are, those after it are not.
+  client.send(insert('a'), insert('b'), insert('bad'), insert('c'), sync, insert('d'), sync);
+  t.is(await client.types(), '2C2C2EZ');
+  t.is(await client.types(), '2CZ');
+  t.deepEqual(committed(), ['a', 'b', 'd']);
+  // Nothing is tried again when the commit itself may have come through.
+  client.send(insert('a'), insert('io'), insert('c'), sync);
+  t.is(await client.types(), '2EZ');
+  t.deepEqual(committed(), []);
+  client.send(insert('a'), insert('b'), bind('', 'nope'), insert('c'), sync);
+  t.is(await client.types(), '2C2CEZ');
+  t.deepEqual(committed(), ['a;b']);
+  client.close();
+  await server.close();
+});
+
+test('inserts that wait keep to their block, and to the order of errors', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  const insert = (value: string): Buffer => Buffer.concat([bind('', 'i', value), execute('')]);
+  // A failure of what waited comes before that of the message that ended the wait.
+  client.send(parse('i', 'insert $1'), insert('bad'), bind('', 'nope'), sync);
+  t.is(await client.types(), '12EZ');
+  client.send(query('begin'), insert('a'), insert('b'), sync);
+  t.is(await client.types(), 'CZ');
+  t.is(await client.types(), '2C2CZ');
+  t.deepEqual(engine.journal.committed, []);
+  client.send(query('commit'), insert('z'), clientMessage('X'));
+  t.is(await client.types(), 'CZ');
+  t.is((await client.until('?')).map(({ type }) => type).join(''), '2C');
+  t.deepEqual(engine.journal.committed, ['a;b', 'z']);
   await server.close();
 });
 

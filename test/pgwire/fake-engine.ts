@@ -17,6 +17,7 @@ import type {
   Statement,
   StatementContext,
   StatementDescription,
+  Summary,
   Transaction,
 } from '../../ts/engine/types.js';
 import { DatabaseError } from '../../ts/session/index.js';
@@ -124,10 +125,32 @@ function prepare(
     description: describe(text, setting),
     execute: (parameters, options) =>
       execute(context, text, setting, transaction, parameters, options),
-    executeBatch: () => Promise.reject(new Error('not here')),
+    executeBatch: (rows) => executeBatch(context, transaction, rows),
     isCurrent: () => false,
     close: () => undefined,
   });
+}
+
+/** A value `bad` cannot be stored, `io` breaks the disk. */
+function checkValues(parameters: ParameterValues): void {
+  if (parameters.includes('bad')) {
+    throw new DatabaseError({ code: 'InvalidValue', message: 'bad value' });
+  }
+  if (parameters.includes('io')) {
+    throw new DatabaseError({ code: 'Io', message: 'disk' });
+  }
+}
+
+async function executeBatch(
+  { journal }: Context,
+  transaction: Transaction | undefined,
+  rows: readonly ParameterValues[],
+): Promise<Summary> {
+  await Promise.resolve();
+  rows.forEach(checkValues);
+  const into = transaction instanceof FakeTransaction ? transaction.held : journal.committed;
+  into.push(rows.map((row) => row.join(',')).join(';'));
+  return { rowsReturned: 0, rowsTotal: 0, rowsAffected: rows.length, executeNanos: 1 };
 }
 
 async function execute(
@@ -144,6 +167,7 @@ async function execute(
     await cancelled(context, setting.user, text);
   }
   if (text.startsWith('insert')) {
+    checkValues(parameters);
     if (transaction instanceof FakeTransaction) {
       transaction.held.push(parameters.join(','));
     } else {

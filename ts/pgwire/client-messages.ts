@@ -1,4 +1,6 @@
 /** What clients send: bodies of frames to values. What is cut short or too long is refused. */
+import { isAscii } from 'node:buffer';
+
 import type { Frame } from './frames.js';
 import { ProtocolError } from './protocol-error.js';
 
@@ -42,7 +44,10 @@ export type ClientMessage =
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /** UTF-8, strictly. */
-export function decodeText(bytes: Uint8Array): string {
+export function decodeText(bytes: Buffer): string {
+  if (isAscii(bytes)) {
+    return bytes.toString('latin1');
+  }
   try {
     return UTF8.decode(bytes);
   } catch {
@@ -60,19 +65,19 @@ class BodyReader {
   }
 
   int16(): number {
-    return this.need(2).readInt16BE(0);
+    return this.body.readInt16BE(this.need(2));
   }
 
   uint16(): number {
-    return this.need(2).readUInt16BE(0);
+    return this.body.readUInt16BE(this.need(2));
   }
 
   int32(): number {
-    return this.need(4).readInt32BE(0);
+    return this.body.readInt32BE(this.need(4));
   }
 
   uint32(): number {
-    return this.need(4).readUInt32BE(0);
+    return this.body.readUInt32BE(this.need(4));
   }
 
   /** Text up to a zero byte. */
@@ -81,13 +86,15 @@ class BodyReader {
     if (end < 0) {
       throw cutShort();
     }
-    const text = decodeText(this.body.subarray(this.at, end));
+    // Most names are empty.
+    const text = end === this.at ? '' : decodeText(this.body.subarray(this.at, end));
     this.at = end + 1;
     return text;
   }
 
   bytes(count: number): Buffer {
-    return this.need(count);
+    const start = this.need(count);
+    return this.body.subarray(start, start + count);
   }
 
   get left(): number {
@@ -100,13 +107,14 @@ class BodyReader {
     }
   }
 
-  private need(count: number): Buffer {
+  /** Passes `count` bytes that must be there; answers where they begin. */
+  private need(count: number): number {
     if (count < 0 || this.left < count) {
       throw cutShort();
     }
-    const part = this.body.subarray(this.at, this.at + count);
+    const start = this.at;
     this.at += count;
-    return part;
+    return start;
   }
 }
 

@@ -177,7 +177,7 @@ export class Connection {
       if (error instanceof ProtocolError && error.fatal) {
         throw error;
       }
-      conversation.malformed(error, frame.type === 'Q');
+      await conversation.malformed(error, frame.type === 'Q');
       return;
     }
     if (!(await conversation.handle(message))) {

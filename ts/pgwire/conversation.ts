@@ -17,17 +17,15 @@ import {
   splitStatements,
   type Transaction,
 } from '../session/index.js';
+import { type Bound, boundOf, type Stored } from './bound.js';
 import type { BindMessage, ClientMessage } from './client-messages.js';
 import { commandTag, sessionCommand, type SessionCommand, timeoutOf } from './commands.js';
 import { errorReport, located } from './failure.js';
-import { formatCodes, parameterText } from './parameter-values.js';
+import { InsertRun } from './insert-run.js';
 import { type Executable, Portal, type Send } from './portal.js';
 import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
 import { declaredType, describeField, oidOf } from './types.js';
-
-/** Parameters of one statement; the count is an unsigned 16-bit number. */
-const PARAMETERS_MAX = 65_535;
 
 /** What the conversation needs of a session. */
 export interface ConversationSession {
@@ -55,22 +53,6 @@ export interface ConversationLimits {
 
 type Status = 'I' | 'T' | 'E';
 
-/** A statement of Parse. */
-type Stored =
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'session'; readonly command: SessionCommand; readonly text: string }
-  | {
-      readonly kind: 'engine';
-      readonly prepared: PreparedStatement;
-      readonly oids: readonly number[];
-      readonly text: string;
-    };
-
-type Bound =
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'session'; readonly command: SessionCommand }
-  | { readonly kind: 'engine'; readonly portal: Portal; done: boolean };
-
 export class Conversation {
   private readonly session: ConversationSession;
   private readonly outlet: Outlet;
@@ -81,6 +63,8 @@ export class Conversation {
   private skipping = false;
   private timeoutMs: number | undefined;
   private running: Portal | null = null;
+  /** Inserts that wait for more of their kind. */
+  private readonly inserts: InsertRun;
   private preparing = false;
   private cancelAsked = false;
 
@@ -89,6 +73,7 @@ export class Conversation {
     this.outlet = outlet;
     this.limits = limits;
     this.timeoutMs = limits.timeoutMs;
+    this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
 
   /** Whether a block is open. */
@@ -98,6 +83,9 @@ export class Conversation {
 
   /** Handles one message. False: the client said good-bye. */
   async handle(message: ClientMessage): Promise<boolean> {
+    if (this.inserts.isWaiting && !mayJoin(message)) {
+      await this.settle();
+    }
     if (message.kind === 'terminate') {
       return false;
     }
@@ -118,18 +106,26 @@ export class Conversation {
     try {
       await this.extended(message);
     } catch (error) {
-      this.fail(error, '', 0);
-      this.skipping = true;
+      await this.refuse(error);
     }
     return true;
   }
 
   /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
-  malformed(error: unknown, simple: boolean): void {
-    this.fail(error, '', 0);
+  async malformed(error: unknown, simple: boolean): Promise<void> {
+    await this.refuse(error);
     if (simple) {
+      this.skipping = false;
       this.ready();
-    } else {
+    }
+  }
+
+  /** An error of the extended protocol: what came before it is done, what follows is skipped. */
+  private async refuse(error: unknown): Promise<void> {
+    const { isWaiting } = this.inserts;
+    await this.settle();
+    if (!isWaiting || !this.skipping) {
+      this.fail(error, '', 0);
       this.skipping = true;
     }
   }
@@ -145,6 +141,7 @@ export class Conversation {
 
   /** Ends everything; an open block is rolled back. */
   close(): void {
+    this.inserts.drop();
     this.rollback();
     this.closeAllStatements();
   }
@@ -280,43 +277,20 @@ export class Conversation {
     if (this.portals.size >= this.limits.statementsMax) {
       throw new ProtocolError('53400', `too many portals [limit=${this.limits.statementsMax}]`);
     }
-    this.portals.set(message.portal, this.bound(stored, message));
-    this.outlet.queue(reply.bindComplete());
-  }
-
-  private bound(stored: Stored, message: BindMessage): Bound {
-    if (stored.kind === 'empty') {
-      return { kind: 'empty' };
+    if (stored.kind === 'engine') {
+      this.refuseInFailedBlock();
     }
-    if (stored.kind === 'session') {
-      return { kind: 'session', command: stored.command };
-    }
-    this.refuseInFailedBlock();
-    const { prepared, oids } = stored;
-    const count = message.parameters.length;
-    if (count !== oids.length || count > PARAMETERS_MAX) {
-      const message = `bind message supplies ${count} parameters`;
-      throw new ProtocolError('08P01', `${message}, but the statement requires ${oids.length}`);
-    }
-    const formatOf = formatCodes(message.parameterFormats, count, 'parameter');
-    const values = message.parameters.map((bytes, index) =>
-      bytes === null ? null : parameterText(bytes, formatOf[index] ?? 0, oids[index] ?? 0),
-    );
-    const formats = formatCodes(
-      message.resultFormats,
-      prepared.description.columns.length,
-      'result',
-    );
-    return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
+    this.portals.set(message.portal, boundOf(stored, message));
+    this.inserts.answer(reply.bindComplete());
   }
 
   private describe(what: 'S' | 'P', name: string): void {
     if (what === 'P') {
       const bound = this.portalNamed(name);
       if (bound.kind !== 'engine' || bound.portal.statement.description.columns.length === 0) {
-        this.outlet.queue(reply.noData());
+        this.inserts.answer(reply.noData());
       } else {
-        this.outlet.queue(this.describeColumns(bound.portal.statement, bound.portal.formats));
+        this.inserts.answer(this.describeColumns(bound.portal.statement, bound.portal.formats));
       }
       return;
     }
@@ -325,12 +299,12 @@ export class Conversation {
       throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
     }
     const oids = stored.kind === 'engine' ? stored.oids : [];
-    this.outlet.queue(reply.parameterDescription(oids));
+    this.inserts.answer(reply.parameterDescription(oids));
     if (stored.kind === 'engine' && stored.prepared.description.columns.length > 0) {
       const formats = stored.prepared.description.columns.map(() => 0);
-      this.outlet.queue(this.describeColumns(stored.prepared, formats));
+      this.inserts.answer(this.describeColumns(stored.prepared, formats));
     } else {
-      this.outlet.queue(reply.noData());
+      this.inserts.answer(reply.noData());
     }
   }
 
@@ -344,6 +318,18 @@ export class Conversation {
 
   private async execute(name: string, maxRows: number): Promise<void> {
     const bound = this.portalNamed(name);
+    const fresh = bound.kind === 'engine' && !bound.done ? bound : null;
+    if (fresh === null || !this.inserts.takes(fresh.portal)) {
+      await this.settle();
+      if (this.skipping) {
+        return;
+      }
+    }
+    if (fresh !== null && this.status !== 'E' && this.inserts.takes(fresh.portal)) {
+      fresh.done = true;
+      this.inserts.add(fresh.portal);
+      return;
+    }
     if (bound.kind === 'empty') {
       this.outlet.queue(reply.emptyQueryResponse());
       return;
@@ -359,6 +345,16 @@ export class Conversation {
     const complete = await this.runPortal(bound.portal, Math.max(0, maxRows));
     if (complete) {
       bound.done = true;
+    }
+  }
+
+  /** Runs the inserts that wait; the first that fails ends what is handled before Sync. */
+  private async settle(): Promise<void> {
+    try {
+      await this.inserts.settle();
+    } catch (error) {
+      this.fail(error, '', 0);
+      this.skipping = true;
     }
   }
 
@@ -391,7 +387,7 @@ export class Conversation {
       const { kind, command, notice } = portal.statement.description;
       if (run.complete) {
         if (this.status === 'T' && (kind === 'ddl' || kind === 'update')) {
-          this.tellAtOnce(command);
+          this.notify(`${command} was committed at once: ROLLBACK does not undo it`);
         }
         if (notice !== undefined) {
           this.notify(notice);
@@ -407,10 +403,6 @@ export class Conversation {
     } finally {
       this.running = null;
     }
-  }
-
-  private tellAtOnce(command: string): void {
-    this.notify(`${command} was committed at once: ROLLBACK does not undo it`);
   }
 
   private notify(message: string): void {
@@ -592,6 +584,11 @@ export class Conversation {
     }
     this.outlet.queue(errorReport(located(error, text, offset)));
   }
+}
+
+/** Whether a message leaves inserts waiting that came before it. */
+function mayJoin({ kind }: ClientMessage): boolean {
+  return kind === 'bind' || kind === 'execute' || kind === 'describe';
 }
 
 function assertNever(value: never): never {

@@ -18,6 +18,8 @@ export interface Frame {
 
 export class FrameReader {
   private chunks: Buffer[] = [];
+  /** Bytes of the first chunk that were given out. */
+  private given = 0;
   private size = 0;
 
   /** Bytes that are here and not yet given out. */
@@ -38,14 +40,14 @@ export class FrameReader {
     if (this.size < LENGTH_BYTES) {
       return null;
     }
-    const length = this.peek(LENGTH_BYTES).readInt32BE(0);
+    const length = this.gathered(LENGTH_BYTES).readInt32BE(this.given);
     if (length < STARTUP_BYTES_MIN || length > STARTUP_BYTES_MAX) {
       throw new ProtocolError('08P01', 'invalid length of startup packet', true);
     }
     if (this.size < length) {
       return null;
     }
-    return { type: '', body: this.take(length).subarray(LENGTH_BYTES) };
+    return { type: '', body: this.take(length, LENGTH_BYTES) };
   }
 
   /** The next message, or null while it is incomplete. */
@@ -53,42 +55,40 @@ export class FrameReader {
     if (this.size < HEADER_BYTES) {
       return null;
     }
-    const header = this.peek(HEADER_BYTES);
-    const length = header.readInt32BE(1);
+    const header = this.gathered(HEADER_BYTES);
+    const length = header.readInt32BE(this.given + 1);
     if (length < LENGTH_BYTES || length > maxBytes) {
       throw new ProtocolError('08P01', `invalid message length [length=${length}]`, true);
     }
     if (this.size < length + 1) {
       return null;
     }
-    const type = String.fromCharCode(header[0] ?? 0);
-    return { type, body: this.take(length + 1).subarray(HEADER_BYTES) };
+    const type = String.fromCharCode(header[this.given] ?? 0);
+    return { type, body: this.take(length + 1, HEADER_BYTES) };
   }
 
-  /** The first bytes in one piece, left where they are. */
-  private peek(count: number): Buffer {
+  /** The first chunk, with so many bytes from `given` on in one piece. */
+  private gathered(count: number): Buffer {
     const first = this.chunks[0];
-    if (first !== undefined && first.length >= count) {
+    if (first !== undefined && first.length - this.given >= count) {
       return first;
     }
-    const whole = Buffer.concat(this.chunks);
+    const whole = Buffer.concat(this.chunks).subarray(this.given);
     this.chunks = [whole];
+    this.given = 0;
     return whole;
   }
 
-  private take(count: number): Buffer {
+  /** The next `count` bytes without the first `skipped` of them. */
+  private take(count: number, skipped: number): Buffer {
+    const whole = this.gathered(count);
+    const start = this.given;
     this.size -= count;
-    const first = this.chunks[0];
-    if (first !== undefined && first.length > count) {
-      this.chunks[0] = first.subarray(count);
-      return first.subarray(0, count);
-    }
-    if (first?.length === count) {
+    this.given += count;
+    if (this.given === whole.length) {
       this.chunks.shift();
-      return first;
+      this.given = 0;
     }
-    const whole = Buffer.concat(this.chunks);
-    this.chunks = whole.length > count ? [whole.subarray(count)] : [];
-    return whole.subarray(0, count);
+    return whole.subarray(start + skipped, start + count);
   }
 }

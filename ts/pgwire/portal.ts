@@ -11,7 +11,10 @@ import type {
 } from '../session/index.js';
 
 /** What a portal needs of a prepared statement. */
-export type Executable = Pick<PreparedStatement, 'description' | 'execute' | 'cancel'>;
+export type Executable = Pick<
+  PreparedStatement,
+  'description' | 'execute' | 'executeBatch' | 'cancel'
+>;
 
 /** Takes bytes for the client; resolves when there is room for more. */
 export type Send = (bytes: Buffer) => Promise<void>;
@@ -31,7 +34,7 @@ export class Portal {
   readonly statement: Executable;
   /** Format of each result column. */
   readonly formats: readonly number[];
-  private readonly parameters: ParameterValues;
+  readonly parameters: ParameterValues;
   private stream: ResultStream | null = null;
   private summary: Summary | null = null;
   private rest: Buffer = Buffer.alloc(0);

@@ -72,7 +72,8 @@ export function readyForQuery(status: 'I' | 'T' | 'E'): Buffer {
 }
 
 export const parseComplete = (): Buffer => message('1');
-export const bindComplete = (): Buffer => message('2');
+const BIND_COMPLETE = message('2');
+export const bindComplete = (): Buffer => BIND_COMPLETE;
 export const closeComplete = (): Buffer => message('3');
 export const noData = (): Buffer => message('n');
 export const emptyQueryResponse = (): Buffer => message('I');

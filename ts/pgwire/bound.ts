@@ -1,0 +1,48 @@
+/** Prepared statements of a conversation, and what Bind makes of them. */
+import type { PreparedStatement } from '../session/index.js';
+import type { BindMessage } from './client-messages.js';
+import type { SessionCommand } from './commands.js';
+import { formatCodes, parameterText } from './parameter-values.js';
+import { Portal } from './portal.js';
+import { ProtocolError } from './protocol-error.js';
+
+/** Parameters of one statement; the count is an unsigned 16-bit number. */
+const PARAMETERS_MAX = 65_535;
+
+/** A statement of Parse. */
+export type Stored =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'session'; readonly command: SessionCommand; readonly text: string }
+  | {
+      readonly kind: 'engine';
+      readonly prepared: PreparedStatement;
+      readonly oids: readonly number[];
+      readonly text: string;
+    };
+
+export type Bound =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'session'; readonly command: SessionCommand }
+  | { readonly kind: 'engine'; readonly portal: Portal; done: boolean };
+
+/** A statement with the values of a Bind. */
+export function boundOf(stored: Stored, message: BindMessage): Bound {
+  if (stored.kind === 'empty') {
+    return { kind: 'empty' };
+  }
+  if (stored.kind === 'session') {
+    return { kind: 'session', command: stored.command };
+  }
+  const { prepared, oids } = stored;
+  const count = message.parameters.length;
+  if (count !== oids.length || count > PARAMETERS_MAX) {
+    const given = `bind message supplies ${count} parameters`;
+    throw new ProtocolError('08P01', `${given}, but the statement requires ${oids.length}`);
+  }
+  const formatOf = formatCodes(message.parameterFormats, count, 'parameter');
+  const values = message.parameters.map((bytes, index) =>
+    bytes === null ? null : parameterText(bytes, formatOf[index] ?? 0, oids[index] ?? 0),
+  );
+  const formats = formatCodes(message.resultFormats, prepared.description.columns.length, 'result');
+  return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
+}
