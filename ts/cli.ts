@@ -125,7 +125,7 @@ function browserAddress(address: string): string {
  * SIGHUP asks for a reload. From a terminal it says that the terminal is gone, and ends the
  * server. A request that comes before there is a server is remembered.
  */
-function reloadRequests(): { take(reload: () => Promise<void>): void } {
+function reloadRequests(): { take(reload: () => Promise<unknown>): void } {
   let asked = false;
   let reload = (): void => {
     asked = true;

@@ -36,8 +36,12 @@ export class Encryption {
     }
   }
 
-  /** Reads every file; what cannot be used is told in the log and leaves the one before in use. */
-  reload(): void {
+  /**
+   * Reads every file; what cannot be used is told in the log and leaves the one before in use.
+   * False when there was such a file.
+   */
+  reload(): boolean {
+    let allUsable = true;
     for (const [endpoint, store] of this.#stores) {
       try {
         if (store.reload(certificateFiles(this.#config, endpoint) ?? undefined)) {
@@ -47,9 +51,11 @@ export class Encryption {
         if (!(error instanceof TlsError)) {
           throw error;
         }
+        allUsable = false;
         this.#logger.error('certificate_refused', { endpoint, reason: error.message });
       }
     }
+    return allUsable;
   }
 
   close(): void {

@@ -21,7 +21,7 @@ import {
 import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
 import { plainTextDoors, refuseOpenDoors } from './open-doors.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
-import { SessionHost } from './session/index.js';
+import { type Operations, SessionHost } from './session/index.js';
 import { parse } from './sql/index.js';
 import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
 
@@ -48,10 +48,10 @@ export interface RunningServer {
   /** HTTP is encrypted. */
   readonly httpIsSecure: boolean;
   /**
-   * Reads configuration and certificates again; what cannot be used is told in the log and
-   * changes nothing.
+   * Reads configuration and certificates again. What cannot be used is told in the log, changes
+   * nothing, and makes the result false.
    */
-  reload(): Promise<void>;
+  reload(): Promise<boolean>;
   /** Finishes running commits, refuses new work; resolves when everything is released. */
   close(): Promise<void>;
 }
@@ -76,22 +76,19 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (options.demo === true) {
       await loadDemoData(database, options.progress ?? ((): void => undefined));
     }
-    const services = createServices(database, config, logger);
+    const operations: Operations = {
+      reload_config: () => reloadConfig(config, database, listeners, logger),
+      reload_tls: () => Promise.resolve(encryption.reload()),
+    };
+    const services = createServices(database, config, logger, operations);
     const addresses = await startListeners(services, encryption, listeners);
     encryption.watch();
     logger.info('started', { root: options.root, ...addresses });
     const { http: httpAddress, pg: pgAddress } = addresses;
     const httpIsSecure = encryption.of('http') !== null;
-    const reload = async (): Promise<void> => {
-      const reloaded = reloadConfig(config, logger);
-      if (reloaded !== null) {
-        showParameters(database, config);
-        for (const listener of listeners) {
-          await listener.reconfigure();
-        }
-        logger.info('configuration_reloaded', { ...reloaded });
-      }
-      encryption.reload();
+    const reload = async (): Promise<boolean> => {
+      const taken = await operations.reload_config();
+      return (await operations.reload_tls()) && taken;
     };
     return { httpAddress, pgAddress, database, logger, httpIsSecure, reload, close };
   } catch (error) {
@@ -127,14 +124,26 @@ function readCertificates(config: Config, logger: Logger): Encryption {
   }
 }
 
-/** What changed; `null` when something cannot be used, and then nothing did. */
-function reloadConfig(config: Config, logger: Logger): Reloaded | null {
+/** Takes over what may change; false when something cannot be used, and then nothing did. */
+async function reloadConfig(
+  config: Config,
+  database: Database,
+  listeners: readonly Listener[],
+  logger: Logger,
+): Promise<boolean> {
+  let reloaded: Reloaded;
   try {
-    return config.reload(refuseOpenDoors);
+    reloaded = config.reload(refuseOpenDoors);
   } catch (error) {
     logger.error('configuration_refused', { reason: reasonOf(error) });
-    return null;
+    return false;
   }
+  showParameters(database, config);
+  for (const listener of listeners) {
+    await listener.reconfigure();
+  }
+  logger.info('configuration_reloaded', { ...reloaded });
+  return true;
 }
 
 function logNotices(config: Config, logger: Logger): void {
@@ -233,11 +242,17 @@ function showParameters(database: Database, config: Config): void {
   );
 }
 
-function createServices(database: Database, config: Config, logger: Logger): HttpServices {
+function createServices(
+  database: Database,
+  config: Config,
+  logger: Logger,
+  operations: Operations,
+): HttpServices {
   showParameters(database, config);
   const sessions = new SessionHost({
     database,
     parse,
+    operations,
     defaultTimeoutMs: config.get(KEYS.queryTimeout),
     maxTimeoutMs: config.get(KEYS.queryTimeoutMax),
   });

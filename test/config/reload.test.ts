@@ -79,6 +79,11 @@ async function canLogIn(server: TestServer, user: string, password: string): Pro
   }
 }
 
+async function exec(server: TestServer, text: string): Promise<string> {
+  const answer = await fetch(`${server.url}/exec?query=${encodeURIComponent(text)}`);
+  return await answer.text();
+}
+
 /** The status of a request whose head has so many bytes. */
 async function statusOfHead(server: TestServer, bytes: number): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
@@ -126,8 +131,7 @@ test('SIGHUP brings passwords and limits to connections to come', async (t) => {
   t.false(server.log().includes('second'), 'no secret is in the log');
 
   const text = "(show parameters) where property_path = 'http.request.header.buffer.size'";
-  const shown = await fetch(`${server.url}/exec?query=${encodeURIComponent(text)}`);
-  t.true((await shown.text()).includes('"4K"'));
+  t.true((await exec(server, text)).includes('"4K"'));
 
   const form = new FormData();
   form.append('data', new Blob(['x,y\n1,2\n3,4\n5,late\n']), 'x.csv');
@@ -141,4 +145,41 @@ test('SIGHUP brings passwords and limits to connections to come', async (t) => {
     ['INT', 'INT'],
     'the fourth line is not looked at',
   );
+});
+
+test('reload_config() and reload_tls() do the same from SQL', async (t) => {
+  const folder = folderWith('pg.readonly.user.enabled=true\n');
+  const file = join(folder, 'server.conf');
+  const server = await startTestServer({ args: ['--config', file] });
+  t.teardown(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const call = async (user: string, password: string, text: string): Promise<unknown[]> => {
+    const port = Number(server.pg.split(':')[1]);
+    const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'qdb' });
+    await client.connect();
+    try {
+      const rows: unknown[] = [];
+      // Twice, prepared once: what counts is the execution.
+      for (let round = 0; round < 2; round += 1) {
+        const { rows: answered } = await client.query<object>({ name: 'reload', text });
+        rows.push(...answered);
+      }
+      return rows;
+    } finally {
+      await client.end();
+    }
+  };
+  writeFileSync(file, 'pg.readonly.user.enabled=true\npg.password=new\n');
+  const done = { reload_config: true };
+  t.deepEqual(await call('admin', 'quest', 'SELECT reload_config()'), [done, done]);
+  t.true(await canLogIn(server, 'admin', 'new'));
+  await t.throwsAsync(call('user', 'quest', 'select reload_config();'), { message: /read-only/ });
+  t.regex(await exec(server, 'select RELOAD_TLS();'), /"name":"reload_tls".*\[\[true\]\]/);
+
+  writeFileSync(file, 'pg.net.connection.limit=many\n');
+  const refused = await exec(server, 'select reload_config()');
+  t.regex(refused, /"query":"select reload_config\(\)".*"BOOLEAN".*\[\[false\]\]/);
+  t.true(await canLogIn(server, 'admin', 'new'));
 });

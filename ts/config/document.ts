@@ -15,9 +15,9 @@ const INTRODUCTION = [
     'alone binds loopback, port 0 picks a free one.',
   'A secret may lie in a file of its own: `http.password.file=PATH`, or ' +
     '`QDB_HTTP_PASSWORD_FILE=PATH`. The file form wins.',
-  'Keys marked ↻ take effect without a restart: after `SIGHUP` the server reads the file again, ' +
-    'and those of secrets and certificates. Limits count for connections to come. A file that ' +
-    'cannot be used changes nothing and is one error in the log.',
+  'Keys marked ↻ take effect without a restart: after `SIGHUP`, or `SELECT reload_config()`, the ' +
+    'server reads the file and the files of secrets again. Limits count for connections to ' +
+    'come. A file that cannot be used changes nothing and is one error in the log.',
   '| Key | Environment | Type | Default | Meaning |\n|---|---|---|---|---|\n',
 ].join('\n\n');
 

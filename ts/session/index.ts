@@ -9,6 +9,7 @@ export {
   SessionHost,
   type SessionHostOptions,
 } from './session.js';
+export type { OperationName, Operations } from './operations.js';
 export { errorMeaning, type ErrorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type Parse, StatementCache } from './statement-cache.js';
 // Protocols cut a text into statements; they do not import the parser.

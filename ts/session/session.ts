@@ -19,6 +19,12 @@ import type {
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
 import { Executions } from './executions.js';
+import {
+  operationAnswer,
+  type OperationName,
+  operationName,
+  type Operations,
+} from './operations.js';
 import { type Parse, StatementCache } from './statement-cache.js';
 
 /** UTF-16 units of one statement. */
@@ -40,6 +46,8 @@ export interface SessionHostOptions {
   readonly database: Database;
   readonly parse: Parse;
   readonly authorise?: Authorise;
+  /** Absent where there is no server around the database. */
+  readonly operations?: Operations;
   /** Time of a statement whose client names none. */
   readonly defaultTimeoutMs?: number;
   /** What a client may ask for at the most. */
@@ -52,6 +60,7 @@ export class SessionHost {
   readonly statements: StatementCache;
   readonly authorise: Authorise;
   readonly executions: Executions;
+  readonly operations: Operations | null;
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
 
@@ -60,6 +69,7 @@ export class SessionHost {
     this.statements = new StatementCache(options.parse);
     this.authorise = options.authorise ?? ((): void => undefined);
     this.executions = new Executions(options.database);
+    this.operations = options.operations ?? null;
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
   }
@@ -113,6 +123,10 @@ export class PreparedStatement {
   readonly #context: StatementContext;
   /** The same for statements that may stand for each other; null for those that hardly do. */
   readonly #key: string | null;
+  /** What the server itself does at every execution. */
+  readonly #operation: OperationName | null;
+  /** What is bound: the text, or the query that answers in its place. */
+  #boundText: string;
   #statement: Statement | null = null;
   /** Whether others may run `#statement` too. */
   #isShared = false;
@@ -136,7 +150,10 @@ export class PreparedStatement {
     const { name: user, readOnly } = session.principal;
     const base = { user, text, readOnly };
     this.#context = parameterTypes === undefined ? base : { ...base, parameterTypes };
-    this.#key = StatementCache.key(user, readOnly, parameterTypes, text);
+    this.#operation = host.operations === null ? null : operationName(text);
+    this.#boundText = this.#operation === null ? text : operationAnswer(this.#operation, false);
+    this.#key =
+      this.#operation === null ? StatementCache.key(user, readOnly, parameterTypes, text) : null;
   }
 
   get description(): StatementDescription {
@@ -147,6 +164,7 @@ export class PreparedStatement {
   async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
     const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
     const { executions } = this.#host;
+    await this.#operate();
     executions.began(this.#principal.name, this.text);
     this.#waiting += 1;
     try {
@@ -193,12 +211,12 @@ export class PreparedStatement {
     const transaction = this.#session.transaction;
     try {
       if (transaction !== null) {
-        const tree = statements.tree(this.text);
+        const tree = statements.tree(this.#boundText);
         this.#hold(await database.prepare(tree, this.#context, transaction), false);
       } else {
         const known = statements.query(this.#key);
         const statement =
-          known ?? (await database.prepare(statements.tree(this.text), this.#context));
+          known ?? (await database.prepare(statements.tree(this.#boundText), this.#context));
         this.#hold(statement, known !== undefined || statements.share(this.#key, statement));
       }
       this.#transaction = transaction;
@@ -206,6 +224,21 @@ export class PreparedStatement {
     } catch (error) {
       throw asDatabaseError(error);
     }
+  }
+
+  /** Does what the statement asks of the server, and binds the query that tells the result. */
+  async #operate(): Promise<void> {
+    const { operations } = this.#host;
+    if (this.#operation === null || operations === null) {
+      return;
+    }
+    if (this.#principal.readOnly) {
+      const message = `${this.#operation}() changes the server: this session is read-only`;
+      throw new DatabaseError({ code: 'ReadOnly', message });
+    }
+    const result = await operations[this.#operation]();
+    this.#boundText = operationAnswer(this.#operation, result);
+    await this.bind();
   }
 
   #hold(statement: Statement, isShared: boolean): void {
