@@ -108,6 +108,13 @@ test('client messages are read', (t) => {
     parameters: [Buffer.from('ab'), null],
     resultFormats: [0],
   });
+  const long = 'é'.repeat(100);
+  const texts = ['ab', long, 'ü'].flatMap((text) => [Buffer.byteLength(text), Buffer.from(text)]);
+  const mixed = clientMessage('B', '', 's', [4], [0], [0], [0], [1], [4], ...texts, 1, 'x', [0]);
+  t.throws(() => read(mixed), { message: /format/ });
+  const fitting = [...texts, 1, Buffer.from('x')];
+  const both = clientMessage('B', '', 's', [4], [0], [0], [0], [1], [4], ...fitting, [0]);
+  t.like(read(both), { parameters: ['ab', long, 'ü', Buffer.from('x')] });
   t.deepEqual(read(clientMessage('E', 'p', 7)), { kind: 'execute', portal: 'p', maxRows: 7 });
   t.throws(() => read(clientMessage('Q', Buffer.from([0xff, 0]))), { message: /UTF8/ });
   t.throws(() => read(clientMessage('S', Buffer.from([1]))), { message: /message format/ });
@@ -190,7 +197,7 @@ test('binary parameters become text', (t) => {
   }
   t.throws(() => parameterText(bytes('00'), 1, Oid.Int4), { instanceOf: ProtocolError });
   t.throws(() => parameterText(bytes('00'), 2, Oid.Int4), { instanceOf: ProtocolError });
-  t.is(parameterText(Buffer.from('t'), 0, Oid.Bool), 'true');
+  t.is(parameterText('t', 0, Oid.Bool), 'true');
   t.is(microsText(0n), '1970-01-01T00:00:00.000000Z');
 });
 

@@ -182,6 +182,20 @@ test('inserts that wait keep to their block, and to the order of errors', async 
   await server.close();
 });
 
+test('a value that is no UTF-8 is refused, and not looked at where it is skipped', async (t) => {
+  const { port, server } = await start();
+  const client = await RawClient.login(port);
+  const spoiled = clientMessage('B', '', 'i', [0], [1], 1, Buffer.from([0xff]), [0]);
+  client.send(parse('i', 'insert $1'), spoiled, execute(''), spoiled, sync);
+  const answers = await client.until('Z');
+  t.is(answers.map(({ type }) => type).join(''), '1EZ');
+  t.is(errorFields(answers[1])['C'], '22021');
+  client.send(bind('', 'nope'), spoiled, sync);
+  t.is(await client.types(), 'EZ');
+  client.close();
+  await server.close();
+});
+
 test('portals end with their block, the others stay until Sync or Close', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);

@@ -40,8 +40,8 @@ export function boundOf(stored: Stored, message: BindMessage): Bound {
     throw new ProtocolError('08P01', `${given}, but the statement requires ${oids.length}`);
   }
   const formatOf = formatCodes(message.parameterFormats, count, 'parameter');
-  const values = message.parameters.map((bytes, index) =>
-    bytes === null ? null : parameterText(bytes, formatOf[index] ?? 0, oids[index] ?? 0),
+  const values = message.parameters.map((value, index) =>
+    value === null ? null : parameterText(value, formatOf[index] ?? 0, oids[index] ?? 0),
   );
   const formats = formatCodes(message.resultFormats, prepared.description.columns.length, 'result');
   return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };

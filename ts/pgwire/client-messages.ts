@@ -23,7 +23,8 @@ export interface BindMessage {
   readonly portal: string;
   readonly statement: string;
   readonly parameterFormats: readonly number[];
-  readonly parameters: readonly (Buffer | null)[];
+  /** Text where its format is text, else bytes. */
+  readonly parameters: readonly (string | Buffer | null)[];
   readonly resultFormats: readonly number[];
 }
 
@@ -53,6 +54,17 @@ export function decodeText(bytes: Buffer): string {
   } catch {
     throw new ProtocolError('22021', 'invalid byte sequence for encoding "UTF8"');
   }
+}
+
+/** Short texts of ASCII, which most are, without a view of their bytes. */
+const SHORT_BYTES = 64;
+
+function decodeRange(bytes: Buffer, start: number, end: number): string {
+  let at = end - start > SHORT_BYTES ? end + 1 : start;
+  while (at < end && (bytes[at] ?? 0) < 128) {
+    at += 1;
+  }
+  return at === end ? bytes.toString('latin1', start, end) : decodeText(bytes.subarray(start, end));
 }
 
 /** Reads a body from its start to its end. */
@@ -87,9 +99,15 @@ class BodyReader {
       throw cutShort();
     }
     // Most names are empty.
-    const text = end === this.at ? '' : decodeText(this.body.subarray(this.at, end));
+    const text = end === this.at ? '' : decodeRange(this.body, this.at, end);
     this.at = end + 1;
     return text;
+  }
+
+  /** Text of so many bytes. */
+  textOf(count: number): string {
+    const start = this.need(count);
+    return decodeRange(this.body, start, start + count);
   }
 
   bytes(count: number): Buffer {
@@ -203,21 +221,26 @@ function readBind(body: BodyReader): BindMessage {
   const portal = body.text();
   const statement = body.text();
   const parameterFormats = repeat(body.uint16(), () => body.int16());
-  const parameters = repeat(body.uint16(), () => {
+  const isText = (index: number): boolean =>
+    (parameterFormats.length === 1 ? parameterFormats[0] : (parameterFormats[index] ?? 0)) === 0;
+  const parameters = repeat(body.uint16(), (index) => {
     const length = body.int32();
     if (length < -1) {
       throw cutShort();
     }
-    return length === -1 ? null : body.bytes(length);
+    if (length === -1) {
+      return null;
+    }
+    return isText(index) ? body.textOf(length) : body.bytes(length);
   });
   const resultFormats = repeat(body.uint16(), () => body.int16());
   return { kind: 'bind', portal, statement, parameterFormats, parameters, resultFormats };
 }
 
-function repeat<T>(count: number, read: () => T): T[] {
+function repeat<T>(count: number, read: (index: number) => T): T[] {
   const all: T[] = [];
   for (let index = 0; index < count; index += 1) {
-    all.push(read());
+    all.push(read(index));
   }
   return all;
 }

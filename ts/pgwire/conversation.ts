@@ -113,7 +113,9 @@ export class Conversation {
 
   /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
   async malformed(error: unknown, simple: boolean): Promise<void> {
-    await this.refuse(error);
+    if (simple || !this.skipping) {
+      await this.refuse(error);
+    }
     if (simple) {
       this.skipping = false;
       this.ready();

@@ -12,7 +12,7 @@ import { commandComplete } from './server-messages.js';
 const MOST_ROWS = 16_384;
 const MOST_UNITS = 8 * 1024 * 1024;
 
-/** Errors of a row's values, or of a statement that does not run in batches: nothing was written. */
+/** Errors of values, or of a statement that does not run in batches: nothing was written. */
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'InvalidValue',
   'TypeMismatch',

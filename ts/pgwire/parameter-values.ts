@@ -8,14 +8,14 @@ const ORIGIN_MICROS = 946_684_800_000_000n;
 const DAY_MICROS = 86_400_000_000n;
 
 /** One value as text; `format` 0 is text, 1 binary. */
-export function parameterText(bytes: Buffer, format: number, oid: number): string {
-  if (format === 0) {
-    return textValue(decodeText(bytes), oid);
+export function parameterText(value: string | Buffer, format: number, oid: number): string {
+  if (typeof value === 'string') {
+    return textValue(value, oid);
   }
   if (format !== 1) {
     throw new ProtocolError('22023', `unsupported format code: ${format}`);
   }
-  return binaryValue(bytes, oid);
+  return binaryValue(value, oid);
 }
 
 function textValue(text: string, oid: number): string {

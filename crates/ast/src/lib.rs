@@ -5,8 +5,9 @@
 //! AND, OR and `||` are one n-ary node each. [`Tree::spans`] runs parallel to the nodes.
 //!
 //! All positions are UTF-16 offsets made by the TypeScript lexer; Rust carries them, and computes
-//! with them in [`PlainRows`] alone, whose cells have no place of their own. This crate knows no semantics and no engine type. The TypeScript twin,
-//! `ts/sql/ast.generated.ts`, is written from these definitions by `npm run generate`.
+//! with them in [`PlainRows`] alone, whose cells have no place of their own. This crate knows no
+//! semantics and no engine type. The TypeScript twin, `ts/sql/ast.generated.ts`, is written from
+//! these definitions by `npm run generate`.
 
 #![forbid(unsafe_code)]
 
