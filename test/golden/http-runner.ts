@@ -48,6 +48,8 @@ interface Afterwards {
 export interface HttpCase {
   readonly id: string;
   readonly group: string;
+  /** Ids of superseded cases this one stands for. */
+  readonly decides?: readonly string[];
   readonly requires?: 'auth';
   readonly setup?: readonly string[];
   readonly teardown?: readonly string[];

@@ -116,6 +116,19 @@ test('ids are there once, and superseded ones are not run', (t) => {
   );
 });
 
+/** Decided, and not there yet. */
+const UNDECIDED = new Set([
+  'exec-errors-create-user-bob',
+  'exec-errors-grant-select-on-gc-t-to-u',
+  'exp-parquet-opt-bad-partition_by-DAY',
+]);
+
+test('every superseded answer has a case for the one that was decided', (t) => {
+  const decided = decidedCases().flatMap(({ decides = [] }) => decides);
+  t.is(new Set(decided).size, decided.length);
+  t.deepEqual([...decided, ...UNDECIDED].toSorted(), [...superseded('http').keys()].toSorted());
+});
+
 test('integers are compared exactly, fractions nearly', (t) => {
   const same = (left: string, right: string): boolean =>
     sameValue(parseExact(left), parseExact(right));

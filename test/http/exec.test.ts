@@ -126,14 +126,27 @@ test('other request bodies are refused', async (t) => {
 });
 
 test('many rows stream whole, also compressed', async (t) => {
-  for (const encoding of ['identity', 'gzip']) {
+  for (const encoding of ['identity', 'gzip', 'br']) {
     const response = await fetch(`${harness.url}/exec?query=rows+5000&nm=true`, {
       headers: { 'Accept-Encoding': encoding },
     });
     const body = (await response.json()) as { dataset: number[][]; count: number };
     t.is(body.dataset.length, 5000);
     t.is(body.count, 5000);
-    t.is(response.headers.get('content-encoding'), encoding === 'gzip' ? 'gzip' : null);
+    t.is(response.headers.get('content-encoding'), encoding === 'identity' ? null : encoding);
+  }
+});
+
+test('a short answer is compressed when that gains something', async (t) => {
+  for (const [rows, coding] of [
+    [3, null],
+    [900, 'gzip'],
+  ] as const) {
+    const response = await fetch(`${harness.url}/exec?query=rows+${rows}&nm=true`, {
+      headers: { 'Accept-Encoding': 'gzip, br' },
+    });
+    t.is(response.headers.get('content-encoding'), coding);
+    t.is(((await response.json()) as { count: number }).count, rows);
   }
 });
 

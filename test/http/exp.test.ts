@@ -80,7 +80,10 @@ const REFUSALS: readonly (readonly [query: string, error: string])[] = [
   ['fmt=parquet&data_page_size=abc', 'invalid data page size:abc'],
   ['fmt=parquet&parquet_version=3', 'invalid parquet version: 3, supported versions: 1, 2'],
   ['fmt=parquet&parquet_version=abc', 'invalid parquet version:abc'],
-  ['fmt=parquet&partition_by=foo', 'invalid partition_by: foo'],
+  [
+    'fmt=parquet&partition_by=foo',
+    'invalid partition_by: foo, expected one of: NONE, HOUR, DAY, WEEK, MONTH, YEAR',
+  ],
 ];
 
 for (const [query, error] of REFUSALS) {

@@ -64,6 +64,20 @@ test('files are compressed for those who ask', async (t) => {
   const response = await get('/assets/main-Ab12Cd34.js', { 'Accept-Encoding': 'gzip' });
   t.is(response.headers.get('content-encoding'), 'gzip');
   t.is(await response.text(), SCRIPT);
+  for (const coding of ['br', 'gzip']) {
+    const other = await get('/assets/main-Ab12Cd34.js', { 'Accept-Encoding': coding });
+    t.is(other.headers.get('content-encoding'), coding);
+    t.is(await other.text(), SCRIPT);
+    const etag = other.headers.get('etag') ?? '';
+    t.true(etag.endsWith(`-${coding}"`));
+    const again = await get('/assets/main-Ab12Cd34.js', { 'If-None-Match': etag });
+    t.is(again.status, 304);
+    const part = { Range: 'bytes=0-4', 'If-Range': etag };
+    t.is((await get('/assets/main-Ab12Cd34.js', part)).status, 200, 'a range of other bytes');
+  }
+  const plain = await get('/assets/main-Ab12Cd34.js');
+  const part = { Range: 'bytes=0-4', 'If-Range': plain.headers.get('etag') ?? '' };
+  t.is((await get('/assets/main-Ab12Cd34.js', part)).status, 206);
   const refused = await get('/assets/main-Ab12Cd34.js', { 'Accept-Encoding': 'gzip;q=0' });
   t.is(refused.headers.get('content-encoding'), null);
 });

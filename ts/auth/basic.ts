@@ -5,6 +5,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 import { FailureLimiter } from './failure-limiter.js';
+import { LoginSessions } from './login-sessions.js';
 
 export interface Identity {
   readonly name: string;
@@ -19,6 +20,8 @@ export type Login =
 export interface Authenticator {
   /** Whether requests must log in at all. */
   readonly required: boolean;
+  /** Logins that a cookie stands for. */
+  readonly sessions: LoginSessions;
   /** `address` is the socket's, never a header's. */
   login(authorization: string | undefined, address: string): Login;
 }
@@ -32,8 +35,9 @@ export function createBasicAuthenticator(
   password: string,
   limiter: FailureLimiter = new FailureLimiter(),
 ): Authenticator {
+  const sessions = new LoginSessions();
   if (user === '' || password === '') {
-    return { required: false, login: () => OPEN };
+    return { required: false, sessions, login: () => OPEN };
   }
   // Digests of equal length compare in constant time, whatever the client sends.
   const key = randomBytes(32);
@@ -42,6 +46,7 @@ export function createBasicAuthenticator(
   const known: Login = { kind: 'known', identity: { name: user } };
   return {
     required: true,
+    sessions,
     login: (authorization, address) => {
       const credentials = decodeBasic(authorization ?? '');
       if (credentials === null) {

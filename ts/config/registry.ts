@@ -120,6 +120,21 @@ function parseAnalysedLines(text: string): number {
   return Math.min(lines, ANALYSED_LINES_MAX);
 }
 
+/** No characters that mean something in a pattern, a query or a header. */
+const URL_PATH = /^(?:\/[A-Za-z0-9._~-]+)*\/?$/;
+
+function parsePath(text: string): string {
+  const path = text.trim();
+  if (!path.startsWith('/') || !URL_PATH.test(path) || /\/\.{1,2}(?:\/|$)/.test(path)) {
+    throw new ValueError(`expected a path such as /exec or /db/exec, found '${text}'`);
+  }
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+function path(name: string, fallback: string, doc: string): Key<string> {
+  return key(name, 'text', fallback, parsePath, doc);
+}
+
 const OWN: Traits = { own: true };
 const RELOAD: Traits = { reloadable: true };
 
@@ -137,6 +152,12 @@ export const KEYS = {
   httpPassword: secret('http.password', '', 'password of HTTP'),
   httpReadOnly: bool('http.security.readonly', false, 'HTTP refuses everything that writes'),
   httpConnections: integer('http.net.connection.limit', '1024', 'open connections', RELOAD),
+  httpAddressConnections: integer(
+    'http.net.connection.limit.per.address',
+    '0',
+    'open connections of one other machine; 0 is a quarter of http.net.connection.limit',
+    { ...OWN, ...RELOAD },
+  ),
   httpIdle: duration('http.net.connection.timeout', '60s', 'a kept-alive connection idles so long'),
   httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'told in the Keep-Alive header; seconds'),
   httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'told in the Keep-Alive header'),
@@ -162,6 +183,31 @@ export const KEYS = {
   httpMinBindTo: endpoint('http.min.bind.to', '9003', 'address of health and metrics', {
     aliases: ['http.min.net.bind.to'],
   }),
+  httpMinConnections: integer(
+    'http.min.net.connection.limit',
+    '16',
+    'open connections of health and metrics',
+  ),
+  httpContextConsole: path(
+    'http.context.web.console',
+    '/',
+    'path of the console; the other paths that are not set follow it, but those of the line ' +
+      'protocol do not',
+  ),
+  httpContextExecute: path('http.context.execute', '/exec', 'path of /exec'),
+  httpContextExport: path('http.context.export', '/exp', 'path of /exp'),
+  httpContextImport: path('http.context.import', '/imp', 'path of /imp'),
+  httpContextTableStatus: path('http.context.table.status', '/chk', 'path of /chk'),
+  httpContextSettings: path('http.context.settings', '/settings', 'path of /settings'),
+  httpContextWarnings: path('http.context.warnings', '/warnings', 'path of /warnings'),
+  httpContextPing: path('http.context.ilp.ping', '/ping', 'path of /ping'),
+  httpContextLineProtocol: key(
+    'http.context.ilp',
+    'list',
+    '/write,/api/v2/write',
+    (text) => parseList(text).map(parsePath),
+    'paths of the line protocol, where its clients are told that it is not supported',
+  ),
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
     'http.text.analysis.max.lines',

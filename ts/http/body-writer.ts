@@ -5,7 +5,9 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
-import { constants, createGzip, type Gzip } from 'node:zlib';
+
+import { type Compressor, createCompressor } from './compression.js';
+import type { Coding } from './negotiation.js';
 
 /** A client that takes nothing for so long is gone. */
 const STALL_MS = 60_000;
@@ -22,22 +24,21 @@ export class ClientGone extends Error {
 
 export class BodyWriter {
   readonly #response: ServerResponse;
-  readonly #gzip: Gzip | null;
+  readonly #compressor: Compressor | null;
   readonly #sink: Writable;
 
-  /** The head must be set before; `compress` adds `Content-Encoding`. */
-  constructor(response: ServerResponse, compress: boolean) {
+  /** The head must be set before; a `coding` adds `Content-Encoding`. */
+  constructor(response: ServerResponse, coding: Coding | null) {
     this.#response = response;
-    if (compress) {
-      response.setHeader('Content-Encoding', 'gzip');
-      response.appendHeader('Vary', 'Accept-Encoding');
-      // Level 1: a loopback client must not wait for the last few percent.
-      this.#gzip = createGzip({ level: constants.Z_BEST_SPEED });
-      this.#gzip.pipe(response);
+    if (coding === null) {
+      this.#compressor = null;
     } else {
-      this.#gzip = null;
+      response.setHeader('Content-Encoding', coding);
+      response.appendHeader('Vary', 'Accept-Encoding');
+      this.#compressor = createCompressor(coding);
+      this.#compressor.pipe(response);
     }
-    this.#sink = this.#gzip ?? response;
+    this.#sink = this.#compressor ?? response;
   }
 
   /** Resolves when more may come; rejects with `ClientGone`. */
@@ -61,10 +62,10 @@ export class BodyWriter {
       const destroy = (): void => {
         this.#response.socket?.destroySoon();
       };
-      if (this.#gzip === null) {
+      if (this.#compressor === null) {
         destroy();
       } else {
-        this.#gzip.flush(destroy);
+        this.#compressor.flush(destroy);
       }
     });
     await closing;

@@ -8,6 +8,7 @@ import type { Authenticator, Login } from '../auth/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { ClientGone } from './body-writer.js';
+import { isFromOwnPage, sessionToken } from './login-cookie.js';
 import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
 import { Parameters } from './parameters.js';
 import { BodyError } from './request-body.js';
@@ -171,7 +172,9 @@ export function checkAccess(
     }
     const started = process.hrtime.bigint();
     const { remoteAddress = '' } = context.req.socket;
-    const login = authenticator.login(context.headers.authorization, remoteAddress);
+    const login =
+      sessionLogin(context, authenticator) ??
+      authenticator.login(context.headers.authorization, remoteAddress);
     context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
     if (login.kind !== 'known') {
       refuseLogin(context, login);
@@ -180,6 +183,16 @@ export function checkAccess(
     context.state.identity = login.identity;
     await next();
   };
+}
+
+/** A cookie counts where no credentials are sent, and for pages of this server alone. */
+function sessionLogin(context: HttpContext, { sessions }: Authenticator): Login | null {
+  if (context.headers.authorization !== undefined || !isFromOwnPage(context)) {
+    return null;
+  }
+  const token = sessionToken(context);
+  const identity = token === null ? null : sessions.find(token);
+  return identity === null ? null : { kind: 'known', identity };
 }
 
 function refuseLogin(context: HttpContext, login: Exclude<Login, { kind: 'known' }>): void {

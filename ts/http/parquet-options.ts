@@ -88,7 +88,8 @@ function checkPartitions(asked: string): void {
     throw new Refusal(`partition_by is not supported yet: ${asked}, use NONE`);
   }
   if (unit !== '' && unit !== 'NONE') {
-    throw new Refusal(`invalid partition_by: ${asked}`);
+    const known = ['NONE', ...PARTITIONS].join(', ');
+    throw new Refusal(`invalid partition_by: ${asked}, expected one of: ${known}`);
   }
 }
 

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type Koa from 'koa';
 
 import type { Authenticator, Identity } from '../auth/index.js';
-import type { Config } from '../config/index.js';
+import { type Config, KEYS } from '../config/index.js';
 import type { Logger, MetricsRegistry } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
 import type { Parameters } from './parameters.js';
@@ -60,8 +60,9 @@ export function answerText(context: HttpContext, status: number, message: string
 }
 
 /** Clients of `/exec` and `/exp` look for this header; other answers carry Node's own. */
-export function keepAliveHeader(config: { timeoutMs: number; max: number }): string {
-  return `timeout=${Math.floor(config.timeoutMs / 1000)}, max=${config.max}`;
+export function keepAliveHeader(config: Config): string {
+  const timeoutMs = config.get(KEYS.httpKeepAlive);
+  return `timeout=${Math.floor(timeoutMs / 1000)}, max=${config.get(KEYS.httpKeepAliveMax)}`;
 }
 
 /** Sets `Keep-Alive` on a connection that stays open. */

@@ -2,15 +2,9 @@
  * The HTTP servers: the main one (data and console) and the minimal one (health, metrics).
  * Knows addresses, limits and timers; what is answered is the routes' business.
  */
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { Router } from '@koa/router';
@@ -18,6 +12,7 @@ import Koa from 'koa';
 
 import { type Config, type Endpoint, KEYS } from '../config/index.js';
 import type { CredentialStore } from '../tls/index.js';
+import { type Application, ConnectionGate, type ConnectionLimits } from './connection-gate.js';
 import {
   allowOrigins,
   checkAccess,
@@ -30,22 +25,22 @@ import {
   routeTable,
 } from './middleware.js';
 import { LOOPBACK_NAMES, type OriginRules } from './origin-guard.js';
+import { httpPaths } from './paths.js';
 import { answerText, type HttpServices, type RequestState, type Route } from './route.js';
 import { chkRoute } from './routes/chk.js';
 import { consoleRoutes } from './routes/console.js';
 import { execRoute } from './routes/exec.js';
 import { expRoute } from './routes/exp.js';
 import { impRoute } from './routes/imp.js';
+import { lineProtocolRoutes } from './routes/line-protocol.js';
 import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
 import { settingsRoutes } from './routes/settings.js';
+import { validateRoute } from './routes/validate.js';
 
 const HEADER_DEADLINE_MS = 10_000;
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 5_000;
 const MOST_HEADERS = 200;
-/** Connections over the limit are told so; beyond this many more they are dropped. */
-const REFUSED_AT_ONCE = 64;
-const MINIMAL_CONNECTIONS = 16;
 /** Answers under way at the end get so long. */
 const CLOSE_GRACE_MS = 2_500;
 
@@ -67,20 +62,27 @@ export function startHttp(
 ): Promise<RunningHttp> {
   const { config } = services;
   const endpoint = config.get(KEYS.httpBindTo);
+  const paths = httpPaths(config);
   const routes = [
-    execRoute(services),
-    expRoute(services),
-    impRoute(services),
-    chkRoute(services),
-    ...settingsRoutes(services),
-    warningsRoute(),
-    pingRoute(),
-    ...healthRoutes(services),
-    ...consoleRoutes(services),
+    execRoute(services, paths),
+    validateRoute(services, paths),
+    expRoute(services, paths),
+    impRoute(services, paths),
+    chkRoute(services, paths),
+    ...settingsRoutes(services, paths.settings),
+    warningsRoute(paths.warnings),
+    pingRoute(paths.ping),
+    ...lineProtocolRoutes(paths.lineProtocol),
+    ...healthRoutes(services, paths.base),
+    ...consoleRoutes(services, paths.base),
   ];
   const application = createApplication(services, routes, endpoint);
-  const limit = (): number => config.get(KEYS.httpConnections);
-  return listen(endpoint, { application, config, limit, credentials });
+  const limits = (): ConnectionLimits => {
+    const all = config.get(KEYS.httpConnections);
+    const perAddress = config.get(KEYS.httpAddressConnections);
+    return { all, perAddress: perAddress > 0 ? perAddress : Math.ceil(all / 4) };
+  };
+  return listen(endpoint, { application, config, limits, credentials });
 }
 
 /** Serves health and metrics at `http.min.bind.to`: every path answers. */
@@ -99,11 +101,10 @@ export function startMinimalHttp(
     await next();
   };
   const application = createApplication(services, routes, endpoint, anyPath);
-  return listen(endpoint, { application, config, limit: () => MINIMAL_CONNECTIONS, credentials });
+  const all = config.get(KEYS.httpMinConnections);
+  const limits = (): ConnectionLimits => ({ all, perAddress: all });
+  return listen(endpoint, { application, config, limits, credentials });
 }
-
-/** What answers requests; resolves when the answer is out. */
-type Application = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** The request listener of a set of routes; tests call it without a socket's address. */
 export function createApplication(
@@ -165,14 +166,14 @@ interface Listener {
   readonly application: Application;
   readonly config: Config;
   /** Open connections at the most, as configured now. */
-  readonly limit: () => number;
+  readonly limits: () => ConnectionLimits;
   /** `null`: plain text. */
   readonly credentials: CredentialStore | null;
 }
 
 async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHttp> {
-  const { application, config, limit, credentials } = listener;
-  const gate = new ConnectionGate(application, limit());
+  const { application, config, limits, credentials } = listener;
+  const gate = new ConnectionGate(application, limits);
   const open = (): Server | SecureServer => createHttpServer(gate, config, credentials);
   const main = open();
   const port = await bind(main, endpoint.host ?? '127.0.0.1', endpoint.port);
@@ -190,7 +191,6 @@ async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHt
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
     reconfigure: () => {
-      gate.limit = limit();
       for (const server of servers) {
         applyLimits(server, gate, config);
       }
@@ -247,43 +247,10 @@ function createEncrypted(
 function applyLimits(server: LimitedServer, gate: ConnectionGate, config: Config): void {
   // Node reads it for every new connection; its declarations know only the option.
   server.maxHeaderSize = config.get(KEYS.httpHeaderBytes);
-  server.maxConnections = gate.limit + REFUSED_AT_ONCE;
+  server.maxConnections = gate.most;
 }
 
 type LimitedServer = (Server | SecureServer) & { maxHeaderSize?: number };
-
-/** Counts connections and refuses requests on those over the limit. */
-class ConnectionGate {
-  limit: number;
-  readonly #application: Application;
-  #open = 0;
-
-  constructor(application: Application, limit: number) {
-    this.#application = application;
-    this.limit = limit;
-  }
-
-  readonly opened = (socket: Socket): void => {
-    this.#open += 1;
-    socket.setNoDelay(true);
-    socket.once('close', () => {
-      this.#open -= 1;
-    });
-  };
-
-  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    if (this.#open > this.limit) {
-      response.writeHead(503, {
-        'Content-Type': 'text/plain; charset=utf-8',
-        'Retry-After': '1',
-        Connection: 'close',
-      });
-      response.end(`too many connections [limit=${this.limit}]\r\n`);
-      return;
-    }
-    void this.#application(request, response);
-  };
-}
 
 /** One plain answer, then the connection ends: nothing after it can be read as a request. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {

@@ -9,6 +9,7 @@ import {
   httpStatusOf,
   type PreparedStatement,
   type Principal,
+  type ResultColumn,
   type ResultStream,
   type Session,
   type SessionHost,
@@ -17,6 +18,8 @@ import {
 import { ClientGone } from './body-writer.js';
 import { BodyError, readBody } from './request-body.js';
 import { answer, type HttpContext, JSON_TYPE } from './route.js';
+
+export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
 const LARGEST_FORM_BYTES = 17 * 1024 * 1024;
 
@@ -90,6 +93,22 @@ export function answerStatementError(context: HttpContext, error: DatabaseError)
 export function refuse(context: HttpContext, message: string, position = 0): void {
   const body = errorBody(context.state.statement ?? '', message, position);
   answer(context, 400, JSON_TYPE, body);
+}
+
+/** Clients test for this answer, quoted position and all. */
+export function answerEmpty(context: HttpContext, text: string): void {
+  const body = JSON.stringify({ error: 'empty query', query: text, position: '0' });
+  answer(context, 200, JSON_TYPE, body);
+}
+
+/** A column as the answers describe it. */
+export function columnJson(column: ResultColumn | undefined): string {
+  if (column === undefined) {
+    return '{}';
+  }
+  const { name, type, dimensions } = column;
+  const array = dimensions > 0 ? { dim: dimensions, elemType: 'DOUBLE' } : {};
+  return JSON.stringify({ name, type, ...array });
 }
 
 /** Refuses a statement with placeholders, which have no values here; false when it has none. */

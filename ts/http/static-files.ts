@@ -5,11 +5,13 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
-import { gzipSync } from 'node:zlib';
+
+import { compressFile, type FileCoding } from './compression.js';
 
 export interface StaticFile {
   readonly body: Buffer;
-  readonly gzip: Buffer | null;
+  /** `null` for what does not shrink. */
+  readonly compressed: ((coding: FileCoding) => Buffer) | null;
   readonly type: string;
   /** With quotes. */
   readonly etag: string;
@@ -35,6 +37,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 const COMPRESSED = new Set(['.html', '.js', '.mjs', '.css', '.json', '.svg', '.txt']);
+/** What browsers show that ask for `/favicon.ico` without reading the page. */
+const ICON = /^\/assets\/icon\b.*\.svg$/;
 const HASHED_NAME = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
 const SMALLEST_COMPRESSED_BYTES = 1024;
 
@@ -47,6 +51,10 @@ export function loadStaticFiles(directory: string): StaticFiles {
   const index = files.get('/index.html');
   if (index !== undefined) {
     files.set('/', index);
+  }
+  const icon = [...files].find(([path]) => ICON.test(path))?.[1];
+  if (icon !== undefined) {
+    files.set('/favicon.ico', { ...icon, immutable: false });
   }
   return files;
 }
@@ -67,15 +75,21 @@ function readStaticFile(location: string, path: string): StaticFile {
   const body = readFileSync(location);
   const extension = extname(path).toLowerCase();
   const compress = COMPRESSED.has(extension) && body.length >= SMALLEST_COMPRESSED_BYTES;
-  let gzip: Buffer | null = null;
   return {
     body,
-    // When first asked for: a start does not wait for it.
-    get gzip() {
-      return compress ? (gzip ??= gzipSync(body, { level: 9 })) : null;
-    },
+    compressed: compress ? onceEach((coding) => compressFile(body, coding)) : null,
     type: TYPES[extension] ?? 'application/octet-stream',
     etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
     immutable: path.startsWith('assets/') && HASHED_NAME.test(path),
+  };
+}
+
+/** Made when first asked for: a start does not wait for it. */
+function onceEach(make: (coding: FileCoding) => Buffer): (coding: FileCoding) => Buffer {
+  const made = new Map<FileCoding, Buffer>();
+  return (coding) => {
+    const bytes = made.get(coding) ?? make(coding);
+    made.set(coding, bytes);
+    return bytes;
   };
 }

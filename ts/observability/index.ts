@@ -1,4 +1,5 @@
-/** Structured log lines and metrics. */
+/** Structured log lines, metrics, and what the host lacks. */
+export { hostWarnings, type HostWarning } from './host-limits.js';
 export {
   createLogger,
   LOG_LEVELS,

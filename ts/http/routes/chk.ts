@@ -1,9 +1,10 @@
 /** GET /chk: whether a table is there; always 200. */
+import type { HttpPaths } from '../paths.js';
 import { answer, answerText, type HttpServices, type Route } from '../route.js';
 
-export function chkRoute(services: HttpServices): Route {
+export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
   return {
-    path: '/chk',
+    path: paths.tableStatus,
     methods: ['GET'],
     access: 'data',
     handle: async (context) => {

@@ -1,6 +1,6 @@
 /** The console's files: ETag, ranges, compressed on request; the page with its content policy. */
-import { KEYS } from '../../config/index.js';
-import { acceptsGzip } from '../negotiation.js';
+import { type FileCoding, FILE_CODINGS } from '../compression.js';
+import { chooseCoding } from '../negotiation.js';
 import {
   answerText,
   type HttpContext,
@@ -31,14 +31,11 @@ const CONTENT_POLICY = [
   'trusted-types tidemark-templates',
 ].join('; ');
 
-export function consoleRoutes(services: HttpServices): Route[] {
+export function consoleRoutes(services: HttpServices, base: string): Route[] {
   const { config } = services;
-  const keepAlive = keepAliveHeader({
-    timeoutMs: config.get(KEYS.httpKeepAlive),
-    max: config.get(KEYS.httpKeepAliveMax),
-  });
-  return [...services.console].map(([path, file]) => ({
-    path,
+  const keepAlive = keepAliveHeader(config);
+  const files = [...services.console].map(([path, file]): Route => ({
+    path: base + path,
     methods: ['GET'],
     access: 'open',
     handle: (context) => {
@@ -46,12 +43,29 @@ export function consoleRoutes(services: HttpServices): Route[] {
       sendFile(context, file);
     },
   }));
+  return base === '' || files.length === 0 ? files : [toFolder(base), ...files];
+}
+
+/** The page names its files relative to its folder. */
+function toFolder(base: string): Route {
+  return {
+    path: base,
+    methods: ['GET'],
+    access: 'open',
+    handle: (context) => {
+      context.set('Location', `${base}/`);
+      answerText(context, 301, 'Moved Permanently');
+    },
+  };
 }
 
 function sendFile(context: HttpContext, file: StaticFile): void {
-  context.set('ETag', file.etag);
   context.set('Cache-Control', file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache');
-  if (matchesEtag(context.get('If-None-Match'), file.etag)) {
+  context.set('ETag', file.etag);
+  if (file.compressed !== null) {
+    context.vary('Accept-Encoding');
+  }
+  if (matchesEtag(context.get('If-None-Match'), file)) {
     context.status = 304;
     return;
   }
@@ -63,28 +77,38 @@ function sendFile(context: HttpContext, file: StaticFile): void {
   }
   context.set('Accept-Ranges', 'bytes');
   const range = context.get('Range');
-  if (range !== '') {
+  if (range !== '' && rangeHolds(context.get('If-Range'), file)) {
     sendRange(context, file, range);
     return;
   }
   context.status = 200;
-  if (file.gzip === null) {
+  const coding =
+    file.compressed === null
+      ? null
+      : chooseCoding(context.req.headers['accept-encoding'], FILE_CODINGS);
+  if (coding === null || file.compressed === null) {
     context.body = file.body;
     return;
   }
-  context.vary('Accept-Encoding');
-  const compressed = acceptsGzip(context.req);
-  if (compressed) {
-    context.set('Content-Encoding', 'gzip');
-  }
-  context.body = compressed ? file.gzip : file.body;
+  context.set('Content-Encoding', coding);
+  context.set('ETag', codedEtag(file, coding));
+  context.body = file.compressed(coding);
 }
 
-function matchesEtag(header: string, etag: string): boolean {
-  return header
-    .split(',')
-    .map((item) => item.trim().replace(/^W\//, ''))
-    .some((item) => item === etag || item === '*');
+/** Other bytes, another tag: a range of one form must not be joined to a range of another. */
+function codedEtag(file: StaticFile, coding: FileCoding): string {
+  return `${file.etag.slice(0, -1)}-${coding}"`;
+}
+
+/** Whether the client has the file, in any of its forms. */
+function matchesEtag(header: string, file: StaticFile): boolean {
+  const forms = [file.etag, ...FILE_CODINGS.map((coding) => codedEtag(file, coding)), '*'];
+  return header.split(',').some((item) => forms.includes(item.trim().replace(/^W\//, '')));
+}
+
+/** `If-Range` asks for the whole when the file is not the one the client has a part of. */
+function rangeHolds(condition: string, file: StaticFile): boolean {
+  return condition === '' || condition.trim() === file.etag;
 }
 
 /** One range, both ends included; several at once are answered with the whole. */

@@ -15,8 +15,10 @@ import {
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
 import { BodyWriter, ClientGone } from '../body-writer.js';
-import { acceptsGzip } from '../negotiation.js';
+import { setBody, streamedCoding } from '../compression.js';
+import { followSession } from '../login-cookie.js';
 import type { Parameters } from '../parameters.js';
+import type { HttpPaths } from '../paths.js';
 import {
   answer,
   type HttpContext,
@@ -28,6 +30,9 @@ import {
 } from '../route.js';
 import { execRange, type RowRange } from '../row-range.js';
 import {
+  answerEmpty,
+  BAD_UTF8,
+  columnJson,
   errorBody,
   finish,
   openSession,
@@ -38,21 +43,17 @@ import {
   whileConnected,
 } from '../statement-answer.js';
 
-const BAD_UTF8 = 'Bad UTF8 encoding in query text';
-
-export function execRoute(services: HttpServices): Route {
+export function execRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
-  const keepAlive = keepAliveHeader({
-    timeoutMs: config.get(KEYS.httpKeepAlive),
-    max: config.get(KEYS.httpKeepAliveMax),
-  });
+  const keepAlive = keepAliveHeader(config);
   const readOnly = config.get(KEYS.httpReadOnly);
   return {
-    path: '/exec',
+    path: paths.execute,
     methods: ['GET', 'POST'],
     access: 'data',
     handle: async (context) => {
       await readForm(context);
+      followSession(context, services, `${paths.base}/`);
       const { parameters } = context.state;
       const text = parameters.get('query') ?? '';
       context.state.statement = text;
@@ -77,12 +78,6 @@ export function execRoute(services: HttpServices): Route {
       });
     },
   };
-}
-
-/** Clients test for this answer, quoted position and all. */
-function answerEmpty(context: HttpContext, text: string): void {
-  const body = JSON.stringify({ error: 'empty query', query: text, position: '0' });
-  answer(context, 200, JSON_TYPE, body);
 }
 
 type Follow = (stream: ExecuteReply['stream']) => void;
@@ -145,7 +140,7 @@ class Execution {
     const head = this.#head(description, chosen);
     if (reply.summary !== null) {
       const tail = this.#tail(reply.summary, range);
-      answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
+      await answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
       return;
     }
     await this.#streamRows(reply, range, head, first);
@@ -174,7 +169,7 @@ class Execution {
     context.respond = false;
     context.res.statusCode = 200;
     context.res.setHeader('Content-Type', JSON_TYPE);
-    const writer = new BodyWriter(context.res, acceptsGzip(context.req));
+    const writer = new BodyWriter(context.res, streamedCoding(context.req));
     try {
       await writer.write(Buffer.concat([Buffer.from(head), first]));
       let chunk = (await stream?.next()) ?? null;
@@ -241,15 +236,6 @@ function doneBody(description: StatementDescription, summary: Summary): object {
   }
 }
 
-function columnJson(column: ResultColumn | undefined): string {
-  if (column === undefined) {
-    return '{}';
-  }
-  const { name, type, dimensions } = column;
-  const array = dimensions > 0 ? { dim: dimensions, elemType: 'DOUBLE' } : {};
-  return JSON.stringify({ name, type, ...array });
-}
-
 /** Indices in the order asked for; `null` for all; a name that is not there comes back as text. */
 export function chooseColumns(
   columns: readonly ResultColumn[],
@@ -286,8 +272,8 @@ function withTimeout(options: ExecuteOptions, timeoutMs: number | undefined): Ex
   return timeoutMs === undefined ? options : { ...options, timeoutMs };
 }
 
-function answerWhole(context: HttpContext, parts: readonly Buffer[]): void {
+async function answerWhole(context: HttpContext, parts: readonly Buffer[]): Promise<void> {
   context.status = 200;
   context.set('Content-Type', JSON_TYPE);
-  context.body = Buffer.concat(parts);
+  await setBody(context, Buffer.concat(parts));
 }

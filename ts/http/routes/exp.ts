@@ -1,5 +1,4 @@
 /** GET and POST /exp: the rows of one query as a file, CSV or Parquet. */
-import { KEYS } from '../../config/index.js';
 import {
   asDatabaseError,
   type ExecuteOptions,
@@ -9,10 +8,11 @@ import {
   type Session,
 } from '../../session/index.js';
 import { BodyWriter, ClientGone } from '../body-writer.js';
+import { setBody, streamedCoding } from '../compression.js';
 import { contentDisposition } from '../content-disposition.js';
-import { acceptsGzip } from '../negotiation.js';
 import type { Parameters } from '../parameters.js';
 import { parquetOptions } from '../parquet-options.js';
+import type { HttpPaths } from '../paths.js';
 import {
   type HttpContext,
   type HttpServices,
@@ -22,6 +22,7 @@ import {
 } from '../route.js';
 import { expRange } from '../row-range.js';
 import {
+  BAD_UTF8,
   openSession,
   readForm,
   refuse,
@@ -37,14 +38,11 @@ interface FileFormat {
   readonly extension: string;
 }
 
-export function expRoute(services: HttpServices): Route {
+export function expRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
-  const keepAlive = keepAliveHeader({
-    timeoutMs: config.get(KEYS.httpKeepAlive),
-    max: config.get(KEYS.httpKeepAliveMax),
-  });
+  const keepAlive = keepAliveHeader(config);
   return {
-    path: '/exp',
+    path: paths.export,
     methods: ['GET', 'POST'],
     access: 'data',
     handle: async (context) => {
@@ -107,7 +105,7 @@ function refusalOf(
     return 'No query text';
   }
   if (parameters.isInvalid('query')) {
-    return 'Bad UTF8 encoding in query text';
+    return BAD_UTF8;
   }
   return typeof format === 'string' ? format : null;
 }
@@ -163,18 +161,27 @@ function setHead(context: HttpContext, format: FileFormat, asked: string): void 
   context.set('Content-Disposition', contentDisposition(`${name}.${format.extension}`));
 }
 
+/** Parquet compresses its pages itself. */
+function isCompressible(format: FileFormat): boolean {
+  return format.extension === 'csv';
+}
+
 async function send(context: HttpContext, reply: ExecuteReply, format: FileFormat): Promise<void> {
   const first = reply.chunk?.bytes ?? Buffer.alloc(0);
   const { stream } = reply;
   if (stream === null) {
     context.status = 200;
-    context.body = first;
+    if (isCompressible(format)) {
+      await setBody(context, first);
+    } else {
+      context.body = first;
+    }
     return;
   }
   context.respond = false;
   context.res.statusCode = 200;
-  const compress = format.extension === 'csv' && acceptsGzip(context.req);
-  const writer = new BodyWriter(context.res, compress);
+  const coding = isCompressible(format) ? streamedCoding(context.req) : null;
+  const writer = new BodyWriter(context.res, coding);
   try {
     await writer.write(first);
     let chunk = await stream.next();

@@ -7,6 +7,7 @@ import { importCsv, readImportParameters } from '../../ingest/index.js';
 import { asDatabaseError, DatabaseError, httpStatusOf } from '../../session/index.js';
 import { multipartProblem, readParts } from '../multipart-parts.js';
 import { BodyError } from '../request-body.js';
+import type { HttpPaths } from '../paths.js';
 import {
   answer,
   answerText,
@@ -16,10 +17,10 @@ import {
   type Route,
 } from '../route.js';
 
-export function impRoute(services: HttpServices): Route {
+export function impRoute(services: HttpServices, paths: HttpPaths): Route {
   const readOnly = services.config.get(KEYS.httpReadOnly);
   return {
-    path: '/imp',
+    path: paths.import,
     methods: ['POST', 'PUT'],
     access: 'data',
     handle: async (context) => {

@@ -1,5 +1,6 @@
 /** The small answers: warnings, ping, health, metrics. */
 import { KEYS } from '../../config/index.js';
+import { hostWarnings } from '../../observability/index.js';
 import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
 
 /** What clients of the line protocol take for a supported server. */
@@ -7,20 +8,22 @@ const PING_VERSION = 'v2.7.4';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** GET /warnings: limits of the host an operator should raise. */
-export function warningsRoute(): Route {
+export function warningsRoute(path: string): Route {
+  // The limits of a process are those it was started with.
+  const body = JSON.stringify(hostWarnings());
   return {
-    path: '/warnings',
+    path,
     methods: ['GET'],
     access: 'open',
     handle: (context) => {
-      answer(context, 200, 'application/json', '[]');
+      answer(context, 200, 'application/json', body);
     },
   };
 }
 
-export function pingRoute(): Route {
+export function pingRoute(path: string): Route {
   return {
-    path: '/ping',
+    path,
     methods: ['GET'],
     access: 'open',
     handle: (context) => {
@@ -31,7 +34,7 @@ export function pingRoute(): Route {
 }
 
 /** GET /status, /health and /metrics; on the main port and on the minimal one. */
-export function healthRoutes(services: HttpServices): Route[] {
+export function healthRoutes(services: HttpServices, base = ''): Route[] {
   const health = (context: HttpContext): void => {
     const damages = services.sessions.database.damages();
     if (damages.length === 0) {
@@ -47,8 +50,8 @@ export function healthRoutes(services: HttpServices): Route[] {
   };
   const shown = services.config.get(KEYS.metricsEnabled);
   return [
-    { path: '/status', methods: ['GET'], access: 'data', handle: health },
-    { path: '/health', methods: ['GET'], access: 'data', handle: health },
-    { path: '/metrics', methods: ['GET'], access: 'data', handle: shown ? metrics : health },
+    { path: `${base}/status`, methods: ['GET'], access: 'data', handle: health },
+    { path: `${base}/health`, methods: ['GET'], access: 'data', handle: health },
+    { path: `${base}/metrics`, methods: ['GET'], access: 'data', handle: shown ? metrics : health },
   ];
 }

@@ -19,13 +19,13 @@ interface Stored {
 
 const NOTHING_STORED: Stored = { version: 0, preferences: {} };
 
-export function settingsRoutes(services: HttpServices): Route[] {
+export function settingsRoutes(services: HttpServices, path: string): Route[] {
   const { database } = services.sessions;
   const config = publicConfig(services);
   const saver = new PreferenceSaver(database);
   return [
     {
-      path: '/settings',
+      path,
       methods: ['GET'],
       access: 'open',
       handle: async (context) => {
@@ -35,7 +35,7 @@ export function settingsRoutes(services: HttpServices): Route[] {
       },
     },
     {
-      path: '/settings',
+      path,
       methods: ['POST', 'PUT'],
       access: 'data',
       handle: (context) => saver.handle(context),
@@ -82,8 +82,14 @@ class PreferenceSaver {
       refuse(context, 'Malformed preferences message [expected a JSON object]');
       return;
     }
+    const version = context.state.parameters.get('version') ?? '';
+    if (!/^\d{1,15}$/.test(version)) {
+      const error = `invalid version: '${version}', expected the version last read, a whole number`;
+      answer(context, 400, JSON_TYPE, JSON.stringify({ error }));
+      return;
+    }
+    const expected = Number(version);
     const stored = await load(this.#database);
-    const expected = Number(context.state.parameters.get('version') ?? Number.NaN);
     if (expected !== stored.version) {
       const versions = `[currentVersion=${stored.version}, expectedVersion=${expected}]`;
       refuse(context, `preferences view is out of date ${versions}`);

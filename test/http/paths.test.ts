@@ -1,0 +1,72 @@
+/** Paths that are configured, and what belongs together when the console moves. */
+import test from 'ava';
+
+import { loadConfig } from '../../ts/config/index.js';
+import { httpPaths } from '../../ts/http/paths.js';
+import type { StaticFile } from '../../ts/http/index.js';
+import { startHarness } from './harness.js';
+
+const PAGE: StaticFile = {
+  body: Buffer.from('<!doctype html>'),
+  compressed: null,
+  type: 'text/html',
+  etag: '"x"',
+  immutable: false,
+};
+const FILES = new Map([
+  ['/', PAGE],
+  ['/index.html', PAGE],
+]);
+
+test('by default everything is at the root', (t) => {
+  t.deepEqual(httpPaths(loadConfig()), {
+    base: '',
+    execute: '/exec',
+    export: '/exp',
+    import: '/imp',
+    tableStatus: '/chk',
+    settings: '/settings',
+    warnings: '/warnings',
+    validate: '/api/v1/sql/validate',
+    ping: '/ping',
+    lineProtocol: ['/write', '/api/v2/write'],
+  });
+});
+
+test('what is not set follows the console, but for the line protocol', async (t) => {
+  const { url, server } = await startHarness({
+    set: ['http.context.web.console=/db/', 'http.context.export=/files'],
+    files: FILES,
+  });
+  const expected = {
+    '/db/exec?query=rows+1': 200,
+    '/db/api/v1/sql/validate?query=rows+1': 200,
+    '/db/chk': 200,
+    '/db/settings': 200,
+    '/db/warnings': 200,
+    '/db/status': 200,
+    '/db/': 200,
+    '/db/index.html': 200,
+    '/files?query=rows+1': 200,
+    '/ping': 204,
+    '/write': 405,
+    '/exec?query=rows+1': 404,
+    '/db/exp?query=rows+1': 404,
+    '/db/ping': 404,
+    '/': 404,
+  };
+  for (const [target, status] of Object.entries(expected)) {
+    t.is((await fetch(url + target)).status, status, target);
+  }
+  const moved = await fetch(`${url}/db`, { redirect: 'manual' });
+  t.is(moved.status, 301);
+  t.is(moved.headers.get('location'), '/db/');
+  await server.close();
+});
+
+for (const path of ['exec', '', '/a b', '/a?b', '/:x', '/(.*)', '/../x', '/a/./b', '/%41']) {
+  test(`'${path}' is no path`, (t) => {
+    const set = [`http.context.execute=${path}`];
+    t.throws(() => loadConfig({ set }), { message: /http\.context\.execute.*expected a path/ });
+  });
+}

@@ -1,0 +1,50 @@
+/** The cookie of a login session: reading it, setting it, taking it back. */
+import { SESSION_COOKIE, SESSION_SECONDS } from '../auth/index.js';
+import { countHeader } from './origin-guard.js';
+import type { HttpContext, HttpServices } from './route.js';
+
+/** The token a request carries; of two nobody can say which is meant. */
+export function sessionToken(context: HttpContext): string | null {
+  const header = context.headers.cookie ?? '';
+  if (header === '' || countHeader(context.req, 'cookie') > 1) {
+    return null;
+  }
+  const values = header
+    .split(';')
+    .map((pair) => pair.trim().split('=', 2))
+    .filter(([name]) => name === SESSION_COOKIE)
+    .map(([, value]) => value ?? '');
+  return values.length === 1 && values[0] !== '' ? (values[0] ?? null) : null;
+}
+
+/**
+ * A browser sends the cookie by itself, so the request must show that a page of this server made
+ * it; `Sec-Fetch-Site: none` is a link somebody else may have made.
+ */
+export function isFromOwnPage(context: HttpContext): boolean {
+  // Foreign origins were refused before.
+  return context.get('Origin') !== '' || context.get('Sec-Fetch-Site') === 'same-origin';
+}
+
+/** `session=true` after a login begins a session, `session=false` ends it. */
+export function followSession(context: HttpContext, services: HttpServices, path: string): void {
+  const asked = context.state.parameters.get('session')?.toLowerCase();
+  const { identity } = context.state;
+  const { required, sessions } = services.authenticator;
+  if (!required || identity === null) {
+    return;
+  }
+  const token = sessionToken(context);
+  if (asked === 'true' && (token === null || sessions.find(token) === null)) {
+    setCookie(context, sessions.open(identity), SESSION_SECONDS, path);
+  } else if (asked === 'false' && token !== null) {
+    sessions.close(token);
+    setCookie(context, '', 0, path);
+  }
+}
+
+function setCookie(context: HttpContext, value: string, seconds: number, path: string): void {
+  const secure = 'encrypted' in context.req.socket ? '; Secure' : '';
+  const traits = `HttpOnly; Path=${path}; SameSite=Strict; Max-Age=${seconds}${secure}`;
+  context.append('Set-Cookie', `${SESSION_COOKIE}=${value}; ${traits}`);
+}

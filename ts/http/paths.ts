@@ -1,0 +1,36 @@
+/** Where each part of the interface is served. */
+import { type Config, type Key, KEYS } from '../config/index.js';
+
+export interface HttpPaths {
+  /** What every path of ours begins with: empty, or `/name` without a slash at its end. */
+  readonly base: string;
+  readonly execute: string;
+  readonly export: string;
+  readonly import: string;
+  readonly tableStatus: string;
+  readonly settings: string;
+  readonly warnings: string;
+  readonly validate: string;
+  readonly ping: string;
+  readonly lineProtocol: readonly string[];
+}
+
+/** Paths that are not set follow the console's; those of the line protocol stay. */
+export function httpPaths(config: Config): HttpPaths {
+  const console = config.get(KEYS.httpContextConsole);
+  const base = console === '/' ? '' : console;
+  const below = (key: Key<string>): string =>
+    config.source(key) === 'default' ? base + config.get(key) : config.get(key);
+  return {
+    base,
+    execute: below(KEYS.httpContextExecute),
+    export: below(KEYS.httpContextExport),
+    import: below(KEYS.httpContextImport),
+    tableStatus: below(KEYS.httpContextTableStatus),
+    settings: below(KEYS.httpContextSettings),
+    warnings: below(KEYS.httpContextWarnings),
+    validate: `${base}/api/v1/sql/validate`,
+    ping: config.get(KEYS.httpContextPing),
+    lineProtocol: config.get(KEYS.httpContextLineProtocol),
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * GET /api/v1/sql/validate: what a statement would give, without running it. Editors ask while
+ * their user types.
+ */
+import { KEYS } from '../../config/index.js';
+import type { PreparedStatement } from '../../session/index.js';
+import type { HttpPaths } from '../paths.js';
+import {
+  answer,
+  type HttpServices,
+  JSON_TYPE,
+  keepAliveHeader,
+  promiseKeepAlive,
+  type Route,
+} from '../route.js';
+import {
+  answerEmpty,
+  BAD_UTF8,
+  columnJson,
+  openSession,
+  refuse,
+  refusePlaceholders,
+} from '../statement-answer.js';
+
+export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
+  const { config } = services;
+  const keepAlive = keepAliveHeader(config);
+  const readOnly = config.get(KEYS.httpReadOnly);
+  return {
+    path: paths.validate,
+    methods: ['GET'],
+    access: 'data',
+    handle: async (context) => {
+      const { parameters } = context.state;
+      const text = parameters.get('query') ?? '';
+      context.state.statement = text;
+      if (parameters.isInvalid('query')) {
+        refuse(context, BAD_UTF8);
+        return;
+      }
+      promiseKeepAlive(context.res, keepAlive);
+      if (text.trim() === '') {
+        answerEmpty(context, text);
+        return;
+      }
+      const statement = await openSession(context, services.sessions, readOnly).prepare(text);
+      try {
+        if (!refusePlaceholders(context, statement)) {
+          answer(context, 200, JSON_TYPE, describe(statement));
+        }
+      } finally {
+        statement.close();
+      }
+    },
+  };
+}
+
+/** A query by its columns, anything else by its name. */
+function describe(statement: PreparedStatement): string {
+  const { kind, command, columns, timestamp } = statement.description;
+  if (kind !== 'select' || command === 'EXPLAIN') {
+    return JSON.stringify({ queryType: kind === 'empty' ? 'EMPTY' : command });
+  }
+  const described = columns.map(columnJson).join(',');
+  const query = JSON.stringify(statement.text);
+  return `{"query":${query},"columns":[${described}],"timestamp":${timestamp}}`;
+}

@@ -1,0 +1,57 @@
+/** Limits of the host below which a growing database runs into trouble. */
+import { readFileSync } from 'node:fs';
+
+export interface HostWarning {
+  readonly tag: string;
+  readonly warning: string;
+}
+
+interface HostLimit {
+  readonly tag: string;
+  /** As the warning names it. */
+  readonly name: string;
+  readonly path: string;
+  readonly pattern: RegExp;
+}
+
+/** What the documentation of the peer asks for, too. */
+const RECOMMENDED = 1_048_576;
+
+const LIMITS: readonly HostLimit[] = [
+  {
+    tag: 'TOO MANY OPEN FILES',
+    name: 'open files',
+    path: '/proc/self/limits',
+    pattern: /^Max open files\s+(\d+)/m,
+  },
+  {
+    tag: 'TOO MANY OPEN FILES',
+    name: 'fs.file-max',
+    path: '/proc/sys/fs/file-max',
+    pattern: /^(\d+)/,
+  },
+  {
+    tag: 'OUT OF MMAP AREAS',
+    name: 'vm.max_map_count',
+    path: '/proc/sys/vm/max_map_count',
+    pattern: /^(\d+)/,
+  },
+];
+
+/** What an operator should raise; nothing where the system does not tell. */
+export function hostWarnings(read: (path: string) => string = readText): HostWarning[] {
+  return LIMITS.flatMap(({ tag, name, path, pattern }) => {
+    const found = pattern.exec(read(path))?.[1];
+    const isLow = found !== undefined && Number(found) < RECOMMENDED;
+    const figures = `[current=${found ?? ''}, recommended=${RECOMMENDED}]`;
+    return isLow ? [{ tag, warning: `${name} limit is too low ${figures}` }] : [];
+  });
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
