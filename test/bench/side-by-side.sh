@@ -36,7 +36,7 @@ peer=$(QDB_EXTRA_CONF="$work/questdb.conf" QDB_XMX=8g "$here/start_questdb.sh" \
   "$work/questdb-root" 19000 18812 19009)
 
 echo "== starting Tidemark"
-node "$repository/build/ts/cli.js" serve --root "$work/tidemark-root" \
+node "$repository/build/server/cli.js" serve --root "$work/tidemark-root" \
   --set http.bind.to=127.0.0.1:19100 --set pg.net.bind.to=127.0.0.1:18912 \
   --set http.min.enabled=false --set pg.auth.method=cleartext --set "cairo.commit.mode=$mode" \
   > tidemark.log 2>&1 &

@@ -1,0 +1,19 @@
+// Whether the built addon and the bundled server work here: a database is made, asked, closed.
+//   node scripts/smoke.mjs
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { open } from '../build/server/index.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'tidemark-smoke-'));
+const database = await open({ root: join(directory, 'data') });
+await database.execute('CREATE TABLE smoke (a INT)');
+await database.execute('INSERT INTO smoke VALUES (3), (4)');
+const table = await database.query('SELECT sum(a) AS total FROM smoke');
+await database.close();
+rmSync(directory, { recursive: true, force: true });
+const total = Number(table.get(0)?.total);
+console.log(total === 7 ? 'the database answers' : `expected 7, found ${total}`);
+// Native threads must not keep a finished process alive.
+process.exit(total === 7 ? 0 : 1);
