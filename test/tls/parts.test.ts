@@ -2,9 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 import test from 'ava';
+import fc from 'fast-check';
 import pg from 'pg';
 
 import { ConfigError, loadConfig } from '../../ts/config/index.js';
@@ -13,6 +15,8 @@ import { certificateFiles, CredentialStore, TlsError } from '../../ts/tls/index.
 import { start } from '../pgwire/harness.js';
 import { CertificateFolder } from './certificates.js';
 
+const seed = Number(process.env['SEED'] ?? Date.now() % 10_000_000);
+process.stdout.write(`SEED=${seed}\n`);
 const folder = new CertificateFolder();
 
 test.before(() => {
@@ -99,6 +103,55 @@ test('an encrypted connection that ended counts no longer', async (t) => {
     await client.end();
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  await server.close();
+});
+
+/** Sends bytes and reads what comes; resolves when the server ends it, or has been silent. */
+function sendBytes(port: number, pieces: readonly Uint8Array[], cut: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      for (const piece of pieces) {
+        socket.write(piece);
+      }
+      if (cut) {
+        socket.resetAndDestroy();
+      } else {
+        socket.end();
+      }
+    });
+    socket.setTimeout(1_000, () => socket.destroy());
+    socket.on('data', () => undefined);
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      resolve();
+    });
+  });
+}
+
+test('broken handshakes end their connection and nothing else', async (t) => {
+  const { port, server } = await start({ connectionsMax: 4 }, store());
+  const request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+  const property = fc.asyncProperty(
+    fc.boolean(),
+    fc.boolean(),
+    fc.uint8Array({ maxLength: 600 }),
+    fc.uint8Array({ maxLength: 600 }),
+    async (asks, cut, first, second) => {
+      const begin = asks ? request : Buffer.from([0x16, 3, 1]);
+      await sendBytes(port, [begin, first, second], cut);
+    },
+  );
+  await fc.assert(property, { seed, numRuns: 150 });
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port,
+    user: 'admin',
+    password: 'quest',
+    ssl: { rejectUnauthorized: false },
+  });
+  await client.connect();
+  t.is((await client.query('rows 10')).rowCount, 10);
+  await client.end();
   await server.close();
 });
 

@@ -193,6 +193,18 @@ test.serial('another certificate is used as soon as its files fit together', asy
   t.regex(server.log(), /"event":"certificate_loaded","endpoint":"pg"/);
 });
 
+test('a client that never begins its handshake does not hold up the end', async (t) => {
+  const own = await startTestServer({ set: folder.settings('first') });
+  const silent = connectTcp(Number(new URL(own.url).port), '127.0.0.1');
+  silent.on('error', () => undefined);
+  await new Promise((resolve) => silent.once('connect', resolve));
+  await sleep(100);
+  t.is(await own.stop(), 0);
+  t.regex(own.log(), /"event":"closed"/, 'the database was closed, not cut off');
+  t.notRegex(own.log(), /stopped before every answer/);
+  silent.destroy();
+});
+
 test('a certificate that cannot be used stops the start, in one line', async (t) => {
   folder.make('third');
   const attempt = async (settings: readonly string[]): Promise<string> => {

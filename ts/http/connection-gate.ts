@@ -25,7 +25,7 @@ export class ConnectionGate {
   /** By the client's end: an encrypted connection has two sockets here. */
   readonly #refusals = new Map<string, string>();
   readonly #byAddress = new Map<string, number>();
-  #open = 0;
+  readonly #open = new Set<Socket>();
 
   /** `limits` as they are configured now. */
   constructor(application: Application, limits: () => ConnectionLimits) {
@@ -42,6 +42,7 @@ export class ConnectionGate {
     const client = endOf(socket);
     // A socket of both families tells IPv4 addresses in the longer form.
     const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+    this.#open.add(socket);
     this.#count(address, 1);
     const refusal = this.#refusal(address);
     if (refusal !== null) {
@@ -50,9 +51,17 @@ export class ConnectionGate {
     socket.setNoDelay(true);
     socket.once('close', () => {
       this.#refusals.delete(client);
+      this.#open.delete(socket);
       this.#count(address, -1);
     });
   };
+
+  /** Ends every connection, whatever it is in the middle of. */
+  cutAll(): void {
+    for (const socket of this.#open) {
+      socket.destroy();
+    }
+  }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const refusal = this.#refusals.size > 0 ? this.#refusals.get(endOf(request.socket)) : undefined;
@@ -70,7 +79,7 @@ export class ConnectionGate {
 
   #refusal(address: string): string | null {
     const { all, perAddress } = this.#limits();
-    if (this.#open > all) {
+    if (this.#open.size > all) {
       return `too many connections [limit=${all}]`;
     }
     const isOver = (this.#byAddress.get(address) ?? 0) > perAddress && !isLoopback(address);
@@ -78,7 +87,6 @@ export class ConnectionGate {
   }
 
   #count(address: string, change: number): void {
-    this.#open += change;
     const count = (this.#byAddress.get(address) ?? 0) + change;
     if (count > 0) {
       this.#byAddress.set(address, count);

@@ -196,7 +196,7 @@ async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHt
       }
     },
     close: async () => {
-      await Promise.all(servers.map(closeServer));
+      await Promise.all(servers.map((server) => closeServer(server, gate)));
     },
   };
 }
@@ -282,10 +282,11 @@ function bind(server: Server | SecureServer, host: string, port: number): Promis
 }
 
 /** Idle connections end at once, running answers get a moment, the rest is cut. */
-function closeServer(server: Server | SecureServer): Promise<void> {
+function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => {
-      server.closeAllConnections();
+      // The server's own list lacks those whose handshake has not ended.
+      gate.cutAll();
     }, CLOSE_GRACE_MS);
     server.close(() => {
       clearTimeout(late);
