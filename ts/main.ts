@@ -197,6 +197,8 @@ function openOptions(root: string, config: Config): OpenOptions {
     ttlByClock: config.get(KEYS.ttlByClock),
     keepGenerations: config.get(KEYS.keepGenerations),
     verify: config.get(KEYS.verify),
+    maxUncommittedRows: config.get(KEYS.maxUncommittedRows),
+    o3MaxLagMicros: config.get(KEYS.o3MaxLag) * 1000,
     diskReserveBytes: config.get(KEYS.diskReserve),
     importRoot: isAbsolute(copyRoot) ? copyRoot : join(root, copyRoot),
     maxWaitingQueries: config.get(KEYS.queryQueueLimit),

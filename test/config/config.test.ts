@@ -133,3 +133,18 @@ test('sizes, durations and addresses', (t) => {
   t.false(isLoopback('0.0.0.0'));
   t.false(isLoopback('127.0.0.1.example'));
 });
+
+test('what new tables get: rows in the range of INT, lags in milliseconds or with a unit', (t) => {
+  const rows = (text: string): number =>
+    loadConfig({ set: [`cairo.max.uncommitted.rows=${text}`] }).get(KEYS.maxUncommittedRows);
+  t.is(rows('0'), 0);
+  t.is(rows('2147483647'), 2_147_483_647);
+  for (const wrong of ['-1', '2147483648', 'many']) {
+    t.throws(() => rows(wrong), { instanceOf: ConfigError }, wrong);
+  }
+  const lag = (text: string): number =>
+    loadConfig({ set: [`cairo.o3.max.lag=${text}`] }).get(KEYS.o3MaxLag);
+  t.is(loadConfig().get(KEYS.o3MaxLag), 600_000);
+  t.is(lag('5000'), 5000);
+  t.is(lag('2m'), 120_000);
+});

@@ -9,6 +9,7 @@ import {
   parseEndpoint,
   parseInteger,
   parseList,
+  parseRowCount,
   parseSize,
   ValueError,
 } from './units.js';
@@ -383,10 +384,17 @@ export const KEYS = {
     'import',
     'the only directory read_parquet reads, relative to the root',
   ),
-  maxUncommittedRows: integer(
+  maxUncommittedRows: key(
     'cairo.max.uncommitted.rows',
+    'integer',
     '500000',
-    'default of a new table for rows held before a commit',
+    parseRowCount,
+    'default of a new table, `maxUncommittedRows`: rows of an import held in memory',
+  ),
+  o3MaxLag: duration(
+    'cairo.o3.max.lag',
+    '10m',
+    'default of a new table, `o3MaxLag`: how late rows of an import usually come',
   ),
   queryTimeout: duration('query.timeout', '60s', 'time of a statement whose client names none'),
   queryTimeoutMax: duration('query.timeout.max', '1h', 'time a client may ask for', OWN),

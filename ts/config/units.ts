@@ -61,6 +61,17 @@ export function parseInteger(text: string): number {
   return safeInteger(Number(text), text);
 }
 
+const INT_MAX = 2_147_483_647;
+
+/** As many rows as an INT column can name. */
+export function parseRowCount(text: string): number {
+  const count = parseInteger(text);
+  if (count < 0 || count > INT_MAX) {
+    throw new ValueError(`expected a number of rows from 0 to ${INT_MAX}, found '${text}'`);
+  }
+  return count;
+}
+
 function safeInteger(value: number, text: string): number {
   if (value > Number.MAX_SAFE_INTEGER) {
     throw new ValueError(`'${text}' is too large`);

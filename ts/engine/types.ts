@@ -260,6 +260,10 @@ export interface OpenOptions {
   readonly diskReserveBytes?: number;
   /** Bytes queries may spill; default a quarter of the free disk. */
   readonly spillLimitBytes?: number;
+  /** Rows of an import that a new table holds in memory; default 500,000. */
+  readonly maxUncommittedRows?: number;
+  /** Disorder that a new table expects; default ten minutes. */
+  readonly o3MaxLagMicros?: number;
   readonly limits?: SizeLimits;
   readonly logSink?: (batch: readonly EngineLogLine[]) => void;
 }

@@ -1,6 +1,6 @@
 //! Definitions of new tables, checked: shared by CREATE TABLE and every import.
 
-use tidemark_storage::{ColumnSchema, TableSchema};
+use tidemark_storage::{ColumnSchema, TableDefaults, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
 /// A new table's definition under way. Nothing is checked before [`TableBuilder::build`].
@@ -15,6 +15,12 @@ impl TableBuilder {
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { schema: TableSchema::new(name, Vec::new()), timestamp: None }
+    }
+
+    /// Sets what the definition may say otherwise.
+    #[must_use]
+    pub fn defaults(self, defaults: TableDefaults) -> Self {
+        Self { schema: self.schema.with_defaults(defaults), ..self }
     }
 
     /// Adds a column with the dialect's defaults.

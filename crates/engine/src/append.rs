@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_catalog::TableBuilder;
 use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec};
 use tidemark_planner::{Defaults, Planner};
-use tidemark_storage::{BulkTarget, BulkWriter, TableSchema, TableSnapshot};
+use tidemark_storage::{BulkTarget, BulkWriter, TableDefaults, TableSchema, TableSnapshot};
 use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, failpoint, identifier,
 };
@@ -141,7 +141,7 @@ impl Appender {
         })?;
         let snapshot = database.snapshot()?;
         let existing = snapshot.table(&spec.table);
-        let target = bulk_target(&spec, csv, existing.as_deref())?;
+        let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;
         let writer = database.storage.begin_bulk(target)?;
         let csv = csv_spec(csv, writer.schema(), database.most_line_bytes)?;
         let given: Vec<usize> = csv.columns.iter().map(|column| column.target).collect();
@@ -308,13 +308,15 @@ fn bulk_target(
     spec: &AppenderSpec,
     csv: &CsvAppenderSpec,
     existing: Option<&TableSnapshot>,
+    defaults: TableDefaults,
 ) -> EngineResult<BulkTarget> {
     match existing {
         Some(table) if !spec.overwrite => Ok(BulkTarget::Existing(table.schema().id)),
-        Some(table) => {
-            Ok(BulkTarget::Replace { old: table.schema().id, schema: new_schema(spec, csv)? })
-        }
-        None if spec.create => Ok(BulkTarget::Create(new_schema(spec, csv)?)),
+        Some(table) => Ok(BulkTarget::Replace {
+            old: table.schema().id,
+            schema: new_schema(spec, csv, defaults)?,
+        }),
+        None if spec.create => Ok(BulkTarget::Create(new_schema(spec, csv, defaults)?)),
         None => Err(EngineError::new(
             ErrorCode::TableNotFound,
             format!("table does not exist [table={}]", spec.table),
@@ -322,14 +324,19 @@ fn bulk_target(
     }
 }
 
-fn new_schema(spec: &AppenderSpec, csv: &CsvAppenderSpec) -> EngineResult<TableSchema> {
+fn new_schema(
+    spec: &AppenderSpec,
+    csv: &CsvAppenderSpec,
+    defaults: TableDefaults,
+) -> EngineResult<TableSchema> {
     let partition_by = match spec.partition_by.as_deref() {
         None => PartitionBy::None,
         Some(name) => PartitionBy::parse(name).ok_or_else(|| {
             EngineError::new(ErrorCode::InvalidValue, "invalid partitionBy".to_owned())
         })?,
     };
-    let mut builder = TableBuilder::new(&spec.table).partition_by(partition_by);
+    let mut builder = TableBuilder::new(&spec.table).defaults(defaults);
+    builder = builder.partition_by(partition_by);
     for column in &csv.columns {
         builder = builder.column(&column.name, parse_type(&column.type_name)?);
     }

@@ -15,7 +15,7 @@ use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::{SessionOptions, Sessions, rows_read};
 use tidemark_planner::{BindContext, ExternalSources};
 use tidemark_storage::{
-    Change, CommitMode, Snapshot, Storage, StorageOptions, TableSnapshot, Verify,
+    Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tidemark_vfs::{FileSystem, RealVfs, Vfs};
@@ -64,6 +64,7 @@ pub struct Database {
     /// Bytes of a line of an import at the most.
     pub(crate) most_line_bytes: usize,
     settings: RwLock<Arc<Vec<[String; 4]>>>,
+    pub(crate) table_defaults: TableDefaults,
     admission: Arc<Admission>,
     memory: Arc<SharedPool>,
     resident: Arc<ResidentGuard>,
@@ -118,6 +119,7 @@ impl Database {
             metrics: Arc::default(),
             most_line_bytes: options.limits.line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
+            table_defaults: table_defaults(options),
             admission,
             memory,
             resident,
@@ -155,6 +157,7 @@ impl Database {
             spilled_bytes: self.sessions.full().runtime_env().disk_manager.used_disk_space(),
             resident_bytes: self.resident.resident(),
             unwritten_bytes: self.storage.unwritten_bytes(),
+            checkpointed_rows: self.storage.folded_rows(),
             damaged_tables: damages.len(),
         });
         serde_json::json!({ "numbers": numbers, "damages": damages })
@@ -257,6 +260,7 @@ impl Database {
             user: user.to_owned(),
             now_micros: now_micros(),
             settings: Arc::clone(&self.settings.read()),
+            table_defaults: self.table_defaults,
             external: Some(Arc::clone(&self.sources)),
             ..BindContext::default()
         }
@@ -402,6 +406,14 @@ fn runtime_environment(
         .with_disk_manager_builder(disk)
         .build_arc()
         .map_err(from_datafusion)
+}
+
+fn table_defaults(options: &OpenOptions) -> TableDefaults {
+    let usual = TableDefaults::default();
+    TableDefaults {
+        max_uncommitted_rows: options.max_uncommitted_rows.unwrap_or(usual.max_uncommitted_rows),
+        o3_max_lag_micros: options.o3_max_lag_micros.unwrap_or(usual.o3_max_lag_micros),
+    }
 }
 
 /// A quarter of what is free.

@@ -34,6 +34,8 @@ pub(crate) struct Gauges {
     pub(crate) resident_bytes: u64,
     /// Bytes of rows that only memory and the log hold.
     pub(crate) unwritten_bytes: u64,
+    /// Rows that checkpoints wrote since the start.
+    pub(crate) checkpointed_rows: u64,
     /// Tables that are damaged.
     pub(crate) damaged_tables: usize,
 }
@@ -62,6 +64,7 @@ impl Metrics {
             "statement_failures_total": self.failures.get(),
             "rows_returned_total": self.rows_returned.get(),
             "rows_written_total": self.rows_written.get(),
+            "checkpointed_rows_total": gauges.checkpointed_rows,
             "imported_bytes_total": self.bytes_imported.get(),
             "running_queries": gauges.running_queries,
             "waiting_queries": gauges.waiting_queries,

@@ -60,6 +60,12 @@ pub struct OpenOptions {
     /// Bytes all queries may spill.
     #[serde(default)]
     pub spill_limit_bytes: Option<u64>,
+    /// Rows of an import that a new table holds in memory.
+    #[serde(default)]
+    pub max_uncommitted_rows: Option<u64>,
+    /// Disorder that a new table expects, microseconds.
+    #[serde(default)]
+    pub o3_max_lag_micros: Option<i64>,
     /// How large things may be.
     #[serde(default)]
     pub limits: SizeLimits,

@@ -7,7 +7,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
-use tidemark_storage::{PinnedSnapshot, Snapshot};
+use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
 use tidemark_types::{EngineResult, Field, SqlType};
 
 /// A source of rows outside the tables, opened by the engine on the binder's behalf.
@@ -61,6 +61,8 @@ pub struct BindContext {
     pub read_only: bool,
     /// Effective configuration for SHOW PARAMETERS: key, environment variable, value, source.
     pub settings: Arc<Vec<[String; 4]>>,
+    /// What CREATE TABLE leaves open.
+    pub table_defaults: TableDefaults,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what

@@ -7,9 +7,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a development tool")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
-use std::fs::OpenOptions;
 use std::hint::black_box;
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,12 +19,13 @@ use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, TimestampMicrosecondArray};
+use arrow_buffer::Buffer;
 use tempfile::TempDir;
 use tidemark_storage::{
     BulkTarget, Change, ColumnSchema, CommitMode, Storage, StorageOptions, TableSchema,
 };
-use tidemark_types::{PartitionBy, SqlType};
-use tidemark_vfs::{RealVfs, Vfs};
+use tidemark_types::{EngineResult, PartitionBy, SqlType};
+use tidemark_vfs::{DirEntry, OpenMode, RealVfs, Space, Vfs, VfsFile, VfsLock};
 
 const BATCH: usize = 64 << 10;
 /// Between two rows, microseconds: 20 M rows are eight days.
@@ -276,18 +276,89 @@ fn sum(values: &[f64]) -> f64 {
     rest + lanes.iter().sum::<f64>()
 }
 
+/// The disk of a goal: a sync takes this long, or as long as it takes on this one.
+const SYNC: Duration = Duration::from_millis(2);
+
+/// A disk whose syncs are not faster than [`SYNC`].
+#[derive(Debug)]
+struct SlowDisk(RealVfs);
+
+#[derive(Debug)]
+struct SlowFile(Arc<dyn VfsFile>);
+
+impl VfsFile for SlowFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_at(data, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        let start = Instant::now();
+        self.0.sync()?;
+        thread::sleep(SYNC.saturating_sub(start.elapsed()));
+        Ok(())
+    }
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.0.allocate(len)
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+}
+
+impl Vfs for SlowDisk {
+    fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
+        Ok(Arc::new(SlowFile(self.0.open(path, mode)?)))
+    }
+    fn map(&self, path: &str, len: u64) -> io::Result<Buffer> {
+        self.0.map(path, len)
+    }
+    fn settle(&self, path: &str) -> io::Result<()> {
+        self.0.settle(path)
+    }
+    fn sync_dir(&self, path: &str) -> io::Result<()> {
+        self.0.sync_dir(path)
+    }
+    fn create_dir(&self, path: &str) -> io::Result<()> {
+        self.0.create_dir(path)
+    }
+    fn remove_dir(&self, path: &str) -> io::Result<()> {
+        self.0.remove_dir(path)
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn unlink(&self, path: &str) -> io::Result<()> {
+        self.0.unlink(path)
+    }
+    fn list(&self, path: &str) -> io::Result<Vec<DirEntry>> {
+        self.0.list(path)
+    }
+    fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>> {
+        self.0.lock(path)
+    }
+    fn entropy(&self) -> u64 {
+        self.0.entropy()
+    }
+    fn link(&self, from: &str, to: &str) -> io::Result<()> {
+        self.0.link(from, to)
+    }
+    fn space(&self) -> io::Result<Space> {
+        self.0.space()
+    }
+}
+
 /// Median seconds of syncing one written block of a file that has its length.
-fn sync_seconds(parent: &Path) -> f64 {
-    let root = TempDir::new_in(parent).unwrap();
-    let path = root.path().join("file");
-    let file = OpenOptions::new().write(true).create_new(true).open(path).unwrap();
-    file.write_all_at(&vec![1; 4 << 20], 0).unwrap();
-    file.sync_all().unwrap();
+fn sync_seconds(disk: &SlowDisk) -> f64 {
+    let file = disk.open("measured", OpenMode::Replace).unwrap();
+    file.write_at(&vec![1; 4 << 20], 0).unwrap();
+    file.sync().unwrap();
     let mut times: Vec<f64> = (0..200)
         .map(|block| {
             let start = Instant::now();
-            file.write_all_at(&[2; 4096], block * 4096).unwrap();
-            file.sync_data().unwrap();
+            file.write_at(&[2; 4096], block * 4096).unwrap();
+            file.sync().unwrap();
             start.elapsed().as_secs_f64()
         })
         .collect();
@@ -298,10 +369,11 @@ fn sync_seconds(parent: &Path) -> f64 {
 /// One-row commits of 16 writers in `sync` mode.
 fn commits(parent: &Path) {
     let root = TempDir::new_in(parent).unwrap();
-    let storage = open(root.path(), StorageOptions::default());
+    let disk = || SlowDisk(RealVfs::new(root.path()).unwrap());
+    let storage = Storage::open(Arc::new(disk()), StorageOptions::default()).unwrap();
     storage.commit(vec![Change::CreateTable(trades())]).unwrap();
     let table = storage.snapshot().table("trades").unwrap().schema().id;
-    let before = sync_seconds(parent);
+    let before = sync_seconds(&disk());
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     let start = Instant::now();
     thread::scope(|scope| {
@@ -324,7 +396,7 @@ fn commits(parent: &Path) {
         stop.store(true, Ordering::Relaxed);
     });
     let rate = count.into_inner() as f64 / start.elapsed().as_secs_f64();
-    let sync = f64::midpoint(before, sync_seconds(parent));
+    let sync = f64::midpoint(before, sync_seconds(&disk()));
     println!(
         "commits of 16 writers: {rate:.0}/s where one fdatasync takes {:.2} ms: {:.1} per sync, \
          {:.0}/s at 2 ms",

@@ -51,7 +51,8 @@ impl Binder<'_> {
             self.note_idle_options(&column.options);
         }
         numbered(&mut columns);
-        let mut schema = TableSchema::new(node.name.text.clone(), columns);
+        let schema = TableSchema::new(node.name.text.clone(), columns);
+        let mut schema = schema.with_defaults(self.context.table_defaults);
         apply_layout(&mut schema, node, query.as_ref())?;
         apply_options(&mut schema, &node.options)?;
         let source = match query {
