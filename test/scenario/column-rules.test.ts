@@ -71,6 +71,50 @@ test('what has to have a value is never without', async (t) => {
   });
 });
 
+test('an import treats a missing value like a bad one', async (t) => {
+  await withServer(async (server) => {
+    await run(server, 'CREATE TABLE t (i INT NOT NULL, v VARCHAR NOT NULL, d DOUBLE)');
+    const text = 'i,v,d\n1,a,1.5\n,b,2\nbad,c,3\n4,,4\n5,e,bad\n';
+    const send = async (atomicity: string): Promise<Record<string, unknown>> => {
+      const form = new FormData();
+      form.set('data', new Blob([text]));
+      const url = `${server.url}/imp?name=t&fmt=json&forceHeader=true&atomicity=${atomicity}`;
+      const response = await fetch(url, { method: 'POST', body: form });
+      return (await response.json()) as Record<string, unknown>;
+    };
+    t.deepEqual(await send('abort'), {
+      status: "column 'i' is NOT NULL: expected a value [line=1, col=0]",
+    });
+    t.deepEqual(await rows(server, 'SELECT count() FROM t'), [[0]]);
+    t.like(await send('skipRow'), { status: 'OK', rowsImported: 1, rowsRejected: 4 });
+    t.deepEqual(await rows(server, 'SELECT * FROM t'), [[1, 'a', 1.5]]);
+    await run(server, 'TRUNCATE TABLE t');
+    const skipped = await send('skipCol');
+    t.like(skipped, { status: 'OK', rowsImported: 2, rowsRejected: 3 });
+    const errors = (skipped['columns'] as readonly { errors: number }[]).map((c) => c.errors);
+    t.deepEqual(errors, [2, 1, 1]);
+    t.deepEqual(await rows(server, 'SELECT * FROM t'), [
+      [1, 'a', 1.5],
+      [5, 'e', null],
+    ]);
+    return server;
+  });
+});
+
+test('an import into a column that CSV cannot hold names it', async (t) => {
+  await withServer(async (server) => {
+    await run(server, 'CREATE TABLE t (i INT, a DOUBLE[])');
+    const form = new FormData();
+    form.set('data', new Blob(['i,a\n1,"[1.0,2.0]"\n']));
+    const url = `${server.url}/imp?name=t&fmt=json&forceHeader=true`;
+    const response = await fetch(url, { method: 'POST', body: form });
+    const { status } = (await response.json()) as { status: string };
+    t.regex(status, /^column 'a': no adapter for type \[.*name=DOUBLE\[\]/);
+    t.deepEqual(await rows(server, 'SELECT count() FROM t'), [[0]]);
+    return server;
+  });
+});
+
 test('an INSERT answers what it wrote', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);

@@ -59,7 +59,7 @@ export function mapToExisting(
     }
     const missing = missingAdapter(target.type);
     if (missing !== null) {
-      throw new ImportError(missing);
+      throw new ImportError(`column '${target.name}': ${missing}`);
     }
     return [columnSpec(index, target.name, target.type, column.pattern)];
   });

@@ -371,7 +371,8 @@ fn csv_spec(
             let message = format!("invalid column [column={}]", column.name);
             EngineError::new(ErrorCode::ColumnNotFound, message)
         })?;
-        Ok(CsvColumn { index: column.index, target, pattern: column.pattern.clone() })
+        let (index, pattern) = (column.index, column.pattern.clone());
+        Ok(CsvColumn { index, target, pattern, required: schema.columns[target].not_null })
     };
     let columns: Vec<CsvColumn> = csv.columns.iter().map(column).collect::<EngineResult<_>>()?;
     Ok(CsvSpec {

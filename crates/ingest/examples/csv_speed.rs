@@ -62,7 +62,7 @@ fn main() {
             delimiter: b',',
             header: true,
             columns: (0..columns.len())
-                .map(|index| CsvColumn { index, target: index, pattern: None })
+                .map(|index| CsvColumn { index, target: index, pattern: None, required: false })
                 .collect(),
             atomicity: Atomicity::SkipColumn,
             skip_extra_values: false,

@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, new_null_array};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer, i256};
 use tidemark_types::timestamp::TimestampUnit;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use crate::instant::InstantReader;
 use crate::symbol::SymbolTexts;
@@ -65,6 +65,11 @@ impl<T: Copy + Default> Nullable<T> {
         }
     }
 
+    fn ends_with_null(&self) -> bool {
+        let validity = self.validity.as_ref();
+        validity.is_some_and(|validity| !validity.get_bit(validity.len() - 1))
+    }
+
     fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows);
         if let Some(validity) = &mut self.validity {
@@ -110,7 +115,9 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    pub(crate) fn new(sql_type: SqlType, pattern: Option<&str>) -> EngineResult<Self> {
+    /// For values of `field`, from texts of this pattern.
+    pub(crate) fn new(field: &Field, pattern: Option<&str>) -> EngineResult<Self> {
+        let sql_type = field.sql_type;
         let instant = |unit| Self::Instant {
             unit,
             reader: InstantReader::new(unit, pattern),
@@ -140,10 +147,10 @@ impl ColumnBuilder {
                 Self::Decimal { precision, scale, values: Nullable::new() }
             }
             SqlType::Binary | SqlType::DoubleArray(_) | SqlType::Interval | SqlType::Null => {
-                return Err(EngineError::new(
-                    ErrorCode::NotSupported,
-                    format!("no adapter for type [name={}]", sql_type.name()),
-                ));
+                let (column, name) = (&field.name, sql_type.name());
+                let message = format!("column '{column}': no adapter for type [name={name}]");
+                return Err(EngineError::new(ErrorCode::NotSupported, message)
+                    .with_hint("leave the column out of the file, or use INSERT"));
             }
         })
     }
@@ -223,6 +230,29 @@ impl ColumnBuilder {
             Self::Long256(values) => values.push_null(),
             Self::Ipv4(values) => values.push_null(),
             Self::Decimal { values, .. } => values.push_null(),
+        }
+    }
+
+    /// Whether the last value is null.
+    pub(crate) fn ends_with_null(&self) -> bool {
+        match self {
+            Self::Char(values) => values.ends_with_null(),
+            Self::Int(values) => values.ends_with_null(),
+            Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
+                values.ends_with_null()
+            }
+            Self::Float(values) => values.ends_with_null(),
+            Self::Double(values) => values.ends_with_null(),
+            Self::Uuid(values) => values.ends_with_null(),
+            Self::Long256(values) => values.ends_with_null(),
+            Self::Ipv4(values) => values.ends_with_null(),
+            Self::Decimal { values, .. } => values.ends_with_null(),
+            // Types without null, and those of which only an empty text is null.
+            Self::Boolean(_)
+            | Self::Byte(_)
+            | Self::Short(_)
+            | Self::Text(_)
+            | Self::Symbol { .. } => false,
         }
     }
 

@@ -38,6 +38,8 @@ pub struct CsvReader {
     types: Vec<SqlType>,
     /// In the order they are read.
     inputs: Vec<Input>,
+    /// Those that must not be empty and could not be dropped any more once they were read.
+    required_texts: Vec<usize>,
     /// For each column of the target, the input that feeds it.
     feeds: Vec<Option<usize>>,
     designated: Designated,
@@ -60,6 +62,8 @@ struct Input {
     field: usize,
     /// Its place in [`CsvSpec::columns`].
     reported: usize,
+    /// The name of a column that must not be null.
+    required: Option<String>,
     builder: ColumnBuilder,
 }
 
@@ -94,13 +98,19 @@ impl CsvReader {
                 let message = format!("two fields feed column \"{}\"", field.name);
                 return Err(EngineError::new(ErrorCode::DuplicateColumn, message));
             }
-            let builder = ColumnBuilder::new(field.sql_type, column.pattern.as_deref())?;
-            inputs.push(Input { field: column.index, reported, builder });
+            let builder = ColumnBuilder::new(field, column.pattern.as_deref())?;
+            // The designated timestamp has rules of its own.
+            let required =
+                column.required && field.sql_type.is_nullable() && timestamp != Some(column.target);
+            let required = required.then(|| field.name.clone());
+            inputs.push(Input { field: column.index, reported, required, builder });
         }
         let designated_input = timestamp.and_then(|index| feeds.get(index).copied().flatten());
         inputs.sort_by_key(|input| {
             (Some(input.reported) != designated_input, input.builder.takes_any_text())
         });
+        let required = |input: &Input| input.required.is_some() && input.builder.takes_any_text();
+        let required_texts = (0..inputs.len()).filter(|&at| required(&inputs[at])).collect();
         for feed in feeds.iter_mut().flatten() {
             let reported = *feed;
             *feed = inputs.iter().position(|input| input.reported == reported).unwrap_or(0);
@@ -119,6 +129,7 @@ impl CsvReader {
             schema: Arc::new(arrow_schema_of(&target)),
             types: target.iter().map(|field| field.sql_type).collect(),
             inputs,
+            required_texts,
             feeds,
             designated,
             at_start: true,
@@ -284,6 +295,13 @@ impl CsvReader {
         if too_long || self.designated == Designated::Missing {
             return Ok(RowOutcome::Dropped);
         }
+        for index in 0..self.required_texts.len() {
+            let position = self.required_texts[index];
+            let field = fields.get(self.inputs[position].field);
+            if field.is_none_or(|field| field.text(record, &mut self.scratch).is_empty()) {
+                return self.missing_value(position, line);
+            }
+        }
         for position in 0..self.inputs.len() {
             let input = &mut self.inputs[position];
             let is_designated = position == 0 && self.designated == Designated::FirstInput;
@@ -292,10 +310,16 @@ impl CsvReader {
                 None => &[],
             };
             if text.is_empty() && !is_designated {
+                if input.required.is_some() {
+                    return self.missing_value(position, line);
+                }
                 input.builder.append_null();
                 continue;
             }
             if !text.is_empty() && input.builder.append(text)? {
+                if input.required.is_some() && input.builder.ends_with_null() {
+                    return self.missing_value(position, line);
+                }
                 continue;
             }
             self.report.column_errors[input.reported] += 1;
@@ -303,16 +327,33 @@ impl CsvReader {
                 return Ok(RowOutcome::Dropped);
             }
             match self.atomicity {
-                Atomicity::SkipColumn => input.builder.append_null(),
-                Atomicity::SkipRow => {
-                    let rows = self.rows;
-                    self.inputs.iter_mut().for_each(|input| input.builder.truncate(rows));
-                    return Ok(RowOutcome::Dropped);
-                }
+                Atomicity::SkipColumn if input.required.is_none() => input.builder.append_null(),
+                Atomicity::SkipColumn | Atomicity::SkipRow => return Ok(self.drop_row()),
                 Atomicity::Abort => return Err(bad_value(line, input.field)),
             }
         }
         Ok(RowOutcome::Taken)
+    }
+
+    /// A column that must not be null would be.
+    #[cold]
+    fn missing_value(&mut self, position: usize, line: u64) -> EngineResult<RowOutcome> {
+        let input = &self.inputs[position];
+        self.report.column_errors[input.reported] += 1;
+        if self.atomicity != Atomicity::Abort {
+            return Ok(self.drop_row());
+        }
+        let (name, field) = (input.required.as_deref().unwrap_or_default(), input.field);
+        let message = format!("column '{name}' is NOT NULL: expected a value");
+        let message = format!("{message} [line={line}, col={field}]");
+        Err(EngineError::new(ErrorCode::InvalidValue, message))
+    }
+
+    /// Takes back what was read of the row.
+    fn drop_row(&mut self) -> RowOutcome {
+        let rows = self.rows;
+        self.inputs.iter_mut().for_each(|input| input.builder.truncate(rows));
+        RowOutcome::Dropped
     }
 
     #[cold]
@@ -367,7 +408,7 @@ mod tests {
             delimiter: b',',
             header: true,
             columns: (0..columns.len())
-                .map(|index| CsvColumn { index, target: index, pattern: None })
+                .map(|index| CsvColumn { index, target: index, pattern: None, required: false })
                 .collect(),
             atomicity: Atomicity::SkipColumn,
             skip_extra_values: false,
@@ -493,6 +534,42 @@ mod tests {
     }
 
     #[test]
+    fn rows_without_a_required_value_are_dropped_or_end_the_import() {
+        let mut spec = spec(&[
+            ("s", SqlType::Symbol),
+            ("i", SqlType::Int),
+            ("t", SqlType::Varchar),
+            ("d", SqlType::Double),
+        ]);
+        for index in [1, 2] {
+            spec.columns[index].required = true;
+        }
+        let text = "s,i,t,d\na,1,x,1.5\nb,,y,2\nc,3,,3\nd,bad,z,4\ne,5\nf,null,w,6\ng,7,v,x\n";
+        let taken = |last: &[&str]| [&["a|1|x|1.5"], last].concat();
+        for (atomicity, last) in
+            [(Atomicity::SkipRow, &[][..]), (Atomicity::SkipColumn, &["g|7|v|-"])]
+        {
+            spec.atomicity = atomicity;
+            let (rows, report) = read(&spec, text);
+            assert_eq!(rows, taken(last), "{atomicity:?}");
+            assert_eq!(report.rows_imported + report.rows_rejected, 7);
+            assert_eq!(report.column_errors, [0, 3, 2, 1]);
+        }
+        spec.atomicity = Atomicity::Abort;
+        let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
+        assert_eq!(error.message, "column 'i' is NOT NULL: expected a value [line=1, col=1]");
+    }
+
+    #[test]
+    fn types_that_csv_cannot_hold_are_refused_by_column() {
+        for sql_type in [SqlType::DoubleArray(1), SqlType::Binary] {
+            let error = CsvReader::new(spec(&[("a", SqlType::Int), ("b", sql_type)])).unwrap_err();
+            let expected = format!("column 'b': no adapter for type [name={}]", sql_type.name());
+            assert_eq!(error.message, expected);
+        }
+    }
+
+    #[test]
     fn a_dropped_row_leaves_nothing_in_any_column() {
         let mut spec = spec(&[
             ("s", SqlType::Symbol),
@@ -515,8 +592,8 @@ mod tests {
             ("d", SqlType::Uuid),
         ]);
         spec.columns = vec![
-            CsvColumn { index: 2, target: 1, pattern: None },
-            CsvColumn { index: 0, target: 2, pattern: None },
+            CsvColumn { index: 2, target: 1, pattern: None, required: false },
+            CsvColumn { index: 0, target: 2, pattern: None, required: false },
         ];
         spec.line_fields = 3;
         spec.header = false;

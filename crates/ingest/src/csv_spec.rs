@@ -32,6 +32,9 @@ pub struct CsvColumn {
     pub target: usize,
     /// Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS`; `None` reads ISO forms.
     pub pattern: Option<String>,
+    /// Whether the column is NOT NULL: a row without a value of it is dropped, or ends an import
+    /// that bad values end.
+    pub required: bool,
 }
 
 /// Bytes of a line at the most, where nothing else is said.
@@ -67,6 +70,7 @@ pub struct CsvReport {
     pub rows_imported: u64,
     /// Rows that were dropped.
     pub rows_rejected: u64,
-    /// Values that did not convert, per entry of [`CsvSpec::columns`].
+    /// Values that did not convert, or were missing where one is required, per entry of
+    /// [`CsvSpec::columns`].
     pub column_errors: Vec<u64>,
 }
