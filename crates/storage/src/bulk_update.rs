@@ -234,7 +234,7 @@ impl BulkUpdate {
         let changed = if part.rows.is_empty() {
             Arc::clone(&open.partition)
         } else {
-            Arc::new(updated(&open.partition, timestamp, &part)?)
+            Arc::new(updated(&open.partition, timestamp, &part, open.partition.changed)?)
         };
         let rows = Rows::of(timestamp, &changed)?;
         let order = rows.between(open.written, end);

@@ -197,7 +197,7 @@ fn write_table(
     let detached = unwritten.into_iter().map(|(floor, before)| (floor, before, true));
     for (floor, before, detached) in hot.chain(detached) {
         let segments = fold_sound(vfs, options, table, *floor, before, numbers, prepared)?;
-        let after = Arc::new(Partition::new(segments, Vec::new()));
+        let after = Arc::new(Partition::new(segments, Vec::new(), before.changed));
         if !detached {
             new.rows = new.rows - before.rows() + after.rows();
         }
@@ -239,7 +239,7 @@ fn fold_sound(
     match bad.map_or(folded, Err) {
         Err(error) if error.code == ErrorCode::Damaged && !partition.segments.is_empty() => {
             prepared.created.drain(made..).for_each(|file| file.doom());
-            let runs = Partition::new(Vec::new(), partition.runs.clone());
+            let runs = Partition::new(Vec::new(), partition.runs.clone(), partition.changed);
             let stored = partition.segments.iter().map(|segment| segment.as_stored());
             let mut segments: Vec<_> = stored.collect();
             segments.extend(fold(vfs, options, table, floor, &runs, numbers, prepared)?);
@@ -300,7 +300,7 @@ fn copies_of_distrusted(partition: &Partition) -> EngineResult<Option<Partition>
         }
     });
     let segments = copied.collect::<EngineResult<_>>()?;
-    Ok(Some(Partition::new(segments, partition.runs.clone())))
+    Ok(Some(Partition::new(segments, partition.runs.clone(), partition.changed)))
 }
 
 /// Writes and syncs a segment; name, bounds and place in the order are the caller's.
@@ -451,7 +451,8 @@ fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
     if runs.is_empty() && segments.len() == folded.after.segments.len() {
         table.hot.remove(&folded.floor);
     } else {
-        table.hot.insert(folded.floor, Arc::new(Partition::new(segments, runs)));
+        let new = Partition::new(segments, runs, current.changed);
+        table.hot.insert(folded.floor, Arc::new(new));
     }
     put_table(running, table);
     true

@@ -125,9 +125,9 @@ pub(crate) fn apply_delete(
         let new = if partition.upserts() {
             // A row that goes must not bring back those it replaced.
             let resolved = partition.resolved(&head.schema)?;
-            without(&resolved, head.schema.timestamp_column(), rows)?
+            without(&resolved, head.schema.timestamp_column(), rows, context.lsn)?
         } else {
-            without(partition, head.schema.timestamp_column(), rows)?
+            without(partition, head.schema.timestamp_column(), rows, context.lsn)?
         };
         let kept: Vec<_> = new.files().collect();
         let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
@@ -143,11 +143,12 @@ pub(crate) fn apply_delete(
     Ok(())
 }
 
-/// The partition without these rows.
+/// The partition without these rows, as the transaction `lsn` leaves it.
 fn without(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
     rows: &[(u64, u64)],
+    lsn: u64,
 ) -> EngineResult<Partition> {
     let view = partition.view(timestamp)?;
     let hits = hits(&view, rows)?;
@@ -165,7 +166,7 @@ fn without(
             None => runs.push(Arc::clone(run)),
         }
     }
-    Ok(Partition::new(segments, runs))
+    Ok(Partition::new(segments, runs, lsn))
 }
 
 /// The segment without these rows; `None` when it has no other.

@@ -510,7 +510,7 @@ fn read_partition(
     let table = snapshot.tables.remove(&id);
     let table = table.ok_or_else(|| EngineError::internal("a partition of no table"))?;
     let mut table = Arc::unwrap_or_clone(table);
-    let partition = Partition::new(segments, Vec::new());
+    let partition = Partition::new(segments, Vec::new(), 0);
     let new_rows = partition.rows();
     let place = if kind == DETACHED { &mut table.detached } else { &mut table.cold };
     let place = Arc::make_mut(place);

@@ -41,12 +41,15 @@ pub(crate) struct Partition {
     pub(crate) segments: Vec<Arc<Segment>>,
     /// Memory runs, in the order of their arrival.
     pub(crate) runs: Vec<Arc<Run>>,
+    /// The latest transaction since the start that changed rows or cells of it. A checkpoint,
+    /// which only moves them, keeps it.
+    pub(crate) changed: u64,
     view: OnceLock<Arc<[Fragment]>>,
 }
 
 impl Partition {
-    pub(crate) fn new(segments: Vec<Arc<Segment>>, runs: Vec<Arc<Run>>) -> Self {
-        Self { segments, runs, view: OnceLock::new() }
+    pub(crate) fn new(segments: Vec<Arc<Segment>>, runs: Vec<Arc<Run>>, changed: u64) -> Self {
+        Self { segments, runs, changed, view: OnceLock::new() }
     }
 
     /// All pieces in the order of their arrival.
@@ -102,7 +105,7 @@ impl Partition {
     /// The partition without the rows that are replaced: pieces that meet become one run.
     pub(crate) fn resolved(&self, schema: &TableSchema) -> EngineResult<Self> {
         let Some(timestamp) = schema.timestamp_column() else {
-            return Ok(Self::new(self.segments.clone(), self.runs.clone()));
+            return Ok(Self::new(self.segments.clone(), self.runs.clone(), self.changed));
         };
         let pieces = self.pieces();
         let (mut segments, mut runs) = (Vec::new(), Vec::new());
@@ -119,7 +122,7 @@ impl Partition {
         }
         segments.sort_by_key(|segment| segment.meta.lsn);
         runs.sort_by_key(|run| run.last_lsn);
-        Ok(Self::new(segments, runs))
+        Ok(Self::new(segments, runs, self.changed))
     }
 
     /// How many of [`Self::rows`] later pieces replace. Reads where pieces with upsert keys
@@ -166,6 +169,7 @@ impl Partition {
         run_rows: usize,
     ) -> EngineResult<Self> {
         let mut runs = self.runs.clone();
+        let changed = run.last_lsn;
         let mut new = Arc::new(run);
         // A run never moves past a segment that arrived between the two.
         let last_segment = self.segments.iter().map(|segment| segment.meta.lsn).max();
@@ -180,7 +184,7 @@ impl Partition {
             runs.pop();
         }
         runs.push(new);
-        Ok(Self::new(self.segments.clone(), runs))
+        Ok(Self::new(self.segments.clone(), runs, changed))
     }
 
     /// The rows in time order; in the order of their arrival without a designated timestamp.

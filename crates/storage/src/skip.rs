@@ -160,7 +160,7 @@ pub(crate) fn apply_skip(
         let (out, kept): (Vec<_>, Vec<_>) =
             partition.segments.iter().cloned().partition(|segment| gone(&segment.meta.name));
         context.removed.extend(out.iter().map(|segment| Arc::clone(&segment.file)));
-        (!out.is_empty()).then(|| Partition::new(kept, partition.runs.clone()))
+        (!out.is_empty()).then(|| Partition::new(kept, partition.runs.clone(), context.lsn))
     };
     let attached: Vec<_> =
         table.partitions().iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();

@@ -475,7 +475,8 @@ fn apply_adopt(
         let old = table.partition(*floor).map_or_else(Arc::<Partition>::default, Arc::clone);
         let segments = old.segments.iter().cloned().chain([segment]).collect();
         // Hot, so that the next checkpoint looks for overlaps.
-        table.hot.insert(*floor, Arc::new(Partition::new(segments, old.runs.clone())));
+        let new = Partition::new(segments, old.runs.clone(), context.lsn);
+        table.hot.insert(*floor, Arc::new(new));
     }
     put_table(snapshot, table);
     Ok(())

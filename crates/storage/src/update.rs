@@ -88,21 +88,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Whether both snapshots hold the same rows in the same places.
+/// Whether both snapshots hold the same rows, with the same cells, in the same places.
 pub(crate) fn same_rows(base: &TableSnapshot, now: &TableSnapshot) -> bool {
-    let timestamp = now.head.schema.timestamp_column();
-    let same = |a: &Arc<Partition>, b: &Arc<Partition>| {
-        // A checkpoint in between may have taken out what DEDUP keys replace.
-        let shown = |partition: &Partition| {
-            partition.replaced(timestamp).ok().map(|replaced| partition.rows() - replaced)
-        };
-        let upserts = a.upserts() || b.upserts();
-        let same_count = || a.rows() == b.rows() || (upserts && shown(a) == shown(b));
-        Arc::ptr_eq(a, b) || (a.last_lsn() == b.last_lsn() && same_count())
-    };
     let (base, now) = (base.partitions(), now.partitions());
     base.len() == now.len()
-        && base.iter().zip(now.iter()).all(|(a, b)| a.0 == b.0 && same(&a.1, &b.1))
+        && base.iter().zip(now.iter()).all(|(a, b)| a.0 == b.0 && a.1.changed == b.1.changed)
 }
 
 pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResult<UpdateOp> {
@@ -202,9 +192,9 @@ pub(crate) fn apply_update(
             let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
             context.removed.extend(partition.files().filter(gone));
             table.rows = table.rows - partition.rows() + resolved.rows();
-            updated(&resolved, timestamp, part)?
+            updated(&resolved, timestamp, part, context.lsn)?
         } else {
-            updated(partition, timestamp, part)?
+            updated(partition, timestamp, part, context.lsn)?
         };
         table.hot.insert(part.floor, Arc::new(new));
     }
@@ -221,11 +211,12 @@ pub(crate) fn address(piece: &Piece) -> usize {
     }
 }
 
-/// The partition with new cells.
+/// The partition with new cells, as the transaction `lsn` leaves it.
 pub(crate) fn updated(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
     part: &UpdatePart,
+    lsn: u64,
 ) -> EngineResult<Partition> {
     let view = partition.view(timestamp)?;
     let hits = hits(&view, &part.rows)?;
@@ -243,7 +234,7 @@ pub(crate) fn updated(
             None => Arc::clone(run),
         });
     }
-    Ok(Partition::new(new, runs))
+    Ok(Partition::new(new, runs, lsn))
 }
 
 /// Which rows of which piece get which of the new cells.
