@@ -54,10 +54,9 @@ export class Parameters {
 }
 
 function decode(encoded: string): { text: string; valid: boolean } {
-  const plain = encoded.includes('+') ? encoded.replaceAll('+', ' ') : encoded;
-  const bytes = percentDecode(plain);
+  const bytes = percentDecode(encoded);
   if (bytes === null) {
-    return { text: plain, valid: false };
+    return { text: encoded.replaceAll('+', ' '), valid: false };
   }
   try {
     return { text: UTF8.decode(bytes), valid: true };
@@ -75,18 +74,15 @@ function hexDigit(code = 0): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
 }
 
-/** `null` for `%zz` and cut-off escapes. */
+/** A plus is a space; `null` for `%zz` and cut-off escapes. */
 function percentDecode(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'latin1');
-  let at = bytes.indexOf(0x25);
-  if (at < 0) {
-    return bytes;
-  }
-  let length = at;
+  let at = 0;
+  let length = 0;
   while (at < bytes.length) {
     const byte = bytes[at] ?? 0;
     if (byte !== 0x25) {
-      bytes[length++] = byte;
+      bytes[length++] = byte === 0x2b ? 0x20 : byte;
       at += 1;
       continue;
     }
