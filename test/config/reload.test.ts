@@ -99,11 +99,12 @@ async function statusOfHead(server: TestServer, bytes: number): Promise<number |
 }
 
 test('SIGHUP brings passwords and limits to connections to come', async (t) => {
-  const secret = join(mkdtempSync(join(tmpdir(), 'tidemark-secret-')), 'password');
+  const folder = folderWith('');
+  const secret = join(folder, 'password');
   writeFileSync(secret, 'first\n');
   const head = `http.text.analysis.max.lines=3\npg.password.file=${secret}\n`;
-  const folder = folderWith(head);
   const file = join(folder, 'server.conf');
+  writeFileSync(file, head);
   const server = await startTestServer({ args: ['--config', file] });
   t.teardown(async () => {
     await server.stop();
