@@ -4,7 +4,7 @@
  * Levels are those of the language reference, a smaller number binds tighter. They differ from
  * PostgreSQL's: `||` binds tighter than `&`, `^`, `|`, and comparison tighter than equality.
  */
-import type { BinaryOperator, NodeId, Span } from './ast.generated.js';
+import type { BinaryOperator, Node, NodeId, Span } from './ast.generated.js';
 import { callOrColumn, parseArray, parseCase, parseCast, parseExists } from './call.js';
 import { CALLABLE, LITERAL_TYPES } from './keywords.js';
 import { TokenKind } from './lexer.js';
@@ -480,7 +480,17 @@ function wordOperand(p: Parser): NodeId {
         return parseExists(p);
       }
       break;
+    case 'E':
+      if (p.kind(1) === TokenKind.String && p.start(1) === p.end()) {
+        p.advance();
+        return literal(p, { kind: 'String', value: unescaped(p.unquoted()) });
+      }
+      break;
     case 'ARRAY':
+      if (followed === '(' && (p.value(2) === 'SELECT' || p.value(2) === 'WITH')) {
+        p.advance();
+        return arrayOfQuery(p);
+      }
       if (followed === '[') {
         p.advance();
         return parseArray(p, p.start());
@@ -498,6 +508,60 @@ function wordOperand(p: Parser): NodeId {
     p.failReserved();
   }
   return callOrColumn(p);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+
+/** What stands in `E'…'`. */
+function unescaped(text: string): string {
+  return text.replace(
+    /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|(.))/gsu,
+    (_, byte?: string, unit?: string, letter?: string) => {
+      const code = byte ?? unit;
+      if (code !== undefined) {
+        return String.fromCharCode(Number.parseInt(code, 16));
+      }
+      return ESCAPES[letter ?? ''] ?? letter ?? '';
+    },
+  );
+}
+
+/**
+ * `ARRAY(SELECT e …)`: the values as PostgreSQL writes an array, `{a,b}`. Catalog queries of tools
+ * show lists this way.
+ */
+function arrayOfQuery(p: Parser): NodeId {
+  const start = p.start();
+  const query = parenthesis(p);
+  const node = p.node(query);
+  const inner = node.kind === 'Subquery' ? p.node(node.query) : node;
+  const block = inner.kind === 'Query' ? p.node(inner.body) : inner;
+  const item = block.kind === 'Select' ? block.items[0] : undefined;
+  if (inner.kind !== 'Query' || block.kind !== 'Select' || item === undefined) {
+    return p.failAt('ARRAY needs a SELECT of one column', start, p.lastEnd());
+  }
+  const end = p.lastEnd();
+  const span = { start, end };
+  const text = (value: string): NodeId => p.add({ kind: 'String', value }, start, end);
+  const call = (name: string, args: readonly NodeId[]): NodeId => {
+    const named = { text: name, quoted: false, span };
+    const plain = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+    const node: Node = { kind: 'Call', name: named, arguments: [...args], ...plain };
+    return p.add(node, start, end, ...args);
+  };
+  const joined = call('string_agg', [item.expression, text(',')]);
+  const operands = [text('{'), joined, text('}')];
+  const listed = p.add({ kind: 'Concat', operands, operator_span: span }, start, end, ...operands);
+  const items = [{ expression: call('coalesce', [listed, text('{}')]), alias: null }];
+  const select = p.add({ ...block, items }, start, end, listed, block.from, block.filter);
+  const whole = p.add({ ...inner, body: select, order_by: [] }, start, end, select);
+  return p.add({ kind: 'Subquery', query: whole }, start, end, whole);
 }
 
 /** `timestamp '…'`, `timestamp with time zone '…'`, or null when the word is a name. */

@@ -238,14 +238,18 @@ export class Parser {
     return this.qualified(first);
   }
 
-  /** `a.b.c` as one name: schemas are part of the name. */
+  /**
+   * `a.b.c` as one name: schemas are part of the name, but for `public`, which holds every table
+   * and is what clients of PostgreSQL write before them.
+   */
   qualified(first: Name): Name {
     let name = first;
+    const inPublic = /^public$/i.test(first.text) && this.at('.');
     while (this.at('.') && (this.kind(1) === TokenKind.Word || this.kind(1) === TokenKind.Quoted)) {
       this.advance();
       const next = this.takeName(this.kind() === TokenKind.Quoted);
       name = {
-        text: `${name.text}.${next.text}`,
+        text: inPublic && name === first ? next.text : `${name.text}.${next.text}`,
         quoted: name.quoted || next.quoted,
         span: { start: name.span.start, end: next.span.end },
       };

@@ -30,6 +30,7 @@ mod numeric;
 mod operator;
 mod parse;
 mod pattern;
+mod postgres;
 mod predicate;
 mod random;
 mod reference;
@@ -47,6 +48,7 @@ pub use comparison::{DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
 pub use json::resolve_json;
 pub use numeric::size_text;
 pub use operator::{BinaryOp, BuildUnary, UnaryOp, resolve_operator, resolve_unary};
+pub use postgres::SETTINGS;
 pub use predicate::{between, in_list, is_null, value_type};
 pub use registry::{FunctionDoc, FunctionKind, all_functions, is_scalar, resolve_scalar};
 pub use resolve::{

@@ -1,9 +1,9 @@
 //! Functions about the server and the session that need neither.
 
-use tidemark_types::SqlType::{Boolean, Int, String};
+use tidemark_types::SqlType::{Boolean, String};
 
 use crate::column::{Call, build_flags, build_text};
-use crate::registry::Param::{Any, Is, Text};
+use crate::registry::Param::Text;
 use crate::registry::{Body, Function, Gives, Overload, direct, pure};
 
 fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<arrow::array::ArrayRef> {
@@ -35,39 +35,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     constant!("current_user", "admin", "login name; the session replaces it"),
     constant!("session_user", "admin", "login name; the session replaces it"),
     pure(
-        "current_setting",
-        &[direct(&[Text], String, |call| word(call, ""))],
-        "a setting of PostgreSQL; always empty",
-    ),
-    pure(
-        "pg_encoding_to_char",
-        &[direct(&[Is(Int)], String, |call| word(call, "UTF8"))],
-        "name of an encoding",
-    ),
-    pure(
-        "pg_table_is_visible",
-        &[direct(&[Any], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
-        "whether a table is on the search path",
-    ),
-    pure(
-        "pg_get_userbyid",
-        &[direct(&[Is(Int)], String, |call| word(call, "admin"))],
-        "name of a user",
-    ),
-    pure(
-        "pg_get_expr",
-        &[
-            direct(&[Any, Any], String, |call| word(call, "")),
-            direct(&[Any, Any, Any], String, |call| word(call, "")),
-        ],
-        "text of an expression; always empty",
-    ),
-    pure(
-        "obj_description",
-        &[direct(&[Any, Any], String, |call| Ok(build_text(call.rows, |_, _| false)))],
-        "comment on an object; always null",
-    ),
-    pure(
         "flush_query_cache",
         &[direct(&[], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
         "true: plans follow their tables by themselves, so there is nothing to drop",
@@ -86,10 +53,5 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "reload_config",
         &[direct(&[], Boolean, |call| Ok(build_flags(call.rows, |_| false)))],
         "false: settings are read at the start alone",
-    ),
-    pure(
-        "has_schema_privilege",
-        &[direct(&[Any, Any], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
-        "whether a schema may be used",
     ),
 ];

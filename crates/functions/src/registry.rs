@@ -14,7 +14,7 @@ use crate::reference::{self, Other, Shown};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use crate::{
     aggregate, array_functions, conditional, datetime, decimal, geo, hash, json, meta, numeric,
-    random, text,
+    postgres, random, text,
 };
 
 /// A line of the function list.
@@ -167,6 +167,7 @@ const FAMILIES: &[(&str, &[Function])] = &[
     ("random", random::FUNCTIONS),
     ("json", json::FUNCTIONS),
     ("meta", meta::FUNCTIONS),
+    ("meta", postgres::FUNCTIONS),
 ];
 
 static BY_NAME: LazyLock<HashMap<String, &'static Function>> = LazyLock::new(|| {

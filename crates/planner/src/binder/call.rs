@@ -46,6 +46,9 @@ impl Binder<'_> {
         if let Some(own) = self.own_function(&name, call) {
             return Ok(own);
         }
+        if let Some(found) = self.catalog_call(&name, call, scope)? {
+            return Ok(found);
+        }
         let arguments = self.expressions(&call.arguments, scope)?;
         if name == "cancel_query" {
             return self.action_call(call, &name, arguments);

@@ -14,7 +14,7 @@ use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use tidemark_ast::Name;
 use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, TableSchema, TableSnapshot};
-use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType, identifier};
+use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 
 use super::scope::{Relation, ScopeColumn};
 use super::{Binder, error};
@@ -355,24 +355,10 @@ impl Binder<'_> {
         self.literal_rows(columns)
     }
 
-    /// `information_schema.tables`.
-    pub(crate) fn information_tables(&mut self) -> EngineResult<Relation> {
-        let tables = self.sorted_tables();
-        let same = |text: &'static str| texts(tables.iter().map(|_| Some(text)));
-        let names = texts(tables.iter().map(|table| Some(&table.schema().name)));
-        self.literal_rows(vec![
-            ("table_catalog", SqlType::String, same("qdb")),
-            ("table_schema", SqlType::String, same("public")),
-            ("table_name", SqlType::String, names),
-            ("table_type", SqlType::String, same("BASE TABLE")),
-        ])
-    }
-
     /// A catalog table that is written without parentheses.
     pub(crate) fn catalog_table(&mut self, name: &str) -> EngineResult<Option<Relation>> {
-        let known = |wanted: &str| identifier::same(name, wanted);
-        if known("information_schema.tables") {
-            return self.information_tables().map(Some);
+        if let Some(rows) = self.pg_catalog(name)? {
+            return Ok(Some(rows));
         }
         let Some(external) = self.context.external() else { return Ok(None) };
         let Some(table) = external.table_function(name)? else { return Ok(None) };

@@ -5,6 +5,7 @@ use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
 use tidemark_functions::{CastMode, UnaryOp};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use super::pg_catalog::registered::Registered;
 use super::scope::Relation;
 use super::{Binder, Typed, error, literal};
 
@@ -103,6 +104,10 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
         let at = self.tree.span(operand);
+        if let Some(kind) = Registered::of(type_name) {
+            let operand = self.expression(operand, scope)?;
+            return self.registered_cast(operand, kind, at);
+        }
         let to = Self::cast_type(type_name, double_colon);
         let operand = match (self.node(operand)?, &to) {
             (Node::Call(call), Ok(to)) if is_json_call(call) => self.json_call(call, *to, scope)?,
@@ -224,6 +229,9 @@ impl Binder<'_> {
             match type_name.name.to_ascii_lowercase().as_str() {
                 "float" => return Ok(SqlType::Double),
                 "numeric" => return Ok(SqlType::Decimal(76, 38)),
+                // Types of the catalog: numbers and names of objects.
+                "oid" => return Ok(SqlType::Int),
+                "name" | "regproc" => return Ok(SqlType::String),
                 _ => {}
             }
         }

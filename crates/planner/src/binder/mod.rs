@@ -41,6 +41,7 @@ mod notice;
 mod order;
 mod parameters;
 mod partitions;
+mod pg_catalog;
 mod pivot;
 mod predicate;
 mod projection;

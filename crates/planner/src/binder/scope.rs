@@ -102,6 +102,12 @@ impl Relation {
     }
 }
 
+/// What may stand before a source's name.
+const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public."];
+
 fn has_qualifier(column: &ScopeColumn, qualifier: &str) -> bool {
-    column.qualifier.as_deref().is_some_and(|own| identifier::same(own, qualifier))
+    let Some(own) = column.qualifier.as_deref() else { return false };
+    // `pg_catalog.pg_class` is known as `pg_class` as well.
+    let plain = SCHEMAS.iter().find_map(|schema| own.strip_prefix(schema)).unwrap_or(own);
+    identifier::same(own, qualifier) || identifier::same(plain, qualifier)
 }

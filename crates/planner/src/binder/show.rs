@@ -3,15 +3,13 @@
 use std::fmt::Write as _;
 
 use tidemark_ast::{ShowSubject, Tree};
+use tidemark_functions::SETTINGS;
 use tidemark_storage::TableSchema;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::catalog_rows::{shown_ttl, texts};
 use super::scope::Relation;
 use super::{Binder, error};
-
-/// The version that drivers choose their catalog queries by.
-const SERVER_VERSION: &str = "14.0";
 
 impl Binder<'_> {
     /// The rows that SHOW prints.
@@ -67,30 +65,21 @@ impl Binder<'_> {
     /// One setting of a session, as `PostgreSQL` clients ask for it.
     fn setting(&mut self, words: &[String]) -> EngineResult<Relation> {
         let lower = words.join(" ").to_ascii_lowercase();
-        let (name, value) = match lower.as_str() {
-            "transaction isolation level" | "transaction_isolation" => {
-                ("transaction_isolation", "read committed")
-            }
-            "standard_conforming_strings" => ("standard_conforming_strings", "on"),
-            "search_path" => ("search_path", "\"$user\", public"),
-            "time zone" | "timezone" => ("TimeZone", "UTC"),
-            "datestyle" => ("DateStyle", "ISO,YMD"),
-            "server_version" => ("server_version", SERVER_VERSION),
-            "server_version_num" => ("server_version_num", "140000"),
-            "max_identifier_length" => ("max_identifier_length", "63"),
-            "client_encoding" => ("client_encoding", "UTF8"),
-            "server_encoding" => ("server_encoding", "UTF8"),
-            "default_transaction_read_only" => ("default_transaction_read_only", "off"),
-            _ => {
-                return Err(error::at(
-                    ErrorCode::Syntax,
-                    "expected TABLES, COLUMNS FROM <tab>, PARTITIONS FROM <tab>, TRANSACTION \
-                     ISOLATION LEVEL, transaction_isolation, max_identifier_length, \
-                     standard_conforming_strings, parameters, server_version, \
-                     server_version_num, search_path, datestyle, or time zone",
-                    self.tree.span(self.tree.root),
-                ));
-            }
+        let name = match lower.as_str() {
+            "transaction isolation level" => "transaction_isolation",
+            "time zone" => "timezone",
+            other => other,
+        };
+        let found = SETTINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let Some(&(name, value)) = found else {
+            return Err(error::at(
+                ErrorCode::Syntax,
+                "expected TABLES, COLUMNS FROM <tab>, PARTITIONS FROM <tab>, TRANSACTION \
+                 ISOLATION LEVEL, transaction_isolation, max_identifier_length, \
+                 standard_conforming_strings, parameters, server_version, \
+                 server_version_num, search_path, datestyle, or time zone",
+                self.tree.span(self.tree.root),
+            ));
         };
         self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
     }

@@ -211,7 +211,13 @@ impl Binder<'_> {
             _ if quantifier == Quantifier::Any && operator == BinaryOperator::Equal => {
                 let array = self.expression(*argument, scope)?;
                 let item = self.expression(left, scope)?;
-                let found = self.scalar_call("array_position", vec![array, item], position, &[])?;
+                // Arrays of the catalog are text.
+                let found = if array.sql_type.is_text() {
+                    let item = self.cast(item, SqlType::String, CastMode::Explicit, position)?;
+                    self.scalar_call("pg_array_position", vec![array, item], position, &[])?
+                } else {
+                    self.scalar_call("array_position", vec![array, item], position, &[])?
+                };
                 predicate::is_null(found, true)
             }
             _ => return Err(error::not_supported("ANY of an array but with '=' is", position)),

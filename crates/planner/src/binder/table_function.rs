@@ -33,7 +33,6 @@ impl Binder<'_> {
             "generate_series" => self.generate_series(call)?,
             "tables" | "all_tables" => self.tables_rows()?,
             "wal_tables" => self.wal_tables_rows()?,
-            "information_schema.tables" => self.information_tables()?,
             "table_columns" => {
                 let name = self.name_argument(call)?;
                 self.columns_of(&name)?
@@ -47,6 +46,12 @@ impl Binder<'_> {
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
             "read_parquet" => self.read_parquet(call)?,
+            // The arrays of the catalog that tools spread out, options and rights, are all null.
+            "pg_catalog.unnest" => {
+                let none = super::catalog_rows::texts(Vec::<Option<&str>>::new());
+                let rows = self.literal_rows(vec![("unnest", SqlType::String, none)])?;
+                named_series(rows, alias.map_or("unnest", |alias| alias.text.as_str()))?
+            }
             _ => match self.catalog_table(&name)? {
                 Some(rows) => rows,
                 None => return Err(self.not_a_source(call, id)),

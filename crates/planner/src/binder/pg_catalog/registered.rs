@@ -1,0 +1,206 @@
+//! Names for the numbers of catalog objects, and numbers for their names: `'t'::regclass`,
+//! `oid::regclass`, `format_type(oid, n)` and their kin.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{lit, when};
+use tidemark_ast::{CallNode, Span, TypeName};
+use tidemark_functions::{CastMode, SETTINGS};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+
+use super::types::{self, TYPES};
+use super::{
+    INFORMATION_SCHEMA, OWNER, OWNER_OID, PG_CATALOG, SCHEMAS, of_kind, table_oid, view_oid,
+};
+use crate::binder::expression::Scope;
+use crate::binder::{Binder, Typed, constant, error, literal};
+
+/// A type whose values are objects of the catalog.
+#[derive(Clone, Copy)]
+pub(in crate::binder) enum Registered {
+    Class,
+    Type,
+    Namespace,
+    Role,
+}
+
+impl Registered {
+    /// The type a cast names, if it is one of these.
+    pub(in crate::binder) fn of(type_name: &TypeName) -> Option<Self> {
+        match type_name.name.to_ascii_lowercase().as_str() {
+            "regclass" => Some(Self::Class),
+            "regtype" => Some(Self::Type),
+            "regnamespace" => Some(Self::Namespace),
+            "regrole" => Some(Self::Role),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Class => "relation",
+            Self::Type => "type",
+            Self::Namespace => "schema",
+            Self::Role => "role",
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// `value::regclass`: the number of a name, the name of a number.
+    pub(in crate::binder) fn registered_cast(
+        &mut self,
+        operand: Typed,
+        kind: Registered,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        if operand.is_null_constant() {
+            return self.cast(operand, SqlType::Int, CastMode::Explicit, position);
+        }
+        if let Some(text) = operand.constant.as_ref().and_then(text_of) {
+            return match self.number_of(kind, &text) {
+                Some(oid) => Ok(number(Some(oid))),
+                None => {
+                    let message = format!("{} \"{text}\" does not exist", kind.word());
+                    Err(error::at(ErrorCode::TableNotFound, message, position))
+                }
+            };
+        }
+        if !operand.sql_type.is_integer() {
+            return self.cast(operand, SqlType::String, CastMode::Explicit, position);
+        }
+        let names = self.names_of(kind);
+        self.lookup(operand, names, true, position)
+    }
+
+    /// Calls whose answer is in the catalog; `None` for every other name.
+    pub(in crate::binder) fn catalog_call(
+        &mut self,
+        name: &str,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Typed>> {
+        let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+        let Some(first) = call.arguments.first() else { return Ok(None) };
+        let at = call.name.span;
+        let texts = match plain {
+            "to_regclass" | "to_regtype" | "current_setting" => {
+                let argument = self.expression(*first, scope)?;
+                let text = argument.constant.as_ref().and_then(text_of).unwrap_or_default();
+                return Ok(Some(match plain {
+                    "to_regclass" => number(self.number_of(Registered::Class, &text)),
+                    "to_regtype" => number(self.number_of(Registered::Type, &text)),
+                    _ => setting(&text),
+                }));
+            }
+            "format_type" => TYPES.iter().map(|one| (one.oid, one.title.to_owned())).collect(),
+            "pg_get_viewdef" => {
+                let objects = self.objects()?;
+                let views = of_kind(&objects, "v");
+                views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
+            }
+            "pg_database_size" => {
+                let objects = self.objects()?;
+                let bytes: u64 = objects.iter().map(|object| object.bytes).sum();
+                let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+                let value = ScalarValue::Int64(Some(bytes));
+                return Ok(Some(Typed::literal(value, SqlType::Long)));
+            }
+            "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
+                let objects = self.objects()?;
+                objects.iter().map(|object| (object.oid, object.bytes.to_string())).collect()
+            }
+            _ => return Ok(None),
+        };
+        let mut argument = self.expression(*first, scope)?;
+        if let Some(text) = argument.constant.as_ref().and_then(text_of) {
+            argument = number(self.number_of(Registered::Class, &text));
+        }
+        let found = self.lookup(argument, texts, false, at)?;
+        if plain.ends_with("_size") {
+            return self.cast(found, SqlType::Long, CastMode::Explicit, at).map(Some);
+        }
+        Ok(Some(found))
+    }
+
+    /// What stands beside a number in a list; else the number as text, or null.
+    fn lookup(
+        &mut self,
+        operand: Typed,
+        texts: Vec<(i32, String)>,
+        keep: bool,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let operand = self.cast(operand, SqlType::Int, CastMode::Explicit, position)?;
+        let as_text = self.cast(operand.clone(), SqlType::String, CastMode::Explicit, position)?;
+        let none = lit(ScalarValue::Utf8View(None));
+        let otherwise = if keep { as_text.expr } else { none };
+        let mut texts = texts.into_iter().map(|(oid, text)| {
+            (operand.expr.clone().eq(lit(oid)), lit(ScalarValue::Utf8View(Some(text))))
+        });
+        let Some((condition, text)) = texts.next() else {
+            return Ok(Typed::computed(otherwise, SqlType::String));
+        };
+        let mut case = when(condition, text);
+        for (condition, text) in texts {
+            case = case.when(condition, text);
+        }
+        let expr = case.otherwise(otherwise).map_err(error::plan)?;
+        let typed = Typed::computed(expr, SqlType::String);
+        Ok(if operand.constant.is_some() { typed.folded() } else { typed })
+    }
+
+    fn names_of(&self, kind: Registered) -> Vec<(i32, String)> {
+        match kind {
+            Registered::Class => {
+                let tables = self.sorted_tables();
+                let tables = tables
+                    .iter()
+                    .map(|table| (table_oid(table.schema()), table.schema().name.clone()));
+                let views = self.sorted_views();
+                let views = views.iter().map(|view| (view_oid(view), view.name.clone()));
+                let system = PG_CATALOG.iter().map(|one| (one.oid, one.name.to_owned()));
+                let standard = INFORMATION_SCHEMA
+                    .iter()
+                    .map(|one| (one.oid, format!("information_schema.{}", one.name)));
+                tables.chain(views).chain(system).chain(standard).collect()
+            }
+            Registered::Type => TYPES.iter().map(|one| (one.oid, one.title.to_owned())).collect(),
+            Registered::Namespace => {
+                SCHEMAS.iter().map(|&(oid, name)| (oid, name.to_owned())).collect()
+            }
+            Registered::Role => vec![(OWNER_OID, OWNER.to_owned())],
+        }
+    }
+
+    /// The number of what a text names: the number itself, a name, or a name with its schema.
+    fn number_of(&self, kind: Registered, text: &str) -> Option<i32> {
+        if let Ok(oid) = text.parse() {
+            return Some(oid);
+        }
+        let bare = text.replace('"', "");
+        let plain = ["pg_catalog.", "public."].iter().find_map(|schema| bare.strip_prefix(schema));
+        let plain = plain.unwrap_or(&bare);
+        if matches!(kind, Registered::Type) {
+            return types::by_name(plain).map(|one| one.oid);
+        }
+        let names = self.names_of(kind);
+        names.into_iter().find(|(_, name)| identifier::same(name, plain)).map(|(oid, _)| oid)
+    }
+}
+
+fn number(oid: Option<i32>) -> Typed {
+    Typed::literal(ScalarValue::Int32(oid), SqlType::Int)
+}
+
+fn setting(name: &str) -> Typed {
+    let found = SETTINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    literal::text(found.map_or("", |(_, value)| value))
+}
+
+/// The text of a constant; one character is a CHAR.
+fn text_of(value: &ScalarValue) -> Option<String> {
+    match value {
+        ScalarValue::UInt16(Some(unit)) => char::from_u32((*unit).into()).map(String::from),
+        other => constant::as_text(other).map(str::to_owned),
+    }
+}
