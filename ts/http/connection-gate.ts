@@ -69,12 +69,14 @@ export class ConnectionGate {
       void this.#application(request, response);
       return;
     }
+    const body = `${refusal}\r\n`;
     response.writeHead(503, {
       'Content-Type': 'text/plain; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
       'Retry-After': '1',
       Connection: 'close',
     });
-    response.end(`${refusal}\r\n`);
+    response.end(body);
   };
 
   #refusal(address: string): string | null {

@@ -1,0 +1,183 @@
+/** The limits of requests and connections, each met once: what is refused is told, and how much. */
+import { once } from 'node:events';
+import { createConnection, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+const WAIT_MS = 20_000;
+const KIBIBYTE = 1024;
+
+let server: TestServer;
+/** A server with few connections, on every address. */
+let small: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({
+    set: ['http.request.header.buffer.size=4K', 'http.net.connection.timeout=1s'],
+  });
+  small = await startTestServer({
+    set: [
+      'http.bind.to=0.0.0.0:0',
+      'security.insecure.public=true',
+      'http.net.connection.limit=4',
+      'http.net.connection.limit.per.address=2',
+    ],
+  });
+});
+
+test.after.always(() => Promise.all([server.stop(), small.stop()]));
+
+async function connect(to: TestServer, host = '127.0.0.1'): Promise<Socket> {
+  const socket = createConnection({ host, port: Number(new URL(to.url).port) });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Sends `text` and reads until the other side closes. */
+async function closing(socket: Socket, text: string): Promise<string> {
+  let answer = '';
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    answer += piece;
+  });
+  const late = setTimeout(() => socket.destroy(), WAIT_MS);
+  socket.write(text);
+  await once(socket, 'close');
+  clearTimeout(late);
+  return answer;
+}
+
+async function post(
+  path: string,
+  body: string | FormData,
+  type?: string,
+): Promise<[number, string]> {
+  const headers = type === undefined ? {} : { 'Content-Type': type };
+  const response = await fetch(server.url + path, { method: 'POST', body, headers });
+  return [response.status, await response.text()];
+}
+
+const HEAD = 'GET /ping HTTP/1.1\r\nHost: localhost\r\n';
+
+test('a head that is too large', async (t) => {
+  const fits = `${HEAD}X-Long: ${'x'.repeat(3 * KIBIBYTE)}\r\nConnection: close\r\n\r\n`;
+  t.regex(await closing(await connect(server), fits), /^HTTP\/1\.1 204 /);
+  const large = `${HEAD}X-Long: ${'x'.repeat(5 * KIBIBYTE)}\r\n\r\n`;
+  t.regex(await closing(await connect(server), large), /^HTTP\/1\.1 431 [^]*Connection: close/);
+});
+
+test('a head that does not end', async (t) => {
+  const started = performance.now();
+  const answer = await closing(await connect(server), HEAD);
+  t.regex(answer, /^HTTP\/1\.1 408 /);
+  t.true(performance.now() - started < WAIT_MS);
+});
+
+test('a connection that idles', async (t) => {
+  const answer = await closing(await connect(server), `${HEAD}\r\n`);
+  t.regex(answer, /^HTTP\/1\.1 204 [^]*Keep-Alive: timeout=1/);
+});
+
+test('a form that is too large', async (t) => {
+  const body = `query=${'x'.repeat(17 * KIBIBYTE * KIBIBYTE)}`;
+  const type = 'application/x-www-form-urlencoded';
+  t.deepEqual(await post('/exec', body, type), [
+    413,
+    `request body is too large [limit=${17 * KIBIBYTE * KIBIBYTE}]\r\n`,
+  ]);
+});
+
+test('a statement that is too long', async (t) => {
+  const type = 'application/x-www-form-urlencoded';
+  const limit = 16 * KIBIBYTE * KIBIBYTE;
+  const [status, text] = await post('/exec', `query=${' '.repeat(limit - 7)}select+1`, type);
+  t.is(status, 400);
+  t.true(
+    text.endsWith(
+      `"error":"statement is too long [length=${limit + 1}, limit=${limit}]","position":0}`,
+    ),
+  );
+});
+
+test('preferences that are too large', async (t) => {
+  const body = JSON.stringify({ text: 'x'.repeat(64 * KIBIBYTE) });
+  t.deepEqual(await post('/settings?version=0', body), [
+    413,
+    `request body is too large [limit=${64 * KIBIBYTE}]\r\n`,
+  ]);
+});
+
+function upload(parts: readonly (readonly [name: string, content: string])[]): FormData {
+  const form = new FormData();
+  for (const [name, content] of parts) {
+    form.append(name, new Blob([content]), 'x.csv');
+  }
+  return form;
+}
+
+test('an upload of too many parts', async (t) => {
+  const parts = Array.from({ length: 9 }, () => ['data', 'a,b\n1,2\n'] as const);
+  const [status, text] = await post('/imp?name=parts', upload(parts));
+  t.is(status, 400);
+  t.is(text, 'too many parts [limit=8]\r\n');
+});
+
+test('a schema that is too large', async (t) => {
+  const schema = `[${' '.repeat(1024 * KIBIBYTE)}]`;
+  const [status, text] = await post(
+    '/imp?name=s&fmt=json',
+    upload([
+      ['schema', schema],
+      ['data', 'a,b\n1,2\n'],
+    ]),
+  );
+  const limit = 1024 * KIBIBYTE;
+  t.deepEqual([status, text], [200, `{"status":"schema is too long, limit is ${limit} bytes"}`]);
+});
+
+test('a boundary that is too long', async (t) => {
+  const boundary = 'b'.repeat(71);
+  const [status, text] = await post('/imp', 'x', `multipart/form-data; boundary=${boundary}`);
+  t.deepEqual(
+    [status, text],
+    [400, 'malformed multipart body: the boundary is missing or too long\r\n'],
+  );
+});
+
+test.serial('too many connections are told so, and those that are open go on', async (t) => {
+  const open: Socket[] = [];
+  for (let index = 0; index < 4; index += 1) {
+    open.push(await connect(small));
+  }
+  const refused = await closing(await connect(small), `${HEAD}\r\n`);
+  t.regex(refused, /^HTTP\/1\.1 503 [^]*Retry-After: 1\r\n[^]*too many connections \[limit=4\]/);
+  for (const socket of open) {
+    const answer = await closing(socket, `${HEAD}Connection: close\r\n\r\n`);
+    t.regex(answer, /^HTTP\/1\.1 204 /);
+  }
+  const again = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
+  t.regex(again, /^HTTP\/1\.1 204 /);
+});
+
+test.serial('one other machine has a part of the connections', async (t) => {
+  const address = Object.values(networkInterfaces())
+    .flat()
+    .find((found) => found?.internal === false && found.family === 'IPv4')?.address;
+  if (address === undefined) {
+    t.log('this machine has no address of its own');
+    t.pass();
+    return;
+  }
+  const open = [await connect(small, address), await connect(small, address)];
+  const refused = await closing(await connect(small, address), `${HEAD}\r\n`);
+  t.true(refused.startsWith('HTTP/1.1 503 '));
+  t.true(refused.includes(`\r\ntoo many connections from ${address} [limit=2]\r\n`), refused);
+  const local = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
+  t.regex(local, /^HTTP\/1\.1 204 /, 'this machine is not another');
+  for (const socket of open) {
+    socket.destroy();
+  }
+});

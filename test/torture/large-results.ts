@@ -1,0 +1,109 @@
+/**
+ * npm run large-results -- [--rows N] [--most MIB] [--pause MS] [--seed S]
+ *
+ * One result of many rows in every form, for a client that reads as fast as it can and for one
+ * that stops in between: the server holds little of it, whatever the client does, and the whole
+ * arrives.
+ */
+import { request } from 'node:http';
+import { createGunzip } from 'node:zlib';
+
+import { startTestServer } from '../golden/server.js';
+import { exec } from './client.js';
+import { Harness, sleep } from './harness.js';
+import { residentBytes } from './process.js';
+
+const MIB = 1024 * 1024;
+const LOOK_MS = 20;
+const TIMEOUT = { 'Statement-Timeout': '1200000' };
+
+interface Case {
+  readonly name: string;
+  readonly target: string;
+  readonly gzip?: boolean;
+  /** What the last bytes of the answer must be. */
+  readonly end: string;
+}
+
+const harness: Harness = new Harness('large-results', ['rows', 'most', 'pause']);
+const rows = harness.number('rows', 10_000_000);
+const most = harness.number('most', 64);
+const pauseMs = harness.number('pause', 3_000);
+const server = await startTestServer();
+await exec(
+  server,
+  `CREATE TABLE t AS (SELECT x k, x * 0.5 v, 'name ' || (x % 1000) s,
+   timestamp_sequence(0, 1000000) ts FROM long_sequence(${rows})) TIMESTAMP(ts) PARTITION BY MONTH`,
+  600_000,
+);
+const QUERY = encodeURIComponent('SELECT k, v, s, ts FROM t');
+const CASES: readonly Case[] = [
+  { name: 'JSON', target: `/exec?query=${QUERY}`, end: `],"count":${rows}}` },
+  { name: 'JSON in gzip', target: `/exec?query=${QUERY}`, gzip: true, end: `],"count":${rows}}` },
+  { name: 'CSV', target: `/exp?query=${QUERY}`, end: '"\r\n' },
+  { name: 'Parquet', target: `/exp?fmt=parquet&query=${QUERY}`, end: 'PAR1' },
+];
+// What threads and caches keep for good is there before anything is measured.
+for (const test of CASES) {
+  await download({ ...test, target: `${test.target}%20LIMIT%20100000` }, 0);
+}
+for (const test of CASES) {
+  for (const pause of [0, pauseMs]) {
+    harness.judge(await oneCase(test, pause));
+  }
+}
+await server.stop();
+harness.finish();
+
+async function oneCase(test: Case, pause: number): Promise<string | undefined> {
+  const before = residentBytes(server);
+  let peak = before;
+  const watch = setInterval(() => {
+    peak = Math.max(peak, residentBytes(server));
+  }, LOOK_MS);
+  const started = performance.now();
+  const { bytes, end } = await download(test, pause);
+  clearInterval(watch);
+  const name = pause === 0 ? test.name : `${test.name}, reader pauses ${pause} ms`;
+  const grown = ((peak - before) / MIB).toFixed(1);
+  const took = ((performance.now() - started) / 1000).toFixed(1);
+  harness.say(`${name}: ${Math.round(bytes / MIB)} MiB in ${took} s, ${grown} MiB more held`);
+  if (!end.endsWith(test.end)) {
+    return `${name}: the end is '${end}', expected '${test.end}'`;
+  }
+  return peak - before > most * MIB ? `${name}: ${grown} MiB more, at most ${most}` : undefined;
+}
+
+interface Download {
+  /** As they came, decoded. */
+  readonly bytes: number;
+  readonly end: string;
+}
+
+/** Reads a whole answer; a pause comes after the first MiB. */
+async function download({ target, gzip = false }: Case, pause: number): Promise<Download> {
+  const headers = gzip ? { ...TIMEOUT, 'Accept-Encoding': 'gzip' } : TIMEOUT;
+  return await new Promise((resolve, reject) => {
+    const call = request(`${server.url}${target}`, { headers }, (response) => {
+      const body = gzip ? response.pipe(createGunzip()) : response;
+      response.on('error', reject);
+      readAll(body, pause).then(resolve, reject);
+    });
+    call.on('error', reject).end();
+  });
+}
+
+async function readAll(body: AsyncIterable<unknown>, pause: number): Promise<Download> {
+  let bytes = 0;
+  let tail = Buffer.alloc(0);
+  let paused = pause === 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    tail = Buffer.concat([tail.subarray(-32), chunk.subarray(-32)]);
+    if (!paused && bytes > MIB) {
+      paused = true;
+      await sleep(pause);
+    }
+  }
+  return { bytes, end: tail.subarray(-32).toString('latin1') };
+}
