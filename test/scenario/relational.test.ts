@@ -41,6 +41,92 @@ const CASES: Readonly<Record<string, readonly (readonly [string, Rows])[]>> = {
       [[1], [2], [4]],
     ],
   ],
+  'an outer join tests a sub-query in ON': [
+    [
+      'SELECT t.i, r.i FROM t LEFT JOIN r ON t.k = r.k AND r.d > (SELECT avg(d) FROM r) ' +
+        'ORDER BY 1, 2',
+      [
+        [1, 4],
+        [2, null],
+        [3, 3],
+        [4, 4],
+        [5, null],
+      ],
+    ],
+    [
+      'SELECT t.i, r.i FROM t LEFT JOIN r ON t.k = r.k AND EXISTS (SELECT 1 FROM r q ' +
+        'WHERE q.i = r.i + 3) ORDER BY 1, 2',
+      [
+        [1, 1],
+        [2, null],
+        [3, null],
+        [4, 1],
+        [5, null],
+      ],
+    ],
+    [
+      'SELECT t.i, r.i FROM t LEFT JOIN r ON t.k = r.k AND t.i IN (SELECT q.i FROM r q ' +
+        'WHERE q.d > t.d * 9) ORDER BY 1, 2',
+      [
+        [1, 1],
+        [1, 4],
+        [2, 2],
+        [3, null],
+        [4, 1],
+        [4, 4],
+        [5, null],
+      ],
+    ],
+    [
+      'SELECT count(), sum(t.i), sum(r.i) FROM t FULL JOIN r ON t.k = r.k ' +
+        'AND t.i = (SELECT max(i) FROM r)',
+      [[8, 19, 10]],
+    ],
+    [
+      'SELECT t.i, r.i FROM t RIGHT JOIN r ON t.k = r.k AND t.i = (SELECT max(i) FROM r) ' +
+        'ORDER BY 2',
+      [
+        [4, 1],
+        [null, 2],
+        [null, 3],
+        [4, 4],
+      ],
+    ],
+  ],
+  'a predicate over the columns of an outer join': [
+    [
+      'SELECT t.i, r.d FROM t LEFT JOIN r ON t.i = r.i WHERE abs(t.i) IN (2, 5) ORDER BY 1',
+      [
+        [2, 20],
+        [5, null],
+      ],
+    ],
+    [
+      "SELECT DISTINCT t.k FROM t LEFT JOIN r ON t.k = r.k WHERE (t.k || t.k) IN ('bb', 'cc') " +
+        'ORDER BY 1',
+      [['b'], ['c']],
+    ],
+  ],
+  'windows by the keys of their partition': [
+    [
+      'SELECT i, count(d) OVER (ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) c, ' +
+        'last_value(d) OVER (PARTITION BY i ORDER BY i) l, percent_rank() OVER (PARTITION BY i ' +
+        'ORDER BY i) p, rank() OVER (PARTITION BY i ORDER BY i DESC) r, sum(d) OVER () s ' +
+        'FROM t ORDER BY i',
+      [
+        [1, 1, 1, 0, 1, 12],
+        [2, 2, 2, 0, 1, 12],
+        [3, 2, null, 0, 1, 12],
+        [4, 3, 4, 0, 1, 12],
+        [5, 4, 5, 0, 1, 12],
+      ],
+    ],
+  ],
+  'grouping sets need no aggregate': [
+    ['SELECT b FROM t GROUP BY ROLLUP(b) ORDER BY b', [[false], [false], [true]]],
+    ['SELECT i FROM t WHERE i > 3 GROUP BY GROUPING SETS ((i), ()) ORDER BY i', [[null], [4], [5]]],
+    ['SELECT i FROM t WHERE i > 9 GROUP BY ROLLUP(i)', [[null]]],
+  ],
   'a sub-query is a value, null where it has no row': [
     ['SELECT i FROM t WHERE i = (SELECT max(i) FROM t)', [[5]]],
     ['SELECT i FROM t WHERE d > (SELECT avg(d) - 20 FROM r WHERE r.ts > t.ts)', []],
@@ -359,8 +445,23 @@ const ERRORS: readonly (readonly [string, string])[] = [
   ],
   ['SELECT grouping(k) FROM t', 'arguments of grouping must be keys of GROUP BY'],
   [
-    'SELECT t.i FROM t LEFT JOIN r ON t.i = (SELECT max(i) FROM r)',
-    'a sub-query in ON of an outer join is not supported',
+    'SELECT t.i FROM t LEFT JOIN r ON t.i + r.i = (SELECT max(i) FROM r)',
+    'a sub-query in ON of an outer join beside columns of both sides is not supported',
+  ],
+  [
+    'SELECT i, (SELECT sum(s) FROM (SELECT ts, sum(d) s FROM r WHERE r.i = t.i SAMPLE BY 1s ' +
+      'FILL(NULL))) FROM t',
+    'FILL in a sub-query that reads the rows around it is not supported',
+  ],
+  ['SELECT sum() OVER (ORDER BY ts) FROM t', 'function `sum` requires arguments'],
+  [
+    'SELECT stddev(i) OVER (ORDER BY ts RANGE BETWEEN 1 HOUR PRECEDING AND CURRENT ROW) FROM t',
+    'a RANGE up to the current row of stddev is not supported',
+  ],
+  ['DECLARE @x := 1 @x', "'@x' is a value, and a query is expected here"],
+  [
+    'SELECT sum(DISTINCT i) OVER (ORDER BY ts) FROM t',
+    'DISTINCT of sum over a window is not supported',
   ],
   [`SELECT 1 FROM t GROUP BY CUBE(${'k,'.repeat(30)}k)`, 'too many grouping sets'],
 ];

@@ -8,7 +8,7 @@ import { format, resolveConfig } from 'prettier';
 import { execute } from '../golden/http-client.js';
 import { startTestServer } from '../golden/server.js';
 import { functionsDocument } from './functions/document.js';
-import { PEER_NAMES } from './functions/names.js';
+import { PEER_ABSENT, PEER_FORMS, PEER_NAMES } from './functions/names.js';
 
 const DOCUMENT = fileURLToPath(new URL('../../../docs/functions.md', import.meta.url));
 
@@ -28,6 +28,14 @@ test('every name a user of the dialect expects is known', async (t) => {
       PEER_NAMES.filter((name) => !known.has(name.toLowerCase())),
       [],
     );
+    t.deepEqual(
+      Object.keys(PEER_ABSENT).filter((name) => known.has(name)),
+      [],
+      'these are there now',
+    );
+    for (const [name, statement] of Object.entries(PEER_FORMS)) {
+      t.is((await execute(server.url, statement)).status, 200, name);
+    }
   } finally {
     await server.stop();
   }

@@ -317,6 +317,12 @@ export const KEYS = {
     OWN,
   ),
   // Engine
+  root: choice(
+    'cairo.root',
+    'db',
+    ['db'],
+    'folder of the data below the root; no other is possible',
+  ),
   commitMode: choice(
     'cairo.commit.mode',
     'sync',

@@ -286,14 +286,9 @@ function frameExclusion(p: Parser): boolean {
   return p.fail("'current row' or 'no others' expected");
 }
 
-/** Frames look back: they end at the current row, before it, or at the partition's end. */
 function checkFrameEnd(p: Parser, low: FrameBound, high: FrameBound): void {
   if (low.bound === 'Following' && high.bound === 'Preceding') {
     const message = 'frame starting from FOLLOWING must end with FOLLOWING';
-    p.failAt(message, p.start(-1), p.end(-1));
-  }
-  if (high.bound === 'Following') {
-    const message = 'frame end supports _number_ PRECEDING and CURRENT ROW only';
     p.failAt(message, p.start(-1), p.end(-1));
   }
 }

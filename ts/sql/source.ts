@@ -48,7 +48,7 @@ function atJoin(p: Parser): boolean {
 /** One source with its alias, and TIMESTAMP(column). */
 export function parseSource(p: Parser, missing: string): NodeId {
   const start = p.start();
-  const lateral = p.at('LATERAL', '(') ? (p.advance(), true) : false;
+  const lateral = takeLateral(p);
   if (p.at('(')) {
     p.advance();
     const query = p.nested(() => p.grammar.query(p));
@@ -66,6 +66,25 @@ export function parseSource(p: Parser, missing: string): NodeId {
     return tableFunction(p, name, start);
   }
   return table(p, name, start);
+}
+
+/** LATERAL; before a table or a function it says nothing that is not so without it. */
+function takeLateral(p: Parser): boolean {
+  const before = p.kind(1) === TokenKind.Word || p.kind(1) === TokenKind.Quoted;
+  if (!p.at('LATERAL') || !(p.value(1) === '(' || (before && followsSource(p)))) {
+    return false;
+  }
+  p.advance();
+  if (p.atReserved()) {
+    p.index -= 1;
+    return false;
+  }
+  return p.at('(');
+}
+
+/** Whether a comma or JOIN stands before: elsewhere a table may be called `lateral`. */
+function followsSource(p: Parser): boolean {
+  return p.value(-1) === ',' || p.value(-1) === 'JOIN';
 }
 
 function expectClose(p: Parser): void {

@@ -99,12 +99,15 @@ impl Database {
         });
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
-        let sources = EngineSources::new(
-            import_root(options)?,
-            Arc::clone(&registry),
-            sessions.full().clone(),
-            handle.clone(),
-        );
+        let sources = EngineSources {
+            root: options.root.clone(),
+            import_root: import_root(options)?,
+            registry: Arc::clone(&registry),
+            storage: Arc::clone(&storage),
+            memory: Arc::clone(&memory),
+            state: sessions.full().clone(),
+            handle: handle.clone(),
+        };
         let resident = ResidentGuard::new(total);
         let (queries, rows) = (Arc::downgrade(&registry), Arc::downgrade(&storage));
         runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));

@@ -1,9 +1,10 @@
-//! Sources of rows outside the tables: Parquet files under the import root, running queries.
+//! Sources of rows outside the tables: Parquet files under the import root, and what the engine
+//! knows of itself.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, StringViewArray, TimestampMicrosecondArray};
+use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
 use datafusion::common::ScalarValue;
@@ -12,32 +13,28 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::collect;
 use tidemark_planner::{ExternalSources, ExternalTable};
+use tidemark_storage::Storage;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
 use tokio::runtime::Handle;
 
 use crate::cancel_function::cancel_query;
 use crate::errors::from_datafusion;
 use crate::parquet_table::ParquetTable;
+use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
 
 /// What the engine offers to the binder beside the tables.
 pub(crate) struct EngineSources {
-    import_root: PathBuf,
-    registry: Arc<QueryRegistry>,
-    state: SessionState,
-    handle: Handle,
+    pub(crate) root: PathBuf,
+    pub(crate) import_root: PathBuf,
+    pub(crate) registry: Arc<QueryRegistry>,
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) memory: Arc<SharedPool>,
+    pub(crate) state: SessionState,
+    pub(crate) handle: Handle,
 }
 
 impl EngineSources {
-    pub(crate) fn new(
-        import_root: PathBuf,
-        registry: Arc<QueryRegistry>,
-        state: SessionState,
-        handle: Handle,
-    ) -> Self {
-        Self { import_root, registry, state, handle }
-    }
-
     /// The file behind a path relative to the import root. Links out of the root, devices and
     /// FIFOs are refused.
     fn resolve(&self, path: &str) -> EngineResult<PathBuf> {
@@ -57,26 +54,6 @@ impl EngineSources {
         let is_file = std::fs::metadata(&real).is_ok_and(|metadata| metadata.is_file());
         if real.starts_with(&self.import_root) && is_file { Ok(real) } else { Err(missing()) }
     }
-
-    fn running_queries(&self) -> EngineResult<ExternalTable> {
-        let queries = self.registry.list();
-        let columns = vec![
-            Field { name: "query_id".into(), sql_type: SqlType::Long },
-            Field { name: "username".into(), sql_type: SqlType::Varchar },
-            Field { name: "query_start".into(), sql_type: SqlType::Timestamp },
-            Field { name: "query".into(), sql_type: SqlType::Varchar },
-        ];
-        let texts = |texts: Vec<&str>| Arc::new(StringViewArray::from_iter_values(texts));
-        let arrays: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from_iter_values(queries.iter().map(|q| q.query_id as i64))),
-            texts(queries.iter().map(|q| q.user.as_str()).collect()),
-            Arc::new(TimestampMicrosecondArray::from_iter_values(
-                queries.iter().map(|q| q.started_micros),
-            )),
-            texts(queries.iter().map(|q| q.text.as_str()).collect()),
-        ];
-        memory_table(columns, arrays)
-    }
 }
 
 impl ExternalSources for EngineSources {
@@ -95,6 +72,9 @@ impl ExternalSources for EngineSources {
     fn table_function(&self, name: &str) -> EngineResult<Option<ExternalTable>> {
         match name.to_ascii_lowercase().as_str() {
             "query_activity" => self.running_queries().map(Some),
+            "memory_metrics" => self.memory_metrics().map(Some),
+            "writer_pool" => self.writer_pool().map(Some),
+            "checkpoint_status" => self.checkpoint_status().map(Some),
             _ => Ok(None),
         }
     }
@@ -116,7 +96,10 @@ impl ExternalSources for EngineSources {
     }
 }
 
-fn memory_table(columns: Vec<Field>, arrays: Vec<ArrayRef>) -> EngineResult<ExternalTable> {
+pub(crate) fn memory_table(
+    columns: Vec<Field>,
+    arrays: Vec<ArrayRef>,
+) -> EngineResult<ExternalTable> {
     let named = columns.iter().map(|field| field.name.clone()).zip(arrays);
     let batch =
         RecordBatch::try_from_iter_with_nullable(named.map(|(name, array)| (name, array, true)))

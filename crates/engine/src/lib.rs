@@ -29,6 +29,7 @@ mod pool;
 mod registry;
 mod resident;
 mod rewrite;
+mod server_tables;
 mod statement;
 mod transaction;
 mod write;

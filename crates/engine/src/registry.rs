@@ -101,6 +101,13 @@ impl QueryRegistry {
         self.running.lock().values().map(|entry| entry.description.clone()).collect()
     }
 
+    /// The same, each with whether it was told to stop.
+    pub(crate) fn list_with_state(&self) -> Vec<(ActiveQuery, bool)> {
+        let running = self.running.lock();
+        let entry = |entry: &Entry| (entry.description.clone(), entry.token.is_cancelled());
+        running.values().map(entry).collect()
+    }
+
     /// How many run.
     pub(crate) fn len(&self) -> usize {
         self.running.lock().len()

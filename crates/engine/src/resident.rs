@@ -127,9 +127,15 @@ pub(crate) async fn watch(
 }
 
 /// Bytes of the process that are no mapped file's.
-fn resident_bytes() -> Option<u64> {
+/// Bytes of the process in memory but for mapped files.
+pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some(kib_after(&status, "RssAnon:")? + kib_after(&status, "RssShmem:").unwrap_or(0))
+}
+
+/// Bytes of the process in memory, mapped files included.
+pub(crate) fn process_bytes() -> Option<u64> {
+    kib_after(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
 /// The number of bytes in a line `name  N kB`.

@@ -46,6 +46,7 @@ pub use array_select::{Selector, resolve_index};
 pub use cast::{CastMode, cast, from_texts};
 pub use comparison::{DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
 pub use json::resolve_json;
+pub use meta::{pages_text, row_bytes};
 pub use numeric::size_text;
 pub use operator::{BinaryOp, BuildUnary, UnaryOp, resolve_operator, resolve_unary};
 pub use postgres::SETTINGS;

@@ -1,12 +1,21 @@
 //! Functions about the server and the session that need neither.
 
-use tidemark_types::SqlType::{Boolean, String};
+use std::fmt::Write;
+use std::sync::Arc;
 
-use crate::column::{Call, build_flags, build_text};
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::Int64Type;
+use datafusion_expr::{Expr, Volatility};
+use tidemark_types::SqlType;
+use tidemark_types::SqlType::{Boolean, String as Str};
+
+use crate::column::{Call, build, build_flags, build_text};
+use crate::native::{Kernel, Native, call};
 use crate::registry::Param::Text;
-use crate::registry::{Body, Function, Gives, Overload, direct, pure};
+use crate::registry::{Body, Function, Gives, Overload, direct, mismatch, pure, special};
+use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 
-fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<arrow::array::ArrayRef> {
+fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<ArrayRef> {
     Ok(build_text(call.rows, |_, out| {
         out.push_str(text);
         true
@@ -15,8 +24,56 @@ fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<arrow::array:
 
 macro_rules! constant {
     ($name:literal, $text:expr, $summary:literal) => {
-        pure($name, &[direct(&[], String, |call| word(call, $text))], $summary)
+        pure($name, &[direct(&[], Str, |call| word(call, $text))], $summary)
     };
+}
+
+/// A function that the binder answers; with other arguments there is none.
+fn bound_elsewhere(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
+    Err(mismatch(name, std::iter::once(1), arguments))
+}
+
+/// The bytes of a batch's rows, in its first row; 0 in the others.
+pub fn row_bytes(columns: Vec<Expr>) -> Expr {
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let mut bytes = 0;
+        for index in 0..call.arguments.len() {
+            bytes += read_bytes(&call.array(index)?.0);
+        }
+        let row = |row| Some(if row == 0 { i64::try_from(bytes).unwrap_or(i64::MAX) } else { 0 });
+        Ok(build::<Int64Type>(call.rows, row))
+    });
+    let types = (Vec::new(), SqlType::Long);
+    let udf = Native::udf("row_bytes", String::new(), types, Volatility::Volatile, kernel);
+    call(&udf, columns)
+}
+
+/// Bytes of the part of the buffers that an array shows.
+fn read_bytes(array: &ArrayRef) -> usize {
+    match array.as_string_view_opt() {
+        Some(texts) => texts.iter().flatten().map(str::len).sum::<usize>() + 16 * texts.len(),
+        None => array.to_data().get_slice_memory_size().unwrap_or(0),
+    }
+}
+
+/// What `touch` says of so many bytes.
+pub fn pages_text(bytes: Expr) -> Expr {
+    const PAGE_BYTES: i64 = 4096;
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let bytes = call.primitive::<Int64Type>(0)?;
+        Ok(build_text(call.rows, |row, out| {
+            let bytes = bytes.get(row).unwrap_or(0);
+            let pages = bytes / PAGE_BYTES + i64::from(bytes % PAGE_BYTES > 0);
+            let _ = write!(
+                out,
+                "{{\"data_pages\": {pages}, \"index_key_pages\":0, \"index_values_pages\": 0}}"
+            );
+            true
+        }))
+    });
+    let types = (vec![SqlType::Long], SqlType::String);
+    let udf = Native::udf("pages_text", String::new(), types, Volatility::Immutable, kernel);
+    call(&udf, vec![bytes])
 }
 
 /// What `version()` answers: `PostgreSQL` clients parse it.
@@ -24,6 +81,8 @@ pub(crate) const VERSION: &str =
     concat!("PostgreSQL 12.3, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) const FUNCTIONS: &[Function] = &[
+    special("cancel_query", bound_elsewhere, "stops a running query; false when there is none"),
+    special("touch", bound_elsewhere, "reads all a query reads, and says how many pages that is"),
     constant!("version", VERSION, "PostgreSQL version text"),
     constant!(
         "build",

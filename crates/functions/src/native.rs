@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
@@ -25,6 +25,8 @@ pub(crate) struct Native {
     name: &'static str,
     /// Distinguishes kernels of one name: bound types and constants.
     variant: String,
+    /// What it reads, where that is known.
+    takes: Vec<SqlType>,
     returns: SqlType,
     signature: Signature,
     kernel: Kernel,
@@ -41,17 +43,36 @@ impl Native {
         kernel: Kernel,
     ) -> Self {
         let signature = Signature::user_defined(volatility);
-        Self { name, variant, returns, signature, kernel, random: None }
+        Self { name, variant, takes: Vec::new(), returns, signature, kernel, random: None }
+    }
+
+    /// The types its arguments are cast to.
+    pub(crate) fn taking(self, takes: Vec<SqlType>) -> Self {
+        Self { takes, ..self }
+    }
+
+    /// An argument of no type, as a column of nulls of the type that the kernel reads: so the
+    /// optimizer asks what a predicate says of missing rows.
+    fn typed(&self, index: usize, value: ColumnarValue) -> ColumnarValue {
+        match (value, self.takes.get(index)) {
+            (ColumnarValue::Array(array), Some(takes))
+                if *array.data_type() == DataType::Null && *takes != SqlType::Null =>
+            {
+                ColumnarValue::Array(new_null_array(&takes.arrow_type(), array.len()))
+            }
+            (value, _) => value,
+        }
     }
 
     pub(crate) fn udf(
         name: &'static str,
         variant: String,
-        returns: SqlType,
+        (takes, returns): (Vec<SqlType>, SqlType),
         volatility: Volatility,
         kernel: Kernel,
     ) -> Arc<ScalarUDF> {
-        Arc::new(ScalarUDF::from(Self::new(name, variant, returns, volatility, kernel)))
+        let native = Self::new(name, variant, returns, volatility, kernel).taking(takes);
+        Arc::new(ScalarUDF::from(native))
     }
 
     /// The same with random numbers that a seed decides.
@@ -59,6 +80,7 @@ impl Native {
         Self {
             name: self.name,
             variant: format!("{},{seed}", self.variant),
+            takes: self.takes.clone(),
             returns: self.returns,
             signature: self.signature.clone(),
             kernel: Arc::clone(&self.kernel),
@@ -121,8 +143,10 @@ impl ScalarUDFImpl for Native {
             && self.signature.volatility != Volatility::Volatile
             && args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
+        let arguments: Vec<ColumnarValue> =
+            args.args.into_iter().enumerate().map(|(index, one)| self.typed(index, one)).collect();
         let array =
-            (self.kernel)(&Call { arguments: &args.args, rows, random: self.random.as_ref() })?;
+            (self.kernel)(&Call { arguments: &arguments, rows, random: self.random.as_ref() })?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
         }

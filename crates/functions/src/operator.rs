@@ -215,7 +215,8 @@ pub fn resolve_unary(
             ("bit_not", target, arithmetic::bit_not(target).ok_or_else(none)?)
         }
     };
-    let udf = Native::udf(name, target.name(), target, Volatility::Immutable, kernel);
+    let types = (vec![target], target);
+    let udf = Native::udf(name, target.name(), types, Volatility::Immutable, kernel);
     Ok((Arc::new(move |x| call(&udf, vec![x])), target, target))
 }
 
@@ -228,7 +229,8 @@ pub(crate) fn operator(
 ) -> ResolvedOperator {
     let (left_type, right_type, return_type) = types;
     let variant = format!("{variant},{},{}", left_type.name(), right_type.name());
-    let udf = Native::udf(name, variant, return_type, Volatility::Immutable, kernel);
+    let types = (vec![left_type, right_type], return_type);
+    let udf = Native::udf(name, variant, types, Volatility::Immutable, kernel);
     let build: BuildOperator = Arc::new(move |left, right| call(&udf, vec![left, right]));
     ResolvedOperator { left_type, right_type, return_type, build }
 }

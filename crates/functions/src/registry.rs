@@ -65,11 +65,13 @@ pub(crate) enum Param {
 }
 
 /// The type of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Gives {
     Is(SqlType),
     /// The type an argument was cast to.
     SameAs(usize),
+    /// What this says of the types the arguments are cast to, and of the arguments.
+    Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
 }
 
 /// Where a kernel comes from.
@@ -248,6 +250,7 @@ fn signature(name: &str, overload: &Overload) -> String {
     let gives = match overload.gives {
         Gives::Is(sql_type) => sql_type.name(),
         Gives::SameAs(index) => overload.takes.get(index).map(shown).unwrap_or_default(),
+        Gives::Decided(usual, _) => usual.name(),
     };
     let more = if overload.variadic { ", …" } else { "" };
     format!("{name}({}{more}) -> {gives}", takes.join(", "))
@@ -286,6 +289,7 @@ pub fn resolve_scalar(
     let returns = match overload.gives {
         Gives::Is(sql_type) => sql_type,
         Gives::SameAs(index) => types.get(index).copied().unwrap_or(SqlType::Null),
+        Gives::Decided(_, decide) => decide(&types, arguments),
     };
     let kernel: Kernel = match overload.body {
         Body::Direct(run) => Arc::new(run),
@@ -306,7 +310,7 @@ pub(crate) fn resolved(
 ) -> ResolvedScalar {
     let constants = arguments.iter().map(|argument| argument.constant.as_ref());
     let variant = format!("{types:?}{:?}", constants.collect::<Vec<_>>());
-    let native = Native::new(name, variant, returns, volatility, kernel);
+    let native = Native::new(name, variant, returns, volatility, kernel).taking(types.clone());
     ResolvedScalar::new(native, types, returns)
 }
 
@@ -316,7 +320,7 @@ pub(crate) fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
     let near = DOCS
         .iter()
         .map(|doc| (distance(&lower, &doc.name.to_ascii_lowercase()), doc.name))
-        .filter(|(distance, _)| *distance <= (lower.chars().count() / 3).min(2))
+        .filter(|(distance, _)| *distance > 0 && *distance <= (lower.chars().count() / 3).min(2))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name);
     ResolveError::Unknown { name: name.into(), types: types_of(arguments), near }

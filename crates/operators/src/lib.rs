@@ -35,7 +35,7 @@ pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit, Zone};
 pub use cost::rows_read;
-pub use decorrelate::{captured, captured_mut, has_subquery};
+pub use decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
 pub use fill::exec::FillExec;
 pub use fill::node::{FillNode, FillValue};
 pub use horizon::exec::HorizonJoinExec;

@@ -19,6 +19,8 @@ use crate::options::PlantedFault;
 use crate::snapshot::Snapshot;
 use crate::storage::{LogPosition, Storage};
 
+/// Where the copy lies below the root.
+pub const BACKUP_FOLDER: &str = BACKUP;
 /// Bytes of a log file that are copied at once.
 const COPY_BYTES: usize = 4 << 20;
 

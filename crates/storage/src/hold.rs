@@ -36,6 +36,10 @@ impl Holds {
     pub(crate) fn is_held(&self, table: TableId) -> bool {
         self.tables.lock().contains(&table)
     }
+
+    fn list(&self) -> Vec<TableId> {
+        self.tables.lock().iter().copied().collect()
+    }
 }
 
 /// While it lives, commits of others that touch the table wait. Readers do not.
@@ -65,6 +69,11 @@ impl Drop for WriteHold {
 }
 
 impl Storage {
+    /// The tables whose writers wait for a change that reads them, in no order.
+    pub fn held_tables(&self) -> Vec<TableId> {
+        self.holds().list()
+    }
+
     /// Holds the table's other writers back, waiting for whoever does so already. A commit that
     /// was under way may still happen: take the snapshot afterwards, and try again on `Replan`.
     pub fn hold_writes(self: &Arc<Self>, table: TableId) -> WriteHold {

@@ -65,7 +65,7 @@ mod table;
 mod update;
 mod upsert;
 
-pub use backup::restore_if_asked;
+pub use backup::{BACKUP_FOLDER, restore_if_asked};
 pub use bulk::BulkWriter;
 pub use bulk_update::BulkUpdate;
 pub use change::{BulkTarget, Change, CommitReceipt};
@@ -84,5 +84,5 @@ pub use skip::LostPart;
 pub use snapshot::Snapshot;
 pub use storage::Storage;
 pub use symbols::SymbolDictionary;
-pub use table::{PartitionInfo, Slice, TableSnapshot, TimeRange};
+pub use table::{PartitionInfo, Slice, TableSnapshot, TimeRange, TransactionInfo};
 pub use update::Update;

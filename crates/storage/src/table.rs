@@ -146,6 +146,27 @@ impl TableSnapshot {
         Ok(slices)
     }
 
+    /// The latest transaction that added rows; `None` when it has none.
+    pub fn last_transaction(&self) -> Option<u64> {
+        self.partitions().iter().map(|(_, partition)| partition.last_lsn()).max()
+    }
+
+    /// The transactions that its pieces came with, oldest first: those that a checkpoint or a
+    /// merge has put together count as the latest of them.
+    pub fn transactions(&self) -> Vec<TransactionInfo> {
+        let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
+        for (_, partition) in self.partitions().iter() {
+            for piece in partition.pieces() {
+                let (lsn, bounds, rows) = (piece.lsn(), piece.bounds(), piece.rows() as u64);
+                let known = found.entry(lsn).or_insert(TransactionInfo { lsn, bounds, rows: 0 });
+                known.rows += rows;
+                known.bounds.0 = known.bounds.0.min(bounds.0);
+                known.bounds.1 = known.bounds.1.max(bounds.1);
+            }
+        }
+        found.into_values().collect()
+    }
+
     /// The dictionary of a symbol column, by its position.
     pub fn symbols(&self, column: usize) -> EngineResult<Arc<SymbolDictionary>> {
         self.head.symbols(column).map(Arc::clone)
@@ -274,6 +295,17 @@ impl TableHead {
         let found = self.schema.columns.get(column).and_then(|column| self.symbols.get(&column.id));
         found.ok_or_else(|| EngineError::internal(format!("column {column} is no symbol")))
     }
+}
+
+/// What is left of a transaction in a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactionInfo {
+    /// Its number.
+    pub lsn: u64,
+    /// First and last designated timestamp; zeros without one.
+    pub bounds: (i64, i64),
+    /// Rows, those that later ones replaced included.
+    pub rows: u64,
 }
 
 /// A partition for SHOW PARTITIONS.

@@ -1,4 +1,4 @@
-/** Names of functions that users of the dialect expect, those about the server itself left out. */
+/** Names of functions that users of the dialect expect. */
 export const PEER_NAMES: readonly string[] = `
   approx_count_distinct approx_median approx_percentile arg_max arg_min array_agg
   array_elem_avg array_elem_max array_elem_min array_elem_sum avg bit_and bit_or bit_xor
@@ -25,7 +25,41 @@ export const PEER_NAMES: readonly string[] = `
   length_bytes lower to_lowercase lpad ltrim position strpos quote_ident replace right rpad
   rtrim split_part starts_with substring trim upper to_uppercase acos asin atan atan2 cos cot
   degrees pi radians sin tan to_uuid netmask bar cume_dist dense_rank first_value lag
-  last_value lead nth_value ntile percent_rank rank row_number
+  last_value lead nth_value ntile percent_rank rank row_number touch build version
+  current_database current_schema current_user cancel_query flush_query_cache functions
+  hydrate_table_metadata reload_config checkpoint_status memory_metrics query_activity
+  reader_pool writer_pool table_columns table_partitions table_storage tables views wal_tables
+  wal_transactions
 `
   .trim()
   .split(/\s+/);
+
+/** What has a form of its own, or is read without parentheses: a statement that runs. */
+export const PEER_FORMS: Readonly<Record<string, string>> = {
+  case: 'SELECT CASE WHEN x = 1 THEN 2 END FROM long_sequence(1)',
+  '~': "SELECT 'abc' ~ 'b'",
+  '!~': "SELECT 'abc' !~ 'b'",
+  LIKE: "SELECT 'abc' LIKE 'a%'",
+  ILIKE: "SELECT 'abc' ILIKE 'A%'",
+  '||': "SELECT 'a' || 'b'",
+  timestamp: 'SELECT * FROM (SELECT x::timestamp t FROM long_sequence(1)) TIMESTAMP(t)',
+  'pg_catalog.version': 'SELECT pg_catalog.version()',
+  'information_schema.columns': 'SELECT * FROM information_schema.columns',
+  'information_schema.tables': 'SELECT * FROM information_schema.tables',
+};
+
+/** What is not there, and why. */
+export const PEER_ABSENT: Readonly<Record<string, string>> = {
+  all_permissions: 'access control',
+  backup_instance_name: 'backup to object stores',
+  backups: 'backup to object stores',
+  live_views: 'live views are not supported',
+  materialized_views: 'materialized views',
+  'pg_catalog.*': 'the tables that drivers and tools read belong to the wire protocol',
+  reload_tick_calendars: 'exchange calendars are not supported',
+  tick_calendars: 'exchange calendars are not supported',
+  reload_tls: 'the server answers SELECT reload_tls() itself',
+  storage_policies: 'storage policies have no effect',
+  'sys.copy_export_log': 'COPY',
+  'sys.text_import_log': 'COPY',
+};

@@ -185,7 +185,12 @@ export const QUERIES = [
       'SELECT t.k, x.n FROM t LEFT JOIN LATERAL (SELECT count(*) n FROM r WHERE r.k = t.s) ' +
         'x ON true',
     ),
-    refused('LATERAL wants a query', 'SELECT 1', 'SELECT * FROM t JOIN LATERAL r ON true'),
+    works(
+      'LATERAL before a table',
+      'SELECT * FROM t JOIN LATERAL r ON true',
+      'SELECT * FROM t, LATERAL r',
+      'SELECT u.value FROM w, LATERAL UNNEST(w.a) u',
+    ),
     works(
       'WINDOW JOIN',
       'SELECT t.ts, t.k, avg(r.d) m, count() n FROM t WINDOW JOIN r ON (t.k = r.k) RANGE ' +
@@ -305,6 +310,8 @@ export const QUERIES = [
       'SELECT sum(d) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED ' +
         'FOLLOWING) FROM t',
       'SELECT sum(d) OVER (ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 2 PRECEDING) FROM t',
+      'SELECT sum(d) OVER (ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 2 FOLLOWING) FROM t',
+      "SELECT max(d) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND '1' HOUR FOLLOWING) FROM t",
     ),
     works('CUMULATIVE', 'SELECT sum(d) OVER (PARTITION BY k ORDER BY ts CUMULATIVE) FROM t'),
     works(
@@ -318,6 +325,8 @@ export const QUERIES = [
         'CURRENT ROW) FROM t',
       'SELECT sum(d) OVER (ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW EXCLUDE NO ' +
         'OTHERS) FROM t',
+      'SELECT avg(d) OVER (ORDER BY ts ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING EXCLUDE ' +
+        'CURRENT ROW) FROM t',
     ),
     works(
       'IGNORE and RESPECT NULLS',

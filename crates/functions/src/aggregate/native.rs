@@ -3,8 +3,10 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
@@ -88,6 +90,11 @@ impl AggregateUDFImpl for Wrapped {
         Ok((self.inner.one)())
     }
 
+    /// For frames that let rows go.
+    fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Replayed { one: Arc::clone(&self.inner.one), columns: Vec::new() }))
+    }
+
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let field = |(index, data_type): (usize, &DataType)| {
             Arc::new(Field::new(format!("{}[{index}]", args.name), data_type.clone(), true))
@@ -108,5 +115,68 @@ impl AggregateUDFImpl for Wrapped {
         } else {
             datafusion::common::internal_err!("{} has no group states", self.inner.name)
         }
+    }
+}
+
+/// The rows of a frame, added up anew for each result: a state takes rows in and gives none back.
+struct Replayed {
+    one: MakeOne,
+    columns: Vec<ArrayRef>,
+}
+
+impl std::fmt::Debug for Replayed {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Replayed({} columns)", self.columns.len())
+    }
+}
+
+impl Replayed {
+    fn replay(&self) -> Result<Box<dyn Accumulator>> {
+        let mut state = (self.one)();
+        if !self.columns.is_empty() {
+            state.update_batch(&self.columns)?;
+        }
+        Ok(state)
+    }
+}
+
+impl Accumulator for Replayed {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        if self.columns.is_empty() {
+            self.columns = values.to_vec();
+            return Ok(());
+        }
+        for (column, more) in self.columns.iter_mut().zip(values) {
+            *column = concat(&[column.as_ref(), more.as_ref()])?;
+        }
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for (column, gone) in self.columns.iter_mut().zip(values) {
+            *column = column.slice(gone.len(), column.len() - gone.len());
+        }
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.replay()?.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        let columns = self.columns.iter().map(|column| column.get_array_memory_size());
+        size_of_val(self) + columns.sum::<usize>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.replay()?.state()
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        datafusion::common::internal_err!("frames are not merged")
     }
 }

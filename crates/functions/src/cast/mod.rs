@@ -70,7 +70,8 @@ pub fn cast(
     }
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| convert(call, from, to, mode));
     let variant = format!("{},{},{mode:?}", from.name(), to.name());
-    Ok(call(&Native::udf("cast_value", variant, to, Volatility::Immutable, kernel), vec![expr]))
+    let types = (vec![from], to);
+    Ok(call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr]))
 }
 
 /// The null of a type, or what stands for it where there is none.
@@ -153,6 +154,10 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
     }
     match (from, to) {
         (text, T::DoubleArray(_)) if text.is_text() => true,
+        // A text is no bytes: the cast exists and gives null.
+        (text, T::Binary) if text.is_text() => {
+            matches!(mode, CastMode::Explicit | CastMode::Constant)
+        }
         (T::Binary | T::Interval | T::DoubleArray(_) | T::Null, _)
         | (_, T::Binary | T::Interval | T::DoubleArray(_) | T::Null) => false,
         (text, _) if text.is_text() => true,

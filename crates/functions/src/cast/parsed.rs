@@ -79,6 +79,7 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
             parsed!(TimestampNanosecondType, |text| timestamp::parse(text, TimestampUnit::Nanos))
         }
         SqlType::DoubleArray(dimensions) => arrays_from_text(texts, dimensions, mode),
+        SqlType::Binary => Ok(arrow::array::new_null_array(&to.arrow_type(), rows)),
         SqlType::Ipv4 => parsed!(UInt32Type, parse::ipv4),
         SqlType::Uuid => fixed(texts, to, mode, parse::uuid),
         SqlType::Long256 => fixed(texts, to, mode, parse::long256),

@@ -25,7 +25,7 @@ use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, extract, part};
 use self::grid::{date_trunc, timestamp_ceil, timestamp_floor};
 use self::patterns::{from_str, to_str};
-use self::shift::{dateadd, datediff};
+use self::shift::{dateadd, datediff, difference_type};
 use self::zones::in_zone;
 use crate::column::{Call, build, build_flags, internal};
 use crate::native::Kernel;
@@ -179,8 +179,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "datediff",
-        &[made(&[Text, Time, Time], Gives::Is(Long), datediff)],
-        "complete units between two times",
+        &[made(&[Text, Time, Time], Gives::Decided(Long, difference_type), datediff)],
+        "complete units between two times; null for an unknown unit",
     ),
     pure(
         "date_trunc",

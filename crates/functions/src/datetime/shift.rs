@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow::array::new_null_array;
 use arrow::datatypes::Int64Type;
+use tidemark_types::SqlType;
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, add_months};
 use tidemark_types::timestamp::TimestampUnit;
 
@@ -10,7 +12,7 @@ use super::zones::{Zones, zone_argument};
 use super::{Made, build_times, micros_of, times};
 use crate::column::{Call, Texts, build};
 use crate::registry::Bound;
-use crate::resolve::{ResolveError, types_of};
+use crate::resolve::{Argument, ResolveError, types_of};
 
 /// The length of a fixed unit in nanoseconds; `None` for months and years.
 pub(super) fn fixed_nanos(letter: char) -> Option<i64> {
@@ -53,26 +55,36 @@ pub(super) fn add(value: i64, letter: char, number: i64, unit: TimestampUnit) ->
     value.checked_add(TimestampUnit::Micros.convert(moved.checked_sub(micros)?, unit)?)
 }
 
-fn period(bound: &Bound<'_>, index: usize) -> Result<Option<char>, ResolveError> {
-    let Some(text) = bound.arguments[index].text() else { return Ok(None) };
+fn is_unit(letter: char) -> bool {
+    fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y')
+}
+
+/// What a constant says: its unit, or that it is none. `None` for what varies by row.
+fn unit_letter(argument: &Argument) -> Option<Option<char>> {
+    let text = argument.text()?;
     let mut letters = text.chars();
-    match (letters.next(), letters.next()) {
-        (Some(letter), None) if fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y') => {
-            Ok(Some(letter))
-        }
-        _ => Err(ResolveError::InvalidArgument {
+    Some(match (letters.next(), letters.next()) {
+        (Some(letter), None) if is_unit(letter) => Some(letter),
+        _ => None,
+    })
+}
+
+fn period(bound: &Bound<'_>, index: usize) -> Result<Option<char>, ResolveError> {
+    match unit_letter(&bound.arguments[index]) {
+        Some(None) => Err(ResolveError::InvalidArgument {
             index,
-            message: format!("invalid time period [unit={text}]"),
+            message: format!(
+                "invalid time period [unit={}]",
+                bound.arguments[index].text().unwrap_or_default()
+            ),
         }),
+        letter => Ok(letter.flatten()),
     }
 }
 
 /// The unit of a row, for a unit that is not constant.
 fn letter_at(letters: &Texts, known: Option<char>, row: usize) -> Option<char> {
-    known.or_else(|| {
-        let letter = letters.get(row)?.chars().next()?;
-        (fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y')).then_some(letter)
-    })
+    known.or_else(|| letters.get(row)?.chars().next().filter(|letter| is_unit(*letter)))
 }
 
 pub(super) fn dateadd(bound: &Bound<'_>) -> Made {
@@ -131,9 +143,23 @@ fn difference(a: i64, b: i64, letter: char, unit: TimestampUnit) -> Option<i64> 
     Some(if letter == 'M' { months } else { months / 12 })
 }
 
+/// A LONG; for a constant unit that is none, the null of a time.
+pub(super) fn difference_type(types: &[SqlType], arguments: &[Argument]) -> SqlType {
+    match unit_letter(&arguments[0]) {
+        Some(None) if types[1..].contains(&SqlType::TimestampNs) => SqlType::TimestampNs,
+        Some(None) => SqlType::Timestamp,
+        _ => SqlType::Long,
+    }
+}
+
 pub(super) fn datediff(bound: &Bound<'_>) -> Made {
-    // An unknown unit is not an error here: the answer is null.
-    let letter = period(bound, 0).unwrap_or(None);
+    let letter = match unit_letter(&bound.arguments[0]) {
+        Some(None) => {
+            let null = bound.returns.arrow_type();
+            return Ok(Arc::new(move |call: &Call<'_>| Ok(new_null_array(&null, call.rows))));
+        }
+        letter => letter.flatten(),
+    };
     Ok(Arc::new(move |call: &Call<'_>| {
         let letters = call.texts(0)?;
         let ((a, a_unit), (b, b_unit)) = (times(call, 1)?, times(call, 2)?);

@@ -63,6 +63,35 @@ fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     }
 }
 
+/// The clause of a correlated sub-query's plan that cannot be computed for all values at once,
+/// as SQL names it.
+pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
+    let reads_outer = |plan: &LogicalPlan| {
+        plan.exists(|node| Ok(node.contains_outer_reference())).unwrap_or(false)
+    };
+    let mut found = None;
+    let _ = plan.apply(|node| {
+        let LogicalPlan::Extension(extension) = node else {
+            return Ok(TreeNodeRecursion::Continue);
+        };
+        let inputs = extension.node.inputs();
+        let clause = match extension.node.name() {
+            "Fill" => Some("FILL"),
+            "HorizonJoin" => Some("HORIZON JOIN"),
+            "WindowJoin" => Some("WINDOW JOIN"),
+            "SpliceJoin" => Some("SPLICE JOIN"),
+            "AsofJoin" if inputs.get(1).is_some_and(|right| reads_outer(right)) => {
+                Some("the right side of ASOF and LT JOIN")
+            }
+            _ => None,
+        };
+        found = clause.filter(|_| reads_outer(node));
+        let found = found.is_some();
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found
+}
+
 /// Whether a sub-query stands somewhere in the expression.
 pub fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|node| Ok(subquery_of(node).is_some())).unwrap_or(false)

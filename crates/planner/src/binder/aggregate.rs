@@ -265,6 +265,9 @@ impl Binder<'_> {
             let node = SampleByNode::try_new(input, None, key_exprs, aggregate_exprs)
                 .map_err(error::plan)?;
             LogicalPlan::Extension(Extension { node: Arc::new(node) })
+        } else if key_exprs.is_empty() && aggregate_exprs.is_empty() {
+            // The empty grouping set: a row, whatever the input has.
+            super::relation::one_row().plan
         } else {
             let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)
                 .map_err(error::plan)?;

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, lit};
-use tidemark_ast::{CallNode, Node, Span};
+use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_functions::{Argument, CastMode, is_aggregate_call, resolve_aggregate, resolve_json};
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -49,12 +49,26 @@ impl Binder<'_> {
         if let Some(found) = self.catalog_call(&name, call, scope)? {
             return Ok(found);
         }
+        if let ("touch", [only]) = (name.as_str(), call.arguments.as_slice())
+            && let Some(query) = self.query_of(*only)?
+        {
+            return self.touch(query, scope);
+        }
         let arguments = self.expressions(&call.arguments, scope)?;
         if name == "cancel_query" {
             return self.action_call(call, &name, arguments);
         }
         let spans = self.argument_spans(call);
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
+    }
+
+    /// The query that an argument is.
+    fn query_of(&self, argument: NodeId) -> EngineResult<Option<NodeId>> {
+        Ok(match self.node(argument)? {
+            Node::Subquery { query } => Some(*query),
+            Node::Query { .. } | Node::Select(_) => Some(argument),
+            _ => None,
+        })
     }
 
     /// `json_extract(…)` read as the type that a cast around it names.
@@ -89,7 +103,7 @@ impl Binder<'_> {
         Ok(Typed::computed(function.call(vec![id.expr]), result))
     }
 
-    fn argument_spans(&self, call: &CallNode) -> Vec<Span> {
+    pub(crate) fn argument_spans(&self, call: &CallNode) -> Vec<Span> {
         call.arguments.iter().map(|id| self.tree.span(*id)).collect()
     }
 

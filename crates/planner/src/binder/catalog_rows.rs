@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringViewBuilder;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray,
-    TimestampMicrosecondArray, UInt16Array,
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, TimestampMicrosecondArray,
+    UInt16Array,
 };
 use arrow_schema::{Field, Schema};
 use datafusion::datasource::{MemTable, provider_as_source};
@@ -24,15 +25,26 @@ pub(crate) type LiteralColumn = (&'static str, SqlType, ArrayRef);
 
 /// Text cells.
 pub(crate) fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
-    Arc::new(values.into_iter().collect::<StringViewArray>())
+    let mut builder = StringViewBuilder::new();
+    for value in values {
+        push(&mut builder, value.as_ref().map(AsRef::as_ref));
+    }
+    Arc::new(builder.finish())
 }
 
-fn booleans(values: impl IntoIterator<Item = bool>) -> ArrayRef {
-    Arc::new(values.into_iter().map(Some).collect::<BooleanArray>())
+/// Out of line: the list of functions alone has a dozen columns of text.
+#[inline(never)]
+fn push(builder: &mut StringViewBuilder, value: Option<&str>) {
+    builder.append_option(value);
 }
 
-fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
-    Arc::new(values.into_iter().collect::<Int32Array>())
+pub(crate) fn booleans(values: impl IntoIterator<Item = bool>) -> ArrayRef {
+    let values: Vec<bool> = values.into_iter().collect();
+    Arc::new(BooleanArray::from(values))
+}
+
+pub(crate) fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
+    Arc::new(Int32Array::from(values.into_iter().collect::<Vec<i32>>()))
 }
 
 fn kind(of: FunctionKind) -> &'static str {
@@ -57,8 +69,8 @@ const KEYWORDS: &str = "add align all alter and as asc asof attach backup begin 
     transaction truncate ttl type union unbounded unlock update upsert vacuum values view wal week \
     when where window with within year zone";
 
-fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
-    Arc::new(values.into_iter().collect::<Int64Array>())
+pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from(values.into_iter().collect::<Vec<i64>>()))
 }
 
 impl Binder<'_> {
@@ -159,7 +171,7 @@ impl Binder<'_> {
         // A damaged table takes no writes.
         let suspended = tables.iter().map(|table| self.snapshot.damage(table).is_some());
         let suspended = booleans(suspended);
-        self.literal_rows(vec![
+        let mut columns = vec![
             ("id", SqlType::Int, ints(schemas.iter().map(|s| s.id as i32))),
             ("table_name", SqlType::String, texts(schemas.iter().map(|s| Some(&s.name)))),
             (
@@ -194,7 +206,9 @@ impl Binder<'_> {
                 Arc::new(schemas.iter().map(|_| Some(u16::from(b'T'))).collect::<UInt16Array>()),
             ),
             ("table_suspended", SqlType::Boolean, suspended),
-        ])
+        ];
+        columns.extend(Self::written_columns(&tables));
+        self.literal_rows(columns)
     }
 
     /// `wal_tables()`: a commit is applied when it is made.

@@ -14,7 +14,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 use super::expression::Scope;
 use super::projection::never_null;
 use super::scope::{Relation, ScopeColumn};
-use super::subquery::subquery;
+use super::subquery::{check_correlation, subquery};
 use super::{Binder, Typed, error, predicate, relation};
 
 /// A join's condition, taken apart.
@@ -92,7 +92,14 @@ impl Binder<'_> {
             Some(on) => self.condition(on, &left, &right)?,
             None => Condition::default(),
         };
-        relational(left, right, condition, kind)
+        relational(left, right, condition, kind, self.condition_span(on.as_ref(), *keyword_span))
+    }
+
+    fn condition_span(&self, on: Option<&JoinOn>, keyword: Span) -> Span {
+        match on {
+            Some(JoinOn::Expression { condition }) => self.tree.span(*condition),
+            _ => keyword,
+        }
     }
 
     /// A join with a query that reads the columns of the sources on its left.
@@ -120,10 +127,11 @@ impl Binder<'_> {
             Some(on) => self.condition(on, &left, &right)?,
             None => Condition::default(),
         };
+        check_correlation(&right, &captured, self.tree.span(query))?;
         if !captured.is_empty() {
             right.plan = LogicalPlan::Subquery(subquery(right.plan, captured));
         }
-        relational(left, right, condition, kind)
+        relational(left, right, condition, kind, self.condition_span(on, keyword))
     }
 
     /// Takes a join's condition apart.
@@ -244,7 +252,7 @@ pub(crate) fn filtered_product(
             binder.condition_term(term, &left, &right, &both, &mut condition)?;
         }
     }
-    relational(left, right, condition, JoinType::Inner)
+    relational(left, right, condition, JoinType::Inner, Span::default())
 }
 
 /// Names that both sides have, in the left side's order.
@@ -265,16 +273,19 @@ pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
 }
 
 fn relational(
-    left: Relation,
-    right: Relation,
+    mut left: Relation,
+    mut right: Relation,
     condition: Condition,
     kind: JoinType,
+    at: Span,
 ) -> EngineResult<Relation> {
     let mut joined = combined(&left, &right);
-    let (late, rest): (Vec<Typed>, Vec<Typed>) =
+    let (mut late, mut rest): (Vec<Typed>, Vec<Typed>) =
         condition.rest.into_iter().partition(|test| has_subquery(&test.expr));
-    if !late.is_empty() && kind != JoinType::Inner {
-        return Err(error::not_supported("a sub-query in ON of an outer join is", Span::default()));
+    if kind != JoinType::Inner {
+        for (number, test) in late.drain(..).enumerate() {
+            rest.push(computed_before(&mut left, &mut right, test, number, at)?);
+        }
     }
     let filter = (!rest.is_empty()).then(|| predicate::all(rest).expr);
     let width = left.columns.len();
@@ -299,6 +310,53 @@ fn relational(
         _ => plan,
     };
     Ok(joined)
+}
+
+/// A test with a sub-query, as a column of the side that it reads: an outer join can test a
+/// column, and its rows without a match cannot be known afterwards.
+fn computed_before(
+    left: &mut Relation,
+    right: &mut Relation,
+    test: Typed,
+    number: usize,
+    at: Span,
+) -> EngineResult<Typed> {
+    let side = match (side(&test.expr, left, right), captured_side(&test.expr, left, right)) {
+        (Side::Neither, one) | (one, Side::Neither) => one,
+        (one, other) if one == other => one,
+        _ => Side::Both,
+    };
+    let relation = match side {
+        Side::Left => left,
+        Side::Right | Side::Neither => right,
+        Side::Both => {
+            let what = "a sub-query in ON of an outer join beside columns of both sides is";
+            return Err(error::not_supported(what, at));
+        }
+    };
+    let name = format!("on_{number}");
+    let mut exprs: Vec<Expr> = relation.columns.iter().map(ScopeColumn::expr).collect();
+    exprs.push(test.expr.alias(&name));
+    relation.plan = relation::project(relation.plan.clone(), exprs)?;
+    relation.base = None;
+    let column = Expr::Column(datafusion::common::Column::new_unqualified(name));
+    Ok(Typed::computed(column, test.sql_type))
+}
+
+/// Which side's columns the sub-queries of an expression read.
+fn captured_side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
+    let mut found = Side::Neither;
+    let _ = expr.apply(|node| {
+        for outer in tidemark_operators::captured(node).into_iter().flatten() {
+            found = match (found, side(outer, left, right)) {
+                (Side::Neither, other) | (other, Side::Neither) => other,
+                (one, other) if one == other => one,
+                _ => Side::Both,
+            };
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
 }
 
 fn not_combined(kind: &str, at: Span) -> tidemark_types::EngineError {

@@ -51,6 +51,7 @@ pub(crate) mod returning;
 mod sample_by;
 mod scope;
 mod select;
+mod server_rows;
 mod set_operation;
 mod show;
 mod source;
@@ -66,6 +67,7 @@ mod update;
 mod view;
 mod view_rows;
 mod window;
+mod window_frame;
 mod window_join;
 
 use accesses::Accesses;

@@ -38,7 +38,7 @@ impl Binder<'_> {
             }
             Node::Join { .. } => self.join(id),
             Node::Variable { name } => match self.variable_node(name)? {
-                Some(query) => self.derived(query, Some(name)),
+                Some(query) => self.declared(query, name, name),
                 None => Err(error::no_table(name)),
             },
             Node::Query { .. }
@@ -64,12 +64,32 @@ impl Binder<'_> {
         relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
     }
 
+    /// What DECLARE gave a name, as a source.
+    fn declared(&mut self, id: NodeId, name: &Name, alias: &Name) -> EngineResult<Relation> {
+        let is_query = matches!(
+            self.node(id)?,
+            Node::Query { .. }
+                | Node::Select(_)
+                | Node::SetOperation { .. }
+                | Node::Values { .. }
+                | Node::Show { .. }
+                | Node::Table { .. }
+                | Node::TableFunction { .. }
+                | Node::Derived { .. }
+        );
+        if !is_query {
+            let message = format!("'@{}' is a value, and a query is expected here", name.text);
+            return Err(error::at(ErrorCode::TypeMismatch, message, name.span));
+        }
+        self.derived(id, Some(alias))
+    }
+
     fn named_source(&mut self, name: &Name, alias: Option<&Name>) -> EngineResult<Relation> {
         let qualifier = alias.unwrap_or(name).text.as_str();
         if let Some(variable) = name.text.strip_prefix('@') {
             let bare = Name { text: variable.to_owned(), ..name.clone() };
             if let Some(query) = self.variable_node(&bare)? {
-                return self.derived(query, Some(alias.unwrap_or(&bare)));
+                return self.declared(query, &bare, alias.unwrap_or(&bare));
             }
         }
         if let Some(common) = self.common_table(&name.text) {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use arrow_schema::Field;
 use datafusion::common::Spans;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::functions_aggregate::expr_fn::sum;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Subquery, ident};
 use tidemark_ast::{BinaryOperator, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
+use tidemark_operators::uncorrelated_clause;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
@@ -66,7 +68,23 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> EngineResult<(Relation, Vec<Expr>)> {
         let rows = scope.relation.cloned().unwrap_or_else(relation::one_row);
-        self.beside_rows(rows, |binder| binder.query(query))
+        let (relation, captured) = self.beside_rows(rows, |binder| binder.query(query))?;
+        check_correlation(&relation, &captured, self.tree.span(query))?;
+        Ok((relation, captured))
+    }
+
+    /// `touch(SELECT …)`: reads every column of the rows, and says how many pages that took.
+    pub(crate) fn touch(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let (relation, captured) = self.sub_query(query, scope)?;
+        let columns = relation.columns.iter().map(ScopeColumn::expr).collect();
+        let bytes = tidemark_functions::row_bytes(columns).alias("bytes");
+        let rows = Arc::new(relation::project(relation.plan, vec![bytes])?);
+        let total = vec![sum(ident("bytes")).alias("bytes")];
+        let total = Aggregate::try_new(rows, Vec::new(), total).map_err(error::plan)?;
+        let text = tidemark_functions::pages_text(ident("bytes")).alias("touch");
+        let plan = relation::project(LogicalPlan::Aggregate(total), vec![text])?;
+        let value = Expr::ScalarSubquery(subquery(plan, captured));
+        Ok(Typed::computed(value, SqlType::String))
     }
 
     /// A sub-query of one column.
@@ -269,6 +287,21 @@ impl OuterRows {
             Ok(Transformed::yes(outer_reference(own)))
         });
         Ok(Typed { expr: seen.data().map_err(error::plan)?, ..typed })
+    }
+}
+
+/// Refuses a clause that reads the rows around and cannot.
+pub(crate) fn check_correlation(
+    relation: &Relation,
+    captured: &[Expr],
+    at: Span,
+) -> EngineResult<()> {
+    match uncorrelated_clause(&relation.plan) {
+        Some(clause) if !captured.is_empty() => {
+            let what = format!("{clause} in a sub-query that reads the rows around it is");
+            Err(error::not_supported(&what, at))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -41,6 +41,12 @@ impl Binder<'_> {
                 let table = self.table_argument(call)?;
                 self.partitions_rows(&table)?
             }
+            "table_storage" => self.table_storage_rows()?,
+            "wal_transactions" => {
+                let table = self.table_argument(call)?;
+                self.wal_transactions_rows(&table)?
+            }
+            "reader_pool" => self.reader_pool_rows()?,
             "snapshots" => self.snapshots_rows()?,
             "views" => self.views_rows()?,
             "functions" => self.functions_rows()?,
@@ -257,7 +263,7 @@ impl Binder<'_> {
         let span = self.tree.span(*id);
         let text = match self.node(*id)? {
             Node::String { value } => value.clone(),
-            _ => String::new(),
+            _ => return Err(error::at(ErrorCode::InvalidValue, "table name expected", span)),
         };
         Ok(Name { text, quoted: true, span })
     }

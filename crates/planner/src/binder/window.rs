@@ -5,15 +5,15 @@ use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
 use datafusion::functions_window as windows;
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::{
-    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, cast,
-};
-use tidemark_ast::{CallNode, Frame, FrameBound, FrameMode, Node, Span, WindowSpec};
-use tidemark_functions::CastMode;
-use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+use datafusion::logical_expr::{Expr, SortExpr, WindowFrame, WindowFunctionDefinition, cast};
+use tidemark_ast::{CallNode, Node, Span, WindowSpec};
+use tidemark_functions::{Argument, CastMode, resolve_aggregate};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
 use super::order::SortKey;
+use super::typing::located_call;
+use super::window_frame::{Frames, around, default_frame, is_never_filled};
 use super::{Binder, Typed, constant, error};
 
 /// A window function as `DataFusion` has it, and the types around it.
@@ -21,6 +21,38 @@ struct Resolved {
     function: WindowFunctionDefinition,
     arguments: Vec<Typed>,
     return_type: SqlType,
+    distinct: bool,
+    /// Run by `DataFusion` alone, to which rows of one instant are one.
+    by_rows: bool,
+}
+
+/// A window function but for its frame.
+#[derive(Clone)]
+pub(crate) struct OverRows {
+    pub(crate) function: WindowFunctionDefinition,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) partition_by: Vec<Expr>,
+    pub(crate) order_by: Vec<SortExpr>,
+    pub(crate) ignore_nulls: bool,
+    pub(crate) distinct: bool,
+}
+
+impl OverRows {
+    /// Over a frame.
+    pub(crate) fn over(&self, frame: &WindowFrame) -> Expr {
+        Expr::from(WindowFunction {
+            fun: self.function.clone(),
+            params: WindowFunctionParams {
+                args: self.arguments.clone(),
+                partition_by: self.partition_by.clone(),
+                order_by: self.order_by.clone(),
+                window_frame: frame.clone(),
+                filter: None,
+                null_treatment: self.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
+                distinct: self.distinct,
+            },
+        })
+    }
 }
 
 impl Binder<'_> {
@@ -41,7 +73,13 @@ impl Binder<'_> {
         let resolved = if call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1 {
             let (function, arguments) = self.moving_average(call, over, &inner)?;
             let function = WindowFunctionDefinition::WindowUDF(function);
-            Resolved { function, arguments, return_type: SqlType::Double }
+            Resolved {
+                function,
+                arguments,
+                return_type: SqlType::Double,
+                distinct: false,
+                by_rows: false,
+            }
         } else {
             self.window_function(call, arguments, position)?
         };
@@ -52,25 +90,37 @@ impl Binder<'_> {
             let expr = key.expr.clone();
             order_by.push(SortKey::new(item, key.expr, key.sql_type, None).sort(expr));
         }
-        let window_frame = match &over.frame {
-            Some(frame) => self.frame(frame, &order_by, scope, call.name.span)?,
-            None => default_frame(!order_by.is_empty()),
+        let at = over.frame.as_ref().map_or(call.name.span, |frame| frame.span);
+        let frames = match &over.frame {
+            Some(frame) => self.frames(frame, &order_by, scope, call.name.span)?,
+            None => Frames::One(default_frame(!order_by.is_empty())),
         };
-        if is_never_filled(&window_frame) {
+        if let Frames::One(frame) = &frames
+            && is_never_filled(frame)
+        {
             return self.over_nothing(resolved.function.name(), resolved.return_type);
         }
-        let params = WindowFunctionParams {
-            args: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
-            partition_by: partition_by.into_iter().map(|key| key.expr).collect(),
-            order_by,
-            window_frame,
-            filter: None,
-            null_treatment: call.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
-            distinct: false,
-        };
+        if resolved.by_rows && frames.ends_amid_equals() {
+            return Err(refused_range(&call.name.text, at));
+        }
+        if frames.by_rows() {
+            // Rows of a partition do not differ by its keys, and DataFusion stumbles over these.
+            order_by.retain(|key| !partition_by.iter().any(|one| one.expr == key.expr));
+        }
         let unsigned =
             matches!(resolved.function.name(), "row_number" | "rank" | "dense_rank" | "ntile");
-        let expr = Expr::from(WindowFunction { fun: resolved.function, params });
+        let window = OverRows {
+            function: resolved.function,
+            arguments: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
+            partition_by: partition_by.into_iter().map(|key| key.expr).collect(),
+            order_by,
+            ignore_nulls: call.ignore_nulls,
+            distinct: resolved.distinct,
+        };
+        let expr = match &frames {
+            Frames::One(frame) => window.over(frame),
+            Frames::Around(before, behind) => around(&window, (before, behind), at)?,
+        };
         // DataFusion counts in unsigned numbers.
         let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
         Ok(Typed::computed(expr, resolved.return_type))
@@ -119,8 +169,13 @@ impl Binder<'_> {
         use WindowFunctionDefinition::{AggregateUDF, WindowUDF};
         let name = call.name.text.to_ascii_lowercase();
         self.check_neighbour(&name, call, &arguments)?;
+        // The least and the greatest value are the same without repeated ones.
+        if call.distinct && !matches!(name.as_str(), "min" | "max") {
+            return self.window_aggregate(call, &name, arguments);
+        }
+        self.check_arity(&name, call, &arguments)?;
         let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
-        let plain = |function, return_type| Ok((function, return_type));
+        let plain = |function, return_type| (function, return_type);
         let whole = |of: SqlType| if of.is_integer() { SqlType::Long } else { of };
         let (function, return_type) = match name.as_str() {
             "row_number" => plain(WindowUDF(windows::row_number::row_number_udwf()), SqlType::Long),
@@ -147,14 +202,67 @@ impl Binder<'_> {
             }
             "min" => plain(AggregateUDF(aggregates::min_max::min_udaf()), whole(first_type)),
             "max" => plain(AggregateUDF(aggregates::min_max::max_udaf()), whole(first_type)),
-            _ => Err(error::at(
-                ErrorCode::FunctionNotFound,
-                format!("unknown window function: {name}"),
-                call.name.span,
-            )),
-        }?;
+            _ => return self.window_aggregate(call, &name, arguments),
+        };
         let arguments = self.window_arguments(&name, arguments, return_type, position)?;
-        Ok(Resolved { function, arguments, return_type })
+        Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
+    }
+
+    /// Refuses what has too few or too many arguments for `DataFusion`.
+    fn check_arity(&self, name: &str, call: &CallNode, given: &[Typed]) -> EngineResult<()> {
+        let (least, most) = match name {
+            "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => (0, 0),
+            "count" => (0, 1),
+            "nth_value" => (2, 2),
+            "lag" | "lead" => (1, 3),
+            _ => (1, 1),
+        };
+        if is_foldable(name) || (least..=most).contains(&given.len()) {
+            return Ok(());
+        }
+        let message = if given.is_empty() {
+            format!("function `{name}` requires arguments")
+        } else {
+            let types: Vec<String> = given.iter().map(|one| one.sql_type.name()).collect();
+            let types = types.join(", ");
+            format!("there is no matching function `{name}` with the argument types: ({types})")
+        };
+        Err(error::at(ErrorCode::InvalidValue, message, call.name.span))
+    }
+
+    /// An aggregate without a form of its own for windows. Those of numbers have one state for
+    /// all rows before, so that frames which grow cost nothing more.
+    fn window_aggregate(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        arguments: Vec<Typed>,
+    ) -> EngineResult<Resolved> {
+        let at = call.name.span;
+        if call.distinct && name != "count" {
+            let what = format!("DISTINCT of {name} over a window is");
+            return Err(error::not_supported(&what, at));
+        }
+        if !call.distinct && !is_foldable(name) {
+            let message = format!("unknown window function: {name}");
+            return Err(error::at(ErrorCode::FunctionNotFound, message, at));
+        }
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        let spans = self.argument_spans(call);
+        let resolved = resolve_aggregate(name, call.distinct, &described)
+            .map_err(|failure| located_call(failure, at, &spans))?;
+        let wanted = resolved.argument_types.iter();
+        let arguments = arguments.into_iter().zip(wanted);
+        let arguments = arguments
+            .map(|(argument, wanted)| self.cast(argument, *wanted, CastMode::Implicit, at))
+            .collect::<EngineResult<_>>()?;
+        Ok(Resolved {
+            function: WindowFunctionDefinition::AggregateUDF(resolved.udaf),
+            arguments,
+            return_type: resolved.return_type,
+            distinct: resolved.distinct,
+            by_rows: true,
+        })
     }
 
     /// What `lag` and `lead` ask of their arguments.
@@ -212,182 +320,38 @@ impl Binder<'_> {
         }
         Ok(casted)
     }
-
-    fn frame(
-        &mut self,
-        frame: &Frame,
-        order_by: &[SortExpr],
-        scope: &Scope<'_>,
-        position: Span,
-    ) -> EngineResult<WindowFrame> {
-        let units = match frame.mode {
-            FrameMode::Rows | FrameMode::Cumulative => WindowFrameUnits::Rows,
-            FrameMode::Range => WindowFrameUnits::Range,
-            FrameMode::Groups => {
-                return Err(error::not_supported("GROUPS is", position));
-            }
-        };
-        let unit = match (units, order_by, scope.relation) {
-            (WindowFrameUnits::Range, [key], Some(relation)) => {
-                let designated = relation.timestamp_column();
-                let column = designated.filter(|column| column.expr() == key.expr);
-                Some(column.map(|column| column.sql_type).ok_or_else(|| {
-                    error::at(
-                        ErrorCode::NotSupported,
-                        "RANGE is supported only for queries ordered by designated timestamp",
-                        frame.span,
-                    )
-                })?)
-            }
-            _ => None,
-        };
-        let start = self.frame_bound(&frame.start, unit)?;
-        let mut end = match &frame.end {
-            Some(end) => self.frame_bound(end, unit)?,
-            None => WindowFrameBound::CurrentRow,
-        };
-        if frame.exclude_current_row {
-            end = Self::without_current_row(frame, &start, end, unit)?;
-        }
-        // Rows of the current instant that come later are not seen yet.
-        if start.is_unbounded() && end == WindowFrameBound::CurrentRow {
-            return Ok(default_frame(true));
-        }
-        Ok(WindowFrame::new_bounds(units, start, end))
-    }
-
-    /// EXCLUDE CURRENT ROW moves the end of a frame that ends there to the row, or the smallest
-    /// time, before.
-    fn without_current_row(
-        frame: &Frame,
-        start: &WindowFrameBound,
-        end: WindowFrameBound,
-        unit: Option<SqlType>,
-    ) -> EngineResult<WindowFrameBound> {
-        let before = match unit {
-            _ if start.is_unbounded() => ScalarValue::UInt64(Some(1)),
-            None => ScalarValue::UInt64(Some(1)),
-            Some(unit) => interval(if unit == SqlType::TimestampNs { 1 } else { 1_000 }),
-        };
-        match (end, start) {
-            (WindowFrameBound::CurrentRow, _) => Ok(WindowFrameBound::Preceding(before)),
-            // A frame that does not reach the current row.
-            (end @ WindowFrameBound::Preceding(_), _) => Ok(end),
-            _ => Err(error::not_supported(
-                "EXCLUDE CURRENT ROW in a frame that goes on behind it is",
-                frame.span,
-            )),
-        }
-    }
-
-    fn frame_bound(
-        &mut self,
-        bound: &FrameBound,
-        unit: Option<SqlType>,
-    ) -> EngineResult<WindowFrameBound> {
-        let endless = |unit: Option<SqlType>| match unit {
-            Some(_) => ScalarValue::Null,
-            None => ScalarValue::UInt64(None),
-        };
-        Ok(match bound {
-            FrameBound::UnboundedPreceding => WindowFrameBound::Preceding(endless(unit)),
-            FrameBound::UnboundedFollowing => WindowFrameBound::Following(endless(unit)),
-            FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
-            FrameBound::Preceding { value, unit: word } => {
-                WindowFrameBound::Preceding(self.distance(*value, word.as_deref(), unit)?)
-            }
-            FrameBound::Following { value, unit: word } => {
-                WindowFrameBound::Following(self.distance(*value, word.as_deref(), unit)?)
-            }
-        })
-    }
-
-    /// A frame's distance: rows, or time in the timestamp's unit.
-    fn distance(
-        &mut self,
-        id: tidemark_ast::NodeId,
-        word: Option<&str>,
-        unit: Option<SqlType>,
-    ) -> EngineResult<ScalarValue> {
-        let position = self.tree.span(id);
-        let value = self.constant(id)?;
-        // PostgreSQL writes '5' MINUTE.
-        let value = match (self.node(id)?, word) {
-            (Node::String { value }, Some(_)) => value.trim().parse().ok(),
-            _ => value.as_ref().and_then(constant::as_i64),
-        };
-        let Some(value) = value.filter(|value| *value >= 0) else {
-            return Err(error::at(ErrorCode::InvalidValue, "integer expected", position));
-        };
-        let Some(unit) = unit else { return Ok(ScalarValue::UInt64(Some(value as u64))) };
-        let nanos_per = match word {
-            Some(word) => time_word(word)
-                .ok_or_else(|| error::at(ErrorCode::InvalidValue, "unknown unit", position))?,
-            None if unit == SqlType::TimestampNs => 1,
-            None => 1_000,
-        };
-        Ok(interval(value.saturating_mul(nanos_per)))
-    }
-}
-
-/// A span of time.
-fn interval(nanoseconds: i64) -> ScalarValue {
-    let interval = arrow::datatypes::IntervalMonthDayNano { months: 0, days: 0, nanoseconds };
-    ScalarValue::IntervalMonthDayNano(Some(interval))
 }
 
 /// `row_number()` over a window.
 pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Expr {
-    Expr::from(WindowFunction {
-        fun: WindowFunctionDefinition::WindowUDF(windows::row_number::row_number_udwf()),
-        params: WindowFunctionParams {
-            args: Vec::new(),
-            partition_by,
-            order_by,
-            window_frame: default_frame(true),
-            filter: None,
-            null_treatment: None,
-            distinct: false,
-        },
-    })
-}
-
-/// Nanoseconds in a unit word, singular or plural.
-pub(crate) fn time_word(word: &str) -> Option<i64> {
-    let lower = word.to_ascii_lowercase();
-    Some(match lower.strip_suffix('s').unwrap_or(&lower) {
-        "nanosecond" => 1,
-        "microsecond" => 1_000,
-        "millisecond" => 1_000_000,
-        "second" => 1_000_000_000,
-        "minute" => 60_000_000_000,
-        "hour" => 3_600_000_000_000,
-        "day" => 86_400_000_000_000,
-        _ => return None,
-    })
-}
-
-/// Whether a frame ends before it starts, in every row.
-fn is_never_filled(frame: &WindowFrame) -> bool {
-    let rows = |bound: &WindowFrameBound| match bound {
-        WindowFrameBound::Preceding(ScalarValue::UInt64(Some(rows))) => Some(-i128::from(*rows)),
-        WindowFrameBound::CurrentRow => Some(0),
-        WindowFrameBound::Following(ScalarValue::UInt64(Some(rows))) => Some(i128::from(*rows)),
-        _ => None,
+    let window = OverRows {
+        function: WindowFunctionDefinition::WindowUDF(windows::row_number::row_number_udwf()),
+        arguments: Vec::new(),
+        partition_by,
+        order_by,
+        ignore_nulls: false,
+        distinct: false,
     };
-    match (frame.units, rows(&frame.start_bound), rows(&frame.end_bound)) {
-        (WindowFrameUnits::Rows, Some(start), Some(end)) => end < start,
-        _ => false,
-    }
+    window.over(&default_frame(true))
 }
 
-/// With ORDER BY up to the current row, counted in rows; without, the whole partition.
-fn default_frame(ordered: bool) -> WindowFrame {
-    let endless = ScalarValue::UInt64(None);
-    let end = if ordered {
-        WindowFrameBound::CurrentRow
-    } else {
-        WindowFrameBound::Following(endless.clone())
-    };
-    WindowFrame::new_bounds(WindowFrameUnits::Rows, WindowFrameBound::Preceding(endless), end)
+fn refused_range(name: &str, at: Span) -> EngineError {
+    let what = format!("a RANGE up to the current row of {name} is");
+    error::not_supported(&what, at).with_hint("end it before the row, or count ROWS")
+}
+
+/// Aggregates whose state is a few numbers.
+fn is_foldable(name: &str) -> bool {
+    matches!(
+        name,
+        "corr"
+            | "covar_pop"
+            | "covar_samp"
+            | "stddev"
+            | "stddev_pop"
+            | "stddev_samp"
+            | "var_pop"
+            | "var_samp"
+            | "variance"
+    )
 }
