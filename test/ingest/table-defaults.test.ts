@@ -1,4 +1,4 @@
-/** What a new table gets from the configuration. */
+/** What a new table gets from the configuration, and what `table_segments` tells of it. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -55,4 +55,39 @@ test('new tables take both keys from --set, the environment and the file', async
     ]);
     await server.stop();
   }
+});
+
+test('an import holds as many rows as the key says', async (t) => {
+  const rows = Array.from({ length: 3_000 }, (_, row) => {
+    return `${new Date(row * 1000).toISOString().replace('Z', '000Z')},${row}\n`;
+  });
+  for (const [most, segments] of [
+    ['1000', true],
+    ['500000', false],
+  ] as const) {
+    const server = await startTestServer({
+      set: [`cairo.max.uncommitted.rows=${most}`, 'cairo.o3.max.lag=1s'],
+    });
+    await importText(server, 'many', `ts,x\n${rows.join('')}`);
+    const [row] = await exec(server, "select * from table_segments('many')");
+    t.deepEqual(row?.slice(0, 2), ['1970-01-01', 3_000]);
+    t.is(Number(row?.[2]) > 1, segments, JSON.stringify(row));
+    t.deepEqual(row?.slice(3, 5), [0, 1]);
+    t.true(Number(row?.[5]) > 0);
+    await server.stop();
+  }
+});
+
+test('table_segments tells runs in memory, and how many lie over each other', async (t) => {
+  const server = await startTestServer();
+  await exec(server, 'create table s (ts timestamp, x int) timestamp(ts) partition by day');
+  const text = (from: number): string =>
+    `ts,x\n1970-01-01T0${from}:00:00.000000Z,1\n1970-01-01T09:00:00.000000Z,2\n`;
+  await exec(server, "insert into s values ('1970-01-01T05:00:00.000000Z', 1)");
+  const query = "select name, numRows, segments, runs, overlap from table_segments('s')";
+  t.deepEqual(await exec(server, query), [['1970-01-01', 1, 0, 1, 1]]);
+  await importText(server, 's', text(1));
+  t.deepEqual(await exec(server, query), [['1970-01-01', 3, 1, 1, 2]]);
+  await t.throwsAsync(exec(server, "select * from table_segments('nope')"), { message: /nope/ });
+  await server.stop();
 });

@@ -14,7 +14,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use tidemark_ast::Name;
 use tidemark_functions::{FunctionDoc, FunctionKind};
-use tidemark_storage::{ColumnSchema, Damage, TableSchema, TableSnapshot};
+use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 
 use super::scope::{Relation, ScopeColumn};
@@ -367,6 +367,22 @@ impl Binder<'_> {
             ("parquetFileSize", SqlType::Long, longs(parquet_sizes)),
         ];
         self.literal_rows(columns)
+    }
+
+    /// `table_segments('t')`: what each partition consists of.
+    pub(crate) fn segments_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
+        let partitions = table.partition_list();
+        let counts = |count: fn(&PartitionInfo) -> usize| {
+            ints(partitions.iter().map(|partition| count(partition) as i32))
+        };
+        self.literal_rows(vec![
+            ("name", SqlType::String, texts(partitions.iter().map(|p| Some(&p.name)))),
+            ("numRows", SqlType::Long, longs(partitions.iter().map(|p| p.rows as i64))),
+            ("segments", SqlType::Int, counts(|partition| partition.segments)),
+            ("runs", SqlType::Int, counts(|partition| partition.runs)),
+            ("overlap", SqlType::Int, counts(|partition| partition.overlap)),
+            ("diskSize", SqlType::Long, longs(partitions.iter().map(|p| p.disk_bytes as i64))),
+        ])
     }
 
     /// A catalog table that is written without parentheses.

@@ -47,6 +47,10 @@ impl Binder<'_> {
                 self.wal_transactions_rows(&table)?
             }
             "reader_pool" => self.reader_pool_rows()?,
+            "table_segments" => {
+                let table = self.table_argument(call)?;
+                self.segments_rows(&table)?
+            }
             "snapshots" => self.snapshots_rows()?,
             "views" => self.views_rows()?,
             "functions" => self.functions_rows()?,
