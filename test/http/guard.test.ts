@@ -197,6 +197,19 @@ for (const [index, [expected, head]] of BROKEN.entries()) {
   });
 }
 
+test('a method nobody knows is named, a tunnel refused', async (t) => {
+  for (const method of ['FOO', 'get', 'M-SEARCH!']) {
+    const answer = await sendRaw(
+      harness.port,
+      `${method} /exec HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    );
+    t.regex(answer, /^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+    t.true(answer.endsWith(`\r\n\r\nMethod ${method} not supported\r\n`), answer);
+  }
+  const tunnel = await sendRaw(harness.port, 'CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n');
+  t.regex(tunnel, /^HTTP\/1\.1 405 [^]*Method CONNECT not supported/);
+});
+
 test('preferences are versioned', async (t) => {
   const save = async (method: string, version: number, body: string): Promise<string> => {
     const target = `${harness.url}/settings?version=${version}`;

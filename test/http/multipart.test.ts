@@ -28,7 +28,7 @@ test.before(async () => {
   server = createServer((request, response) => {
     const result: Seen = { parts: [], error: null };
     const read = async (): Promise<void> => {
-      for await (const part of readParts(request)) {
+      for await (const part of readParts(request, 30_000)) {
         const chunks: Buffer[] = [];
         if (!(skipFirst && result.parts.length === 0)) {
           for await (const chunk of part.content) {

@@ -2,10 +2,12 @@
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { rowsOf } from './client.js';
 
 const WAIT_MS = 20_000;
 const KIBIBYTE = 1024;
@@ -16,7 +18,13 @@ let small: TestServer;
 
 test.before(async () => {
   server = await startTestServer({
-    set: ['http.request.header.buffer.size=4K', 'http.net.connection.timeout=1s'],
+    set: [
+      'http.request.header.buffer.size=4K',
+      'http.net.connection.timeout=1s',
+      'http.header.timeout=2s',
+      'http.body.timeout=2s',
+      'http.send.timeout=2s',
+    ],
   });
   small = await startTestServer({
     set: [
@@ -74,6 +82,58 @@ test('a head that does not end', async (t) => {
   const answer = await closing(await connect(server), HEAD);
   t.regex(answer, /^HTTP\/1\.1 408 /);
   t.true(performance.now() - started < WAIT_MS);
+});
+
+test('too many headers', async (t) => {
+  const some = (count: number): string => {
+    const lines = Array.from({ length: count }, (_, index) => `X${index}: a\r\n`);
+    return `${HEAD}Connection: close\r\n${lines.join('')}\r\n`;
+  };
+  t.regex(await closing(await connect(server), some(198)), /^HTTP\/1\.1 204 /);
+  const answer = await closing(await connect(server), some(199));
+  t.regex(answer, /^HTTP\/1\.1 431 [^]*\[limit=200\]\r\n$/);
+});
+
+const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n';
+const UPLOAD =
+  'Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n' +
+  '--b\r\nContent-Disposition: form-data; name="data"; filename="x.csv"\r\n\r\na,b\n1,2\n';
+
+for (const [path, rest] of [
+  ['/exec', `${FORM}Content-Length: 100\r\n\r\nquery=`],
+  ['/exec', `${FORM}Transfer-Encoding: chunked\r\n\r\n6\r\nquery=\r\n`],
+  ['/exp', `${FORM}Content-Length: 100\r\n\r\n`],
+  ['/settings?version=0', 'Content-Length: 10\r\n\r\n{'],
+  ['/imp?name=stalled', UPLOAD],
+] as const) {
+  test(`a body that does not go on: ${path} ${rest.length}`, async (t) => {
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\n`;
+    const answer = await closing(await connect(server), head + rest);
+    t.regex(answer, /^HTTP\/1\.1 408 [^]*Connection: close/);
+    t.true(answer.endsWith('the request body stopped coming [limit=2000 ms]\r\n'), answer);
+  });
+}
+
+test('a client that takes nothing of its answer', async (t) => {
+  const socket = await connect(server);
+  socket.pause();
+  const query = 'select x as untaken from long_sequence(100000000)';
+  socket.write(`GET /exec?query=${encodeURIComponent(query)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  const running = async (): Promise<number> => {
+    const activity = "select count() from query_activity() where query like '%as untaken%'";
+    const [row] = await rowsOf(server, `${activity} and query not like '%activity%'`);
+    return Number(row?.[0]);
+  };
+  const started = performance.now();
+  while ((await running()) === 0 && performance.now() - started < WAIT_MS) {
+    await sleep(20);
+  }
+  t.is(await running(), 1, 'it waits for its client');
+  while ((await running()) === 1 && performance.now() - started < WAIT_MS) {
+    await sleep(100);
+  }
+  t.is(await running(), 0, 'it is stopped');
+  socket.destroy();
 });
 
 test('a connection that idles', async (t) => {

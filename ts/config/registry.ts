@@ -160,6 +160,24 @@ export const KEYS = {
     { ...OWN, ...RELOAD },
   ),
   httpIdle: duration('http.net.connection.timeout', '60s', 'a kept-alive connection idles so long'),
+  httpHeaderTimeout: duration(
+    'http.header.timeout',
+    '10s',
+    'time for a request line and headers',
+    OWN,
+  ),
+  httpBodyTimeout: duration(
+    'http.body.timeout',
+    '30s',
+    'a request whose body pauses for so long is given up',
+    OWN,
+  ),
+  httpSendTimeout: duration(
+    'http.send.timeout',
+    '60s',
+    'a client that takes nothing of its answer for so long is gone, and its query stopped',
+    OWN,
+  ),
   httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'told in the Keep-Alive header; seconds'),
   httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'told in the Keep-Alive header'),
   httpHeaderBytes: size(

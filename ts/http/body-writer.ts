@@ -9,9 +9,8 @@ import type { Writable } from 'node:stream';
 import { type Compressor, createCompressor } from './compression.js';
 import type { Coding } from './negotiation.js';
 
-/** A client that takes nothing for so long is gone. */
-const STALL_MS = 60_000;
-const STALL_CHECK_MS = 5_000;
+/** How often it is looked whether the client takes anything. */
+const STALL_CHECKS = 12;
 
 /** The client closed its connection; nothing is left to answer. */
 export class ClientGone extends Error {
@@ -26,10 +25,15 @@ export class BodyWriter {
   readonly #response: ServerResponse;
   readonly #compressor: Compressor | null;
   readonly #sink: Writable;
+  readonly #stallMs: number;
 
-  /** The head must be set before; a `coding` adds `Content-Encoding`. */
-  constructor(response: ServerResponse, coding: Coding | null) {
+  /**
+   * The head must be set before; a `coding` adds `Content-Encoding`. A client that takes nothing
+   * for `stallMs` is gone.
+   */
+  constructor(response: ServerResponse, coding: Coding | null, stallMs: number) {
     this.#response = response;
+    this.#stallMs = stallMs;
     if (coding === null) {
       this.#compressor = null;
     } else {
@@ -76,7 +80,7 @@ export class BodyWriter {
     const gone = (): void => {
       watch.abort();
     };
-    const stall = watchStall(this.#response, gone);
+    const stall = watchStall(this.#response, this.#stallMs, gone);
     this.#response.once('close', gone);
     try {
       await once(this.#sink, 'drain', { signal: watch.signal });
@@ -89,8 +93,8 @@ export class BodyWriter {
   }
 }
 
-/** Destroys a response whose socket takes no byte for a minute. */
-function watchStall(response: ServerResponse, gone: () => void): NodeJS.Timeout {
+/** Destroys a response whose socket takes no byte for `stallMs`. */
+function watchStall(response: ServerResponse, stallMs: number, gone: () => void): NodeJS.Timeout {
   let waiting = response.socket?.writableLength ?? 0;
   let since = performance.now();
   return setInterval(() => {
@@ -98,9 +102,9 @@ function watchStall(response: ServerResponse, gone: () => void): NodeJS.Timeout 
     if (now !== waiting) {
       waiting = now;
       since = performance.now();
-    } else if (performance.now() - since >= STALL_MS) {
+    } else if (performance.now() - since >= stallMs) {
       response.destroy();
       gone();
     }
-  }, STALL_CHECK_MS).unref();
+  }, stallMs / STALL_CHECKS).unref();
 }

@@ -5,6 +5,7 @@
 import type Koa from 'koa';
 
 import type { Authenticator, Login } from '../auth/index.js';
+import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { ClientGone } from './body-writer.js';
@@ -12,7 +13,13 @@ import { isFromOwnPage, sessionToken } from './login-cookie.js';
 import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
 import { Parameters } from './parameters.js';
 import { BodyError } from './request-body.js';
-import { answerText, type HttpContext, type RequestState, type Route } from './route.js';
+import {
+  answerText,
+  type HttpContext,
+  type RequestState,
+  type Route,
+  type TransferTimeouts,
+} from './route.js';
 import { answerStatementError } from './statement-answer.js';
 
 export type HttpMiddleware = Koa.Middleware<RequestState>;
@@ -64,7 +71,11 @@ function answerError(context: HttpContext, error: unknown, logger: Logger): void
 }
 
 /** Splits the address without ever treating it as a URL: `//exec` is a path, not a host. */
-export function readAddress(): HttpMiddleware {
+export function readAddress(config: Config): HttpMiddleware {
+  const timeouts: TransferTimeouts = {
+    bodyMs: config.get(KEYS.httpBodyTimeout),
+    sendMs: config.get(KEYS.httpSendTimeout),
+  };
   return async (context, next) => {
     const target = context.req.url ?? '/';
     const at = target.indexOf('?');
@@ -75,6 +86,7 @@ export function readAddress(): HttpMiddleware {
     state.parameters = new Parameters();
     state.parameters.addEncoded(state.rawQuery);
     state.identity = null;
+    state.timeouts = timeouts;
     state.authenticationNanos = 0;
     state.statement = null;
     await next();
@@ -89,6 +101,18 @@ export function commonHeaders(): HttpMiddleware {
     context.set('Referrer-Policy', 'no-referrer');
     context.set('Cross-Origin-Resource-Policy', 'same-origin');
     context.set('Cache-Control', 'no-store');
+    await next();
+  };
+}
+
+/** Node leaves out headers beyond the limit without a word; one of them may matter. */
+export function checkHeaderCount(limit: number): HttpMiddleware {
+  return async (context, next) => {
+    if (context.req.rawHeaders.length / 2 > limit) {
+      context.set('Connection', 'close');
+      answerText(context, 431, `Request Header Fields Too Large [limit=${limit}]`);
+      return;
+    }
     await next();
   };
 }

@@ -29,12 +29,18 @@ export function multipartProblem(type: string): string | null {
     : 'malformed multipart body: the boundary is missing or too long';
 }
 
-/** Throws `BodyError` when the body ends before its last boundary or is malformed. */
-export async function* readParts(request: IncomingMessage): AsyncGenerator<ImportPart> {
+/**
+ * Throws `BodyError` when the body ends before its last boundary, is malformed, or does not go on
+ * for `stallMs`.
+ */
+export async function* readParts(
+  request: IncomingMessage,
+  stallMs: number,
+): AsyncGenerator<ImportPart> {
   const queue = new PartQueue();
   const body = decodedBody(request);
-  const stop = watchBody(request);
   const parser = createParser(request, queue);
+  const stop = watchBody(request, stallMs, (error) => parser.destroy(error));
   // No `pipeline`: it would destroy the request, and with it the answer that says what is wrong.
   parser.once('error', (error) => {
     queue.finish(bodyError(error));

@@ -6,8 +6,6 @@ import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
-/** No byte for so long ends the request. */
-const STALL_MS = 30_000;
 /** After this time a body must have come at `LEAST_BYTES_PER_SECOND` on average. */
 const GRACE_MS = 60_000;
 const LEAST_BYTES_PER_SECOND = 1024;
@@ -28,8 +26,16 @@ export class BodyError extends Error {
   }
 }
 
-/** Watches a body until it is complete; `stop` ends the watch. */
-export function watchBody(request: IncomingMessage): () => void {
+/**
+ * Watches a body until it is complete and calls `stalled` once when no byte came for `stallMs`, or
+ * too few altogether; the function that comes back ends the watch. The connection stays as it is:
+ * there is an answer to give.
+ */
+export function watchBody(
+  request: IncomingMessage,
+  stallMs: number,
+  stalled: (error: BodyError) => void,
+): () => void {
   const started = performance.now();
   let seen = request.socket.bytesRead;
   let waitedMs = 0;
@@ -46,9 +52,10 @@ export function watchBody(request: IncomingMessage): () => void {
       (now - first) * 1000 < LEAST_BYTES_PER_SECOND * elapsedMs;
     if (request.complete) {
       clearInterval(timer);
-    } else if (waitedMs >= STALL_MS || tooSlow) {
+    } else if (waitedMs >= stallMs || tooSlow) {
       clearInterval(timer);
-      request.destroy(new BodyError(408, 'the request body stopped coming'));
+      const limit = tooSlow ? `${LEAST_BYTES_PER_SECOND} bytes/s` : `${stallMs} ms`;
+      stalled(new BodyError(408, `the request body stopped coming [limit=${limit}]`));
     }
   }, CHECK_MS).unref();
   return () => {
@@ -56,23 +63,44 @@ export function watchBody(request: IncomingMessage): () => void {
   };
 }
 
-/** The whole body, at most `limit` bytes. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const stop = watchBody(request);
-  const chunks: Buffer[] = [];
-  let length = 0;
+/** The whole body, at most `limit` bytes, with pauses of `stallMs` at most. */
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+  stallMs: number,
+): Promise<Buffer> {
+  let stop = (): void => undefined;
+  const stalled = new Promise<never>((_resolve, reject) => {
+    stop = watchBody(request, stallMs, reject);
+  });
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > limit) {
-        throw new BodyError(413, `request body is too large [limit=${limit}]`);
-      }
-      chunks.push(chunk);
-    }
+    return await Promise.race([readAll(request, limit), stalled]);
   } finally {
     stop();
   }
-  return Buffer.concat(chunks);
+}
+
+/** In flowing mode: a stream that waits for its reader does not look stalled. */
+function readAll(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= limit) {
+        chunks.push(chunk);
+      } else {
+        // The rest passes unread: a socket that is closed before its bytes are taken is reset,
+        // and the answer with it.
+        chunks.length = 0;
+        reject(new BodyError(413, `request body is too large [limit=${limit}]`));
+      }
+    });
+    request.once('end', () => {
+      resolve(Buffer.concat(chunks));
+    });
+    onEarlyEnd(request, reject);
+  });
 }
 
 /** The body, inflated where it came as gzip; other encodings are refused. */
@@ -111,11 +139,11 @@ function inflate(request: IncomingMessage): Readable {
   return cap;
 }
 
-/** Calls `broken` when the client goes away, or the body is given up, before its end. */
+/** Calls `broken` when the client goes away before the end of the body. */
 export function onEarlyEnd(request: IncomingMessage, broken: (error: Error) => void): void {
   const check = (): void => {
     if (!request.complete) {
-      broken(request.errored instanceof BodyError ? request.errored : endedEarly());
+      broken(endedEarly());
     }
   };
   request.on('error', () => undefined);

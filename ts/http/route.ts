@@ -21,6 +21,14 @@ export interface HttpServices {
   readonly version: string;
 }
 
+/** How long the other side may pause, in milliseconds. */
+export interface TransferTimeouts {
+  /** While it sends a body. */
+  readonly bodyMs: number;
+  /** While it should take an answer. */
+  readonly sendMs: number;
+}
+
 /** What the server adds to a request on its way to the route. */
 export interface RequestState {
   /** Path as sent, without the query, leading slashes made one. */
@@ -29,6 +37,7 @@ export interface RequestState {
   rawQuery: string;
   parameters: Parameters;
   identity: Identity | null;
+  timeouts: TransferTimeouts;
   authenticationNanos: number;
   /** Set by the routes that run SQL: errors are then JSON with the text and a position. */
   statement: string | null;

@@ -5,7 +5,6 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 
 import { Router } from '@koa/router';
 import Koa from 'koa';
@@ -16,6 +15,7 @@ import { type Application, ConnectionGate, type ConnectionLimits } from './conne
 import {
   allowOrigins,
   checkAccess,
+  checkHeaderCount,
   checkHost,
   checkMethod,
   checkPath,
@@ -32,14 +32,14 @@ import { consoleRoutes } from './routes/console.js';
 import { execRoute } from './routes/exec.js';
 import { expRoute } from './routes/exp.js';
 import { impRoute } from './routes/imp.js';
+import { refuseMalformed, refuseTunnel } from './malformed.js';
 import { lineProtocolRoutes } from './routes/line-protocol.js';
 import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
 import { settingsRoutes } from './routes/settings.js';
 import { validateRoute } from './routes/validate.js';
 
-const HEADER_DEADLINE_MS = 10_000;
 const HANDSHAKE_DEADLINE_MS = 10_000;
-const TIMER_CHECK_MS = 5_000;
+const TIMER_CHECK_MS = 1_000;
 const MOST_HEADERS = 200;
 /** Answers under way at the end get so long. */
 const CLOSE_GRACE_MS = 2_500;
@@ -126,9 +126,15 @@ export function createApplication(
   application.on('error', (error: unknown) => {
     logger.debug('answer_failed', { error });
   });
-  for (const step of [readAddress(), errorFunnel(logger), commonHeaders(), ...before]) {
+  for (const step of [
+    readAddress(services.config),
+    errorFunnel(logger),
+    commonHeaders(),
+    ...before,
+  ]) {
     application.use(step);
   }
+  application.use(checkHeaderCount(MOST_HEADERS));
   application.use(checkHost(rules));
   application.use(allowOrigins(rules));
   application.use(checkPath(table));
@@ -207,7 +213,7 @@ function createHttpServer(
   credentials: CredentialStore | null,
 ): Server | SecureServer {
   const options = {
-    headersTimeout: HEADER_DEADLINE_MS,
+    headersTimeout: config.get(KEYS.httpHeaderTimeout),
     // An import takes as long as it takes; stalled bodies have their own timer.
     requestTimeout: 0,
     keepAliveTimeout: config.get(KEYS.httpIdle),
@@ -220,10 +226,12 @@ function createHttpServer(
     credentials === null
       ? createServer(options, gate.handle)
       : createEncrypted(options, gate, credentials);
-  server.maxHeadersCount = MOST_HEADERS;
+  // One more than is taken, so that it is seen.
+  server.maxHeadersCount = MOST_HEADERS + 1;
   applyLimits(server, gate, config);
   server.on('connection', gate.opened);
   server.on('clientError', refuseMalformed);
+  server.on('connect', refuseTunnel);
   return server;
 }
 
@@ -251,25 +259,6 @@ function applyLimits(server: LimitedServer, gate: ConnectionGate, config: Config
 }
 
 type LimitedServer = (Server | SecureServer) & { maxHeaderSize?: number };
-
-/** One plain answer, then the connection ends: nothing after it can be read as a request. */
-function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  const body = `${status.slice(4)}\r\n`;
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
 
 function bind(server: Server | SecureServer, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -32,7 +32,7 @@ export async function readForm(context: HttpContext): Promise<void> {
     throw new BodyError(415, 'unsupported content encoding');
   }
   const type = context.req.headers['content-type']?.toLowerCase() ?? '';
-  const body = await readBody(context.req, LARGEST_FORM_BYTES);
+  const body = await readBody(context.req, LARGEST_FORM_BYTES, context.state.timeouts.bodyMs);
   const { parameters } = context.state;
   if (type.startsWith('multipart/form-data')) {
     await readMultipartFields(context, body);

@@ -169,7 +169,11 @@ class Execution {
     context.respond = false;
     context.res.statusCode = 200;
     context.res.setHeader('Content-Type', JSON_TYPE);
-    const writer = new BodyWriter(context.res, streamedCoding(context.req));
+    const writer = new BodyWriter(
+      context.res,
+      streamedCoding(context.req),
+      context.state.timeouts.sendMs,
+    );
     try {
       await writer.write(Buffer.concat([Buffer.from(head), first]));
       let chunk = (await stream?.next()) ?? null;

@@ -181,7 +181,7 @@ async function send(context: HttpContext, reply: ExecuteReply, format: FileForma
   context.respond = false;
   context.res.statusCode = 200;
   const coding = isCompressible(format) ? streamedCoding(context.req) : null;
-  const writer = new BodyWriter(context.res, coding);
+  const writer = new BodyWriter(context.res, coding, context.state.timeouts.sendMs);
   try {
     await writer.write(first);
     let chunk = await stream.next();

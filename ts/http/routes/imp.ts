@@ -48,14 +48,19 @@ async function answerImport(
 ): Promise<void> {
   const parameters = readImportParameters(context.state.parameters.toSearchParams());
   const { database } = services.sessions;
-  const result = await importCsv(database, parameters, readParts(context.req), {
-    authorise: () => {
-      if (readOnly) {
-        throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
-      }
+  const result = await importCsv(
+    database,
+    parameters,
+    readParts(context.req, context.state.timeouts.bodyMs),
+    {
+      authorise: () => {
+        if (readOnly) {
+          throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
+        }
+      },
+      analysedLines: services.config.get(KEYS.textAnalysisLines),
     },
-    analysedLines: services.config.get(KEYS.textAnalysisLines),
-  });
+  );
   answer(context, result.status, result.contentType, result.body);
 }
 

@@ -70,7 +70,11 @@ class PreferenceSaver {
   }
 
   async handle(context: HttpContext): Promise<void> {
-    const body = await readBody(context.req, LARGEST_PREFERENCES_BYTES);
+    const body = await readBody(
+      context.req,
+      LARGEST_PREFERENCES_BYTES,
+      context.state.timeouts.bodyMs,
+    );
     const turn = this.#last.then(() => this.#save(context, body.toString('utf8')));
     this.#last = turn.catch(() => undefined);
     await turn;

@@ -1,0 +1,46 @@
+/**
+ * Answers to what never becomes a request: one plain text, then the connection ends, so that
+ * nothing after it is read as a request of its own.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
+
+/** A request line that is well-formed but for a method the parser does not know. */
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~\dA-Za-z-]{1,32}) \S+ HTTP\/1\.[01]\r\n/;
+
+export function refuseMalformed(error: ParserError, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const method = error.code === 'HPE_INVALID_METHOD' ? methodOf(error.rawPacket) : undefined;
+  if (error.code === 'HPE_HEADER_OVERFLOW') {
+    refuse(socket, '431 Request Header Fields Too Large');
+  } else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    refuse(socket, '408 Request Timeout');
+  } else if (method !== undefined) {
+    refuse(socket, '405 Method Not Allowed', `Method ${method} not supported`);
+  } else {
+    refuse(socket, '400 Bad Request');
+  }
+}
+
+function methodOf(packet: Buffer | undefined): string | undefined {
+  return REQUEST_LINE.exec(packet?.toString('latin1', 0, 4096) ?? '')?.[1];
+}
+
+/** CONNECT asks for a tunnel; there is none, but there is an answer. */
+export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
+  socket.on('error', () => undefined);
+  refuse(socket, '405 Method Not Allowed', 'Method CONNECT not supported');
+}
+
+function refuse(socket: Duplex, status: string, message = status.slice(4)): void {
+  const body = `${message}\r\n`;
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
