@@ -137,6 +137,23 @@ test('many rows stream whole, also compressed', async (t) => {
   }
 });
 
+test('a statement with a NUL is refused at its place', async (t) => {
+  t.deepEqual(await get('query=rows+1%00'), [
+    400,
+    '{"query":"rows 1\\u0000","error":"a statement cannot contain a NUL character","position":6}',
+  ]);
+});
+
+test('connections are closed where they are not to be kept', async (t) => {
+  const closing = await startHarness({ set: ['http.server.keep.alive=false'] });
+  for (const target of ['/exec?query=rows+1', '/exec?query=rows+5000', '/nowhere']) {
+    const answer = await sendRaw(closing.port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    t.regex(answer, /\r\nConnection: close\r\n/, target);
+    t.false(answer.includes('Keep-Alive:'), target);
+  }
+  await closing.server.close();
+});
+
 test('a short answer is compressed when that gains something', async (t) => {
   for (const [rows, coding] of [
     [3, null],

@@ -234,6 +234,22 @@ test('preferences are versioned', async (t) => {
   }
 });
 
+test('preferences cannot be changed where that is switched off', async (t) => {
+  for (const key of ['http.settings.readonly', 'http.security.readonly']) {
+    const guarded = await startHarness({ set: [`${key}=true`] });
+    const body = '{"instance_name":"x"}';
+    const saved = await fetch(`${guarded.url}/settings?version=0`, { method: 'PUT', body });
+    t.is(saved.status, 403, key);
+    const settings = (await (await fetch(`${guarded.url}/settings`)).json()) as {
+      config: Record<string, unknown>;
+      preferences: object;
+    };
+    t.is(settings.config['http.settings.readonly'], true);
+    t.deepEqual(settings.preferences, {});
+    await guarded.server.close();
+  }
+});
+
 test('clients of the line protocol are told at once', async (t) => {
   for (const path of ['/write', '/api/v2/write']) {
     const response = await fetch(harness.url + path, { method: 'POST', body: 'm,a=b c=1i' });

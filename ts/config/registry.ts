@@ -178,6 +178,11 @@ export const KEYS = {
     'a client that takes nothing of its answer for so long is gone, and its query stopped',
     OWN,
   ),
+  httpServerKeepAlive: bool(
+    'http.server.keep.alive',
+    true,
+    'connections stay open after an answer; false closes them',
+  ),
   httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'told in the Keep-Alive header; seconds'),
   httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'told in the Keep-Alive header'),
   httpHeaderBytes: size(
@@ -206,6 +211,11 @@ export const KEYS = {
     'http.min.net.connection.limit',
     '16',
     'open connections of health and metrics',
+  ),
+  httpSettingsReadOnly: bool(
+    'http.settings.readonly',
+    false,
+    'preferences cannot be changed through /settings; nor can they with http.security.readonly',
   ),
   httpContextConsole: path(
     'http.context.web.console',

@@ -105,6 +105,13 @@ export function commonHeaders(): HttpMiddleware {
   };
 }
 
+export function closeAfterwards(): HttpMiddleware {
+  return async (context, next) => {
+    context.res.shouldKeepAlive = false;
+    await next();
+  };
+}
+
 /** Node leaves out headers beyond the limit without a word; one of them may matter. */
 export function checkHeaderCount(limit: number): HttpMiddleware {
   return async (context, next) => {

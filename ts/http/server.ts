@@ -19,6 +19,7 @@ import {
   checkHost,
   checkMethod,
   checkPath,
+  closeAfterwards,
   commonHeaders,
   errorFunnel,
   readAddress,
@@ -133,6 +134,9 @@ export function createApplication(
     ...before,
   ]) {
     application.use(step);
+  }
+  if (!services.config.get(KEYS.httpServerKeepAlive)) {
+    application.use(closeAfterwards());
   }
   application.use(checkHeaderCount(MOST_HEADERS));
   application.use(checkHost(rules));

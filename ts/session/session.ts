@@ -109,6 +109,12 @@ export class Session {
         message: `statement is too long [length=${text.length}, limit=${LONGEST_STATEMENT}]`,
       });
     }
+    const nul = text.indexOf('\0');
+    if (nul >= 0) {
+      // Clients in C would read another statement than the one that runs.
+      const message = 'a statement cannot contain a NUL character';
+      throw new DatabaseError({ code: 'Syntax', message, start: nul, end: nul + 1 });
+    }
     const statement = new PreparedStatement(this.#host, this, text, parameterTypes);
     await statement.bind();
     return statement;

@@ -23,6 +23,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
   const { database } = services.sessions;
   const config = publicConfig(services);
   const saver = new PreferenceSaver(database);
+  const readOnly = isReadOnly(services);
   return [
     {
       path,
@@ -38,7 +39,14 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       path,
       methods: ['POST', 'PUT'],
       access: 'data',
-      handle: (context) => saver.handle(context),
+      handle: async (context) => {
+        if (readOnly) {
+          const error = 'preferences are read-only here';
+          answer(context, 403, JSON_TYPE, JSON.stringify({ error }));
+          return;
+        }
+        await saver.handle(context);
+      },
     },
   ];
 }
@@ -48,7 +56,7 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
   return {
     'release.type': 'OSS',
     'release.version': version,
-    'http.settings.readonly': config.get(KEYS.httpReadOnly),
+    'http.settings.readonly': isReadOnly(services),
     'accepting.writes': ['http', 'pgwire'],
     'line.proto.support.versions': [],
     'ilp.proto.transports': [],
@@ -58,6 +66,10 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
     ...(authenticator.required ? { 'acl.enabled': true } : {}),
     ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
   };
+}
+
+function isReadOnly({ config }: HttpServices): boolean {
+  return config.get(KEYS.httpReadOnly) || config.get(KEYS.httpSettingsReadOnly);
 }
 
 /** PUT replaces, POST merges; both count the version up. One at a time. */
