@@ -107,3 +107,18 @@ test('refuses what is not a query', async (t) => {
   }
   t.false(harness.database.journal.executed.includes('insert 1'));
 });
+
+test('a read-only server exports CSV alone', async (t) => {
+  const guarded = await startHarness({ set: ['http.security.readonly=true'] });
+  const get = async (format: string): Promise<[number, string]> => {
+    const response = await fetch(`${guarded.url}/exp?query=rows+1&fmt=${format}`);
+    return [response.status, await response.text()];
+  };
+  t.is((await get('csv'))[0], 200);
+  t.deepEqual(await get('parquet'), [
+    403,
+    '{"query":"rows 1","error":"fmt=parquet works on read-write servers only, use fmt=csv",' +
+      '"position":0}',
+  ]);
+  await guarded.server.close();
+});

@@ -96,6 +96,8 @@ test('a listed origin gets its preflight answered, others do not', async (t) => 
     fetch(`${harness.url}/exec`, { method: 'OPTIONS', headers: { Origin: origin } });
   const listed = await preflight('https://ok.example');
   t.is(listed.headers.get('access-control-allow-origin'), 'https://ok.example');
+  t.is(listed.headers.get('access-control-allow-methods'), 'GET, HEAD, POST, PUT');
+  t.regex(listed.headers.get('access-control-expose-headers') ?? '', /Content-Disposition/);
   const other = await preflight('https://evil.example');
   t.is(other.headers.get('access-control-allow-origin'), null);
 });

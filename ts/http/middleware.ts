@@ -144,6 +144,7 @@ export function allowOrigins(rules: OriginRules): HttpMiddleware {
     if (listed) {
       context.set('Access-Control-Allow-Origin', origin);
       context.set('Access-Control-Allow-Credentials', 'true');
+      context.set('Access-Control-Expose-Headers', 'Content-Disposition, Retry-After');
       context.set('Cross-Origin-Resource-Policy', 'cross-origin');
     }
     if (listed && context.method === 'OPTIONS') {

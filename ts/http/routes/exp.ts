@@ -1,6 +1,8 @@
 /** GET and POST /exp: the rows of one query as a file, CSV or Parquet. */
+import { KEYS } from '../../config/index.js';
 import {
   asDatabaseError,
+  DatabaseError,
   type ExecuteOptions,
   type ExecuteReply,
   type PreparedStatement,
@@ -41,6 +43,7 @@ interface FileFormat {
 export function expRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
   const keepAlive = keepAliveHeader(config);
+  const readOnly = services.config.get(KEYS.httpReadOnly);
   return {
     path: paths.export,
     methods: ['GET', 'POST'],
@@ -55,6 +58,10 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
       if (refusal !== null || typeof format === 'string') {
         refuse(context, refusal ?? '');
         return;
+      }
+      if (readOnly && format.rows.format === 'parquet') {
+        const message = 'fmt=parquet works on read-write servers only, use fmt=csv';
+        throw new DatabaseError({ code: 'ReadOnly', message });
       }
       promiseKeepAlive(context.res, keepAlive);
       const statement = await prepareQuery(openSession(context, services.sessions, true), text);
