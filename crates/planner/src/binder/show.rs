@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use arrow_array::Int32Array;
 use tidemark_ast::{ShowSubject, Tree};
 use tidemark_functions::SETTINGS;
 use tidemark_storage::TableSchema;
@@ -81,6 +82,10 @@ impl Binder<'_> {
                 self.tree.span(self.tree.root),
             ));
         };
+        if let ("max_identifier_length", Ok(length)) = (name, value.parse::<i32>()) {
+            let cell = std::sync::Arc::new(Int32Array::from(vec![length]));
+            return self.literal_rows(vec![(name, SqlType::Int, cell)]);
+        }
         self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
     }
 }

@@ -193,7 +193,9 @@ fn number(oid: Option<i32>) -> Typed {
 }
 
 fn setting(name: &str) -> Typed {
-    let found = SETTINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    // The peer tells its version in `version()` and the start of a connection alone.
+    let named = |known: &str| known.eq_ignore_ascii_case(name) && known != "server_version";
+    let found = SETTINGS.iter().find(|(known, _)| named(known));
     literal::text(found.map_or("", |(_, value)| value))
 }
 
