@@ -32,6 +32,7 @@ test('a query is described by its columns, and not run', async (t) => {
 test('anything else is told by its name, and not run', async (t) => {
   t.deepEqual(await validate('insert 424243'), [200, '{"queryType":"insert"}']);
   t.deepEqual(await validate('create 424244'), [200, '{"queryType":"create"}']);
+  t.deepEqual(await validate('EXPLAIN rows 424245'), [200, '{"queryType":"EXPLAIN"}']);
   t.deepEqual(await validate('-- nothing'), [200, '{"queryType":"EMPTY"}']);
   t.false(harness.database.journal.executed.some((text) => text.includes('42424')));
 });

@@ -55,10 +55,13 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
   };
 }
 
+/** Their rows tell of something else than the tables they name. */
+const UNDESCRIBED = new Set(['EXPLAIN', 'COPY']);
+
 /** A query by its columns, anything else by its name. */
 function describe(statement: PreparedStatement): string {
   const { kind, command, columns, timestamp } = statement.description;
-  if (kind !== 'select' || command === 'EXPLAIN') {
+  if (kind !== 'select' || UNDESCRIBED.has(command)) {
     return JSON.stringify({ queryType: kind === 'empty' ? 'EMPTY' : command });
   }
   const described = columns.map(columnJson).join(',');
