@@ -10,6 +10,7 @@ const MAY_IMPORT = {
   session: ['sql', 'engine', 'auth', 'observability'],
   ingest: ['engine', 'session', 'config'],
   tls: ['config'],
+  copy: ['sql', 'engine', 'session', 'ingest', 'config', 'observability'],
   http: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   pgwire: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   console: ['sql'],

@@ -3,11 +3,12 @@
  * stops them in the opposite order. Only the command line and the embedded library import it.
  */
 import { mkdirSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { createBasicAuthenticator } from './auth/index.js';
 import { type Config, KEYS, loadConfig, type Reloaded } from './config/index.js';
+import { type Copy, createCopy } from './copy/index.js';
 import { loadDemoData } from './demo-data.js';
 import { Encryption } from './encryption.js';
 import { type Database, DatabaseError, openDatabase, type OpenOptions } from './engine/index.js';
@@ -67,9 +68,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   logNotices(config, logger);
   const database = await openRoot(options.root, config, logger);
   const listeners: Listener[] = [];
+  let copy: Copy | undefined;
   const close = async (): Promise<void> => {
     encryption.close();
-    await Promise.all(listeners.map((listener) => listener.close()));
+    await Promise.all([...listeners.map((listener) => listener.close()), copy?.close()]);
     await database.close();
   };
   try {
@@ -80,7 +82,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       reload_config: () => reloadConfig(config, database, listeners, logger),
       reload_tls: () => Promise.resolve(encryption.reload()),
     };
-    const services = createServices(database, config, logger, operations);
+    copy = openCopy(options.root, database, config, logger);
+    const services = createServices(database, copy, config, logger, operations);
     const addresses = await startListeners(services, encryption, listeners);
     encryption.watch();
     logger.info('started', { root: options.root, ...addresses });
@@ -188,7 +191,6 @@ async function openRoot(root: string, config: Config, logger: Logger): Promise<D
 
 /** Zeros stand for the engine's own choice and are left out. */
 function openOptions(root: string, config: Config): OpenOptions {
-  const copyRoot = config.get(KEYS.copyRoot);
   const chosen = (name: keyof OpenOptions, value: number): Partial<OpenOptions> =>
     value > 0 ? { [name]: value } : {};
   return {
@@ -200,7 +202,7 @@ function openOptions(root: string, config: Config): OpenOptions {
     maxUncommittedRows: config.get(KEYS.maxUncommittedRows),
     o3MaxLagMicros: config.get(KEYS.o3MaxLag) * 1000,
     diskReserveBytes: config.get(KEYS.diskReserve),
-    importRoot: isAbsolute(copyRoot) ? copyRoot : join(root, copyRoot),
+    importRoot: below(root, config.get(KEYS.copyRoot)),
     maxWaitingQueries: config.get(KEYS.queryQueueLimit),
     queueWaitMs: config.get(KEYS.queryQueueWait),
     limits: {
@@ -232,6 +234,40 @@ function openFailure(root: string, error: unknown): StartError {
   });
 }
 
+function openCopy(root: string, database: Database, config: Config, logger: Logger): Copy {
+  const exportRoot = below(root, config.get(KEYS.copyExportRoot));
+  for (const taken of ['db', 'conf']) {
+    if (overlaps(exportRoot, join(root, taken))) {
+      throw new StartError(
+        `cairo.sql.copy.export.root=${config.get(KEYS.copyExportRoot)} overlaps the directory ` +
+          `'${taken}' of the root: choose another`,
+        EXIT_CONFIG,
+      );
+    }
+  }
+  return createCopy({
+    database,
+    importRoot: below(root, config.get(KEYS.copyRoot)),
+    exportRoot,
+    logRetentionDays: config.get(KEYS.copyLogRetention),
+    queueCapacity: config.get(KEYS.copyQueue),
+    bufferBytes: config.get(KEYS.copyBuffer),
+    analysedLines: config.get(KEYS.textAnalysisLines),
+    logger: logger.child('copy'),
+  });
+}
+
+/** A directory of the configuration, which may be relative to the root. */
+function below(root: string, directory: string): string {
+  return isAbsolute(directory) ? directory : resolve(root, directory);
+}
+
+/** Whether one of two directories lies in the other. */
+function overlaps(one: string, other: string): boolean {
+  const isInside = (path: string): boolean => path === '' || !/^\.\.(\/|$)/.test(path);
+  return isInside(relative(one, other)) || isInside(relative(other, one));
+}
+
 /** What SHOW PARAMETERS answers. */
 function showParameters(database: Database, config: Config): void {
   database.setParameters(
@@ -246,6 +282,7 @@ function showParameters(database: Database, config: Config): void {
 
 function createServices(
   database: Database,
+  copy: Copy,
   config: Config,
   logger: Logger,
   operations: Operations,
@@ -255,6 +292,7 @@ function createServices(
     database,
     parse,
     operations,
+    own: copy.statements,
     defaultTimeoutMs: config.get(KEYS.queryTimeout),
     maxTimeoutMs: config.get(KEYS.queryTimeoutMax),
   });

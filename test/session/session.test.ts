@@ -27,7 +27,7 @@ test('a text is parsed once', (t) => {
     parsed += 1;
     return { text };
   });
-  t.is(cache.tree('a'), cache.tree('a'));
+  t.is(cache.parsed('a'), cache.parsed('a'));
   t.is(parsed, 1);
 });
 

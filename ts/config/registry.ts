@@ -136,6 +136,14 @@ function path(name: string, fallback: string, doc: string): Key<string> {
   return key(name, 'text', fallback, parsePath, doc);
 }
 
+function parsePositive(text: string): number {
+  const value = parseInteger(text);
+  if (value < 1) {
+    throw new ValueError(`expected at least 1, found '${text}'`);
+  }
+  return value;
+}
+
 const OWN: Traits = { own: true };
 const RELOAD: Traits = { reloadable: true };
 
@@ -416,8 +424,22 @@ export const KEYS = {
   copyRoot: text(
     'cairo.sql.copy.root',
     'import',
-    'the only directory read_parquet reads, relative to the root',
+    'the only directory COPY … FROM and read_parquet read, relative to the root',
   ),
+  copyExportRoot: text(
+    'cairo.sql.copy.export.root',
+    'export',
+    'the only directory COPY … TO writes to, relative to the root',
+  ),
+  copyLogRetention: key(
+    'cairo.sql.copy.log.retention.days',
+    'integer',
+    '3',
+    parsePositive,
+    'days that sys.text_import_log and sys.copy_export_log are kept; read when they are made',
+  ),
+  copyQueue: integer('cairo.sql.copy.queue.capacity', '32', 'COPY jobs that wait for their turn'),
+  copyBuffer: size('cairo.sql.copy.buffer.size', '2M', 'bytes COPY … FROM reads at once'),
   maxUncommittedRows: key(
     'cairo.max.uncommitted.rows',
     'integer',

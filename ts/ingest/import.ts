@@ -46,6 +46,8 @@ export interface ImportOptions {
   readonly authorise?: Authorise;
   /** Lines from which structure and types are detected; 1000 by default. */
   readonly analysedLines?: number;
+  /** Told the structure of each text, before its rows are read. */
+  readonly analysed?: (structure: TextStructure) => Promise<void> | void;
 }
 
 /** The whole answer. */
@@ -79,10 +81,10 @@ export async function importCsv(
   database: ImportDatabase,
   parameters: ImportParameters,
   parts: AsyncIterable<ImportPart>,
-  { authorise = () => undefined, analysedLines = ANALYSED_LINES }: ImportOptions = {},
+  options: ImportOptions = {},
 ): Promise<ImportAnswer> {
   try {
-    const request: ImportRequest = { database, parameters, authorise, linesMax: analysedLines };
+    const request = requestOf(database, parameters, options);
     const report = await importParts(request, parts);
     const isJson = parameters.format === 'json';
     return answer(parameters, isJson ? renderJson(report) : renderTabular(report));
@@ -94,6 +96,28 @@ export async function importCsv(
     const isJson = parameters.format === 'json';
     return answer(parameters, isJson ? JSON.stringify({ status }) : status);
   }
+}
+
+/** One text on its way into the table of `parameters.name`. */
+export interface TextImport {
+  readonly parameters: ImportParameters;
+  /** Types the sender sets. */
+  readonly schema: ImportSchema;
+  /** Ends early by throwing, when the import is to stop. */
+  readonly content: AsyncIterable<Buffer>;
+}
+
+/**
+ * Imports one text in one commit. Rejects with an `ImportError` when the text or the parameters
+ * cannot be used, with the database's error when it fails; nothing is left behind then.
+ */
+export async function importText(
+  database: ImportDatabase,
+  { parameters, schema, content }: TextImport,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  const request = requestOf(database, parameters, options);
+  return await importPart(request, { name: 'data', filename: null, content }, schema, true);
 }
 
 function answer(parameters: ImportParameters, body: string): ImportAnswer {
@@ -117,6 +141,17 @@ interface ImportRequest {
   readonly parameters: ImportParameters;
   readonly authorise: Authorise;
   readonly linesMax: number;
+  readonly analysed: NonNullable<ImportOptions['analysed']>;
+}
+
+function requestOf(
+  database: ImportDatabase,
+  parameters: ImportParameters,
+  options: ImportOptions,
+): ImportRequest {
+  const { authorise = () => undefined, analysed = () => undefined } = options;
+  const { analysedLines: linesMax = ANALYSED_LINES } = options;
+  return { database, parameters, authorise, linesMax, analysed };
 }
 
 async function importParts(
@@ -177,11 +212,12 @@ async function importPart(
   const hints = {
     table,
     delimiter: parameters.delimiter,
-    forceHeader: parameters.forceHeader,
+    header: parameters.header,
     schema,
     linesMax,
   };
   const structure = analyseText(sample.text, sample.isWhole, hints);
+  await request.analysed(structure);
   const target =
     existing === null || overwrite
       ? mapToNew(structure, checked)

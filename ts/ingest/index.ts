@@ -3,7 +3,12 @@
  * two answers. Knows the engine's appender, nothing of HTTP: `ts/http/imp` hands it the parts of
  * the request and sends what it returns.
  */
-export { importCsv } from './import.js';
+export { importCsv, importText } from './import.js';
+export { ImportError } from './import-error.js';
+export { cleanTableName } from './names.js';
+export type { ImportReport } from './answers.js';
+export type { TextStructure } from './structure.js';
+export type { ImportSchema } from './schema-part.js';
 export type {
   Authorise,
   ImportAccess,
@@ -11,6 +16,7 @@ export type {
   ImportDatabase,
   ImportOptions,
   ImportPart,
+  TextImport,
 } from './import.js';
 export { readImportParameters } from './parameters.js';
 export type { ImportParameters } from './parameters.js';

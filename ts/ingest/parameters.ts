@@ -1,14 +1,15 @@
 /** The parameters of an import: read from the query, checked before anything happens. */
 import { ImportError } from './import-error.js';
 
-/** The query parameters of `/imp`, as text; their meaning is checked by `importCsv`. */
+/** What a sender says about a text, as `/imp` takes it; the meaning is checked by the import. */
 export interface ImportParameters {
   /** Table name; `null` takes the data part's file name. */
   readonly name: string | null;
   /** `null` detects it. */
   readonly delimiter: string | null;
   readonly format: 'json' | 'tabular';
-  readonly forceHeader: boolean;
+  /** Whether the first line is a header; `null` looks at it. */
+  readonly header: boolean | null;
   readonly atomicity: 'abort' | 'skipRow' | 'skipCol';
   readonly overwrite: boolean;
   readonly create: boolean;
@@ -33,7 +34,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     name: last('name'),
     delimiter: delimiter !== null && isDelimiter(delimiter) ? delimiter : null,
     format: last('fmt')?.toLowerCase() === 'json' ? 'json' : 'tabular',
-    forceHeader: isTrue('forceHeader'),
+    header: isTrue('forceHeader') ? true : null,
     atomicity: readAtomicity(last('atomicity')),
     overwrite: isTrue('overwrite'),
     create: last('create')?.toLowerCase() !== 'false',

@@ -23,7 +23,8 @@ export interface TextStructure {
 export interface StructureHints {
   readonly table: string;
   readonly delimiter: string | null;
-  readonly forceHeader: boolean;
+  /** Whether the first line is a header; `null` looks at it. */
+  readonly header: boolean | null;
   readonly schema: ImportSchema;
   /** Lines that are looked at. */
   readonly linesMax: number;
@@ -42,7 +43,7 @@ export function analyseText(
   const delimiter = hints.delimiter ?? detectDelimiter(lines, hints.linesMax);
   const rows = lines.map((line) => splitFields(line, delimiter));
   const first = rows[0] ?? [];
-  const header = hints.forceHeader || isHeader(rows);
+  const header = hints.header ?? isHeader(rows);
   const data = header ? rows.slice(1) : rows;
   const names = header ? columnNames(first) : first.map((_, index) => `f${index}`);
   const columns = names.map((name, index): TextColumn => {

@@ -1,7 +1,9 @@
 /** One statement's path, shared by every protocol. */
 export { asDatabaseError } from './error.js';
+export { parquetOptions, type ReadOption } from './parquet-options.js';
 export {
   type Authorise,
+  type OwnStatements,
   type ParameterTypes,
   PreparedStatement,
   type Principal,
@@ -28,6 +30,8 @@ export type {
   ResultColumn,
   ResultStream,
   RowFormat,
+  Statement,
+  StatementContext,
   StatementDescription,
   StatementKind,
   Summary,

@@ -42,9 +42,17 @@ export type Authorise = (principal: Principal, accesses: readonly Access[]) => v
 /** Parameter types the client declared, `null` where it left them open. */
 export type ParameterTypes = readonly (string | null)[];
 
+/** Statements that the server runs and the engine does not: COPY. */
+export interface OwnStatements {
+  owns(tree: object): boolean;
+  /** Rejects with a `DatabaseError`. */
+  prepare(tree: object, context: StatementContext): Promise<Statement>;
+}
+
 export interface SessionHostOptions {
   readonly database: Database;
   readonly parse: Parse;
+  readonly own?: OwnStatements;
   readonly authorise?: Authorise;
   /** Absent where there is no server around the database. */
   readonly operations?: Operations;
@@ -58,6 +66,7 @@ export interface SessionHostOptions {
 export class SessionHost {
   readonly database: Database;
   readonly statements: StatementCache;
+  readonly own: OwnStatements | undefined;
   readonly authorise: Authorise;
   readonly executions: Executions;
   readonly operations: Operations | null;
@@ -66,7 +75,8 @@ export class SessionHost {
 
   constructor(options: SessionHostOptions) {
     this.database = options.database;
-    this.statements = new StatementCache(options.parse);
+    this.own = options.own;
+    this.statements = new StatementCache(options.parse, (tree) => options.own?.owns(tree) === true);
     this.authorise = options.authorise ?? ((): void => undefined);
     this.executions = new Executions(options.database);
     this.operations = options.operations ?? null;
@@ -213,18 +223,14 @@ export class PreparedStatement {
 
   /** Called by `Session.prepare`, and again when the catalog moved. */
   async bind(): Promise<void> {
-    const { database, statements } = this.#host;
+    const { statements } = this.#host;
     const transaction = this.#session.transaction;
     try {
-      if (transaction !== null) {
-        const tree = statements.tree(this.#boundText);
-        this.#hold(await database.prepare(tree, this.#context, transaction), false);
-      } else {
-        const known = statements.query(this.#key);
-        const statement =
-          known ?? (await database.prepare(statements.tree(this.#boundText), this.#context));
-        this.#hold(statement, known !== undefined || statements.share(this.#key, statement));
-      }
+      const known = transaction === null ? statements.query(this.#key) : undefined;
+      const statement = known ?? (await this.#prepare(transaction));
+      const isShared =
+        known !== undefined || (transaction === null && statements.share(this.#key, statement));
+      this.#hold(statement, isShared);
       this.#transaction = transaction;
       this.#host.authorise(this.#principal, this.description.accesses);
     } catch (error) {
@@ -245,6 +251,17 @@ export class PreparedStatement {
     const result = await operations[this.#operation]();
     this.#boundText = operationAnswer(this.#operation, result);
     await this.bind();
+  }
+
+  #prepare(transaction: Transaction | null): Promise<Statement> {
+    const { database, own, statements } = this.#host;
+    const parsed = statements.parsed(this.#boundText);
+    if (own !== undefined && parsed.own !== null) {
+      return own.prepare(parsed.own, this.#context);
+    }
+    return transaction === null
+      ? database.prepare(parsed.tree, this.#context)
+      : database.prepare(parsed.tree, this.#context, transaction);
   }
 
   #hold(statement: Statement, isShared: boolean): void {

@@ -10,6 +10,14 @@ import { asSyntaxError } from './error.js';
 /** Text to syntax tree; throws an error with `message`, `start` and `end`. */
 export type Parse = (text: string) => object;
 
+/** A text as it was read. */
+export interface ParsedStatement {
+  /** The tree as JSON in UTF-8, as the border takes it. */
+  readonly tree: Buffer;
+  /** The tree itself, when the server runs the statement and not the engine. */
+  readonly own: object | null;
+}
+
 /** Bytes of texts and trees together. */
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** Longer texts are almost always one large INSERT: they do not come again. */
@@ -19,15 +27,18 @@ const MOST_QUERIES = 512;
 
 export class StatementCache {
   readonly #parse: Parse;
-  readonly #trees = new LRUCache<string, Buffer>({
+  readonly #owns: (tree: object) => boolean;
+  readonly #trees = new LRUCache<string, ParsedStatement>({
     maxSize: CACHE_BYTES,
-    sizeCalculation: (tree, text) => tree.length + 2 * text.length + 64,
+    sizeCalculation: ({ tree }, text) => tree.length + 2 * text.length + 64,
   });
 
   readonly #queries = new LRUCache<string, Statement>({ max: MOST_QUERIES });
 
-  constructor(parse: Parse) {
+  /** `owns` tells the statements that the engine does not run. */
+  constructor(parse: Parse, owns: (tree: object) => boolean = () => false) {
     this.#parse = parse;
+    this.#owns = owns;
   }
 
   /** What a text's query is kept under; null for a text that is too long to be kept. */
@@ -76,8 +87,7 @@ export class StatementCache {
     }
   }
 
-  /** The tree as JSON in UTF-8, as the border takes it. */
-  tree(text: string): Buffer {
+  parsed(text: string): ParsedStatement {
     if (text.length > LONGEST_CACHED_TEXT) {
       return this.#parseText(text);
     }
@@ -85,14 +95,15 @@ export class StatementCache {
     if (known !== undefined) {
       return known;
     }
-    const tree = this.#parseText(text);
-    this.#trees.set(text, tree);
-    return tree;
+    const parsed = this.#parseText(text);
+    this.#trees.set(text, parsed);
+    return parsed;
   }
 
-  #parseText(text: string): Buffer {
+  #parseText(text: string): ParsedStatement {
     try {
-      return Buffer.from(JSON.stringify(this.#parse(text)));
+      const tree = this.#parse(text);
+      return { tree: Buffer.from(JSON.stringify(tree)), own: this.#owns(tree) ? tree : null };
     } catch (error) {
       throw asSyntaxError(error);
     }

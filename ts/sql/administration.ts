@@ -91,6 +91,8 @@ function importOptions(p: Parser): OptionValue[] {
 
 const EXPORT_OPTIONS: ReadonlySet<string> = new Set([
   'FORMAT',
+  'HEADER',
+  'DELIMITER',
   'PARTITION_BY',
   'COMPRESSION_CODEC',
   'COMPRESSION_LEVEL',

@@ -11,8 +11,6 @@ const access = (title: string, ...statements: string[]): ReturnType<typeof elsew
   elsewhere('access control', title, ...statements);
 const material = (title: string, ...statements: string[]): ReturnType<typeof elsewhere> =>
   elsewhere('materialized views', title, ...statements);
-const copy = (title: string, ...statements: string[]): ReturnType<typeof elsewhere> =>
-  elsewhere('COPY', title, ...statements);
 const backup = (title: string, ...statements: string[]): ReturnType<typeof elsewhere> =>
   elsewhere('backup', title, ...statements);
 
@@ -425,38 +423,46 @@ export const STATEMENTS = [
   section(
     25,
     'COPY',
-    copy(
+    works(
       'import',
       "COPY x FROM 'file.csv'",
       "COPY x FROM '/file.csv' WITH HEADER true FORMAT 'yyyy-MM-dd' DELIMITER ',' TIMESTAMP " +
         'ts PARTITION BY DAY ON ERROR SKIP_ROW',
     ),
-    copy('in parallel', "COPY x FROM 'file.csv' WITH HEADER true TIMESTAMP 'ts' PARTITION BY HOUR"),
-    copy(
+    works(
+      'in parallel',
+      "COPY x FROM 'file.csv' WITH HEADER true TIMESTAMP 'ts' PARTITION BY HOUR",
+    ),
+    works(
       'HEADER, DELIMITER, FORMAT',
+      TABLE,
       "COPY x FROM 'file.csv' WITH HEADER false DELIMITER ';' FORMAT 'yyyy-MM-ddTHH:mm:ss.SSSUUUZ'",
     ),
-    copy(
+    works(
       'ON ERROR',
       "COPY x FROM 'file.csv' WITH ON ERROR ABORT",
       "COPY x FROM 'file.csv' WITH ON ERROR SKIP_COLUMN",
     ),
-    copy('log of imports', 'SELECT * FROM "sys.text_import_log"'),
-    copy(
+    works('log of imports', "COPY x FROM 'file.csv'", 'SELECT * FROM "sys.text_import_log"'),
+    works(
       'export',
       "COPY t TO 'folder' WITH FORMAT PARQUET",
       "COPY (SELECT * FROM t WHERE d > 0) TO 'folder' WITH FORMAT PARQUET",
     ),
-    copy(
+    works(
       'options',
       "COPY t TO 'folder' WITH FORMAT PARQUET PARTITION_BY MONTH COMPRESSION_CODEC ZSTD " +
         'COMPRESSION_LEVEL 9 ROW_GROUP_SIZE 1000 DATA_PAGE_SIZE 4096 STATISTICS_ENABLED false ' +
         "PARQUET_VERSION 1 RAW_ARRAY_ENCODING true BLOOM_FILTER_COLUMNS 'a,b' " +
         'BLOOM_FILTER_FPP 0.01',
     ),
-    copy('files', "COPY t TO 'folder' WITH FORMAT PARQUET PARTITION_BY NONE"),
-    copy('log of exports', 'SELECT * FROM "sys.copy_export_log"'),
-    copy('CANCEL', "COPY '2f8a' CANCEL"),
+    works('files', "COPY t TO 'folder' WITH FORMAT PARQUET PARTITION_BY NONE"),
+    works(
+      'log of exports',
+      "COPY t TO 'folder' WITH FORMAT PARQUET",
+      'SELECT * FROM "sys.copy_export_log"',
+    ),
+    works('CANCEL', "COPY '2f8a' CANCEL"),
     refused('no COPY FROM STDIN as a statement', 'COPY t FROM STDIN'),
   ),
   section(
@@ -687,9 +693,9 @@ export const STATEMENTS = [
     works('suffix of doubled names', 'SELECT d, d FROM t'),
     works('make_geohash', 'SELECT make_geohash(13.4, 52.5, 20)'),
     works('quotes in SHOW CREATE TABLE', 'SHOW CREATE TABLE t'),
-    copy('codecs', "COPY t TO 'folder' WITH FORMAT PARQUET COMPRESSION_CODEC BROTLI"),
+    works('codecs', "COPY t TO 'folder' WITH FORMAT PARQUET COMPRESSION_CODEC BROTLI"),
     works('EXPLAIN of changes', "EXPLAIN UPDATE r SET d = 1 WHERE k = 'a'"),
-    copy('PARTITION BY WEEK', "COPY x FROM 'file.csv' WITH TIMESTAMP ts PARTITION BY WEEK"),
+    works('PARTITION BY WEEK', "COPY x FROM 'file.csv' WITH TIMESTAMP ts PARTITION BY WEEK"),
     works('negative LIMIT', 'SELECT * FROM t LIMIT -2'),
     works('UNNEST of null', 'SELECT w.k, u.value FROM w LEFT JOIN UNNEST(w.a) u ON true'),
     rule('DEDUP SKIP', 'no public form yet'),

@@ -5,6 +5,7 @@ import {
   DatabaseError,
   type ExecuteOptions,
   type ExecuteReply,
+  parquetOptions,
   type PreparedStatement,
   type RowFormat,
   type Session,
@@ -13,7 +14,6 @@ import { BodyWriter, ClientGone } from '../body-writer.js';
 import { setBody, streamedCoding } from '../compression.js';
 import { contentDisposition } from '../content-disposition.js';
 import type { Parameters } from '../parameters.js';
-import { parquetOptions } from '../parquet-options.js';
 import type { HttpPaths } from '../paths.js';
 import {
   type HttpContext,
@@ -144,15 +144,36 @@ function csvFormat(parameters: Parameters): FileFormat {
 }
 
 function parquetFormat(parameters: Parameters): FileFormat | string {
-  const options = parquetOptions(parameters);
+  const options = parquetOptions((name) => parameters.get(name) ?? '');
   if (typeof options === 'string') {
     return options;
+  }
+  const refusal = refusePartitions(parameters.get('partition_by') ?? '');
+  if (refusal !== null) {
+    return refusal;
   }
   return {
     rows: { format: 'parquet', options },
     type: 'application/vnd.apache.parquet',
     extension: 'parquet',
   };
+}
+
+const PARTITIONS = new Set(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR']);
+
+/** Partitions are files of their own, and an answer is one file. */
+function refusePartitions(asked: string): string | null {
+  const unit = asked.toUpperCase();
+  if (PARTITIONS.has(unit)) {
+    return (
+      `partition_by gives several files, and /exp answers one: ${asked}, use NONE, or ` +
+      `COPY … TO 'directory' WITH FORMAT PARQUET PARTITION_BY ${unit}`
+    );
+  }
+  const known = ['NONE', ...PARTITIONS].join(', ');
+  return unit === '' || unit === 'NONE'
+    ? null
+    : `invalid partition_by: ${asked}, expected one of: ${known}`;
 }
 
 function executeOptions(context: HttpContext, format: FileFormat): ExecuteOptions {

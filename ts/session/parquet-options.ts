@@ -1,6 +1,11 @@
-/** The Parquet parameters of `/exp`; what is wrong with them comes back as the client's text. */
-import type { ParquetOptions } from '../session/index.js';
-import type { Parameters } from './parameters.js';
+/**
+ * The options of Parquet files, as `/exp` and COPY take them; what is wrong with them comes back
+ * as the client's text.
+ */
+import type { ParquetOptions } from '../engine/types.js';
+
+/** The text of an option by its name in lower case; empty for the default. */
+export type ReadOption = (name: string) => string;
 
 interface LevelRange {
   /** As the message writes it. */
@@ -19,19 +24,17 @@ const CODECS: ReadonlyMap<string, LevelRange | null> = new Map([
   ['LZ4', null],
   ['LZ4_RAW', null],
 ]);
-const PARTITIONS = new Set(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR']);
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Empty values mean the default. */
-export function parquetOptions(parameters: Parameters): ParquetOptions | string {
+/** The options, or what is wrong with them. */
+export function parquetOptions(read: ReadOption): ParquetOptions | string {
   try {
-    checkPartitions(parameters.get('partition_by') ?? '');
-    const options: Mutable<ParquetOptions> = { ...codecAndLevel(parameters) };
-    const rows = wholeNumber(parameters, 'row_group_size', 'invalid row group size');
-    const page = wholeNumber(parameters, 'data_page_size', 'invalid data page size');
-    const version = wholeNumber(parameters, 'parquet_version', 'invalid parquet version');
-    const statistics = parameters.get('statistics_enabled') ?? '';
+    const options: Mutable<ParquetOptions> = { ...codecAndLevel(read) };
+    const rows = wholeNumber(read, 'row_group_size', 'invalid row group size');
+    const page = wholeNumber(read, 'data_page_size', 'invalid data page size');
+    const version = wholeNumber(read, 'parquet_version', 'invalid parquet version');
+    const statistics = read('statistics_enabled');
     if (rows !== null && rows > 0) {
       options.rowGroupSize = rows;
     }
@@ -56,15 +59,15 @@ export function parquetOptions(parameters: Parameters): ParquetOptions | string 
 /** A parameter that cannot be taken. */
 class Refusal extends Error {}
 
-function codecAndLevel(parameters: Parameters): ParquetOptions {
-  const asked = parameters.get('compression_codec') ?? '';
+function codecAndLevel(read: ReadOption): ParquetOptions {
+  const asked = read('compression_codec');
   const codec = asked === '' ? 'ZSTD' : asked.toUpperCase();
   const range = CODECS.get(codec);
   if (range === undefined) {
     const known = [...CODECS.keys()].join(', ').toLowerCase();
     throw new Refusal(`invalid compression codec[${asked}], expected one of: ${known}`);
   }
-  const level = wholeNumber(parameters, 'compression_level', 'invalid compression level');
+  const level = wholeNumber(read, 'compression_level', 'invalid compression level');
   if (level === null || range === null) {
     return { compressionCodec: codec };
   }
@@ -82,19 +85,8 @@ function checkVersion(version: number): number {
   return version;
 }
 
-function checkPartitions(asked: string): void {
-  const unit = asked.toUpperCase();
-  if (PARTITIONS.has(unit)) {
-    throw new Refusal(`partition_by is not supported yet: ${asked}, use NONE`);
-  }
-  if (unit !== '' && unit !== 'NONE') {
-    const known = ['NONE', ...PARTITIONS].join(', ');
-    throw new Refusal(`invalid partition_by: ${asked}, expected one of: ${known}`);
-  }
-}
-
-function wholeNumber(parameters: Parameters, name: string, message: string): number | null {
-  const text = parameters.get(name) ?? '';
+function wholeNumber(read: ReadOption, name: string, message: string): number | null {
+  const text = read(name);
   if (text === '') {
     return null;
   }

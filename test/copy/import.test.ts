@@ -1,0 +1,197 @@
+/** COPY … FROM on a real server: options, bad rows, paths that lead out. */
+import { execFileSync } from 'node:child_process';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { exec, rows, run } from '../scenario/statements.js';
+import { load, manyRows, put, start, unload } from './harness.js';
+
+const HEAD = 'ts,s,x\n';
+const GOOD = '2024-01-01T00:00:00.000000Z,a,1\n2024-01-02T00:00:00.000000Z,b,2\n';
+const TABLE = 'ts TIMESTAMP, s SYMBOL, x INT) TIMESTAMP(ts) PARTITION BY DAY';
+const MANY = 2_000_000;
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer();
+  await put(server, 'good.csv', HEAD + GOOD);
+  const bad = `${GOOD}2024-01-03T00:00:00.000000Z,c,none\n2024-01-04T00:00:00.000000Z,d,4\n`;
+  await put(server, 'bad.csv', HEAD + bad);
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+test('a file makes a table of its own; the log tells each step', async (t) => {
+  const id = await start(
+    server,
+    "COPY made FROM 'good.csv' WITH HEADER true TIMESTAMP ts PARTITION BY MONTH",
+  );
+  t.regex(id, /^[\da-f]{16}$/);
+  const end = await load(server, "COPY again FROM '/good.csv'");
+  t.deepEqual(end, { status: 'finished', message: null, counts: [2, 2, 0] });
+  t.deepEqual(await rows(server, 'SELECT * FROM made'), [
+    ['2024-01-01T00:00:00.000000Z', 'a', 1],
+    ['2024-01-02T00:00:00.000000Z', 'b', 2],
+  ]);
+  t.deepEqual(await rows(server, "SELECT partitionBy FROM tables() WHERE table_name = 'made'"), [
+    ['MONTH'],
+  ]);
+  const steps = await rows(
+    server,
+    `SELECT table_name, file, phase, status, rows_imported FROM sys.text_import_log
+     WHERE id = '${id}'`,
+  );
+  t.deepEqual(steps, [
+    ['made', 'good.csv', null, 'started', null],
+    ['made', 'good.csv', 'analyze_file_structure', 'started', null],
+    ['made', 'good.csv', 'analyze_file_structure', 'finished', null],
+    ['made', 'good.csv', 'partition_import', 'started', null],
+    ['made', 'good.csv', 'partition_import', 'finished', null],
+    ['made', 'good.csv', null, 'finished', 2],
+  ]);
+});
+
+test('header, delimiter, and a pattern for the timestamp', async (t) => {
+  await put(server, 'plain.txt', '02/01/2024 10:30;u\n01/01/2024 09:15;v\n');
+  const end = await load(
+    server,
+    "COPY plain FROM 'plain.txt' WITH HEADER false DELIMITER ';' TIMESTAMP f0 " +
+      "FORMAT 'dd/MM/yyyy HH:mm' PARTITION BY DAY",
+  );
+  t.is(end.message, null);
+  t.deepEqual(await rows(server, 'SELECT * FROM plain'), [
+    ['2024-01-01T09:15:00.000000Z', 'v'],
+    ['2024-01-02T10:30:00.000000Z', 'u'],
+  ]);
+  await load(server, "COPY headless FROM 'good.csv' WITH HEADER false");
+  t.deepEqual(await rows(server, 'SELECT f0 FROM headless LIMIT 1'), [['ts']]);
+});
+
+test('a table with a designated timestamp takes a pattern without naming it', async (t) => {
+  await run(server, `CREATE TABLE known (${TABLE}`);
+  await put(server, 'known.csv', '2024/05/06,a,1\n');
+  await load(server, "COPY known FROM 'known.csv' WITH HEADER false FORMAT 'yyyy/MM/dd'");
+  t.deepEqual(await rows(server, 'SELECT * FROM known'), [['2024-05-06T00:00:00.000000Z', 'a', 1]]);
+});
+
+for (const [mode, status, counts, values] of [
+  ['ABORT', 'failed', [0, 0, 0], []],
+  ['SKIP_ROW', 'finished', [4, 3, 1], [1, 2, 4]],
+  ['SKIP_COLUMN', 'finished', [4, 4, 1], [1, 2, null, 4]],
+] as const) {
+  test(`a bad value with ON ERROR ${mode}`, async (t) => {
+    await run(server, `CREATE TABLE bad_${mode} (${TABLE}`);
+    const end = await load(
+      server,
+      `COPY bad_${mode} FROM 'bad.csv' WITH HEADER true ON ERROR ${mode}`,
+    );
+    t.is(end.status, status);
+    t.deepEqual(end.counts, counts);
+    const found = await rows(server, `SELECT x FROM bad_${mode}`);
+    t.deepEqual(found.flat(), values);
+    if (mode === 'ABORT') {
+      t.is(
+        end.message,
+        "file 'bad.csv', line 4, field 3: bad syntax, correct the file or use ON ERROR SKIP_ROW",
+      );
+    }
+  });
+}
+
+test('a Parquet file makes a table, and goes into one by its column names', async (t) => {
+  await run(
+    server,
+    `CREATE TABLE source (${TABLE}`,
+    "INSERT INTO source VALUES ('2024-03-01', 'a', 1), ('2024-03-02', null, null)",
+  );
+  // What is written below the one root is linked into the other.
+  await unload(server, "COPY source TO 'whole' WITH FORMAT PARQUET PARTITION_BY NONE");
+  execFileSync('cp', [
+    join(server.root, 'export', 'whole.parquet'),
+    join(server.root, 'import', 'whole.bin'),
+  ]);
+  const made = await load(
+    server,
+    "COPY target FROM 'whole.bin' WITH TIMESTAMP ts PARTITION BY DAY",
+  );
+  t.deepEqual(made.counts, [2, 2, 0]);
+  await run(server, 'CREATE TABLE other (x LONG, S VARCHAR, ts TIMESTAMP, extra INT)');
+  await load(server, "COPY other FROM 'whole.bin' WITH FORMAT PARQUET");
+  for (const table of ['target', 'other']) {
+    t.deepEqual(await rows(server, `SELECT ts, s, x FROM ${table}`), [
+      ['2024-03-01T00:00:00.000000Z', 'a', 1],
+      ['2024-03-02T00:00:00.000000Z', null, null],
+    ]);
+  }
+  await run(server, 'CREATE TABLE narrow (ts TIMESTAMP)');
+  const end = await load(server, "COPY narrow FROM 'whole.bin'");
+  t.regex(end.message ?? '', /file 'whole.bin': column 's' is not in the table \[table=narrow\]/);
+});
+
+test('files that are not there, no files, and links that lead out', async (t) => {
+  const folder = join(server.root, 'import');
+  await mkdir(join(folder, 'folder'), { recursive: true });
+  await writeFile(join(server.root, 'secret.csv'), HEAD + GOOD);
+  await symlink(join(server.root, 'secret.csv'), join(folder, 'link.csv'));
+  await symlink('..', join(folder, 'up'));
+  execFileSync('mkfifo', [join(folder, 'pipe.csv')]);
+  for (const [file, message] of [
+    ['missing.csv', /^could not open, file does not exist: 'missing.csv', put it below/],
+    ['/etc/passwd', /^could not open, file does not exist: 'etc\/passwd'/],
+    ['folder', /^not a plain file: 'folder'$/],
+    ['pipe.csv', /^not a plain file: 'pipe.csv'$/],
+    ['link.csv', /^path is outside the import directory: 'link.csv'/],
+    ['up/secret.csv', /^path is outside the import directory: 'up\/secret.csv'/],
+  ] as const) {
+    const { status, message: told } = await load(server, `COPY nothing FROM '${file}'`);
+    t.is(status, 'failed', file);
+    t.regex(told ?? '', message);
+  }
+  t.regex((await exec(server, 'SELECT * FROM nothing')).error ?? '', /does not exist/);
+});
+
+test('what is wrong with the statement is told at once, at its place', async (t) => {
+  for (const [rest, message, position] of [
+    ["'../secret.csv'", /^path is outside the import directory/, 12],
+    ["'a/../../b'", /^path is outside the import directory/, 12],
+    ["''", /^file name expected$/, 12],
+    ["'a' WITH HEADER maybe", /^'true' or 'false' expected$/, 28],
+    ["'a' WITH DELIMITER ';;'", /^delimiter is empty or contains more than 1 character$/, 31],
+    ["'a' WITH ON ERROR foo", /^'ABORT', 'SKIP_ROW' or 'SKIP_COLUMN' expected$/, 30],
+    ["'a' WITH PARTITION BY DAY", /^invalid option used for import without a designated/, 21],
+    ["'a' WITH PARTITION BY foo", /^'NONE', 'HOUR', .* expected$/, 34],
+  ] as const) {
+    const answer = await exec(server, `COPY t FROM ${rest}`);
+    t.regex(answer.error ?? '', message, rest);
+    t.is(answer.position, position, rest);
+  }
+});
+
+test('jobs on one table follow each other; names are one whatever their case', async (t) => {
+  const statement = 'WITH HEADER true TIMESTAMP ts PARTITION BY DAY';
+  await start(server, `COPY both FROM 'good.csv' ${statement}`);
+  const second = await load(server, `COPY BOTH FROM 'good.csv' ${statement}`);
+  t.is(second.message, null);
+  t.deepEqual(await rows(server, 'SELECT count() FROM both'), [[4]]);
+});
+
+test('two million rows go in, and out again as they were', async (t) => {
+  t.timeout(120_000);
+  await put(server, 'many.csv', manyRows(MANY));
+  const end = await load(
+    server,
+    "COPY many FROM 'many.csv' WITH HEADER true TIMESTAMP ts PARTITION BY DAY",
+  );
+  t.deepEqual(end.counts, [MANY, MANY, 0]);
+  const sums = 'SELECT count(), sum(x), sum(d), min(ts), max(ts), count_distinct(s) FROM many';
+  const [found] = await rows(server, sums);
+  const total = (MANY * (MANY - 1)) / 2;
+  t.deepEqual(found?.slice(0, 3), [MANY, total, total / 2]);
+  t.deepEqual((await unload(server, "COPY many TO 'many' WITH FORMAT PARQUET")).counts, [28]);
+});

@@ -1,0 +1,148 @@
+/** Jobs without files and without an engine: turns, cancelling, the end; names of partitions. */
+import test from 'ava';
+
+import { Jobs, type Work } from '../../ts/copy/jobs.js';
+import { partitionAt } from '../../ts/copy/partitions.js';
+import { DatabaseError } from '../../ts/session/index.js';
+
+/** Work that runs until it is told to end. */
+class Held implements Work {
+  readonly name = 'held';
+  readonly target: string;
+  readonly journal: string[] = [];
+  end: (error?: Error) => void = () => undefined;
+
+  constructor(target: string) {
+    this.target = target;
+  }
+
+  announce(): Promise<void> {
+    this.journal.push('announced');
+    return Promise.resolve();
+  }
+
+  async run(_id: string, signal: AbortSignal): Promise<void> {
+    this.journal.push('began');
+    await new Promise<void>((resolve, reject) => {
+      this.end = (error) => {
+        if (error === undefined) {
+          resolve();
+        } else {
+          reject(error);
+        }
+      };
+      signal.addEventListener('abort', () => {
+        reject(new Error('aborted'));
+      });
+    });
+    this.journal.push('did');
+  }
+
+  failed(_id: string, how: string, message: string): Promise<void> {
+    this.journal.push(`${how}: ${message}`);
+    return Promise.resolve();
+  }
+}
+
+function jobs(capacity = 10): Jobs {
+  return new Jobs({ capacity, ready: Promise.resolve() });
+}
+
+const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+
+test('two jobs run at once, the third when one of them is over', async (t) => {
+  const all = jobs();
+  const works = ['a', 'b', 'c'].map((target) => new Held(target));
+  for (const work of works) {
+    t.regex(await all.start('u', work), /^[\da-f]{16}$/);
+  }
+  await soon();
+  t.deepEqual(
+    works.map(({ journal }) => journal.length),
+    [2, 2, 1],
+  );
+  works[0]?.end();
+  await soon();
+  t.deepEqual(works[0]?.journal, ['announced', 'began', 'did']);
+  t.deepEqual(works[2]?.journal, ['announced', 'began']);
+  await all.close();
+});
+
+test('two jobs with one target run one after the other, others pass them', async (t) => {
+  const all = jobs();
+  const [first, second, other] = [new Held('a'), new Held('a'), new Held('b')];
+  for (const work of [first, second, other]) {
+    await all.start('u', work);
+  }
+  await soon();
+  t.is(second.journal.length, 1);
+  t.is(other.journal.length, 2);
+  first.end(new DatabaseError({ code: 'InvalidValue', message: 'bad', hint: 'mend it' }));
+  await soon();
+  t.deepEqual(first.journal, ['announced', 'began', 'failed: bad, mend it']);
+  t.is(second.journal.length, 2);
+  await all.close();
+});
+
+test('cancelling waits for the end and tells it; a waiting job does not begin', async (t) => {
+  const all = jobs();
+  const works = ['a', 'b', 'c'].map((target) => new Held(target));
+  const ids: string[] = [];
+  for (const work of works) {
+    ids.push(await all.start('u', work));
+  }
+  await soon();
+  t.is(await all.cancel(ids[2] ?? ''), 'cancelled');
+  t.deepEqual(works[2]?.journal, ['announced', 'cancelled: cancelled by user']);
+  t.is(await all.cancel(ids[0] ?? ''), 'cancelled');
+  t.deepEqual(works[0]?.journal, ['announced', 'began', 'cancelled: cancelled by user']);
+  works[1]?.end();
+  await soon();
+  t.is(await all.cancel(ids[1] ?? ''), 'finished');
+  t.is(await all.cancel('00'), null);
+  t.is(all.userOf(ids[1] ?? ''), 'u');
+  t.is(all.userOf('00'), null);
+});
+
+test('the limit of waiting jobs holds, and the end refuses new ones', async (t) => {
+  const all = jobs(1);
+  const works = ['a', 'b', 'c', 'd'].map((target) => new Held(target));
+  for (const work of works.slice(0, 3)) {
+    await all.start('u', work);
+    await soon();
+  }
+  const fourth = works[3] ?? new Held('d');
+  const busy = await t.throwsAsync(all.start('u', fourth), { instanceOf: DatabaseError });
+  t.is(busy.code, 'Busy');
+  await all.close();
+  for (const work of works.slice(0, 3)) {
+    t.is(work.journal.at(-1), 'cancelled: the server is closing');
+  }
+  const closed = await t.throwsAsync(all.start('u', fourth), { instanceOf: DatabaseError });
+  t.is(closed.code, 'Closed');
+});
+
+test('a job that cannot be written down is none', async (t) => {
+  const all = jobs();
+  const work = new Held('a');
+  work.announce = () => Promise.reject(new Error('full'));
+  await t.throwsAsync(all.start('u', work), { message: 'full' });
+  await soon();
+  t.deepEqual(work.journal, []);
+  await all.close();
+});
+
+test('partitions: names, and the first moment after them', (t) => {
+  const of = (...from: Parameters<typeof partitionAt>): string => {
+    const { name, to } = partitionAt(...from);
+    return `${name} < ${to.slice(0, 'yyyy-MM-ddTHH'.length)}`;
+  };
+  t.is(of('HOUR', '2024-02-29T23:00:00.000000Z'), '2024-02-29T23 < 2024-03-01T00');
+  t.is(of('DAY', '2024-02-29T00:00:00.000000000Z'), '2024-02-29 < 2024-03-01T00');
+  t.is(of('MONTH', '2023-12-01T00:00:00.000000Z'), '2023-12 < 2024-01-01T00');
+  t.is(of('YEAR', '2024-01-01T00:00:00.000000Z'), '2024 < 2025-01-01T00');
+  t.is(of('WEEK', '2024-12-30T00:00:00.000000Z'), '2025-W01 < 2025-01-06T00');
+  t.is(of('WEEK', '2020-12-28T00:00:00.000000Z'), '2020-W53 < 2021-01-04T00');
+  t.is(of('WEEK', '2024-01-01T00:00:00.000000Z'), '2024-W01 < 2024-01-08T00');
+  t.throws(() => partitionAt('DAY', 'nonsense'), { message: /cannot begin at 'nonsense'/ });
+});

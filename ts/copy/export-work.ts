@@ -1,0 +1,292 @@
+/**
+ * COPY … TO: the rows of a table or a query as one file, or as one file for each partition. Files
+ * are written and synced in a directory of the job's own and then renamed: under its name a file is
+ * whole.
+ */
+import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
+
+import { asDatabaseError, DatabaseError, type RowFormat } from '../session/index.js';
+import type { Tree } from '../sql/index.js';
+import type { Work } from './jobs.js';
+import type { CopyLog, ExportPhase } from './log.js';
+import type { ExportSettings } from './options.js';
+import { FLOOR_UNITS, type Partition, partitionAt, type PartitionUnit } from './partitions.js';
+import { codeOf, makeBelow, reason, type Root, STAGE_PREFIX } from './paths.js';
+import { type JobContext, quoteName, type Sql } from './sql.js';
+
+export interface ExportRequest {
+  readonly user: string;
+  /** The statement's text. */
+  readonly text: string;
+  readonly source: ExportSource;
+  /** Parts of the path below the export directory. */
+  readonly path: readonly string[];
+  readonly settings: ExportSettings;
+  /** `null`: one file. */
+  readonly partitionBy: PartitionUnit | null;
+}
+
+export interface ExportSource {
+  /** `null` for a query. */
+  readonly table: string | null;
+  /** The query; for a table, all of it. */
+  readonly tree: Tree;
+  readonly sql: string;
+  /** Name of the designated timestamp. */
+  readonly timestamp: string | null;
+}
+
+/** What exports share. */
+export interface ExportServices {
+  readonly sql: Sql;
+  readonly log: CopyLog;
+  readonly root: Root;
+}
+
+/** The table that holds the rows of a query while its partitions are written. */
+export function stagedTable(id: string): string {
+  return `copy.${id}`;
+}
+
+export class ExportWork implements Work {
+  readonly name: string;
+  readonly target: string;
+  readonly #services: ExportServices;
+  readonly #request: ExportRequest;
+  #phase: ExportPhase = 'wait_to_run';
+
+  constructor(services: ExportServices, request: ExportRequest) {
+    this.#services = services;
+    this.#request = request;
+    this.target = `to ${request.path.join(sep)}`;
+    this.name = `COPY ${request.source.table ?? '(query)'} TO ${request.path.join(sep)}`;
+  }
+
+  async announce(id: string): Promise<void> {
+    const row = { id, table: this.#tableName(id), phase: this.#phase } as const;
+    await this.#services.log.exportStep({ ...row, status: 'started', message: 'queued' });
+  }
+
+  async failed(id: string, how: 'failed' | 'cancelled', message: string): Promise<void> {
+    const row = { id, table: this.#tableName(id), phase: this.#phase };
+    await this.#services.log.exportStep({ ...row, status: how, message });
+  }
+
+  async run(id: string, signal: AbortSignal): Promise<void> {
+    const { root, log } = this.#services;
+    const { user, text, path } = this.#request;
+    const context: JobContext = { user, text: `${text} /* ${id} */`, signal };
+    const table = this.#tableName(id);
+    await log.exportStep({ id, table, phase: 'wait_to_run', status: 'finished' });
+    const parent = await makeBelow(root, path.slice(0, -1)).catch(asIo);
+    const stage = join(await makeBelow(root, []), STAGE_PREFIX + id);
+    await mkdir(stage);
+    try {
+      const names = await this.#write(id, stage, context);
+      const target = join(parent, path.at(-1) ?? '');
+      const moved = await this.#step(id, 'move_files', () =>
+        this.#move(stage, names, target, signal),
+      );
+      const files = names.length;
+      await log.exportStep({ id, table, path: moved, files, phase: 'success', status: 'finished' });
+    } finally {
+      await rm(stage, { recursive: true, force: true });
+    }
+  }
+
+  #tableName(id: string): string {
+    return this.#request.source.table ?? stagedTable(id);
+  }
+
+  /** Does one phase between its two rows of the log. */
+  async #step<T>(id: string, phase: ExportPhase, work: () => Promise<T>): Promise<T> {
+    const { log } = this.#services;
+    this.#phase = phase;
+    const row = { id, table: this.#tableName(id), phase };
+    await log.exportStep({ ...row, status: 'started' });
+    const result = await work();
+    await log.exportStep({ ...row, status: 'finished' });
+    return result;
+  }
+
+  /** Writes the files and returns their names. */
+  async #write(id: string, stage: string, context: JobContext): Promise<readonly string[]> {
+    const { partitionBy, source } = this.#request;
+    const { sql } = this.#services;
+    if (partitionBy === null) {
+      const name = `rows.${this.#request.settings.format}`;
+      const { tree } = source;
+      await this.#step(id, 'sending_data', () =>
+        this.#writeFile(join(stage, name), tree, [], context),
+      );
+      return [name];
+    }
+    if (source.table !== null) {
+      const { table } = source;
+      return await this.#step(id, 'converting_partitions', () =>
+        this.#writePartitions(stage, table, partitionBy, context),
+      );
+    }
+    // A query runs once, whatever it counts or rolls, and its files are of one moment.
+    const table = stagedTable(id);
+    try {
+      const create =
+        `CREATE TABLE ${quoteName(table)} AS (${source.sql}\n) ` +
+        `TIMESTAMP(${quoteName(source.timestamp ?? '')}) PARTITION BY ${partitionBy}`;
+      await this.#step(id, 'populating_temp_table', () => sql.run(create, [], context));
+      return await this.#step(id, 'converting_partitions', () =>
+        this.#writePartitions(stage, table, partitionBy, context),
+      );
+    } finally {
+      await sql.run(`DROP TABLE IF EXISTS ${quoteName(table)}`);
+    }
+  }
+
+  async #writePartitions(
+    stage: string,
+    table: string,
+    unit: PartitionUnit,
+    context: JobContext,
+  ): Promise<readonly string[]> {
+    const { sql } = this.#services;
+    const { source, settings } = this.#request;
+    const from = quoteName(table);
+    const timestamp = quoteName(source.timestamp ?? '');
+    const start = `timestamp_floor('${FLOOR_UNITS[unit]}', ${timestamp})`;
+    const starts = await sql.rows(`SELECT DISTINCT ${start} p FROM ${from} ORDER BY p`, context);
+    const rowsOf = ({ from: first, to }: Partition): [string, readonly string[]] => [
+      `SELECT * FROM ${from} WHERE ${timestamp} >= $1 AND ${timestamp} < $2`,
+      [first, to],
+    ];
+    const names: string[] = [];
+    for (const [first] of starts) {
+      const partition = partitionAt(unit, String(first));
+      const name = `${partition.name}.${settings.format}`;
+      await this.#writeFile(join(stage, name), ...rowsOf(partition), context);
+      names.push(name);
+    }
+    return names;
+  }
+
+  async #writeFile(
+    path: string,
+    query: Tree | string,
+    parameters: readonly string[],
+    context: JobContext,
+  ): Promise<void> {
+    const { sql } = this.#services;
+    const file = await open(path, 'wx').catch(asIo);
+    try {
+      const rows = this.#format();
+      await sql.execute(query, parameters, rows, context, async ({ chunk, stream }) => {
+        await append(file, chunk?.bytes);
+        for (let next = await stream?.next(); next != null; next = await stream?.next()) {
+          context.signal.throwIfAborted();
+          await append(file, next.bytes);
+        }
+      });
+      await file.sync().catch(asIo);
+    } finally {
+      await file.close();
+    }
+  }
+
+  #format(): RowFormat {
+    const { format, header, delimiter, parquet } = this.#request.settings;
+    return format === 'csv' ? { format, header, delimiter } : { format, options: parquet };
+  }
+
+  /** Gives the files their names and returns where they are. */
+  async #move(
+    stage: string,
+    names: readonly string[],
+    target: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { partitionBy, settings } = this.#request;
+    signal.throwIfAborted();
+    try {
+      if (partitionBy !== null) {
+        await moveAll(stage, names, target);
+        return target + sep;
+      }
+      const suffix = `.${settings.format}`;
+      const isNamed = basename(target).toLowerCase().endsWith(suffix);
+      const path = isNamed ? target : target + suffix;
+      await rename(join(stage, names[0] ?? ''), path);
+      await syncDirectory(dirname(path));
+      return path;
+    } catch (error) {
+      return asIo(error);
+    }
+  }
+}
+
+/** Directories of jobs that ended with their process, by the ids of the jobs. */
+export async function leftOver(root: Root): Promise<readonly string[]> {
+  const names = await readdir(root.directory).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') {
+      return [];
+    }
+    throw error;
+  });
+  return names
+    .filter((name) => name.startsWith(STAGE_PREFIX))
+    .map((name) => name.slice(STAGE_PREFIX.length))
+    .filter((id) => /^[\da-f]{16}$/.test(id));
+}
+
+/** Removes what a job left that ended with its process. */
+export async function removeLeftOver({ sql, root }: ExportServices, id: string): Promise<void> {
+  await sql.run(`DROP TABLE IF EXISTS ${quoteName(stagedTable(id))}`);
+  await rm(join(root.directory, STAGE_PREFIX + id), { recursive: true, force: true });
+}
+
+/** At once where the directory is new; file by file into one that is there. */
+async function moveAll(stage: string, names: readonly string[], target: string): Promise<void> {
+  await syncDirectory(stage);
+  try {
+    await rename(stage, target);
+  } catch (error) {
+    if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) {
+      throw error;
+    }
+    for (const name of names) {
+      await rename(join(stage, name), join(target, name));
+    }
+    await syncDirectory(target);
+  }
+  await syncDirectory(dirname(target));
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function append(file: FileHandle, bytes: Buffer | undefined): Promise<void> {
+  if (bytes !== undefined && bytes.length > 0) {
+    await file.appendFile(bytes).catch(asIo);
+  }
+}
+
+/** An error of the file system without the machine's paths. */
+function asIo(error: unknown): never {
+  if (error instanceof DatabaseError) {
+    throw error;
+  }
+  const code = codeOf(error);
+  if (code === '') {
+    throw asDatabaseError(error);
+  }
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  throw new DatabaseError(
+    { code: isFull ? 'DiskFull' : 'Io', message: `cannot write the file: ${reason(error)}` },
+    { cause: error },
+  );
+}

@@ -1,0 +1,299 @@
+/** COPY … FROM: a file below the import directory into a table, in one commit. */
+import type { FileHandle } from 'node:fs/promises';
+import { sep } from 'node:path';
+
+import {
+  cleanTableName,
+  ImportError,
+  importText,
+  type ImportReport,
+  type ImportSchema,
+  type TextStructure,
+} from '../ingest/index.js';
+import { asDatabaseError, DatabaseError, type TableMetadata } from '../session/index.js';
+import type { Work } from './jobs.js';
+import type { CopyLog, ImportPhase } from './log.js';
+import type { ImportSettings } from './options.js';
+import { openBelow, type Root } from './paths.js';
+import { type JobContext, quoteName, quoteText, type Sql } from './sql.js';
+
+export interface ImportRequest {
+  readonly user: string;
+  /** The statement's text. */
+  readonly text: string;
+  readonly table: string;
+  /** Parts of the path below the import directory. */
+  readonly file: readonly string[];
+  readonly settings: ImportSettings;
+}
+
+/** What imports share. */
+export interface ImportServices {
+  readonly sql: Sql;
+  readonly log: CopyLog;
+  readonly root: Root;
+  /** Bytes read at once. */
+  readonly bufferBytes: number;
+  readonly analysedLines: number;
+}
+
+/** What became of the rows. */
+interface Outcome {
+  readonly handled: number;
+  readonly imported: number;
+  readonly errors: number;
+}
+
+const PARQUET_MAGIC = 'PAR1';
+/** Row and field, both from 0, as the engine tells where a value is. */
+const CELL = / ?\[line=(\d+), col=(\d+)\]/;
+
+export class ImportWork implements Work {
+  readonly name: string;
+  readonly target: string;
+  readonly #services: ImportServices;
+  readonly #request: ImportRequest;
+  readonly #fileName: string;
+  /** Lines before the first row of a CSV file. */
+  #headerLines = 0;
+  #phase: ImportPhase | null = null;
+
+  constructor(services: ImportServices, request: ImportRequest) {
+    this.#services = services;
+    this.#request = request;
+    this.#fileName = request.file.join(sep);
+    this.target = `from ${request.table.toLowerCase()}`;
+    this.name = `COPY ${request.table} FROM ${this.#fileName}`;
+  }
+
+  async announce(id: string): Promise<void> {
+    await this.#services.log.importStep({ ...this.#row(id), phase: null, status: 'started' });
+  }
+
+  async run(id: string, signal: AbortSignal): Promise<void> {
+    const { log, root } = this.#services;
+    const file = await openBelow(root, this.#request.file);
+    let outcome: Outcome;
+    try {
+      outcome = await this.#import(id, file, signal);
+    } catch (error) {
+      throw this.#named(error);
+    } finally {
+      await file.close();
+    }
+    const { handled: rowsHandled, imported: rowsImported, errors } = outcome;
+    await this.#step(id, 'finished', errors);
+    const end = { ...this.#row(id), phase: null, status: 'finished', errors } as const;
+    await log.importStep({ ...end, rowsHandled, rowsImported });
+  }
+
+  async #begin(id: string, phase: ImportPhase): Promise<void> {
+    this.#phase = phase;
+    await this.#step(id, 'started');
+  }
+
+  async #step(id: string, status: 'started' | 'finished', errors = 0): Promise<void> {
+    const row = { ...this.#row(id), phase: this.#phase, status, errors };
+    await this.#services.log.importStep(row);
+  }
+
+  async failed(id: string, how: 'failed' | 'cancelled', message: string): Promise<void> {
+    const counts = { rowsHandled: 0, rowsImported: 0 };
+    const row = { ...this.#row(id), phase: null, status: how, message, ...counts };
+    await this.#services.log.importStep(row);
+  }
+
+  #row(id: string): { id: string; table: string; file: string } {
+    return { id, table: this.#request.table, file: this.#fileName };
+  }
+
+  /** The error with its place in the file, and what to do about a row. */
+  #named(error: unknown): unknown {
+    const { message, hint } = error instanceof ImportError ? noHint(error) : asDatabaseError(error);
+    const cell = CELL.exec(message);
+    if (cell === null) {
+      const told = `file '${this.#fileName}': ${message}`;
+      const code = error instanceof ImportError ? 'InvalidValue' : asDatabaseError(error).code;
+      return new DatabaseError({ code, message: told, hint }, { cause: error });
+    }
+    const [place = '', row, field] = cell;
+    const line = Number(row) + 1 + this.#headerLines;
+    return new DatabaseError(
+      {
+        code: 'InvalidValue',
+        message:
+          `file '${this.#fileName}', line ${line}, field ${Number(field) + 1}: ` +
+          message.replace(place, ''),
+        hint: 'correct the file or use ON ERROR SKIP_ROW',
+      },
+      { cause: error },
+    );
+  }
+
+  async #import(id: string, file: FileHandle, signal: AbortSignal): Promise<Outcome> {
+    const { table, settings } = this.#request;
+    const existing = await this.#services.sql.database.tableMetadata(table);
+    if (existing === null && cleanTableName(table) !== table) {
+      throw new ImportError(`invalid table name [table=${table}]`);
+    }
+    const isParquet = settings.fileFormat === 'parquet' || (await this.#seemsParquet(file));
+    return isParquet
+      ? await this.#importParquet(id, existing, signal)
+      : await this.#importCsv(id, file, existing, signal);
+  }
+
+  async #seemsParquet(file: FileHandle): Promise<boolean> {
+    if (this.#request.settings.fileFormat === 'csv') {
+      return false;
+    }
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    return buffer.toString('latin1', 0, bytesRead) === PARQUET_MAGIC;
+  }
+
+  // ---- CSV ----
+
+  async #importCsv(
+    id: string,
+    file: FileHandle,
+    existing: TableMetadata | null,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { sql, bufferBytes, analysedLines } = this.#services;
+    const { table, settings } = this.#request;
+    const { header, delimiter, timestamp, partitionBy, onError } = settings;
+    const parameters = {
+      name: table,
+      delimiter,
+      format: 'json',
+      header,
+      atomicity: onError,
+      overwrite: false,
+      create: true,
+      skipExtraValues: false,
+      timestamp,
+      partitionBy,
+      o3MaxLag: null,
+      maxUncommittedRows: null,
+    } as const;
+    const schema = this.#schema(existing);
+    const content = chunksOf(file, bufferBytes, signal);
+    const analysed = async (structure: TextStructure): Promise<void> => {
+      this.#headerLines = structure.header ? 1 : 0;
+      await this.#step(id, 'finished');
+      await this.#begin(id, 'partition_import');
+    };
+    await this.#begin(id, 'analyze_file_structure');
+    const report = await importText(
+      sql.database,
+      { parameters, schema, content },
+      { analysedLines, analysed },
+    );
+    return outcomeOf(report, onError);
+  }
+
+  /** The pattern of the designated timestamp; without a header it is known by its place. */
+  #schema(existing: TableMetadata | null): ImportSchema {
+    const { header, timestamp, pattern } = this.#request.settings;
+    const name = timestamp ?? existing?.timestamp ?? null;
+    if (name === null || pattern === null) {
+      return new Map();
+    }
+    const at = existing?.columns.findIndex((column) => column.name === name) ?? -1;
+    const type = { type: existing?.columns[at]?.type ?? 'TIMESTAMP', pattern };
+    const named = new Map([[name.toLowerCase(), type]]);
+    return at < 0 || header === true ? named : named.set(`f${at}`, type);
+  }
+
+  // ---- Parquet ----
+
+  async #importParquet(
+    id: string,
+    existing: TableMetadata | null,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { sql } = this.#services;
+    const { user, text } = this.#request;
+    const context: JobContext = { user, text: `${text} /* ${id} */`, signal };
+    const source = `read_parquet(${quoteText(this.#fileName)})`;
+    await this.#begin(id, 'partition_import');
+    const statement =
+      existing === null
+        ? this.#createFrom(source)
+        : await this.#insertFrom(source, existing, context);
+    const [[handled] = []] = await sql.rows(`SELECT count() FROM ${source}`, context);
+    await sql.run(statement, [], context);
+    return { handled: Number(handled), imported: Number(handled), errors: 0 };
+  }
+
+  #createFrom(source: string): string {
+    const { table, settings } = this.#request;
+    const { timestamp, partitionBy } = settings;
+    const designated = timestamp === null ? '' : ` TIMESTAMP(${quoteName(timestamp)})`;
+    const partitions = partitionBy === null ? '' : ` PARTITION BY ${partitionBy}`;
+    const query = `(SELECT * FROM ${source})`;
+    return `CREATE TABLE ${quoteName(table)} AS ${query}${designated}${partitions}`;
+  }
+
+  /** Columns go by their names. */
+  async #insertFrom(source: string, table: TableMetadata, context: JobContext): Promise<string> {
+    const { timestamp } = this.#request.settings;
+    if (timestamp !== null && timestamp !== table.timestamp) {
+      throw new ImportError(`not a timestamp '${timestamp}'`);
+    }
+    const query = await this.#services.sql.prepare(
+      `SELECT * FROM ${source}`,
+      context.user,
+      context.text,
+    );
+    const names = query.description.columns.map(({ name }) => name);
+    query.close();
+    const targets = names.map((name) => {
+      const found = table.columns.find((one) => one.name.toLowerCase() === name.toLowerCase());
+      if (found === undefined) {
+        throw new ImportError(
+          `column '${name}' is not in the table [table=${table.name}], add it or leave it out of ` +
+            'the file',
+        );
+      }
+      return quoteName(found.name);
+    });
+    const columns = names.map(quoteName).join(', ');
+    return (
+      `INSERT INTO ${quoteName(table.name)} (${targets.join(', ')}) ` +
+      `SELECT ${columns} FROM ${source}`
+    );
+  }
+}
+
+function noHint({ message }: ImportError): { readonly message: string; readonly hint?: string } {
+  return { message };
+}
+
+/** Cells count one by one where the row is kept without them. */
+function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Outcome {
+  const { rowsImported: imported, rowsRejected } = report;
+  const cells = [...report.errors.values()].reduce((sum, count) => sum + count, 0);
+  return {
+    handled: imported + rowsRejected,
+    imported,
+    errors: onError === 'skipCol' ? cells + rowsRejected : rowsRejected,
+  };
+}
+
+async function* chunksOf(
+  file: FileHandle,
+  bytes: number,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  for (let position = 0; ;) {
+    signal.throwIfAborted();
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, position);
+    if (bytesRead === 0) {
+      break;
+    }
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+  // The last moment before the commit.
+  signal.throwIfAborted();
+}

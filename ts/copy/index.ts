@@ -1,0 +1,73 @@
+/**
+ * COPY: files into tables and rows into files, as jobs that go on after their statement was
+ * answered. Runs imports through `ts/ingest` and queries through the engine, like `/imp` and
+ * `/exp`; knows no protocol. Sessions reach it as statements of the server's own.
+ */
+import type { Logger } from '../observability/index.js';
+import { asDatabaseError, type Database, type OwnStatements } from '../session/index.js';
+import { leftOver, removeLeftOver } from './export-work.js';
+import { Jobs } from './jobs.js';
+import { CopyLog } from './log.js';
+import { Sql } from './sql.js';
+import { CopyStatements } from './statements.js';
+
+export interface CopyOptions {
+  readonly database: Database;
+  /** The directory files are read from, and the one they are written to; both absolute. */
+  readonly importRoot: string;
+  readonly exportRoot: string;
+  readonly logRetentionDays: number;
+  /** Jobs that may wait for their turn. */
+  readonly queueCapacity: number;
+  /** Bytes read at once. */
+  readonly bufferBytes: number;
+  /** Lines from which structure and types of a CSV file are detected. */
+  readonly analysedLines: number;
+  readonly logger?: Logger;
+}
+
+export interface Copy {
+  readonly statements: OwnStatements;
+  /** Stops what runs and waits for its end; before the database is closed. */
+  close(): Promise<void>;
+}
+
+const LEAST_BUFFER_BYTES = 4096;
+
+/** Starts with removing what jobs left that ended with an earlier process. */
+export function createCopy(options: CopyOptions): Copy {
+  const { database, importRoot, exportRoot, logger } = options;
+  const sql = new Sql(database);
+  const log = new CopyLog(sql, options.logRetentionDays);
+  const root = {
+    directory: exportRoot,
+    key: 'cairo.sql.copy.export.root',
+    purpose: 'export',
+  } as const;
+  const exports = { sql, log, root };
+  const imports = {
+    sql,
+    log,
+    root: { directory: importRoot, key: 'cairo.sql.copy.root', purpose: 'import' } as const,
+    bufferBytes: Math.max(options.bufferBytes, LEAST_BUFFER_BYTES),
+    analysedLines: options.analysedLines,
+  };
+  const ready = cleanUp().catch((error: unknown) => {
+    logger?.warn('copy_clean_up_failed', { message: asDatabaseError(error).message });
+  });
+  const jobs = new Jobs({ capacity: options.queueCapacity, logger, ready });
+  return {
+    statements: new CopyStatements({ sql, jobs, imports, exports }),
+    close: async () => {
+      await ready;
+      await jobs.close();
+    },
+  };
+
+  async function cleanUp(): Promise<void> {
+    for (const id of await leftOver(root)) {
+      await removeLeftOver(exports, id);
+    }
+    await log.closeInterrupted();
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Jobs: work that goes on after its statement was answered. Two run at once, but not two with the
+ * same target; others wait. Each is known by its id until it is long over.
+ */
+import { randomBytes } from 'node:crypto';
+
+import type { Logger } from '../observability/index.js';
+import { asDatabaseError, DatabaseError } from '../session/index.js';
+
+/** What a job does. Every step of it leaves nothing behind when it fails. */
+export interface Work {
+  /** For the log of the server. */
+  readonly name: string;
+  /** What it writes to. */
+  readonly target: string;
+  /** Writes down that the job is there, before its id is answered. */
+  announce(id: string): Promise<void>;
+  /** Does it and writes down how; rejects when it fails or when `signal` aborts. */
+  run(id: string, signal: AbortSignal): Promise<void>;
+  /** Writes down that it came to no good end. */
+  failed(id: string, how: 'failed' | 'cancelled', message: string): Promise<void>;
+}
+
+export type JobStatus = 'waiting' | 'running' | 'finished' | 'failed' | 'cancelled';
+
+interface Job {
+  readonly id: string;
+  readonly user: string;
+  readonly work: Work;
+  readonly cancel: AbortController;
+  status: JobStatus;
+  ended: Promise<void>;
+}
+
+const RUNNING_AT_ONCE = 2;
+/** Jobs that are over are known so long. */
+const ENDED_KNOWN = 1000;
+const ID_BYTES = 8;
+
+export interface JobsOptions {
+  /** Jobs that may wait for their turn. */
+  readonly capacity: number;
+  readonly logger?: Logger | undefined;
+  /** Done before the first job runs. */
+  readonly ready: Promise<void>;
+}
+
+export class Jobs {
+  readonly #options: JobsOptions;
+  readonly #jobs = new Map<string, Job>();
+  /** In the order of their start. */
+  readonly #waiting = new Map<Job, () => void>();
+  readonly #running = new Set<Job>();
+  #closing = false;
+
+  constructor(options: JobsOptions) {
+    this.#options = options;
+  }
+
+  /** Who started the job; `null` when there is none of that id. */
+  userOf(id: string): string | null {
+    return this.#jobs.get(id)?.user ?? null;
+  }
+
+  /** Starts a job and resolves to its id: 16 hexadecimal digits. */
+  async start(user: string, work: Work): Promise<string> {
+    this.#refuse();
+    const id = randomBytes(ID_BYTES).toString('hex');
+    const job: Job = {
+      id,
+      user,
+      work,
+      cancel: new AbortController(),
+      status: 'waiting',
+      ended: Promise.resolve(),
+    };
+    this.#jobs.set(id, job);
+    const announced = this.#announce(job);
+    job.ended = announced.then(
+      () => this.#runInTurn(job),
+      () => undefined,
+    );
+    await announced;
+    return id;
+  }
+
+  /** Stops a job and resolves, when it is over, to how it ended; `null` when it is not known. */
+  async cancel(id: string): Promise<JobStatus | null> {
+    const job = this.#jobs.get(id);
+    if (job === undefined) {
+      return null;
+    }
+    job.cancel.abort(new Error('cancelled by user'));
+    await job.ended;
+    return job.status;
+  }
+
+  /** Refuses new jobs, stops those that are there, and waits for their end. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    const jobs = [...this.#jobs.values()];
+    for (const job of jobs) {
+      job.cancel.abort(new Error('the server is closing'));
+    }
+    await Promise.all(jobs.map(({ ended }) => ended));
+  }
+
+  #refuse(): void {
+    if (this.#closing) {
+      throw new DatabaseError({ code: 'Closed', message: 'the server is closing' });
+    }
+    const waiting = [...this.#jobs.values()].filter(({ status }) => status === 'waiting').length;
+    const { capacity } = this.#options;
+    if (waiting >= capacity) {
+      throw new DatabaseError({
+        code: 'Busy',
+        message: `too many COPY jobs [waiting=${waiting}, limit=${capacity}], try again later`,
+        retryable: true,
+      });
+    }
+  }
+
+  async #announce(job: Job): Promise<void> {
+    try {
+      await this.#options.ready;
+      await job.work.announce(job.id);
+    } catch (error) {
+      this.#jobs.delete(job.id);
+      throw error;
+    }
+  }
+
+  async #runInTurn(job: Job): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#waiting.set(job, resolve);
+      job.cancel.signal.addEventListener('abort', () => {
+        this.#admit();
+      });
+      this.#admit();
+    });
+    try {
+      await this.#run(job);
+    } finally {
+      this.#running.delete(job);
+      this.#admit();
+      this.#forgetOld();
+    }
+  }
+
+  /** Lets those run that may. */
+  #admit(): void {
+    for (const [job, go] of [...this.#waiting]) {
+      if (this.#mayRun(job)) {
+        this.#waiting.delete(job);
+        this.#running.add(job);
+        go();
+      }
+    }
+  }
+
+  /** A cancelled job has nothing to wait for. */
+  #mayRun(job: Job): boolean {
+    const { target } = job.work;
+    const isFree = [...this.#running].every(({ work }) => work.target !== target);
+    return job.cancel.signal.aborted || (isFree && this.#running.size < RUNNING_AT_ONCE);
+  }
+
+  async #run(job: Job): Promise<void> {
+    const { id, work } = job;
+    const { signal } = job.cancel;
+    const { logger } = this.#options;
+    job.status = 'running';
+    try {
+      signal.throwIfAborted();
+      await work.run(id, signal);
+      job.status = 'finished';
+      logger?.info('copy_finished', { id, job: work.name });
+    } catch (error) {
+      const how = signal.aborted ? 'cancelled' : 'failed';
+      const message = signal.aborted ? (signal.reason as Error).message : told(error);
+      logger?.log(how === 'failed' ? 'warn' : 'info', `copy_${how}`, {
+        id,
+        job: work.name,
+        message,
+      });
+      await work.failed(id, how, message).catch((second: unknown) => {
+        logger?.error('copy_log_failed', { id, message: told(second) });
+      });
+      job.status = how;
+    }
+  }
+
+  #forgetOld(): void {
+    const over = [...this.#jobs.values()].filter(
+      ({ status }) => status !== 'waiting' && status !== 'running',
+    );
+    for (const { id } of over.slice(0, Math.max(0, over.length - ENDED_KNOWN))) {
+      this.#jobs.delete(id);
+    }
+  }
+}
+
+/** What went wrong, and what to do where that is known. */
+function told(error: unknown): string {
+  const { message, hint } = asDatabaseError(error);
+  return hint === undefined ? message : `${message}, ${hint}`;
+}

@@ -1,0 +1,127 @@
+/**
+ * Files of COPY: below one directory for what is read and one for what is written. No `..` and no
+ * link leads out of them; what is opened is a plain file.
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, realpath, stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+
+import { DatabaseError } from '../session/index.js';
+import type { Name } from '../sql/index.js';
+
+/** What begins so belongs to a job under way. */
+export const STAGE_PREFIX = '.copy-';
+
+/** A directory that statements name files of. */
+export interface Root {
+  readonly directory: string;
+  /** The configuration key that sets it. */
+  readonly key: string;
+  readonly purpose: 'import' | 'export';
+}
+
+/** The parts of a path below `root`; a leading slash stands for the root itself. */
+export function partsBelow(root: Root, file: Name): readonly string[] {
+  const { text } = file;
+  const below = text.startsWith(root.directory + sep) ? text.slice(root.directory.length) : text;
+  const parts = below.split(sep).filter((part) => part !== '' && part !== '.');
+  if (parts.length === 0) {
+    throw refusal('file name expected', file);
+  }
+
+  if (/[\u0000-\u001f\u007f]/.test(text) || parts.some((part) => part.startsWith(STAGE_PREFIX))) {
+    throw refusal(`invalid file name: '${printable(text)}'`, file);
+  }
+  if (parts.includes('..')) {
+    throw outside(root, text, file);
+  }
+  return parts;
+}
+
+/** Opens a plain file below `root` for reading. */
+export async function openBelow(root: Root, parts: readonly string[]): Promise<FileHandle> {
+  const name = parts.join(sep);
+  const missing = (): DatabaseError =>
+    new DatabaseError({
+      code: 'InvalidValue',
+      message:
+        `could not open, file does not exist: '${name}', put it below the directory that ` +
+        `${root.key} names`,
+    });
+  const [base, path] = await Promise.all([
+    realpath(root.directory),
+    realpath(join(root.directory, ...parts)),
+  ]).catch(() => {
+    throw missing();
+  });
+  if (!isBelow(base, path)) {
+    throw outside(root, name);
+  }
+  // A FIFO would hold the thread that opens it, a link would lead elsewhere.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+  const handle = await open(path, flags).catch((error: unknown) => {
+    throw new DatabaseError({ code: 'Io', message: `could not open '${name}': ${reason(error)}` });
+  });
+  try {
+    const opened = await handle.stat();
+    const named = await stat(path);
+    const isSame = opened.dev === named.dev && opened.ino === named.ino;
+    if (!opened.isFile() || !isSame || (await realpath(path)) !== path) {
+      throw refusal(`not a plain file: '${name}'`);
+    }
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Makes the directories `parts` below `root` and returns the path of the last. */
+export async function makeBelow(root: Root, parts: readonly string[]): Promise<string> {
+  await mkdir(root.directory, { recursive: true });
+  const base = await realpath(root.directory);
+  let path = base;
+  for (const part of parts) {
+    const next = join(path, part);
+    await mkdir(next).catch((error: unknown) => {
+      if (codeOf(error) !== 'EEXIST') {
+        throw error;
+      }
+    });
+    path = await realpath(next);
+    if (!isBelow(base, path)) {
+      throw outside(root, parts.join(sep));
+    }
+  }
+  return path;
+}
+
+/** What went wrong with a file, without its path. */
+export function reason(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return /^[A-Z]+: ([^,]+)/.exec(message)?.[1] ?? message;
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function isBelow(base: string, path: string): boolean {
+  return path.startsWith(base + sep);
+}
+
+function outside(root: Root, path: string, file?: Name): DatabaseError {
+  return refusal(
+    `path is outside the ${root.purpose} directory: '${path}', use a path below the directory ` +
+      `that ${root.key} names`,
+    file,
+  );
+}
+
+function refusal(message: string, file?: Name): DatabaseError {
+  return new DatabaseError({ code: 'InvalidValue', message, ...file?.span });
+}
+
+function printable(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}

@@ -1,0 +1,146 @@
+/** Statements that jobs give the engine themselves. */
+import {
+  asDatabaseError,
+  type Database,
+  DatabaseError,
+  type ExecuteReply,
+  type ParameterValues,
+  type RowFormat,
+  type Statement,
+  type Summary,
+} from '../session/index.js';
+import { parse, type Tree } from '../sql/index.js';
+
+const CANCEL_RETRY_MS = 50;
+const JSON_ROWS = { format: 'json' } as const;
+
+/** Who runs a statement, under which text it is listed. */
+export interface JobContext {
+  readonly user: string;
+  readonly text: string;
+  readonly signal: AbortSignal;
+}
+
+const BACKGROUND: JobContext = {
+  user: 'copy',
+  text: 'COPY log',
+  signal: new AbortController().signal,
+};
+
+export class Sql {
+  readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  async prepare(tree: Tree | string, user: string, text: string): Promise<Statement> {
+    const node = typeof tree === 'string' ? parse(tree) : tree;
+    return await this.database.prepare(Buffer.from(JSON.stringify(node)), { user, text });
+  }
+
+  /** Runs a statement without rows. */
+  async run(
+    sql: string,
+    parameters: ParameterValues = [],
+    context: JobContext = BACKGROUND,
+  ): Promise<Summary> {
+    return await this.execute(sql, parameters, JSON_ROWS, context, ({ summary }) => {
+      if (summary === null) {
+        throw new DatabaseError({ code: 'Internal', message: 'a statement without an end' });
+      }
+      return Promise.resolve(summary);
+    });
+  }
+
+  /** All rows of a query; for few and short ones. */
+  async rows(sql: string, context: JobContext = BACKGROUND): Promise<readonly unknown[][]> {
+    return await this.execute(sql, [], JSON_ROWS, context, async ({ chunk, stream }) => {
+      const parts = [chunk?.bytes ?? Buffer.alloc(0)];
+      for (let next = await stream?.next(); next != null; next = await stream?.next()) {
+        parts.push(next.bytes);
+      }
+      return JSON.parse(`[${Buffer.concat(parts).toString('utf8')}]`) as unknown[][];
+    });
+  }
+
+  /**
+   * Runs a statement and hands its reply to `take`. A statement whose tables changed after it was
+   * bound is bound once more; what it did until then is nothing.
+   */
+  async execute<T>(
+    tree: Tree | string,
+    parameters: ParameterValues,
+    rows: RowFormat,
+    context: JobContext,
+    take: (reply: ExecuteReply) => Promise<T>,
+  ): Promise<T> {
+    return await this.stoppable(context, async () => {
+      let statement = await this.prepare(tree, context.user, context.text);
+      try {
+        const reply = await statement
+          .execute(parameters, { rows })
+          .catch(async (error: unknown) => {
+            if (asDatabaseError(error).code !== 'Replan') {
+              throw error;
+            }
+            statement.close();
+            statement = await this.prepare(tree, context.user, context.text);
+            return await statement.execute(parameters, { rows });
+          });
+        return await taken(reply, take);
+      } finally {
+        statement.close();
+      }
+    });
+  }
+
+  /**
+   * Does `work`, and stops what runs under the context's text when the job is cancelled. It is
+   * tried until the work ends: a query may not be known yet.
+   */
+  async stoppable<T>({ user, text, signal }: JobContext, work: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    const stop = (): void => {
+      const queries = this.database.activeQueries();
+      for (const query of queries.filter((one) => one.user === user && one.text === text)) {
+        this.database.cancelQuery(query.queryId);
+      }
+    };
+    let timer: NodeJS.Timeout | undefined;
+    const aborted = (): void => {
+      stop();
+      timer = setInterval(stop, CANCEL_RETRY_MS);
+    };
+    signal.addEventListener('abort', aborted, { once: true });
+    try {
+      return await work();
+    } finally {
+      signal.removeEventListener('abort', aborted);
+      clearInterval(timer);
+    }
+  }
+}
+
+/** What is not read to its end is stopped. */
+async function taken<T>(
+  reply: ExecuteReply,
+  take: (reply: ExecuteReply) => Promise<T>,
+): Promise<T> {
+  try {
+    return await take(reply);
+  } catch (error) {
+    reply.stream?.cancel();
+    throw error;
+  }
+}
+
+/** A name in double quotes. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A text in single quotes. */
+export function quoteText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,244 @@
+/**
+ * COPY as a statement: understood and checked when it is prepared, a job when it runs. Its answer
+ * is the job's id; COPY … CANCEL answers what became of the job.
+ */
+import {
+  type Access,
+  DatabaseError,
+  type ExecuteOptions,
+  type ExecuteReply,
+  type OwnStatements,
+  type ParameterValues,
+  type Statement,
+  type StatementContext,
+  type StatementDescription,
+  type Summary,
+} from '../session/index.js';
+import { type CopyStatement, type Name, parse, type Tree } from '../sql/index.js';
+import { type ExportServices, type ExportSource, ExportWork } from './export-work.js';
+import { type ImportServices, ImportWork } from './import-work.js';
+import type { Jobs, Work } from './jobs.js';
+import { exportSettings, importSettings } from './options.js';
+import { isPartitionUnit, type PartitionUnit } from './partitions.js';
+import { partsBelow } from './paths.js';
+import { quoteName, type Sql } from './sql.js';
+
+export interface CopyServices {
+  readonly sql: Sql;
+  readonly jobs: Jobs;
+  readonly imports: ImportServices;
+  readonly exports: ExportServices;
+}
+
+/** What one COPY does when it runs: the values of its one row. */
+interface Action {
+  readonly accesses: readonly Access[];
+  readonly notice?: string;
+  readonly columns: readonly string[];
+  run(): Promise<readonly string[]>;
+}
+
+const JOB_ID = /^[\da-f]{1,16}$/i;
+
+export class CopyStatements implements OwnStatements {
+  readonly #services: CopyServices;
+
+  constructor(services: CopyServices) {
+    this.#services = services;
+  }
+
+  owns(tree: object): boolean {
+    return copyOf(tree) !== null;
+  }
+
+  async prepare(tree: object, context: StatementContext): Promise<Statement> {
+    const copy = copyOf(tree);
+    if (copy === null) {
+      throw new DatabaseError({ code: 'Internal', message: 'no COPY statement' });
+    }
+    if (context.readOnly === true) {
+      const message = 'Write permission denied: the session is read-only';
+      throw new DatabaseError({ code: 'ReadOnly', message });
+    }
+    const action = await this.#action(copy, tree as Tree, context);
+    const places = action.columns.map((name, at) => `CAST($${at + 1} AS STRING) ${name}`);
+    const { user, text = '' } = context;
+    const answer = await this.#services.sql.prepare(`SELECT ${places.join(', ')}`, user, text);
+    return new OwnStatement(action, answer);
+  }
+
+  async #action(copy: CopyStatement, tree: Tree, context: StatementContext): Promise<Action> {
+    switch (copy.copy) {
+      case 'Import':
+        return await this.#import(copy, context);
+      case 'Export':
+        return await this.#export(copy, tree, context);
+      case 'Cancel':
+        return this.#cancel(copy.id, context.user);
+    }
+  }
+
+  #started(accesses: readonly Access[], user: string, work: Work, notice: string | null): Action {
+    const run = async (): Promise<readonly string[]> => [
+      await this.#services.jobs.start(user, work),
+    ];
+    return { accesses, columns: ['id'], run, ...(notice === null ? {} : { notice }) };
+  }
+
+  async #import(
+    copy: Extract<CopyStatement, { copy: 'Import' }>,
+    { user, text = '' }: StatementContext,
+  ): Promise<Action> {
+    const { sql, imports } = this.#services;
+    const settings = importSettings(copy.options);
+    const file = partsBelow(imports.root, copy.file);
+    const existing = await sql.database.tableMetadata(copy.table.text);
+    const table = existing?.name ?? copy.table.text;
+    if (settings.needsTimestamp !== null && (settings.timestamp ?? existing?.timestamp) == null) {
+      throw new DatabaseError({
+        code: 'InvalidValue',
+        message:
+          'invalid option used for import without a designated timestamp (format or partition ' +
+          'by), say TIMESTAMP column',
+        ...settings.needsTimestamp.span,
+      });
+    }
+    const permission = existing === null ? 'CREATE TABLE' : 'INSERT';
+    const work = new ImportWork(imports, { user, text, table, file, settings });
+    return this.#started([{ table, columns: [], permission }], user, work, null);
+  }
+
+  async #export(
+    copy: Extract<CopyStatement, { copy: 'Export' }>,
+    tree: Tree,
+    { user, text = '' }: StatementContext,
+  ): Promise<Action> {
+    const { exports } = this.#services;
+    const settings = exportSettings(copy.options, copy.path);
+    const path = partsBelow(exports.root, copy.path);
+    const { accesses, source } = await this.#source(copy, tree, user, text);
+    const asked =
+      settings.partitionBy ?? (await this.#usualPartitions(copy.table, settings.format));
+    const partitionBy = asked === 'NONE' ? null : asked;
+    if (partitionBy !== null && source.timestamp === null) {
+      throw new DatabaseError({
+        code: 'InvalidValue',
+        message: 'partitioning is possible only on tables with designated timestamps',
+        ...settings.partitionName?.span,
+      });
+    }
+    const request = { user, text, source, path, settings, partitionBy };
+    return this.#started(accesses, user, new ExportWork(exports, request), settings.notice);
+  }
+
+  /** A table's Parquet files are its partitions; anything else is one file. */
+  async #usualPartitions(table: Name | null, format: string): Promise<PartitionUnit | 'NONE'> {
+    if (table === null || format !== 'parquet') {
+      return 'NONE';
+    }
+    const metadata = await this.#services.sql.database.tableMetadata(table.text);
+    const unit = metadata?.partitionBy ?? 'NONE';
+    return isPartitionUnit(unit) ? unit : 'NONE';
+  }
+
+  async #source(
+    copy: Extract<CopyStatement, { copy: 'Export' }>,
+    tree: Tree,
+    user: string,
+    text: string,
+  ): Promise<{ readonly accesses: readonly Access[]; readonly source: ExportSource }> {
+    const { table, query } = copy;
+    const all = table === null ? null : `SELECT * FROM ${quoteName(table.text)}`;
+    const source = all === null ? { ...tree, root: query ?? tree.root } : parse(all);
+    const span = tree.spans[source.root];
+    const prepared = await this.#services.sql
+      .prepare(source, user, text)
+      .catch((error: unknown) => {
+        throw table === null ? error : placed(error, table);
+      });
+    const { accesses, columns, timestamp, parameters } = prepared.description;
+    prepared.close();
+    if (parameters.length > 0) {
+      const message = 'COPY takes no parameters, write the values';
+      throw new DatabaseError({ code: 'NotSupported', message, ...span });
+    }
+    return {
+      accesses,
+      source: {
+        table: table?.text ?? null,
+        tree: source,
+        sql: all ?? text.slice(span?.start, span?.end),
+        timestamp: columns[timestamp]?.name ?? null,
+      },
+    };
+  }
+
+  #cancel(id: Name, user: string): Action {
+    const { jobs } = this.#services;
+    if (!JOB_ID.test(id.text)) {
+      const message = `copy cancel ID format is invalid: '${id.text}', use the id of COPY's answer`;
+      throw new DatabaseError({ code: 'InvalidValue', message, ...id.span });
+    }
+    const job = id.text.toLowerCase();
+    const owner = jobs.userOf(job);
+    const isOthers = owner !== null && owner !== user;
+    return {
+      accesses: isOthers ? [{ table: '', columns: [], permission: 'CANCEL ANY COPY' }] : [],
+      columns: ['id', 'status'],
+      run: async () => [id.text, (await jobs.cancel(job)) ?? 'unknown'],
+    };
+  }
+}
+
+/** An error of the engine's at the place of a name. */
+function placed(error: unknown, { span }: Name): unknown {
+  if (!(error instanceof DatabaseError)) {
+    return error;
+  }
+  const { code, message, hint } = error;
+  return new DatabaseError({ code, message, hint, ...span }, { cause: error });
+}
+
+function copyOf({ nodes, root }: Partial<Tree>): CopyStatement | null {
+  const node = root === undefined ? undefined : nodes?.[root];
+  return node?.kind === 'Copy' ? node.copy : null;
+}
+
+/** A COPY ready to run; the engine encodes its row for whoever asked. */
+class OwnStatement implements Statement {
+  readonly description: StatementDescription;
+  readonly #action: Action;
+  readonly #answer: Statement;
+
+  constructor(action: Action, answer: Statement) {
+    const { accesses, notice } = action;
+    this.#action = action;
+    this.#answer = answer;
+    this.description = {
+      kind: 'ddl',
+      command: 'COPY',
+      columns: answer.description.columns,
+      timestamp: -1,
+      parameters: [],
+      accesses,
+      ...(notice === undefined ? {} : { notice }),
+    };
+  }
+
+  async execute(_parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+    return await this.#answer.execute(await this.#action.run(), options);
+  }
+
+  executeBatch(): Promise<Summary> {
+    const message = 'COPY runs once, not for many rows of parameters';
+    return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
+  }
+
+  isCurrent(): boolean {
+    return false;
+  }
+
+  close(): void {
+    this.#answer.close();
+  }
+}
