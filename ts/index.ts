@@ -6,8 +6,11 @@
  *   const table = await db.query('SELECT symbol, avg(price) FROM trades SAMPLE BY 1h');
  *   await db.close();
  */
+import { join, resolve } from 'node:path';
+
 import { type RecordBatch, Table } from 'apache-arrow';
 
+import { type Copy, createCopy } from './copy/index.js';
 import {
   type Appender,
   type AppenderSpec,
@@ -37,12 +40,14 @@ const USER = { name: 'admin', readOnly: false };
 /** A database open in this process; nobody else may open its root meanwhile. */
 export class EmbeddedDatabase {
   readonly #database: Database;
+  readonly #copy: Copy;
   readonly #session: Session;
 
   /** Use `open`. */
-  constructor(database: Database) {
+  constructor(database: Database, copy: Copy) {
     this.#database = database;
-    this.#session = new SessionHost({ database, parse }).open(USER);
+    this.#copy = copy;
+    this.#session = new SessionHost({ database, parse, own: copy.statements }).open(USER);
   }
 
   /**
@@ -87,6 +92,7 @@ export class EmbeddedDatabase {
   }
 
   async close(): Promise<void> {
+    await this.#copy.close();
     await this.#database.close();
   }
 }
@@ -100,7 +106,14 @@ const NOTHING_COUNTED: Summary = {
 
 /** Opens a root directory, recovering what a crash left; the directory is made when missing. */
 export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
-  return new EmbeddedDatabase(await openDatabase(options));
+  const database = await openDatabase(options);
+  const root = resolve(options.root);
+  const copy = createCopy({
+    database,
+    importRoot: resolve(options.importRoot ?? join(root, 'import')),
+    exportRoot: join(root, 'export'),
+  });
+  return new EmbeddedDatabase(database, copy);
 }
 
 async function* batchesOf(

@@ -16,13 +16,14 @@ export interface CopyOptions {
   /** The directory files are read from, and the one they are written to; both absolute. */
   readonly importRoot: string;
   readonly exportRoot: string;
-  readonly logRetentionDays: number;
-  /** Jobs that may wait for their turn. */
-  readonly queueCapacity: number;
-  /** Bytes read at once. */
-  readonly bufferBytes: number;
-  /** Lines from which structure and types of a CSV file are detected. */
-  readonly analysedLines: number;
+  /** Days that the log is kept; 3 by default. */
+  readonly logRetentionDays?: number;
+  /** Jobs that may wait for their turn; 32 by default. */
+  readonly queueCapacity?: number;
+  /** Bytes read at once; 2 MiB by default. */
+  readonly bufferBytes?: number;
+  /** Lines from which structure and types of a CSV file are detected; 1000 by default. */
+  readonly analysedLines?: number;
   readonly logger?: Logger;
 }
 
@@ -33,12 +34,22 @@ export interface Copy {
 }
 
 const LEAST_BUFFER_BYTES = 4096;
+const DEFAULTS = {
+  logRetentionDays: 3,
+  queueCapacity: 32,
+  bufferBytes: 2 * 1024 * 1024,
+  analysedLines: 1000,
+};
 
 /** Starts with removing what jobs left that ended with an earlier process. */
 export function createCopy(options: CopyOptions): Copy {
   const { database, importRoot, exportRoot, logger } = options;
+  const { logRetentionDays, queueCapacity, bufferBytes, analysedLines } = {
+    ...DEFAULTS,
+    ...options,
+  };
   const sql = new Sql(database);
-  const log = new CopyLog(sql, options.logRetentionDays);
+  const log = new CopyLog(sql, logRetentionDays);
   const root = {
     directory: exportRoot,
     key: 'cairo.sql.copy.export.root',
@@ -49,13 +60,13 @@ export function createCopy(options: CopyOptions): Copy {
     sql,
     log,
     root: { directory: importRoot, key: 'cairo.sql.copy.root', purpose: 'import' } as const,
-    bufferBytes: Math.max(options.bufferBytes, LEAST_BUFFER_BYTES),
-    analysedLines: options.analysedLines,
+    bufferBytes: Math.max(bufferBytes, LEAST_BUFFER_BYTES),
+    analysedLines,
   };
   const ready = cleanUp().catch((error: unknown) => {
     logger?.warn('copy_clean_up_failed', { message: asDatabaseError(error).message });
   });
-  const jobs = new Jobs({ capacity: options.queueCapacity, logger, ready });
+  const jobs = new Jobs({ capacity: queueCapacity, logger, ready });
   return {
     statements: new CopyStatements({ sql, jobs, imports, exports }),
     close: async () => {

@@ -1,0 +1,40 @@
+/** COPY without a server: the embedded library runs the same jobs. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { open } from '../../ts/index.js';
+
+const STEPS = 500;
+
+test('the embedded library copies too, and stops its jobs when it is closed', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'));
+  try {
+    const database = await open({ root });
+    const answer = await database.query(
+      "COPY (SELECT x FROM long_sequence(2)) TO 'two' WITH FORMAT CSV",
+    );
+    t.regex(String(answer.getChild('id')?.get(0)), /^[\da-f]{16}$/);
+    const log = "SELECT status FROM sys.copy_export_log WHERE phase = 'success'";
+    for (let step = 0; step < STEPS && (await database.query(log)).numRows === 0; step += 1) {
+      await sleep(20);
+    }
+    t.is(await readFile(join(root, 'export', 'two.csv'), 'utf8'), '"x"\r\n1\r\n2\r\n');
+    const long = 'long_sequence(1000000)';
+    await database.execute(
+      `COPY (SELECT a.x FROM ${long} a CROSS JOIN ${long} b) TO 'long' WITH FORMAT CSV`,
+    );
+    await database.close();
+    const again = await open({ root });
+    const ends = await again.query(
+      "SELECT message FROM sys.copy_export_log WHERE status = 'cancelled'",
+    );
+    t.is(String(ends.getChild('message')?.get(0)), 'the server is closing');
+    await again.close();
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+});
