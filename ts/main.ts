@@ -3,12 +3,13 @@
  * stops them in the opposite order. Only the command line and the embedded library import it.
  */
 import { mkdirSync } from 'node:fs';
-import { isAbsolute, join, relative, resolve } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { createBasicAuthenticator } from './auth/index.js';
 import { type Config, KEYS, loadConfig, type Reloaded } from './config/index.js';
-import { type Copy, createCopy } from './copy/index.js';
+import type { Copy } from './copy/index.js';
+import { type CopyDirectories, copyDirectories, openCopy } from './copy-directories.js';
 import { loadDemoData } from './demo-data.js';
 import { Encryption } from './encryption.js';
 import { type Database, DatabaseError, openDatabase, type OpenOptions } from './engine/index.js';
@@ -66,7 +67,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const logger = createLogger({ level: config.get(KEYS.logLevel), write: writeLog });
   const encryption = readCertificates(config, logger);
   logNotices(config, logger);
-  const database = await openRoot(options.root, config, logger);
+  const directories = copyDirectories(options.root, config);
+  const database = await openRoot(options.root, directories, config, logger);
   const listeners: Listener[] = [];
   let copy: Copy | undefined;
   const close = async (): Promise<void> => {
@@ -82,7 +84,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       reload_config: () => reloadConfig(config, database, listeners, logger),
       reload_tls: () => Promise.resolve(encryption.reload()),
     };
-    copy = openCopy(options.root, database, config, logger);
+    copy = openCopy(directories, database, config, logger);
     const services = createServices(database, copy, config, logger, operations);
     const addresses = await startListeners(services, encryption, listeners);
     encryption.watch();
@@ -166,7 +168,12 @@ function logNotices(config: Config, logger: Logger): void {
   }
 }
 
-async function openRoot(root: string, config: Config, logger: Logger): Promise<Database> {
+async function openRoot(
+  root: string,
+  { importRoot }: CopyDirectories,
+  config: Config,
+  logger: Logger,
+): Promise<Database> {
   try {
     mkdirSync(root, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -178,6 +185,7 @@ async function openRoot(root: string, config: Config, logger: Logger): Promise<D
   try {
     return await openDatabase({
       ...openOptions(root, config),
+      importRoot,
       logSink: (lines) => {
         for (const line of lines) {
           engine.log(line.level, line.event, { component: line.component, ...line.fields });
@@ -202,7 +210,6 @@ function openOptions(root: string, config: Config): OpenOptions {
     maxUncommittedRows: config.get(KEYS.maxUncommittedRows),
     o3MaxLagMicros: config.get(KEYS.o3MaxLag) * 1000,
     diskReserveBytes: config.get(KEYS.diskReserve),
-    importRoot: below(root, config.get(KEYS.copyRoot)),
     maxWaitingQueries: config.get(KEYS.queryQueueLimit),
     queueWaitMs: config.get(KEYS.queryQueueWait),
     limits: {
@@ -232,40 +239,6 @@ function openFailure(root: string, error: unknown): StartError {
   return new StartError(`cannot open the root directory '${root}': ${reasonOf(error)}`, 1, {
     cause: error,
   });
-}
-
-function openCopy(root: string, database: Database, config: Config, logger: Logger): Copy {
-  const exportRoot = below(root, config.get(KEYS.copyExportRoot));
-  for (const taken of ['db', 'conf']) {
-    if (overlaps(exportRoot, join(root, taken))) {
-      throw new StartError(
-        `cairo.sql.copy.export.root=${config.get(KEYS.copyExportRoot)} overlaps the directory ` +
-          `'${taken}' of the root: choose another`,
-        EXIT_CONFIG,
-      );
-    }
-  }
-  return createCopy({
-    database,
-    importRoot: below(root, config.get(KEYS.copyRoot)),
-    exportRoot,
-    logRetentionDays: config.get(KEYS.copyLogRetention),
-    queueCapacity: config.get(KEYS.copyQueue),
-    bufferBytes: config.get(KEYS.copyBuffer),
-    analysedLines: config.get(KEYS.textAnalysisLines),
-    logger: logger.child('copy'),
-  });
-}
-
-/** A directory of the configuration, which may be relative to the root. */
-function below(root: string, directory: string): string {
-  return isAbsolute(directory) ? directory : resolve(root, directory);
-}
-
-/** Whether one of two directories lies in the other. */
-function overlaps(one: string, other: string): boolean {
-  const isInside = (path: string): boolean => path === '' || !/^\.\.(\/|$)/.test(path);
-  return isInside(relative(one, other)) || isInside(relative(other, one));
 }
 
 /** What SHOW PARAMETERS answers. */

@@ -173,6 +173,17 @@ test('what is wrong with the statement is told at once, at its place', async (t)
   }
 });
 
+test('no directory of the database is one of COPY', async (t) => {
+  for (const key of ['cairo.sql.copy.root', 'cairo.sql.copy.export.root']) {
+    for (const directory of ['.', 'db', './conf/files', join(server.root, 'db')]) {
+      const start = startTestServer({ root: server.root, set: [`${key}=${directory}`] });
+      const message = `${key}=${directory} overlaps the directory`;
+      const { message: told } = await t.throwsAsync(start);
+      t.true(told.includes(message), told);
+    }
+  }
+});
+
 test('jobs on one table follow each other; names are one whatever their case', async (t) => {
   const statement = 'WITH HEADER true TIMESTAMP ts PARTITION BY DAY';
   await start(server, `COPY both FROM 'good.csv' ${statement}`);

@@ -1,0 +1,72 @@
+/** COPY as a server sets it up: which directories statements may name files of. */
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+
+import { type Config, type Key, KEYS } from './config/index.js';
+import { type Copy, createCopy } from './copy/index.js';
+import type { Database } from './engine/index.js';
+import type { Logger } from './observability/index.js';
+import { EXIT_CONFIG, StartError } from './start-error.js';
+
+/** Absolute. */
+export interface CopyDirectories {
+  readonly importRoot: string;
+  readonly exportRoot: string;
+}
+
+/** The directories as configured; throws `StartError` for one that statements must not touch. */
+export function copyDirectories(root: string, config: Config): CopyDirectories {
+  return {
+    importRoot: directory(root, config, KEYS.copyRoot),
+    exportRoot: directory(root, config, KEYS.copyExportRoot),
+  };
+}
+
+/** The jobs of COPY as the configuration sets them up. */
+export function openCopy(
+  directories: CopyDirectories,
+  database: Database,
+  config: Config,
+  logger: Logger,
+): Copy {
+  return createCopy({
+    ...directories,
+    database,
+    logRetentionDays: config.get(KEYS.copyLogRetention),
+    queueCapacity: config.get(KEYS.copyQueue),
+    bufferBytes: config.get(KEYS.copyBuffer),
+    analysedLines: config.get(KEYS.textAnalysisLines),
+    logger: logger.child('copy'),
+  });
+}
+
+/** Relative ones lie below the root, but not where the database or its secrets are. */
+function directory(root: string, config: Config, key: Key<string>): string {
+  const chosen = resolve(root, config.get(key));
+  for (const taken of ['db', 'conf']) {
+    if (overlaps(real(chosen), real(resolve(root, taken)))) {
+      throw new StartError(
+        `${key.name}=${config.get(key)} overlaps the directory '${taken}' of the root: choose ` +
+          'another',
+        EXIT_CONFIG,
+      );
+    }
+  }
+  return chosen;
+}
+
+/** Where links lead to, as far as the path is there. */
+function real(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(real(parent), basename(path));
+  }
+}
+
+/** Whether one of two directories lies in the other. */
+function overlaps(one: string, other: string): boolean {
+  const isInside = (path: string): boolean => path === '' || !/^\.\.(\/|$)/.test(path);
+  return isInside(relative(one, other)) || isInside(relative(other, one));
+}
