@@ -36,6 +36,7 @@ export function openCopy(
     queueCapacity: config.get(KEYS.copyQueue),
     bufferBytes: config.get(KEYS.copyBuffer),
     analysedLines: config.get(KEYS.textAnalysisLines),
+    diskKept: config.get(KEYS.diskWatermark),
     logger: logger.child('copy'),
   });
 }

@@ -1,8 +1,11 @@
-/** Jobs without files and without an engine: turns, cancelling, the end; names of partitions. */
+/** Jobs without an engine: turns, cancelling, the end; names of partitions; room on the disk. */
+import { tmpdir } from 'node:os';
+
 import test from 'ava';
 
 import { Jobs, type Work } from '../../ts/copy/jobs.js';
 import { partitionAt } from '../../ts/copy/partitions.js';
+import { Room } from '../../ts/copy/room.js';
 import { DatabaseError } from '../../ts/session/index.js';
 
 /** Work that runs until it is told to end. */
@@ -145,4 +148,13 @@ test('partitions: names, and the first moment after them', (t) => {
   t.is(of('WEEK', '2020-12-28T00:00:00.000000Z'), '2020-W53 < 2021-01-04T00');
   t.is(of('WEEK', '2024-01-01T00:00:00.000000Z'), '2024-W01 < 2024-01-08T00');
   t.throws(() => partitionAt('DAY', 'nonsense'), { message: /cannot begin at 'nonsense'/ });
+});
+
+test('an export stops before the disk is full, and looks at it now and then', async (t) => {
+  const none = new Room(tmpdir(), Number.MAX_SAFE_INTEGER);
+  const error = await t.throwsAsync(none.take(1), { instanceOf: DatabaseError });
+  t.is(error.code, 'DiskFull');
+  await none.take(1024);
+  await t.throwsAsync(none.take(64 * 1024 * 1024), { instanceOf: DatabaseError });
+  await t.notThrowsAsync(new Room(tmpdir(), 1).take(1));
 });

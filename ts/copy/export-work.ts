@@ -13,6 +13,7 @@ import type { CopyLog, ExportPhase } from './log.js';
 import type { ExportSettings } from './options.js';
 import { FLOOR_UNITS, type Partition, partitionAt, type PartitionUnit } from './partitions.js';
 import { codeOf, makeBelow, reason, type Root, STAGE_PREFIX } from './paths.js';
+import { Room } from './room.js';
 import { type JobContext, quoteName, type Sql } from './sql.js';
 
 export interface ExportRequest {
@@ -42,6 +43,8 @@ export interface ExportServices {
   readonly sql: Sql;
   readonly log: CopyLog;
   readonly root: Root;
+  /** Bytes that stay free on the disk; 0 is 5 % of it, 1 GiB at most. */
+  readonly diskKept: number;
 }
 
 /** The table that holds the rows of a query while its partitions are written. */
@@ -180,10 +183,11 @@ export class ExportWork implements Work {
     try {
       const rows = this.#format();
       await sql.execute(query, parameters, rows, context, async ({ chunk, stream }) => {
-        await append(file, chunk?.bytes);
+        const room = new Room(path, this.#services.diskKept);
+        await append(file, chunk?.bytes, room);
         for (let next = await stream?.next(); next != null; next = await stream?.next()) {
           context.signal.throwIfAborted();
-          await append(file, next.bytes);
+          await append(file, next.bytes, room);
         }
       });
       await file.sync().catch(asIo);
@@ -269,8 +273,9 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-async function append(file: FileHandle, bytes: Buffer | undefined): Promise<void> {
+async function append(file: FileHandle, bytes: Buffer | undefined, room: Room): Promise<void> {
   if (bytes !== undefined && bytes.length > 0) {
+    await room.take(bytes.length);
     await file.appendFile(bytes).catch(asIo);
   }
 }

@@ -24,6 +24,8 @@ export interface CopyOptions {
   readonly bufferBytes?: number;
   /** Lines from which structure and types of a CSV file are detected; 1000 by default. */
   readonly analysedLines?: number;
+  /** Bytes an export leaves free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
+  readonly diskKept?: number;
   readonly logger?: Logger;
 }
 
@@ -39,12 +41,13 @@ const DEFAULTS = {
   queueCapacity: 32,
   bufferBytes: 2 * 1024 * 1024,
   analysedLines: 1000,
+  diskKept: 0,
 };
 
 /** Starts with removing what jobs left that ended with an earlier process. */
 export function createCopy(options: CopyOptions): Copy {
   const { database, importRoot, exportRoot, logger } = options;
-  const { logRetentionDays, queueCapacity, bufferBytes, analysedLines } = {
+  const { logRetentionDays, queueCapacity, bufferBytes, analysedLines, diskKept } = {
     ...DEFAULTS,
     ...options,
   };
@@ -55,7 +58,7 @@ export function createCopy(options: CopyOptions): Copy {
     key: 'cairo.sql.copy.export.root',
     purpose: 'export',
   } as const;
-  const exports = { sql, log, root };
+  const exports = { sql, log, root, diskKept };
   const imports = {
     sql,
     log,
