@@ -185,6 +185,19 @@ test('an upload of too many parts', async (t) => {
   t.is(text, 'too many parts [limit=8]\r\n');
 });
 
+test('headers of a part that are too large', async (t) => {
+  const part = (bytes: number): string =>
+    `--b\r\nContent-Disposition: form-data; name="data"; filename="x.csv"\r\n` +
+    `X-Long: ${'x'.repeat(bytes)}\r\n\r\na,b\n1,2\n\r\n--b--\r\n`;
+  const type = 'multipart/form-data; boundary=b';
+  const [status] = await post('/imp?name=headed&fmt=json', part(8 * KIBIBYTE), type);
+  t.is(status, 200);
+  t.deepEqual(await post('/imp?name=headed', part(17 * KIBIBYTE), type), [
+    400,
+    'malformed multipart body: Malformed part header\r\n',
+  ]);
+});
+
 test('a schema that is too large', async (t) => {
   const schema = `[${' '.repeat(1024 * KIBIBYTE)}]`;
   const [status, text] = await post(

@@ -199,11 +199,6 @@ export const KEYS = {
     'request line and headers',
     RELOAD,
   ),
-  httpPartHeaderBytes: size(
-    'http.multipart.header.buffer.size',
-    '8K',
-    'headers of one part of an upload',
-  ),
   httpAllowedHosts: list(
     'http.allowed.hosts',
     'names a Host header may carry besides loopback names and the bound address, ' +
