@@ -110,6 +110,24 @@ fn a_failed_flush_of_the_log_is_mended_and_writes_go_on() {
 }
 
 #[test]
+fn a_flush_is_no_success_until_what_was_lost_is_written_elsewhere() {
+    for mode in [CommitMode::Async, CommitMode::NoSync] {
+        let vfs = SimVfs::new(7);
+        let storage = open(&vfs, mode);
+        create(&storage, "t");
+        append(&storage, "t", 0).unwrap();
+        storage.flush().unwrap();
+        append(&storage, "t", 100).unwrap();
+        fail_sync(&vfs, ".log");
+        fail_sync(&vfs, "manifest.");
+        // Neither the log nor the checkpoint that was to stand in for it.
+        assert_eq!(storage.flush().unwrap_err().code, ErrorCode::Io, "{mode:?}");
+        storage.flush().unwrap();
+        survives_power_loss(&vfs, mode, 20);
+    }
+}
+
+#[test]
 fn a_checkpoint_does_not_trust_the_log_that_it_could_not_sync() {
     let mode = CommitMode::NoSync;
     let vfs = SimVfs::new(2);

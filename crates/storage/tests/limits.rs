@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use tempfile::TempDir;
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, Storage, StorageOptions, TableSchema, Update,
+    BulkTarget, Change, ColumnSchema, Pressure, Storage, StorageOptions, TableSchema, Update,
 };
 use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
@@ -177,4 +177,17 @@ fn elements_of_an_array() {
     let (rows, values) = (vec![0], vec![array(4)]);
     let update = Update { base, schema_version, columns: vec![3], rows, values };
     limited.refused(limited.storage.commit(vec![Change::Update(update)]).map(drop), words);
+}
+
+#[test]
+fn a_process_short_of_memory_takes_no_rows_until_it_has_some() {
+    let limited = Limited::new();
+    limited.append(1, "before", b"").unwrap();
+    limited.storage.set_pressure(Pressure::High);
+    let refused = limited.append(2, "refused", b"").unwrap_err();
+    assert_eq!(refused.code, ErrorCode::OutOfMemory, "{refused}");
+    assert!(refused.message.starts_with("memory is full"), "{refused}");
+    limited.storage.set_pressure(Pressure::None);
+    limited.append(3, "after", b"").unwrap();
+    assert_eq!(limited.storage.snapshot().table("t").unwrap().row_count().unwrap(), 2);
 }
