@@ -280,7 +280,7 @@ test('session commands are told by their words', (t) => {
   t.deepEqual(sessionCommand('begin isolation level serializable'), { command: 'begin' });
   t.deepEqual(sessionCommand('START TRANSACTION'), { command: 'begin' });
   t.deepEqual(sessionCommand('ROLLBACK WORK'), { command: 'rollback' });
-  t.deepEqual(sessionCommand('rollback to savepoint a'), { command: 'savepoint' });
+  t.deepEqual(sessionCommand('rollback to savepoint A'), { command: 'rollbackTo', name: 'a' });
   t.deepEqual(sessionCommand('DEALLOCATE PREPARE "A b"'), { command: 'deallocate', name: 'A b' });
   t.deepEqual(sessionCommand('deallocate all'), { command: 'deallocate', name: null });
   t.deepEqual(sessionCommand('deallocate _PG3_0'), { command: 'deallocate', name: '_pg3_0' });

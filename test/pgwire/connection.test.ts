@@ -255,7 +255,7 @@ test('blocks: commit together, roll back, refuse after an error', async (t) => {
   t.is(await run('COMMIT'), 'ROLLBACK I');
   t.is(engine.journal.committed.length, 1);
   t.is(engine.journal.rolledBack, 1);
-  t.is(await run('savepoint a'), '0A000 I');
+  t.is(await run('savepoint a'), '25P01 I');
   t.is(await run('SET application_name = x'), 'SET I');
   t.is(await run('begin; insert'), 'BEGIN INSERT 0 1 T');
   client.close();

@@ -1,7 +1,8 @@
 /** Prepared statements of a conversation, and what Bind makes of them. */
-import type { PreparedStatement } from '../session/index.js';
+import type { ParameterTypes, ParameterValues, PreparedStatement } from '../session/index.js';
 import type { BindMessage } from './client-messages.js';
 import type { SessionCommand } from './commands.js';
+import type { Declaration } from './cursor-commands.js';
 import { formatCodes, parameterText } from './parameter-values.js';
 import { Portal } from './portal.js';
 import { ProtocolError } from './protocol-error.js';
@@ -18,12 +19,35 @@ export type Stored =
       readonly prepared: PreparedStatement;
       readonly oids: readonly number[];
       readonly text: string;
+      /** The cursor that its execution makes, and the types of its parameters. */
+      readonly declares: Declaration | null;
+      readonly types: ParameterTypes;
     };
+
+/** What a portal that DECLARE made has beside its rows. */
+export interface CursorState {
+  /** Closed together with the portal. */
+  readonly statement: { close(): void };
+  readonly binary: boolean;
+  readonly hold: boolean;
+  /** The block that declared it has been committed. */
+  committed: boolean;
+}
 
 export type Bound =
   | { readonly kind: 'empty' }
-  | { readonly kind: 'session'; readonly command: SessionCommand }
-  | { readonly kind: 'engine'; readonly portal: Portal; done: boolean };
+  | {
+      readonly kind: 'session';
+      readonly command: SessionCommand;
+      readonly formats: readonly number[];
+    }
+  | {
+      readonly kind: 'declare';
+      readonly declares: Declaration;
+      readonly types: ParameterTypes;
+      readonly values: ParameterValues;
+    }
+  | { readonly kind: 'engine'; readonly portal: Portal; done: boolean; cursor?: CursorState };
 
 /** A statement with the values of a Bind. */
 export function boundOf(stored: Stored, message: BindMessage): Bound {
@@ -31,7 +55,7 @@ export function boundOf(stored: Stored, message: BindMessage): Bound {
     return { kind: 'empty' };
   }
   if (stored.kind === 'session') {
-    return { kind: 'session', command: stored.command };
+    return { kind: 'session', command: stored.command, formats: message.resultFormats };
   }
   const { prepared, oids } = stored;
   const count = message.parameters.length;
@@ -43,6 +67,9 @@ export function boundOf(stored: Stored, message: BindMessage): Bound {
   const values = message.parameters.map((value, index) =>
     value === null ? null : parameterText(value, formatOf[index] ?? 0, oids[index] ?? 0),
   );
+  if (stored.declares !== null) {
+    return { kind: 'declare', declares: stored.declares, types: stored.types, values };
+  }
   const formats = formatCodes(message.resultFormats, prepared.description.columns.length, 'result');
   return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
 }

@@ -2,11 +2,14 @@
  * Statements of the session that the protocol answers itself: blocks, prepared statements and
  * settings of a connection. Told apart by their first words; everything else goes to the engine.
  */
+import { type FetchCommand, fetchCommand, unquoted } from './cursor-commands.js';
 import { ProtocolError } from './protocol-error.js';
 
 export type SessionCommand =
+  | FetchCommand
   | { readonly command: 'begin' | 'commit' | 'rollback' }
-  | { readonly command: 'savepoint' | 'listen' }
+  | { readonly command: 'savepoint' | 'release' | 'rollbackTo'; readonly name: string }
+  | { readonly command: 'unsupported'; readonly what: string }
   | { readonly command: 'deallocate'; readonly name: string | null }
   | { readonly command: 'close'; readonly name: string | null }
   | { readonly command: 'discard' | 'ignore'; readonly tag: string }
@@ -16,9 +19,9 @@ export type SessionCommand =
 export function sessionCommand(text: string): SessionCommand | null {
   const words = text
     .trim()
-    .split(/\s+/, 4)
+    .split(/\s+/, 2)
     .map((word) => word.toUpperCase());
-  const [first, second, third] = words;
+  const [first, second] = words;
   switch (first) {
     case 'BEGIN':
       return { command: 'begin' };
@@ -26,18 +29,20 @@ export function sessionCommand(text: string): SessionCommand | null {
       return second === 'TRANSACTION' ? { command: 'begin' } : null;
     case 'COMMIT':
     case 'END':
-      return second === 'PREPARED' ? { command: 'savepoint' } : { command: 'commit' };
     case 'ROLLBACK':
-    case 'ABORT': {
-      const target = second === 'WORK' || second === 'TRANSACTION' ? third : second;
-      return target === undefined ? { command: 'rollback' } : { command: 'savepoint' };
-    }
+    case 'ABORT':
+      return endOfBlock(text, first === 'COMMIT' || first === 'END' ? 'commit' : 'rollback');
     case 'SAVEPOINT':
     case 'RELEASE':
-      return { command: 'savepoint' };
+      return savepointCommand(text);
+    case 'PREPARE':
+      return second === 'TRANSACTION' ? TWO_PHASES : null;
+    case 'FETCH':
+    case 'MOVE':
+      return fetchCommand(text);
     case 'LISTEN':
     case 'NOTIFY':
-      return { command: 'listen' };
+      return { command: 'unsupported', what: 'notifications' };
     case 'UNLISTEN':
       return { command: 'ignore', tag: 'UNLISTEN' };
     case 'DISCARD':
@@ -47,6 +52,37 @@ export function sessionCommand(text: string): SessionCommand | null {
     default:
       return namedCommand(text, first ?? '');
   }
+}
+
+const TWO_PHASES: SessionCommand = { command: 'unsupported', what: 'two-phase commits' };
+const NAME = '("(?:[^"]|"")*"|[^\\s"]+)';
+const END = /^\w+(?:\s+(?:work|transaction))?(?:\s+and\s+no\s+chain)?$/i;
+const ROLLBACK_TO = new RegExp(
+  `^\\w+(?:\\s+(?:work|transaction))?\\s+to\\s+(?:savepoint\\s+)?${NAME}$`,
+  'i',
+);
+const SAVEPOINT = new RegExp(`^(?:savepoint|release(?:\\s+savepoint)?)\\s+${NAME}$`, 'i');
+
+/** COMMIT and ROLLBACK in all their forms. */
+function endOfBlock(text: string, command: 'commit' | 'rollback'): SessionCommand {
+  const trimmed = text.trim();
+  const savepoint = command === 'rollback' ? ROLLBACK_TO.exec(trimmed)?.[1] : undefined;
+  if (savepoint !== undefined) {
+    return { command: 'rollbackTo', name: unquoted(savepoint) };
+  }
+  if (END.test(trimmed)) {
+    return { command };
+  }
+  return /\sprepared\s/i.test(trimmed) ? TWO_PHASES : { command: 'unsupported', what: trimmed };
+}
+
+function savepointCommand(text: string): SessionCommand {
+  const name = SAVEPOINT.exec(text.trim())?.[1];
+  if (name === undefined) {
+    throw new ProtocolError('42601', 'name of a savepoint expected');
+  }
+  const command = /^release/i.test(text.trim()) ? 'release' : 'savepoint';
+  return { command, name: unquoted(name) };
 }
 
 function namedCommand(text: string, first: string): SessionCommand | null {
@@ -76,7 +112,7 @@ function targetName(word: string | undefined): string | null {
   if (word.toUpperCase() === 'ALL') {
     return null;
   }
-  return /^".*"$/s.test(word) ? word.slice(1, -1).replaceAll('""', '"') : word.toLowerCase();
+  return unquoted(word);
 }
 
 /** The tag that completes an engine's statement. */

@@ -2,8 +2,8 @@
  * One client's conversation after login: simple and extended queries, statements, portals, and
  * the state of its block. Knows no socket: it is fed messages and sends bytes.
  *
- * States: idle (`I`), in a block (`T`), in a failed block (`E`); and, in each of them, skipping to
- * Sync after an error of the extended protocol.
+ * States: those of its block; and, in each of them, skipping to Sync after an error of the extended
+ * protocol.
  *
  * Today's limits: inserts between BEGIN and COMMIT are held back by the engine, become visible
  * together at COMMIT and are gone after ROLLBACK, but the block itself does not see them before.
@@ -15,23 +15,25 @@ import {
   type PreparedStatement,
   type Principal,
   splitStatements,
-  type Transaction,
 } from '../session/index.js';
-import { type Bound, boundOf, type Stored } from './bound.js';
+import { Block, type BlockSession } from './block.js';
+import { boundOf, type Stored } from './bound.js';
 import type { BindMessage, ClientMessage } from './client-messages.js';
 import { commandTag, sessionCommand, type SessionCommand, timeoutOf } from './commands.js';
+import { declaration, type FetchCommand } from './cursor-commands.js';
+import { Cursors } from './cursors.js';
 import { errorReport, located } from './failure.js';
 import { InsertRun } from './insert-run.js';
-import { type Executable, Portal, type Send } from './portal.js';
+import { Portal, type PortalRun, type Send } from './portal.js';
+import { Portals } from './portals.js';
 import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
-import { declaredType, describeField, oidOf } from './types.js';
+import { Statements } from './statements.js';
+import { declaredType, describeRows, oidOf } from './types.js';
 
 /** What the conversation needs of a session. */
-export interface ConversationSession {
+export interface ConversationSession extends BlockSession {
   readonly principal: Principal;
-  transaction: Transaction | null;
-  readonly database: { begin(): Transaction };
   prepare(text: string, parameterTypes?: ParameterTypes): Promise<PreparedStatement>;
 }
 
@@ -51,15 +53,17 @@ export interface ConversationLimits {
   readonly timeoutMs?: number | undefined;
 }
 
-type Status = 'I' | 'T' | 'E';
+/** Commands that a failed block takes. */
+const ENDS_BLOCK: ReadonlySet<string> = new Set(['commit', 'rollback', 'rollbackTo']);
 
 export class Conversation {
   private readonly session: ConversationSession;
   private readonly outlet: Outlet;
   private readonly limits: ConversationLimits;
-  private readonly statements = new Map<string, Stored>();
-  private readonly portals = new Map<string, Bound>();
-  private status: Status = 'I';
+  private readonly statements: Statements;
+  private readonly portals: Portals;
+  private readonly block: Block;
+  private readonly cursors: Cursors;
   private skipping = false;
   private timeoutMs: number | undefined;
   private running: Portal | null = null;
@@ -73,12 +77,27 @@ export class Conversation {
     this.outlet = outlet;
     this.limits = limits;
     this.timeoutMs = limits.timeoutMs;
-    this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
+    this.statements = new Statements(limits.statementsMax);
+    this.portals = new Portals(limits.statementsMax);
+    this.block = new Block(session);
+    this.cursors = new Cursors({
+      portals: this.portals,
+      block: this.block,
+      prepare: (text, types) => this.prepare(text, types),
+      run: (portal, maxRows, send) => this.run(portal, maxRows, send),
+    });
+    this.inserts = new InsertRun(
+      outlet,
+      (portal) => this.runPortal(portal, 0),
+      () => {
+        this.block.wrote();
+      },
+    );
   }
 
   /** Whether a block is open. */
   get inBlock(): boolean {
-    return this.status !== 'I';
+    return this.block.status !== 'I';
   }
 
   /** Handles one message. False: the client said good-bye. */
@@ -144,15 +163,16 @@ export class Conversation {
   /** Ends everything; an open block is rolled back. */
   close(): void {
     this.inserts.drop();
-    this.rollback();
-    this.closeAllStatements();
+    this.block.rollback();
+    this.portals.closeAll();
+    this.statements.closeAll();
   }
 
   // ---- simple query ----
 
   private async simpleQuery(text: string): Promise<void> {
-    this.closePortal('');
-    this.closeStatement('');
+    this.portals.close('');
+    this.statements.close('');
     const statements = splitStatements(text);
     if (statements.length === 0) {
       this.outlet.queue(reply.emptyQueryResponse());
@@ -171,16 +191,22 @@ export class Conversation {
   private async runText(text: string): Promise<void> {
     const command = sessionCommand(text);
     if (command !== null) {
-      await this.runCommand(command);
+      await this.runCommand(command, [], true);
       return;
     }
-    this.refuseInFailedBlock();
+    this.block.refuseIfFailed();
+    const declares = declaration(text);
+    if (declares !== null) {
+      const tag = await this.cursors.declare(declares, undefined, []);
+      this.outlet.queue(reply.commandComplete(tag));
+      return;
+    }
     const prepared = await this.prepare(text);
     try {
       const { columns } = prepared.description;
       const formats = columns.map(() => 0);
       if (columns.length > 0) {
-        this.outlet.queue(this.describeColumns(prepared, formats));
+        this.outlet.queue(describeRows(prepared.description, formats));
       }
       const portal = new Portal(prepared, [], formats);
       await this.runPortal(portal, 0);
@@ -207,9 +233,9 @@ export class Conversation {
         break;
       case 'close':
         if (message.what === 'S') {
-          this.closeStatement(message.name);
+          this.statements.close(message.name);
         } else {
-          this.closePortal(message.name);
+          this.portals.close(message.name);
         }
         this.outlet.queue(reply.closeComplete());
         break;
@@ -227,17 +253,8 @@ export class Conversation {
   }
 
   private async parse(name: string, text: string, types: readonly number[]): Promise<void> {
-    if (name !== '' && this.statements.has(name)) {
-      throw new ProtocolError('42P05', `prepared statement "${name}" already exists`);
-    }
-    if (name === '') {
-      this.closeStatement('');
-    }
-    if (this.statements.size >= this.limits.statementsMax) {
-      const limit = this.limits.statementsMax;
-      throw new ProtocolError('53400', `too many prepared statements [limit=${limit}]`);
-    }
-    this.statements.set(name, await this.store(text, types));
+    this.statements.makeRoom(name);
+    this.statements.add(name, await this.store(text, types));
     this.outlet.queue(reply.parseComplete());
   }
 
@@ -253,73 +270,63 @@ export class Conversation {
     if (command !== null) {
       return { kind: 'session', command, text };
     }
-    this.refuseInFailedBlock();
+    this.block.refuseIfFailed();
+    const declares = declaration(first.text);
+    const start = first.start + (declares?.start ?? 0);
+    const declared = types.map(declaredType);
     try {
-      const prepared = await this.prepare(first.text, types.map(declaredType));
+      const prepared = await this.prepare(declares?.query ?? first.text, declared);
       const oids = prepared.description.parameters.map((type, index) => {
-        const declared = types[index] ?? 0;
-        return declared === 0 ? oidOf(type) : declared;
+        const oid = types[index] ?? 0;
+        return oid === 0 ? oidOf(type) : oid;
       });
-      return { kind: 'engine', prepared, oids, text };
+      return { kind: 'engine', prepared, oids, text, declares, types: declared };
     } catch (error) {
-      throw located(error, text, first.start);
+      throw located(error, text, start);
     }
   }
 
   private bind(message: BindMessage): void {
     const stored = this.statements.get(message.statement);
-    if (stored === undefined) {
-      const name = message.statement;
-      throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
-    }
-    if (message.portal !== '' && this.portals.has(message.portal)) {
-      throw new ProtocolError('42P03', `cursor "${message.portal}" already exists`);
-    }
-    this.closePortal(message.portal);
-    if (this.portals.size >= this.limits.statementsMax) {
-      throw new ProtocolError('53400', `too many portals [limit=${this.limits.statementsMax}]`);
-    }
     if (stored.kind === 'engine') {
-      this.refuseInFailedBlock();
+      this.block.refuseIfFailed();
     }
-    this.portals.set(message.portal, boundOf(stored, message));
+    this.portals.add(message.portal, () => boundOf(stored, message));
     this.inserts.answer(reply.bindComplete());
   }
 
   private describe(what: 'S' | 'P', name: string): void {
     if (what === 'P') {
-      const bound = this.portalNamed(name);
-      if (bound.kind !== 'engine' || bound.portal.statement.description.columns.length === 0) {
-        this.inserts.answer(reply.noData());
+      const bound = this.portals.get(name);
+      if (bound.kind === 'engine') {
+        this.inserts.answer(describeRows(bound.portal.statement.description, bound.portal.formats));
       } else {
-        this.inserts.answer(this.describeColumns(bound.portal.statement, bound.portal.formats));
+        const command = bound.kind === 'session' ? bound.command : null;
+        const formats = bound.kind === 'session' ? bound.formats : [];
+        this.inserts.answer(this.describeCommand(command, formats));
       }
       return;
     }
     const stored = this.statements.get(name);
-    if (stored === undefined) {
-      throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
-    }
     const oids = stored.kind === 'engine' ? stored.oids : [];
     this.inserts.answer(reply.parameterDescription(oids));
-    if (stored.kind === 'engine' && stored.prepared.description.columns.length > 0) {
-      const formats = stored.prepared.description.columns.map(() => 0);
-      this.inserts.answer(this.describeColumns(stored.prepared, formats));
+    if (stored.kind === 'engine' && stored.declares === null) {
+      this.inserts.answer(describeRows(stored.prepared.description, []));
     } else {
-      this.inserts.answer(reply.noData());
+      const command = stored.kind === 'session' ? stored.command : null;
+      this.inserts.answer(this.describeCommand(command, []));
     }
   }
 
-  private portalNamed(name: string): Bound {
-    const bound = this.portals.get(name);
-    if (bound === undefined) {
-      throw new ProtocolError('34000', `portal "${name}" does not exist`);
-    }
-    return bound;
+  /** What FETCH answers is what its cursor has. */
+  private describeCommand(command: SessionCommand | null, formats: readonly number[]): Buffer {
+    return command?.command === 'fetch'
+      ? this.cursors.describe(command.name, formats)
+      : reply.noData();
   }
 
   private async execute(name: string, maxRows: number): Promise<void> {
-    const bound = this.portalNamed(name);
+    const bound = this.portals.get(name);
     const fresh = bound.kind === 'engine' && !bound.done ? bound : null;
     if (fresh === null || !this.inserts.takes(fresh.portal)) {
       await this.settle();
@@ -327,7 +334,7 @@ export class Conversation {
         return;
       }
     }
-    if (fresh !== null && this.status !== 'E' && this.inserts.takes(fresh.portal)) {
+    if (fresh !== null && this.block.status !== 'E' && this.inserts.takes(fresh.portal)) {
       fresh.done = true;
       this.inserts.add(fresh.portal);
       return;
@@ -337,10 +344,15 @@ export class Conversation {
       return;
     }
     if (bound.kind === 'session') {
-      await this.runCommand(bound.command);
+      await this.runCommand(bound.command, bound.formats);
       return;
     }
-    this.refuseInFailedBlock();
+    this.block.refuseIfFailed();
+    if (bound.kind === 'declare') {
+      const tag = await this.cursors.declare(bound.declares, bound.types, bound.values);
+      this.outlet.queue(reply.commandComplete(tag));
+      return;
+    }
     if (bound.done) {
       throw new ProtocolError('55000', `portal "${name}" cannot be run again`);
     }
@@ -383,22 +395,30 @@ export class Conversation {
 
   /** Runs a portal and tells how it ended; true when nothing is left in it. */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
+    const run = await this.run(portal, maxRows, this.outlet.send);
+    const { kind, command, notice } = portal.statement.description;
+    if (!run.complete) {
+      this.outlet.queue(reply.portalSuspended());
+      return false;
+    }
+    if (kind === 'insert') {
+      this.block.wrote();
+    }
+    if (this.block.status === 'T' && (kind === 'ddl' || kind === 'update')) {
+      this.notify(`${command} was committed at once: ROLLBACK does not undo it`);
+    }
+    if (notice !== undefined) {
+      this.notify(notice);
+    }
+    this.outlet.queue(reply.commandComplete(commandTag(kind, command, run.rows)));
+    return true;
+  }
+
+  /** Runs a portal so that it can be cancelled. */
+  private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
     this.running = portal;
     try {
-      const run = await portal.run(maxRows, this.outlet.send, this.timeoutMs);
-      const { kind, command, notice } = portal.statement.description;
-      if (run.complete) {
-        if (this.status === 'T' && (kind === 'ddl' || kind === 'update')) {
-          this.notify(`${command} was committed at once: ROLLBACK does not undo it`);
-        }
-        if (notice !== undefined) {
-          this.notify(notice);
-        }
-        this.outlet.queue(reply.commandComplete(commandTag(kind, command, run.rows)));
-      } else {
-        this.outlet.queue(reply.portalSuspended());
-      }
-      return run.complete;
+      return await portal.run(maxRows, send, this.timeoutMs);
     } catch (error) {
       portal.close();
       throw error;
@@ -411,55 +431,63 @@ export class Conversation {
     this.outlet.queue(reply.noticeResponse({ severity: 'NOTICE', sqlState: '00000', message }));
   }
 
-  private describeColumns(statement: Executable, formats: readonly number[]): Buffer {
-    const fields = statement.description.columns.map((column, index) =>
-      describeField(column, formats[index] ?? 0),
-    );
-    return reply.rowDescription(fields);
-  }
-
-  private refuseInFailedBlock(): void {
-    if (this.status !== 'E') {
-      return;
+  private async runCommand(
+    command: SessionCommand,
+    formats: readonly number[],
+    isSimple = false,
+  ): Promise<void> {
+    if (!ENDS_BLOCK.has(command.command)) {
+      this.block.refuseIfFailed();
     }
-    const message =
-      'current transaction is aborted, commands ignored until end of transaction block';
-    throw new ProtocolError('25P02', message);
-  }
-
-  private async runCommand(command: SessionCommand): Promise<void> {
-    if (command.command !== 'commit' && command.command !== 'rollback') {
-      this.refuseInFailedBlock();
+    let tag;
+    if ('rows' in command) {
+      if (isSimple && command.command === 'fetch') {
+        this.outlet.queue(this.cursors.describe(command.name, []));
+      }
+      tag = await this.cursors.fetch(command, formats, this.outlet.send);
+    } else {
+      tag = await this.applyCommand(command);
     }
-    this.outlet.queue(reply.commandComplete(await this.applyCommand(command)));
+    this.outlet.queue(reply.commandComplete(tag));
   }
 
-  private async applyCommand(command: SessionCommand): Promise<string> {
+  private async applyCommand(command: Exclude<SessionCommand, FetchCommand>): Promise<string> {
     switch (command.command) {
       case 'begin':
         this.begin();
         return 'BEGIN';
       case 'commit':
-        return this.commit();
+        this.portals.endBlock(this.block.status === 'E' ? 'rollback' : 'commit');
+        return this.block.commit();
       case 'rollback':
         this.rollback();
         return 'ROLLBACK';
       case 'savepoint':
-        throw new ProtocolError('0A000', 'savepoints are not supported');
-      case 'listen':
-        throw new ProtocolError('0A000', 'notifications are not supported');
+        this.block.savepoint(command.name, this.portals.names);
+        return 'SAVEPOINT';
+      case 'release':
+        this.block.release(command.name);
+        return 'RELEASE';
+      case 'rollbackTo': {
+        const open = this.block.rollbackTo(command.name);
+        this.portals.closeBut((name) => name === '' || open.has(name));
+        return 'ROLLBACK';
+      }
+      case 'unsupported':
+        throw new ProtocolError('0A000', `not supported: ${command.what}`);
       case 'deallocate':
         return this.deallocate(command.name);
       case 'close':
         if (command.name === null) {
-          this.closeAllPortals();
+          this.portals.closeAll();
         } else {
-          this.closePortal(command.name);
+          this.portals.get(command.name, 'cursor');
+          this.portals.close(command.name);
         }
         return command.name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR';
       case 'discard':
-        this.closeAllPortals();
-        this.closeAllStatements();
+        this.portals.closeAll();
+        this.statements.closeAll();
         this.timeoutMs = this.limits.timeoutMs;
         return command.tag;
       case 'ignore':
@@ -486,96 +514,44 @@ export class Conversation {
 
   private deallocate(name: string | null): string {
     if (name === null) {
-      this.closeAllStatements();
+      this.statements.closeAll();
       return 'DEALLOCATE ALL';
     }
-    if (!this.statements.has(name)) {
-      throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
-    }
-    this.closeStatement(name);
+    this.statements.get(name);
+    this.statements.close(name);
     return 'DEALLOCATE';
   }
 
   // ---- blocks ----
 
   private begin(): void {
-    if (this.status !== 'I') {
+    if (!this.block.begin()) {
       const message = 'there is already a transaction in progress';
       this.outlet.queue(reply.noticeResponse({ severity: 'WARNING', sqlState: '25001', message }));
-      return;
     }
-    this.session.transaction = this.session.database.begin();
-    this.status = 'T';
-  }
-
-  /** COMMIT; of a failed block, ROLLBACK. Returns the tag. */
-  private async commit(): Promise<string> {
-    this.closeAllPortals();
-    const { transaction } = this.session;
-    if (this.status === 'E' || transaction === null) {
-      const failed = this.status === 'E';
-      this.rollback();
-      return failed ? 'ROLLBACK' : 'COMMIT';
-    }
-    this.session.transaction = null;
-    this.status = 'I';
-    await transaction.commit();
-    return 'COMMIT';
   }
 
   private rollback(): void {
-    this.closeAllPortals();
-    this.session.transaction?.rollback();
-    this.session.transaction = null;
-    this.status = 'I';
+    this.portals.endBlock('rollback');
+    this.block.rollback();
   }
 
   // ---- ends ----
 
   /** Portals end with the block; outside one, those without a name end with their batch. */
   private endOfBatch(): void {
-    if (this.status === 'I') {
-      this.closePortal('');
+    if (this.block.status === 'I') {
+      this.portals.close('');
     }
   }
 
   private ready(): void {
-    this.outlet.queue(reply.readyForQuery(this.status));
+    this.outlet.queue(reply.readyForQuery(this.block.status));
     this.outlet.flush();
   }
 
-  private closeStatement(name: string): void {
-    const stored = this.statements.get(name);
-    if (stored?.kind === 'engine') {
-      stored.prepared.close();
-    }
-    this.statements.delete(name);
-  }
-
-  private closeAllStatements(): void {
-    for (const name of [...this.statements.keys()]) {
-      this.closeStatement(name);
-    }
-  }
-
-  private closePortal(name: string): void {
-    const bound = this.portals.get(name);
-    if (bound?.kind === 'engine') {
-      bound.portal.close();
-    }
-    this.portals.delete(name);
-  }
-
-  private closeAllPortals(): void {
-    for (const name of [...this.portals.keys()]) {
-      this.closePortal(name);
-    }
-  }
-
   private fail(error: unknown, text: string, offset: number): void {
-    if (this.status === 'T') {
-      this.status = 'E';
-    }
+    this.block.fail();
     if (error instanceof ProtocolError) {
       if (error.fatal) {
         throw error;

@@ -1,5 +1,5 @@
 /** Errors of a statement as a client sees them: SQLSTATE, and the position in its own text. */
-import { asDatabaseError, type DatabaseError, sqlStateOf } from '../session/index.js';
+import { asDatabaseError, DatabaseError, sqlStateOf } from '../session/index.js';
 import { ProtocolError } from './protocol-error.js';
 import { errorResponse } from './server-messages.js';
 
@@ -30,6 +30,18 @@ export function located(
   }
   const before = text === '' ? failure.start : characters(text.slice(0, offset + failure.start));
   return new LocatedError(failure, before + 1);
+}
+
+/** An error in a part of a text that begins at `offset`. */
+export function shifted(error: unknown, offset: number): Error {
+  if (error instanceof ProtocolError) {
+    return error;
+  }
+  const { code, message, start, end, detail, hint, retryable } = asDatabaseError(error);
+  const move = (place: number | undefined): number | undefined =>
+    place === undefined ? undefined : place + offset;
+  const place = { start: move(start), end: move(end) };
+  return new DatabaseError({ code, message, detail, hint, retryable, ...place }, { cause: error });
 }
 
 export function errorReport(error: LocatedError | ProtocolError): Buffer {

@@ -33,14 +33,17 @@ interface Queue {
 export class InsertRun {
   private readonly outlet: Queue;
   private readonly runAlone: (portal: Portal) => Promise<unknown>;
+  private readonly wrote: () => void;
   private portals: Portal[] = [];
   /** Bytes to send; null where the next execution's answer comes. */
   private replies: (Buffer | null)[] = [];
   private units = 0;
 
-  constructor(outlet: Queue, runAlone: (portal: Portal) => Promise<unknown>) {
+  /** `wrote` is told of what went together; `runAlone` tells by itself. */
+  constructor(outlet: Queue, runAlone: (portal: Portal) => Promise<unknown>, wrote: () => void) {
     this.outlet = outlet;
     this.runAlone = runAlone;
+    this.wrote = wrote;
   }
 
   get isWaiting(): boolean {
@@ -83,6 +86,9 @@ export class InsertRun {
     const { portals, replies } = this;
     this.drop();
     const together = await runTogether(portals);
+    if (Buffer.isBuffer(together)) {
+      this.wrote();
+    }
     let next = 0;
     for (const reply of replies) {
       if (reply !== null) {

@@ -9,6 +9,7 @@ import type {
   ResultStream,
   Summary,
 } from '../session/index.js';
+import { ProtocolError } from './protocol-error.js';
 
 /** What a portal needs of a prepared statement. */
 export type Executable = Pick<
@@ -32,9 +33,8 @@ const ROWS_ALL = 0;
 
 export class Portal {
   readonly statement: Executable;
-  /** Format of each result column. */
-  readonly formats: readonly number[];
   readonly parameters: ParameterValues;
+  private chosenFormats: readonly number[];
   private stream: ResultStream | null = null;
   private summary: Summary | null = null;
   private rest: Buffer = Buffer.alloc(0);
@@ -43,7 +43,21 @@ export class Portal {
   constructor(statement: Executable, parameters: ParameterValues, formats: readonly number[]) {
     this.statement = statement;
     this.parameters = parameters;
-    this.formats = formats;
+    this.chosenFormats = formats;
+  }
+
+  /** Format of each result column. */
+  get formats(): readonly number[] {
+    return this.chosenFormats;
+  }
+
+  /** Formats of the rows of a cursor; they cannot change once rows were read. */
+  choose(formats: readonly number[]): void {
+    if (this.started && formats.some((format, index) => format !== this.chosenFormats[index])) {
+      const message = 'the format of a cursor cannot change after its first FETCH';
+      throw new ProtocolError('0A000', message);
+    }
+    this.chosenFormats = formats;
   }
 
   /** Sends at most `maxRows` rows, all of them for 0. */
@@ -87,7 +101,7 @@ export class Portal {
   private async start(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<number> {
     this.started = true;
     const reply = await this.statement.execute(this.parameters, {
-      rows: { format: 'pg', formatCodes: this.formats },
+      rows: { format: 'pg', formatCodes: this.chosenFormats },
       ...(maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });

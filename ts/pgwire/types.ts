@@ -1,5 +1,6 @@
 /** Type texts of the engine and type OIDs of the protocol. */
 import type { ResultColumn } from '../session/index.js';
+import { noData, rowDescription } from './server-messages.js';
 
 export const Oid = {
   Bool: 16,
@@ -73,6 +74,17 @@ export function describeField(column: ResultColumn, format: number): FieldDescri
   const [oid, size] = shapeOf(column.type);
   const modifier = oid === Oid.Bpchar ? CHAR_MODIFIER : -1;
   return { name: column.name, oid, size, modifier, format };
+}
+
+/** The shape of rows, or that there are none; columns without a format are text. */
+export function describeRows(
+  { columns }: { readonly columns: readonly ResultColumn[] },
+  formats: readonly number[],
+): Buffer {
+  if (columns.length === 0) {
+    return noData();
+  }
+  return rowDescription(columns.map((column, index) => describeField(column, formats[index] ?? 0)));
 }
 
 const DECLARED: Readonly<Record<number, string>> = {

@@ -1,0 +1,187 @@
+/** Savepoints and cursors, message by message. */
+import test, { type ExecutionContext } from 'ava';
+
+import type { FakeEngine } from './fake-engine.js';
+import { start } from './harness.js';
+import { clientMessage, errorFields, RawClient } from './raw-client.js';
+
+interface Setting {
+  readonly client: RawClient;
+  readonly engine: FakeEngine;
+  /** Tags, SQLSTATEs and the state of the block after a simple query. */
+  readonly run: (text: string) => Promise<string>;
+}
+
+async function open(t: ExecutionContext): Promise<Setting> {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  t.teardown(async () => {
+    client.close();
+    await server.close();
+  });
+  const run = async (text: string): Promise<string> => {
+    client.send(clientMessage('Q', text));
+    const told: string[] = [];
+    for (const message of await client.until('Z')) {
+      if (message.type === 'C' || message.type === 'Z') {
+        told.push(message.body.toString().replace('\0', ''));
+      } else if (message.type === 'E') {
+        told.push(errorFields(message)['C'] ?? '');
+      }
+    }
+    return told.join(' ');
+  };
+  return { client, engine, run };
+}
+
+test('a query that fails after a savepoint leaves the block usable', async (t) => {
+  const { run, engine } = await open(t);
+  t.is(await run('BEGIN; insert 1; SAVEPOINT "A b"'), 'BEGIN INSERT 0 1 SAVEPOINT T');
+  t.is(await run('missing'), '42P01 E');
+  t.is(await run('SAVEPOINT late'), '25P02 E');
+  t.is(await run('ROLLBACK TO SAVEPOINT nowhere'), '3B001 E');
+  t.is(await run('ROLLBACK TO SAVEPOINT "A b"'), 'ROLLBACK T');
+  t.is(await run('rollback to "A b"; RELEASE SAVEPOINT "A b"'), 'ROLLBACK RELEASE T');
+  t.is(await run('RELEASE "A b"'), '3B001 E');
+  t.is(await run('rollback work'), 'ROLLBACK I');
+  t.is(
+    await run('BEGIN; SAVEPOINT a; insert 1; RELEASE a; COMMIT AND NO CHAIN').then((told) =>
+      told.endsWith('RELEASE COMMIT I'),
+    ),
+    true,
+  );
+  t.is(engine.journal.committed.length, 1);
+});
+
+test('what was inserted after a savepoint alone is undone, never half of it', async (t) => {
+  const { run, engine } = await open(t);
+  await run('BEGIN; SAVEPOINT a; insert 1; SAVEPOINT b; missing');
+  t.is(await run('ROLLBACK TO a'), 'ROLLBACK T');
+  t.is(engine.journal.rolledBack, 1);
+  t.is(await run('ROLLBACK TO b'), '3B001 E');
+  t.is(await run('ROLLBACK TO a; insert 2; COMMIT'), 'ROLLBACK INSERT 0 1 COMMIT I');
+  t.is(engine.journal.committed.length, 1);
+  await run('BEGIN; insert 1; SAVEPOINT a; insert 2');
+  t.is(await run('ROLLBACK TO a'), '0A000 E');
+  t.is(await run('COMMIT'), 'ROLLBACK I');
+  t.is(engine.journal.committed.length, 1);
+});
+
+test('an insert that fails is no write', async (t) => {
+  const { client, run, engine } = await open(t);
+  const insert = (value: string): Buffer =>
+    Buffer.concat([
+      clientMessage('B', '', 'i', [0], [1], value.length, Buffer.from(value), [0]),
+      clientMessage('E', '', 0),
+    ]);
+  const sync = clientMessage('S');
+  client.send(clientMessage('P', 'i', 'insert $1', [0]), sync);
+  await client.until('Z');
+  await run('BEGIN');
+  client.send(insert('a'), insert('b'), sync);
+  await client.until('Z');
+  await run('SAVEPOINT s');
+  client.send(insert('bad'), sync);
+  t.is(await client.types(), '2EZ');
+  t.is(await run('ROLLBACK TO s'), 'ROLLBACK T');
+  client.send(insert('c'), insert('d'), sync);
+  await client.until('Z');
+  t.is(await run('ROLLBACK TO s'), '0A000 E');
+  await run('ROLLBACK');
+  t.deepEqual(engine.journal.committed, []);
+});
+
+test('savepoints outside a block, and what has no meaning here', async (t) => {
+  const { run } = await open(t);
+  t.is(await run('SAVEPOINT a'), '25P01 I');
+  t.is(await run('RELEASE a'), '25P01 I');
+  t.is(await run('ROLLBACK TO a'), '25P01 I');
+  t.is(await run('SAVEPOINT'), '42601 I');
+  t.is(await run("COMMIT PREPARED 'a'"), '0A000 I');
+  t.is(await run("PREPARE TRANSACTION 'a'"), '0A000 I');
+  t.is(await run('ROLLBACK AND CHAIN'), '0A000 I');
+  t.is(await run('LISTEN a'), '0A000 I');
+});
+
+test('a cursor is read in steps, forward', async (t) => {
+  const { client, run, engine } = await open(t);
+  t.is(await run('BEGIN; DECLARE "C 1" NO SCROLL CURSOR FOR rows 7'), 'BEGIN DECLARE CURSOR T');
+  t.is(engine.journal.rowsEncoded, 0);
+  client.send(clientMessage('Q', 'FETCH 2 FROM "C 1"'));
+  t.is(await client.types(), 'TDDCZ');
+  t.is(await run('MOVE 1 IN "C 1"'), 'MOVE 1 T');
+  client.send(clientMessage('Q', 'FETCH "C 1"'));
+  const [, row] = await client.until('Z');
+  t.is(row?.body.subarray(6, 7).toString(), '3');
+  t.is(await run('FETCH FORWARD ALL FROM "C 1"'), 'FETCH 3 T');
+  t.is(await run('FETCH FORWARD 9 FROM "C 1"'), 'FETCH 0 T');
+  t.is(await run('FETCH PRIOR FROM "C 1"'), '55000 E');
+  await run('ROLLBACK; BEGIN; DECLARE c CURSOR FOR rows 3; DECLARE d CURSOR FOR rows 3');
+  t.is(await run('CLOSE c; FETCH c'), 'CLOSE CURSOR 34000 E');
+  t.is(engine.journal.streamsOpen, 0);
+  t.is(await run('ROLLBACK'), 'ROLLBACK I');
+  t.is(await run('FETCH d'), '34000 I');
+});
+
+test('cursors end with their block unless they are held, and with their savepoint', async (t) => {
+  const { run, engine } = await open(t);
+  t.is(await run('DECLARE c CURSOR FOR rows 3'), '25P01 I');
+  await run('BEGIN; DECLARE c CURSOR WITH HOLD FOR rows 3; FETCH c; COMMIT');
+  t.is(await run('FETCH ALL FROM c'), 'FETCH 2 I');
+  await run('BEGIN; DECLARE d CURSOR WITH HOLD FOR rows 3; ROLLBACK');
+  t.is(await run('FETCH d'), '34000 I');
+  t.is(await run('MOVE ALL IN c; CLOSE ALL; FETCH c'), 'MOVE 0 CLOSE CURSOR ALL 34000 I');
+  await run('BEGIN; DECLARE a CURSOR FOR rows 9; SAVEPOINT s; DECLARE b CURSOR FOR rows 9');
+  t.is(await run('FETCH a; FETCH b; ROLLBACK TO s'), 'FETCH 1 FETCH 1 ROLLBACK T');
+  t.is(await run('FETCH a; FETCH b'), 'FETCH 1 34000 E');
+  await run('ROLLBACK');
+  t.is(engine.journal.streamsOpen, 0);
+  t.is(await run('BEGIN; DECLARE a CURSOR FOR insert'), 'BEGIN 42601 E');
+  await run('ROLLBACK; BEGIN');
+  t.is(await run('DECLARE a SCROLL CURSOR FOR rows 1'), '0A000 E');
+});
+
+test('cursors over the extended protocol: parameters, descriptions, binary rows', async (t) => {
+  const { client, run } = await open(t);
+  const sync = clientMessage('S');
+  const parse = (text: string): Buffer => clientMessage('P', '', text, [0]);
+  const bind = (codes: readonly number[], value?: string): Buffer => {
+    const values = value === undefined ? [] : [value.length, Buffer.from(value)];
+    const formats = codes.map((code): readonly [number] => [code]);
+    return clientMessage(
+      'B',
+      '',
+      '',
+      [0],
+      [values.length / 2],
+      ...values,
+      [codes.length],
+      ...formats,
+    );
+  };
+  const describe = (what: string, name: string): Buffer =>
+    clientMessage('D', Buffer.from(what), name);
+  const execute = clientMessage('E', '', 0);
+  await run('BEGIN');
+  client.send(
+    parse('DECLARE c CURSOR FOR echo $1'),
+    describe('S', ''),
+    bind([], 'v'),
+    execute,
+    sync,
+  );
+  t.is(await client.types(), '1tn2CZ');
+  client.send(describe('P', 'c'), sync);
+  t.is(await client.types(), 'TZ');
+  client.send(parse('FETCH ALL FROM c'), bind([]), describe('P', ''), execute, sync);
+  t.is(await client.types(), '12TDCZ');
+  await run('DECLARE d CURSOR FOR rows 3');
+  client.send(parse('FETCH 1 FROM d'), bind([1]), describe('P', ''), execute, sync);
+  const row = (await client.until('Z')).find(({ type }) => type === 'D');
+  t.is(row?.body.readInt32BE(2), 8);
+  t.is(await run('FETCH 1 FROM d'), '0A000 E');
+  await run('ROLLBACK; BEGIN; DECLARE b BINARY CURSOR FOR rows 3');
+  client.send(clientMessage('Q', 'FETCH b'));
+  const [, binary] = await client.until('Z');
+  t.is(binary?.body.readInt32BE(2), 8);
+});
