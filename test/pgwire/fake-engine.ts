@@ -4,6 +4,7 @@
  *   rows N        N rows (n LONG, s VARCHAR) in chunks of 1,000
  *   echo …        one row with the text of each parameter
  *   insert, ddl   one row written, a table made
+ *   INSERT INTO   the batches of COPY into the table t (a, b)
  *   missing       an error with a position
  *   slow          waits until it is cancelled
  */
@@ -18,6 +19,7 @@ import type {
   StatementContext,
   StatementDescription,
   Summary,
+  TableMetadata,
   Transaction,
 } from '../../ts/engine/types.js';
 import { DatabaseError } from '../../ts/session/index.js';
@@ -58,6 +60,13 @@ interface Context {
   readonly running: Map<bigint, { readonly user: string; readonly text: string; cancel(): void }>;
 }
 
+const METADATA: TableMetadata = {
+  name: 't',
+  columns: ['a', 'b'].map((name) => ({ name, type: 'VARCHAR', designated: false })),
+  partitionBy: 'NONE',
+  timestamp: null,
+};
+
 export function fakeEngine(): FakeEngine {
   const journal: Journal = {
     committed: [],
@@ -69,6 +78,7 @@ export function fakeEngine(): FakeEngine {
   const engine: Partial<FakeEngine> = {
     journal,
     prepare: (tree, setting, transaction) => prepare(context, tree, setting, transaction),
+    tableMetadata: (name) => Promise.resolve(name === 't' ? METADATA : null),
     begin: () => new FakeTransaction(journal),
     cancelQuery: (id) => {
       context.running.get(id)?.cancel();
@@ -104,7 +114,7 @@ function describe(text: string, setting: StatementContext): StatementDescription
     const columns = parameters.map((type, index) => column(`p${index + 1}`, type));
     return { kind: 'select', command: 'SELECT', columns, ...rest };
   }
-  if (text.startsWith('insert')) {
+  if (text.toLowerCase().startsWith('insert')) {
     return { kind: 'insert', command: 'INSERT', columns: [], ...rest };
   }
   return { kind: 'ddl', command: 'CREATE TABLE', columns: [], ...rest };
@@ -117,7 +127,7 @@ function prepare(
   transaction: Transaction | undefined,
 ): Promise<Statement> {
   const { text } = JSON.parse(tree.toString('utf8')) as { text: string };
-  if (text.startsWith('missing')) {
+  if (text.startsWith('missing') || text.includes('"missing"')) {
     const message = 'table does not exist [table=missing]';
     return Promise.reject(new DatabaseError({ code: 'TableNotFound', message, start: 0, end: 7 }));
   }
@@ -238,7 +248,7 @@ function numberCell(value: number, code: number): Buffer {
   return bytes;
 }
 
-function dataRow(cells: readonly (Buffer | null)[]): Buffer {
+export function dataRow(cells: readonly (Buffer | null)[]): Buffer {
   const parts: Buffer[] = [];
   for (const cell of cells) {
     const length = Buffer.alloc(4);

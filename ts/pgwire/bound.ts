@@ -2,6 +2,7 @@
 import type { ParameterTypes, ParameterValues, PreparedStatement } from '../session/index.js';
 import type { BindMessage } from './client-messages.js';
 import type { SessionCommand } from './commands.js';
+import type { CopyCommand } from './copy-command.js';
 import type { Declaration } from './cursor-commands.js';
 import { formatCodes, parameterText } from './parameter-values.js';
 import { Portal } from './portal.js';
@@ -13,6 +14,7 @@ const PARAMETERS_MAX = 65_535;
 /** A statement of Parse. */
 export type Stored =
   | { readonly kind: 'empty' }
+  | { readonly kind: 'copy'; readonly command: CopyCommand; readonly text: string }
   | { readonly kind: 'session'; readonly command: SessionCommand; readonly text: string }
   | {
       readonly kind: 'engine';
@@ -36,6 +38,7 @@ export interface CursorState {
 
 export type Bound =
   | { readonly kind: 'empty' }
+  | { readonly kind: 'copy'; readonly command: CopyCommand; readonly text: string }
   | {
       readonly kind: 'session';
       readonly command: SessionCommand;
@@ -51,8 +54,8 @@ export type Bound =
 
 /** A statement with the values of a Bind. */
 export function boundOf(stored: Stored, message: BindMessage): Bound {
-  if (stored.kind === 'empty') {
-    return { kind: 'empty' };
+  if (stored.kind === 'empty' || stored.kind === 'copy') {
+    return stored;
   }
   if (stored.kind === 'session') {
     return { kind: 'session', command: stored.command, formats: message.resultFormats };

@@ -39,7 +39,9 @@ export type ClientMessage =
     }
   | { readonly kind: 'describe' | 'close'; readonly what: 'S' | 'P'; readonly name: string }
   | { readonly kind: 'execute'; readonly portal: string; readonly maxRows: number }
-  | { readonly kind: 'sync' | 'flush' | 'terminate' | 'copy' | 'functionCall' }
+  | { readonly kind: 'sync' | 'flush' | 'terminate' | 'copyDone' | 'functionCall' }
+  | { readonly kind: 'copyData'; readonly bytes: Buffer }
+  | { readonly kind: 'copyFail'; readonly reason: string }
   | { readonly kind: 'password'; readonly body: Buffer };
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
@@ -163,13 +165,14 @@ export function readStartup(frame: Frame): StartupMessage {
   return { kind: 'startup', major: 3, minor: code & 0xffff, parameters };
 }
 
+/** Messages whose body is not read to its end. */
+const TAKES_ALL: ReadonlySet<string> = new Set(['password', 'copyData', 'functionCall']);
+
 export function readMessage(frame: Frame): ClientMessage {
   const body = new BodyReader(frame.body);
   const message = readBody(frame, body);
-  if (message.kind !== 'password' && message.kind !== 'copy') {
-    if (message.kind !== 'functionCall') {
-      body.end();
-    }
+  if (!TAKES_ALL.has(message.kind)) {
+    body.end();
   }
   return message;
 }
@@ -198,9 +201,11 @@ function readBody(frame: Frame, body: BodyReader): ClientMessage {
     case 'F':
       return { kind: 'functionCall' };
     case 'd':
+      return { kind: 'copyData', bytes: frame.body };
     case 'c':
+      return { kind: 'copyDone' };
     case 'f':
-      return { kind: 'copy' };
+      return { kind: 'copyFail', reason: body.text() };
     default:
       throw new ProtocolError(
         '08P01',

@@ -10,17 +10,21 @@
  * UPDATE and statements that change tables commit at once; a notice says so.
  */
 import {
+  type Database,
   DatabaseError,
   type ParameterTypes,
   type PreparedStatement,
   type Principal,
   splitStatements,
+  type StatementText,
 } from '../session/index.js';
 import { Block, type BlockSession } from './block.js';
 import { boundOf, type Stored } from './bound.js';
 import type { BindMessage, ClientMessage } from './client-messages.js';
-import { commandTag, sessionCommand, type SessionCommand, timeoutOf } from './commands.js';
-import { declaration, type FetchCommand } from './cursor-commands.js';
+import { commandTag, sessionCommand, type SessionCommand } from './commands.js';
+import { Copies } from './copies.js';
+import { copyCommand } from './copy-command.js';
+import { declaration } from './cursor-commands.js';
 import { Cursors } from './cursors.js';
 import { errorReport, located } from './failure.js';
 import { InsertRun } from './insert-run.js';
@@ -28,12 +32,14 @@ import { Portal, type PortalRun, type Send } from './portal.js';
 import { Portals } from './portals.js';
 import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
+import { type ConversationLimits, SessionCommands } from './session-commands.js';
 import { Statements } from './statements.js';
 import { declaredType, describeRows, oidOf } from './types.js';
 
 /** What the conversation needs of a session. */
 export interface ConversationSession extends BlockSession {
   readonly principal: Principal;
+  readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   prepare(text: string, parameterTypes?: ParameterTypes): Promise<PreparedStatement>;
 }
 
@@ -46,26 +52,27 @@ export interface Outlet {
   flush(): void;
 }
 
-export interface ConversationLimits {
-  /** Prepared statements, and portals, of one session. */
-  readonly statementsMax: number;
-  /** Sent in place of the server's own when the client asked for one. */
-  readonly timeoutMs?: number | undefined;
-}
-
 /** Commands that a failed block takes. */
 const ENDS_BLOCK: ReadonlySet<string> = new Set(['commit', 'rollback', 'rollbackTo']);
+
+/** Statements of a simple query that are still to run. */
+interface Script {
+  readonly text: string;
+  readonly statements: readonly StatementText[];
+}
 
 export class Conversation {
   private readonly session: ConversationSession;
   private readonly outlet: Outlet;
-  private readonly limits: ConversationLimits;
   private readonly statements: Statements;
   private readonly portals: Portals;
   private readonly block: Block;
   private readonly cursors: Cursors;
+  private readonly copies: Copies;
+  private readonly commands: SessionCommands;
+  /** What follows a COPY in the text of its simple query. */
+  private script: Script | null = null;
   private skipping = false;
-  private timeoutMs: number | undefined;
   private running: Portal | null = null;
   /** Inserts that wait for more of their kind. */
   private readonly inserts: InsertRun;
@@ -75,17 +82,20 @@ export class Conversation {
   constructor(session: ConversationSession, outlet: Outlet, limits: ConversationLimits) {
     this.session = session;
     this.outlet = outlet;
-    this.limits = limits;
-    this.timeoutMs = limits.timeoutMs;
     this.statements = new Statements(limits.statementsMax);
     this.portals = new Portals(limits.statementsMax);
     this.block = new Block(session);
-    this.cursors = new Cursors({
+    const setting = {
       portals: this.portals,
       block: this.block,
-      prepare: (text, types) => this.prepare(text, types),
-      run: (portal, maxRows, send) => this.run(portal, maxRows, send),
-    });
+      outlet,
+      prepare: (text: string, types?: ParameterTypes) => this.prepare(text, types),
+      run: (portal: Portal, maxRows: number, send: Send) => this.run(portal, maxRows, send),
+      tableMetadata: (name: string) => session.database.tableMetadata(name),
+    };
+    this.cursors = new Cursors(setting);
+    this.copies = new Copies(setting);
+    this.commands = new SessionCommands({ ...setting, statements: this.statements, limits });
     this.inserts = new InsertRun(
       outlet,
       (portal) => this.runPortal(portal, 0),
@@ -107,6 +117,10 @@ export class Conversation {
     }
     if (message.kind === 'terminate') {
       return false;
+    }
+    if (this.copies.isOpen) {
+      await this.copyMessage(message);
+      return true;
     }
     if (message.kind === 'query') {
       this.skipping = false;
@@ -132,6 +146,10 @@ export class Conversation {
 
   /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
   async malformed(error: unknown, simple: boolean): Promise<void> {
+    if (this.copies.isOpen) {
+      this.failCopy(error);
+      return;
+    }
     if (simple || !this.skipping) {
       await this.refuse(error);
     }
@@ -153,6 +171,7 @@ export class Conversation {
 
   /** Stops the statement that runs now. */
   cancel(): void {
+    this.copies.cancel();
     if (this.running !== null) {
       this.running.cancel();
     } else if (this.preparing) {
@@ -163,6 +182,7 @@ export class Conversation {
   /** Ends everything; an open block is rolled back. */
   close(): void {
     this.inserts.drop();
+    this.copies.abandon();
     this.block.rollback();
     this.portals.closeAll();
     this.statements.closeAll();
@@ -177,12 +197,22 @@ export class Conversation {
     if (statements.length === 0) {
       this.outlet.queue(reply.emptyQueryResponse());
     }
-    for (const { text: one, start } of statements) {
+    await this.runAll({ text, statements });
+  }
+
+  /** Runs statements one after the other; the first that fails ends them. */
+  private async runAll({ text, statements }: Script): Promise<void> {
+    for (const [index, { text: one, start }] of statements.entries()) {
       try {
         await this.runText(one);
       } catch (error) {
         this.fail(error, text, start);
         break;
+      }
+      if (this.copies.isOpen) {
+        this.script = { text, statements: statements.slice(index + 1) };
+        this.outlet.flush();
+        return;
       }
     }
     this.ready();
@@ -195,6 +225,11 @@ export class Conversation {
       return;
     }
     this.block.refuseIfFailed();
+    const copy = copyCommand(text);
+    if (copy !== null) {
+      await this.copies.start(copy);
+      return;
+    }
     const declares = declaration(text);
     if (declares !== null) {
       const tag = await this.cursors.declare(declares, undefined, []);
@@ -244,8 +279,6 @@ export class Conversation {
         break;
       case 'functionCall':
         throw new ProtocolError('0A000', 'function calls of the protocol are not supported');
-      case 'copy':
-        break;
       case 'password':
         throw new ProtocolError('08P01', 'unexpected password message', true);
       default:
@@ -269,6 +302,10 @@ export class Conversation {
     const command = sessionCommand(first.text);
     if (command !== null) {
       return { kind: 'session', command, text };
+    }
+    const copy = copyCommand(first.text);
+    if (copy !== null) {
+      return { kind: 'copy', command: copy, text: first.text };
     }
     this.block.refuseIfFailed();
     const declares = declaration(first.text);
@@ -348,6 +385,11 @@ export class Conversation {
       return;
     }
     this.block.refuseIfFailed();
+    if (bound.kind === 'copy') {
+      await this.copies.start(bound.command);
+      this.outlet.flush();
+      return;
+    }
     if (bound.kind === 'declare') {
       const tag = await this.cursors.declare(bound.declares, bound.types, bound.values);
       this.outlet.queue(reply.commandComplete(tag));
@@ -369,6 +411,33 @@ export class Conversation {
     } catch (error) {
       this.fail(error, '', 0);
       this.skipping = true;
+    }
+  }
+
+  // ---- COPY … FROM STDIN ----
+
+  private async copyMessage(message: ClientMessage): Promise<void> {
+    try {
+      await this.copies.handle(message);
+    } catch (error) {
+      this.failCopy(error);
+      return;
+    }
+    const { script } = this;
+    if (!this.copies.isOpen && script !== null) {
+      this.script = null;
+      await this.runAll(script);
+    }
+  }
+
+  private failCopy(error: unknown): void {
+    this.copies.abandon();
+    this.fail(error, '', 0);
+    if (this.script === null) {
+      this.skipping = true;
+    } else {
+      this.script = null;
+      this.ready();
     }
   }
 
@@ -418,7 +487,7 @@ export class Conversation {
   private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
     this.running = portal;
     try {
-      return await portal.run(maxRows, send, this.timeoutMs);
+      return await portal.run(maxRows, send, this.commands.timeoutMs);
     } catch (error) {
       portal.close();
       throw error;
@@ -446,94 +515,9 @@ export class Conversation {
       }
       tag = await this.cursors.fetch(command, formats, this.outlet.send);
     } else {
-      tag = await this.applyCommand(command);
+      tag = await this.commands.apply(command);
     }
     this.outlet.queue(reply.commandComplete(tag));
-  }
-
-  private async applyCommand(command: Exclude<SessionCommand, FetchCommand>): Promise<string> {
-    switch (command.command) {
-      case 'begin':
-        this.begin();
-        return 'BEGIN';
-      case 'commit':
-        this.portals.endBlock(this.block.status === 'E' ? 'rollback' : 'commit');
-        return this.block.commit();
-      case 'rollback':
-        this.rollback();
-        return 'ROLLBACK';
-      case 'savepoint':
-        this.block.savepoint(command.name, this.portals.names);
-        return 'SAVEPOINT';
-      case 'release':
-        this.block.release(command.name);
-        return 'RELEASE';
-      case 'rollbackTo': {
-        const open = this.block.rollbackTo(command.name);
-        this.portals.closeBut((name) => name === '' || open.has(name));
-        return 'ROLLBACK';
-      }
-      case 'unsupported':
-        throw new ProtocolError('0A000', `not supported: ${command.what}`);
-      case 'deallocate':
-        return this.deallocate(command.name);
-      case 'close':
-        if (command.name === null) {
-          this.portals.closeAll();
-        } else {
-          this.portals.get(command.name, 'cursor');
-          this.portals.close(command.name);
-        }
-        return command.name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR';
-      case 'discard':
-        this.portals.closeAll();
-        this.statements.closeAll();
-        this.timeoutMs = this.limits.timeoutMs;
-        return command.tag;
-      case 'ignore':
-        return command.tag;
-      case 'set':
-        this.set(command.name, command.value);
-        return 'SET';
-      default:
-        return assertNever(command);
-    }
-  }
-
-  private set(name: string, value: string | null): void {
-    if (name === 'application_name' && value !== null) {
-      this.outlet.queue(reply.parameterStatus('application_name', value));
-    }
-    if (name !== 'statement_timeout' || value === null) {
-      return;
-    }
-    const timeout = timeoutOf(value);
-    // Zero switches it off for PostgreSQL; here the server's own limit stays.
-    this.timeoutMs = timeout === 0 ? this.limits.timeoutMs : timeout;
-  }
-
-  private deallocate(name: string | null): string {
-    if (name === null) {
-      this.statements.closeAll();
-      return 'DEALLOCATE ALL';
-    }
-    this.statements.get(name);
-    this.statements.close(name);
-    return 'DEALLOCATE';
-  }
-
-  // ---- blocks ----
-
-  private begin(): void {
-    if (!this.block.begin()) {
-      const message = 'there is already a transaction in progress';
-      this.outlet.queue(reply.noticeResponse({ severity: 'WARNING', sqlState: '25001', message }));
-    }
-  }
-
-  private rollback(): void {
-    this.portals.endBlock('rollback');
-    this.block.rollback();
   }
 
   // ---- ends ----
@@ -552,13 +536,8 @@ export class Conversation {
 
   private fail(error: unknown, text: string, offset: number): void {
     this.block.fail();
-    if (error instanceof ProtocolError) {
-      if (error.fatal) {
-        throw error;
-      }
-      const { sqlState, message } = error;
-      this.outlet.queue(reply.errorResponse({ severity: 'ERROR', sqlState, message }));
-      return;
+    if (error instanceof ProtocolError && error.fatal) {
+      throw error;
     }
     this.outlet.queue(errorReport(located(error, text, offset)));
   }
@@ -567,8 +546,4 @@ export class Conversation {
 /** Whether a message leaves inserts waiting that came before it. */
 function mayJoin({ kind }: ClientMessage): boolean {
   return kind === 'bind' || kind === 'execute' || kind === 'describe';
-}
-
-function assertNever(value: never): never {
-  throw new TypeError(`unexpected value ${JSON.stringify(value)}`);
 }

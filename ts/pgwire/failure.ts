@@ -7,11 +7,14 @@ import { errorResponse } from './server-messages.js';
 export class LocatedError extends Error {
   readonly failure: DatabaseError;
   readonly position: number | undefined;
+  /** Where in the data of a COPY. */
+  readonly where: string | undefined;
 
-  constructor(failure: DatabaseError, position: number | undefined) {
+  constructor(failure: DatabaseError, position: number | undefined, where?: string) {
     super(failure.message);
     this.failure = failure;
     this.position = position;
+    this.where = where;
   }
 }
 
@@ -32,6 +35,14 @@ export function located(
   return new LocatedError(failure, before + 1);
 }
 
+/** An error of a COPY: it has no place in the text, but may have one in the data. */
+export function inData(error: unknown, where?: string): Error {
+  if (error instanceof ProtocolError) {
+    return new ProtocolError(error.sqlState, error.message, error.fatal, where);
+  }
+  return new LocatedError(asDatabaseError(error), undefined, where);
+}
+
 /** An error in a part of a text that begins at `offset`. */
 export function shifted(error: unknown, offset: number): Error {
   if (error instanceof ProtocolError) {
@@ -47,11 +58,13 @@ export function shifted(error: unknown, offset: number): Error {
 export function errorReport(error: LocatedError | ProtocolError): Buffer {
   const { message } = error;
   if (error instanceof ProtocolError) {
-    return errorResponse({ severity: 'ERROR', sqlState: error.sqlState, message });
+    const { sqlState, where } = error;
+    return errorResponse({ severity: 'ERROR', sqlState, message, where });
   }
   const { code, detail, hint } = error.failure;
-  const fields = { sqlState: sqlStateOf(code), message, detail, hint, position: error.position };
-  return errorResponse({ severity: 'ERROR', ...fields });
+  const fields = { sqlState: sqlStateOf(code), message, detail, hint };
+  const { position, where } = error;
+  return errorResponse({ severity: 'ERROR', ...fields, position, where });
 }
 
 /** Characters as the protocol counts them: code points. */

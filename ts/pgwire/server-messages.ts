@@ -10,6 +10,8 @@ export interface ReportFields {
   readonly hint?: string | undefined;
   /** Characters from 1. */
   readonly position?: number | undefined;
+  /** Where in the data it happened. */
+  readonly where?: string | undefined;
 }
 
 /** A message: its letter, its length, and the parts of its body. */
@@ -79,6 +81,15 @@ export const noData = (): Buffer => message('n');
 export const emptyQueryResponse = (): Buffer => message('I');
 export const portalSuspended = (): Buffer => message('s');
 
+/** Asks for data (`G`) or announces it (`H`): one format for all columns. */
+export function copyResponse(direction: 'in' | 'out', format: 0 | 1, columns: number): Buffer {
+  const formats = new Array<number>(columns).fill(format);
+  return message(direction === 'in' ? 'G' : 'H', Buffer.from([format]), int16(columns, ...formats));
+}
+
+export const copyData = (bytes: Buffer): Buffer => message('d', bytes);
+export const copyDone = (): Buffer => message('c');
+
 export function commandComplete(tag: string): Buffer {
   return message('C', text(tag));
 }
@@ -122,6 +133,9 @@ function report(type: string, fields: ReportFields): Buffer {
   }
   if (fields.position !== undefined) {
     parts.push(text(`P${fields.position}`));
+  }
+  if (fields.where !== undefined) {
+    parts.push(text(`W${fields.where}`));
   }
   return message(type, ...parts, Buffer.from([0]));
 }

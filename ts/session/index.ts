@@ -14,6 +14,8 @@ export {
 export type { OperationName, Operations } from './operations.js';
 export { errorMeaning, type ErrorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type Parse, StatementCache } from './statement-cache.js';
+// COPY over a connection is the wire protocol's own statement; it reads its words like any other.
+export { scan, TokenKind, type Tokens } from '../sql/lexer.js';
 // Protocols cut a text into statements; they do not import the parser.
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.
