@@ -1,11 +1,26 @@
 // Installs what the tests need beside the two commands' own requirements. What a machine cannot
 // have is named, and the tests that need it say that they were skipped.
-import { existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { answers, run, toolsDirectory } from './steps.mjs';
+import { answers, root, run, toolsDirectory } from './steps.mjs';
 
-const PYTHON_PACKAGES = ['psycopg[binary]', 'numpy', 'pyarrow', 'duckdb'];
+/** Packages, by the module that tells whether one is there. */
+const PYTHON_PACKAGES = {
+  psycopg: 'psycopg[binary]',
+  psycopg2: 'psycopg2-binary',
+  asyncpg: 'asyncpg',
+  sqlalchemy: 'SQLAlchemy',
+  pandas: 'pandas',
+  polars: 'polars',
+  connectorx: 'connectorx',
+  adbc_driver_postgresql: 'adbc-driver-postgresql',
+  numpy: 'numpy',
+  pyarrow: 'pyarrow',
+  duckdb: 'duckdb',
+};
+const POSTGRES_JS = 'postgres@3.4.9';
+const JDBC = 'org.postgresql:postgresql:42.7.4';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
 
 function skipped(what, why) {
@@ -48,13 +63,16 @@ async function pythonPackages() {
     skipped('Python drivers', 'python3 -m venv failed');
     return;
   }
-  const probe = ['-c', 'import psycopg, numpy, pyarrow, duckdb'];
+  const probe = ['-c', `import ${Object.keys(PYTHON_PACKAGES).join(', ')}`];
   if ((await run(python, probe, { quiet: true })).code === 0) {
     return;
   }
   const { code, output } = await run(
     python,
-    ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...PYTHON_PACKAGES],
+    [
+      ...['-m', 'pip', 'install', '-q', '--disable-pip-version-check'],
+      ...Object.values(PYTHON_PACKAGES),
+    ],
     { quiet: true },
   );
   if (code !== 0) {
@@ -79,6 +97,43 @@ async function actionlint() {
   }
 }
 
+/** Runs a step that brings `what`; why it failed is told. */
+async function bring(what, command, args, options = {}) {
+  if (!(await answers(command, ['version'])) && !(await answers(command))) {
+    skipped(what, `${command} is not there`);
+    return;
+  }
+  const { code, output } = await run(command, args, { quiet: true, ...options });
+  if (code !== 0) {
+    skipped(what, output.trim().split('\n').at(-1) ?? `${command} failed`);
+  }
+}
+
+/** Clients of the wire protocol in other languages: postgres.js, JDBC's driver, pgx. */
+async function clients() {
+  const node = join(toolsDirectory, 'node');
+  if (!existsSync(join(node, 'node_modules', 'postgres'))) {
+    await bring('postgres.js', 'npm', ['install', '--silent', '--prefix', node, POSTGRES_JS]);
+  }
+  const jar = join(toolsDirectory, 'jars', 'postgresql.jar');
+  if (!existsSync(jar)) {
+    const [group, name, version] = JDBC.split(':');
+    const repository = join(toolsDirectory, 'maven');
+    const place = join(repository, ...group.split('.'), name, version, `${name}-${version}.jar`);
+    const get = ['-q', `-Dmaven.repo.local=${repository}`, 'dependency:get', `-Dartifact=${JDBC}`];
+    await bring('JDBC', 'mvn', get);
+    if (existsSync(place)) {
+      mkdirSync(join(toolsDirectory, 'jars'), { recursive: true });
+      copyFileSync(place, jar);
+    }
+  }
+  const pgx = join(toolsDirectory, 'bin', 'pgx-client');
+  const cwd = join(root, 'test', 'clients', 'pgx');
+  if (!existsSync(pgx) || statSync(pgx).mtimeMs < statSync(join(cwd, 'main.go')).mtimeMs) {
+    await bring('pgx', 'go', ['build', '-o', pgx, '.'], { cwd });
+  }
+}
+
 export async function setupTests() {
   mkdirSync(join(toolsDirectory, 'bin'), { recursive: true });
   await aptPackages([
@@ -89,6 +144,7 @@ export async function setupTests() {
     ['faketime', 'faketime'],
   ]);
   await pythonPackages();
+  await clients();
   await actionlint();
 }
 

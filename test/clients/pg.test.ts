@@ -1,60 +1,16 @@
 /**
- * Real clients of the PostgreSQL wire protocol against a real server: node-postgres, psql and
- * psycopg. What a machine does not have is skipped, loudly.
+ * Clients of the PostgreSQL wire protocol against a real server: node-postgres and psql. What a
+ * machine does not have is skipped, loudly.
  */
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { promisify } from 'node:util';
-
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import pg from 'pg';
 
-import { startTestServer, type TestServer } from '../golden/server.js';
+import { has, PASSWORD, portFor, run, skip } from './harness.js';
 
-const run = promisify(execFile);
-const PASSWORD = 'quest';
-const WAIT_MS = 60_000;
-
-const addon = new URL('../../../native/index.js', import.meta.url);
-const started: Promise<TestServer> | null = existsSync(addon) ? startTestServer() : null;
-
-test.after.always(async () => {
-  const server = await started?.catch(() => null);
-  await server?.stop();
-});
-
-/** The server, or null when the addon is not built. */
-async function serverFor(t: ExecutionContext): Promise<TestServer | null> {
-  t.timeout(WAIT_MS);
-  if (started === null) {
-    skip(t, 'the native addon is not built');
-    return null;
-  }
-  return started;
-}
-
-function skip(t: ExecutionContext, why: string): void {
-  process.stdout.write(`SKIPPED: ${t.title}: ${why}\n`);
-  t.pass(`skipped: ${why}`);
-}
-
-async function has(command: string, ...args: readonly string[]): Promise<boolean> {
-  try {
-    await run(command, [...args]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function portOf(server: TestServer): number {
-  return Number(server.pg.split(':').at(-1));
-}
-
-async function connect(server: TestServer): Promise<pg.Client> {
+async function connect(port: number): Promise<pg.Client> {
   const client = new pg.Client({
     host: '127.0.0.1',
-    port: portOf(server),
+    port,
     user: 'admin',
     password: PASSWORD,
     database: 'qdb',
@@ -67,11 +23,11 @@ async function connect(server: TestServer): Promise<pg.Client> {
 const raw = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
 test('node-postgres: parameters, types, prepared statements', async (t) => {
-  const server = await serverFor(t);
-  if (server === null) {
+  const port = await portFor(t);
+  if (port === null) {
     return;
   }
-  const client = await connect(server);
+  const client = await connect(port);
   await client.query(
     'CREATE TABLE np (ts TIMESTAMP, s SYMBOL, i INT, l LONG, d DOUBLE, b BOOLEAN, v VARCHAR) ' +
       'TIMESTAMP(ts) PARTITION BY DAY',
@@ -104,11 +60,11 @@ test('node-postgres: parameters, types, prepared statements', async (t) => {
 });
 
 test('node-postgres: errors have a class and a position; blocks are atomic', async (t) => {
-  const server = await serverFor(t);
-  if (server === null) {
+  const port = await portFor(t);
+  if (port === null) {
     return;
   }
-  const client = await connect(server);
+  const client = await connect(port);
   const error = await t.throwsAsync(client.query('SELECT * FROM nowhere'));
   const { code, position } = error as unknown as pg.DatabaseError;
   t.is(code, '42P01');
@@ -131,11 +87,11 @@ test('node-postgres: errors have a class and a position; blocks are atomic', asy
 });
 
 test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
-  const server = await serverFor(t);
-  if (server === null) {
+  const port = await portFor(t);
+  if (port === null) {
     return;
   }
-  const client = await connect(server);
+  const client = await connect(port);
   try {
     const notices: (string | undefined)[] = [];
     client.on('notice', ({ message }) => notices.push(message));
@@ -158,15 +114,15 @@ test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
 });
 
 test('psql: several statements, settings, a long result', async (t) => {
-  const server = await serverFor(t);
-  if (server === null) {
+  const port = await portFor(t);
+  if (port === null) {
     return;
   }
   if (!(await has('psql', '--version'))) {
     skip(t, 'psql is not installed');
     return;
   }
-  const address = `host=127.0.0.1 port=${portOf(server)} user=admin dbname=qdb`;
+  const address = `host=127.0.0.1 port=${port} user=admin dbname=qdb`;
   const script = [
     "CREATE TABLE ps (a INT, s SYMBOL); INSERT INTO ps VALUES (1, 'x');",
     'SELECT a, s FROM ps',
@@ -182,54 +138,4 @@ test('psql: several statements, settings, a long result', async (t) => {
     env: { ...process.env, PGPASSWORD: 'no' },
   });
   await t.throwsAsync(wrong, { message: /invalid username\/password/ });
-});
-
-/** Prints one JSON line; binary results, a pipeline, a stream, a rollback. */
-const PSYCOPG = `
-import json, sys, datetime, psycopg
-out = {}
-with psycopg.connect(host='127.0.0.1', port=int(sys.argv[1]), user='admin', password='quest',
-                     dbname='qdb', autocommit=True) as c:
-    c.execute('CREATE TABLE py (ts TIMESTAMP, s SYMBOL, x DOUBLE) TIMESTAMP(ts) PARTITION BY DAY')
-    when = datetime.datetime(2024, 1, 1, 0, 0, 0, 7)
-    with c.cursor() as cur:
-        cur.executemany('INSERT INTO py VALUES (%s, %s, %s)',
-                        [(when, 'a', 1.5), (when, 'b', None)])
-    out['text'] = [[str(v) for v in row] for row in c.execute('SELECT * FROM py').fetchall()]
-    with c.cursor(binary=True) as cur:
-        rows = cur.execute('SELECT * FROM py').fetchall()
-        out['binary'] = [[str(v) for v in row] for row in rows]
-    with c.pipeline():
-        first, second = c.execute('SELECT 1'), c.execute('SELECT 2')
-        out['pipeline'] = [first.fetchone()[0], second.fetchone()[0]]
-    with c.cursor() as cur:
-        out['stream'] = sum(1 for _ in cur.stream('SELECT x FROM long_sequence(5000)'))
-    try:
-        c.execute('SELECT nope FROM py')
-    except psycopg.errors.UndefinedColumn as error:
-        out['error'] = error.sqlstate
-print(json.dumps(out))
-`;
-
-test('psycopg: text and binary rows, pipelines, streams, errors', async (t) => {
-  const server = await serverFor(t);
-  if (server === null) {
-    return;
-  }
-  if (!(await has('python3', '-c', 'import psycopg'))) {
-    skip(t, 'psycopg is not installed');
-    return;
-  }
-  const { stdout } = await run('python3', ['-c', PSYCOPG, String(portOf(server))]);
-  const rows = [
-    ['2024-01-01 00:00:00.000007', 'a', '1.5'],
-    ['2024-01-01 00:00:00.000007', 'b', 'None'],
-  ];
-  t.deepEqual(JSON.parse(stdout), {
-    text: rows,
-    binary: rows,
-    pipeline: [1, 2],
-    stream: 5_000,
-    error: '42703',
-  });
 });

@@ -1,0 +1,12 @@
+module tidemark/test/clients/pgx
+
+go 1.21
+
+require github.com/jackc/pgx/v5 v5.7.1
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	golang.org/x/crypto v0.27.0 // indirect
+	golang.org/x/text v0.18.0 // indirect
+)

@@ -1,0 +1,122 @@
+// Command pgx runs Go's pgx against a server: `pgx PORT`. Prints one line of JSON.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const slow = "SELECT sum(sqrt(x)) AS pgx FROM long_sequence(100000000000)"
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// stateOf is the SQLSTATE of an error, and its position or context.
+func stateOf(err error) string {
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) {
+		return fmt.Sprintf("%s %d%s", failure.Code, failure.Position, failure.Where)
+	}
+	return fmt.Sprint(err)
+}
+
+func main() {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, "postgres://admin:quest@127.0.0.1:"+os.Args[1]+"/qdb")
+	must(err)
+	defer conn.Close(ctx)
+	out := map[string]any{}
+	types(ctx, conn, out)
+	batch(ctx, conn, out)
+	nested(ctx, conn, out)
+	copies(ctx, conn, out)
+	cancel(ctx, conn, out)
+	must(json.NewEncoder(os.Stdout).Encode(out))
+}
+
+func types(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	_, err := conn.Exec(ctx, `CREATE TABLE px (ts TIMESTAMP, b BOOLEAN, h SHORT, i INT, l LONG,
+		f FLOAT, d DOUBLE, s SYMBOL, v VARCHAR) TIMESTAMP(ts) PARTITION BY DAY`)
+	must(err)
+	when := time.Date(2024, 1, 1, 0, 0, 0, 7000, time.UTC)
+	_, err = conn.Exec(ctx, "INSERT INTO px VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		when, true, int16(-7), int32(123456), int64(1)<<53+1, float32(1.5), -2.25, "sym", nil)
+	must(err)
+	rows, err := conn.Query(ctx, "SELECT * FROM px WHERE i = $1 AND s = $2", 123456, "sym")
+	must(err)
+	rows.Next()
+	values, err := rows.Values()
+	must(err)
+	rows.Close()
+	texts := []string{}
+	for _, value := range values {
+		texts = append(texts, fmt.Sprint(value))
+	}
+	out["types"] = texts
+}
+
+func batch(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	batch := &pgx.Batch{}
+	for n := 0; n < 500; n++ {
+		batch.Queue("INSERT INTO px (ts, i) VALUES ($1, $2)", time.Unix(0, 0).UTC(), n)
+	}
+	must(conn.SendBatch(ctx, batch).Close())
+	out["many"] = count(ctx, conn, "SELECT count() FROM px")
+}
+
+func count(ctx context.Context, conn *pgx.Conn, query string) int64 {
+	var count int64
+	must(conn.QueryRow(ctx, query).Scan(&count))
+	return count
+}
+
+// nested transactions are savepoints.
+func nested(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	outer, err := conn.Begin(ctx)
+	must(err)
+	inner, err := outer.Begin(ctx)
+	must(err)
+	_, err = inner.Exec(ctx, "SELECT * FROM nowhere")
+	out["error"] = stateOf(err)
+	must(inner.Rollback(ctx))
+	_, err = outer.Exec(ctx, "INSERT INTO px (ts, i) VALUES (0, -1)")
+	must(err)
+	must(outer.Commit(ctx))
+	out["nested"] = count(ctx, conn, "SELECT count() FROM px WHERE i = -1")
+}
+
+func copies(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	_, err := conn.Exec(ctx, "CREATE TABLE pxc (a INT, v VARCHAR, t TIMESTAMP)")
+	must(err)
+	source := func(rows int) pgx.CopyFromSource {
+		return pgx.CopyFromSlice(rows, func(n int) ([]any, error) {
+			return []any{int32(n), "x", time.Unix(int64(n), 0).UTC()}, nil
+		})
+	}
+	columns := []string{"a", "v", "t"}
+	copied, err := conn.CopyFrom(ctx, pgx.Identifier{"pxc"}, columns, source(20000))
+	must(err)
+	out["copied"] = []int64{copied, count(ctx, conn, "SELECT count() FROM pxc")}
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"pxc"}, []string{"nope"}, source(1))
+	out["copyError"] = stateOf(err)
+}
+
+func cancel(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	go func() {
+		time.Sleep(500 * time.Millisecond)
+		must(conn.PgConn().CancelRequest(ctx))
+	}()
+	_, err := conn.Exec(ctx, slow)
+	out["cancelled"] = stateOf(err)
+}

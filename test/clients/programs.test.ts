@@ -1,0 +1,79 @@
+/** Programs of PostgreSQL itself against a real server: `\copy` of psql, pgbench. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { has, PASSWORD, portFor, run, skip } from './harness.js';
+
+const environment = { ...process.env, PGPASSWORD: PASSWORD, PGUSER: 'admin', PGDATABASE: 'qdb' };
+
+/** A program of PostgreSQL's client packages, or null when it is missing. */
+async function programFor(
+  t: ExecutionContext,
+  name: string,
+): Promise<((...args: string[]) => Promise<{ stdout: string; stderr: string }>) | null> {
+  const port = await portFor(t);
+  if (port === null) {
+    return null;
+  }
+  if (!(await has(name, '--version'))) {
+    skip(t, `${name} is not installed`);
+    return null;
+  }
+  const place = ['-h', '127.0.0.1', '-p', String(port)];
+  return (...args) => run(name, [...place, ...args], { env: environment });
+}
+
+test('psql: \\copy to and from files, COPY with its data in the script', async (t) => {
+  const psql = await programFor(t, 'psql');
+  if (psql === null) {
+    return;
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-psql-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const commands = (...texts: string[]): string[] => texts.flatMap((text) => ['-c', text]);
+  const file = join(folder, 'rows');
+  const quiet = ['-X', '-A', '-t', '-q', '-v', 'ON_ERROR_STOP=1'];
+  const script = commands(
+    'CREATE TABLE pc (a INT, v VARCHAR, d DOUBLE)',
+    'INSERT INTO pc VALUES (1, \'a,"b"\', 1.5), (2, null, null)',
+    `\\copy pc TO '${file}.csv' CSV HEADER`,
+    `\\copy pc FROM '${file}.csv' CSV HEADER`,
+    `\\copy (SELECT * FROM pc WHERE a = 1) TO '${file}.bin' BINARY`,
+    `\\copy pc FROM '${file}.bin' BINARY`,
+    'SELECT a, v, d, count() FROM pc ORDER BY a',
+  );
+  const { stdout } = await psql(...quiet, ...script);
+  t.is(stdout, '1|a,"b"|1.5|4\n2|||2\n');
+  t.is(await readFile(`${file}.csv`, 'utf8'), 'a,v,d\n1,"a,""b""",1.5\n2,,\n');
+  const wrong = psql(...quiet, ...commands(`\\copy pc (v, a, d) FROM '${file}.csv' CSV HEADER`));
+  const { stderr } = await t.throwsAsync<Error & { stderr: string }>(wrong);
+  t.regex(stderr, /inconvertible value[^]*CONTEXT: {2}COPY pc, line 2/);
+});
+
+/** As `pgbench -i` makes them, but for what has no meaning here. */
+const PGBENCH_TABLES = [
+  'CREATE TABLE pgbench_branches (bid INT, bbalance INT, filler VARCHAR)',
+  'CREATE TABLE pgbench_tellers (tid INT, bid INT, tbalance INT, filler VARCHAR)',
+  'CREATE TABLE pgbench_accounts (aid INT, bid INT, abalance INT, filler VARCHAR)',
+  'CREATE TABLE pgbench_history (tid INT, bid INT, aid INT, delta INT, mtime TIMESTAMP)',
+];
+
+test('pgbench: rows by COPY in a block, then each of its query modes', async (t) => {
+  const psql = await programFor(t, 'psql');
+  const pgbench = await programFor(t, 'pgbench');
+  if (psql === null || pgbench === null) {
+    return;
+  }
+  await psql('-X', '-q', ...PGBENCH_TABLES.flatMap((text) => ['-c', text]));
+  await pgbench('-i', '-I', 'g', '-q');
+  const { stdout } = await psql('-XAt', '-c', 'SELECT count() FROM pgbench_accounts');
+  t.is(stdout, '100000\n');
+  for (const mode of ['simple', 'extended', 'prepared']) {
+    const report = await pgbench('-n', '-S', '-c', '2', '-t', '50', '-M', mode);
+    t.regex(report.stdout, /actually processed: 100\/100/, mode);
+    t.regex(report.stdout, /failed transactions: 0 /, mode);
+  }
+});

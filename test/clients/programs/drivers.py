@@ -1,0 +1,236 @@
+"""One driver of Python against a server: `drivers.py PORT DRIVER`. Prints one line of JSON."""
+import asyncio
+import datetime
+import io
+import json
+import sys
+import threading
+import time
+import uuid
+
+PORT = int(sys.argv[1])
+URL = f'postgresql://admin:quest@127.0.0.1:{PORT}/qdb'
+DSN = f'host=127.0.0.1 port={PORT} user=admin password=quest dbname=qdb'
+WHEN = datetime.datetime(2024, 1, 1, 0, 0, 0, 7)
+ID = uuid.UUID('11111111-2222-3333-4444-555555555555')
+# Its text is its own: the same query of another session could not be told from it.
+SLOW = f'SELECT sum(sqrt(x)) AS {sys.argv[2]} FROM long_sequence(100000000000)'
+TYPES = (
+    'ts TIMESTAMP, b BOOLEAN, h SHORT, i INT, l LONG, f FLOAT, d DOUBLE, s SYMBOL, v VARCHAR, '
+    'u UUID, ip IPV4, g GEOHASH(4c), n DECIMAL(18,3)'
+)
+VALUES = [
+    WHEN, True, -7, 123456, 2**53 + 1, 1.5, -2.25, 'sym', "it's \u00e9", ID, '10.0.0.1', 'u33d',
+    '12.500',
+]
+
+
+def slow_is_cancelled(execute, cancel):
+    """Seconds from cancelling to the error, and its SQLSTATE."""
+    timer = threading.Timer(0.5, cancel)
+    timer.start()
+    started = time.monotonic()
+    try:
+        execute()
+    except Exception as error:
+        assert time.monotonic() - started < 20
+        return error.sqlstate
+    finally:
+        timer.join()
+    return None
+
+
+def driver_psycopg():
+    import psycopg
+
+    out = {}
+    with psycopg.connect(DSN, autocommit=True) as c:
+        c.execute(f'CREATE TABLE p3 ({TYPES}) TIMESTAMP(ts) PARTITION BY DAY')
+        places = ', '.join(['%s'] * len(VALUES))
+        c.execute(f'INSERT INTO p3 VALUES ({places})', VALUES)
+        text = c.execute('SELECT * FROM p3').fetchone()
+        binary = c.cursor(binary=True).execute('SELECT * FROM p3').fetchone()
+        out['types'] = [str(value) for value in text]
+        out['same'] = text == binary
+        out['kinds'] = [type(value).__name__ for value in text]
+        where = 'SELECT i FROM p3 WHERE u = %s AND ts = %s AND l = %s AND s = %s'
+        out['where'] = c.execute(where, [ID, WHEN, 2**53 + 1, 'sym']).fetchone()[0]
+        with c.cursor() as k:
+            k.executemany('INSERT INTO p3 (ts, i) VALUES (%s, %s)', [(WHEN, n) for n in range(500)])
+        out['many'] = c.execute('SELECT count() FROM p3').fetchone()[0]
+        with c.pipeline():
+            first, second = c.execute('SELECT 1'), c.execute('SELECT 2')
+            out['pipeline'] = [first.fetchone()[0], second.fetchone()[0]]
+        with c.cursor() as k:
+            out['stream'] = sum(1 for _ in k.stream('SELECT x FROM long_sequence(5000)'))
+        with c.transaction():
+            with c.cursor('named', binary=True) as k:
+                k.itersize = 100
+                k.execute('SELECT x FROM long_sequence(%s)', [1000])
+                out['cursor'] = sum(x for (x,) in k)
+        with c.transaction():
+            try:
+                with c.transaction():
+                    c.execute('SELECT * FROM nowhere')
+            except psycopg.errors.UndefinedTable as error:
+                out['error'] = [error.sqlstate, error.diag.statement_position]
+            c.execute('INSERT INTO p3 (ts, i) VALUES (%s, -1)', [WHEN])
+        out['nested'] = c.execute('SELECT count() FROM p3 WHERE i = -1').fetchone()[0]
+        try:
+            with c.transaction():
+                c.execute('INSERT INTO p3 (ts, i) VALUES (%s, -2)', [WHEN])
+                raise psycopg.Rollback()
+        except psycopg.Rollback:
+            pass
+        out['undone'] = c.execute('SELECT count() FROM p3 WHERE i = -2').fetchone()[0]
+        out['cancelled'] = slow_is_cancelled(lambda: c.execute(SLOW), c.cancel_safe)
+        c.execute('CREATE TABLE p3c (a INT, v VARCHAR, t TIMESTAMP)')
+        for options, kinds in (('', False), ('(FORMAT binary)', True)):
+            with c.cursor().copy(f'COPY p3c FROM STDIN {options}') as k:
+                if kinds:
+                    k.set_types(['int4', 'text', 'timestamp'])
+                for n in range(20000):
+                    k.write_row((n, None if n % 2 else 'a\tb\n', WHEN))
+            with c.cursor().copy(f'COPY p3c TO STDOUT {options}') as k:
+                k.set_types(['int4', 'text', 'timestamp'])
+                rows = list(k.rows())
+            out[f'copy{options}'] = [len(rows), [str(v) for v in rows[-2]]]
+        try:
+            with c.cursor().copy('COPY p3c FROM STDIN') as k:
+                k.write_row((1, 'a', WHEN))
+                k.write('x\ty\tz\n')
+        except psycopg.Error as error:
+            out['copyError'] = [error.sqlstate, error.diag.context]
+        out['copied'] = c.execute('SELECT count() FROM p3c').fetchone()[0]
+    return out
+
+
+def driver_psycopg2():
+    import psycopg2
+
+    out = {}
+    c = psycopg2.connect(DSN)
+    with c, c.cursor() as k:
+        k.execute('CREATE TABLE p2 (a INT, v VARCHAR, t TIMESTAMP)')
+    with c, c.cursor() as k:
+        k.executemany('INSERT INTO p2 VALUES (%s, %s, %s)', [(n, 'x', WHEN) for n in range(10)])
+        k.copy_expert('COPY p2 FROM STDIN CSV', io.StringIO('10,"a,b",2024-01-01\n11,,2024-01-02\n'))
+    with c, c.cursor('named') as k:
+        k.itersize = 3
+        k.execute('SELECT a FROM p2')
+        out['cursor'] = [a for (a,) in k]
+    with c.cursor() as k:
+        try:
+            k.execute('SELECT nope FROM p2')
+        except psycopg2.Error as error:
+            out['error'] = [error.pgcode, error.diag.statement_position]
+    c.rollback()
+    with c, c.cursor() as k:
+        target = io.StringIO()
+        k.copy_expert("COPY (SELECT a, v FROM p2 WHERE a > 9) TO STDOUT (NULL 'nil')", target)
+        out['copy'] = target.getvalue()
+    c.close()
+    return out
+
+
+async def asyncpg_session():
+    import asyncpg
+
+    out = {}
+    c = await asyncpg.connect(URL)
+    await c.execute(f'CREATE TABLE ap ({TYPES}) TIMESTAMP(ts) PARTITION BY DAY')
+    places = ', '.join(f'${n + 1}' for n in range(len(VALUES)))
+    await c.execute(f'INSERT INTO ap VALUES ({places})', *VALUES)
+    row = await c.fetchrow('SELECT * FROM ap')
+    out['types'] = [str(value) for value in row]
+    await c.executemany('INSERT INTO ap (ts, i) VALUES ($1, $2)', [(WHEN, n) for n in range(500)])
+    out['many'] = await c.fetchval('SELECT count() FROM ap')
+    async with c.transaction():
+        rows = [r['x'] async for r in c.cursor('SELECT x FROM long_sequence(100)', prefetch=9)]
+        out['cursor'] = sum(rows)
+    async with c.transaction():
+        try:
+            async with c.transaction():
+                await c.execute('SELECT * FROM nowhere')
+        except asyncpg.UndefinedTableError as error:
+            out['error'] = [error.sqlstate, error.position]
+        await c.execute('INSERT INTO ap (ts, i) VALUES ($1, -1)', WHEN)
+    out['nested'] = await c.fetchval('SELECT count() FROM ap WHERE i = -1')
+    try:
+        await c.execute(SLOW, timeout=0.5)
+    except asyncio.TimeoutError:
+        out['cancelled'] = await c.fetchval('SELECT 1')
+    await c.execute('CREATE TABLE apc (a INT, v VARCHAR, t TIMESTAMP)')
+    records = [(n, 'x', WHEN) for n in range(20000)]
+    out['copy'] = [await c.copy_records_to_table('apc', records=records)]
+    target = io.BytesIO()
+    query = 'SELECT a, v FROM apc WHERE a < 2'
+    out['copy'].append(await c.copy_from_query(query, output=target, format='csv'))
+    out['copy'].append(target.getvalue().decode())
+    await c.close()
+    return out
+
+
+def driver_asyncpg():
+    return asyncio.run(asyncpg_session())
+
+
+def driver_sqlalchemy():
+    import pandas as pd
+    import sqlalchemy as sa
+
+    out = {}
+    for driver in ('psycopg', 'psycopg2'):
+        engine = sa.create_engine(URL.replace('postgresql', f'postgresql+{driver}'))
+        name = f'sa_{driver}'
+        with engine.begin() as c:
+            c.execute(sa.text(f'CREATE TABLE {name} (a LONG, v VARCHAR, d DOUBLE)'))
+        frame = pd.DataFrame({'a': [1, 2, 3], 'v': ['x', None, 'z'], 'd': [0.5] * 3})
+        if driver == 'psycopg2':
+            frame.to_sql(name, engine, if_exists='append', index=False)
+        else:
+            rows = frame.astype(object).where(frame.notna(), None).to_dict('records')
+            with engine.begin() as c:
+                c.execute(sa.text(f'INSERT INTO {name} VALUES (:a, :v, :d)'), rows)
+        with engine.connect() as c:
+            query = sa.text(f'SELECT a, v FROM {name} WHERE a > :low')
+            read = pd.read_sql(query, c, params={'low': 1})
+            stream = c.execution_options(stream_results=True, yield_per=100)
+            total = sum(x for (x,) in stream.execute(sa.text('SELECT x FROM long_sequence(1000)')))
+        with engine.begin() as c:
+            try:
+                with c.begin_nested():
+                    c.execute(sa.text('SELECT * FROM nowhere'))
+            except sa.exc.ProgrammingError as error:
+                state = getattr(error.orig, 'sqlstate', None) or error.orig.pgcode
+            c.execute(sa.text(f'INSERT INTO {name} (a) VALUES (4)'))
+        with engine.connect() as c:
+            count = c.execute(sa.text(f'SELECT count() FROM {name}')).scalar_one()
+        read = [[a, v if isinstance(v, str) else None] for a, v in read.to_numpy().tolist()]
+        out[driver] = [read, total, state, count, sa.inspect(engine).has_table(name)]
+        engine.dispose()
+    return out
+
+
+def driver_connectorx():
+    import connectorx
+    import polars
+
+    query = (
+        'SELECT x, x * 0.5 AS y, cast(x AS VARCHAR) AS v, cast(x * 1000000 AS TIMESTAMP) AS t, '
+        'x % 2 = 0 AS b FROM long_sequence(100000)'
+    )
+    whole = connectorx.read_sql(URL, query, return_type='arrow')
+    last = whole.slice(whole.num_rows - 1).to_pylist()[0]
+    frame = polars.read_database_uri(query, URL)
+    old = polars.read_database_uri(query, URL.replace('postgresql', 'redshift'))
+    none = connectorx.read_sql(URL, 'SELECT x FROM long_sequence(9) WHERE x > 9', return_type='arrow')
+    return {
+        'last': [str(value) for value in last.values()],
+        'polars': [list(frame.shape), frame['y'].sum()],
+        'redshift': [list(old.shape), old['y'].sum()],
+        'empty': none.num_rows,
+    }
+
+
+print(json.dumps(globals()[f'driver_{sys.argv[2]}']()))
