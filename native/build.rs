@@ -12,6 +12,8 @@ fn main() {
     if is_linux && is_native && gold_answers() {
         println!("cargo:rustc-cdylib-link-arg=-fuse-ld=gold");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--icf=all");
+        println!("cargo:rustc-cdylib-link-arg=-Wl,--icf-iterations=8");
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-O2");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--gc-sections");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--strip-all");
     }

@@ -1,6 +1,6 @@
-// npm run mutants -- [--sample N] [--seed S]: changes one place of the commit, log, manifest or
-// recovery code at a time, in a copy, and counts how many of N changes the tests and harnesses
-// notice. A change that does not compile is not counted.
+// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: changes one place of the commit,
+// log, manifest or recovery code at a time, in a copy, and counts how many of N changes the tests
+// and harnesses notice. A change that does not compile is not counted.
 //
 // In the copy all of storage's tests and the harnesses become one program, since compiling and
 // linking a dozen takes longer than running them.
@@ -86,6 +86,7 @@ const { values } = parseArgs({
   options: {
     sample: { type: 'string', default: '40' },
     seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
+    only: { type: 'string' },
   },
 });
 console.log(`mutants: seed ${values.seed}`);
@@ -208,6 +209,12 @@ const places = FILES.flatMap((path) =>
       );
     }),
 );
+const wanted = values.only?.split(',');
+if (wanted !== undefined) {
+  const named = ({ path, line }) =>
+    wanted.some((place) => `/${path}:${line + 1}`.endsWith(`/${place}`));
+  places.splice(0, places.length, ...places.filter(named));
+}
 console.log(`${places.length} places`);
 const unchanged = await trial();
 if (unchanged.outcome !== 'alive') {

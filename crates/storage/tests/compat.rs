@@ -195,6 +195,7 @@ fn roots_of_earlier_versions_open() {
         let directory = tempfile::tempdir().unwrap();
         copy(&stored, directory.path());
         let storage = open(directory.path());
+        assert_eq!(storage.repairs(), [] as [String; 0], "an old root is no damaged one");
         check(&storage);
         // It goes on as a root of this version.
         append(&storage, "plain", ROWS..ROWS + 1);
@@ -210,6 +211,21 @@ fn roots_of_earlier_versions_open() {
         versions += 1;
     }
     assert!(versions > 0, "no stored root");
+}
+
+#[test]
+fn a_root_whose_format_cannot_be_read_opens_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    open(directory.path()).close().unwrap();
+    let format = directory.path().join("db/FORMAT");
+    let line = std::fs::read(&format).unwrap();
+    std::fs::write(&format, b"tidemark ?").unwrap();
+    let storage = open(directory.path());
+    let [repair] = storage.repairs() else { panic!("{:?}", storage.repairs()) };
+    assert!(repair.contains("names no format version"), "{repair}");
+    drop(storage);
+    assert_eq!(std::fs::read(&format).unwrap(), line, "it is written anew");
+    assert_eq!(open(directory.path()).repairs(), [] as [String; 0]);
 }
 
 #[test]

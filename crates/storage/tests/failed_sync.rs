@@ -223,3 +223,20 @@ fn while_no_sync_works_writes_are_refused_and_then_go_on() {
         survives_power_loss(&vfs, mode, 20);
     }
 }
+
+#[test]
+fn a_database_with_nothing_to_mend_is_left_alone() {
+    let vfs = SimVfs::new(11);
+    let options = StorageOptions { background: true, ..options(CommitMode::Async) };
+    let storage = Storage::open(Arc::new(vfs.clone()), options).unwrap();
+    create(&storage, "t");
+    append(&storage, "t", 0).unwrap();
+    let manifests = || {
+        let files = vfs.files().into_iter();
+        files.filter(|path| path.starts_with("db/manifest.")).collect::<Vec<_>>()
+    };
+    let before = manifests();
+    // Longer than a mending takes to begin.
+    std::thread::sleep(std::time::Duration::from_millis(1_300));
+    assert_eq!(manifests(), before);
+}

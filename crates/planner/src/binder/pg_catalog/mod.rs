@@ -7,6 +7,7 @@ mod layout;
 pub(super) mod registered;
 mod types;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -52,7 +53,7 @@ enum Cell {
     Null,
     Boolean(bool),
     Number(i64),
-    Text(String),
+    Text(Cow<'static, str>),
 }
 
 impl From<bool> for Cell {
@@ -79,15 +80,15 @@ impl From<u64> for Cell {
     }
 }
 
-impl From<&str> for Cell {
-    fn from(value: &str) -> Self {
-        Self::Text(value.to_owned())
+impl From<&'static str> for Cell {
+    fn from(value: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(value))
     }
 }
 
 impl From<String> for Cell {
     fn from(value: String) -> Self {
-        Self::Text(value)
+        Self::Text(Cow::Owned(value))
     }
 }
 
@@ -164,7 +165,7 @@ impl Binder<'_> {
             "pg_tables" => of_kind(&self.objects()?, "r")
                 .map(|object| {
                     row!(
-                        schemaname: "public", tablename: object.name.as_str(), tableowner: OWNER,
+                        schemaname: "public", tablename: object.name.clone(), tableowner: OWNER,
                         hasindexes: false, hasrules: false, hastriggers: false,
                         rowsecurity: false,
                     )
@@ -173,7 +174,7 @@ impl Binder<'_> {
             "pg_views" => of_kind(&self.objects()?, "v")
                 .map(|object| {
                     row!(
-                        schemaname: "public", viewname: object.name.as_str(), viewowner: OWNER,
+                        schemaname: "public", viewname: object.name.clone(), viewowner: OWNER,
                         definition: object.query.clone().unwrap_or_default(),
                     )
                 })
@@ -181,7 +182,7 @@ impl Binder<'_> {
             "pg_stat_user_tables" => of_kind(&self.objects()?, "r")
                 .map(|object| {
                     row!(
-                        relid: object.oid, schemaname: "public", relname: object.name.as_str(),
+                        relid: object.oid, schemaname: "public", relname: object.name.clone(),
                         n_live_tup: object.rows, n_dead_tup: 0,
                     )
                 })
@@ -196,12 +197,13 @@ impl Binder<'_> {
         let user = self.context.user.as_str();
         let other = (user != OWNER && !user.is_empty()).then_some((OWNER_OID + 1, user));
         let role = |(oid, name): (i32, &str)| {
+            let name = || name.to_owned();
             let all = oid == OWNER_OID;
             row!(
-                oid: oid, rolname: name, rolsuper: all, rolinherit: true, rolcreaterole: all,
+                oid: oid, rolname: name(), rolsuper: all, rolinherit: true, rolcreaterole: all,
                 rolcreatedb: false, rolcanlogin: true, rolreplication: false, rolconnlimit: -1,
                 rolpassword: "********", rolbypassrls: all,
-                usename: name, usesysid: oid, usecreatedb: false, usesuper: all, userepl: false,
+                usename: name(), usesysid: oid, usecreatedb: false, usesuper: all, userepl: false,
                 usebypassrls: all, passwd: "********",
             )
         };
@@ -217,7 +219,7 @@ impl Binder<'_> {
                     let is_table = object.kind == "r";
                     row!(
                         table_catalog: DATABASE, table_schema: "public",
-                        table_name: object.name.as_str(),
+                        table_name: object.name.clone(),
                         table_type: if is_table { "BASE TABLE" } else { "VIEW" },
                         is_insertable_into: if is_table { "YES" } else { "NO" }, is_typed: "NO",
                     )
@@ -238,7 +240,7 @@ impl Binder<'_> {
                 .map(|object| {
                     row!(
                         table_catalog: DATABASE, table_schema: "public",
-                        table_name: object.name.as_str(),
+                        table_name: object.name.clone(),
                         view_definition: object.query.clone().unwrap_or_default(),
                         check_option: "NONE", is_updatable: "NO", is_insertable_into: "NO",
                     )
@@ -327,7 +329,7 @@ fn column_of<'a>(letter: &str, cells: impl Iterator<Item = &'a Cell>) -> (SqlTyp
         }
         _ => {
             let text = |cell: &'a Cell| match cell {
-                Cell::Text(text) => Some(text.as_str()),
+                Cell::Text(text) => Some(text.as_ref()),
                 _ => None,
             };
             (SqlType::String, Arc::new(cells.map(text).collect::<StringViewArray>()))
@@ -343,7 +345,7 @@ fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a
 fn class(object: &Object) -> Row {
     let is_table = object.kind == "r";
     row!(
-        oid: object.oid, relname: object.name.as_str(), relnamespace: PUBLIC_OID, reltype: 0,
+        oid: object.oid, relname: object.name.clone(), relnamespace: PUBLIC_OID, reltype: 0,
         reloftype: 0, relowner: OWNER_OID, relam: if is_table { ACCESS_METHOD_OID } else { 0 },
         relfilenode: if is_table { object.oid } else { 0 }, reltablespace: 0,
         relpages: (object.bytes / 8192) as i32, reltuples: object.rows, relallvisible: 0,
@@ -370,7 +372,7 @@ fn attributes(object: &Object) -> Vec<Row> {
         let of = types::of(column.sql_type);
         let text = of.category == "S";
         row!(
-            attrelid: object.oid, attname: column.name.as_str(), atttypid: of.oid,
+            attrelid: object.oid, attname: column.name.clone(), atttypid: of.oid,
             attstattarget: -1, attlen: of.length, attnum: index as i16 + 1,
             attndims: i32::from(of.element != 0), attcacheoff: -1,
             atttypmod: modifier(column.sql_type), attbyval: of.length > 0, attalign: align(of),
@@ -386,7 +388,7 @@ fn attributes(object: &Object) -> Vec<Row> {
 fn defaults(object: &Object) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
     let rows = columns.filter_map(|(index, column)| {
-        let text = column.default.as_ref()?.text.as_str();
+        let text = column.default.as_ref()?.text.clone();
         let oid = object.oid.wrapping_mul(31).wrapping_add(index as i32) & i32::MAX;
         Some(row!(oid: oid, adrelid: object.oid, adnum: index as i16 + 1, adbin: text))
     });
@@ -517,8 +519,8 @@ fn information_columns(object: &Object, native: bool) -> Vec<Row> {
         let decimal = matches!(column.sql_type, SqlType::Decimal(..));
         let radix = precision.map(|_| if decimal { 10 } else { 2 });
         let mut row = row!(
-            table_catalog: DATABASE, table_schema: "public", table_name: object.name.as_str(),
-            column_name: column.name.as_str(), ordinal_position: index as i32 + 1,
+            table_catalog: DATABASE, table_schema: "public", table_name: object.name.clone(),
+            column_name: column.name.clone(), ordinal_position: index as i32 + 1,
             is_nullable: if column.not_null { "NO" } else { "YES" }, data_type: data_type,
             udt_catalog: DATABASE, udt_schema: "pg_catalog", udt_name: of.name,
             is_identity: "NO", is_generated: "NEVER",
@@ -529,7 +531,7 @@ fn information_columns(object: &Object, native: bool) -> Vec<Row> {
         row.push(("numeric_scale", number(scale)));
         row.push(("datetime_precision", number(column.sql_type.is_timestamp().then_some(6))));
         if let Some(default) = &column.default {
-            row.push(("column_default", Cell::from(default.text.as_str())));
+            row.push(("column_default", Cell::from(default.text.clone())));
         }
         row
     };
