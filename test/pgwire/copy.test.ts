@@ -2,11 +2,14 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 
+import { Block } from '../../ts/pgwire/block.js';
+import { CopyIn } from '../../ts/pgwire/copy-in.js';
 import { copyCommand, type CopyOptions } from '../../ts/pgwire/copy-command.js';
 import { copyReader } from '../../ts/pgwire/copy-reader.js';
 import { CopyRows } from '../../ts/pgwire/copy-rows.js';
 import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
-import { dataRow, type FakeEngine } from './fake-engine.js';
+import { SessionHost } from '../../ts/session/index.js';
+import { dataRow, type FakeEngine, fakeEngine } from './fake-engine.js';
 import { start } from './harness.js';
 import { clientMessage, errorFields, RawClient } from './raw-client.js';
 
@@ -324,6 +327,31 @@ test('a client that goes in the middle of a COPY leaves nothing', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 200));
   t.deepEqual(engine.journal.committed, []);
   t.is(engine.journal.rolledBack, 1);
+});
+
+test('data that memory cannot hold is refused', async (t) => {
+  const engine = fakeEngine();
+  const session = new SessionHost({ database: engine, parse: (text) => ({ text }) }).open({
+    name: 'admin',
+    readOnly: false,
+  });
+  const command = copyCommand('COPY t FROM STDIN');
+  if (command?.direction !== 'in') {
+    t.fail();
+    return;
+  }
+  const copy = await CopyIn.open(command, {
+    block: new Block(session),
+    copyBytesMax: 10,
+    tableMetadata: (name) => engine.tableMetadata(name),
+    prepare: (text, types) => session.prepare(text, types),
+  });
+  await copy.feed(Buffer.from('1\t2\n3\t4\n'));
+  await t.throwsAsync(copy.feed(Buffer.from('5\t6\n')), {
+    message: 'the data of COPY is too large [limit=10]: copy it in parts',
+  });
+  copy.abandon();
+  t.deepEqual(engine.journal.committed, []);
 });
 
 test('COPY TO STDOUT: one message for each row, the binary head with the first', async (t) => {

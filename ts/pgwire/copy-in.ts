@@ -2,6 +2,8 @@
  * COPY … FROM STDIN: data of the client as batches of one INSERT, all of them or none. Outside a
  * block the COPY is a transaction of its own.
  */
+import { totalmem } from 'node:os';
+
 import type {
   ParameterTypes,
   ParameterValues,
@@ -21,12 +23,23 @@ import { oidOf } from './types.js';
 const BATCH_ROWS = 8_192;
 const BATCH_UNITS = 4 * 1024 * 1024;
 
+/** Part of the memory of the machine, or of its control group, that the data of one COPY may fill. */
+const MEMORY_SHARE = 4;
+
+function largestCopy(): number {
+  const constrained = process.constrainedMemory();
+  const memory = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+  return Math.floor(memory / MEMORY_SHARE);
+}
+
 /** Errors of single rows: the row that is wrong can be found. */
 const OF_A_ROW: ReadonlySet<string> = new Set(['InvalidValue', 'TypeMismatch', 'ResourceLimit']);
 
 /** What a COPY needs of its conversation. */
 export interface CopySetting {
   readonly block: Block;
+  /** Bytes of the data of one COPY: it is held in memory up to its end. */
+  readonly copyBytesMax?: number;
   tableMetadata(name: string): Promise<TableMetadata | null>;
   prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;
 }
@@ -42,6 +55,7 @@ export class CopyIn {
   private batch: CopiedRow[] = [];
   private batchUnits = 0;
   private rows = 0;
+  private bytesLeft: number;
   private cancelled = false;
 
   private constructor(
@@ -56,6 +70,7 @@ export class CopyIn {
     this.isAlone = isAlone;
     this.insert = insert;
     this.columnCount = columns.length;
+    this.bytesLeft = setting.copyBytesMax ?? largestCopy();
     const types = insert.description.parameters;
     const described = columns.map((name, index) => ({ name, oid: oidOf(types[index] ?? '') }));
     this.reader = copyReader(described, command.options);
@@ -98,6 +113,12 @@ export class CopyIn {
   async feed(bytes: Buffer): Promise<void> {
     if (this.cancelled) {
       throw new ProtocolError('57014', 'cancelled by user');
+    }
+    this.bytesLeft -= bytes.length;
+    if (this.bytesLeft < 0) {
+      const limit = this.setting.copyBytesMax ?? largestCopy();
+      const message = `the data of COPY is too large [limit=${limit}]: copy it in parts`;
+      throw new ProtocolError('54000', message);
     }
     await this.read((take) => {
       this.reader.push(bytes, take);
