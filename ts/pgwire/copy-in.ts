@@ -23,7 +23,7 @@ import { oidOf } from './types.js';
 const BATCH_ROWS = 8_192;
 const BATCH_UNITS = 4 * 1024 * 1024;
 
-/** Part of the memory, of the machine or its control group, that one COPY may fill with its data. */
+/** Part of the memory of the machine, or of its control group, that one COPY may fill. */
 const MEMORY_SHARE = 4;
 
 function largestCopy(): number {
