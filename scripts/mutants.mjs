@@ -1,6 +1,6 @@
-// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: changes one place of the commit,
-// log, manifest or recovery code at a time, in a copy, and counts how many of N changes the tests
-// and harnesses notice. A change that does not compile is not counted.
+// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: changes one place of the
+// commit, log, manifest or recovery code at a time, in a copy, and counts how many of N changes
+// the tests and harnesses notice. A change that does not compile is not counted.
 //
 // In the copy all of storage's tests and the harnesses become one program, since compiling and
 // linking a dozen takes longer than running them.

@@ -449,8 +449,8 @@ mod tests {
 
     #[test]
     fn errors_have_the_references_words() {
-        use SqlType::{Double, Int, Long};
-        assert_eq!(message("nosuch", &[Int, Double]), "unknown function name: nosuch(INT,DOUBLE)");
+        use SqlType::{Int, Long};
+        assert_eq!(message("no_such_one", &[Int]), "unknown function name: no_such_one(INT)");
         assert_eq!(message("upper", &[]), "function `upper` requires arguments");
         assert_eq!(
             message("round", &[Int, Int, Int]),

@@ -545,7 +545,7 @@ mod tests {
             spec.columns[index].required = true;
         }
         let text = "s,i,t,d\na,1,x,1.5\nb,,y,2\nc,3,,3\nd,bad,z,4\ne,5\nf,null,w,6\ng,7,v,x\n";
-        let taken = |last: &[&str]| [&["a|1|x|1.5"], last].concat();
+        let taken = |last: &[&'static str]| [&["a|1|x|1.5"][..], last].concat();
         for (atomicity, last) in
             [(Atomicity::SkipRow, &[][..]), (Atomicity::SkipColumn, &["g|7|v|-"])]
         {

@@ -168,7 +168,7 @@ impl Accumulator for Replayed {
     }
 
     fn size(&self) -> usize {
-        let columns = self.columns.iter().map(|column| column.get_array_memory_size());
+        let columns = self.columns.iter().map(Array::get_array_memory_size);
         size_of_val(self) + columns.sum::<usize>()
     }
 

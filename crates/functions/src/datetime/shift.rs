@@ -59,26 +59,33 @@ fn is_unit(letter: char) -> bool {
     fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y')
 }
 
-/// What a constant says: its unit, or that it is none. `None` for what varies by row.
-fn unit_letter(argument: &Argument) -> Option<Option<char>> {
-    let text = argument.text()?;
+/// What is known of a unit before the first row.
+enum KnownUnit {
+    /// It varies by row.
+    Unknown,
+    Letter(char),
+    /// A constant that is no unit.
+    Invalid,
+}
+
+fn known_unit(argument: &Argument) -> KnownUnit {
+    let Some(text) = argument.text() else { return KnownUnit::Unknown };
     let mut letters = text.chars();
-    Some(match (letters.next(), letters.next()) {
-        (Some(letter), None) if is_unit(letter) => Some(letter),
-        _ => None,
-    })
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) if is_unit(letter) => KnownUnit::Letter(letter),
+        _ => KnownUnit::Invalid,
+    }
 }
 
 fn period(bound: &Bound<'_>, index: usize) -> Result<Option<char>, ResolveError> {
-    match unit_letter(&bound.arguments[index]) {
-        Some(None) => Err(ResolveError::InvalidArgument {
-            index,
-            message: format!(
-                "invalid time period [unit={}]",
-                bound.arguments[index].text().unwrap_or_default()
-            ),
-        }),
-        letter => Ok(letter.flatten()),
+    match known_unit(&bound.arguments[index]) {
+        KnownUnit::Unknown => Ok(None),
+        KnownUnit::Letter(letter) => Ok(Some(letter)),
+        KnownUnit::Invalid => {
+            let text = bound.arguments[index].text().unwrap_or_default();
+            let message = format!("invalid time period [unit={text}]");
+            Err(ResolveError::InvalidArgument { index, message })
+        }
     }
 }
 
@@ -145,20 +152,21 @@ fn difference(a: i64, b: i64, letter: char, unit: TimestampUnit) -> Option<i64> 
 
 /// A LONG; for a constant unit that is none, the null of a time.
 pub(super) fn difference_type(types: &[SqlType], arguments: &[Argument]) -> SqlType {
-    match unit_letter(&arguments[0]) {
-        Some(None) if types[1..].contains(&SqlType::TimestampNs) => SqlType::TimestampNs,
-        Some(None) => SqlType::Timestamp,
+    match known_unit(&arguments[0]) {
+        KnownUnit::Invalid if types[1..].contains(&SqlType::TimestampNs) => SqlType::TimestampNs,
+        KnownUnit::Invalid => SqlType::Timestamp,
         _ => SqlType::Long,
     }
 }
 
 pub(super) fn datediff(bound: &Bound<'_>) -> Made {
-    let letter = match unit_letter(&bound.arguments[0]) {
-        Some(None) => {
+    let letter = match known_unit(&bound.arguments[0]) {
+        KnownUnit::Invalid => {
             let null = bound.returns.arrow_type();
             return Ok(Arc::new(move |call: &Call<'_>| Ok(new_null_array(&null, call.rows))));
         }
-        letter => letter.flatten(),
+        KnownUnit::Letter(letter) => Some(letter),
+        KnownUnit::Unknown => None,
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let letters = call.texts(0)?;

@@ -173,7 +173,7 @@ impl Binder<'_> {
         if call.distinct && !matches!(name.as_str(), "min" | "max") {
             return self.window_aggregate(call, &name, arguments);
         }
-        self.check_arity(&name, call, &arguments)?;
+        Self::check_arity(&name, call, &arguments)?;
         let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
         let plain = |function, return_type| (function, return_type);
         let whole = |of: SqlType| if of.is_integer() { SqlType::Long } else { of };
@@ -209,7 +209,7 @@ impl Binder<'_> {
     }
 
     /// Refuses what has too few or too many arguments for `DataFusion`.
-    fn check_arity(&self, name: &str, call: &CallNode, given: &[Typed]) -> EngineResult<()> {
+    fn check_arity(name: &str, call: &CallNode, given: &[Typed]) -> EngineResult<()> {
         let (least, most) = match name {
             "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => (0, 0),
             "count" => (0, 1),

@@ -57,13 +57,10 @@ impl Binder<'_> {
             return self.cast(operand, SqlType::Int, CastMode::Explicit, position);
         }
         if let Some(text) = operand.constant.as_ref().and_then(text_of) {
-            return match self.number_of(kind, &text) {
-                Some(oid) => Ok(number(Some(oid))),
-                None => {
-                    let message = format!("{} \"{text}\" does not exist", kind.word());
-                    Err(error::at(ErrorCode::TableNotFound, message, position))
-                }
-            };
+            return self.number_of(kind, &text).map(|oid| number(Some(oid))).ok_or_else(|| {
+                let message = format!("{} \"{text}\" does not exist", kind.word());
+                error::at(ErrorCode::TableNotFound, message, position)
+            });
         }
         if !operand.sql_type.is_integer() {
             return self.cast(operand, SqlType::String, CastMode::Explicit, position);
