@@ -53,6 +53,49 @@ test('psql: \\copy to and from files, COPY with its data in the script', async (
   t.regex(stderr, /inconvertible value[^]*CONTEXT: {2}COPY pc, line 2/);
 });
 
+/** Commands that ask the catalog, each with something its answer must show. */
+const CATALOG_COMMANDS: readonly (readonly [string, RegExp])[] = [
+  ['\\l', /^qdb\|admin\|UTF8\|/m],
+  ['\\l+', /^qdb\|/m],
+  ['\\d', /^public\|cat\|table\|admin\npublic\|cat_view\|view\|admin$/m],
+  ['\\dt', /^public\|cat\|table\|admin$/m],
+  ['\\dt+', /^public\|cat\|table\|admin\|/m],
+  ['\\dv', /^public\|cat_view\|view\|admin$/m],
+  ['\\d cat', /^ts\|timestamp without time zone\|\|not null\|$/m],
+  ['\\d cat', /^price\|double precision\|\|\|1.5$/m],
+  ['\\d+ cat', /^sym\|character varying\|/m],
+  ['\\d cat_view', /^n\|bigint\|/m],
+  ['\\sv cat_view', /SELECT sym/i],
+  ['\\dn', /^public\|admin$/m],
+  ['\\du', /^admin\|/m],
+  ['\\dx', /^questdb\|/m],
+  ['\\db', /^pg_default\|admin\|/m],
+  ['\\df abs', /abs/],
+  ['\\dT', /^$/],
+  ['\\di', /^$/],
+  ['\\dp', /^public\|cat\|table\|/m],
+];
+
+test('psql: the commands that describe what there is', async (t) => {
+  const psql = await programFor(t, 'psql');
+  if (psql === null) {
+    return;
+  }
+  await psql(
+    '-X',
+    '-q',
+    '-c',
+    'CREATE TABLE cat (ts TIMESTAMP NOT NULL, sym SYMBOL, price DOUBLE DEFAULT 1.5) TIMESTAMP(ts)',
+    '-c',
+    'CREATE VIEW cat_view AS (SELECT sym, count() n FROM cat)',
+  );
+  for (const [command, shown] of CATALOG_COMMANDS) {
+    const { stdout, stderr } = await psql('-X', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-c', command);
+    t.is(stderr.replace(/^Did not find .*\n/gm, ''), '', command);
+    t.regex(stdout, shown, command);
+  }
+});
+
 /** As `pgbench -i` makes them, but for what has no meaning here. */
 const PGBENCH_TABLES = [
   'CREATE TABLE pgbench_branches (bid INT, bbalance INT, filler VARCHAR)',
