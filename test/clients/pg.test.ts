@@ -86,6 +86,25 @@ test('node-postgres: errors have a class and a position; blocks are atomic', asy
   await client.end();
 });
 
+test('node-postgres: a cast says the type of a parameter in VALUES', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const client = await connect(port);
+  await client.query('CREATE TABLE cast_in (a LONG, v VARCHAR, d DOUBLE, ts TIMESTAMP)');
+  const text =
+    'INSERT INTO cast_in VALUES ($1::bigint, CAST($2 AS varchar), $3::double precision::double, $4::timestamp)';
+  await client.query(text, [7, 'x', 1.5, '2024-01-02T00:00:00']);
+  await client.query(text, [null, null, null, null]);
+  const { rows } = await client.query('SELECT a, v, d, ts::varchar t FROM cast_in');
+  t.deepEqual(rows, [
+    { a: '7', v: 'x', d: 1.5, t: '2024-01-02T00:00:00.000000Z' },
+    { a: null, v: null, d: null, t: null },
+  ]);
+  await client.end();
+});
+
 test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
   const port = await portFor(t);
   if (port === null) {

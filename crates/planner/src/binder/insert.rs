@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::Expr;
-use tidemark_ast::{InsertNode, Name, Node, PlainKind, PlainPart, PlainRows, Span, ValuesBlock};
+use tidemark_ast::{
+    InsertNode, Name, Node, NodeId, PlainKind, PlainPart, PlainRows, Span, ValuesBlock,
+};
 use tidemark_functions::CastMode;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -126,10 +128,10 @@ impl Binder<'_> {
         (name, sql_type): (String, SqlType),
         start: u32,
     ) -> EngineResult<Cell<'static>> {
-        let id = text.parse().unwrap_or(tidemark_ast::NodeId::MAX);
-        if let Node::Parameter { index } = self.node(id)? {
-            self.parameters.settle(*index, sql_type);
-            return Ok(Cell::Parameter(*index));
+        let id = text.parse().unwrap_or(NodeId::MAX);
+        if let Some((index, given)) = self.parameter_cell(id, sql_type)? {
+            self.parameters.settle(index, given);
+            return Ok(Cell::Parameter(index));
         }
         let value = self.expression(id, &Scope::empty())?;
         let at = Span { start, end: start };
@@ -141,6 +143,18 @@ impl Binder<'_> {
             None => super::constant::evaluate(&value.expr).map_err(runtime_value)?,
         };
         Ok(Cell::Value(Box::new(scalar)))
+    }
+
+    /// The parameter that a cell is, and its type: the column's, or that of a cast around it.
+    fn parameter_cell(&self, id: NodeId, column: SqlType) -> EngineResult<Option<(u32, SqlType)>> {
+        let (mut inner, mut given) = (id, column);
+        while let Node::Cast { operand, type_name, .. } = self.node(inner)? {
+            (inner, given) = (*operand, Self::type_name(type_name)?);
+        }
+        Ok(match self.node(inner)? {
+            Node::Parameter { index } => Some((*index, given)),
+            _ => None,
+        })
     }
 
     /// Where a row's last cell ends; `end` cells stand before that place.
@@ -168,7 +182,7 @@ impl Binder<'_> {
         &mut self,
         schema: &Arc<TableSchema>,
         targets: &[usize],
-        query: tidemark_ast::NodeId,
+        query: NodeId,
         name: &Name,
     ) -> EngineResult<InsertSource> {
         let rows = self.query(query)?;
