@@ -94,7 +94,8 @@ test('node-postgres: a cast says the type of a parameter in VALUES', async (t) =
   const client = await connect(port);
   await client.query('CREATE TABLE cast_in (a LONG, v VARCHAR, d DOUBLE, ts TIMESTAMP)');
   const text =
-    'INSERT INTO cast_in VALUES ($1::bigint, CAST($2 AS varchar), $3::double precision::double, $4::timestamp)';
+    'INSERT INTO cast_in VALUES ($1::bigint, CAST($2 AS varchar), ' +
+    '$3::double precision::double, $4::timestamp)';
   await client.query(text, [7, 'x', 1.5, '2024-01-02T00:00:00']);
   await client.query(text, [null, null, null, null]);
   const { rows } = await client.query('SELECT a, v, d, ts::varchar t FROM cast_in');
