@@ -17,7 +17,7 @@ import {
 } from '../session/index.js';
 import { ClientGone } from './body-writer.js';
 import { BodyError, readBody } from './request-body.js';
-import { answer, type HttpContext, JSON_TYPE } from './route.js';
+import { answer, type HttpContext, JSON_TYPE, promiseKeepAlive } from './route.js';
 
 export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
@@ -93,6 +93,23 @@ export function answerStatementError(context: HttpContext, error: DatabaseError)
 export function refuse(context: HttpContext, message: string, position = 0): void {
   const body = errorBody(context.state.statement ?? '', message, position);
   answer(context, 400, JSON_TYPE, body);
+}
+
+/** The statement that a request brings; `null` when it has none and was answered so. */
+export function readStatement(context: HttpContext, keepAlive: string): string | null {
+  const { parameters } = context.state;
+  const text = parameters.get('query') ?? '';
+  context.state.statement = text;
+  if (parameters.isInvalid('query')) {
+    refuse(context, BAD_UTF8);
+    return null;
+  }
+  promiseKeepAlive(context.res, keepAlive);
+  if (text.trim() === '') {
+    answerEmpty(context, text);
+    return null;
+  }
+  return text;
 }
 
 /** Clients test for this answer, quoted position and all. */

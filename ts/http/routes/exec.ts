@@ -25,19 +25,17 @@ import {
   type HttpServices,
   JSON_TYPE,
   keepAliveHeader,
-  promiseKeepAlive,
   type Route,
 } from '../route.js';
 import { execRange, type RowRange } from '../row-range.js';
 import {
   answerEmpty,
-  BAD_UTF8,
   columnJson,
   errorBody,
   finish,
   openSession,
   readForm,
-  refuse,
+  readStatement,
   refusePlaceholders,
   statementTimeoutMs,
   whileConnected,
@@ -54,16 +52,8 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     handle: async (context) => {
       await readForm(context);
       followSession(context, services, `${paths.base}/`);
-      const { parameters } = context.state;
-      const text = parameters.get('query') ?? '';
-      context.state.statement = text;
-      if (parameters.isInvalid('query')) {
-        refuse(context, BAD_UTF8);
-        return;
-      }
-      promiseKeepAlive(context.res, keepAlive);
-      if (text.trim() === '') {
-        answerEmpty(context, text);
+      const text = readStatement(context, keepAlive);
+      if (text === null) {
         return;
       }
       const started = process.hrtime.bigint();

@@ -5,22 +5,8 @@
 import { KEYS } from '../../config/index.js';
 import type { PreparedStatement } from '../../session/index.js';
 import type { HttpPaths } from '../paths.js';
-import {
-  answer,
-  type HttpServices,
-  JSON_TYPE,
-  keepAliveHeader,
-  promiseKeepAlive,
-  type Route,
-} from '../route.js';
-import {
-  answerEmpty,
-  BAD_UTF8,
-  columnJson,
-  openSession,
-  refuse,
-  refusePlaceholders,
-} from '../statement-answer.js';
+import { answer, type HttpServices, JSON_TYPE, keepAliveHeader, type Route } from '../route.js';
+import { columnJson, openSession, readStatement, refusePlaceholders } from '../statement-answer.js';
 
 export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
@@ -31,16 +17,8 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
     methods: ['GET'],
     access: 'data',
     handle: async (context) => {
-      const { parameters } = context.state;
-      const text = parameters.get('query') ?? '';
-      context.state.statement = text;
-      if (parameters.isInvalid('query')) {
-        refuse(context, BAD_UTF8);
-        return;
-      }
-      promiseKeepAlive(context.res, keepAlive);
-      if (text.trim() === '') {
-        answerEmpty(context, text);
+      const text = readStatement(context, keepAlive);
+      if (text === null) {
         return;
       }
       const statement = await openSession(context, services.sessions, readOnly).prepare(text);
