@@ -12,9 +12,9 @@ import { mockVerifier, ScramExchange, scramVerifier } from '../../ts/pgwire/scra
 import * as reply from '../../ts/pgwire/server-messages.js';
 import { describeField, Oid, oidOf } from '../../ts/pgwire/types.js';
 import { clientMessage, startup } from './raw-client.js';
+import { suiteSeed } from '../seed.js';
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-process.stdout.write(`SEED=${seed}\n`);
+const seed = suiteSeed();
 
 const LIMIT = 1_000_000;
 

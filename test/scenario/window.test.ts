@@ -5,6 +5,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { suiteSeed } from '../seed.js';
 
 interface Row {
   readonly second: number;
@@ -238,8 +239,7 @@ const close = (one: Cell, other: Cell): boolean =>
   one === other || (one !== null && other !== null && Math.abs(one - other) < 1e-9);
 
 test('window functions agree with their definition', async (t) => {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
-  t.log(`SEED=${seed}`);
+  const seed = suiteSeed();
   const next = random(seed);
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {

@@ -8,10 +8,10 @@ import test from 'ava';
 import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
 import { generator, spoiled } from './mutations.js';
 import { shape } from './shape.js';
+import { suiteSeed } from '../seed.js';
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
+const seed = suiteSeed();
 const count = Number(process.env['MUTATIONS'] ?? 10_000);
-process.stdout.write(`SEED=${seed}\n`);
 
 /** Longest time of one statement, generous for a machine that does other things as well. */
 const LIMIT_MS = 2_000;

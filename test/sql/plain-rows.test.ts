@@ -7,6 +7,7 @@ import test from 'ava';
 
 import { DatabaseError, open } from '../../ts/index.js';
 import { Random } from '../torture/harness.js';
+import { suiteSeed } from '../seed.js';
 
 /** After a query rows are read token by token. */
 const SLOW = 'WITH q AS (SELECT 1) ';
@@ -26,8 +27,7 @@ const CELLS = [
 ];
 
 test('plain rows are the same rows, and the same errors', async (t) => {
-  const seed = Number(process.env['SEED'] ?? 1);
-  t.log(`SEED=${seed}`);
+  const seed = suiteSeed();
   const random = new Random(seed);
   const root = mkdtempSync(join(tmpdir(), 'tidemark-plain-'));
   const db = await open({ root });

@@ -8,9 +8,9 @@ import fc from 'fast-check';
 import { expectedAt, parse, print, splitStatements, SyntaxError_ } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { shape } from './shape.js';
+import { suiteSeed } from '../seed.js';
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-process.stdout.write(`SEED=${seed}\n`);
+const seed = suiteSeed();
 
 const RUNS = 2_000;
 

@@ -1,5 +1,5 @@
 /** Trees without positions: what two texts have in common when they mean the same. */
-import type { NodeId, Tree } from '../../ts/sql/index.js';
+import { parse, type NodeId, type Tree } from '../../ts/sql/index.js';
 
 /** Fields that hold a position, or a text copied as written. */
 const POSITIONS = /(?:^|_)span$|^starts$|^row_(?:starts|ends)$|^query_text$/;
@@ -32,6 +32,10 @@ function walk(tree: Tree, value: unknown, key: string): unknown {
   }
   const entries = Object.entries(value).filter(([name]) => !POSITIONS.test(name));
   const copy = Object.fromEntries(entries.map(([name, one]) => [name, walk(tree, one, name)]));
+  if ('plain' in value && 'values' in value) {
+    delete copy['plain'];
+    copy['values'] = insertedRows(copy['values'] as Rows | null, value.plain as Plain | null);
+  }
   const { kinds, texts } = value as { kinds?: string; texts?: string[] };
   if (typeof kinds === 'string' && Array.isArray(texts)) {
     copy['texts'] = texts.map((text, index) =>
@@ -39,4 +43,30 @@ function walk(tree: Tree, value: unknown, key: string): unknown {
     );
   }
   return copy;
+}
+
+interface Rows {
+  readonly rows: number;
+  readonly widths: readonly number[];
+  readonly kinds: string;
+  readonly texts: readonly unknown[];
+}
+
+interface Plain {
+  readonly text: string;
+}
+
+/** All rows of an INSERT as one block: whether some were plain is a matter of spelling. */
+function insertedRows(block: Rows | null, plain: Plain | null): Rows | null {
+  if (plain === null) {
+    return block;
+  }
+  const query = shape(parse(`VALUES ${plain.text}`)) as { body: { rows: Rows } };
+  const first = query.body.rows;
+  return {
+    widths: [...first.widths, ...(block?.widths ?? [])],
+    kinds: first.kinds + (block?.kinds ?? ''),
+    texts: [...first.texts, ...(block?.texts ?? [])],
+    rows: first.rows + (block?.rows ?? 0),
+  };
 }

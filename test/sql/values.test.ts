@@ -3,6 +3,7 @@ import test from 'ava';
 
 import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
 import type { InsertNode } from '../../ts/sql/ast.generated.js';
+import { suiteSeed } from '../seed.js';
 
 /** After a query rows are read token by token. */
 const SLOW = 'WITH q AS (SELECT 1) ';
@@ -90,8 +91,7 @@ const CELLS = [
 const SPACES = ['', '', '', ' ', '\n', '\t ', '\u00a0'];
 
 test('both readings agree on random rows', (t) => {
-  const seed = Number(process.env['SEED'] ?? 1);
-  t.log(`SEED=${seed}`);
+  const seed = suiteSeed();
   let state = seed;
   const below = (bound: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

@@ -14,9 +14,9 @@ import { endPointBinding } from '../../ts/tls/end-point-binding.js';
 import { certificateFiles, CredentialStore, TlsError } from '../../ts/tls/index.js';
 import { start } from '../pgwire/harness.js';
 import { CertificateFolder } from './certificates.js';
+import { suiteSeed } from '../seed.js';
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 10_000_000);
-process.stdout.write(`SEED=${seed}\n`);
+const seed = suiteSeed();
 const folder = new CertificateFolder();
 
 test.before(() => {

@@ -88,8 +88,15 @@ export function printValue(value: Name): string {
 export function printWord(word: string): string {
   const tokens = scan(word);
   const single = tokens.kinds.length === 2 && tokens.ends[0] === word.length;
-  return single && tokens.kinds[0] !== TokenKind.Bad ? word : quoteText(word);
+  return single && !REQUOTED.has(tokens.kinds[0] ?? TokenKind.Bad) ? word : quoteText(word);
 }
+
+/** What is read as something else unless quotes stand around it. */
+const REQUOTED: ReadonlySet<TokenKind> = new Set([
+  TokenKind.Bad,
+  TokenKind.String,
+  TokenKind.Quoted,
+]);
 
 export function printType(type: TypeName): string {
   const args = type.arguments.length === 0 ? '' : `(${type.arguments.join(', ')})`;

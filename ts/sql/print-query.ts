@@ -231,7 +231,11 @@ function groupMember(printer: Printer, id: NodeId): string {
 }
 
 function printSampleBy(printer: Printer, sample: SampleBy): string {
-  const parts = [`SAMPLE BY ${expression(printer, sample.interval)}`];
+  const interval = expression(printer, sample.interval);
+  // Bare, a number or a string would be read as a unit of time.
+  const isTerm =
+    nodeOf(printer.tree, sample.interval).kind !== 'Duration' && !/^[@$(]/.test(interval);
+  const parts = [`SAMPLE BY ${isTerm ? `(${interval})` : interval}`];
   if (sample.from !== null) {
     parts.push(`FROM ${expression(printer, sample.from)}`);
   }

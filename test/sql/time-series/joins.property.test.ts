@@ -14,7 +14,6 @@ import {
   windowOf,
 } from './joins-reference.js';
 import {
-  announcedSeed,
   ask,
   type Cell,
   createTable,
@@ -26,8 +25,9 @@ import {
   SECOND,
   shown,
 } from './random-table.js';
+import { suiteSeed } from '../../seed.js';
 
-const seed = announcedSeed();
+const seed = suiteSeed();
 const RUNS = Number(process.env['RUNS'] ?? 12);
 
 let server: TestServer;

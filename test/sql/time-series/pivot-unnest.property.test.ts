@@ -7,7 +7,6 @@ import test, { type ExecutionContext } from 'ava';
 import { startTestServer, type TestServer } from '../../golden/server.js';
 import { AGGREGATES } from './joins-reference.js';
 import {
-  announcedSeed,
   ask,
   type Cell,
   createTable,
@@ -17,8 +16,9 @@ import {
   type Row,
   shown,
 } from './random-table.js';
+import { suiteSeed } from '../../seed.js';
 
-const seed = announcedSeed();
+const seed = suiteSeed();
 const RUNS = Number(process.env['RUNS'] ?? 15);
 
 let server: TestServer;

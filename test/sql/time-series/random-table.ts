@@ -26,13 +26,6 @@ export function randomFrom(seed: number): Random {
   };
 }
 
-/** The seed of this run, printed; SEED=n repeats a run. */
-export function announcedSeed(): number {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-  process.stdout.write(`SEED=${seed}\n`);
-  return seed;
-}
-
 export const SECOND = 1_000_000;
 
 export interface Shape {

@@ -6,7 +6,6 @@ import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../../golden/server.js';
 import {
-  announcedSeed,
   ask,
   type Cell,
   createTable,
@@ -29,8 +28,9 @@ import {
   sample,
   type Unit,
 } from './sample-by-reference.js';
+import { suiteSeed } from '../../seed.js';
 
-const seed = announcedSeed();
+const seed = suiteSeed();
 const RUNS = Number(process.env['RUNS'] ?? 20);
 const HOUR = 3_600 * SECOND;
 
