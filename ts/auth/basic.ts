@@ -5,29 +5,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 import { FailureLimiter } from './failure-limiter.js';
+import type { Authenticator, Login } from './identity.js';
 import { LoginSessions } from './login-sessions.js';
 
-export interface Identity {
-  readonly name: string;
-}
-
-/** What an `Authorization` value proves. */
-export type Login =
-  | { readonly kind: 'known'; readonly identity: Identity }
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'wait'; readonly seconds: number };
-
-export interface Authenticator {
-  /** Whether requests must log in at all. */
-  readonly required: boolean;
-  /** Logins that a cookie stands for. */
-  readonly sessions: LoginSessions;
-  /** `address` is the socket's, never a header's. */
-  login(authorization: string | undefined, address: string): Login;
-}
-
 /** Who asks when nobody has to log in. */
-const OPEN: Login = { kind: 'known', identity: { name: 'admin' } };
+const OPEN: Login = { kind: 'known', identity: { name: 'admin', kind: 'admin' } };
 const UNKNOWN: Login = { kind: 'unknown' };
 
 export function createBasicAuthenticator(
@@ -43,7 +25,7 @@ export function createBasicAuthenticator(
   const key = randomBytes(32);
   const digest = (text: string): Buffer => createHmac('sha256', key).update(text).digest();
   const expected = digest(`${user}:${password}`);
-  const known: Login = { kind: 'known', identity: { name: user } };
+  const known: Login = { kind: 'known', identity: { name: user, kind: 'admin' } };
   return {
     required: true,
     sessions,

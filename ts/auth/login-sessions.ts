@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto';
 
 import { LRUCache } from 'lru-cache';
 
-import type { Identity } from './basic.js';
+import type { Identity } from './identity.js';
 
 export const SESSION_COOKIE = 'qdb_session';
 /** What clients are told; the server keeps to it. */

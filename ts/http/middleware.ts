@@ -206,7 +206,7 @@ export function checkAccess(
     const { remoteAddress = '' } = context.req.socket;
     const login =
       sessionLogin(context, authenticator) ??
-      authenticator.login(context.headers.authorization, remoteAddress);
+      (await authenticator.login(context.headers.authorization, remoteAddress));
     context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
     if (login.kind !== 'known') {
       refuseLogin(context, login);
@@ -228,6 +228,12 @@ function sessionLogin(context: HttpContext, { sessions }: Authenticator): Login 
 }
 
 function refuseLogin(context: HttpContext, login: Exclude<Login, { kind: 'known' }>): void {
+  if (login.kind === 'unavailable') {
+    // Not 401: clients would take the login for refused and forget it.
+    context.set('Retry-After', String(login.seconds));
+    answerText(context, 503, 'Service Unavailable: the identity provider does not answer');
+    return;
+  }
   if (login.kind === 'wait') {
     context.set('Retry-After', String(login.seconds));
     answerText(context, 429, 'Too Many Requests');
