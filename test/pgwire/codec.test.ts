@@ -3,12 +3,13 @@ import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
 
+import { mockVerifier, scramVerifier } from '../../ts/auth/index.js';
 import { readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
 import { sessionCommand, timeoutOf } from '../../ts/pgwire/commands.js';
 import { FrameReader } from '../../ts/pgwire/frames.js';
 import { microsText, parameterText } from '../../ts/pgwire/parameter-values.js';
 import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
-import { mockVerifier, ScramExchange, scramVerifier } from '../../ts/pgwire/scram.js';
+import { ScramExchange } from '../../ts/pgwire/scram.js';
 import * as reply from '../../ts/pgwire/server-messages.js';
 import { describeField, Oid, oidOf } from '../../ts/pgwire/types.js';
 import { clientMessage, startup } from './raw-client.js';

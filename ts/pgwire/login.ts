@@ -4,16 +4,10 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
+import { mockVerifier, scramVerifier, type ScramVerifier } from '../auth/index.js';
 import { decodeText } from './client-messages.js';
 import { ProtocolError } from './protocol-error.js';
-import {
-  mockVerifier,
-  SCRAM_MECHANISM,
-  SCRAM_PLUS_MECHANISM,
-  ScramExchange,
-  scramVerifier,
-  type ScramVerifier,
-} from './scram.js';
+import { SCRAM_MECHANISM, SCRAM_PLUS_MECHANISM, ScramExchange } from './scram.js';
 import {
   authenticationCleartext,
   authenticationSasl,

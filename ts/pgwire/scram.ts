@@ -1,51 +1,20 @@
 /**
- * SCRAM-SHA-256, the server's side (RFC 5802, RFC 7677). The password itself is forgotten: a
- * verifier is made of it at start. Unknown users go through the same exchange with a mock one.
+ * SCRAM-SHA-256, the server's side of the exchange (RFC 5802, RFC 7677). Unknown users go through
+ * the same exchange with a verifier that no password fits.
  */
-import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
-import { promisify } from 'node:util';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
+import type { ScramVerifier } from '../auth/index.js';
 import { ProtocolError } from './protocol-error.js';
 
 export const SCRAM_MECHANISM = 'SCRAM-SHA-256';
 /** The same, bound to the certificate that the client sees (RFC 5929). */
 export const SCRAM_PLUS_MECHANISM = 'SCRAM-SHA-256-PLUS';
 
-/** Every login pays this on the client's side. */
-const ITERATIONS = 16_384;
-const SALT_BYTES = 16;
 const NONCE_BYTES = 18;
-
-/** What the server keeps of a password. */
-export interface ScramVerifier {
-  readonly salt: Buffer;
-  readonly iterations: number;
-  readonly storedKey: Buffer;
-  readonly serverKey: Buffer;
-}
 
 const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
-
-export async function scramVerifier(
-  password: string,
-  salt: Buffer = randomBytes(SALT_BYTES),
-  iterations = ITERATIONS,
-): Promise<ScramVerifier> {
-  const text = password.normalize('NFKC');
-  const salted = await promisify(pbkdf2)(text, salt, iterations, 32, 'sha256');
-  const storedKey = hash(hmac(salted, 'Client Key'));
-  return { salt, iterations, storedKey, serverKey: hmac(salted, 'Server Key') };
-}
-
-const MOCK_KEY = randomBytes(32);
-
-/** A verifier no password fits; the salt of a name is always the same. */
-export function mockVerifier(user: string): ScramVerifier {
-  const salt = hmac(MOCK_KEY, `salt ${user}`).subarray(0, SALT_BYTES);
-  const storedKey = hmac(MOCK_KEY, `stored ${user}`);
-  return { salt, iterations: ITERATIONS, storedKey, serverKey: hmac(MOCK_KEY, `server ${user}`) };
-}
 
 /** How an exchange is tied to the encrypted connection that carries it. */
 export interface ChannelBinding {
