@@ -87,7 +87,7 @@ export declare function engineInfo(): string
 /** Encoded rows. */
 export interface NativeChunk {
   /** The bytes. */
-  bytes: Buffer
+  bytes: ArrayBuffer
   /** Rows in them. */
   rows: number
 }

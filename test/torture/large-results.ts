@@ -23,6 +23,8 @@ interface Case {
   readonly gzip?: boolean;
   /** What the last bytes of the answer must be. */
   readonly end: string;
+  /** MiB that may be held beyond what any form may: row groups, and a codec's windows. */
+  readonly besides?: number;
 }
 
 const harness: Harness = new Harness('large-results', ['rows', 'most', 'pause']);
@@ -41,7 +43,7 @@ const CASES: readonly Case[] = [
   { name: 'JSON', target: `/exec?query=${QUERY}`, end: `],"count":${rows}}` },
   { name: 'JSON in gzip', target: `/exec?query=${QUERY}`, gzip: true, end: `],"count":${rows}}` },
   { name: 'CSV', target: `/exp?query=${QUERY}`, end: '"\r\n' },
-  { name: 'Parquet', target: `/exp?fmt=parquet&query=${QUERY}`, end: 'PAR1' },
+  { name: 'Parquet', target: `/exp?fmt=parquet&query=${QUERY}`, end: 'PAR1', besides: 64 },
 ];
 // What threads and caches keep for good is there before anything is measured.
 for (const test of CASES) {
@@ -71,7 +73,8 @@ async function oneCase(test: Case, pause: number): Promise<string | undefined> {
   if (!end.endsWith(test.end)) {
     return `${name}: the end is '${end}', expected '${test.end}'`;
   }
-  return peak - before > most * MIB ? `${name}: ${grown} MiB more, at most ${most}` : undefined;
+  const limit = most + (test.besides ?? 0);
+  return peak - before > limit * MIB ? `${name}: ${grown} MiB more, at most ${limit}` : undefined;
 }
 
 interface Download {

@@ -8,6 +8,7 @@ import type * as Addon from '#native';
 
 export type {
   NativeAppender,
+  NativeChunk,
   NativeDatabase,
   NativeReply,
   NativeResultStream,

@@ -31,6 +31,7 @@ import type {
 } from './types.js';
 import type {
   NativeAppender,
+  NativeChunk,
   NativeDatabase,
   NativeReply,
   NativeResultStream,
@@ -219,10 +220,14 @@ class EngineStatement implements Statement {
   }
 }
 
+function chunkOf({ bytes, rows }: NativeChunk): Chunk {
+  return { bytes: Buffer.from(bytes), rows };
+}
+
 function reply(native: NativeReply): ExecuteReply {
   return {
     queryId: native.queryId,
-    chunk: native.chunk ?? null,
+    chunk: native.chunk == null ? null : chunkOf(native.chunk),
     summary: native.summary == null ? null : (JSON.parse(native.summary) as Summary),
     stream: native.stream == null ? null : new EngineResultStream(native.stream),
   };
@@ -236,7 +241,8 @@ class EngineResultStream implements ResultStream {
   }
 
   async next(maxRows?: number): Promise<Chunk | null> {
-    return (await decoded(this.#native.next(maxRows))) ?? null;
+    const chunk = await decoded(this.#native.next(maxRows));
+    return chunk == null ? null : chunkOf(chunk);
   }
 
   summary(): Summary {
