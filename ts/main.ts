@@ -6,11 +6,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { createBasicAuthenticator } from './auth/index.js';
+import { readOidcSettings } from './auth/index.js';
 import { type Config, KEYS, loadConfig, type Reloaded } from './config/index.js';
 import type { Copy } from './copy/index.js';
 import { type CopyDirectories, copyDirectories, openCopy } from './copy-directories.js';
 import { loadDemoData } from './demo-data.js';
+import { adviseOnLogins, createLogins } from './logins.js';
 import { Encryption } from './encryption.js';
 import { type Database, DatabaseError, openDatabase, type OpenOptions } from './engine/index.js';
 import {
@@ -120,6 +121,7 @@ function loadServerConfig(options: ServeOptions): Config {
 function readCertificates(config: Config, logger: Logger): Encryption {
   try {
     refuseOpenDoors(config);
+    readOidcSettings(config);
     return new Encryption(config, logger);
   } catch (error) {
     if (error instanceof StartError) {
@@ -158,6 +160,7 @@ function logNotices(config: Config, logger: Logger): void {
   if (config.get(KEYS.insecurePublic)) {
     logger.warn('insecure', { notice: 'security.insecure.public=true: anyone may get in' });
   }
+  adviseOnLogins(config, logger);
   for (const address of plainTextDoors(config)) {
     logger.warn('plain_text', {
       notice: `${address}: passwords and rows can be read on their way`,
@@ -273,10 +276,7 @@ function createServices(
   return {
     sessions,
     config,
-    authenticator: createBasicAuthenticator(
-      config.get(KEYS.httpUser),
-      config.get(KEYS.httpPassword),
-    ),
+    authenticator: createLogins(config, logger),
     logger,
     metrics: new MetricsRegistry(),
     console: loadStaticFiles(consoleDirectory),

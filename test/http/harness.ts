@@ -1,5 +1,5 @@
 /** The HTTP application over the fake database, on a free port. */
-import { createBasicAuthenticator } from '../../ts/auth/index.js';
+import { type Authenticator, createBasicAuthenticator } from '../../ts/auth/index.js';
 import { loadConfig } from '../../ts/config/index.js';
 import { type HttpServices, type RunningHttp, startHttp } from '../../ts/http/index.js';
 import { MetricsRegistry, SILENT } from '../../ts/observability/index.js';
@@ -16,6 +16,7 @@ export interface Harness {
 export interface HarnessOptions {
   readonly set?: readonly string[];
   readonly files?: HttpServices['console'];
+  readonly authenticator?: Authenticator;
 }
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
@@ -27,10 +28,12 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const server = await startHttp({
     sessions: new SessionHost({ database, parse: fakeParse }),
     config,
-    authenticator: createBasicAuthenticator(
-      settings.get('http.user') ?? '',
-      settings.get('http.password') ?? '',
-    ),
+    authenticator:
+      options.authenticator ??
+      createBasicAuthenticator(
+        settings.get('http.user') ?? '',
+        settings.get('http.password') ?? '',
+      ),
     logger: SILENT,
     metrics: new MetricsRegistry(),
     console: options.files ?? new Map(),

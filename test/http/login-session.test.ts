@@ -67,13 +67,13 @@ test('session=false ends the session', async (t) => {
 test('a session ends when it lies idle, and when it is old', (t) => {
   let now = 0;
   const sessions = new LoginSessions(() => now);
-  const idle = sessions.open({ name: 'idle', kind: 'user' });
-  const busy = sessions.open({ name: 'busy', kind: 'user' });
+  const idle = sessions.open({ kind: 'known', identity: { name: 'idle', kind: 'user' } });
+  const busy = sessions.open({ kind: 'known', identity: { name: 'busy', kind: 'user' } });
   t.is(sessions.find('guess'), null);
   for (; now <= 30 * DAY_MS; now += 12 * HOUR_MS) {
-    t.is(sessions.find(busy)?.name, 'busy');
+    t.is(sessions.find(busy)?.identity.name, 'busy');
   }
   t.is(sessions.find(busy), null);
   t.is(sessions.find(idle), null);
-  t.not(sessions.open({ name: 'busy', kind: 'user' }), busy);
+  t.not(sessions.open({ kind: 'known', identity: { name: 'busy', kind: 'user' } }), busy);
 });

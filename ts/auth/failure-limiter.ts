@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 
-const FAILURES_PER_MINUTE = 10;
+export const FAILURES_PER_MINUTE = 10;
 const WINDOW_MS = 60_000;
 /** Names and addresses remembered at once. */
 const MOST_ENTRIES = 10_000;
@@ -20,15 +20,17 @@ const monotonicMs = (): number => performance.now();
 export class FailureLimiter {
   readonly #failures = new LRUCache<string, Failures>({ max: MOST_ENTRIES });
   readonly #now: () => number;
+  readonly #most: number;
 
-  constructor(now: () => number = monotonicMs) {
+  constructor(now: () => number = monotonicMs, most = FAILURES_PER_MINUTE) {
     this.#now = now;
+    this.#most = most;
   }
 
   /** Seconds to wait before the next try counts; 0 when it may come now. */
   waitSeconds(user: string, address: string): number {
     const failures = this.#current(user, address);
-    if (failures === undefined || failures.count < FAILURES_PER_MINUTE) {
+    if (failures === undefined || failures.count < this.#most) {
       return 0;
     }
     return Math.ceil((failures.since + WINDOW_MS - this.#now()) / 1000);

@@ -1,5 +1,6 @@
 /** Who asks, and what a login can come to. */
 import type { LoginSessions } from './login-sessions.js';
+import type { ProviderMetadata, OidcSettings } from './oidc/index.js';
 
 /**
  * Where a name is known: the administrator of the configuration, users and service accounts of
@@ -14,19 +15,49 @@ export interface Identity {
   readonly externalGroups?: readonly string[];
 }
 
-/** What an `Authorization` value proves. */
+/** Somebody is known. */
+export interface KnownLogin {
+  readonly kind: 'known';
+  readonly identity: Identity;
+  /**
+   * Whether it still holds, for what lasts longer than a request. At once while what was found
+   * out counts; absent where nothing can change.
+   */
+  readonly renew?: () => Login | Promise<Login>;
+}
+
+/** What credentials prove. */
 export type Login =
-  | { readonly kind: 'known'; readonly identity: Identity }
-  | { readonly kind: 'unknown' }
+  | KnownLogin
+  /** Nobody, or nobody any more; `error` tells what is wrong with the token that was sent. */
+  | { readonly kind: 'unknown'; readonly error?: string }
+  /** Somebody, who may not enter here; `needs` names the permission. */
+  | { readonly kind: 'denied'; readonly identity: Identity; readonly needs: string }
+  /** A good token whose scope is too narrow to tell whose it is. */
+  | { readonly kind: 'insufficient scope' }
   | { readonly kind: 'wait'; readonly seconds: number }
   /** Nobody can tell at the moment: the identity provider does not answer. */
   | { readonly kind: 'unavailable'; readonly seconds: number };
+
+/** What clients may know of sign-on through a provider. */
+export interface SignOn {
+  readonly settings: OidcSettings;
+  /** `null` until the provider has told. */
+  readonly metadata: ProviderMetadata | null;
+}
 
 export interface Authenticator {
   /** Whether requests must log in at all. */
   readonly required: boolean;
   /** Logins that a cookie stands for. */
   readonly sessions: LoginSessions;
+  /** Which kinds of credentials a client without any is told of. */
+  readonly challenges: { readonly basic: boolean; readonly bearer: boolean };
+  readonly signOn: SignOn | null;
   /** `address` is the socket's, never a header's. At once where nobody else is asked. */
   login(authorization: string | undefined, address: string): Login | Promise<Login>;
+  /** Whether a password of `user` can only be checked by seeing it: somebody else knows it. */
+  needsPlainPassword(user: string): boolean;
+  /** A name with a password, or with a token in its place, over the wire protocol. */
+  passwordLogin(user: string, password: string, address: string): Promise<Login>;
 }

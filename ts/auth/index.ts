@@ -1,7 +1,19 @@
 /** Who asks. */
-export { createBasicAuthenticator } from './basic.js';
+export {
+  type AuthenticatorParts,
+  createAuthenticator,
+  createBasicAuthenticator,
+  type Owner,
+} from './authenticator.js';
 export type { Directory, LoginEndpoint } from './directory.js';
-export type { Authenticator, Identity, IdentityKind, Login } from './identity.js';
+export type {
+  Authenticator,
+  Identity,
+  IdentityKind,
+  KnownLogin,
+  Login,
+  SignOn,
+} from './identity.js';
 export { LoginSessions, SESSION_COOKIE, SESSION_SECONDS } from './login-sessions.js';
 export { FailureLimiter } from './failure-limiter.js';
 export {
@@ -11,3 +23,10 @@ export {
   scramVerifier,
   type ScramVerifier,
 } from './scram-verifier.js';
+export {
+  IdentityProvider,
+  oidcAdvice,
+  type OidcSettings,
+  type ProviderMetadata,
+  readOidcSettings,
+} from './oidc/index.js';

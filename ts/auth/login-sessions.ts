@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto';
 
 import { LRUCache } from 'lru-cache';
 
-import type { Identity } from './identity.js';
+import type { KnownLogin } from './identity.js';
 
 export const SESSION_COOKIE = 'qdb_session';
 /** What clients are told; the server keeps to it. */
@@ -16,7 +16,7 @@ const TOKEN_BYTES = 32;
 const MOST_SESSIONS = 10_000;
 
 interface LoginSession {
-  readonly identity: Identity;
+  readonly login: KnownLogin;
   readonly since: number;
   readonly seen: number;
 }
@@ -32,16 +32,16 @@ export class LoginSessions {
     this.#now = now;
   }
 
-  /** Begins a session; the token is for the client alone. */
-  open(identity: Identity): string {
+  /** Begins a session, which lasts while its login can be renewed; the token is the client's. */
+  open(login: KnownLogin): string {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const now = this.#now();
-    this.#sessions.set(digest(token), { identity, since: now, seen: now });
+    this.#sessions.set(digest(token), { login, since: now, seen: now });
     return token;
   }
 
-  /** Whose token this is; using it keeps the session awake. */
-  find(token: string): Identity | null {
+  /** What a token stands for: whoever relies on it renews it. Using it keeps it awake. */
+  find(token: string): KnownLogin | null {
     const key = digest(token);
     const session = this.#sessions.get(key);
     if (session === undefined) {
@@ -53,7 +53,7 @@ export class LoginSessions {
       return null;
     }
     this.#sessions.set(key, { ...session, seen: now });
-    return session.identity;
+    return session.login;
   }
 
   close(token: string): void {

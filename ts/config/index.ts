@@ -11,4 +11,11 @@ export {
 } from './config.js';
 export { configurationDocument } from './document.js';
 export { ALL_KEYS, type Key, type KeyKind, KEYS } from './registry.js';
-export { type Endpoint, isLoopback, parseDurationMs, parseEndpoint, parseSize } from './units.js';
+export {
+  type Endpoint,
+  isLoopback,
+  parseDurationMs,
+  parseEndpoint,
+  parseSize,
+  ValueError,
+} from './units.js';

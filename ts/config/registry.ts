@@ -3,111 +3,25 @@
  * loader, `docs/configuration.md` and `SHOW PARAMETERS`. Names are QuestDB's where it has one.
  */
 import {
-  type Endpoint,
-  parseBoolean,
-  parseDurationMs,
-  parseEndpoint,
-  parseInteger,
-  parseList,
-  parseRowCount,
-  parseSize,
-  ValueError,
-} from './units.js';
+  bool,
+  choice,
+  duration,
+  endpoint,
+  integer,
+  key,
+  type Key,
+  list,
+  OWN,
+  RELOAD,
+  seconds,
+  secret,
+  size,
+  text,
+} from './key.js';
+import { OIDC_KEYS } from './oidc-keys.js';
+import { parseInteger, parseList, parseRowCount, ValueError } from './units.js';
 
-/** What a value means, with its unit. */
-export type KeyKind =
-  'boolean' | 'integer' | 'size' | 'duration' | 'text' | 'secret' | 'endpoint' | 'list' | 'choice';
-
-export interface Key<T> {
-  readonly name: string;
-  /** Older spellings of the same key. */
-  readonly aliases: readonly string[];
-  readonly kind: KeyKind;
-  readonly defaultText: string;
-  readonly doc: string;
-  /** Takes effect without a restart. */
-  readonly reloadable: boolean;
-  /** Not a key of QuestDB; its environment form begins with `TIDEMARK_`. */
-  readonly own: boolean;
-  readonly parse: (text: string) => T;
-}
-
-type Traits = Partial<Pick<Key<unknown>, 'aliases' | 'reloadable' | 'own'>>;
-
-function key<T>(
-  name: string,
-  kind: KeyKind,
-  defaultText: string,
-  parse: (text: string) => T,
-  doc: string,
-  traits: Traits = {},
-): Key<T> {
-  return {
-    name,
-    kind,
-    defaultText,
-    parse,
-    doc,
-    aliases: [],
-    reloadable: false,
-    own: false,
-    ...traits,
-  };
-}
-
-function bool(name: string, fallback: boolean, doc: string, traits?: Traits): Key<boolean> {
-  return key(name, 'boolean', String(fallback), parseBoolean, doc, traits);
-}
-
-function integer(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
-  return key(name, 'integer', fallback, parseInteger, doc, traits);
-}
-
-/** Zero stands for the engine's own choice where the doc says so. */
-function size(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
-  return key(name, 'size', fallback, parseSize, doc, traits);
-}
-
-function duration(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
-  return key(name, 'duration', fallback, (text) => parseDurationMs(text), doc, traits);
-}
-
-function seconds(name: string, fallback: string, doc: string): Key<number> {
-  return key(name, 'duration', fallback, (text) => parseDurationMs(text, 1000), doc);
-}
-
-function text(name: string, fallback: string, doc: string, traits?: Traits): Key<string> {
-  return key(name, 'text', fallback, (value) => value, doc, traits);
-}
-
-function secret(name: string, fallback: string, doc: string, traits?: Traits): Key<string> {
-  return key(name, 'secret', fallback, (value) => value, doc, traits);
-}
-
-function endpoint(name: string, fallback: string, doc: string, traits?: Traits): Key<Endpoint> {
-  return key(name, 'endpoint', fallback, parseEndpoint, doc, traits);
-}
-
-function list(name: string, doc: string, traits?: Traits): Key<readonly string[]> {
-  return key(name, 'list', '', parseList, doc, traits);
-}
-
-function choice<const T extends string>(
-  name: string,
-  fallback: NoInfer<T>,
-  options: readonly T[],
-  doc: string,
-  traits?: Traits,
-): Key<T> {
-  const parse = (value: string): T => {
-    const found = options.find((option) => option === value.trim().toLowerCase());
-    if (found === undefined) {
-      throw new ValueError(`expected one of ${options.join(', ')}, found '${value}'`);
-    }
-    return found;
-  };
-  return key(name, 'choice', fallback, parse, doc, traits);
-}
+export type { Key, KeyKind } from './key.js';
 
 /** A header shows only beside a line of data. */
 const ANALYSED_LINES_MIN = 2;
@@ -143,9 +57,6 @@ function parsePositive(text: string): number {
   }
   return value;
 }
-
-const OWN: Traits = { own: true };
-const RELOAD: Traits = { reloadable: true };
 
 /** The keys by the name the code uses. */
 export const KEYS = {
@@ -482,6 +393,8 @@ export const KEYS = {
     '0',
     'threads that run queries; 0 is the number of cores',
   ),
+  // Sign-on through an identity provider
+  ...OIDC_KEYS,
   // Operation
   configStrict: bool('config.validation.strict', false, 'an unknown key stops the start'),
   logLevel: choice('log.level', 'info', ['error', 'warn', 'info', 'debug'], 'least level', OWN),

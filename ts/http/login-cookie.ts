@@ -29,14 +29,21 @@ export function isFromOwnPage(context: HttpContext): boolean {
 /** `session=true` after a login begins a session, `session=false` ends it. */
 export function followSession(context: HttpContext, services: HttpServices, path: string): void {
   const asked = context.state.parameters.get('session')?.toLowerCase();
-  const { identity } = context.state;
+  const { login } = context.state;
   const { required, sessions } = services.authenticator;
-  if (!required || identity === null) {
+  if (!required || login === null) {
     return;
   }
   const token = sessionToken(context);
-  if (asked === 'true' && (token === null || sessions.find(token) === null)) {
-    setCookie(context, sessions.open(identity), SESSION_SECONDS, path);
+  if (asked === 'true') {
+    const isNew = context.headers.authorization !== undefined;
+    if (token !== null && isNew) {
+      // Whoever shows credentials gets a session of their own, and the one before ends.
+      sessions.close(token);
+    }
+    if (isNew || token === null || sessions.find(token) === null) {
+      setCookie(context, sessions.open(login), SESSION_SECONDS, path);
+    }
   } else if (asked === 'false' && token !== null) {
     sessions.close(token);
     setCookie(context, '', 0, path);

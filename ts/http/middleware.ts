@@ -10,6 +10,7 @@ import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { ClientGone } from './body-writer.js';
 import { isFromOwnPage, sessionToken } from './login-cookie.js';
+import { refuseLogin, refuseTwice } from './login-refusal.js';
 import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
 import { Parameters } from './parameters.js';
 import { BodyError } from './request-body.js';
@@ -86,6 +87,7 @@ export function readAddress(config: Config): HttpMiddleware {
     state.parameters = new Parameters();
     state.parameters.addEncoded(state.rawQuery);
     state.identity = null;
+    state.login = null;
     state.timeouts = timeouts;
     state.authenticationNanos = 0;
     state.statement = null;
@@ -199,53 +201,49 @@ export function checkAccess(
       return;
     }
     if (countHeader(context.req, 'authorization') > 1) {
-      answerText(context, 400, 'Bad Request: more than one Authorization header');
+      refuseTwice(context, authenticator);
       return;
     }
     const started = process.hrtime.bigint();
     const { remoteAddress = '' } = context.req.socket;
     const login =
-      sessionLogin(context, authenticator) ??
+      (await sessionLogin(context, authenticator)) ??
       (await authenticator.login(context.headers.authorization, remoteAddress));
     context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
     if (login.kind !== 'known') {
-      refuseLogin(context, login);
+      refuseLogin(context, login, authenticator);
       return;
     }
+    context.state.login = login;
     context.state.identity = login.identity;
     await next();
   };
 }
 
-/** A cookie counts where no credentials are sent, and for pages of this server alone. */
-function sessionLogin(context: HttpContext, { sessions }: Authenticator): Login | null {
+/**
+ * A cookie counts where no credentials are sent, and for pages of this server alone. The session
+ * ends with what began it: a token the provider takes no more, a user who is gone.
+ */
+function sessionLogin(
+  context: HttpContext,
+  { sessions }: Authenticator,
+): Login | null | Promise<Login | null> {
   if (context.headers.authorization !== undefined || !isFromOwnPage(context)) {
     return null;
   }
   const token = sessionToken(context);
-  const identity = token === null ? null : sessions.find(token);
-  return identity === null ? null : { kind: 'known', identity };
-}
-
-function refuseLogin(context: HttpContext, login: Exclude<Login, { kind: 'known' }>): void {
-  if (login.kind === 'unavailable') {
-    // Not 401: clients would take the login for refused and forget it.
-    context.set('Retry-After', String(login.seconds));
-    answerText(context, 503, 'Service Unavailable: the identity provider does not answer');
-    return;
+  const login = token === null ? null : sessions.find(token);
+  if (token === null || login?.renew === undefined) {
+    return login;
   }
-  if (login.kind === 'wait') {
-    context.set('Retry-After', String(login.seconds));
-    answerText(context, 429, 'Too Many Requests');
-    return;
-  }
-  // A browser that sees a challenge asks for a password by itself, and sends it along for pages
-  // of other sites ever after: only programs get one.
-  const browser = Object.keys(context.headers).some((name) => name.startsWith('sec-fetch-'));
-  if (!browser && !context.get('Accept').includes('text/html')) {
-    context.set('WWW-Authenticate', 'Basic realm="tidemark", charset="UTF-8"');
-  }
-  answerText(context, 401, 'Unauthorized');
+  const settle = (renewed: Login): Login => {
+    if (renewed.kind === 'unknown') {
+      sessions.close(token);
+    }
+    return renewed;
+  };
+  const renewed = login.renew();
+  return renewed instanceof Promise ? renewed.then(settle) : settle(renewed);
 }
 
 /** OPTIONS tells the methods; others than those get 405. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 
 import type Koa from 'koa';
 
-import type { Authenticator, Identity } from '../auth/index.js';
+import type { Authenticator, Identity, KnownLogin } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger, MetricsRegistry } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
@@ -37,6 +37,8 @@ export interface RequestState {
   rawQuery: string;
   parameters: Parameters;
   identity: Identity | null;
+  /** What `identity` was proved by. */
+  login: KnownLogin | null;
   timeouts: TransferTimeouts;
   authenticationNanos: number;
   /** Set by the routes that run SQL: errors are then JSON with the text and a position. */

@@ -15,21 +15,29 @@ import type { StaticFile } from '../static-files.js';
  * Everything comes from here, nothing is inline. The console's elements are made through one
  * policy of trusted types (`ts/console/src/dom.ts`).
  */
-const CONTENT_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "worker-src 'self'",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "object-src 'none'",
-  "require-trusted-types-for 'script'",
-  'trusted-types tidemark-templates',
-].join('; ');
+function contentPolicy({ authenticator }: HttpServices): string {
+  // The console gets its tokens from the provider, and goes there to sign people on and off.
+  const metadata = authenticator.signOn?.metadata;
+  const origins = [metadata?.token, metadata?.authorization, metadata?.endSession]
+    .filter((address) => typeof address === 'string')
+    .map((address) => new URL(address).origin);
+  const elsewhere = [...new Set(origins)].map((origin) => ` ${origin}`).join('');
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    `connect-src 'self'${elsewhere}`,
+    "worker-src 'self'",
+    "base-uri 'none'",
+    `form-action 'self'${elsewhere}`,
+    "frame-ancestors 'none'",
+    "object-src 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types tidemark-templates',
+  ].join('; ');
+}
 
 export function consoleRoutes(services: HttpServices, base: string): Route[] {
   const { config } = services;
@@ -40,7 +48,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     access: 'open',
     handle: (context) => {
       promiseKeepAlive(context.res, keepAlive);
-      sendFile(context, file);
+      sendFile(context, file, services);
     },
   }));
   return base === '' || files.length === 0 ? files : [toFolder(base), ...files];
@@ -59,7 +67,7 @@ function toFolder(base: string): Route {
   };
 }
 
-function sendFile(context: HttpContext, file: StaticFile): void {
+function sendFile(context: HttpContext, file: StaticFile, services: HttpServices): void {
   context.set('Cache-Control', file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache');
   context.set('ETag', file.etag);
   if (file.compressed !== null) {
@@ -71,7 +79,7 @@ function sendFile(context: HttpContext, file: StaticFile): void {
   }
   context.set('Content-Type', file.type);
   if (file.type === 'text/html') {
-    context.set('Content-Security-Policy', CONTENT_POLICY);
+    context.set('Content-Security-Policy', contentPolicy(services));
     context.set('Cross-Origin-Opener-Policy', 'same-origin');
     context.set('X-Frame-Options', 'DENY');
   }

@@ -21,7 +21,7 @@ const NOTHING_STORED: Stored = { version: 0, preferences: {} };
 
 export function settingsRoutes(services: HttpServices, path: string): Route[] {
   const { database } = services.sessions;
-  const config = publicConfig(services);
+  const fixed = publicConfig(services);
   const saver = new PreferenceSaver(database);
   const readOnly = isReadOnly(services);
   return [
@@ -31,6 +31,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       access: 'open',
       handle: async (context) => {
         const { version, preferences } = await load(database);
+        const config = { ...fixed, ...signOnConfig(services) };
         const body = { config, 'preferences.version': version, preferences };
         answer(context, 200, JSON_TYPE, JSON.stringify(body));
       },
@@ -65,6 +66,36 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
     'cairo.max.file.name.length': 127,
     ...(authenticator.required ? { 'acl.enabled': true } : {}),
     ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
+  };
+}
+
+/** How the console signs people on; addresses are there once the provider has told them. */
+function signOnConfig({ authenticator, config }: HttpServices): Record<string, unknown> {
+  const { signOn } = authenticator;
+  const basic = { 'acl.basic.auth.realm.enabled': config.get(KEYS.oidcBasicRealm) };
+  if (signOn === null) {
+    return authenticator.required ? { ...basic, 'acl.oidc.enabled': false } : {};
+  }
+  const { settings, metadata } = signOn;
+  return {
+    ...basic,
+    'acl.oidc.enabled': true,
+    'acl.oidc.client.id': settings.clientId,
+    'acl.oidc.redirect.uri': settings.redirectUri === '' ? null : settings.redirectUri,
+    'acl.oidc.scope': settings.scope,
+    'acl.oidc.pkce.required': settings.pkce,
+    'acl.oidc.state.required': settings.stateRequired,
+    'acl.oidc.groups.encoded.in.token': settings.groupsInToken,
+    'acl.oidc.sub.claim': settings.subClaim,
+    ...(metadata === null
+      ? {}
+      : {
+          'acl.oidc.issuer': metadata.issuer,
+          'acl.oidc.authorization.endpoint': metadata.authorization,
+          'acl.oidc.token.endpoint': metadata.token,
+          'acl.oidc.end.session.endpoint': metadata.endSession,
+          'acl.oidc.pkce.supported': metadata.understandsS256,
+        }),
   };
 }
 

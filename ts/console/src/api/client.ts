@@ -1,8 +1,9 @@
 /**
- * The one door to the server: plain HTTP, relative addresses, no credentials kept.
+ * The one door to the server: plain HTTP, relative addresses, credentials of `credentials.ts`.
  * Every failure leaves as a `SqlError` (the server said no) or a `Unreachable` (it said nothing).
  */
 import { AnswerReader, type AnswerHead, type AnswerTail, type Row } from './answer.js';
+import { credentialHeaders, loginRefused } from './credentials.js';
 
 /** The server refused a statement. `position` counts UTF-16 units from the statement's start. */
 export class SqlError extends Error {
@@ -93,17 +94,28 @@ export async function settings(signal?: AbortSignal): Promise<Settings> {
   return { config: body.config ?? {}, preferences: body.preferences ?? {} };
 }
 
+/** The address that runs a statement. */
+export function execAddress(statement: string, more: Record<string, string> = {}): string {
+  return `exec?${new URLSearchParams({ query: statement, ...more })}`;
+}
+
 /** The address that downloads a statement's whole result. */
 export function exportAddress(statement: string, format: 'csv' | 'parquet'): string {
   return `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
 }
 
 async function request(address: string, signal: AbortSignal | undefined): Promise<Response> {
+  const headers = await credentialHeaders();
+  let response;
   try {
-    return await fetch(address, { cache: 'no-store', ...(signal ? { signal } : {}) });
+    response = await fetch(address, { cache: 'no-store', headers, ...(signal ? { signal } : {}) });
   } catch (cause) {
     throw aborted(cause) ? cause : new Unreachable(SILENT, { cause });
   }
+  if (response.status === 401) {
+    loginRefused();
+  }
+  return response;
 }
 
 async function* pieces(response: Response): AsyncGenerator<string> {

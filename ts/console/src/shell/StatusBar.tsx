@@ -1,5 +1,6 @@
 /** Facts only: the connection, what runs, the time zone, the server's version. */
 import { createMemo, Show, type JSX } from 'solid-js';
+import { Account } from '../signin/Account.js';
 import type { Session } from '../state/session.js';
 import { Icon } from './icons.js';
 
@@ -36,6 +37,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
         </span>
       </Show>
       <span class="spring" />
+      <Account session={props.session} />
       <span>{props.session.zone() === 'utc' ? 'UTC' : 'Local time'}</span>
       <span>{version()}</span>
     </footer>

@@ -1,0 +1,372 @@
+/** Logins over HTTP, with a real provider behind them. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { createAuthenticator, IdentityProvider } from '../../ts/auth/index.js';
+import { createLogger } from '../../ts/observability/index.js';
+import { type Harness, sendRaw, startHarness } from '../http/harness.js';
+import { FakeDirectory, settingsOf } from './fakes.js';
+import { TestProvider } from './provider.js';
+
+const OWN_PAGE = { 'Sec-Fetch-Site': 'same-origin' };
+
+interface Place {
+  readonly provider: TestProvider;
+  readonly directory: FakeDirectory;
+  readonly harness: Harness;
+  readonly lines: string[];
+  exec(headers: Record<string, string>, parameters?: string): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** Closed at the end of the test. */
+async function placeFor(t: ExecutionContext, ...set: readonly string[]): Promise<Place> {
+  const here = await place(...set);
+  t.teardown(() => here.close());
+  return here;
+}
+
+async function place(...set: readonly string[]): Promise<Place> {
+  const provider = await TestProvider.start();
+  provider.addPerson('jo', { groups: ['writers'] });
+  provider.addPerson('al');
+  const directory = new FakeDirectory();
+  directory.setPassword('ann', 'pä:ss');
+  directory.tokens.set('tdm_abc', 'ann');
+  const lines: string[] = [];
+  const logger = createLogger({ level: 'debug', write: (line) => lines.push(line) });
+  const settings = settingsOf(...provider.settings(...set));
+  const authenticator = createAuthenticator({
+    directory,
+    provider: new IdentityProvider(settings, logger),
+    basicRealm: set.includes('acl.basic.auth.realm.enabled=true'),
+  });
+  const harness = await startHarness({ authenticator });
+  return {
+    provider,
+    directory,
+    harness,
+    lines,
+    exec: async (headers, parameters = '') => {
+      const response = await fetch(`${harness.url}/exec?query=rows+1${parameters}`, { headers });
+      await response.clone().text();
+      return response;
+    },
+    close: async () => {
+      await harness.server.close();
+      await provider.close();
+    },
+  };
+}
+
+const basic = (user: string, password: string): Record<string, string> => ({
+  Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+});
+const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
+
+let usual: Place;
+test.before(async () => {
+  usual = await place();
+  await usual.exec(bearer((await usual.provider.token('jo')).access));
+});
+test.after.always(() => usual.close());
+
+test('a token of the provider lets its person in', async (t) => {
+  const { access } = await usual.provider.token('jo');
+  const response = await usual.exec(bearer(access));
+  t.is(response.status, 200);
+  t.is(response.headers.get('cache-control'), 'no-store');
+  t.is((await usual.exec({ Authorization: `bEARER ${access}` })).status, 200);
+});
+
+test('curl gets in with a token', async (t) => {
+  const { access } = await usual.provider.token('jo');
+  const { stdout } = await promisify(execFile)('curl', [
+    '-s',
+    '-H',
+    `Authorization: Bearer ${access}`,
+    `${usual.harness.url}/exec?query=rows+1`,
+  ]);
+  t.regex(stdout, /"count":1/);
+});
+
+test('somebody without groups is known, and may do nothing', async (t) => {
+  const { access } = await usual.provider.token('al');
+  const response = await usual.exec(bearer(access));
+  t.is(response.status, 403);
+  t.is(response.headers.get('www-authenticate'), null);
+  t.deepEqual(await response.json(), {
+    query: 'rows 1',
+    error: 'Access denied [HTTP]',
+    position: 0,
+  });
+});
+
+test('who shows nothing is told how, who shows something bad what is wrong', async (t) => {
+  const challenge = async (headers: Record<string, string>): Promise<string> => {
+    const response = await usual.exec(headers);
+    t.is(response.status, 401);
+    return response.headers.get('www-authenticate') ?? '';
+  };
+  t.is(await challenge({}), 'Bearer realm="tidemark"');
+  t.is(
+    await challenge(bearer('nonsense')),
+    'Bearer realm="tidemark", error="invalid_token", ' +
+      'error_description="unknown, expired or revoked token"',
+  );
+  t.regex(await challenge(bearer('tdm_unknown')), /error="invalid_token"/);
+  const wrong = await challenge(basic('ann', 'guess'));
+  t.is(wrong, await challenge(basic('nobody', 'guess')), 'one text');
+  for (const value of [
+    '',
+    'Bearer',
+    'Basic',
+    'Basic !!!',
+    'Bearer a b',
+    'Digest x',
+    'Basic YQ==',
+  ]) {
+    t.regex(await challenge({ Authorization: value }), /^Bearer realm/, value);
+  }
+});
+
+test('two Authorization headers are refused', async (t) => {
+  const { access } = await usual.provider.token('jo');
+  const line = `Authorization: Bearer ${access}`;
+  const head = ['GET /exec?query=rows+1 HTTP/1.1', 'Host: x', 'Connection: close', line, line];
+  const answer = await sendRaw(usual.harness.port, `${head.join('\r\n')}\r\n\r\n`);
+  t.regex(answer, /^HTTP\/1\.1 400 /);
+  t.regex(answer, /WWW-Authenticate: Bearer realm="tidemark", error="invalid_request"/i);
+});
+
+test('a token in the address counts for nothing and is not logged', async (t) => {
+  const { access } = await usual.provider.token('jo');
+  for (const name of ['access_token', 'token', 'Authorization']) {
+    t.is((await usual.exec({}, `&${name}=${access}`)).status, 401);
+  }
+  t.false(usual.lines.join('').includes(access));
+});
+
+test('names and passwords are UTF-8, and passwords have colons', async (t) => {
+  t.is((await usual.exec(basic('ann', 'pä:ss'))).status, 200);
+  t.is((await usual.exec(basic('ann', 'pä'))).status, 401);
+  t.is((await usual.exec(basic('', ''))).status, 401);
+});
+
+test('programs are asked for a password where that is wanted', async (t) => {
+  const here = await placeFor(t, 'acl.basic.auth.realm.enabled=true');
+  const asked = async (...lines: readonly string[]): Promise<boolean> => {
+    const head = ['GET /exec?query=rows+1 HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
+    const answer = await sendRaw(here.harness.port, `${head.join('\r\n')}\r\n\r\n`);
+    return /^WWW-Authenticate: Basic realm=/im.test(answer);
+  };
+  t.true(await asked());
+  t.false(await asked('Accept: text/html'));
+  t.false(await asked('Sec-Fetch-Site: same-origin'));
+});
+
+test('tokens of this database are checked here', async (t) => {
+  const here = await placeFor(t);
+  t.is((await here.exec(bearer('tdm_abc'))).status, 200);
+  t.is(here.provider.count('/me'), 0);
+});
+
+test('a password that was right is not checked again until it is another', async (t) => {
+  const here = await placeFor(t);
+  for (let round = 0; round < 5; round += 1) {
+    t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
+  }
+  t.is(here.directory.checks, 1);
+  here.directory.setPassword('ann', 'new');
+  t.is((await here.exec(basic('ann', 'pä:ss'))).status, 401);
+  t.is((await here.exec(basic('ann', 'new'))).status, 200);
+  here.directory.passwords.delete('ann');
+  t.is((await here.exec(basic('ann', 'new'))).status, 401);
+});
+
+test('a thousand requests with one new token ask the provider once', async (t) => {
+  const here = await placeFor(t);
+  const { access } = await here.provider.token('jo');
+  here.provider.faults.set('/me', { kind: 'delay', ms: 50 });
+  const all = Array.from({ length: 1000 }, () => here.exec(bearer(access)));
+  t.true((await Promise.all(all)).every(({ status }) => status === 200));
+  t.is(here.provider.count('/me'), 1);
+});
+
+test('a provider that is down is no reason to log anybody out', async (t) => {
+  const here = await placeFor(t, 'acl.oidc.cache.ttl=1s', 'acl.oidc.http.timeout=300ms');
+  const { access } = await here.provider.token('jo');
+  t.is((await here.exec(bearer(access))).status, 200);
+  const html = '<h1>500</h1>';
+  for (const fault of [
+    { kind: 'answer', status: 500, type: 'text/html', body: html },
+    { kind: 'answer', status: 429, type: 'text/plain', body: '' },
+    { kind: 'redirect', to: 'http://169.254.169.254/' },
+    { kind: 'hang' },
+  ] as const) {
+    here.provider.faults.set('/me', fault);
+    const response = await here.exec(bearer((await here.provider.token('jo')).access));
+    t.is(response.status, 503);
+    t.regex(response.headers.get('retry-after') ?? '', /^\d+$/);
+    t.is(response.headers.get('www-authenticate'), null);
+    t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'users of our own get in');
+  }
+  here.provider.faults.clear();
+});
+
+test('a provider that answers nonsense lets nobody in', async (t) => {
+  const here = await placeFor(t);
+  const bodies = ['<html>', '{}', '[]', 'x'.repeat(2_000_000)];
+  for (const [index, body] of bodies.entries()) {
+    here.provider.faults.set('/me', { kind: 'answer', status: 200, type: 'text/html', body });
+    const { access } = await here.provider.token('jo');
+    t.is((await here.exec(bearer(access))).status, index === 3 ? 503 : 401);
+  }
+});
+
+test('others are not held up by a provider that hangs', async (t) => {
+  const here = await placeFor(t, 'acl.oidc.http.timeout=2s');
+  const { access } = await here.provider.token('jo');
+  t.is((await here.exec(bearer(access))).status, 200);
+  here.provider.faults.set('/me', { kind: 'hang' });
+  const asked = here.provider.count('/me');
+  const hanging = Array.from({ length: 50 }, (_, index) => here.exec(bearer(`new${index}`)));
+  t.is((await here.exec(bearer(access))).status, 200);
+  t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
+  t.true(here.provider.count('/me') - asked <= 32, 'so many at once');
+  const answers = await Promise.all(hanging);
+  t.true(answers.every(({ status }) => status === 503));
+});
+
+test('a group that is taken away at the provider is gone when the answer is too old', async (t) => {
+  const here = await placeFor(t, 'acl.oidc.cache.ttl=1s');
+  const { access } = await here.provider.token('jo');
+  t.is((await here.exec(bearer(access))).status, 200);
+  here.provider.setGroups('jo', []);
+  t.is((await here.exec(bearer(access))).status, 200);
+  for (let tries = 0; tries < 100; tries += 1) {
+    if ((await here.exec(bearer(access))).status !== 200) {
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  t.is((await here.exec(bearer(access))).status, 403);
+  here.directory.doors.add('later');
+  here.provider.setGroups('jo', ['writers']);
+});
+
+test('what the database says of a group counts at once', async (t) => {
+  const here = await placeFor(t);
+  const { access } = await here.provider.token('jo');
+  t.is((await here.exec(bearer(access))).status, 200);
+  here.directory.doors.delete('writers');
+  t.is((await here.exec(bearer(access))).status, 403);
+  here.directory.doors.add('writers');
+  t.is((await here.exec(bearer(access))).status, 200);
+});
+
+test('a session ends with the token that began it', async (t) => {
+  const here = await placeFor(t, 'acl.oidc.cache.ttl=0');
+  const { access } = await here.provider.token('jo');
+  const { headers } = await here.exec(bearer(access), '&session=true');
+  const Cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  t.regex(Cookie, /^qdb_session=[\w-]{43}$/);
+  const status = async (): Promise<number> => (await here.exec({ Cookie, ...OWN_PAGE })).status;
+  t.is(await status(), 200);
+  here.provider.faults.set('/me', { kind: 'answer', status: 500, type: 'text/html', body: '' });
+  t.is(await status(), 503, 'nobody knows');
+  here.provider.faults.delete('/me');
+  t.is(await status(), 200, 'so it was kept');
+  here.provider.people.delete('jo');
+  t.is(await status(), 401);
+  here.provider.addPerson('jo', { groups: ['writers'] });
+  t.is(await status(), 401, 'it has ended');
+});
+
+test('new credentials begin a new session and end the one before', async (t) => {
+  const first = await usual.exec(basic('ann', 'pä:ss'), '&session=true');
+  const Cookie = (first.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const second = await usual.exec({ ...basic('ann', 'pä:ss'), Cookie }, '&session=true');
+  t.regex(second.headers.get('set-cookie') ?? '', /^qdb_session=[\w-]{43};/);
+  t.is((await usual.exec({ Cookie, ...OWN_PAGE })).status, 401);
+});
+
+test('names and passwords of the provider are not taken unless that is switched on', async (t) => {
+  const here = await placeFor(t);
+  t.is((await here.exec(basic('jo', 'secret'))).status, 401);
+  t.is(here.provider.count('/token'), 0);
+});
+
+test('names and passwords of the provider, switched on', async (t) => {
+  const here = await placeFor(t, 'acl.oidc.ropc.flow.enabled=true');
+  t.is((await here.exec(basic('jo', 'secret'))).status, 200);
+  t.is((await here.exec(basic('al', 'secret'))).status, 403);
+  t.is((await here.exec(basic('jo', 'wrong'))).status, 401);
+  const asked = here.provider.count('/token');
+  t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
+  t.is((await here.exec(basic('ann', 'wrong'))).status, 401);
+  t.is(here.provider.count('/token'), asked, 'passwords of our own users stay here');
+  t.false(here.lines.join('').includes('secret'));
+});
+
+test('guessing through this server is slowed down, by name and by address', async (t) => {
+  const here = await placeFor(t, 'acl.oidc.ropc.flow.enabled=true');
+  for (let round = 0; round < 10; round += 1) {
+    t.is((await here.exec(basic('jo', `guess ${round}`))).status, 401);
+  }
+  const late = await here.exec(basic('jo', 'secret'));
+  t.is(late.status, 429);
+  t.regex(late.headers.get('retry-after') ?? '', /^\d+$/);
+  for (let round = 0; round < 50; round += 1) {
+    await here.exec(basic(`name ${round}`, 'spring2026'));
+  }
+  const asked = here.provider.count('/token');
+  t.is((await here.exec(basic('another', 'spring2026'))).status, 429);
+  t.is(here.provider.count('/token'), asked);
+});
+
+test('a token whose scope is too narrow is told so', async (t) => {
+  const here = await placeFor(t);
+  const { access } = await here.provider.token('jo');
+  // The provider wants openid for user information; its own refusal is imitated.
+  here.provider.narrow = true;
+  const response = await here.exec(bearer(access));
+  t.is(response.status, 403);
+  t.regex(response.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/);
+});
+
+test('signed tokens: one key, another key, somebody else’s key', async (t) => {
+  const here = await placeFor(t, 'acl.oidc.groups.encoded.in.token=true');
+  const { id } = await here.provider.token('jo');
+  t.is((await here.exec(bearer(id))).status, 200);
+  const other = await TestProvider.start();
+  t.teardown(() => other.close());
+  other.addPerson('jo', { groups: ['writers'] });
+  t.is((await here.exec(bearer((await other.token('jo')).id))).status, 401);
+  t.is(here.provider.count('/me'), 0);
+});
+
+test('what the console needs is told to everybody, and its policy lets it there', async (t) => {
+  const { provider, harness } = usual;
+  const { config } = (await (await fetch(`${harness.url}/settings`)).json()) as {
+    config: Record<string, unknown>;
+  };
+  t.like(config, {
+    'acl.enabled': true,
+    'acl.oidc.enabled': true,
+    'acl.oidc.client.id': 'console',
+    'acl.oidc.redirect.uri': null,
+    'acl.oidc.scope': 'openid',
+    'acl.oidc.pkce.required': true,
+    'acl.oidc.state.required': true,
+    'acl.oidc.groups.encoded.in.token': false,
+    'acl.basic.auth.realm.enabled': false,
+    'acl.oidc.issuer': provider.issuer,
+    'acl.oidc.authorization.endpoint': `${provider.issuer}/auth`,
+    'acl.oidc.token.endpoint': `${provider.issuer}/token`,
+    'acl.oidc.end.session.endpoint': `${provider.issuer}/session/end`,
+    'acl.oidc.pkce.supported': true,
+  });
+});

@@ -1,0 +1,212 @@
+/** Tokens proved by their signature: what is believed, and everything that is not. */
+import { createHmac } from 'node:crypto';
+
+import test, { type ExecutionContext } from 'ava';
+import type { JWTHeaderParameters, JWTPayload } from 'jose';
+
+import { IdentityProvider, type Verdict } from '../../ts/auth/oidc/index.js';
+import { SILENT } from '../../ts/observability/index.js';
+import { FakeTransport, HandClock, ISSUER, settingsOf, type Signer, signer } from './fakes.js';
+
+const IN_TOKEN = 'acl.oidc.groups.encoded.in.token=true';
+
+interface Bench {
+  readonly clock: HandClock;
+  readonly transport: FakeTransport;
+  readonly provider: IdentityProvider;
+  readonly key: Signer;
+  /** A token that holds, but for `changes`. */
+  readonly token: (changes?: JWTPayload, header?: Partial<JWTHeaderParameters>) => Promise<string>;
+}
+
+async function bench(...set: readonly string[]): Promise<Bench> {
+  const clock = new HandClock();
+  const transport = new FakeTransport();
+  const key = await signer();
+  transport.keys = [key.jwk];
+  const parts = { transport, clocks: clock };
+  const provider = new IdentityProvider(settingsOf(IN_TOKEN, ...set), SILENT, parts);
+  const token = (changes: JWTPayload = {}, header = {}): Promise<string> => {
+    const now = clock.seconds;
+    const usual = { iss: ISSUER, aud: 'console', sub: 'jo', iat: now, exp: now + 60 };
+    return key.sign({ ...usual, groups: ['writers'], ...changes }, header);
+  };
+  return { clock, transport, provider, key, token };
+}
+
+async function isRefused(t: ExecutionContext, verdict: Verdict | Promise<Verdict>, why: RegExp) {
+  const found = await verdict;
+  t.is(found.kind, 'refused');
+  t.regex(found.kind === 'refused' ? found.reason : '', why);
+}
+
+test('a signed token says who it is', async (t) => {
+  const { provider, token } = await bench();
+  const verdict = await provider.token(await token());
+  t.like(verdict, { kind: 'known', identity: { name: 'jo', externalGroups: ['writers'] } });
+});
+
+test('the name can be another claim', async (t) => {
+  const { provider, token } = await bench('acl.oidc.sub.claim=name');
+  t.like(await provider.token(await token({ name: 'Jo B.' })), { identity: { name: 'Jo B.' } });
+  t.like(await provider.token(await token({ name: '' })), { identity: { name: 'jo' } });
+});
+
+const WRONG_CLAIMS: readonly (readonly [string, JWTPayload, RegExp])[] = [
+  ['of another issuer', { iss: 'https://evil.example' }, /'iss'/],
+  ['for another application', { aud: 'other' }, /'aud'/],
+  ['for nobody', { aud: [] }, /'aud'/],
+  ['for several, by another', { aud: ['console', 'other'], azp: 'other' }, /'aud'/],
+  ['of nobody', { sub: '' }, /nobody/],
+  ['without a subject', { sub: undefined as unknown as string }, /'sub'/],
+  ['of the future', { iat: 4_000_000_000 }, /'iat'/],
+  ['not yet good', { nbf: 4_000_000_000 }, /'nbf'/],
+  ['that never ends', { exp: undefined as unknown as number }, /'exp'/],
+];
+for (const [name, claims, why] of WRONG_CLAIMS) {
+  test(`a token ${name} is refused`, async (t) => {
+    const { provider, token } = await bench();
+    await isRefused(t, provider.token(await token(claims)), why);
+  });
+}
+
+test('an access token asked for by our own client is taken', async (t) => {
+  const { provider, token } = await bench();
+  const keycloak = await token({ aud: 'account', azp: 'console' });
+  t.is((await provider.token(keycloak)).kind, 'known');
+  const profile = await token({ aud: ['console', 'account'], azp: 'console' }, { typ: 'at+jwt' });
+  t.is((await provider.token(profile)).kind, 'known');
+});
+
+test('tokens of other kinds are refused', async (t) => {
+  const { provider, token } = await bench();
+  for (const typ of ['logout+jwt', 'dpop+jwt', 'secevent+jwt']) {
+    await isRefused(t, provider.token(await token({}, { typ })), /'typ'/);
+  }
+});
+
+test('thirty seconds of skew are forgiven, more are not', async (t) => {
+  const { provider, token, clock } = await bench();
+  const now = clock.seconds;
+  t.is((await provider.token(await token({ exp: now - 20 }))).kind, 'known');
+  await isRefused(t, provider.token(await token({ exp: now - 40 })), /expired/);
+  t.is((await provider.token(await token({ nbf: now + 20 }))).kind, 'known');
+  await isRefused(t, provider.token(await token({ nbf: now + 40 })), /'nbf'/);
+});
+
+test('a token counts no longer than it says', async (t) => {
+  const { provider, token, clock } = await bench('acl.oidc.cache.ttl=1h');
+  const short = await token({ exp: clock.seconds + 10 });
+  t.is((await provider.token(short)).kind, 'known');
+  clock.pass(39_000);
+  t.true(provider.remembers(short));
+  clock.pass(2_000);
+  await isRefused(t, provider.token(short), /expired/);
+});
+
+test('algorithms nobody agreed on are refused', async (t) => {
+  const { provider, key, token, clock } = await bench();
+  const [head = '', body = '', signature = ''] = (await token()).split('.');
+  const encode = (value: unknown): string =>
+    Buffer.from(JSON.stringify(value)).toString('base64url');
+  const unsigned = encode({ alg: 'none', kid: 'one' });
+  await isRefused(t, provider.token(`${unsigned}.${body}.`), /cannot be verified/);
+  await isRefused(t, provider.token(`${unsigned}.${body}.${signature}`), /cannot be verified/);
+  // The public key as a secret everybody has.
+  const symmetric = encode({ alg: 'HS256', kid: 'one' });
+  const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${symmetric}.${body}`);
+  const forged = `${symmetric}.${body}.${mac.digest('base64url')}`;
+  await isRefused(t, provider.token(forged), /cannot be verified/);
+  const other = await bench();
+  other.clock.pass(clock.monotonic() - other.clock.monotonic());
+  await isRefused(t, provider.token(await other.token()), /cannot be verified/);
+  const spoiled = `${head}.${body}.${signature.slice(0, -4)}AAAA`;
+  await isRefused(t, provider.token(spoiled), /cannot be verified/);
+});
+
+test('what is no token is refused without work', async (t) => {
+  const { provider, token, transport } = await bench();
+  const good = await token();
+  const nested = await token({ nested: good });
+  for (const text of [
+    'x',
+    '..',
+    `${good}.more`,
+    `${good}.a.b`,
+    good.slice(0, 40),
+    'é'.repeat(50),
+    `${'a'.repeat(65_536)}.b.c`,
+  ]) {
+    t.is((await provider.token(text)).kind, 'refused', text.slice(0, 20));
+  }
+  t.is((await provider.token(nested)).kind, 'known', 'a token inside is data');
+  t.true(transport.count('/jwks') <= 1);
+});
+
+test('keys that a token brings along are not looked at', async (t) => {
+  const { provider, token, transport } = await bench();
+  const evil = await signer('one');
+  const now = 1_700_000_000 + 1000;
+  const claims = { iss: ISSUER, aud: 'console', sub: 'eve', iat: now, exp: now + 60 };
+  for (const header of [
+    { jku: 'https://evil.example/jwks' },
+    { x5u: 'https://evil.example/x5u' },
+    { jwk: evil.jwk as JWTHeaderParameters['jwk'] },
+  ]) {
+    await isRefused(
+      t,
+      provider.token(await evil.sign(claims, header as Partial<JWTHeaderParameters>)),
+      /cannot be verified/,
+    );
+    const harmless = await token({}, header as Partial<JWTHeaderParameters>);
+    t.is((await provider.token(harmless)).kind, 'known');
+  }
+  t.true(transport.calls.every(({ url }) => url.startsWith(ISSUER)));
+});
+
+test('a new key is fetched when its name is new', async (t) => {
+  const { provider, token, transport, clock } = await bench();
+  t.is((await provider.token(await token())).kind, 'known');
+  const next = await signer('two');
+  transport.keys = [next.jwk];
+  const claims = { iss: ISSUER, aud: 'console', sub: 'jo', exp: clock.seconds + 600 };
+  await isRefused(t, provider.token(await next.sign(claims)), /cannot be verified/);
+  clock.pass(31_000);
+  const verdict = await provider.token(await next.sign({ ...claims, jti: 'b' }));
+  t.is(verdict.kind, 'known');
+  t.is(transport.count('/jwks'), 2);
+});
+
+test('names of keys nobody has ask for keys once in thirty seconds', async (t) => {
+  const { provider, token, transport, clock } = await bench();
+  const flood = async (from: number): Promise<void> => {
+    const tokens = Array.from({ length: 50 }, (_, index) =>
+      token({ jti: `${from + index}` }, { kid: `guess ${from + index}` }),
+    );
+    for (const verdict of await Promise.all(tokens.map(async (one) => provider.token(await one)))) {
+      t.is(verdict.kind, 'refused');
+    }
+  };
+  await flood(0);
+  t.is(transport.count('/jwks'), 1);
+  clock.pass(31_000);
+  await flood(100);
+  t.is(transport.count('/jwks'), 2);
+  await flood(200);
+  t.is(transport.count('/jwks'), 2);
+});
+
+test('two keys of one name are told apart by nothing', async (t) => {
+  const { provider, token, transport, key } = await bench();
+  const twin = await signer('one');
+  transport.keys = [key.jwk, twin.jwk];
+  await isRefused(t, provider.token(await token()), /cannot be verified/);
+});
+
+test('without keys nobody can tell', async (t) => {
+  const { provider, token, transport } = await bench();
+  transport.json('/jwks', {}, 500);
+  t.is((await provider.token(await token())).kind, 'unavailable');
+  transport.json('/jwks', { keys: 'none' });
+  t.is((await provider.token(await token())).kind, 'unavailable');
+});

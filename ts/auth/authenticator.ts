@@ -1,0 +1,256 @@
+/**
+ * Who may enter, by whatever credentials: the one user of the configuration, users and tokens the
+ * database keeps, or people an identity provider vouches for.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+import { type Credentials, readCredentials } from './credentials.js';
+import type { Directory, LoginEndpoint } from './directory.js';
+import { FailureLimiter } from './failure-limiter.js';
+import type { Authenticator, Identity, KnownLogin, Login, SignOn } from './identity.js';
+import { LoginSessions } from './login-sessions.js';
+import type { IdentityProvider, Verdict } from './oidc/index.js';
+import { StoredPasswords } from './stored-passwords.js';
+
+/** `http.user` and `http.password`: one superuser, nothing between. */
+export interface Owner {
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface AuthenticatorParts {
+  /** Counts where there is no directory. */
+  readonly owner?: Owner;
+  /** Users and grants are on. */
+  readonly directory?: Directory;
+  readonly provider?: IdentityProvider;
+  /** Programs are told that names and passwords are taken, directory or not. */
+  readonly basicRealm?: boolean;
+  readonly limiter?: FailureLimiter;
+}
+
+/** Who asks when nobody has to log in. */
+const OPEN: KnownLogin = { kind: 'known', identity: { name: 'admin', kind: 'admin' } };
+const UNKNOWN: Login = { kind: 'unknown' };
+/** One text for names nobody has and passwords that are wrong. */
+const WRONG: Login = { kind: 'unknown', error: 'unknown user or wrong password' };
+const BAD_TOKEN = 'unknown, expired or revoked token';
+const REST_TOKEN = 'tdm_';
+/** Who sends a token as its password over the wire protocol. */
+const TOKEN_USERS = new Set(['', '_sso']);
+/** Failures of one address, whatever the names: passwords are not sprayed through this server. */
+const SPRAYED_PER_MINUTE = 60;
+
+export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+  return new Doorkeeper(parts);
+}
+
+/** The one-user mode; an empty user or password lets everybody in. */
+export function createBasicAuthenticator(
+  user: string,
+  password: string,
+  limiter?: FailureLimiter,
+): Authenticator {
+  const open = user === '' || password === '';
+  return new Doorkeeper({
+    ...(open ? {} : { owner: { user, password } }),
+    ...(limiter === undefined ? {} : { limiter }),
+  });
+}
+
+class Doorkeeper implements Authenticator {
+  readonly sessions = new LoginSessions();
+  readonly required: boolean;
+  readonly challenges: Authenticator['challenges'];
+  readonly #directory: Directory | undefined;
+  readonly #provider: IdentityProvider | undefined;
+  readonly #limiter: FailureLimiter;
+  readonly #sprays = new FailureLimiter(undefined, SPRAYED_PER_MINUTE);
+  readonly #stored: StoredPasswords | undefined;
+  readonly #isOwner: (user: string, password: string) => boolean;
+  readonly #owner: KnownLogin;
+
+  constructor({ owner, directory, provider, basicRealm, limiter }: AuthenticatorParts) {
+    this.required = owner !== undefined || directory !== undefined;
+    this.challenges = {
+      basic: directory === undefined || basicRealm === true,
+      bearer: directory !== undefined,
+    };
+    this.#directory = directory;
+    this.#provider = provider;
+    this.#limiter = limiter ?? new FailureLimiter();
+    this.#stored = directory === undefined ? undefined : new StoredPasswords(directory);
+    this.#isOwner = directory === undefined && owner !== undefined ? proofOf(owner) : () => false;
+    this.#owner = { kind: 'known', identity: { name: owner?.user ?? '', kind: 'admin' } };
+  }
+
+  get signOn(): SignOn | null {
+    const provider = this.#provider;
+    return provider === undefined
+      ? null
+      : { settings: provider.settings, metadata: provider.metadata };
+  }
+
+  login(authorization: string | undefined, address: string): Login | Promise<Login> {
+    if (!this.required) {
+      return OPEN;
+    }
+    if (authorization === undefined) {
+      return UNKNOWN;
+    }
+    const credentials = readCredentials(authorization);
+    if (credentials === null) {
+      return { kind: 'unknown', error: 'malformed credentials' };
+    }
+    return credentials.scheme === 'bearer'
+      ? this.#token(credentials.token, address, 'HTTP')
+      : this.#password(credentials, address, 'HTTP');
+  }
+
+  needsPlainPassword(user: string): boolean {
+    const settings = this.#provider?.settings;
+    if (settings === undefined) {
+      return false;
+    }
+    const asToken = settings.tokenAsPassword && TOKEN_USERS.has(user);
+    return asToken || (settings.passwordFlow && this.#directory?.isKnown(user) !== true);
+  }
+
+  async passwordLogin(user: string, password: string, address: string): Promise<Login> {
+    const takesTokens = this.#provider?.settings.tokenAsPassword === true;
+    return takesTokens && TOKEN_USERS.has(user)
+      ? await this.#token(password, address, 'PGWIRE')
+      : await this.#password({ user, password }, address, 'PGWIRE');
+  }
+
+  // ---- names and passwords ----
+
+  #password(
+    { user, password }: Omit<Extract<Credentials, { scheme: 'basic' }>, 'scheme'>,
+    address: string,
+    endpoint: LoginEndpoint,
+  ): Login | Promise<Login> {
+    const seconds = Math.max(
+      this.#limiter.waitSeconds(user, address),
+      this.#sprays.waitSeconds('', address),
+    );
+    if (seconds > 0) {
+      return { kind: 'wait', seconds };
+    }
+    const found = this.#check(user, password, endpoint);
+    return found instanceof Promise
+      ? found.then((login) => this.#counted(login, user, address))
+      : this.#counted(found, user, address);
+  }
+
+  #check(user: string, password: string, endpoint: LoginEndpoint): Login | Promise<Login> {
+    if (this.#stored === undefined || this.#directory === undefined) {
+      return this.#isOwner(user, password) ? this.#owner : WRONG;
+    }
+    const provider = this.#provider;
+    if (provider?.settings.passwordFlow === true && !this.#directory.isKnown(user)) {
+      const ask = (): Login | Promise<Login> =>
+        this.#judged(provider.password(user, password), WRONG, endpoint, ask);
+      return ask();
+    }
+    const verifier = this.#directory.scramVerifier(user);
+    const stillHolds = (identity: Identity): Login =>
+      this.#directory?.scramVerifier(user) === verifier
+        ? this.#admitted(identity, endpoint, () => stillHolds(identity))
+        : WRONG;
+    const take = (identity: Identity | null): Login =>
+      identity === null ? WRONG : stillHolds(identity);
+    const identity = this.#stored.check(user, password);
+    return identity instanceof Promise ? identity.then(take) : take(identity);
+  }
+
+  /** Failures count; a success of a name is not one of its address. */
+  #counted(login: Login, user: string, address: string): Login {
+    if (login.kind === 'unknown') {
+      this.#limiter.failed(user, address);
+      this.#sprays.failed('', address);
+    } else if (login.kind === 'known') {
+      this.#limiter.succeeded(user, address);
+    }
+    return login;
+  }
+
+  // ---- tokens ----
+
+  #token(token: string, address: string, endpoint: LoginEndpoint): Login | Promise<Login> {
+    const refused: Login = { kind: 'unknown', error: BAD_TOKEN };
+    const directory = this.#directory;
+    if (directory === undefined) {
+      return refused;
+    }
+    if (token.startsWith(REST_TOKEN)) {
+      const ask = (): Login => {
+        const identity = directory.verifyRestToken(token);
+        return identity === null ? refused : this.#admitted(identity, endpoint, ask);
+      };
+      return ask();
+    }
+    const provider = this.#provider;
+    if (provider === undefined) {
+      return refused;
+    }
+    const seconds = this.#sprays.waitSeconds('', address);
+    if (seconds > 0 && !provider.remembers(token)) {
+      return { kind: 'wait', seconds };
+    }
+    const ask = (): Login | Promise<Login> =>
+      this.#judged(provider.token(token), refused, endpoint, ask);
+    const login = ask();
+    return login instanceof Promise
+      ? login.then((found) => {
+          if (found.kind === 'unknown') {
+            this.#sprays.failed('', address);
+          }
+          return found;
+        })
+      : login;
+  }
+
+  // ---- verdicts ----
+
+  #judged(
+    verdict: Verdict | Promise<Verdict>,
+    refused: Login,
+    endpoint: LoginEndpoint,
+    renew: () => Login | Promise<Login>,
+  ): Login | Promise<Login> {
+    const judge = (found: Verdict): Login => {
+      switch (found.kind) {
+        case 'known':
+          return this.#admitted(found.identity, endpoint, renew);
+        case 'refused':
+          return refused;
+        case 'insufficient scope':
+          return { kind: 'insufficient scope' };
+        case 'unavailable':
+          return { kind: 'unavailable', seconds: found.seconds };
+      }
+    };
+    return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
+  }
+
+  /** Known is not enough: the way in is a permission of its own, asked for each time. */
+  #admitted(
+    identity: Identity,
+    endpoint: LoginEndpoint,
+    renew: () => Login | Promise<Login>,
+  ): Login {
+    return this.#directory?.mayConnect(identity, endpoint) === false
+      ? { kind: 'denied', identity, needs: endpoint }
+      : { kind: 'known', identity, renew };
+  }
+}
+
+/** Digests of equal length compare in constant time, whatever the client sends. */
+function proofOf({ user, password }: Owner): (user: string, password: string) => boolean {
+  const key = randomBytes(32);
+  const digest = (name: string, secret: string): Buffer =>
+    createHmac('sha256', key).update(`${name.length}:${name}${secret}`).digest();
+  const expected = digest(user, password);
+  return (name, secret) => timingSafeEqual(digest(name, secret), expected);
+}

@@ -1,0 +1,68 @@
+/** From claims to somebody: the name that is shown, and the groups that count. */
+import type { Identity } from '../identity.js';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+export interface ClaimNames {
+  readonly subClaim: string;
+  readonly groupsClaim: string;
+}
+
+const LONGEST_NAME = 255;
+const LONGEST_GROUP = 256;
+const MOST_GROUPS = 1000;
+
+/** `null`: the claims name nobody. Claims that are no groups give none. */
+export function identityOf(claims: Claims, names: ClaimNames): Identity | null {
+  const subject = textClaim(claims, 'sub');
+  const name = textClaim(claims, names.subClaim) ?? subject;
+  if (subject === null || name === null) {
+    return null;
+  }
+  return { kind: 'external', name, externalGroups: groupsOf(claim(claims, names.groupsClaim)) };
+}
+
+/** One text is one group, whatever it contains: names of directories have commas. */
+function groupsOf(value: unknown): readonly string[] {
+  const all: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const groups = all.filter((group): group is string => typeof group === 'string' && group !== '');
+  const fits =
+    all.length <= MOST_GROUPS &&
+    all.every((group) => typeof group === 'string' && group.length <= LONGEST_GROUP);
+  return fits ? [...new Set(groups)] : [];
+}
+
+function textClaim(claims: Claims, name: string): string | null {
+  const value = claim(claims, name);
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME ? value : null;
+}
+
+/** Only what was sent: `constructor` is a claim like any other. */
+function claim(claims: Claims, name: string): unknown {
+  return Object.hasOwn(claims, name) ? claims[name] : undefined;
+}
+
+/** The claims of a body, `null` when it is no JSON object. */
+export function parseClaims(text: string): Claims | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (value as Claims) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Header and claims of what looks like a JWT, unproved; `null` for opaque tokens. */
+export function peekToken(
+  token: string,
+): { readonly header: Claims; readonly claims: Claims } | null {
+  const parts = token.split('.');
+  if (parts.length !== 3) {
+    return null;
+  }
+  const decode = (part = ''): Claims | null =>
+    parseClaims(Buffer.from(part, 'base64url').toString('utf8'));
+  const [header, claims] = [decode(parts[0]), decode(parts[1])];
+  return header === null || claims === null ? null : { header, claims };
+}

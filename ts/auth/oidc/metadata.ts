@@ -1,0 +1,138 @@
+/** What a provider tells about itself: its issuer and where its endpoints are. */
+import type { Logger } from '../../observability/index.js';
+import { type OidcSettings, readUrl } from './settings.js';
+import { isLinkLocal, ProviderUnavailable, type Transport } from './transport.js';
+
+export interface ProviderMetadata {
+  /** `null`: not configured, and nothing depends on it. */
+  readonly issuer: string | null;
+  readonly authorization: string;
+  readonly token: string;
+  readonly userInfo: string;
+  readonly publicKeys: string;
+  readonly endSession: string | null;
+  /** False when the provider lists its methods and S256 is not among them. */
+  readonly understandsS256: boolean;
+}
+
+/** After a failure nobody asks again for so long. */
+const RETRY_MS = 2_000;
+
+/** Finds the endpoints once; asks again only after a failure. */
+export class MetadataSource {
+  readonly #settings: OidcSettings;
+  readonly #transport: Transport;
+  readonly #logger: Logger;
+  #known: ProviderMetadata | null = null;
+  #asking: Promise<ProviderMetadata> | null = null;
+  #failedAt = -Infinity;
+
+  constructor(settings: OidcSettings, transport: Transport, logger: Logger) {
+    this.#settings = settings;
+    this.#transport = transport;
+    this.#logger = logger;
+    const { endpoints, issuer } = settings;
+    if (endpoints !== null) {
+      this.#known = { ...endpoints, issuer, understandsS256: true };
+    }
+  }
+
+  /** What is known now; asks in the background when nothing is. */
+  get current(): ProviderMetadata | null {
+    if (this.#known === null) {
+      this.get().catch(() => undefined);
+    }
+    return this.#known;
+  }
+
+  /** Rejects with `ProviderUnavailable`. */
+  async get(): Promise<ProviderMetadata> {
+    if (this.#known !== null) {
+      return this.#known;
+    }
+    if (this.#asking === null && performance.now() - this.#failedAt < RETRY_MS) {
+      throw new ProviderUnavailable('the discovery document could not be read a moment ago');
+    }
+    this.#asking ??= this.#discover().finally(() => {
+      this.#asking = null;
+    });
+    return await this.#asking;
+  }
+
+  async #discover(): Promise<ProviderMetadata> {
+    const url = this.#settings.discoveryUrl ?? '';
+    try {
+      const { status, body } = await this.#transport.call({ url });
+      if (status !== 200) {
+        throw new ProviderUnavailable(`the discovery document was answered with ${status}`);
+      }
+      this.#known = readMetadata(body, url, this.#settings);
+      this.#logger.info('provider_found', { issuer: this.#known.issuer });
+      return this.#known;
+    } catch (error) {
+      this.#failedAt = performance.now();
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#logger.error('provider_not_found', { url, reason });
+      throw error instanceof ProviderUnavailable
+        ? error
+        : new ProviderUnavailable(reason, { cause: error });
+    }
+  }
+}
+
+/** Throws what is wrong with a discovery document. */
+export function readMetadata(
+  body: string,
+  url: string,
+  settings: Pick<OidcSettings, 'allowHttp' | 'issuer'>,
+): ProviderMetadata {
+  const found = parseDocument(body);
+  const text = (name: string): string => {
+    const value = found[name];
+    if (typeof value !== 'string') {
+      throw new ProviderUnavailable(`the discovery document lacks '${name}'`);
+    }
+    return value;
+  };
+  const endpoint = (name: string): string => {
+    const { href, hostname } = readUrl(text(name), name, settings.allowHttp);
+    if (isLinkLocal(hostname)) {
+      throw new ProviderUnavailable(`${name}: '${hostname}' is a link-local address`);
+    }
+    return href;
+  };
+  const issuer = text('issuer');
+  const expected = settings.issuer ?? url.slice(0, url.lastIndexOf('/.well-known/'));
+  if (withoutSlash(issuer) !== withoutSlash(expected)) {
+    throw new ProviderUnavailable(
+      `the discovery document is of another issuer: expected '${expected}', found '${issuer}'`,
+    );
+  }
+  const methods = found['code_challenge_methods_supported'];
+  return {
+    issuer,
+    authorization: endpoint('authorization_endpoint'),
+    token: endpoint('token_endpoint'),
+    userInfo: endpoint('userinfo_endpoint'),
+    publicKeys: endpoint('jwks_uri'),
+    endSession: 'end_session_endpoint' in found ? endpoint('end_session_endpoint') : null,
+    understandsS256: !Array.isArray(methods) || methods.includes('S256'),
+  };
+}
+
+function parseDocument(body: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>;
+    }
+  } catch {
+    // Told below.
+  }
+  throw new ProviderUnavailable('the discovery document is not a JSON object');
+}
+
+/** Where an issuer ends in a slash, its document's address has it once only. */
+function withoutSlash(text: string): string {
+  return text.endsWith('/') ? text.slice(0, -1) : text;
+}

@@ -1,0 +1,78 @@
+/**
+ * Names and passwords that the provider checks (`grant_type=password`). Nothing of them is kept:
+ * answers are remembered under a keyed digest, the refresh token is dropped.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+
+import type { Logger } from '../../observability/index.js';
+import { parseClaims } from './claims.js';
+import type { MetadataSource } from './metadata.js';
+import type { OidcSettings } from './settings.js';
+import { ProviderUnavailable, type Transport } from './transport.js';
+import { refused, unavailable, type Verdict } from './verdict.js';
+
+export interface PasswordServices {
+  readonly settings: OidcSettings;
+  readonly metadata: MetadataSource;
+  readonly transport: Transport;
+  readonly logger: Logger;
+}
+
+const WRONG = 'the identity provider does not accept name and password';
+
+export class PasswordFlow {
+  readonly #services: PasswordServices;
+  readonly #key = randomBytes(32);
+
+  constructor(services: PasswordServices) {
+    this.#services = services;
+  }
+
+  /** What a pair is remembered by; worth nothing outside this process. */
+  keyOf(user: string, password: string): string {
+    return createHmac('sha256', this.#key).update(`${user}\u0000${password}`).digest('base64');
+  }
+
+  /** Asks for a token and hands it to `identify`. Never rejects. */
+  async ask(
+    user: string,
+    password: string,
+    identify: (tokens: PasswordTokens) => Promise<Verdict>,
+  ): Promise<Verdict> {
+    const { settings, metadata, transport, logger } = this.#services;
+    const form = new URLSearchParams({
+      grant_type: 'password',
+      username: user,
+      password,
+      scope: settings.scope,
+      client_id: settings.clientId,
+    });
+    try {
+      const { token: url } = await metadata.get();
+      const { status, body } = await transport.call({ url, form });
+      const answer = parseClaims(body) ?? {};
+      const access = answer['access_token'];
+      if (status === 200 && typeof access === 'string') {
+        const id = answer['id_token'];
+        return await identify({ access, id: typeof id === 'string' ? id : null });
+      }
+      if (answer['error'] === 'invalid_grant') {
+        return refused(WRONG);
+      }
+      // Anything else is how the provider was set up, not what somebody typed.
+      logger.warn('password_flow_failed', { status, error: answer['error'] });
+      return unavailable(`the token endpoint answered ${status}`);
+    } catch (error) {
+      if (error instanceof ProviderUnavailable) {
+        logger.warn('provider_unavailable', { reason: error.message });
+        return unavailable(error.message);
+      }
+      throw error;
+    }
+  }
+}
+
+export interface PasswordTokens {
+  readonly access: string;
+  readonly id: string | null;
+}

@@ -1,0 +1,83 @@
+/** The identity provider as logins see it: whose a token is, whose name and password are. */
+import type { Logger } from '../../observability/index.js';
+import { KeySet } from './key-set.js';
+import { MetadataSource, type ProviderMetadata } from './metadata.js';
+import { PasswordFlow } from './password-flow.js';
+import type { OidcSettings } from './settings.js';
+import { TokenProver } from './token-proof.js';
+import { HttpTransport, type Transport } from './transport.js';
+import { UserInfo } from './user-info.js';
+import { refused, type Verdict } from './verdict.js';
+import { type Clocks, SYSTEM_CLOCKS, tokenKey, VerdictCache } from './verdict-cache.js';
+
+export interface ProviderParts {
+  readonly transport?: Transport;
+  readonly clocks?: Clocks;
+}
+
+export class IdentityProvider {
+  readonly settings: OidcSettings;
+  readonly #metadata: MetadataSource;
+  readonly #userInfo: UserInfo;
+  readonly #prover: TokenProver;
+  readonly #passwords: PasswordFlow;
+  readonly #cache: VerdictCache;
+
+  constructor(settings: OidcSettings, logger: Logger, parts: ProviderParts = {}) {
+    const transport = parts.transport ?? new HttpTransport(settings);
+    const clocks = parts.clocks ?? SYSTEM_CLOCKS;
+    const metadata = new MetadataSource(settings, transport, logger);
+    const keys = new KeySet(metadata, transport, clocks);
+    this.settings = settings;
+    this.#metadata = metadata;
+    this.#prover = new TokenProver({ settings, metadata, findKey: keys.find, logger, clocks });
+    this.#userInfo = new UserInfo({
+      settings,
+      metadata,
+      transport,
+      prover: this.#prover,
+      logger,
+      clocks,
+    });
+    this.#passwords = new PasswordFlow({ settings, metadata, transport, logger });
+    this.#cache = new VerdictCache(settings, clocks);
+  }
+
+  /** What is known of the provider now; `null` before its document could be read. */
+  get metadata(): ProviderMetadata | null {
+    return this.#metadata.current;
+  }
+
+  /** Whose a bearer token is: at once while an answer is remembered. */
+  token(token: string): Verdict | Promise<Verdict> {
+    return this.#cache.get(tokenKey(token), () => this.#identify(token));
+  }
+
+  /** How many answers are kept, good and bad. */
+  get remembered(): number {
+    return this.#cache.size;
+  }
+
+  /** Whether `token` can be told at once. */
+  remembers(token: string): boolean {
+    return this.#cache.has(tokenKey(token));
+  }
+
+  /** Whose name and password are, for the flow that is off by default. */
+  password(user: string, password: string): Verdict | Promise<Verdict> {
+    return this.#cache.get(this.#passwords.keyOf(user, password), () =>
+      this.#passwords.ask(user, password, async ({ access, id }) => {
+        if (!this.settings.groupsInToken) {
+          return await this.#userInfo.ask(access);
+        }
+        return id === null
+          ? refused('the identity provider sent no ID token')
+          : await this.#prover.prove(id);
+      }),
+    );
+  }
+
+  #identify(token: string): Promise<Verdict> {
+    return this.settings.groupsInToken ? this.#prover.prove(token) : this.#userInfo.ask(token);
+  }
+}

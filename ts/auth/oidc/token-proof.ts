@@ -1,0 +1,115 @@
+/** Tokens proved by their signature. */
+import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
+
+import type { Logger } from '../../observability/index.js';
+import { type Claims, identityOf } from './claims.js';
+import type { MetadataSource } from './metadata.js';
+import type { OidcSettings } from './settings.js';
+import { ProviderUnavailable } from './transport.js';
+import { refused, unavailable, type Verdict } from './verdict.js';
+import { type Clocks, SYSTEM_CLOCKS } from './verdict-cache.js';
+
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
+/** `undefined`: providers leave it out of ID tokens. */
+const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt', 'application/jwt']);
+/** Longer ones are not worth the work. */
+const LONGEST_TOKEN = 32 * 1024;
+
+export interface ProverServices {
+  readonly settings: OidcSettings;
+  readonly metadata: MetadataSource;
+  readonly findKey: JWTVerifyGetKey;
+  readonly logger: Logger;
+  readonly clocks?: Clocks;
+}
+
+export class TokenProver {
+  readonly #services: ProverServices;
+  readonly #clocks: Clocks;
+
+  constructor(services: ProverServices) {
+    this.#services = services;
+    this.#clocks = services.clocks ?? SYSTEM_CLOCKS;
+  }
+
+  /** Whose `token` is. Never rejects. */
+  async prove(token: string): Promise<Verdict> {
+    if (token.length > LONGEST_TOKEN) {
+      return refused('the token is too long');
+    }
+    try {
+      const claims = await this.#verify(token, { mustExpire: true });
+      const identity = identityOf(claims, this.#services.settings);
+      if (identity === null) {
+        return refused('the token names nobody');
+      }
+      return { kind: 'known', identity, expires: (claims.exp ?? 0) * 1000 };
+    } catch (error) {
+      if (error instanceof ProviderUnavailable) {
+        this.#services.logger.warn('provider_unavailable', { reason: error.message });
+        return unavailable(error.message);
+      }
+      return refused(reasonOf(error));
+    }
+  }
+
+  /** The claims of a signed answer of the provider; `null` when they cannot be believed. */
+  async signedAnswer(text: string): Promise<Claims | null> {
+    try {
+      return await this.#verify(text.trim(), { mustExpire: false });
+    } catch (error) {
+      if (error instanceof ProviderUnavailable) {
+        throw error;
+      }
+      return null;
+    }
+  }
+
+  async #verify(token: string, { mustExpire }: { mustExpire: boolean }): Promise<JWTPayload> {
+    const { settings, metadata, findKey } = this.#services;
+    const { issuer } = await metadata.get();
+    const { payload, protectedHeader } = await jwtVerify(token, findKey, {
+      algorithms: ALGORITHMS,
+      clockTolerance: settings.skewMs / 1000,
+      currentDate: new Date(this.#clocks.wall()),
+      requiredClaims: mustExpire ? ['sub', 'exp'] : ['sub'],
+      ...(issuer === null ? {} : { issuer }),
+    });
+    if (!TYPES.has(protectedHeader.typ?.toLowerCase())) {
+      throw new errors.JWTClaimValidationFailed('typ', payload, 'typ', 'check_failed');
+    }
+    this.#checkAudience(payload);
+    this.#checkIssueTime(payload);
+    return payload;
+  }
+
+  /** Made for us, or asked for by our own client; with several audiences, by our client. */
+  #checkAudience(payload: JWTPayload): void {
+    const { audience, clientId } = this.#services.settings;
+    const audiences = [payload.aud].flat();
+    const party = payload['azp'];
+    const meant = audiences.includes(audience);
+    const ours = party === clientId || payload['client_id'] === clientId;
+    const several = audiences.length > 1 && party !== undefined && party !== clientId;
+    if ((!meant && !ours) || several) {
+      throw new errors.JWTClaimValidationFailed('aud', payload, 'aud', 'check_failed');
+    }
+  }
+
+  #checkIssueTime({ iat }: JWTPayload): void {
+    if (iat !== undefined && iat * 1000 > this.#clocks.wall() + this.#services.settings.skewMs) {
+      throw new errors.JWTClaimValidationFailed('iat', {}, 'iat', 'check_failed');
+    }
+  }
+}
+
+/** For people; says nothing of the token's content. */
+function reasonOf(error: unknown): string {
+  if (error instanceof errors.JWTExpired) {
+    return 'the token has expired';
+  }
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    return `the token's '${error.claim}' does not fit`;
+  }
+  return error instanceof errors.JOSEError ? 'the token cannot be verified' : 'malformed token';
+}

@@ -1,0 +1,121 @@
+/** Bearer tokens proved by asking the provider whose they are. */
+import type { Logger } from '../../observability/index.js';
+import { type Claims, identityOf, parseClaims, peekToken } from './claims.js';
+import type { MetadataSource, ProviderMetadata } from './metadata.js';
+import type { OidcSettings } from './settings.js';
+import type { TokenProver } from './token-proof.js';
+import { type ProviderAnswer, ProviderUnavailable, type Transport } from './transport.js';
+import { refused, unavailable, type Verdict } from './verdict.js';
+import type { Clocks } from './verdict-cache.js';
+
+export interface UserInfoServices {
+  readonly settings: OidcSettings;
+  readonly metadata: MetadataSource;
+  readonly transport: Transport;
+  /** For answers that are signed. */
+  readonly prover: TokenProver;
+  readonly logger: Logger;
+  readonly clocks: Clocks;
+}
+
+export class UserInfo {
+  readonly #services: UserInfoServices;
+  readonly #told = new Set<string>();
+
+  constructor(services: UserInfoServices) {
+    this.#services = services;
+  }
+
+  /** Whose `token` is. Never rejects. */
+  async ask(token: string): Promise<Verdict> {
+    const { metadata, transport, settings } = this.#services;
+    try {
+      const provider = await metadata.get();
+      const wrong = this.#endedOrForeign(token, provider);
+      if (wrong !== null) {
+        return refused(wrong);
+      }
+      const answer = await transport.call({
+        url: provider.userInfo,
+        headers: { Authorization: `Bearer ${token}` },
+      });
+      if (answer.status !== 200) {
+        return this.#refusal(answer);
+      }
+      const claims = await this.#claims(answer);
+      const identity = claims === null ? null : identityOf(claims, settings);
+      if (identity === null) {
+        this.#once('user_info_unusable', { type: answer.contentType });
+        return refused('the identity provider names nobody');
+      }
+      const expires = expiryOf(token);
+      return { kind: 'known', identity, ...(expires === null ? {} : { expires }) };
+    } catch (error) {
+      if (error instanceof ProviderUnavailable) {
+        this.#services.logger.warn('provider_unavailable', { reason: error.message });
+        return unavailable(error.message);
+      }
+      throw error;
+    }
+  }
+
+  async #claims(answer: ProviderAnswer): Promise<Claims | null> {
+    if (answer.contentType.startsWith('application/jwt')) {
+      return await this.#services.prover.signedAnswer(answer.body);
+    }
+    return parseClaims(answer.body);
+  }
+
+  /**
+   * What a token tells against itself. User information says nothing about whom a token was made
+   * for: where it can be read, it must be for us, of this provider, and not have ended.
+   */
+  #endedOrForeign(token: string, provider: ProviderMetadata): string | null {
+    const claims = peekToken(token)?.claims;
+    if (claims === undefined) {
+      this.#once('opaque_tokens', {
+        notice: 'whom these tokens were made for cannot be seen: any client’s are taken',
+      });
+      return null;
+    }
+    const { clientId, audience, skewMs } = this.#services.settings;
+    const expires = expiryOf(token);
+    if (expires !== null && expires + skewMs <= this.#services.clocks.wall()) {
+      return 'the token has expired';
+    }
+    if (provider.issuer !== null && claims['iss'] !== provider.issuer) {
+      return 'the token is of another issuer';
+    }
+    const named = [claims['aud'], claims['azp'], claims['client_id']].flat();
+    return named.includes(audience) || named.includes(clientId)
+      ? null
+      : 'the token is meant for another application';
+  }
+
+  #refusal({ status, challenge }: ProviderAnswer): Verdict {
+    if (status === 400 || status === 401) {
+      return refused('the identity provider does not accept the token');
+    }
+    if (status === 403) {
+      return challenge.includes('insufficient_scope')
+        ? { kind: 'insufficient scope' }
+        : refused('the identity provider does not accept the token');
+    }
+    this.#services.logger.warn('provider_unavailable', { status });
+    return unavailable(`user information was answered with ${status}`);
+  }
+
+  /** What is odd about a provider is told once. */
+  #once(event: string, fields: Readonly<Record<string, unknown>>): void {
+    if (!this.#told.has(event)) {
+      this.#told.add(event);
+      this.#services.logger.warn(event, fields);
+    }
+  }
+}
+
+/** When a token says it ends, in milliseconds since 1970. */
+function expiryOf(token: string): number | null {
+  const expires = peekToken(token)?.claims['exp'];
+  return typeof expires === 'number' ? expires * 1000 : null;
+}

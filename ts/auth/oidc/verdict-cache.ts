@@ -1,0 +1,99 @@
+/**
+ * Verdicts for as long as they count, by a digest of the whole credential. Who asks while an
+ * answer is under way waits for that one.
+ */
+import { createHash } from 'node:crypto';
+
+import { LRUCache } from 'lru-cache';
+
+import type { OidcSettings } from './settings.js';
+import type { Verdict } from './verdict.js';
+
+interface Entry {
+  readonly verdict: Verdict;
+  /** By the monotonic clock. */
+  readonly until: number;
+  /** Until here it is used when nobody can tell anything newer. */
+  readonly staleUntil: number;
+}
+
+export interface Clocks {
+  /** Never set back; milliseconds. */
+  readonly monotonic: () => number;
+  /** Milliseconds since 1970. */
+  readonly wall: () => number;
+}
+
+export const SYSTEM_CLOCKS: Clocks = { monotonic: () => performance.now(), wall: Date.now };
+
+export type CacheSettings = Pick<
+  OidcSettings,
+  'cacheTtlMs' | 'cacheEntries' | 'negativeTtlMs' | 'staleMs' | 'skewMs'
+>;
+
+export class VerdictCache {
+  readonly #settings: CacheSettings;
+  readonly #clocks: Clocks;
+  readonly #entries: LRUCache<string, Entry>;
+  /** Apart, so that a flood of bad tokens does not push good ones out. */
+  readonly #refusals: LRUCache<string, Entry>;
+  readonly #asking = new Map<string, Promise<Verdict>>();
+
+  constructor(settings: CacheSettings, clocks: Clocks = SYSTEM_CLOCKS) {
+    this.#settings = settings;
+    this.#clocks = clocks;
+    this.#entries = new LRUCache({ max: settings.cacheEntries });
+    this.#refusals = new LRUCache({ max: settings.cacheEntries });
+  }
+
+  get size(): number {
+    return this.#entries.size + this.#refusals.size;
+  }
+
+  /** Whether a verdict counts now. */
+  has(key: string): boolean {
+    const entry = this.#entries.get(key) ?? this.#refusals.get(key);
+    return entry !== undefined && this.#clocks.monotonic() < entry.until;
+  }
+
+  /** At once when a verdict counts; otherwise what `ask` comes to. */
+  get(key: string, ask: () => Promise<Verdict>): Verdict | Promise<Verdict> {
+    const entry = this.#entries.get(key) ?? this.#refusals.get(key);
+    if (entry !== undefined && this.#clocks.monotonic() < entry.until) {
+      return entry.verdict;
+    }
+    const under = this.#asking.get(key);
+    if (under !== undefined) {
+      return under;
+    }
+    const asked = this.#ask(key, entry, ask).finally(() => this.#asking.delete(key));
+    this.#asking.set(key, asked);
+    return asked;
+  }
+
+  async #ask(key: string, before: Entry | undefined, ask: () => Promise<Verdict>) {
+    const verdict = await ask();
+    const now = this.#clocks.monotonic();
+    if (verdict.kind === 'unavailable') {
+      const stale = before?.verdict.kind === 'known' && now < before.staleUntil;
+      return stale ? before.verdict : verdict;
+    }
+    const { cacheTtlMs, negativeTtlMs, staleMs, skewMs } = this.#settings;
+    if (verdict.kind !== 'known') {
+      this.#entries.delete(key);
+      this.#refusals.set(key, { verdict, until: now + negativeTtlMs, staleUntil: 0 });
+      return verdict;
+    }
+    const left = (verdict.expires ?? Infinity) + skewMs - this.#clocks.wall();
+    const until = now + Math.min(cacheTtlMs, Math.max(left, 0));
+    const staleUntil = Math.min(until + staleMs, now + left);
+    this.#refusals.delete(key);
+    this.#entries.set(key, { verdict, until, staleUntil });
+    return verdict;
+  }
+}
+
+/** What a token is remembered by: never itself, and never a part of it. */
+export function tokenKey(token: string): string {
+  return createHash('sha256').update(token).digest('base64');
+}

@@ -1,0 +1,38 @@
+/**
+ * What requests of this page are sent with. Tokens live in this module's memory alone: nothing is
+ * stored, a reload forgets them. After a login with a password the session's cookie goes along by
+ * itself, and there is nothing to hold.
+ */
+
+/** Answers the `Authorization` value that counts now, renewed if it is about to end. */
+export type TokenSource = () => Promise<string>;
+
+let tokens: TokenSource | undefined;
+const listeners = new Set<() => void>();
+
+/** `undefined` forgets what was held. */
+export function useTokens(source: TokenSource | undefined): void {
+  tokens = source;
+}
+
+export function holdsTokens(): boolean {
+  return tokens !== undefined;
+}
+
+/** The headers that say who asks; every request to the server carries them. */
+export async function credentialHeaders(): Promise<Record<string, string>> {
+  return tokens === undefined ? {} : { Authorization: await tokens() };
+}
+
+/** Whoever sends requests tells of an answer 401 here. */
+export function loginRefused(): void {
+  for (const listener of listeners) {
+    listener();
+  }
+}
+
+/** Calls `listener` whenever the server asked for a login; the result ends that. */
+export function onLoginRefused(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

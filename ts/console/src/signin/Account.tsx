@@ -1,0 +1,23 @@
+/** Who is signed in, and the way out: part of the status bar. */
+import { Show, type JSX } from 'solid-js';
+import type { Session } from '../state/session.js';
+import { signIn } from './state.js';
+
+export function Account(props: { session: Session }): JSX.Element {
+  const user = (): string => {
+    const now = signIn();
+    return now.state === 'in' ? now.user : '';
+  };
+  const leave = async (): Promise<void> => {
+    const { signOut } = await import('./sign-out.js');
+    await signOut(props.session.settings()?.config ?? {});
+  };
+  return (
+    <Show when={user() !== ''}>
+      <span class="account">{user()}</span>
+      <button class="status-button" data-action="sign-out" onClick={() => void leave()}>
+        Sign out
+      </button>
+    </Show>
+  );
+}

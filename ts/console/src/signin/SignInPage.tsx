@@ -1,0 +1,137 @@
+/** Asks who it is: name and password, or the identity provider, whichever the server takes. */
+import { createSignal, onMount, Show, type JSX } from 'solid-js';
+import type { Settings } from '../api/client.js';
+import { Logo } from '../shell/icons.js';
+import { askProvider, type Prompt } from './leave.js';
+import { basic, beginSession } from './login.js';
+import { hasLeft, lastUser, mayTryAgain } from './memory.js';
+import { hasProvider, readProvider } from './provider.js';
+import { signedIn, signIn } from './state.js';
+
+export default function SignInPage(props: { settings: Settings }): JSX.Element {
+  const [problem, setProblem] = createSignal(noticeOf());
+  const [busy, setBusy] = createSignal(false);
+  const byProvider = (): boolean => hasProvider(props.settings.config);
+
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    setProblem('');
+    try {
+      await work();
+    } catch (cause) {
+      setProblem(cause instanceof Error ? cause.message : 'The sign-in failed.');
+    } finally {
+      setBusy(false);
+    }
+  };
+  const leave = (prompt?: Prompt): Promise<void> =>
+    attempt(() => askProvider(readProvider(props.settings.config), prompt));
+
+  onMount(() => {
+    const expected = signIn();
+    const untold = expected.state === 'out' && expected.notice === undefined;
+    // Whoever was here before may be let in without a word, unless they left or it goes in circles.
+    if (byProvider() && untold && lastUser() !== undefined && !hasLeft() && !busy()) {
+      if (mayTryAgain()) {
+        void leave('none');
+      }
+    }
+  });
+
+  return (
+    <div class="signin" role="dialog" aria-modal="true" aria-labelledby="signin-title">
+      <div class="signin-card">
+        <span class="signin-logo">
+          <Logo />
+        </span>
+        <h1 id="signin-title">{titleOf(props.settings)}</h1>
+        <Show when={byProvider()}>
+          <ProviderChoice busy={busy()} leave={(prompt) => void leave(prompt)} />
+        </Show>
+        <PasswordForm
+          busy={busy()}
+          submit={(user, password) =>
+            void attempt(async () => {
+              const name = await beginSession(basic(user, password));
+              signedIn(name ?? user);
+            })
+          }
+        />
+        <p class="signin-problem" role="alert">
+          {problem()}
+        </p>
+      </div>
+    </div>
+  );
+}
+
+function ProviderChoice(props: { busy: boolean; leave: (prompt?: Prompt) => void }): JSX.Element {
+  const known = lastUser();
+  return (
+    <div class="signin-provider">
+      <button
+        class="button primary"
+        data-action="sso"
+        disabled={props.busy}
+        onClick={() => props.leave()}
+      >
+        {known === undefined ? 'Sign in with SSO' : `Continue as ${known}`}
+      </button>
+      <Show when={known !== undefined}>
+        <button
+          class="button"
+          data-action="sso-other"
+          disabled={props.busy}
+          onClick={() => props.leave('login')}
+        >
+          Choose a different account
+        </button>
+      </Show>
+    </div>
+  );
+}
+
+function PasswordForm(props: {
+  busy: boolean;
+  submit: (user: string, password: string) => void;
+}): JSX.Element {
+  let user!: HTMLInputElement;
+  let password!: HTMLInputElement;
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    props.submit(user.value, password.value);
+    password.value = '';
+  };
+  return (
+    <form class="signin-form" onSubmit={submit}>
+      <label for="signin-user">User</label>
+      <div class="field">
+        <input ref={user} id="signin-user" name="user" autocomplete="username" required />
+      </div>
+      <label for="signin-password">Password</label>
+      <div class="field">
+        <input
+          ref={password}
+          id="signin-password"
+          name="password"
+          type="password"
+          autocomplete="current-password"
+          required
+        />
+      </div>
+      <button class="button primary" type="submit" disabled={props.busy}>
+        Sign in
+      </button>
+    </form>
+  );
+}
+
+function noticeOf(): string {
+  const now = signIn();
+  return now.state === 'out' ? (now.notice ?? '') : '';
+}
+
+function titleOf({ preferences }: Settings): string {
+  const name = preferences['instance_name'];
+  return typeof name === 'string' && name !== '' ? `Sign in to ${name}` : 'Sign in to Tidemark';
+}

@@ -1,0 +1,60 @@
+/**
+ * What happens before the page is shown: a redirect of the identity provider is taken out of the
+ * address at once, so that its code stays in no history and no `Referer`, and answered.
+ */
+import { signedOut } from './state.js';
+
+/** The answer of the provider, as it stood in the address. */
+export interface RedirectAnswer {
+  readonly state: string;
+  readonly code: string | undefined;
+  readonly error: string | undefined;
+  readonly description: string | undefined;
+  /** Who answers (RFC 9207). */
+  readonly issuer: string | undefined;
+}
+
+const ANSWER_PARAMETERS = [
+  'code',
+  'state',
+  'iss',
+  'session_state',
+  'error',
+  'error_description',
+  'error_uri',
+];
+
+export async function begin(): Promise<void> {
+  const answer = takeAnswer();
+  if (answer === undefined) {
+    return;
+  }
+  try {
+    const { complete } = await import('./complete.js');
+    await complete(answer);
+  } catch (cause) {
+    signedOut(cause instanceof Error ? cause.message : 'The sign-in failed.');
+  }
+}
+
+function takeAnswer(): RedirectAnswer | undefined {
+  const given = new URLSearchParams(location.search);
+  const state = given.get('state');
+  if (state === null || !(given.has('code') || given.has('error'))) {
+    return undefined;
+  }
+  const text = (name: string): string | undefined => given.get(name) ?? undefined;
+  const answer = {
+    state,
+    code: text('code'),
+    error: text('error'),
+    description: text('error_description'),
+    issuer: text('iss'),
+  };
+  for (const name of ANSWER_PARAMETERS) {
+    given.delete(name);
+  }
+  const rest = given.toString();
+  history.replaceState(null, '', location.pathname + (rest && `?${rest}`) + location.hash);
+  return answer;
+}

@@ -1,0 +1,73 @@
+/**
+ * What an ID token must say. It comes straight from the token endpoint over the connection the
+ * browser checked, which stands for its signature (OpenID Connect Core, 3.1.3.7); the server
+ * checks the signature of what it is sent.
+ */
+import { decodeText, digest, encodeBytes } from './random.js';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+export interface Expected {
+  readonly issuer: string | undefined;
+  readonly clientId: string;
+  /** None at a refresh. */
+  readonly nonce: string | undefined;
+  readonly accessToken: string;
+  /** Seconds since 1970. */
+  readonly now: number;
+}
+
+const SKEW_SECONDS = 30;
+
+/** The claims of a token that holds; throws what is wrong with it. */
+export async function readIdToken(token: string, expected: Expected): Promise<Claims> {
+  const [head = '', body = '', signature] = token.split('.');
+  let header: Claims;
+  let claims: Claims;
+  try {
+    header = JSON.parse(decodeText(head)) as Claims;
+    claims = JSON.parse(decodeText(body)) as Claims;
+  } catch (cause) {
+    throw refused('is malformed', cause);
+  }
+  if (signature === undefined || signature === '' || header['alg'] === 'none') {
+    throw refused('is not signed');
+  }
+  checkClaims(claims, expected);
+  const hash = claims['at_hash'];
+  if (hash !== undefined && hash !== (await halfDigest(header['alg'], expected.accessToken))) {
+    throw refused('belongs to another access token');
+  }
+  return claims;
+}
+
+function checkClaims(claims: Claims, { issuer, clientId, nonce, now }: Expected): void {
+  if (issuer !== undefined && claims['iss'] !== issuer) {
+    throw refused('is of another issuer');
+  }
+  const audience = [claims['aud']].flat();
+  const party = claims['azp'];
+  if (!audience.includes(clientId) || (party !== undefined && party !== clientId)) {
+    throw refused('is meant for another application');
+  }
+  if (typeof claims['sub'] !== 'string' || claims['sub'] === '') {
+    throw refused('names nobody');
+  }
+  const expires = claims['exp'];
+  if (typeof expires !== 'number' || expires + SKEW_SECONDS <= now) {
+    throw refused('has expired');
+  }
+  if (nonce !== undefined && claims['nonce'] !== nonce) {
+    throw refused('answers another request');
+  }
+}
+
+async function halfDigest(algorithm: unknown, text: string): Promise<string> {
+  const size = /(?:256|384|512)$/.exec(String(algorithm))?.[0] ?? '512';
+  const bytes = await digest(`SHA-${size}`, text);
+  return encodeBytes(bytes.slice(0, bytes.length / 2));
+}
+
+function refused(what: string, cause?: unknown): Error {
+  return new Error(`The identity provider's ID token ${what}: you are not signed in.`, { cause });
+}

@@ -1,0 +1,37 @@
+/** The way to the identity provider: Authorization Code with PKCE, state and nonce. */
+import { rememberRequest } from './memory.js';
+import type { Provider } from './provider.js';
+import { challengeOf, randomText } from './random.js';
+
+/** `none`: nobody is asked anything; `login`: asked even when the provider knows who it is. */
+export type Prompt = 'none' | 'login';
+
+/** Leaves this page. */
+export async function askProvider(provider: Provider, prompt?: Prompt): Promise<void> {
+  const request = {
+    state: randomText(),
+    nonce: randomText(),
+    verifier: randomText(),
+    redirectUri: provider.redirectUri,
+    returnTo: location.search + location.hash,
+    silent: prompt === 'none',
+  };
+  const address = new URL(provider.authorizationEndpoint);
+  const parameters: Record<string, string> = {
+    response_type: 'code',
+    client_id: provider.clientId,
+    redirect_uri: request.redirectUri,
+    scope: provider.scope,
+    state: request.state,
+    nonce: request.nonce,
+    ...(provider.pkce
+      ? { code_challenge: await challengeOf(request.verifier), code_challenge_method: 'S256' }
+      : {}),
+    ...(prompt ? { prompt } : {}),
+  };
+  for (const [name, value] of Object.entries(parameters)) {
+    address.searchParams.set(name, value);
+  }
+  rememberRequest(request);
+  location.assign(address);
+}

@@ -1,0 +1,57 @@
+/** Shows credentials to the server once; its cookie stands for them from then on. */
+import { execAddress } from '../api/client.js';
+
+/**
+ * Begins a session; resolves to the name the server knows. Throws what people should read. The
+ * credentials are kept nowhere.
+ */
+export async function beginSession(authorization: string): Promise<string | undefined> {
+  let response;
+  try {
+    response = await fetch(execAddress('select current_user()', { session: 'true' }), {
+      headers: { Authorization: authorization },
+      cache: 'no-store',
+    });
+  } catch (cause) {
+    throw new Error('The server does not answer.', { cause });
+  }
+  if (!response.ok) {
+    throw new Error(await refusal(response));
+  }
+  const { dataset } = (await response.json()) as { dataset?: unknown[][] };
+  const name = dataset?.[0]?.[0];
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** Names and passwords are UTF-8. */
+export function basic(user: string, password: string): string {
+  const bytes = new TextEncoder().encode(`${user}:${password}`);
+  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
+}
+
+async function refusal(response: Response): Promise<string> {
+  const wait = response.headers.get('Retry-After') ?? 'a few';
+  switch (response.status) {
+    case 401:
+      return 'The server does not accept this: wrong name or password, or an expired sign-in.';
+    case 403: {
+      const text = await response.text();
+      return `You are known, but may not use this server. ${errorOf(text)}`.trim();
+    }
+    case 429:
+      return `Too many failed tries: wait ${wait} seconds.`;
+    case 503:
+      return 'The identity provider does not answer. Try again in a moment.';
+    default:
+      return `The server answered ${response.status}.`;
+  }
+}
+
+function errorOf(text: string): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    return typeof error === 'string' ? error : '';
+  } catch {
+    return '';
+  }
+}

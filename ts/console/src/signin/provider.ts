@@ -1,0 +1,53 @@
+/** What the server tells about the identity provider. */
+
+export interface Provider {
+  readonly clientId: string;
+  readonly issuer: string | undefined;
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  readonly endSessionEndpoint: string | undefined;
+  readonly redirectUri: string;
+  readonly scope: string;
+  /** A provider known not to understand S256 is not used where it is required. */
+  readonly pkce: boolean;
+  /** The server reads groups from the ID token, so that is what it is sent. */
+  readonly sendsIdToken: boolean;
+  /** The claim that names a person. */
+  readonly nameClaim: string;
+}
+
+type Config = Readonly<Record<string, unknown>>;
+
+export function hasProvider(config: Config): boolean {
+  return config['acl.oidc.enabled'] === true;
+}
+
+/** Throws what people should read when the provider cannot be used. */
+export function readProvider(config: Config): Provider {
+  const text = (name: string): string | undefined => {
+    const value = config[`acl.oidc.${name}`];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const authorizationEndpoint = text('authorization.endpoint');
+  const tokenEndpoint = text('token.endpoint');
+  const clientId = text('client.id');
+  if (!authorizationEndpoint || !tokenEndpoint || !clientId) {
+    throw new Error('The identity provider does not answer. Try again in a moment.');
+  }
+  const pkce = config['acl.oidc.pkce.required'] !== false;
+  if (pkce && config['acl.oidc.pkce.supported'] === false) {
+    throw new Error('The identity provider does not support PKCE with S256: it is not used.');
+  }
+  return {
+    clientId,
+    issuer: text('issuer'),
+    authorizationEndpoint,
+    tokenEndpoint,
+    endSessionEndpoint: text('end.session.endpoint'),
+    redirectUri: text('redirect.uri') ?? location.origin + location.pathname,
+    scope: text('scope') ?? 'openid',
+    pkce,
+    sendsIdToken: config['acl.oidc.groups.encoded.in.token'] === true,
+    nameClaim: text('sub.claim') ?? 'sub',
+  };
+}

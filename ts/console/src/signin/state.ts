@@ -1,0 +1,30 @@
+/** Whether somebody is signed in on this page, as far as it knows. */
+import { createSignal, type Accessor } from 'solid-js';
+import { onLoginRefused, useTokens } from '../api/credentials.js';
+
+export type SignIn =
+  /** Nobody was asked to sign in so far. */
+  | { readonly state: 'unasked' }
+  | { readonly state: 'in'; readonly user: string }
+  /** The server wants to know who asks; `notice` tells why again. */
+  | { readonly state: 'out'; readonly notice: string | undefined };
+
+const [current, setCurrent] = createSignal<SignIn>({ state: 'unasked' });
+
+export const signIn: Accessor<SignIn> = current;
+
+export function signedIn(user: string): void {
+  setCurrent({ state: 'in', user });
+}
+
+export function signedOut(notice?: string): void {
+  useTokens(undefined);
+  setCurrent({ state: 'out', notice });
+}
+
+onLoginRefused(() => {
+  const before = current();
+  if (before.state !== 'out') {
+    signedOut(before.state === 'in' ? 'Your session has ended. Sign in again.' : undefined);
+  }
+});

@@ -1,0 +1,188 @@
+/**
+ * Tokens of the identity provider, in memory alone. They are renewed shortly before they end, by
+ * one tab at a time.
+ */
+import { Unreachable } from '../api/client.js';
+import { useTokens } from '../api/credentials.js';
+import { type Claims, readIdToken } from './id-token.js';
+import { beginSession } from './login.js';
+import type { PendingRequest } from './memory.js';
+import type { Provider } from './provider.js';
+import { signedOut } from './state.js';
+
+interface TokenSet {
+  readonly access: string;
+  readonly id: string;
+  readonly refresh: string | undefined;
+  /** By `performance.now()`: a token is renewed from here. */
+  readonly renewAt: number;
+}
+
+const RENEW_BEFORE_MS = 30_000;
+const SILENT = 'The identity provider does not answer. Try again in a moment.';
+
+/** Refused by the provider for good; anything else may pass. */
+class GrantRefused extends Error {}
+
+export class Tokens {
+  readonly #provider: Provider;
+  #set: TokenSet;
+  #claims: Claims;
+  #renewing: Promise<void> | undefined;
+
+  private constructor(provider: Provider, set: TokenSet, claims: Claims) {
+    this.#provider = provider;
+    this.#set = set;
+    this.#claims = claims;
+  }
+
+  /** Exchanges a code; throws what people should read. */
+  static async ofCode(
+    provider: Provider,
+    code: string,
+    { redirectUri, verifier, nonce }: PendingRequest,
+  ): Promise<Tokens> {
+    const { set, claims } = await askForTokens(
+      provider,
+      {
+        grant_type: 'authorization_code',
+        code,
+        client_id: provider.clientId,
+        redirect_uri: redirectUri,
+        ...(provider.pkce ? { code_verifier: verifier } : {}),
+      },
+      nonce,
+    );
+    if (claims === undefined) {
+      throw new Error('The identity provider sent no ID token: you are not signed in.');
+    }
+    return new Tokens(provider, set, claims);
+  }
+
+  /** From here on requests carry these tokens, renewed in time. */
+  use(): void {
+    useTokens(async () => {
+      if (performance.now() >= this.#set.renewAt && this.#set.refresh !== undefined) {
+        await (this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined)));
+      }
+      return this.authorization;
+    });
+    hold(this);
+  }
+
+  get authorization(): string {
+    const { access, id } = this.#set;
+    return `Bearer ${this.#provider.sendsIdToken ? id : access}`;
+  }
+
+  /** The person's name, where the ID token has it. */
+  get name(): string | undefined {
+    const value = this.#claims[this.#provider.nameClaim];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  get idToken(): string {
+    return this.#set.id;
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await alone(() => this.#refresh());
+      // The cookie's session knows the old token only.
+      await beginSession(this.authorization);
+    } catch (cause) {
+      if (cause instanceof GrantRefused) {
+        held = undefined;
+        signedOut('Your session at the identity provider has ended. Sign in again.');
+      }
+      // What still counts is used until it ends.
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    const before = this.#set;
+    const { set, claims } = await askForTokens(this.#provider, {
+      grant_type: 'refresh_token',
+      refresh_token: before.refresh ?? '',
+      client_id: this.#provider.clientId,
+    });
+    if (claims !== undefined && claims['sub'] !== this.#claims['sub']) {
+      throw new GrantRefused('the renewed token is somebody else’s');
+    }
+    this.#set = { ...set, id: set.id || before.id, refresh: set.refresh ?? before.refresh };
+  }
+}
+
+let held: Tokens | undefined;
+
+function hold(tokens: Tokens): void {
+  held = tokens;
+}
+
+/** Forgets the tokens; the ID token goes back as the hint who leaves. */
+export function forgetTokens(): string | undefined {
+  const hint = held?.idToken;
+  held = undefined;
+  useTokens(undefined);
+  return hint;
+}
+
+/** One at a time over all tabs: a refresh token that is used twice ends the sign-in. */
+async function alone(work: () => Promise<void>): Promise<void> {
+  // Only pages that came encrypted, or from this machine, have locks.
+  const locks = (navigator as { locks?: LockManager }).locks;
+  await (locks ? locks.request('tidemark.sign-in.refresh', work) : work());
+}
+
+interface Answer {
+  readonly access_token?: string;
+  readonly id_token?: string;
+  readonly refresh_token?: string;
+  readonly token_type?: string;
+  readonly expires_in?: number;
+  readonly error?: string;
+  readonly error_description?: string;
+}
+
+async function askForTokens(
+  provider: Provider,
+  parameters: Record<string, string>,
+  nonce?: string,
+): Promise<{ set: TokenSet; claims: Claims | undefined }> {
+  const started = performance.now();
+  const answer = await post(provider.tokenEndpoint, parameters);
+  const { access_token: access, id_token: id } = answer;
+  if (!access || answer.token_type?.toLowerCase() !== 'bearer') {
+    throw new Error(SILENT);
+  }
+  const now = Date.now() / 1000;
+  const expected = { issuer: provider.issuer, clientId: provider.clientId, nonce, now };
+  const claims = id ? await readIdToken(id, { ...expected, accessToken: access }) : undefined;
+  const lifeMs = Math.max(answer.expires_in ?? 0, 0) * 1000;
+  const early = Math.min(RENEW_BEFORE_MS, lifeMs / 10);
+  const renewAt = lifeMs === 0 ? Infinity : started + lifeMs - early;
+  return { set: { access, id: id ?? '', refresh: answer.refresh_token, renewAt }, claims };
+}
+
+async function post(address: string, parameters: Record<string, string>): Promise<Answer> {
+  let response;
+  let answer: Answer;
+  try {
+    response = await fetch(address, {
+      method: 'POST',
+      body: new URLSearchParams(parameters),
+      credentials: 'omit',
+      redirect: 'error',
+    });
+    answer = (await response.json()) as Answer;
+  } catch (cause) {
+    throw new Unreachable(SILENT, { cause });
+  }
+  if (!response.ok) {
+    const said = answer.error_description ?? answer.error ?? `status ${response.status}`;
+    throw response.status < 500
+      ? new GrantRefused(`The identity provider refused: ${said}.`)
+      : new Unreachable(SILENT);
+  }
+  return answer;
+}

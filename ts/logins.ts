@@ -1,0 +1,40 @@
+/** Logins as the configuration wants them. */
+import {
+  type Authenticator,
+  createAuthenticator,
+  type Directory,
+  IdentityProvider,
+  oidcAdvice,
+  readOidcSettings,
+} from './auth/index.js';
+import { type Config, KEYS, ValueError } from './config/index.js';
+import type { Logger } from './observability/index.js';
+
+/** With a `directory` users and grants count, and `http.user` does not. */
+export function createLogins(config: Config, logger: Logger, directory?: Directory): Authenticator {
+  const user = config.get(KEYS.httpUser);
+  const password = config.get(KEYS.httpPassword);
+  const settings = readOidcSettings(config);
+  if (settings !== null && directory === undefined) {
+    throw new ValueError(
+      'acl.oidc.enabled=true needs acl.enabled=true: without users and grants nobody from a ' +
+        'provider may do anything',
+    );
+  }
+  const provider =
+    settings === null ? undefined : new IdentityProvider(settings, logger.child('oidc'));
+  return createAuthenticator({
+    basicRealm: config.get(KEYS.oidcBasicRealm),
+    ...(user === '' || password === '' ? {} : { owner: { user, password } }),
+    ...(directory === undefined ? {} : { directory }),
+    ...(provider === undefined ? {} : { provider }),
+  });
+}
+
+/** Tells what about sign-on could be safer, at each start. */
+export function adviseOnLogins(config: Config, logger: Logger): void {
+  const settings = readOidcSettings(config);
+  for (const notice of settings === null ? [] : oidcAdvice(settings)) {
+    logger.warn('sign_on', { notice });
+  }
+}
