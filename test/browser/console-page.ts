@@ -37,6 +37,8 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: 'light' | 'dark';
+  /** What stands behind the `#` of the address; the workspace, if nothing else is said. */
+  readonly page?: string;
 }
 
 /** Listens for what the content policy refuses, before any script of the page runs. */
@@ -75,11 +77,13 @@ export class ConsolePage {
     const context = await browser.newContext({
       viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
       colorScheme: options.scheme ?? 'light',
+      // Pictures and waits must not meet a colour on its way to another.
+      reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     await context.addInitScript(REPORT_VIOLATIONS);
     const shown = new ConsolePage(await context.newPage(), url);
-    await shown.page.goto(url);
+    await shown.page.goto(`${url}/#${options.page ?? 'sql'}`);
     await shown.ready();
     return shown;
   }
@@ -90,7 +94,7 @@ export class ConsolePage {
 
   /** The editor is there and the tables have been read. */
   async ready(): Promise<void> {
-    await this.page.locator('.editor-host.ready').waitFor();
+    await this.page.locator('.editor-host.ready').waitFor({ state: 'attached' });
     await this.page.locator('.status .ok').waitFor({ state: 'attached' });
   }
 
@@ -154,6 +158,11 @@ export class ConsolePage {
     await mkdir(dirname(path), { recursive: true });
     // The usual hiding of the caret would be an inline style, which the policy refuses.
     await this.page.screenshot({ path, caret: 'initial' });
+  }
+
+  /** Brings another page to the front by the rail. */
+  async go(name: string): Promise<void> {
+    await this.page.getByRole('navigation', { name: 'Main' }).getByLabel(name).click();
   }
 
   async close(): Promise<void> {

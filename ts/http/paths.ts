@@ -11,6 +11,7 @@ export interface HttpPaths {
   readonly settings: string;
   readonly warnings: string;
   readonly validate: string;
+  readonly importPreview: string;
   readonly ping: string;
   readonly lineProtocol: readonly string[];
 }
@@ -30,6 +31,7 @@ export function httpPaths(config: Config): HttpPaths {
     settings: below(KEYS.httpContextSettings),
     warnings: below(KEYS.httpContextWarnings),
     validate: `${base}/api/v1/sql/validate`,
+    importPreview: `${base}/api/v1/import/preview`,
     ping: config.get(KEYS.httpContextPing),
     lineProtocol: config.get(KEYS.httpContextLineProtocol),
   };

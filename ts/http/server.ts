@@ -33,6 +33,7 @@ import { consoleRoutes } from './routes/console.js';
 import { execRoute } from './routes/exec.js';
 import { expRoute } from './routes/exp.js';
 import { impRoute } from './routes/imp.js';
+import { importPreviewRoute } from './routes/import-preview.js';
 import { refuseMalformed, refuseTunnel } from './malformed.js';
 import { lineProtocolRoutes } from './routes/line-protocol.js';
 import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
@@ -69,6 +70,7 @@ export function startHttp(
     validateRoute(services, paths),
     expRoute(services, paths),
     impRoute(services, paths),
+    importPreviewRoute(paths),
     chkRoute(services, paths),
     ...settingsRoutes(services, paths.settings),
     warningsRoute(paths.warnings),

@@ -78,6 +78,37 @@ function findDetector(texts: readonly string[]): ColumnType | null {
   return pattern === undefined ? { type } : { type, pattern };
 }
 
+/** A type that most texts of a column fit. */
+export interface NearType extends ColumnType {
+  /** How many texts do not fit. */
+  readonly misfits: number;
+  /** The first of them, and the row it stands in, counted from 1. */
+  readonly first: string;
+  readonly row: number;
+}
+
+/** At most this share of the texts may not fit a type that is near. */
+const NEAR_SHARE = 0.1;
+const LEAST_NEAR_TEXTS = 10;
+
+/** The type that the fewest of `cells` do not fit; `null` when those are many for every type. */
+export function nearType(cells: readonly string[]): NearType | null {
+  const texts = cells.filter((cell) => cell !== '');
+  if (texts.length < LEAST_NEAR_TEXTS) {
+    return null;
+  }
+  let best: NearType | null = null;
+  for (const { type, pattern, fits } of DETECTORS) {
+    const misfits = texts.filter((text) => !fits(text)).length;
+    if (type !== 'CHAR' && misfits < (best?.misfits ?? texts.length * NEAR_SHARE)) {
+      const row = cells.findIndex((cell) => cell !== '' && !fits(cell));
+      const found = { type, misfits, first: cells[row] ?? '', row: row + 1 };
+      best = pattern === undefined ? found : { ...found, pattern };
+    }
+  }
+  return best;
+}
+
 /** Whether one more text fits a detected type; everything fits VARCHAR. */
 export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
   if (text === '' || type === 'VARCHAR') {

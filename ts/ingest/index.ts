@@ -18,5 +18,7 @@ export type {
   ImportPart,
   TextImport,
 } from './import.js';
+export { proposeImport } from './proposal.js';
+export type { ImportProposal, ProposalHints } from './proposal.js';
 export { readImportParameters } from './parameters.js';
 export type { ImportParameters } from './parameters.js';

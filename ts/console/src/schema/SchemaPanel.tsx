@@ -4,11 +4,12 @@ import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
-import { quoted, type TableEntry } from './model.js';
+import { addressOf } from '../shell/pages.js';
+import { openMenu } from '../shell/Menu.js';
+import { previewTable, tableActions } from './actions.js';
+import type { TableEntry } from './model.js';
 import type { TreeRow } from './rows.js';
 import { TreeState } from './tree.js';
-
-const PREVIEW_ROWS = 1000;
 
 export function SchemaPanel(props: { session: Session; onOpened: () => void }): JSX.Element {
   const { session } = props;
@@ -67,7 +68,9 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
         <Match when={tables().length === 0}>
           <div class="side-empty">
             <strong>No tables yet</strong>
-            <p>Create one with CREATE TABLE, or import a CSV file over HTTP.</p>
+            <p>
+              Create one with CREATE TABLE, or <a href={addressOf('import')}>import a file</a>.
+            </p>
           </div>
         </Match>
       </Switch>
@@ -93,16 +96,22 @@ function Instance(props: { session: Session }): JSX.Element {
 function Tree(props: { session: Session; filter: string; onOpened: () => void }): JSX.Element {
   const tree = new TreeState(props.session, () => props.filter);
   const preview = (table: TableEntry): void => {
-    props.session.preview(`SELECT * FROM ${quoted(table.name)} LIMIT ${PREVIEW_ROWS}`);
+    previewTable(props.session, table);
     props.onOpened();
   };
   const focus = (id: string): void => {
     tree.select(id);
     document.getElementById(rowId(id))?.focus();
   };
+  const menu = (table: TableEntry, x: number, y: number): void =>
+    openMenu(table.name, x, y, tableActions(props.session, table));
   const onKeyDown = (event: KeyboardEvent): void => {
     const row = tree.selectedRow;
-    if (row?.kind === 'table' && event.key === 'Enter' && event.shiftKey) {
+    const isMenuKey = event.key === 'ContextMenu' || (event.shiftKey && event.key === 'F10');
+    if (row?.kind === 'table' && isMenuKey) {
+      const box = document.getElementById(rowId(row.id))?.getBoundingClientRect();
+      menu(row.table, box?.left ?? 0, box?.bottom ?? 0);
+    } else if (row?.kind === 'table' && event.key === 'Enter' && event.shiftKey) {
       preview(row.table);
     } else if (row && (event.key === 'Enter' || event.key === ' ')) {
       tree.activate(row);
@@ -137,9 +146,16 @@ function Tree(props: { session: Session; filter: string; onOpened: () => void })
             aria-expanded={'open' in row ? row.open : undefined}
             tabindex={isSelected(row) ? 0 : -1}
             onClick={() => onClick(row)}
+            onContextMenu={(event) => {
+              if (row.kind === 'table') {
+                event.preventDefault();
+                focus(row.id);
+                menu(row.table, event.clientX, event.clientY);
+              }
+            }}
             onDblClick={() => row.kind === 'column' && tree.activate(row)}
           >
-            <RowContent row={row} selected={isSelected(row)} onPreview={preview} />
+            <RowContent row={row} selected={isSelected(row)} onPreview={preview} onMenu={menu} />
           </li>
         )}
       </For>
@@ -159,6 +175,7 @@ function RowContent(props: {
   row: TreeRow;
   selected: boolean;
   onPreview: (table: TableEntry) => void;
+  onMenu: (table: TableEntry, x: number, y: number) => void;
 }): JSX.Element {
   const { row } = props;
   switch (row.kind) {
@@ -190,6 +207,19 @@ function RowContent(props: {
               }}
             >
               <Icon name="play" />
+            </button>
+            <button
+              class="icon-button tight"
+              tabindex="-1"
+              aria-label={`More about ${row.table.name}`}
+              title="More (Shift+F10)"
+              onClick={(event) => {
+                event.stopPropagation();
+                const box = event.currentTarget.getBoundingClientRect();
+                props.onMenu(row.table, box.left, box.bottom);
+              }}
+            >
+              <Icon name="more" />
             </button>
           </Show>
           <TableFacts table={row.table} />

@@ -1,5 +1,6 @@
 /** What the server's meta queries say about tables and columns, whichever names it gives them. */
-import type { Column, Row, Value } from '../api/answer.js';
+import type { Value } from '../api/answer.js';
+import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
 
 export interface TableEntry {
   readonly name: string;
@@ -24,19 +25,6 @@ export interface FunctionEntry {
   readonly description: string;
 }
 
-interface Answer {
-  readonly head: { readonly columns: readonly Column[] };
-  readonly rows: readonly Row[];
-}
-
-/** Reads a cell by the first of several column names that the answer has. */
-function reader(answer: Answer, ...names: string[]): (row: Row) => Value {
-  const at = names
-    .map((name) => answer.head.columns.findIndex((column) => column.name === name))
-    .find((index) => index >= 0);
-  return (row) => (at === undefined ? null : (row[at] ?? null));
-}
-
 /** Rows of `tables()`, or of `SHOW TABLES`, which tells names only. */
 export function tableEntries(answer: Answer): TableEntry[] {
   const name = reader(answer, 'table_name', 'table', 'name');
@@ -49,12 +37,26 @@ export function tableEntries(answer: Answer): TableEntry[] {
     .map((row) => ({
       name: String(name(row)),
       kind: kindOf(type(row)),
-      rows: rows(row) === null ? undefined : Number(rows(row)),
+      rows: numberOf(rows(row)),
       partitionBy: textOf(partitionBy(row)),
       timestamp: textOf(timestamp(row)),
       suspended: suspended(row) === true,
     }))
     .sort((left, right) => left.name.localeCompare(right.name));
+}
+
+/** Rows of `views()`. */
+export function viewEntries(answer: Answer): TableEntry[] {
+  const name = reader(answer, 'view_name');
+  const status = reader(answer, 'view_status');
+  return answer.rows.map((row) => ({
+    name: String(name(row)),
+    kind: 'view',
+    rows: undefined,
+    partitionBy: undefined,
+    timestamp: undefined,
+    suspended: status(row) === 'invalid',
+  }));
 }
 
 /** Rows of `SHOW COLUMNS`. */
@@ -93,10 +95,6 @@ function kindOf(value: Value): TableEntry['kind'] {
     return 'view';
   }
   return value === 'M' ? 'materialized' : 'table';
-}
-
-function textOf(value: Value): string | undefined {
-  return value === null || value === '' ? undefined : String(value);
 }
 
 /** A name as SQL takes it: quoted where it is not a plain word. */

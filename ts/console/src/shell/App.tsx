@@ -1,10 +1,15 @@
 /** The frame of the page: rail, schema, workspace, status; and the keys that work everywhere. */
-import { createEffect, createSignal, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import { createEffect, createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { SchemaPanel } from '../schema/SchemaPanel.js';
 import { dismissToast, holdToast, spoken, toast } from './announce.js';
+import { ConfirmDialog } from './ConfirmDialog.js';
 import { HelpDialog } from './HelpDialog.js';
-import { Icon, Logo } from './icons.js';
+import { Icon, Logo, type IconName } from './icons.js';
+import { MenuLayer } from './Menu.js';
+import { Page } from './Page.js';
+import { addressOf, openPage, spot, type PageName } from './pages.js';
+import { takeDrops } from './drops.js';
 import { handleShortcut } from './shortcuts.js';
 import { StatusBar } from './StatusBar.js';
 import { nextTheme, setTheme, theme, THEME_NAMES } from './theme.js';
@@ -13,6 +18,7 @@ import { WorkspaceView } from './WorkspaceView.js';
 export function App(props: { session: Session }): JSX.Element {
   const [help, setHelp] = createSignal(false);
   const [drawer, setDrawer] = createSignal(false);
+  const [dropping, setDropping] = createSignal(false);
   const { session } = props;
 
   onMount(() => {
@@ -21,6 +27,7 @@ export function App(props: { session: Session }): JSX.Element {
       handleShortcut(event, session, { help: () => setHelp(true) });
     document.addEventListener('keydown', onKeyDown);
     onCleanup(() => document.removeEventListener('keydown', onKeyDown));
+    onCleanup(takeDrops(session, setDropping));
   });
 
   createEffect(() => {
@@ -28,8 +35,15 @@ export function App(props: { session: Session }): JSX.Element {
     document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
+  // Nobody who was led anywhere is led away; a page without tables and drafts begins with a start.
+  createEffect(() => {
+    if (isEmpty(session) && session.workspace.isUntouched && !spot().isNamed) {
+      openPage('start');
+    }
+  });
+
   return (
-    <div class="app" classList={{ 'drawer-open': drawer() }}>
+    <div class="app" classList={{ 'drawer-open': drawer(), dropping: dropping() }}>
       <Show when={session.settings()?.config['security.insecure.public'] === true}>
         <div class="insecure" role="alert">
           <Icon name="alert" />
@@ -40,10 +54,16 @@ export function App(props: { session: Session }): JSX.Element {
       <Rail session={session} drawer={drawer()} setDrawer={setDrawer} help={() => setHelp(true)} />
       <SchemaPanel session={session} onOpened={() => setDrawer(false)} />
       <main class="main">
-        <h1 class="visually-hidden">SQL workspace</h1>
-        <WorkspaceView session={session} />
+        {/* Stays behind other pages: results, scroll places and the editor's history with it. */}
+        <div class="workspace-page" hidden={spot().page !== 'sql'}>
+          <h1 class="visually-hidden">SQL workspace</h1>
+          <WorkspaceView session={session} />
+        </div>
+        <Page session={session} />
       </main>
       <StatusBar session={session} />
+      <MenuLayer />
+      <ConfirmDialog />
       <HelpDialog open={help()} onClose={() => setHelp(false)} />
       <div class="visually-hidden" role="status" aria-live="polite">
         {spoken()}
@@ -53,16 +73,41 @@ export function App(props: { session: Session }): JSX.Element {
   );
 }
 
+function isEmpty(session: Session): boolean {
+  const tables = session.schema.tables();
+  return tables.state === 'ready' && tables.value.length === 0;
+}
+
+interface Entry {
+  readonly page: PageName;
+  readonly name: string;
+  readonly icon: IconName;
+}
+
+const ENTRIES: readonly Entry[] = [
+  { page: 'start', name: 'First steps', icon: 'start' },
+  { page: 'sql', name: 'SQL workspace', icon: 'sql' },
+  { page: 'tables', name: 'Tables and ingestion', icon: 'tables' },
+  { page: 'import', name: 'Import', icon: 'import' },
+  { page: 'queries', name: 'Running queries', icon: 'queries' },
+];
+
 function Rail(props: {
   session: Session;
   drawer: boolean;
   setDrawer: (open: boolean) => void;
   help: () => void;
 }): JSX.Element {
-  const toWorkspace = (event: MouseEvent): void => {
+  const open = (event: MouseEvent, page: PageName): void => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) {
+      return;
+    }
     event.preventDefault();
     props.setDrawer(false);
-    props.session.editor?.focus();
+    openPage(page);
+    if (page === 'sql') {
+      props.session.editor?.focus();
+    }
   };
   return (
     <nav class="rail" aria-label="Main">
@@ -70,21 +115,31 @@ function Rail(props: {
         <Logo />
       </span>
       <ul>
-        <li>
-          <a
-            href="#sql"
-            aria-label="SQL workspace"
-            title="SQL workspace"
-            aria-current="page"
-            onClick={toWorkspace}
-          >
-            <Icon name="sql" />
-          </a>
-        </li>
+        <For each={ENTRIES.filter((entry) => isOffered(entry, props.session))}>
+          {(entry) => (
+            <li>
+              <a
+                href={addressOf(entry.page)}
+                aria-label={entryName(entry, props.session)}
+                title={entryName(entry, props.session)}
+                aria-current={spot().page === entry.page ? 'page' : undefined}
+                onClick={(event) => open(event, entry.page)}
+              >
+                <Icon name={entry.icon} />
+                <Show when={entry.page === 'import' && props.session.importing()}>
+                  <Icon name="running" class="spin rail-mark" />
+                </Show>
+                <Show when={entry.page === 'queries' && props.session.activity.count > 0}>
+                  <span class="count-badge">{props.session.activity.count}</span>
+                </Show>
+              </a>
+            </li>
+          )}
+        </For>
         <li class="rail-drawer">
           <button
-            aria-label="Tables"
-            title="Tables"
+            aria-label="Schema"
+            title="Schema"
             aria-expanded={props.drawer}
             onClick={() => props.setDrawer(!props.drawer)}
           >
@@ -112,6 +167,16 @@ function Rail(props: {
       </ul>
     </nav>
   );
+}
+
+/** The first steps are offered while there is nothing else to look at. */
+function isOffered({ page }: Entry, session: Session): boolean {
+  return page !== 'start' || spot().page === 'start' || isEmpty(session);
+}
+
+function entryName(entry: Entry, session: Session): string {
+  const { count } = session.activity;
+  return entry.page === 'queries' && count > 0 ? `${entry.name}, ${count}` : entry.name;
 }
 
 function Toast(): JSX.Element {

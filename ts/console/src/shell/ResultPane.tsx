@@ -26,6 +26,7 @@ import { copy } from './announce.js';
 import { Icon } from './icons.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
+const PlanView = lazy(() => import('../plan/PlanView.js'));
 
 /** From this width on, grid and chart can stand side by side. */
 const WIDE = '(min-width: 1180px)';
@@ -48,7 +49,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   return (
     <section class="result" aria-label="Result" aria-busy={run()?.state === 'running'}>
       <div class="result-bar">
-        <ViewButtons views={views} />
+        <ViewButtons views={views} onPlan={() => props.session.showPlan()} />
         <Summary run={run()} result={result()} revision={runner().revision()} />
         <span class="spring" />
         <ZoneSwitch session={props.session} />
@@ -57,6 +58,11 @@ export function ResultPane(props: { session: Session }): JSX.Element {
       <Switch fallback={<NoResult run={run()} />}>
         <Match when={workspace.view() === 'log'}>
           <Log session={props.session} />
+        </Match>
+        <Match when={workspace.view() === 'plan'}>
+          <Suspense>
+            <PlanView session={props.session} />
+          </Suspense>
         </Match>
         <Match when={isRowless() && !kept()}>
           <Outcome run={run()} keep={() => setKept(true)} hasRows={result() !== undefined} />
@@ -80,11 +86,12 @@ export function ResultPane(props: { session: Session }): JSX.Element {
 interface Views {
   readonly grid: () => boolean;
   readonly chart: () => boolean;
+  readonly plan: () => boolean;
   readonly log: () => boolean;
   readonly press: (view: ResultView) => void;
 }
 
-/** Grid and chart side by side where there is room and a time to draw by, else one of the three. */
+/** Grid and chart side by side where there is room and a time to draw by, else one of the four. */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
   const wide = useMedia(WIDE);
   const [beside, setBeside] = createSignal(true);
@@ -92,19 +99,21 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
     () => result()?.columns.some(({ type }) => familyOf(type) === 'time') ?? false,
   );
   const { view, setView } = workspace;
-  const both = (): boolean => wide() && beside() && isTimed() && view() !== 'log';
+  const isAlone = (): boolean => view() === 'plan' || view() === 'log';
+  const both = (): boolean => wide() && beside() && isTimed() && !isAlone();
   return {
     grid: () => view() === 'grid' || both(),
     chart: () => view() === 'chart' || both(),
+    plan: () => view() === 'plan',
     log: () => view() === 'log',
     press: (pressed) => {
-      if (pressed === 'log') {
-        setView(view() === 'log' ? 'grid' : 'log');
+      if (pressed === 'plan' || pressed === 'log') {
+        setView(view() === pressed ? 'grid' : pressed);
       } else if (both()) {
         // Of two views, the pressed one goes.
         setBeside(false);
         setView(pressed === 'grid' ? 'chart' : 'grid');
-      } else if (wide() && isTimed() && view() !== 'log' && view() !== pressed) {
+      } else if (wide() && isTimed() && !isAlone() && view() !== pressed) {
         setBeside(true);
       } else {
         setView(pressed);
@@ -113,9 +122,16 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
   };
 }
 
-function ViewButtons(props: { views: Views }): JSX.Element {
+function ViewButtons(props: { views: Views; onPlan: () => void }): JSX.Element {
+  const press = (view: ResultView): void => {
+    if (view === 'plan' && !props.views.plan()) {
+      props.onPlan();
+    } else {
+      props.views.press(view);
+    }
+  };
   const button = (view: ResultView, name: string): JSX.Element => (
-    <button class="view" aria-pressed={props.views[view]()} onClick={() => props.views.press(view)}>
+    <button class="view" aria-pressed={props.views[view]()} onClick={() => press(view)}>
       <Icon name={view} />
       {name}
     </button>
@@ -124,6 +140,7 @@ function ViewButtons(props: { views: Views }): JSX.Element {
     <div class="views" role="group" aria-label="Result shown as" data-region="views">
       {button('grid', 'Grid')}
       {button('chart', 'Chart')}
+      {button('plan', 'Plan')}
       {button('log', 'Log')}
     </div>
   );

@@ -3,16 +3,14 @@ import { createMemo, Show, type JSX } from 'solid-js';
 import { Account } from '../signin/Account.js';
 import type { Session } from '../state/session.js';
 import { Icon } from './icons.js';
+import { addressOf } from './pages.js';
 
 export function StatusBar(props: { session: Session }): JSX.Element {
   const version = createMemo(() => {
     const value = props.session.settings()?.config['release.version'];
     return typeof value === 'string' ? `Tidemark ${value}` : '';
   });
-  const running = createMemo(() => {
-    const { workspace } = props.session;
-    return workspace.tabs.filter((tab) => workspace.runner(tab.id).running).length;
-  });
+  const running = (): number => props.session.activity.count;
   return (
     <footer class="status" aria-label="Status">
       <Show
@@ -31,10 +29,10 @@ export function StatusBar(props: { session: Session }): JSX.Element {
       </Show>
       <span>{location.host}</span>
       <Show when={running() > 0}>
-        <span>
-          <Icon name="running" class="spin" />
+        <a href={addressOf('queries')} title="Running queries">
+          <Icon name="queries" />
           {running()} running
-        </span>
+        </a>
       </Show>
       <span class="spring" />
       <Account session={props.session} />

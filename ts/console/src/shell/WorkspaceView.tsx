@@ -142,6 +142,10 @@ function Toolbar(props: { session: Session }): JSX.Element {
         <Icon name="stop" />
         Cancel
       </button>
+      <button class="button ghost" title="Alt+E" onClick={() => session.explain()}>
+        <Icon name="plan" />
+        Explain
+      </button>
       <span class="spring" />
       <Show when={savedAt()}>
         <span class="hint">Draft saved {savedAt()}</span>

@@ -1,6 +1,7 @@
 /** Keys that work wherever the focus is. Matched by the physical key, so layouts do not matter. */
 import type { Session } from '../state/session.js';
 import type { ResultView } from '../state/workspace.js';
+import { spot } from './pages.js';
 
 export interface Shortcut {
   readonly keys: string;
@@ -14,7 +15,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: 'F8', does: 'Go to the problem' },
   { keys: 'Alt+T, Alt+W', does: 'New tab, close tab' },
   { keys: 'Alt+PgUp, Alt+PgDn', does: 'Previous tab, next tab' },
-  { keys: 'Alt+1 … Alt+3', does: 'Grid, chart, log' },
+  { keys: 'Alt+E', does: 'Show how the statement would run' },
+  { keys: 'Alt+1 … Alt+4', does: 'Grid, chart, plan, log' },
   { keys: 'F6, Shift+F6', does: 'Next region, previous region' },
   { keys: 'F2', does: 'From the grid to the editor and back' },
   {
@@ -26,6 +28,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     keys: 'Enter, Shift+Enter',
     does: 'In the tree: open a table or insert a column; preview rows',
   },
+  { keys: 'Shift+F10', does: 'In the tree: what can be done with a table' },
   { keys: 'Escape, Tab', does: 'One after the other: leave the editor' },
   { keys: '0', does: 'In the chart: reset the zoom' },
   { keys: '?', does: 'Show these shortcuts (while grid, tree or chart has the focus)' },
@@ -34,7 +37,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
 const VIEWS: Readonly<Record<string, ResultView>> = {
   Digit1: 'grid',
   Digit2: 'chart',
-  Digit3: 'log',
+  Digit3: 'plan',
+  Digit4: 'log',
 };
 
 interface Actions {
@@ -43,6 +47,10 @@ interface Actions {
 
 export function handleShortcut(event: KeyboardEvent, session: Session, actions: Actions): void {
   if (event.defaultPrevented || document.querySelector('dialog[open]')) {
+    return;
+  }
+  const isEverywhere = event.code === 'F6' || event.key === '?';
+  if (spot().page !== 'sql' && !isEverywhere) {
     return;
   }
   const command = plainKey(event, session, actions) ?? altKey(event, session);
@@ -93,9 +101,11 @@ function altKey(event: KeyboardEvent, session: Session): (() => void) | undefine
   const { workspace } = session;
   const view = VIEWS[event.code];
   if (view) {
-    return () => workspace.setView(view);
+    return view === 'plan' ? () => session.showPlan() : () => workspace.setView(view);
   }
   switch (event.code) {
+    case 'KeyE':
+      return () => session.explain();
     case 'KeyK':
       return () => session.cancel();
     case 'KeyT':

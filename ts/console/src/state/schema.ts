@@ -6,6 +6,7 @@ import {
   functionEntries,
   quoted,
   tableEntries,
+  viewEntries,
   type ColumnEntry,
   type FunctionEntry,
   type TableEntry,
@@ -37,7 +38,7 @@ export class Schema {
 
   /** Asks anew for the tables, and for the columns of those that were opened. */
   async refresh(): Promise<void> {
-    this.#setTables(await settle(async () => tableEntries(await listTables())));
+    this.#setTables(await settle(listAll));
     if (this.#functions.length === 0) {
       const asked = await settle(async () => functionEntries(await listFunctions()));
       this.#functions = asked.state === 'ready' ? asked.value : [];
@@ -82,13 +83,32 @@ export class Schema {
   }
 }
 
+/** Tables and views by name. */
+async function listAll(): Promise<TableEntry[]> {
+  const [tables, views] = await Promise.all([listTables(), listViews()]);
+  const known = new Set(tables.map(({ name }) => name));
+  const entries = [...tables, ...views.filter(({ name }) => !known.has(name))];
+  return entries.sort((left, right) => left.name.localeCompare(right.name));
+}
+
 /** `tables()` tells more; a server without it still answers `SHOW TABLES`. */
-async function listTables(): ReturnType<typeof query> {
+async function listTables(): Promise<TableEntry[]> {
   try {
-    return await query('SELECT * FROM tables()');
+    return tableEntries(await query('SELECT * FROM tables()'));
   } catch (cause) {
     if (cause instanceof SqlError) {
-      return query('SHOW TABLES');
+      return tableEntries(await query('SHOW TABLES'));
+    }
+    throw cause;
+  }
+}
+
+async function listViews(): Promise<TableEntry[]> {
+  try {
+    return viewEntries(await query('SELECT view_name, view_status FROM views()'));
+  } catch (cause) {
+    if (cause instanceof SqlError) {
+      return [];
     }
     throw cause;
   }
@@ -98,7 +118,8 @@ function listFunctions(): ReturnType<typeof query> {
   return query('SELECT name, type, signature, description FROM functions()');
 }
 
-async function settle<T>(ask: () => Promise<T>): Promise<Loading<T>> {
+/** The outcome of asking, as a view shows it. */
+export async function settle<T>(ask: () => Promise<T>): Promise<Loading<T>> {
   try {
     return { state: 'ready', value: await ask() };
   } catch (cause) {

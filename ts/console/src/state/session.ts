@@ -5,6 +5,9 @@ import type { Place, SqlEditor } from '../editor/editor.js';
 import { duration, grouped, type Zone } from '../model/format.js';
 import { nearest } from '../schema/model.js';
 import { announce, showToast } from '../shell/announce.js';
+import { openPage } from '../shell/pages.js';
+import { Activity } from './activity.js';
+import { Plans } from './plans.js';
 import type { Run, StatementText } from './run.js';
 import { Schema } from './schema.js';
 import { type Workspace, type LogEntry } from './workspace.js';
@@ -23,11 +26,19 @@ const CHANGES_SCHEMA = /^\s*(?:create|drop|alter|rename|truncate|insert|copy)\b/
 export class Session {
   readonly workspace: Workspace;
   readonly schema = new Schema();
+  readonly activity = new Activity();
+  readonly plans = new Plans();
   readonly connection: Accessor<Connection>;
   readonly settings: Accessor<Settings | undefined>;
   readonly zone: Accessor<Zone>;
   readonly setZone: (zone: Zone) => void;
   readonly problems: Accessor<ReadonlyMap<string, Problem>>;
+  /** Whether a file is on its way to the server. */
+  readonly importing: Accessor<boolean>;
+  readonly setImporting: (isImporting: boolean) => void;
+  /** Files that were dropped somewhere on the page, until the import page takes them. */
+  readonly dropped: Accessor<readonly File[]>;
+  readonly setDropped: (files: readonly File[]) => void;
   editor: SqlEditor | undefined;
   readonly #setConnection: (connection: Connection) => void;
   readonly #setSettings: (settings: Settings) => void;
@@ -38,6 +49,12 @@ export class Session {
     const [known, setSettings] = createSignal<Settings>();
     const [zone, setZone] = createSignal<Zone>('utc');
     const [problems, setProblems] = createSignal<ReadonlyMap<string, Problem>>(new Map());
+    const [importing, setImporting] = createSignal(false);
+    const [dropped, setDropped] = createSignal<readonly File[]>([]);
+    this.importing = importing;
+    this.setImporting = setImporting;
+    this.dropped = dropped;
+    this.setDropped = setDropped;
     this.workspace = workspace;
     this.connection = connection;
     this.settings = known;
@@ -62,6 +79,10 @@ export class Session {
         if (before !== 'connected') {
           await this.schema.refresh();
         }
+        // Who may not read the tables is not asked for what runs either.
+        if (this.schema.tables().state === 'ready') {
+          await this.activity.refresh();
+        }
       } catch {
         this.#setConnection('lost');
         if (before === 'connected') {
@@ -84,6 +105,25 @@ export class Session {
     await this.#runOne(this.workspace.active(), statement);
   }
 
+  /** Shows how the selection or the statement under the cursor would run. */
+  explain(): void {
+    const statement = this.editor?.statementToRun();
+    if (!statement) {
+      announce('There is no statement to explain.');
+      return;
+    }
+    this.workspace.setView('plan');
+    void this.plans.explain(this.workspace.active(), statement.text, false);
+  }
+
+  /** Brings the plan to the front; the first time, of the statement under the cursor. */
+  showPlan(): void {
+    if (this.plans.of(this.workspace.active()) === undefined) {
+      this.explain();
+    }
+    this.workspace.setView('plan');
+  }
+
   /** Runs every statement of the tab in order and stops at the first failure. */
   async runAll(): Promise<void> {
     const tab = this.workspace.active();
@@ -95,8 +135,16 @@ export class Session {
     }
   }
 
-  /** Opens a table in a tab of its own. */
+  /** Opens a text in a tab of its own. */
+  edit(text: string): void {
+    openPage('sql');
+    this.workspace.add(text);
+    this.editor?.focus();
+  }
+
+  /** Opens a query in a tab of its own and runs it. */
   preview(query: string): void {
+    openPage('sql');
     this.workspace.add(`${query};\n`);
     const statement = { text: query, start: 0 };
     // The editor shows the new tab in the next turn.

@@ -19,7 +19,7 @@ export interface LogEntry {
   readonly tab: string;
 }
 
-export type ResultView = 'grid' | 'chart' | 'log';
+export type ResultView = 'grid' | 'chart' | 'plan' | 'log';
 
 interface Saved {
   readonly tabs: readonly Tab[];
@@ -81,6 +81,11 @@ export class Workspace {
 
   get activeDraft(): string {
     return this.tabs.find((tab) => tab.id === this.active())?.draft ?? '';
+  }
+
+  /** Whether nobody has written anything here yet. */
+  get isUntouched(): boolean {
+    return this.tabs.length === 1 && this.activeDraft === FIRST_DRAFT;
   }
 
   runner(id: string): Runner {

@@ -1,0 +1,164 @@
+/** Files into tables, as a person drops them. */
+import { browserSuite, inEveryTheme, picture } from './suite.js';
+import type { ConsolePage } from './console-page.js';
+
+const { browserTest, onPage, rows } = browserSuite('imports in a browser');
+
+/** Hands a file to the page as the file dialog would. */
+async function choose(shown: ConsolePage, name: string, text: string): Promise<void> {
+  const buffer = Buffer.from(text);
+  const input = shown.page.locator('input[type="file"]');
+  await input.setInputFiles({ name, mimeType: 'text/csv', buffer });
+}
+
+function weather(count: number): string {
+  const lines = ['city,ts,temperature,wind speed'];
+  for (let row = 0; row < count; row += 1) {
+    const at = new Date(Date.UTC(2026, 0, 1) + row * 60_000).toISOString().replace('Z', '000Z');
+    const temperature = row % 40 === 7 ? 'n/a' : (row % 300) / 10;
+    lines.push(`${row % 2 === 0 ? 'Oslo' : 'Rome'},${at},${temperature},${row % 20}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+browserTest('a file is proposed, changed, imported and looked at', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await choose(shown, 'weather.csv', weather(1000));
+      await page.getByLabel('Type of city').waitFor();
+      t.is(await page.getByLabel('Table', { exact: true }).inputValue(), 'weather');
+      t.is(await page.getByLabel('Time column').inputValue(), 'ts');
+      t.is(await page.getByLabel('Partition by').inputValue(), 'DAY');
+      t.regex(await page.locator('.near').innerText(), /25 of 999 values in temperature/);
+      await inEveryTheme(shown, async (theme) => {
+        await shown.screenshot(picture(`import-${theme}`));
+      });
+      await page.getByRole('button', { name: 'Read it as DOUBLE' }).click();
+      await page.getByLabel('Type of city').selectOption('SYMBOL');
+      await page.getByLabel('Name of windSpeed').fill('wind');
+      await page.getByLabel('Name of ts').fill('at');
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('heading', { name: 'weather.csv is loaded' }).waitFor();
+      t.regex(await page.locator('.import-report').innerText(), /1,000 rows into weather/);
+      t.regex(await page.locator('.import-report table').innerText(), /temperature\s+25/);
+      t.deepEqual(await rows('SELECT "column", type FROM table_columns(\'weather\')'), [
+        ['city', 'SYMBOL'],
+        ['at', 'TIMESTAMP'],
+        ['temperature', 'DOUBLE'],
+        ['wind', 'INT'],
+      ]);
+      await page.getByRole('button', { name: 'Look at the rows' }).click();
+      await page.locator('.summary[data-state="done"]').waitFor();
+      t.is(await shown.summary(), '1,000 rows');
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('rows are appended to a table that is there, or replace it', async (t) => {
+  await rows('CREATE TABLE known (city SYMBOL, v LONG)');
+  await rows("INSERT INTO known VALUES ('Bern', 1)");
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      const go = async (): Promise<void> => {
+        await page.locator('[data-action="import"]').click();
+        await page.getByRole('heading', { name: 'is loaded' }).waitFor();
+        await page.getByRole('button', { name: 'Take it off the list' }).click();
+      };
+      await choose(shown, 'more.csv', 'city;v;extra\nOslo;2;x\nRome;3;y\nRome;4;z\n');
+      await page.getByLabel('Table', { exact: true }).fill('known');
+      await page.getByText('exists, 1 rows').waitFor();
+      t.regex(await page.locator('.import-columns').innerText(), /not in the table: left out/);
+      await page.getByRole('button', { name: 'Overwrite' }).click();
+      await go();
+      t.deepEqual(await rows('SELECT * FROM known'), [
+        ['Oslo', 2, 'x'],
+        ['Rome', 3, 'y'],
+        ['Rome', 4, 'z'],
+      ]);
+      await choose(shown, 'known.csv', 'v,city\n5,Riga\n6,Graz\n7,Linz\n');
+      await page.getByText('exists, 3 rows').waitFor();
+      await go();
+      t.deepEqual(await rows('SELECT city, v FROM known WHERE v > 4'), [
+        ['Riga', 5],
+        ['Graz', 6],
+        ['Linz', 7],
+      ]);
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('files that are none are told so, and nothing is written', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      const tables = await rows('SELECT count() FROM tables()');
+      await choose(shown, 'empty.csv', '');
+      await page.getByText('empty.csv is empty (0 bytes). Nothing was written.').last().waitFor();
+      await choose(shown, 'twice.csv', 'a,a\n1,2\n3,4\n5,6\n');
+      await page.locator('.import-pane', { hasText: 'duplicate column name' }).waitFor();
+      await choose(shown, '<img src=x onerror=alert(1)>.csv', '\u0000\u0001\u0002');
+      await page.locator('.import-pane', { hasText: 'not enough lines' }).waitFor();
+      t.is(await page.locator('.import img').count(), 0);
+      await shown.screenshot(picture('import-refused-light'));
+      t.deepEqual(await rows('SELECT count() FROM tables()'), tables);
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('an import can be stopped, and goes on while other pages are looked at', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.route('**/imp?*', async (route) => {
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+        await route.continue().catch(() => undefined);
+      });
+      await choose(shown, 'stopped.csv', weather(2000));
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('button', { name: 'Stop this file' }).click();
+      await page.getByText('Stopped. Nothing was written.').last().waitFor();
+      await choose(shown, 'kept.csv', weather(2000));
+      await page.locator('[data-action="import"]', { hasText: 'kept.csv' }).click();
+      await shown.go('SQL workspace');
+      await shown.page.locator('.rail-mark').waitFor();
+      await shown.page.locator('.rail-mark').waitFor({ state: 'detached' });
+      await shown.go('Import');
+      await page.getByText('2,000 rows').first().waitFor();
+      const names = await rows(
+        "SELECT table_name FROM tables() WHERE table_name IN ('stopped', 'kept')",
+      );
+      t.deepEqual(names, [['kept']]);
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('a server that is gone leaves the choices as they are', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await choose(shown, 'later.csv', weather(50));
+      await page.getByLabel('Name of ts').fill('at');
+      await page.route('**/imp?*', (route) => route.abort());
+      await page.locator('[data-action="import"]').click();
+      await page.getByText('The server does not answer. Nothing was written.').last().waitFor();
+      t.is(await page.getByLabel('Name of ts').inputValue(), 'at');
+      await page.unroute('**/imp?*');
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('heading', { name: 'later.csv is loaded' }).waitFor();
+      // The browser itself reports the request that was cut.
+      shown.complaints.length = 0;
+    },
+    { page: 'import' },
+  );
+});

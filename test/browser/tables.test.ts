@@ -1,0 +1,128 @@
+/** Tables with their details, what can be done with one, and the queries that run. */
+import { browserSuite, inEveryTheme, picture } from './suite.js';
+
+const { browserTest, onPage, rows, server } = browserSuite('tables in a browser', {
+  args: ['--demo'],
+});
+
+browserTest('the pages are reached by the rail and by their addresses', async (t) => {
+  await onPage(t, async (shown) => {
+    const title = shown.page.getByRole('heading', { level: 1 });
+    await shown.go('Tables and ingestion');
+    t.is(await title.innerText(), 'Tables and ingestion');
+    await shown.go('Running queries');
+    t.is(await title.innerText(), 'Running queries');
+    await shown.page.goBack();
+    t.is(await title.innerText(), 'Tables and ingestion');
+    await shown.reload();
+    t.is(await title.innerText(), 'Tables and ingestion');
+    await shown.go('SQL workspace');
+    t.true(await shown.editor.isVisible());
+  });
+});
+
+browserTest('a table is shown with columns, partitions, statement and growth', async (t) => {
+  await rows('CREATE TABLE grows (v INT, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.getByRole('button', { name: 'grows' }).click();
+      const details = page.locator('.details');
+      t.deepEqual(await details.locator('tbody th').allInnerTexts(), ['v', 'ts']);
+      await rows("INSERT INTO grows VALUES (1, '2026-01-01'), (2, '2026-01-02')");
+      await details.getByRole('tab', { name: 'Partitions' }).click();
+      await details.getByText('2026-01-02', { exact: true }).waitFor();
+      t.deepEqual(await details.locator('tbody th').allInnerTexts(), ['2026-01-02', '2026-01-01']);
+      await details.getByRole('tab', { name: 'Ingestion' }).click();
+      await details.locator('.big-number', { hasText: /\d/ }).waitFor();
+      await details.getByRole('tab', { name: 'DDL' }).click();
+      t.regex(await details.locator('pre').innerText(), /CREATE TABLE '?grows'? \(/);
+      await details.getByRole('button', { name: 'Copy DDL' }).click();
+      await page.locator('.toast').waitFor();
+      const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+      t.is(copied, await details.locator('pre').innerText());
+      await details.getByRole('button', { name: 'Preview' }).click();
+      await page.locator('.summary[data-state="done"]').waitFor();
+      t.deepEqual((await shown.row(1))[0], '1');
+    },
+    { page: 'tables' },
+  );
+});
+
+browserTest('tables and running queries look the same in every theme', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      await shown.page.locator('.details tbody tr').first().waitFor();
+      await inEveryTheme(shown, async (theme) => {
+        await shown.screenshot(picture(`tables-${theme}`));
+      });
+      await shown.go('Running queries');
+      await shown.page.getByText('Nothing is running').waitFor();
+      await shown.screenshot(picture('queries-empty-light'));
+    },
+    { page: 'tables/trades' },
+  );
+});
+
+browserTest('the menu of a table opens by mouse and keys', async (t) => {
+  await rows('CREATE TABLE "odd <b>name" (v INT)');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const row = page.getByRole('treeitem', { name: /^odd/ });
+    await row.click({ button: 'right' });
+    const menu = page.getByRole('menu');
+    await menu.waitFor();
+    await page.keyboard.press('Escape');
+    t.is(await menu.count(), 0);
+    t.is(await page.locator(':focus').getAttribute('id'), await row.getAttribute('id'));
+    await page.keyboard.press('Shift+F10');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.locator('.details').waitFor();
+    t.is(await page.locator('#details-title').innerText(), 'odd <b>name');
+  });
+});
+
+browserTest('dropping a table asks first, and the safe answer has the focus', async (t) => {
+  await rows('CREATE TABLE unwanted (v INT)');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const ask = async (): Promise<void> => {
+      await page.getByRole('treeitem', { name: /^unwanted/ }).click({ button: 'right' });
+      await page.getByRole('menuitem', { name: /^Drop/ }).click();
+      await page.getByRole('dialog').waitFor();
+    };
+    await ask();
+    t.is(await page.locator(':focus').innerText(), 'Keep it');
+    await page.keyboard.press('Enter');
+    t.is((await rows("SELECT * FROM tables() WHERE table_name = 'unwanted'")).length, 1);
+    await ask();
+    await page.getByRole('button', { name: 'Drop unwanted' }).click();
+    await page.locator('.toast', { hasText: 'unwanted is dropped' }).waitFor();
+    t.is((await rows("SELECT * FROM tables() WHERE table_name = 'unwanted'")).length, 0);
+  });
+});
+
+browserTest('a running query is listed and can be cancelled', async (t) => {
+  const slow =
+    'SELECT count() FROM long_sequence(400000000000) WHERE rnd_double() = 2 -- <b>slow</b>';
+  const answer = fetch(`${server().url}/exec?query=${encodeURIComponent(slow)}`);
+  await onPage(
+    t,
+    async (shown) => {
+      const row = shown.page.locator('.listing tbody tr', { hasText: 'long_sequence' });
+      await row.waitFor();
+      t.regex(await row.locator('code').innerText(), /<b>slow<\/b>/);
+      await shown.page.locator('.count-badge', { hasText: '1' }).waitFor();
+      await inEveryTheme(shown, async (theme) => {
+        await shown.screenshot(picture(`queries-${theme}`));
+      });
+      await row.getByRole('button', { name: 'Cancel' }).click();
+      await shown.page.getByText('Nothing is running').waitFor();
+    },
+    { page: 'queries' },
+  );
+  t.is((await answer).status, 400);
+});

@@ -1,0 +1,121 @@
+/** Files on their way to the server: what it would make of one, and the import itself. */
+import { SqlError, Unreachable } from './client.js';
+import { credentialHeaders, loginRefused } from './credentials.js';
+
+export interface ProposedColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly pattern?: string;
+  readonly couldBeTimestamp: boolean;
+  readonly values: readonly string[];
+  readonly near?: {
+    readonly type: string;
+    readonly pattern?: string;
+    readonly misfits: number;
+    readonly first: string;
+    readonly row: number;
+  };
+}
+
+/** What the server would make of a text. */
+export interface Proposal {
+  readonly table: string;
+  readonly delimiter: string;
+  readonly header: boolean;
+  readonly headerBytes: number;
+  readonly rows: number;
+  readonly columns: readonly ProposedColumn[];
+}
+
+export interface ImportReport {
+  readonly location: string;
+  readonly rowsImported: number;
+  readonly rowsRejected: number;
+  readonly warnings?: readonly string[];
+  readonly columns: readonly { readonly name: string; readonly errors: number }[];
+}
+
+export interface Upload {
+  /** Parameters of `/imp`. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly schema: readonly Readonly<Record<string, string>>[];
+  readonly data: Blob;
+  readonly signal: AbortSignal;
+  readonly onProgress: (sentBytes: number, allBytes: number) => void;
+}
+
+const SILENT = 'The server does not answer. Nothing was written.';
+
+/** Asks what `/imp` would make of the beginning of a file. */
+export async function preview(
+  sample: Blob,
+  parameters: Readonly<Record<string, string>>,
+): Promise<Proposal> {
+  let response: Response;
+  try {
+    response = await fetch(`api/v1/import/preview?${new URLSearchParams(parameters)}`, {
+      method: 'POST',
+      headers: await credentialHeaders(),
+      body: sample,
+    });
+  } catch (cause) {
+    throw new Unreachable(SILENT, { cause });
+  }
+  const body = bodyOf(await response.text(), response.status) as Proposal & { error?: string };
+  if (body.error !== undefined) {
+    throw new SqlError(body.error, undefined, response.status);
+  }
+  return body;
+}
+
+/**
+ * Imports a file. Rejects with a `SqlError` in the server's words, with an `Unreachable`, or with
+ * an `AbortError`; of a file that was not taken whole nothing stays.
+ */
+export async function upload(task: Upload): Promise<ImportReport> {
+  const headers = await credentialHeaders();
+  const form = new FormData();
+  if (task.schema.length > 0) {
+    form.append('schema', JSON.stringify(task.schema));
+  }
+  form.append('data', task.data, 'data.csv');
+  // `fetch` does not tell how much of a body has gone.
+  const request = new XMLHttpRequest();
+  request.open('POST', `imp?${new URLSearchParams({ ...task.parameters, fmt: 'json' })}`);
+  for (const [name, value] of Object.entries(headers)) {
+    request.setRequestHeader(name, value);
+  }
+  request.upload.onprogress = ({ loaded, total }) => task.onProgress(loaded, total);
+  task.signal.addEventListener('abort', () => request.abort());
+  return await new Promise((resolve, reject) => {
+    request.onload = () => {
+      try {
+        resolve(reportOf(request.responseText, request.status));
+      } catch (cause) {
+        reject(cause instanceof Error ? cause : new Error(String(cause)));
+      }
+    };
+    request.onerror = () => reject(new Unreachable(SILENT));
+    request.onabort = () => reject(new DOMException('cancelled', 'AbortError'));
+    request.send(form);
+  });
+}
+
+function reportOf(text: string, status: number): ImportReport {
+  const body = bodyOf(text, status) as ImportReport & { status?: string };
+  if (body.status !== 'OK') {
+    throw new SqlError(body.status ?? `The server answered ${status}.`, undefined, status);
+  }
+  return body;
+}
+
+function bodyOf(text: string, status: number): unknown {
+  if (status === 401) {
+    loginRefused();
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SqlError(text.trim() || `The server answered ${status}.`, undefined, status);
+  }
+}

@@ -1,0 +1,185 @@
+/** The columns of a file: names, types and patterns to change, first values to judge them by. */
+import { For, Index, Show, type JSX } from 'solid-js';
+import type { ProposedColumn } from '../api/upload.js';
+import { Icon } from '../shell/icons.js';
+import {
+  isAppended,
+  retyped,
+  takesPattern,
+  targetType,
+  TYPES,
+  type Choices,
+  type ColumnChoice,
+} from './model.js';
+import type { ImportFile, ImportQueue } from './queue.js';
+
+interface TableProps {
+  readonly file: ImportFile;
+  readonly queue: ImportQueue;
+  readonly choices: Choices;
+}
+
+export function ColumnTable(props: TableProps): JSX.Element {
+  const change = (index: number, column: ColumnChoice): void => {
+    const before = props.choices.columns[index];
+    const columns = props.choices.columns.map((one, at) => (at === index ? column : one));
+    const isTime = before?.name === props.choices.timestamp;
+    // The time column keeps its part under a new name.
+    props.queue.decide(props.file.id, {
+      columns,
+      ...(isTime ? { timestamp: column.name } : {}),
+    });
+  };
+  return (
+    <div class="import-columns" role="region" aria-label="Columns" tabindex="0">
+      <table class="listing">
+        <thead>
+          <tr>
+            <th scope="col">Column in file</th>
+            <th scope="col">Name in table</th>
+            <th scope="col">Type</th>
+            <th scope="col">Pattern</th>
+            <th scope="col">First values</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Index each={props.choices.columns}>
+            {(column, index) => (
+              <ColumnRow
+                {...props}
+                column={column()}
+                proposed={props.file.proposal?.columns[index]}
+                onChange={(changed) => change(index, changed)}
+              />
+            )}
+          </Index>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps extends TableProps {
+  readonly column: ColumnChoice;
+  readonly proposed: ProposedColumn | undefined;
+  readonly onChange: (column: ColumnChoice) => void;
+}
+
+function ColumnRow(props: RowProps): JSX.Element {
+  const type = (): string | undefined =>
+    targetType(props.column, props.choices, props.file.existing);
+  return (
+    <>
+      <tr>
+        <th scope="row" class="data">
+          <bdi>{props.column.source}</bdi>
+        </th>
+        <td>
+          <input
+            class="input data"
+            aria-label={`Name of ${props.column.source}`}
+            value={props.column.name}
+            onInput={(event) =>
+              props.onChange({ ...props.column, name: event.currentTarget.value })
+            }
+          />
+        </td>
+        <td>
+          <TypeCell {...props} type={type()} />
+        </td>
+        <td>
+          <Show when={takesPattern(type() ?? '')} fallback={<span class="hint">not needed</span>}>
+            <input
+              class="input data"
+              aria-label={`Pattern of ${props.column.source}`}
+              placeholder="ISO"
+              value={props.column.pattern}
+              onInput={(event) =>
+                props.onChange({ ...props.column, pattern: event.currentTarget.value })
+              }
+            />
+          </Show>
+        </td>
+        <td class="data first-values">
+          <bdi>{props.proposed?.values.join(', ')}</bdi>
+        </td>
+      </tr>
+      <NearRow {...props} />
+    </>
+  );
+}
+
+function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
+  const types = (): readonly string[] => {
+    const { type } = props.column;
+    return TYPES.some((known) => known === type) ? TYPES : [type, ...TYPES];
+  };
+  return (
+    <Show
+      when={!isAppended(props.choices, props.file.existing)}
+      fallback={
+        <span class={props.type === undefined ? 'hint warn' : 'data'}>
+          {props.type ?? 'not in the table: left out'}
+        </span>
+      }
+    >
+      <select
+        class="select data"
+        aria-label={`Type of ${props.column.source}`}
+        onChange={(event) =>
+          props.onChange(
+            retyped(props.column, event.currentTarget.value, props.proposed?.values[0] ?? ''),
+          )
+        }
+      >
+        <For each={types()}>
+          {(type) => (
+            <option value={type} selected={props.column.type === type}>
+              {type}
+            </option>
+          )}
+        </For>
+      </select>
+    </Show>
+  );
+}
+
+/** A text column that is nearly all numbers or times says so, and can be made one. */
+function NearRow(props: RowProps): JSX.Element {
+  const near = (): ProposedColumn['near'] =>
+    props.column.type === 'VARCHAR' && !isAppended(props.choices, props.file.existing)
+      ? props.proposed?.near
+      : undefined;
+  return (
+    <Show when={near()}>
+      {(found) => (
+        <tr class="near">
+          <td colspan="5">
+            <Icon name="alert" class="warn" />
+            <b>
+              {found().misfits} of {props.file.proposal?.rows} values in{' '}
+              <bdi>{props.column.name}</bdi> are not {found().type},
+            </b>{' '}
+            first{' '}
+            <code>
+              <bdi>{found().first}</bdi>
+            </code>{' '}
+            in row {found().row}. The column is kept as text.
+            <button
+              class="button small"
+              onClick={() =>
+                props.onChange({
+                  ...props.column,
+                  type: found().type,
+                  pattern: found().pattern ?? '',
+                })
+              }
+            >
+              Read it as {found().type}
+            </button>
+          </td>
+        </tr>
+      )}
+    </Show>
+  );
+}

@@ -1,0 +1,355 @@
+/** What is decided about a file before it goes: table, time column, partitions, columns. */
+import { createMemo, For, Show, type JSX } from 'solid-js';
+import { grouped } from '../model/format.js';
+import { Icon } from '../shell/icons.js';
+import { bytesText } from '../tables/model.js';
+import { ColumnTable } from './ColumnTable.js';
+import {
+  isAppended,
+  PARTITION_UNITS,
+  problemOf,
+  timeColumns,
+  type Atomicity,
+  type Choices,
+  type Existing,
+} from './model.js';
+import { percent, remaining, type Progress } from './progress.js';
+import type { ImportFile, ImportQueue } from './queue.js';
+
+interface FormProps {
+  readonly file: ImportFile;
+  readonly queue: ImportQueue;
+}
+
+export function FileForm(props: FormProps): JSX.Element {
+  const choices = (): Choices | undefined => props.file.choices;
+  const isOpen = (): boolean => props.file.state === 'ready' || props.file.state === 'failed';
+  return (
+    <Show when={choices()}>
+      {(chosen) => (
+        <>
+          <fieldset class="import-form" disabled={!isOpen()}>
+            <legend class="visually-hidden">Import of {props.file.name}</legend>
+            <div class="form-grid">
+              <TableField {...props} choices={chosen()} />
+              <ModeField {...props} choices={chosen()} />
+              <TimeField {...props} choices={chosen()} />
+              <PartitionField {...props} choices={chosen()} />
+              <AtomicityField {...props} choices={chosen()} />
+              <DelimiterField {...props} />
+            </div>
+            <ColumnTable {...props} choices={chosen()} />
+          </fieldset>
+          <Foot {...props} choices={chosen()} />
+        </>
+      )}
+    </Show>
+  );
+}
+
+type FieldProps = FormProps & { readonly choices: Choices };
+
+function existingOf(props: FieldProps): Existing | undefined {
+  return props.file.existing;
+}
+
+function TableField(props: FieldProps): JSX.Element {
+  const hint = (): string => {
+    const rows = existingOf(props)?.rows;
+    return rows === undefined ? 'exists' : `exists, ${grouped(String(rows))} rows`;
+  };
+  return (
+    <div class="stack">
+      <label for="import-table">Table</label>
+      <input
+        id="import-table"
+        class="input data"
+        aria-describedby="import-table-hint"
+        value={props.choices.table}
+        onInput={(event) => void props.queue.rename(props.file.id, event.currentTarget.value)}
+      />
+      <span id="import-table-hint" class="hint" classList={{ ok: existingOf(props) !== undefined }}>
+        <Show when={existingOf(props)} fallback="will be created">
+          <Icon name="check" />
+          {hint()}
+        </Show>
+      </span>
+    </div>
+  );
+}
+
+function ModeField(props: FieldProps): JSX.Element {
+  const overwrite = (isOn: boolean): void => props.queue.decide(props.file.id, { overwrite: isOn });
+  return (
+    <div class="stack" role="group" aria-label="If the table exists">
+      <span>If the table exists</span>
+      <span class="segmented">
+        <button aria-pressed={!props.choices.overwrite} onClick={() => overwrite(false)}>
+          Append
+        </button>
+        <button aria-pressed={props.choices.overwrite} onClick={() => overwrite(true)}>
+          Overwrite
+        </button>
+      </span>
+      <span class={props.choices.overwrite && existingOf(props) ? 'hint warn' : 'hint'}>
+        {props.choices.overwrite
+          ? 'Rows and columns are replaced'
+          : 'Rows that are there stay as they are'}
+      </span>
+    </div>
+  );
+}
+
+function TimeField(props: FieldProps): JSX.Element {
+  const appended = (): boolean => isAppended(props.choices, existingOf(props));
+  const names = createMemo(() =>
+    props.file.proposal ? timeColumns(props.file.proposal, props.choices) : [],
+  );
+  const pick = (timestamp: string): void =>
+    props.queue.decide(props.file.id, {
+      timestamp,
+      ...(timestamp === '' ? { partitionBy: 'NONE' } : {}),
+    });
+  return (
+    <div class="stack">
+      <label for="import-time">Time column</label>
+      <Show
+        when={!appended()}
+        fallback={
+          <select id="import-time" class="select" disabled>
+            <option>{existingOf(props)?.timestamp ?? 'none'}</option>
+          </select>
+        }
+      >
+        <select
+          id="import-time"
+          class="select"
+          aria-describedby="import-time-hint"
+          onChange={(event) => pick(event.currentTarget.value)}
+        >
+          <option value="" selected={props.choices.timestamp === ''}>
+            none
+          </option>
+          <For each={names()}>
+            {(name) => (
+              <option value={name} selected={props.choices.timestamp === name}>
+                {name}
+              </option>
+            )}
+          </For>
+        </select>
+      </Show>
+      <span id="import-time-hint" class="hint">
+        {appended() ? 'Set by the existing table' : 'Orders and partitions the table'}
+      </span>
+    </div>
+  );
+}
+
+function PartitionField(props: FieldProps): JSX.Element {
+  const appended = (): boolean => isAppended(props.choices, existingOf(props));
+  return (
+    <div class="stack">
+      <label for="import-partition">Partition by</label>
+      <Show
+        when={!appended()}
+        fallback={
+          <select id="import-partition" class="select" disabled>
+            <option>{existingOf(props)?.partitionBy ?? 'NONE'}</option>
+          </select>
+        }
+      >
+        <select
+          id="import-partition"
+          class="select"
+          aria-describedby="import-partition-hint"
+          disabled={props.choices.timestamp === ''}
+          onChange={(event) =>
+            props.queue.decide(props.file.id, { partitionBy: event.currentTarget.value })
+          }
+        >
+          <For each={PARTITION_UNITS}>
+            {(unit) => (
+              <option value={unit} selected={props.choices.partitionBy === unit}>
+                {unit === 'NONE' ? 'none' : unit.toLowerCase()}
+              </option>
+            )}
+          </For>
+        </select>
+      </Show>
+      <span id="import-partition-hint" class="hint">
+        {appended()
+          ? 'Set by the existing table'
+          : props.choices.timestamp === ''
+            ? 'Needs a time column'
+            : 'One folder of files for each'}
+      </span>
+    </div>
+  );
+}
+
+const ATOMICITY: readonly (readonly [Atomicity, string, string])[] = [
+  ['skipCol', 'becomes null', 'The row is kept'],
+  ['skipRow', 'leaves its row out', 'The others are kept'],
+  ['abort', 'ends the import', 'Nothing is written then'],
+];
+
+function AtomicityField(props: FieldProps): JSX.Element {
+  const hint = (): string =>
+    ATOMICITY.find(([value]) => value === props.choices.atomicity)?.[2] ?? '';
+  return (
+    <div class="stack">
+      <label for="import-atomicity">A value that is not readable</label>
+      <select
+        id="import-atomicity"
+        class="select"
+        aria-describedby="import-atomicity-hint"
+        onChange={(event) =>
+          props.queue.decide(props.file.id, {
+            atomicity: event.currentTarget.value as Atomicity,
+          })
+        }
+      >
+        <For each={ATOMICITY}>
+          {([value, name]) => (
+            <option value={value} selected={props.choices.atomicity === value}>
+              {name}
+            </option>
+          )}
+        </For>
+      </select>
+      <span id="import-atomicity-hint" class="hint">
+        {hint()}
+      </span>
+    </div>
+  );
+}
+
+const DELIMITERS: readonly (readonly [string, string])[] = [
+  [',', 'comma'],
+  [';', 'semicolon'],
+  ['\t', 'tab'],
+  ['|', 'bar'],
+  [':', 'colon'],
+  [' ', 'space'],
+];
+
+function DelimiterField(props: FormProps): JSX.Element {
+  const delimiter = (): string => props.file.proposal?.delimiter ?? ',';
+  const header = (): boolean => props.file.proposal?.header ?? true;
+  const look = (changes: Record<string, string>): void =>
+    void props.queue.look(props.file.id, {
+      delimiter: delimiter(),
+      header: String(header()),
+      name: props.file.choices?.table ?? '',
+      ...changes,
+    });
+  return (
+    <div class="stack" role="group" aria-label="Form of the file">
+      <span>Values are parted by</span>
+      <select
+        class="select"
+        aria-label="Values are parted by"
+        onChange={(event) => look({ delimiter: event.currentTarget.value })}
+      >
+        <For each={DELIMITERS}>
+          {([value, name]) => (
+            <option value={value} selected={delimiter() === value}>
+              {name}
+            </option>
+          )}
+        </For>
+      </select>
+      <label class="check hint">
+        <input
+          type="checkbox"
+          checked={header()}
+          onChange={(event) => look({ header: String(event.currentTarget.checked) })}
+        />
+        The first line names the columns
+      </label>
+    </div>
+  );
+}
+
+function Foot(props: FieldProps): JSX.Element {
+  const problem = createMemo(() =>
+    props.file.proposal
+      ? problemOf(props.file.proposal, props.choices, existingOf(props))
+      : undefined,
+  );
+  const isUnderWay = (): boolean =>
+    props.file.state === 'sending' || props.file.state === 'waiting';
+  return (
+    <footer class="import-foot">
+      <Show
+        when={props.file.state === 'sending' && props.file.progress}
+        fallback={
+          <p class="import-note" classList={{ error: problem() !== undefined }} role="status">
+            <bdi>{problem() ?? props.file.message ?? bytesText(props.file.size)}</bdi>
+          </p>
+        }
+      >
+        {(progress) => <ProgressBlock file={props.file} progress={progress()} />}
+      </Show>
+      <button class="button large" onClick={() => props.queue.remove(props.file.id)}>
+        {isUnderWay() ? 'Stop this file' : 'Take it off the list'}
+      </button>
+      <Show when={!isUnderWay()}>
+        <button
+          class="button large primary"
+          data-action="import"
+          disabled={problem() !== undefined}
+          onClick={() => props.queue.start(props.file.id)}
+        >
+          Import {props.file.name}
+        </button>
+      </Show>
+    </footer>
+  );
+}
+
+const MEGA = 1e6;
+
+function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Element {
+  /** Rows are counted by the server at the end; until then, by the bytes of those looked at. */
+  const rowsPerByte = createMemo(() => {
+    const { proposal, size } = props.file;
+    const looked = Math.min(size, 1024 * 1024) - (proposal?.headerBytes ?? 0);
+    return looked > 0 ? (proposal?.rows ?? 0) / looked : 0;
+  });
+  const rate = (): string => {
+    const { rate } = props.progress;
+    return rate === undefined ? '' : `${(rate / MEGA).toFixed(1)} MB/s`;
+  };
+  const rowRate = (): string => {
+    const rows = Math.round((props.progress.rate ?? 0) * rowsPerByte());
+    return rows === 0 ? '' : `about ${grouped(String(rows))} rows/s`;
+  };
+  return (
+    <div class="import-progress">
+      <div class="progress-line">
+        <b>
+          <bdi>{props.file.name}</bdi>
+        </b>
+        <span>{percent(props.progress)} %</span>
+        <span>
+          {bytesText(props.progress.sent)} of {bytesText(props.progress.all)}
+        </span>
+        <span>{rowRate()}</span>
+        <span>{rate()}</span>
+        <span class="spring" />
+        <span>
+          {props.progress.sent === props.progress.all && props.progress.all > 0
+            ? 'the server writes the last rows'
+            : remaining(props.progress)}
+        </span>
+      </div>
+      <progress
+        value={percent(props.progress)}
+        max="100"
+        aria-label={`Import of ${props.file.name}`}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+/** What came of a file: rows, time, and the values that could not be read, by column. */
+import { createMemo, For, Show, type JSX } from 'solid-js';
+import { duration, grouped } from '../model/format.js';
+import { quoted } from '../schema/model.js';
+import { Icon } from '../shell/icons.js';
+import { openPage } from '../shell/pages.js';
+import type { Session } from '../state/session.js';
+import type { ImportFile, ImportQueue } from './queue.js';
+
+const PREVIEW_ROWS = 1000;
+
+interface ReportProps {
+  readonly session: Session;
+  readonly file: ImportFile;
+  readonly queue: ImportQueue;
+}
+
+export function FileReport(props: ReportProps): JSX.Element {
+  const report = createMemo(() => props.file.report);
+  const table = (): string => report()?.location ?? '';
+  const spoilt = createMemo(() => report()?.columns.filter(({ errors }) => errors > 0) ?? []);
+  const rows = (): string => grouped(String(report()?.rowsImported ?? 0));
+  const rate = (): string => {
+    const seconds = Math.max(0.001, (props.file.tookMs ?? 0) / 1000);
+    return grouped(String(Math.round((report()?.rowsImported ?? 0) / seconds)));
+  };
+  return (
+    <div class="import-report">
+      <h2>
+        <Icon name="check" class="ok" />
+        <bdi>{props.file.name}</bdi> is loaded
+      </h2>
+      <p>
+        {rows()} rows into <bdi class="data">{table()}</bdi> in {duration(props.file.tookMs ?? 0)},{' '}
+        {rate()} rows/s.
+      </p>
+      <Show when={(report()?.rowsRejected ?? 0) > 0}>
+        <p class="warn">
+          <Icon name="alert" />
+          {grouped(String(report()?.rowsRejected))} rows were left out.
+        </p>
+      </Show>
+      <For each={report()?.warnings}>{(warning) => <p class="hint">{warning}</p>}</For>
+      <Show when={spoilt().length > 0}>
+        <table class="listing">
+          <caption>Values that could not be read</caption>
+          <thead>
+            <tr>
+              <th scope="col">Column</th>
+              <th scope="col" class="num">
+                Values
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={spoilt()}>
+              {(column) => (
+                <tr>
+                  <th scope="row" class="data">
+                    <bdi>{column.name}</bdi>
+                  </th>
+                  <td class="data num">{grouped(String(column.errors))}</td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </Show>
+      <p class="import-next">
+        <button
+          class="button primary"
+          onClick={() =>
+            props.session.preview(`SELECT * FROM ${quoted(table())} LIMIT ${PREVIEW_ROWS}`)
+          }
+        >
+          <Icon name="play" />
+          Look at the rows
+        </button>
+        <button class="button" onClick={() => openPage('tables', table())}>
+          Details of the table
+        </button>
+        <button class="button" onClick={() => props.queue.remove(props.file.id)}>
+          Take it off the list
+        </button>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,222 @@
+/** Files into tables: chosen or dropped, looked at, decided about, sent, and what came of them. */
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  Match,
+  Show,
+  Switch,
+  untrack,
+  type JSX,
+} from 'solid-js';
+import { Icon, type IconName } from '../shell/icons.js';
+import { spot } from '../shell/pages.js';
+import type { Session } from '../state/session.js';
+import { bytesText } from '../tables/model.js';
+import { grouped } from '../model/format.js';
+import { FileForm } from './FileForm.js';
+import { FileReport } from './FileReport.js';
+import { percent, remaining } from './progress.js';
+import { importQueue, type FileState, type ImportFile, type ImportQueue } from './queue.js';
+
+export default function ImportPage(props: { session: Session }): JSX.Element {
+  const queue = importQueue(props.session);
+  const [chosen, setChosen] = createSignal(queue.files.at(-1)?.id);
+  const take = (files: Iterable<File>): void => {
+    const ids = queue.add(files, spot().subject);
+    setChosen(ids[0] ?? chosen());
+  };
+  createEffect(() => {
+    const files = props.session.dropped();
+    if (files.length > 0) {
+      untrack(() => {
+        take(files);
+        props.session.setDropped([]);
+      });
+    }
+  });
+  const file = createMemo(() => queue.of(chosen() ?? -1));
+
+  return (
+    <section class="page" aria-labelledby="import-title" data-region="import">
+      <header class="page-head">
+        <h1 id="import-title">Import files</h1>
+        <p class="hint">{overview(queue.files, spot().subject)}</p>
+      </header>
+      <Show when={queue.files.length > 0} fallback={<DropZone onFiles={take} />}>
+        <div class="import">
+          <div class="import-files">
+            <ul aria-label="Files">
+              <For each={queue.files}>
+                {(entry) => (
+                  <li>
+                    <FileButton
+                      file={entry}
+                      isChosen={entry.id === chosen()}
+                      onPick={() => setChosen(entry.id)}
+                    />
+                  </li>
+                )}
+              </For>
+            </ul>
+            <ChooseButton label="Add files" onFiles={take} />
+          </div>
+          <Show when={file()} keyed>
+            {(shown) => <FilePane session={props.session} queue={queue} file={shown} />}
+          </Show>
+        </div>
+      </Show>
+    </section>
+  );
+}
+
+function overview(files: readonly ImportFile[], table: string): string {
+  if (files.length === 0) {
+    return table === '' ? 'CSV and other text with columns' : `Into the table ${table}`;
+  }
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  const done = files.filter(({ state }) => state === 'done').length;
+  const count = `${files.length} ${files.length === 1 ? 'file' : 'files'}`;
+  return `${count}, ${bytesText(bytes)}, ${done} done`;
+}
+
+/** The whole page takes files; here is where that is said, and the button for those without one. */
+function DropZone(props: { onFiles: (files: Iterable<File>) => void }): JSX.Element {
+  return (
+    <div class="dropzone">
+      <Icon name="import" />
+      <h2>Drop CSV files here</h2>
+      <p>You see the proposed columns and types first. Nothing is written until you confirm.</p>
+      <ChooseButton label="Choose files" primary onFiles={props.onFiles} />
+    </div>
+  );
+}
+
+export function ChooseButton(props: {
+  label: string;
+  primary?: boolean;
+  onFiles: (files: Iterable<File>) => void;
+}): JSX.Element {
+  let input!: HTMLInputElement;
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label={props.label}
+        onChange={() => {
+          props.onFiles([...(input.files ?? [])]);
+          input.value = '';
+        }}
+      />
+      <button
+        class="button large"
+        classList={{ primary: props.primary === true }}
+        onClick={() => input.click()}
+      >
+        <Show when={!props.primary}>
+          <Icon name="plus" />
+        </Show>
+        {props.label}
+      </button>
+    </>
+  );
+}
+
+const STATE_ICONS: Readonly<Record<FileState, readonly [IconName, string]>> = {
+  reading: ['running', 'spin accent'],
+  ready: ['sql', 'accent'],
+  refused: ['alert', 'error'],
+  waiting: ['clock', 'faint-icon'],
+  sending: ['running', 'spin accent'],
+  done: ['check', 'ok'],
+  failed: ['alert', 'error'],
+};
+
+function FileButton(props: {
+  file: ImportFile;
+  isChosen: boolean;
+  onPick: () => void;
+}): JSX.Element {
+  return (
+    <button
+      class="import-file"
+      aria-current={props.isChosen ? 'true' : undefined}
+      onClick={() => props.onPick()}
+    >
+      <Icon name={STATE_ICONS[props.file.state][0]} class={STATE_ICONS[props.file.state][1]} />
+      <bdi class="data">{props.file.name}</bdi>
+      <span class="hint">{stateText(props.file)}</span>
+      <Show when={props.file.state === 'sending' && props.file.progress}>
+        {(progress) => (
+          <progress
+            value={percent(progress())}
+            max="100"
+            aria-label={`Import of ${props.file.name}`}
+          />
+        )}
+      </Show>
+    </button>
+  );
+}
+
+function stateText(file: ImportFile): string {
+  switch (file.state) {
+    case 'reading':
+      return 'Looking at the columns';
+    case 'ready':
+      return 'Check the columns, then start';
+    case 'waiting':
+      return 'Waits for its turn';
+    case 'sending':
+      return sendingText(file);
+    case 'done':
+      return `${grouped(String(file.report?.rowsImported ?? 0))} rows`;
+    case 'refused':
+    case 'failed':
+      return file.message ?? '';
+  }
+}
+
+function sendingText({ progress }: ImportFile): string {
+  if (!progress) {
+    return '';
+  }
+  const left = remaining(progress);
+  return left === undefined ? `${percent(progress)} %` : `${percent(progress)} %, ${left}`;
+}
+
+function FilePane(props: { session: Session; queue: ImportQueue; file: ImportFile }): JSX.Element {
+  return (
+    <div class="import-pane">
+      <Switch>
+        <Match when={props.file.state === 'done'}>
+          <FileReport session={props.session} file={props.file} queue={props.queue} />
+        </Match>
+        <Match when={props.file.proposal}>
+          <FileForm file={props.file} queue={props.queue} />
+        </Match>
+        <Match when={props.file.message}>
+          <div class="empty">
+            <strong>
+              <bdi>{props.file.message}</bdi>
+            </strong>
+            <p>
+              <button class="button" onClick={() => props.queue.remove(props.file.id)}>
+                Take it off the list
+              </button>
+            </p>
+          </div>
+        </Match>
+        <Match when={props.file.state === 'reading'}>
+          <div class="empty">
+            <strong>Looking at the columns</strong>
+          </div>
+        </Match>
+      </Switch>
+    </div>
+  );
+}

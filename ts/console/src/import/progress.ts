@@ -1,0 +1,46 @@
+/** How far an import is and how long it may take, from the bytes that have gone. */
+
+export interface Progress {
+  readonly startedAt: number;
+  readonly sent: number;
+  readonly all: number;
+  /** Bytes a second of late; unknown for the first two seconds. */
+  readonly rate: number | undefined;
+  readonly marks: readonly Mark[];
+}
+
+interface Mark {
+  readonly at: number;
+  readonly sent: number;
+}
+
+const MEAN_MS = 5000;
+const SETTLING_MS = 2000;
+
+export function begun(at: number, all: number): Progress {
+  return { startedAt: at, sent: 0, all, rate: undefined, marks: [{ at, sent: 0 }] };
+}
+
+/** Takes note of `sent` bytes at a moment in milliseconds. */
+export function advanced(progress: Progress, at: number, sent: number, all: number): Progress {
+  const marks = [...progress.marks.filter((mark) => at - mark.at <= MEAN_MS), { at, sent }];
+  const first = marks[0];
+  const isSettled = at - progress.startedAt >= SETTLING_MS;
+  const millis = first ? at - first.at : 0;
+  const rate = isSettled && first && millis > 0 ? ((sent - first.sent) * 1000) / millis : undefined;
+  return { ...progress, sent, all, rate, marks };
+}
+
+/** Whole percent; 100 only at the very end. */
+export function percent({ sent, all }: Progress): number {
+  return all === 0 ? 0 : Math.floor((sent / all) * 100);
+}
+
+/** `about 9 s left`; nothing while it cannot be told. */
+export function remaining({ sent, all, rate }: Progress): string | undefined {
+  if (rate === undefined || rate <= 0) {
+    return undefined;
+  }
+  const seconds = Math.ceil((all - sent) / rate);
+  return seconds < 90 ? `about ${seconds} s left` : `about ${Math.round(seconds / 60)} min left`;
+}

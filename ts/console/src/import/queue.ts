@@ -1,0 +1,239 @@
+/** The files that were chosen: looked at, decided about, sent one after the other. */
+import { createStore, produce } from 'solid-js/store';
+import { aborted, query } from '../api/client.js';
+import { preview, upload, type ImportReport, type Proposal } from '../api/upload.js';
+import { quoted } from '../schema/model.js';
+import { announce } from '../shell/announce.js';
+import type { Session } from '../state/session.js';
+import {
+  firstChoices,
+  headerLine,
+  parametersOf,
+  schemaOf,
+  type Choices,
+  type Existing,
+} from './model.js';
+import { advanced, begun, percent, type Progress } from './progress.js';
+
+export type FileState = 'reading' | 'ready' | 'refused' | 'waiting' | 'sending' | 'done' | 'failed';
+
+export interface ImportFile {
+  readonly id: number;
+  readonly name: string;
+  readonly size: number;
+  state: FileState;
+  proposal?: Proposal;
+  choices?: Choices;
+  existing?: Existing | undefined;
+  progress?: Progress;
+  report?: ImportReport;
+  /** Milliseconds from the first byte to the server's answer. */
+  tookMs?: number;
+  /** Why it was refused or failed. */
+  message?: string;
+}
+
+/** Read for the proposal; a thousand lines are rarely longer. */
+const SAMPLE_BYTES = 1024 * 1024;
+const QUARTER = 25;
+
+export class ImportQueue {
+  readonly #session: Session;
+  readonly #setFiles: ReturnType<typeof createStore<{ files: ImportFile[] }>>[1];
+  readonly #blobs = new Map<number, File>();
+  readonly #aborts = new Map<number, AbortController>();
+  readonly #state: { readonly files: ImportFile[] };
+  #lastId = 0;
+  #sending = false;
+
+  constructor(session: Session) {
+    const [state, setFiles] = createStore<{ files: ImportFile[] }>({ files: [] });
+    this.#session = session;
+    this.#state = state;
+    this.#setFiles = setFiles;
+  }
+
+  /** In the order in which they were added. */
+  get files(): readonly ImportFile[] {
+    return this.#state.files;
+  }
+
+  of(id: number): ImportFile | undefined {
+    return this.#state.files.find((file) => file.id === id);
+  }
+
+  /** Takes files in and asks the server what it would make of each; the ids, in order. */
+  add(files: Iterable<File>, table = ''): number[] {
+    return [...files].map((file) => {
+      const id = ++this.#lastId;
+      this.#blobs.set(id, file);
+      const { name, size } = file;
+      this.#setFiles('files', (all) => [...all, { id, name, size, state: 'reading' }]);
+      void this.look(id, table === '' ? {} : { name: table });
+      return id;
+    });
+  }
+
+  /** Asks anew, with what the person says about the file's form. */
+  async look(id: number, form: Readonly<Record<string, string>>): Promise<void> {
+    const blob = this.#blobs.get(id);
+    if (!blob) {
+      return;
+    }
+    if (blob.size === 0) {
+      this.#change(id, {
+        state: 'refused',
+        message: `${blob.name} is empty (0 bytes). Nothing was written.`,
+      });
+      return;
+    }
+    try {
+      await this.#propose(id, blob, form);
+    } catch (cause) {
+      this.#change(id, { state: 'refused', message: messageOf(cause) });
+    }
+  }
+
+  async #propose(id: number, blob: File, form: Readonly<Record<string, string>>): Promise<void> {
+    const sample = blob.slice(0, SAMPLE_BYTES);
+    if ((await sample.slice(0, 4).text()) === 'PAR1') {
+      throw new Error(
+        `${blob.name} is a Parquet file. Put it into the server's import folder and run ` +
+          `COPY table FROM '${blob.name}'.`,
+      );
+    }
+    const whole = String(blob.size <= SAMPLE_BYTES);
+    const proposal = await preview(sample, { name: blob.name, whole, ...form });
+    const choices = firstChoices(proposal);
+    this.#change(id, { state: 'ready', proposal, choices });
+    await this.rename(id, choices.table);
+  }
+
+  /** Sets the table and looks whether it is there. */
+  async rename(id: number, table: string): Promise<void> {
+    this.decide(id, { table });
+    const existing = await this.#find(table.trim());
+    if (this.of(id)?.choices?.table !== table) {
+      return;
+    }
+    this.#change(id, { existing });
+  }
+
+  async #find(table: string): Promise<Existing | undefined> {
+    const tables = this.#session.schema.tables();
+    const known = tables.state === 'ready' ? tables.value : [];
+    const entry = known.find(({ name }) => name.toLowerCase() === table.toLowerCase());
+    if (entry?.kind !== 'table') {
+      return undefined;
+    }
+    const { rows } = await query(`SHOW COLUMNS FROM ${quoted(entry.name)}`);
+    const columns = new Map(
+      rows.map(([name, type]) => [String(name).toLowerCase(), String(type)] as const),
+    );
+    const { timestamp, partitionBy } = entry;
+    return { timestamp, partitionBy, rows: entry.rows, columns };
+  }
+
+  decide(id: number, changes: Partial<Choices>): void {
+    const choices = this.of(id)?.choices;
+    if (choices) {
+      this.#change(id, { choices: { ...choices, ...changes } });
+    }
+  }
+
+  /** Queues a file; it goes when those before it have gone. */
+  start(id: number): void {
+    this.#change(id, { state: 'waiting' });
+    void this.#next();
+  }
+
+  /** Stops a file, or takes it off the list when it is not under way. */
+  remove(id: number): void {
+    const abort = this.#aborts.get(id);
+    if (abort) {
+      abort.abort();
+      return;
+    }
+    this.#blobs.delete(id);
+    this.#setFiles('files', (all) => all.filter((file) => file.id !== id));
+  }
+
+  async #next(): Promise<void> {
+    const file = this.#state.files.find(({ state }) => state === 'waiting');
+    if (this.#sending || !file) {
+      return;
+    }
+    this.#sending = true;
+    this.#session.setImporting(true);
+    await this.#send(file);
+    this.#sending = false;
+    this.#session.setImporting(false);
+    await this.#session.schema.refresh();
+    void this.#next();
+  }
+
+  async #send({ id, name, proposal, choices, existing }: ImportFile): Promise<void> {
+    const blob = this.#blobs.get(id);
+    if (!blob || !proposal || !choices) {
+      return;
+    }
+    const abort = new AbortController();
+    this.#aborts.set(id, abort);
+    const startedAt = performance.now();
+    this.#change(id, { state: 'sending', progress: begun(startedAt, blob.size) });
+    try {
+      const report = await upload({
+        parameters: parametersOf(proposal, choices, existing),
+        schema: schemaOf(proposal, choices, existing),
+        data: new Blob([headerLine(proposal, choices), blob.slice(proposal.headerBytes)]),
+        signal: abort.signal,
+        onProgress: (sent, all) => this.#advance(id, sent, all),
+      });
+      this.#change(id, { state: 'done', report, tookMs: performance.now() - startedAt });
+      announce(`${name} is loaded: ${report.rowsImported} rows.`);
+    } catch (cause) {
+      const message = aborted(cause) ? 'Stopped. Nothing was written.' : messageOf(cause);
+      this.#change(id, { state: 'failed', message });
+      announce(`${name}: ${message}`);
+    } finally {
+      this.#aborts.delete(id);
+    }
+  }
+
+  #advance(id: number, sent: number, all: number): void {
+    const before = this.of(id)?.progress;
+    if (!before) {
+      return;
+    }
+    const progress = advanced(before, performance.now(), sent, all);
+    this.#change(id, { progress });
+    const quarter = Math.floor(percent(progress) / QUARTER);
+    if (quarter > Math.floor(percent(before) / QUARTER)) {
+      announce(`${quarter * QUARTER} percent sent`);
+    }
+  }
+
+  #change(id: number, changes: Partial<ImportFile>): void {
+    this.#setFiles(
+      produce((state) => {
+        const at = state.files.findIndex((file) => file.id === id);
+        const file = state.files[at];
+        if (file) {
+          Object.assign(file, changes);
+        }
+      }),
+    );
+  }
+}
+
+let queue: ImportQueue | undefined;
+
+/** One queue for the page: an import goes on while other pages are looked at. */
+export function importQueue(session: Session): ImportQueue {
+  queue ??= new ImportQueue(session);
+  return queue;
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

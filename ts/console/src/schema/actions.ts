@@ -1,0 +1,102 @@
+/** What can be done with a table of the tree. */
+import { exportAddress, query } from '../api/client.js';
+import { grouped } from '../model/format.js';
+import { copy, showToast } from '../shell/announce.js';
+import { confirmed } from '../shell/ConfirmDialog.js';
+import type { MenuItem } from '../shell/Menu.js';
+import { openPage } from '../shell/pages.js';
+import type { Session } from '../state/session.js';
+import { createStatement } from '../tables/statement.js';
+import { quoted, type TableEntry } from './model.js';
+
+const PREVIEW_ROWS = 1000;
+/** Beyond so many rows a table's name must be typed before it is dropped. */
+const MANY_ROWS = 1_000_000;
+
+export function previewTable(session: Session, table: TableEntry): void {
+  session.preview(`SELECT * FROM ${quoted(table.name)} LIMIT ${PREVIEW_ROWS}`);
+}
+
+export function tableActions(session: Session, table: TableEntry): MenuItem[] {
+  const { name } = table;
+  const isTable = table.kind === 'table';
+  const items: (MenuItem | false)[] = [
+    {
+      label: 'Preview rows',
+      icon: 'play',
+      keys: 'Shift+Enter',
+      run: () => previewTable(session, table),
+    },
+    isTable && { label: 'Details', icon: 'tables', run: () => openPage('tables', name) },
+    {
+      label: 'Insert name',
+      icon: 'sql',
+      run: () => session.editor?.insert(quoted(name)),
+    },
+    { label: 'Copy name', icon: 'copy', apart: true, run: () => void copy(name, 'Name') },
+    { label: 'Copy DDL', icon: 'copy', run: () => void copyStatement(table) },
+    { label: 'Download as CSV', icon: 'export', apart: true, run: () => download(name, 'csv') },
+    { label: 'Download as Parquet', icon: 'export', run: () => download(name, 'parquet') },
+    isTable && { label: 'Import into…', icon: 'import', run: () => openPage('import', name) },
+    isTable &&
+      table.suspended && {
+        label: 'Resume writing',
+        icon: 'refresh',
+        run: () => void run(session, `ALTER TABLE ${quoted(name)} RESUME WAL`, 'Writing resumed'),
+      },
+    {
+      label: `Drop ${WORDS[table.kind]}…`,
+      icon: 'alert',
+      apart: true,
+      run: () => void dropTable(session, table),
+    },
+  ];
+  return items.filter((item) => item !== false);
+}
+
+const WORDS = { table: 'table', view: 'view', materialized: 'materialized view' } as const;
+
+async function copyStatement(table: TableEntry): Promise<void> {
+  try {
+    await copy(await createStatement(table.name, table.kind), 'DDL');
+  } catch (cause) {
+    showToast({ text: messageOf(cause) });
+  }
+}
+
+function download(name: string, format: 'csv' | 'parquet'): void {
+  const link = document.createElement('a');
+  link.href = exportAddress(`SELECT * FROM ${quoted(name)}`, format);
+  link.download = `${name}.${format}`;
+  link.click();
+}
+
+async function dropTable(session: Session, table: TableEntry): Promise<void> {
+  const statement = `DROP ${WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
+  const rows = table.rows === undefined ? '' : `${grouped(String(table.rows))} rows. `;
+  const isSure = await confirmed({
+    title: `Drop the ${WORDS[table.kind]} ${table.name}?`,
+    text: `${rows}This cannot be undone.`,
+    statement,
+    keep: 'Keep it',
+    destroy: `Drop ${table.name}`,
+    ...((table.rows ?? 0) > MANY_ROWS ? { typed: table.name } : {}),
+  });
+  if (isSure) {
+    await run(session, statement, `${table.name} is dropped`);
+  }
+}
+
+async function run(session: Session, statement: string, done: string): Promise<void> {
+  try {
+    await query(statement);
+    showToast({ text: done });
+  } catch (cause) {
+    showToast({ text: messageOf(cause) });
+  }
+  await session.schema.refresh();
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,88 @@
+/** Asks before something is destroyed: names it, and the safe button has the focus. */
+import { createEffect, createSignal, Show, type JSX } from 'solid-js';
+
+export interface Question {
+  /** The question itself: `Drop the table trades?` */
+  readonly title: string;
+  /** What is lost, with its size. */
+  readonly text: string;
+  readonly statement?: string;
+  readonly keep: string;
+  readonly destroy: string;
+  /** A text that must be typed first; for large things. */
+  readonly typed?: string;
+}
+
+interface Asked extends Question {
+  readonly answer: (isSure: boolean) => void;
+}
+
+const [asked, setAsked] = createSignal<Asked>();
+
+/** Resolves to whether the user is sure; closing the dialog means no. */
+export function confirmed(question: Question): Promise<boolean> {
+  asked()?.answer(false);
+  return new Promise((answer) => setAsked({ ...question, answer }));
+}
+
+/** Stands once on the page. */
+export function ConfirmDialog(): JSX.Element {
+  return (
+    <Show when={asked()} keyed>
+      {(question) => <Dialog question={question} />}
+    </Show>
+  );
+}
+
+function Dialog(props: { question: Asked }): JSX.Element {
+  let dialog!: HTMLDialogElement;
+  const [typed, setTyped] = createSignal('');
+  const { question } = props;
+  createEffect(() => dialog.showModal());
+  const close = (isSure: boolean): void => {
+    dialog.close();
+    setAsked(undefined);
+    question.answer(isSure);
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby="confirm-title"
+      onCancel={(event) => {
+        event.preventDefault();
+        close(false);
+      }}
+    >
+      <header>
+        <h2 id="confirm-title">
+          <bdi>{question.title}</bdi>
+        </h2>
+      </header>
+      <p>{question.text}</p>
+      <Show when={question.statement}>
+        <pre class="code-block">{question.statement}</pre>
+      </Show>
+      <Show when={question.typed}>
+        <label class="confirm-typed">
+          <span>
+            To go on, type <bdi class="data">{question.typed}</bdi>
+          </span>
+          <input class="input data" onInput={(event) => setTyped(event.currentTarget.value)} />
+        </label>
+      </Show>
+      <div class="confirm-actions">
+        <button class="button" autofocus onClick={() => close(false)}>
+          {question.keep}
+        </button>
+        <button
+          class="button danger"
+          disabled={question.typed !== undefined && typed() !== question.typed}
+          onClick={() => close(true)}
+        >
+          {question.destroy}
+        </button>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,111 @@
+/** A menu at a place of the window: arrow keys move, Escape closes, the focus goes back. */
+import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import { Icon, type IconName } from './icons.js';
+
+export interface MenuItem {
+  readonly label: string;
+  readonly icon?: IconName;
+  readonly keys?: string;
+  /** Begins a group of its own. */
+  readonly apart?: boolean;
+  readonly run: () => void;
+}
+
+interface OpenMenu {
+  readonly label: string;
+  readonly x: number;
+  readonly y: number;
+  readonly items: readonly MenuItem[];
+  readonly origin: Element | null;
+}
+
+const [menu, setMenu] = createSignal<OpenMenu>();
+
+/** Opens a menu below and right of a point, in pixels of the window. */
+export function openMenu(label: string, x: number, y: number, items: readonly MenuItem[]): void {
+  setMenu({ label, x, y, items, origin: document.activeElement });
+}
+
+function closeMenu(): void {
+  const { origin } = menu() ?? {};
+  setMenu(undefined);
+  if (origin instanceof HTMLElement) {
+    origin.focus();
+  }
+}
+
+/** The menu that is open, if one is; stands once on the page. */
+export function MenuLayer(): JSX.Element {
+  return (
+    <Show when={menu()} keyed>
+      {(shown) => <Menu menu={shown} />}
+    </Show>
+  );
+}
+
+function Menu(props: { menu: OpenMenu }): JSX.Element {
+  let list!: HTMLDivElement;
+  const entries = (): HTMLElement[] => [...list.querySelectorAll<HTMLElement>('[role="menuitem"]')];
+  const step = (by: number): void => {
+    const all = entries();
+    const now = all.indexOf(document.activeElement as HTMLElement);
+    all.at((now + by) % all.length)?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const moves: Record<string, () => void> = {
+      ArrowDown: () => step(1),
+      ArrowUp: () => step(-1),
+      Home: () => entries().at(0)?.focus(),
+      End: () => entries().at(-1)?.focus(),
+      Escape: closeMenu,
+      Tab: closeMenu,
+    };
+    const move = moves[event.key];
+    if (move) {
+      event.preventDefault();
+      event.stopPropagation();
+      move();
+    }
+  };
+  onMount(() => {
+    // Where the window ends, the menu opens to the other side.
+    const { width, height } = list.getBoundingClientRect();
+    list.style.left = `${Math.max(0, Math.min(props.menu.x, innerWidth - width - 4))}px`;
+    list.style.top = `${Math.max(0, Math.min(props.menu.y, innerHeight - height - 4))}px`;
+    entries().at(0)?.focus();
+    const outside = (event: PointerEvent): void => {
+      if (!list.contains(event.target as Node)) {
+        setMenu(undefined);
+      }
+    };
+    document.addEventListener('pointerdown', outside, true);
+    onCleanup(() => document.removeEventListener('pointerdown', outside, true));
+  });
+  return (
+    <div ref={list} class="menu" role="menu" aria-label={props.menu.label} onKeyDown={onKeyDown}>
+      <For each={props.menu.items}>
+        {(item) => (
+          <>
+            <Show when={item.apart}>
+              <hr />
+            </Show>
+            <button
+              role="menuitem"
+              tabindex="-1"
+              onClick={() => {
+                closeMenu();
+                item.run();
+              }}
+            >
+              <Show when={item.icon}>{(icon) => <Icon name={icon()} />}</Show>
+              {item.label}
+              <Show when={item.keys}>
+                <kbd>{item.keys}</kbd>
+              </Show>
+            </button>
+          </>
+        )}
+      </For>
+    </div>
+  );
+}

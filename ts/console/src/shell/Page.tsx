@@ -1,0 +1,30 @@
+/** The page in front, where it is not the workspace. Each comes when it is first looked at. */
+import { lazy, Match, Suspense, Switch, type JSX } from 'solid-js';
+import type { Session } from '../state/session.js';
+import { spot } from './pages.js';
+
+const StartPage = lazy(() => import('../start/StartPage.js'));
+const TablesPage = lazy(() => import('../tables/TablesPage.js'));
+const ImportPage = lazy(() => import('../import/ImportPage.js'));
+const QueriesPage = lazy(() => import('../queries/QueriesPage.js'));
+
+export function Page(props: { session: Session }): JSX.Element {
+  return (
+    <Suspense>
+      <Switch>
+        <Match when={spot().page === 'start'}>
+          <StartPage session={props.session} />
+        </Match>
+        <Match when={spot().page === 'tables'}>
+          <TablesPage session={props.session} />
+        </Match>
+        <Match when={spot().page === 'import'}>
+          <ImportPage session={props.session} />
+        </Match>
+        <Match when={spot().page === 'queries'}>
+          <QueriesPage session={props.session} />
+        </Match>
+      </Switch>
+    </Suspense>
+  );
+}

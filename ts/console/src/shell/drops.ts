@@ -1,0 +1,37 @@
+/** Files dropped anywhere on the page go to the import page. */
+import type { Session } from '../state/session.js';
+import { openPage, spot } from './pages.js';
+
+/** Listens until the function that comes back is called. */
+export function takeDrops(session: Session, setDropping: (isOver: boolean) => void): () => void {
+  const over = (event: DragEvent): void => {
+    if (event.dataTransfer?.types.includes('Files')) {
+      event.preventDefault();
+      setDropping(true);
+    }
+  };
+  const leave = (event: DragEvent): void => {
+    if (event.relatedTarget === null) {
+      setDropping(false);
+    }
+  };
+  const drop = (event: DragEvent): void => {
+    const files = [...(event.dataTransfer?.files ?? [])];
+    setDropping(false);
+    if (files.length > 0) {
+      event.preventDefault();
+      if (spot().page !== 'import') {
+        openPage('import');
+      }
+      session.setDropped(files);
+    }
+  };
+  document.addEventListener('dragover', over);
+  document.addEventListener('dragleave', leave);
+  document.addEventListener('drop', drop);
+  return () => {
+    document.removeEventListener('dragover', over);
+    document.removeEventListener('dragleave', leave);
+    document.removeEventListener('drop', drop);
+  };
+}

@@ -1,0 +1,329 @@
+/** Everything about one table: columns, partitions, its statement, what is being written. */
+import { createEffect, createSignal, For, Match, on, Show, Switch, type JSX } from 'solid-js';
+import { exportAddress, query } from '../api/client.js';
+import { grouped } from '../model/format.js';
+import { quoted } from '../schema/model.js';
+import { copy } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import { settle, type Loading } from '../state/schema.js';
+import type { Session } from '../state/session.js';
+import { createStatement } from './statement.js';
+import {
+  bytesText,
+  columnFacts,
+  instantText,
+  partitionsOf,
+  type ColumnFacts,
+  type Partition,
+  type TableFacts,
+} from './model.js';
+import { sparkline } from './rates.js';
+
+const PREVIEW_ROWS = 1000;
+const TABS = ['Columns', 'Partitions', 'DDL', 'Ingestion'] as const;
+type TabName = (typeof TABS)[number];
+
+interface Details {
+  readonly columns: readonly ColumnFacts[];
+  readonly partitions: readonly Partition[];
+  readonly statement: string;
+}
+
+interface DetailsProps {
+  readonly session: Session;
+  readonly facts: TableFacts;
+  readonly rate: number | undefined;
+  readonly history: readonly number[];
+}
+
+export function TableDetails(props: DetailsProps): JSX.Element {
+  const [details, setDetails] = createSignal<Loading<Details>>({ state: 'loading' });
+  const [tab, setTab] = createSignal<TabName>('Columns');
+  createEffect(
+    on(
+      () => [props.facts.name, props.facts.lastTransaction] as const,
+      ([name], before) => {
+        if (before?.[0] !== name) {
+          setDetails({ state: 'loading' });
+        }
+        void settle(() => readDetails(name)).then((read) => {
+          if (props.facts.name === name) {
+            setDetails(read);
+          }
+        });
+      },
+    ),
+  );
+  const failure = (): string => {
+    const loaded = details();
+    return loaded.state === 'failed' ? loaded.message : '';
+  };
+  const ready = (): Details | undefined => {
+    const loaded = details();
+    return loaded.state === 'ready' ? loaded.value : undefined;
+  };
+
+  return (
+    <article class="details" aria-labelledby="details-title" data-region="details">
+      <DetailsHead {...props} statement={ready()?.statement} />
+      <Facts facts={props.facts} />
+      <TabButtons tab={tab()} onPick={setTab} />
+      <div class="details-body" role="tabpanel" aria-label={tab()} tabindex="0">
+        <Switch>
+          <Match when={tab() === 'Ingestion'}>
+            <Ingestion {...props} />
+          </Match>
+          <Match when={failure()}>
+            <p class="error">{failure()}</p>
+          </Match>
+          <Match when={tab() === 'Columns' && ready()}>
+            {(shown) => <Columns columns={shown().columns} />}
+          </Match>
+          <Match when={tab() === 'Partitions' && ready()}>
+            {(shown) => <Partitions partitions={shown().partitions} />}
+          </Match>
+          <Match when={tab() === 'DDL' && ready()}>
+            {(shown) => <pre class="code-block">{shown().statement}</pre>}
+          </Match>
+        </Switch>
+      </div>
+    </article>
+  );
+}
+
+async function readDetails(name: string): Promise<Details> {
+  const text = `'${name.replaceAll("'", "''")}'`;
+  const [columns, partitions, statement] = await Promise.all([
+    query(`SHOW COLUMNS FROM ${quoted(name)}`),
+    query(`SELECT * FROM table_partitions(${text})`, 100_000),
+    createStatement(name, 'table'),
+  ]);
+  return {
+    columns: columnFacts(columns),
+    partitions: partitionsOf(partitions),
+    statement,
+  };
+}
+
+function DetailsHead(props: DetailsProps & { statement: string | undefined }): JSX.Element {
+  const all = (): string => `SELECT * FROM ${quoted(props.facts.name)}`;
+  return (
+    <header class="details-head">
+      <h2 id="details-title">
+        <bdi class="data">{props.facts.name}</bdi>
+      </h2>
+      <div class="details-actions">
+        <button
+          class="button small"
+          onClick={() => props.session.preview(`${all()} LIMIT ${PREVIEW_ROWS}`)}
+        >
+          <Icon name="play" />
+          Preview
+        </button>
+        <button
+          class="button small"
+          disabled={props.statement === undefined}
+          onClick={() => void copy(props.statement ?? '', 'CREATE TABLE')}
+        >
+          <Icon name="copy" />
+          Copy DDL
+        </button>
+        <For each={['csv', 'parquet'] as const}>
+          {(format) => (
+            <a
+              class="button small"
+              href={exportAddress(all(), format)}
+              download={`${props.facts.name}.${format}`}
+            >
+              <Icon name="export" />
+              {format === 'csv' ? 'CSV' : 'Parquet'}
+            </a>
+          )}
+        </For>
+      </div>
+    </header>
+  );
+}
+
+function Facts(props: { facts: TableFacts }): JSX.Element {
+  const facts = (): readonly (readonly [string, string])[] => {
+    const { facts } = props;
+    return [
+      ['Rows', facts.rows === undefined ? '–' : grouped(String(facts.rows))],
+      ['On disk', facts.bytes === undefined ? '–' : bytesText(facts.bytes)],
+      ['Time column', facts.timestamp ?? 'none'],
+      ['Partitions', `${facts.partitions ?? 0} by ${(facts.partitionBy ?? 'none').toLowerCase()}`],
+      ['Oldest row, UTC', instantText(facts.oldest)],
+      ['Newest row, UTC', instantText(facts.newest)],
+      ['Rows live', facts.ttl === undefined ? 'for ever' : facts.ttl.toLowerCase()],
+      ['Duplicates', facts.isDeduplicated ? 'replaced by key' : 'kept'],
+    ];
+  };
+  return (
+    <dl class="facts">
+      <For each={facts()}>
+        {([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd class="data">
+              <bdi>{value}</bdi>
+            </dd>
+          </div>
+        )}
+      </For>
+    </dl>
+  );
+}
+
+function TabButtons(props: { tab: TabName; onPick: (tab: TabName) => void }): JSX.Element {
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step === undefined) {
+      return;
+    }
+    const next = TABS.at((TABS.indexOf(props.tab) + step) % TABS.length) ?? 'Columns';
+    props.onPick(next);
+    document.getElementById(`details-${next}`)?.focus();
+    event.preventDefault();
+  };
+  return (
+    <div class="small-tabs" role="tablist" aria-label="About the table" onKeyDown={onKeyDown}>
+      <For each={TABS}>
+        {(name) => (
+          <button
+            id={`details-${name}`}
+            role="tab"
+            aria-selected={props.tab === name ? 'true' : 'false'}
+            tabindex={props.tab === name ? 0 : -1}
+            onClick={() => props.onPick(name)}
+          >
+            {name}
+          </button>
+        )}
+      </For>
+    </div>
+  );
+}
+
+function Columns(props: { columns: readonly ColumnFacts[] }): JSX.Element {
+  return (
+    <table class="listing">
+      <thead>
+        <tr>
+          <th scope="col">Column</th>
+          <th scope="col">Type</th>
+          <th scope="col">Notes</th>
+        </tr>
+      </thead>
+      <tbody>
+        <For each={props.columns}>
+          {(column) => (
+            <tr>
+              <th scope="row" class="data">
+                <bdi>{column.name}</bdi>
+              </th>
+              <td class="data">{column.type}</td>
+              <td>
+                <Show when={column.isDesignated}>
+                  <span class="badge accent">time</span>{' '}
+                </Show>
+                <span class="hint">{columnNotes(column)}</span>
+              </td>
+            </tr>
+          )}
+        </For>
+      </tbody>
+    </table>
+  );
+}
+
+function columnNotes(column: ColumnFacts): string {
+  const notes: string[] = [];
+  if (column.symbols !== undefined) {
+    notes.push(`${grouped(String(column.symbols))} distinct`);
+  }
+  if (column.isIndexed) {
+    notes.push('indexed');
+  }
+  if (column.isKey) {
+    notes.push('part of the key');
+  }
+  return notes.join(', ');
+}
+
+function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
+  return (
+    <table class="listing">
+      <thead>
+        <tr>
+          <th scope="col">Partition</th>
+          <th scope="col" class="num">
+            Rows
+          </th>
+          <th scope="col" class="num">
+            On disk
+          </th>
+          <th scope="col">From, UTC</th>
+          <th scope="col">To, UTC</th>
+          <th scope="col">Form</th>
+        </tr>
+      </thead>
+      <tbody>
+        <For each={props.partitions}>
+          {(partition) => (
+            <tr>
+              <th scope="row" class="data">
+                {partition.name}
+              </th>
+              <td class="data num">{grouped(String(partition.rows))}</td>
+              <td class="data num">{bytesText(partition.bytes)}</td>
+              <td class="data">{instantText(partition.oldest)}</td>
+              <td class="data">{instantText(partition.newest)}</td>
+              <td>
+                {partition.isDetached ? 'detached' : partition.isParquet ? 'Parquet' : 'native'}
+              </td>
+            </tr>
+          )}
+        </For>
+      </tbody>
+    </table>
+  );
+}
+
+const SPARK_WIDTH = 320;
+const SPARK_HEIGHT = 48;
+
+function Ingestion(props: DetailsProps): JSX.Element {
+  return (
+    <div class="ingestion">
+      <p>
+        <b class="big-number data">
+          {props.rate === undefined ? '–' : grouped(String(Math.round(props.rate)))}
+        </b>{' '}
+        rows/s over the last ten seconds
+      </p>
+      <svg
+        class="spark"
+        viewBox={`0 -2 ${SPARK_WIDTH} ${SPARK_HEIGHT + 4}`}
+        role="img"
+        aria-label="Rows a second since the page was opened, at most a minute"
+      >
+        <path d={sparkline(props.history, SPARK_WIDTH, SPARK_HEIGHT)} />
+      </svg>
+      <dl class="facts">
+        <div>
+          <dt>Last transaction</dt>
+          <dd class="data">{props.facts.lastTransaction ?? '–'}</dd>
+        </div>
+        <div>
+          <dt>Newest row, UTC</dt>
+          <dd class="data">{instantText(props.facts.newest)}</dd>
+        </div>
+        <div>
+          <dt>Writes</dt>
+          <dd>{props.facts.isSuspended ? 'suspended' : 'accepted'}</dd>
+        </div>
+      </dl>
+    </div>
+  );
+}

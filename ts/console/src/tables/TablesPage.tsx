@@ -1,0 +1,197 @@
+/** All tables with their sizes and how fast they grow, and everything about one of them. */
+import {
+  createComputed,
+  createSignal,
+  For,
+  Match,
+  onCleanup,
+  onMount,
+  Show,
+  Switch,
+  type JSX,
+} from 'solid-js';
+import { createStore, reconcile } from 'solid-js/store';
+import { query } from '../api/client.js';
+import { approximate, grouped } from '../model/format.js';
+import { Icon } from '../shell/icons.js';
+import { addressOf, openPage, spot } from '../shell/pages.js';
+import { settle, type Loading } from '../state/schema.js';
+import type { Session } from '../state/session.js';
+import { TableDetails } from './TableDetails.js';
+import { bytesText, instantText, tableFacts, type TableFacts } from './model.js';
+import { Rates } from './rates.js';
+
+const REFRESH_MS = 2000;
+
+export default function TablesPage(props: { session: Session }): JSX.Element {
+  const rates = new Rates();
+  const [loaded, setLoaded] = createSignal<Loading<readonly TableFacts[]>>({ state: 'loading' });
+  const [kept, setKept] = createStore<{ tables: TableFacts[] }>({ tables: [] });
+  const [noted, setNoted] = createSignal(0);
+
+  const look = async (): Promise<void> => {
+    const next = await settle(readTables);
+    if (next.state === 'ready') {
+      rates.note(performance.now(), next.value);
+    }
+    setLoaded(next);
+    setNoted((count) => count + 1);
+  };
+  onMount(() => {
+    void look();
+    const timer = setInterval(() => !document.hidden && void look(), REFRESH_MS);
+    onCleanup(() => clearInterval(timer));
+  });
+  // Rows keep their identity by name, and so their elements, and so the focus.
+  createComputed(() => {
+    const now = loaded();
+    if (now.state === 'ready') {
+      setKept('tables', reconcile([...now.value], { key: 'name' }));
+    }
+  });
+  const chosen = (): TableFacts | undefined =>
+    kept.tables.find((table) => table.name === spot().subject);
+  const rateOf = (name: string): number | undefined => (noted(), rates.of(name));
+  const historyOf = (name: string): number[] => (noted(), rates.history(name));
+
+  return (
+    <section class="page" aria-labelledby="tables-title" data-region="tables">
+      <header class="page-head">
+        <h1 id="tables-title">Tables and ingestion</h1>
+        <p class="hint">{overview(kept.tables)}</p>
+      </header>
+      <Switch>
+        <Match when={failureOf(loaded())}>
+          {(message) => (
+            <div class="empty">
+              <strong>The tables could not be read</strong>
+              <p>{message()}</p>
+            </div>
+          )}
+        </Match>
+        <Match when={loaded().state === 'ready' && kept.tables.length === 0}>
+          <NoTables />
+        </Match>
+        <Match when={kept.tables.length > 0}>
+          <div class="tables-split" classList={{ detailed: chosen() !== undefined }}>
+            <TableList tables={kept.tables} chosen={chosen()?.name} rateOf={rateOf} />
+            <Show when={chosen()}>
+              {(table) => (
+                <TableDetails
+                  session={props.session}
+                  facts={table()}
+                  rate={rateOf(table().name)}
+                  history={historyOf(table().name)}
+                />
+              )}
+            </Show>
+          </div>
+        </Match>
+      </Switch>
+    </section>
+  );
+}
+
+function NoTables(): JSX.Element {
+  return (
+    <div class="empty">
+      <strong>No tables yet</strong>
+      <p>
+        Create one with CREATE TABLE, or <a href={addressOf('import')}>import a file</a>.
+      </p>
+    </div>
+  );
+}
+
+async function readTables(): Promise<TableFacts[]> {
+  const [tables, storage] = await Promise.all([
+    query('SELECT * FROM tables()'),
+    query('SELECT * FROM table_storage()'),
+  ]);
+  return tableFacts(tables, storage);
+}
+
+function failureOf(loaded: Loading<unknown>): string | undefined {
+  return loaded.state === 'failed' ? loaded.message : undefined;
+}
+
+function overview(tables: readonly TableFacts[]): string {
+  const rows = tables.reduce((sum, table) => sum + (table.rows ?? 0), 0);
+  const bytes = tables.reduce((sum, table) => sum + (table.bytes ?? 0), 0);
+  const names = `${tables.length} ${tables.length === 1 ? 'table' : 'tables'}`;
+  return `${names}, ${grouped(String(rows))} rows, ${bytesText(bytes)} on disk`;
+}
+
+function TableList(props: {
+  tables: readonly TableFacts[];
+  chosen: string | undefined;
+  rateOf: (name: string) => number | undefined;
+}): JSX.Element {
+  return (
+    <div class="page-table" role="region" aria-label="Tables" tabindex="0">
+      <table class="listing">
+        <thead>
+          <tr>
+            <th scope="col">Table</th>
+            <th scope="col" class="num">
+              Rows
+            </th>
+            <th scope="col" class="num">
+              Rows/s
+            </th>
+            <th scope="col" class="num">
+              On disk
+            </th>
+            <th scope="col">Newest row, UTC</th>
+            <th scope="col">State</th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={props.tables}>
+            {(table) => (
+              <tr
+                classList={{ selected: props.chosen === table.name }}
+                onClick={() => openPage('tables', table.name)}
+              >
+                <th scope="row">
+                  <button
+                    class="row-link data"
+                    aria-expanded={props.chosen === table.name}
+                    title={table.name}
+                  >
+                    <bdi>{table.name}</bdi>
+                  </button>
+                </th>
+                <td class="data num" title={`${grouped(String(table.rows ?? 0))} rows`}>
+                  {table.rows === undefined ? '–' : approximate(table.rows)}
+                </td>
+                <td class="data num">{rateText(props.rateOf(table.name))}</td>
+                <td class="data num">{table.bytes === undefined ? '–' : bytesText(table.bytes)}</td>
+                <td class="data">{instantText(table.newest)}</td>
+                <td>
+                  <TableState table={table} />
+                </td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** `–` before two counts were taken. */
+export function rateText(rate: number | undefined): string {
+  return rate === undefined ? '–' : approximate(Math.round(rate));
+}
+
+function TableState(props: { table: TableFacts }): JSX.Element {
+  return (
+    <Show when={props.table.isSuspended} fallback={<span class="hint">ready</span>}>
+      <span class="badge warn">
+        <Icon name="alert" />
+        suspended
+      </span>
+    </Show>
+  );
+}

@@ -1,0 +1,99 @@
+import test from 'ava';
+import type { Proposal } from '../src/api/upload.js';
+import {
+  firstChoices,
+  headerLine,
+  parametersOf,
+  patternOf,
+  problemOf,
+  retyped,
+  schemaOf,
+  type Choices,
+  type ColumnChoice,
+} from '../src/import/model.js';
+import { advanced, begun, percent, remaining } from '../src/import/progress.js';
+
+const PROPOSAL: Proposal = {
+  table: 'weather',
+  delimiter: ';',
+  header: true,
+  headerBytes: 20,
+  rows: 3,
+  columns: [
+    { name: 'city', type: 'VARCHAR', couldBeTimestamp: false, values: ['Oslo'] },
+    { name: 'at', type: 'VARCHAR', couldBeTimestamp: true, values: ['2026-01-01 10:30:00'] },
+    { name: 'v', type: 'INT', couldBeTimestamp: false, values: ['1'] },
+  ],
+};
+
+test('a time column orders the table by day; types nobody changed are not sent', (t) => {
+  const choices = firstChoices(PROPOSAL);
+  t.is(choices.timestamp, 'at');
+  t.deepEqual(parametersOf(PROPOSAL, choices, undefined), {
+    name: 'weather',
+    delimiter: ';',
+    forceHeader: 'true',
+    atomicity: 'skipCol',
+    overwrite: 'false',
+    timestamp: 'at',
+    partitionBy: 'DAY',
+  });
+  t.deepEqual(schemaOf(PROPOSAL, choices, undefined), []);
+  t.is(headerLine(PROPOSAL, choices), '"city";"at";"v"\n');
+});
+
+test('a changed type is sent, with the pattern its values have', (t) => {
+  const first = firstChoices(PROPOSAL);
+  const typed = (change: (column: ColumnChoice) => ColumnChoice): Choices => ({
+    ...first,
+    columns: first.columns.map((column, index) => (index === 1 ? change(column) : column)),
+  });
+  const choices = typed((at) => retyped(at, 'TIMESTAMP_NS', '2026-01-01 10:30:00'));
+  t.deepEqual(schemaOf(PROPOSAL, choices, undefined), [
+    { name: 'at', type: 'TIMESTAMP_NS', pattern: 'yyyy-MM-dd HH:mm:ss' },
+  ]);
+  t.is(problemOf(PROPOSAL, choices, undefined), undefined);
+  const blank = typed((at) => ({ ...at, type: 'TIMESTAMP', pattern: '' }));
+  t.regex(problemOf(PROPOSAL, blank, undefined) ?? '', /Give a pattern/);
+});
+
+test('names must be there and differ', (t) => {
+  const first = firstChoices(PROPOSAL);
+  const named = (name: string): typeof first => ({
+    ...first,
+    columns: first.columns.map((column, at) => (at === 0 ? { ...column, name } : column)),
+  });
+  t.is(problemOf(PROPOSAL, named(' '), undefined), 'A column has no name.');
+  t.is(problemOf(PROPOSAL, named('V'), undefined), 'Two columns have the name v.');
+  t.is(problemOf(PROPOSAL, { ...first, table: '' }, undefined), 'The table needs a name.');
+});
+
+test('a table that is there decides the types', (t) => {
+  const existing = {
+    timestamp: 'at',
+    partitionBy: 'HOUR',
+    rows: 1,
+    columns: new Map([['at', 'TIMESTAMP']]),
+  };
+  const choices = firstChoices(PROPOSAL);
+  t.is(problemOf(PROPOSAL, choices, existing), undefined);
+  t.false('timestamp' in parametersOf(PROPOSAL, choices, existing));
+  t.is(parametersOf(PROPOSAL, { ...choices, overwrite: true }, existing)['overwrite'], 'true');
+  const strange = { ...existing, columns: new Map([['other', 'INT']]) };
+  t.is(problemOf(PROPOSAL, choices, strange), 'The table has none of these columns.');
+});
+
+test('patterns are told from a value', (t) => {
+  t.is(patternOf('2026-01-01T10:30:00.123456Z'), 'yyyy-MM-ddTHH:mm:ss.SSSUUUZ');
+  t.is(patternOf('01.02.2026 10:30'), 'dd.MM.yyyy HH:mm');
+  t.is(patternOf('20260101'), 'yyyyMMdd');
+  t.is(patternOf('soon'), '');
+});
+
+test('the time left is told when it can be', (t) => {
+  const start = begun(0, 1000);
+  t.is(remaining(advanced(start, 1000, 100, 1000)), undefined, 'too early');
+  const later = advanced(advanced(start, 1000, 100, 1000), 2500, 250, 1000);
+  t.is(percent(later), 25);
+  t.is(remaining(later), 'about 8 s left');
+});
