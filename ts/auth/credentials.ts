@@ -6,13 +6,14 @@ export type Credentials =
 
 /** `null`: another scheme, or a value that is none. Schemes are read in any case. */
 export function readCredentials(header: string): Credentials | null {
-  const match = /^([a-z]+) +(\S+)$/i.exec(header.trim());
-  const value = match?.[2] ?? '';
-  switch (match?.[1]?.toLowerCase()) {
+  const text = header.trim();
+  const scheme = /^(basic|bearer) +/i.exec(text);
+  const value = text.slice(scheme?.[0].length);
+  switch (scheme?.[1]?.toLowerCase()) {
     case 'basic':
       return readBasic(value);
     case 'bearer':
-      return /^[\w.~+/-]+=*$/.test(value) ? { scheme: 'bearer', token: value } : null;
+      return value === '' || value.includes(' ') ? null : { scheme: 'bearer', token: value };
     default:
       return null;
   }

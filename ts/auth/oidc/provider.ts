@@ -15,6 +15,9 @@ export interface ProviderParts {
   readonly clocks?: Clocks;
 }
 
+/** RFC 6750; checked where a token is new, which is seldom. */
+const TOKEN = /^[\w.~+/-]+=*$/;
+
 export class IdentityProvider {
   readonly settings: OidcSettings;
   readonly #metadata: MetadataSource;
@@ -78,6 +81,9 @@ export class IdentityProvider {
   }
 
   #identify(token: string): Promise<Verdict> {
+    if (!TOKEN.test(token)) {
+      return Promise.resolve(refused('malformed token'));
+    }
     return this.settings.groupsInToken ? this.#prover.prove(token) : this.#userInfo.ask(token);
   }
 }

@@ -2,7 +2,7 @@
  * Verdicts for as long as they count, by a digest of the whole credential. Who asks while an
  * answer is under way waits for that one.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import { LRUCache } from 'lru-cache';
 
@@ -95,5 +95,5 @@ export class VerdictCache {
 
 /** What a token is remembered by: never itself, and never a part of it. */
 export function tokenKey(token: string): string {
-  return createHash('sha256').update(token).digest('base64');
+  return hash('sha256', token, 'base64');
 }

@@ -1,0 +1,50 @@
+/** Which ways to start are refused, and what of the others listens where: gate S1. */
+import test from 'ava';
+
+import { loadConfig } from '../../ts/config/index.js';
+import { plainTextDoors, refuseOpenDoors } from '../../ts/open-doors.js';
+import { EXIT_CONFIG, StartError } from '../../ts/start-error.js';
+
+const WIDE = 'http.bind.to=0.0.0.0:9000';
+const WIDE_PG = 'pg.net.bind.to=0.0.0.0:8812';
+const LOGIN = ['http.user=joe', 'http.password=a good one'];
+
+/** What is set, and what its refusal names; `null`: it starts. */
+const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
+  [[], null],
+  [[WIDE], /http\.bind\.to=0\.0\.0\.0:9000 .*no login.*http\.user.*127\.0\.0\.1.*insecure/],
+  [['http.bind.to=[::]:9000'], /http\.bind\.to=::/],
+  [['http.bind.to=192.0.2.7:9000'], /192\.0\.2\.7/],
+  [[WIDE, 'http.user=joe'], /no login/],
+  [[WIDE, 'http.password=x'], /no login/],
+  [[WIDE, ...LOGIN], null],
+  [[WIDE, 'http.enabled=false'], null],
+  [[WIDE, 'security.insecure.public=true'], null],
+  [[WIDE_PG], /pg\.net\.bind\.to=0\.0\.0\.0:8812 .*default password.*pg\.password/],
+  [[WIDE_PG, 'pg.password=a good one'], null],
+  [[WIDE_PG, 'pg.password=a good one', 'pg.readonly.user.enabled=true'], /default password/],
+  [[WIDE, ...LOGIN, 'security.require.tls=true'], /plain text/],
+  [['http.bind.to=127.0.0.2:9000', 'pg.net.bind.to=localhost:8812'], null],
+];
+
+for (const [set, refusal] of STARTS) {
+  const outcome = refusal === null ? 'starts' : 'is refused';
+  test(`${set.join(' ') || 'nothing configured'} ${outcome}`, (t) => {
+    const check = (): void => {
+      refuseOpenDoors(loadConfig({ set }));
+    };
+    if (refusal === null) {
+      t.notThrows(check);
+      return;
+    }
+    const error = t.throws(check, { instanceOf: StartError, message: refusal });
+    t.is(error.exitCode, EXIT_CONFIG);
+  });
+}
+
+test('nothing configured listens for this machine alone', (t) => {
+  const config = loadConfig({});
+  t.deepEqual(plainTextDoors(config), []);
+  const insecure = loadConfig({ set: [WIDE, 'security.insecure.public=true'] });
+  t.deepEqual(plainTextDoors(insecure), ['http.bind.to=0.0.0.0:9000']);
+});

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import test from 'ava';
+import { readIdToken, type Expected } from '../src/signin/id-token.js';
+import { challengeOf, randomText } from '../src/signin/random.js';
+
+/** What the page believes of an ID token, and the values that only it may know. */
+const NOW = 1_700_000_000;
+const EXPECTED: Expected = {
+  issuer: 'https://id.example',
+  clientId: 'console',
+  nonce: 'once',
+  accessToken: 'access',
+  now: NOW,
+};
+const CLAIMS = {
+  iss: 'https://id.example',
+  aud: 'console',
+  sub: 'jö',
+  nonce: 'once',
+  exp: NOW + 60,
+};
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+function token(changes: object = {}, alg = 'RS256'): string {
+  return `${encode({ alg })}.${encode({ ...CLAIMS, ...changes })}.c2lnbmF0dXJl`;
+}
+
+test('a token that fits is believed', async (t) => {
+  t.is((await readIdToken(token(), EXPECTED))['sub'], 'jö');
+  await t.notThrowsAsync(readIdToken(token({ aud: ['x', 'console'], azp: 'console' }), EXPECTED));
+  await t.notThrowsAsync(readIdToken(token({ exp: NOW - 20 }), EXPECTED));
+  const hash = createHash('sha256').update('access').digest().subarray(0, 16);
+  await t.notThrowsAsync(readIdToken(token({ at_hash: hash.toString('base64url') }), EXPECTED));
+  const long = createHash('sha512').update('access').digest().subarray(0, 32);
+  const signed = token({ at_hash: long.toString('base64url') }, 'EdDSA');
+  await t.notThrowsAsync(readIdToken(signed, EXPECTED));
+});
+
+test('a refreshed token has no nonce to compare', async (t) => {
+  const refreshed = { ...EXPECTED, nonce: undefined };
+  await t.notThrowsAsync(readIdToken(token({ nonce: undefined }), refreshed));
+});
+
+const REFUSED: readonly (readonly [object, RegExp])[] = [
+  [{ iss: 'https://evil.example' }, /another issuer/],
+  [{ aud: 'other' }, /another application/],
+  [{ aud: ['console', 'other'], azp: 'other' }, /another application/],
+  [{ sub: '' }, /names nobody/],
+  [{ sub: 7 }, /names nobody/],
+  [{ exp: NOW - 31 }, /expired/],
+  [{ exp: 'soon' }, /expired/],
+  [{ nonce: 'twice' }, /another request/],
+  [{ nonce: undefined }, /another request/],
+  [{ at_hash: 'AAAA' }, /another access token/],
+];
+for (const [changes, why] of REFUSED) {
+  test(`${JSON.stringify(changes)} is refused`, async (t) => {
+    await t.throwsAsync(readIdToken(token(changes), EXPECTED), { message: why });
+  });
+}
+
+test('what is no signed token is refused', async (t) => {
+  for (const [text, why] of [
+    ['', /malformed/],
+    ['a.b.c', /malformed/],
+    [`${encode({ alg: 'none' })}.${encode(CLAIMS)}.x`, /not signed/],
+    [`${encode({ alg: 'RS256' })}.${encode(CLAIMS)}.`, /not signed/],
+    [`${encode({ alg: 'RS256' })}.${encode(CLAIMS)}`, /not signed/],
+  ] as const) {
+    await t.throwsAsync(readIdToken(text, EXPECTED), { message: why }, text);
+  }
+});
+
+test('values nobody guesses are long, and never the same', async (t) => {
+  const values = Array.from({ length: 1000 }, randomText);
+  t.is(new Set(values).size, 1000);
+  t.true(values.every((value) => /^[\w-]{43}$/.test(value)));
+  const [verifier = ''] = values;
+  t.is(await challengeOf(verifier), createHash('sha256').update(verifier).digest('base64url'));
+});
