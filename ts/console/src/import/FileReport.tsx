@@ -20,10 +20,7 @@ export function FileReport(props: ReportProps): JSX.Element {
   const table = (): string => report()?.location ?? '';
   const spoilt = createMemo(() => report()?.columns.filter(({ errors }) => errors > 0) ?? []);
   const rows = (): string => grouped(String(report()?.rowsImported ?? 0));
-  const rate = (): string => {
-    const seconds = Math.max(0.001, (props.file.tookMs ?? 0) / 1000);
-    return grouped(String(Math.round((report()?.rowsImported ?? 0) / seconds)));
-  };
+  const speed = (): string => speedText(report()?.rowsImported ?? 0, props.file.tookMs ?? 0);
   return (
     <div class="import-report">
       <h2>
@@ -31,8 +28,7 @@ export function FileReport(props: ReportProps): JSX.Element {
         <bdi>{props.file.name}</bdi> is loaded
       </h2>
       <p>
-        {rows()} rows into <bdi class="data">{table()}</bdi> in {duration(props.file.tookMs ?? 0)},{' '}
-        {rate()} rows/s.
+        {rows()} rows into <bdi class="data">{table()}</bdi> {speed()}
       </p>
       <Show when={(report()?.rowsRejected ?? 0) > 0}>
         <p class="warn">
@@ -85,4 +81,9 @@ export function FileReport(props: ReportProps): JSX.Element {
       </p>
     </div>
   );
+}
+
+function speedText(rows: number, ms: number): string {
+  const rate = Math.round((rows * 1000) / Math.max(1, ms));
+  return `in ${duration(ms)}, ${grouped(String(rate))} rows/s.`;
 }

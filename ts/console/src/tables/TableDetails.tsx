@@ -305,6 +305,7 @@ function Ingestion(props: DetailsProps): JSX.Element {
       <svg
         class="spark"
         viewBox={`0 -2 ${SPARK_WIDTH} ${SPARK_HEIGHT + 4}`}
+        preserveAspectRatio="none"
         role="img"
         aria-label="Rows a second since the page was opened, at most a minute"
       >

@@ -1,0 +1,90 @@
+/** Every screen in every theme, looked at by axe: no serious violation. */
+import type { ExecutionContext } from 'ava';
+
+import { seriousViolations } from './axe.js';
+import type { ConsolePage } from './console-page.js';
+import { browserSuite, inEveryTheme, picture } from './suite.js';
+
+const { browserTest, onPage } = browserSuite('accessibility in a browser', { args: ['--demo'] });
+
+async function look(t: ExecutionContext, shown: ConsolePage, screen: string): Promise<void> {
+  await inEveryTheme(shown, async (theme) => {
+    t.deepEqual(await seriousViolations(shown.page), [], `${screen} in ${theme}`);
+    await shown.screenshot(picture(`screen-${screen}-${theme}`));
+  });
+}
+
+browserTest('the workspace with a result, a plan, the log and an error', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
+    t.is(await shown.query(query), 'done');
+    await page.locator('.plot canvas').waitFor();
+    await page.getByRole('treeitem', { name: /^trades/ }).click();
+    await page.locator('.tree-row.column').first().waitFor();
+    await look(t, shown, 'workspace');
+    await page.keyboard.press('Alt+E');
+    await page.getByRole('button', { name: 'Run and measure' }).click();
+    await page.locator('.plan-cost').first().waitFor();
+    await look(t, shown, 'plan');
+    await page.getByRole('button', { name: 'Log', exact: true }).click();
+    await look(t, shown, 'log');
+    t.is(await shown.query('SELECT prise FROM trades'), 'failed');
+    await page.getByRole('button', { name: 'Grid', exact: true }).click();
+    await look(t, shown, 'error');
+  });
+});
+
+browserTest('what is wrong is found', async (t) => {
+  await onPage(t, async ({ page }) => {
+    await page.evaluate("document.querySelector('.main').append(document.createElement('img'))");
+    t.deepEqual(await seriousViolations(page), ['image-alt: <img>']);
+  });
+});
+
+browserTest('tables, running queries and their dialogs', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.locator('.details tbody tr').first().waitFor();
+      await look(t, shown, 'tables');
+      await page.getByRole('tab', { name: 'Ingestion' }).click();
+      await look(t, shown, 'ingestion');
+      await shown.go('Running queries');
+      await page.getByText('Nothing is running').waitFor();
+      await look(t, shown, 'queries');
+      await page.getByRole('treeitem', { name: /^trades/ }).click({ button: 'right' });
+      t.deepEqual(await seriousViolations(page), [], 'the menu of a table');
+      await shown.screenshot(picture('screen-menu-light'));
+      await page.getByRole('menuitem', { name: /^Drop/ }).click();
+      t.deepEqual(await seriousViolations(page), [], 'the question before a table is dropped');
+      await shown.screenshot(picture('screen-confirm-light'));
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Shortcuts' }).click();
+      t.deepEqual(await seriousViolations(page), [], 'the shortcuts');
+    },
+    { page: 'tables/trades' },
+  );
+});
+
+browserTest('imports and first steps', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await look(t, shown, 'import-empty');
+      const lines = Array.from({ length: 30 }, (_, row) => `2026-01-01,${row === 3 ? '?' : row}`);
+      const buffer = Buffer.from(`day,value\n${lines.join('\n')}\n`);
+      const input = page.locator('input[type="file"]');
+      await input.setInputFiles({ name: 'days.csv', mimeType: 'text/csv', buffer });
+      await page.getByLabel('Type of day').waitFor();
+      await look(t, shown, 'import');
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('heading', { name: 'is loaded' }).waitFor();
+      await look(t, shown, 'import-report');
+    },
+    { page: 'import' },
+  );
+  await onPage(t, (shown) => look(t, shown, 'start'), { page: 'start' });
+});
