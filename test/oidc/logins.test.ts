@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 
 import { createAuthenticator, IdentityProvider } from '../../ts/auth/index.js';
-import { createLogger } from '../../ts/observability/index.js';
+import { createLogger, SILENT } from '../../ts/observability/index.js';
 import { type Harness, sendRaw, startHarness } from '../http/harness.js';
 import { FakeDirectory, settingsOf } from './fakes.js';
 import { TestProvider } from './provider.js';
@@ -348,7 +348,7 @@ test('signed tokens: one key, another key, somebody else’s key', async (t) => 
   t.is(here.provider.count('/me'), 0);
 });
 
-test('what the console needs is told to everybody, and its policy lets it there', async (t) => {
+test('what the console needs is told to everybody', async (t) => {
   const { provider, harness } = usual;
   const { config } = (await (await fetch(`${harness.url}/settings`)).json()) as {
     config: Record<string, unknown>;
@@ -369,4 +369,47 @@ test('what the console needs is told to everybody, and its policy lets it there'
     'acl.oidc.end.session.endpoint': `${provider.issuer}/session/end`,
     'acl.oidc.pkce.supported': true,
   });
+});
+
+test('where people are sent back to never depends on the Host header', async (t) => {
+  const head = 'GET /settings HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n';
+  const answer = await sendRaw(usual.harness.port, head);
+  t.regex(answer, /"acl\.oidc\.redirect\.uri":null/);
+  t.false(answer.includes('evil.example'));
+});
+
+test('the page talks to the provider alone, runs its own scripts, has no frame', async (t) => {
+  const page = {
+    body: Buffer.from('<!doctype html>'),
+    compressed: null,
+    type: 'text/html',
+    etag: '"x"',
+    immutable: false,
+  };
+  const provider = await TestProvider.start();
+  provider.addPerson('jo', { groups: ['writers'] });
+  const signOn = new IdentityProvider(settingsOf(...provider.settings()), SILENT);
+  const harness = await startHarness({
+    authenticator: createAuthenticator({ directory: new FakeDirectory(), provider: signOn }),
+    files: new Map([['/', page]]),
+  });
+  t.teardown(async () => {
+    await harness.server.close();
+    await provider.close();
+  });
+  await signOn.token((await provider.token('jo')).access);
+  const response = await fetch(`${harness.url}/`);
+  const policy = response.headers.get('content-security-policy') ?? '';
+  for (const rule of [
+    "default-src 'none'",
+    "script-src 'self'",
+    `connect-src 'self' ${provider.issuer}`,
+    `form-action 'self' ${provider.issuer}`,
+    "frame-ancestors 'none'",
+    "object-src 'none'",
+  ]) {
+    t.true(policy.split('; ').includes(rule), policy);
+  }
+  t.is(response.headers.get('referrer-policy'), 'no-referrer');
+  t.is(response.headers.get('x-frame-options'), 'DENY');
 });

@@ -1,0 +1,80 @@
+/** Names that mean something to a language, a file system or a terminal are names like others. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+const NAMES = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'];
+const PATHS = ['..', '../x', 'a/../../b', '/etc/passwd', 'a\\b', 'CON', 'x'.repeat(300), '.', '~'];
+
+const folder = mkdtempSync(join(tmpdir(), 'tidemark-names-'));
+let server: TestServer;
+test.before(async () => {
+  server = await startTestServer({ root: join(folder, 'root') });
+});
+test.after.always(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function exec(query: string, more = ''): Promise<{ dataset?: unknown[][]; error?: string }> {
+  const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}${more}`);
+  return (await response.json()) as { dataset?: unknown[][]; error?: string };
+}
+
+test.serial('as columns and tables they carry data', async (t) => {
+  const columns = NAMES.map((name) => `"${name}" int`).join(', ');
+  t.is((await exec(`create table "constructor" (${columns})`)).error, undefined);
+  await exec(`insert into "constructor" values (${NAMES.map((_, index) => index).join(', ')})`);
+  const { dataset } = await exec(
+    `select ${NAMES.map((name) => `"${name}"`).join(', ')} from "constructor"`,
+  );
+  t.deepEqual(dataset, [NAMES.map((_, index) => index)]);
+});
+
+test.serial('as parameters they change nothing', async (t) => {
+  for (const name of NAMES) {
+    t.deepEqual((await exec('select 7 x', `&${name}=1&${name}[a]=1`)).dataset, [[7]], name);
+  }
+  t.is(({} as Record<string, unknown>)['a'], undefined);
+});
+
+test.serial('as keys of preferences and of a schema they are data', async (t) => {
+  const preferences = '{"__proto__":{"polluted":true},"constructor":"c"}';
+  const saved = await fetch(`${server.url}/settings?version=0`, {
+    method: 'PUT',
+    body: preferences,
+  });
+  t.is(saved.status, 200);
+  const settings = (await (await fetch(`${server.url}/settings`)).json()) as {
+    preferences: Record<string, unknown>;
+  };
+  t.deepEqual(Object.keys(settings.preferences), ['__proto__', 'constructor']);
+
+  const form = new FormData();
+  form.append('schema', '[{"name":"__proto__","type":"STRING"},{"__proto__":{"type":"LONG"}}]');
+  form.append('data', new Blob(['__proto__,constructor\n1,2\n3,4\n']), 'proto.csv');
+  const imported = await fetch(`${server.url}/imp?name=proto&fmt=json`, {
+    method: 'POST',
+    body: form,
+  });
+  t.true(imported.status < 500, await imported.text());
+  t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
+});
+
+test.serial('as table names, paths stay names or are refused', async (t) => {
+  for (const path of PATHS) {
+    const body = new FormData();
+    body.append('data', new Blob(['a,b\n1,2\n']), path);
+    const address = `${server.url}/imp?name=${encodeURIComponent(path)}&fmt=json`;
+    const imported = await fetch(address, { method: 'POST', body });
+    t.true(imported.status < 500, path);
+    await imported.text();
+    await exec(`create table "${path}" (x int)`);
+  }
+  t.deepEqual(readdirSync(folder), ['root'], 'nothing beside the root');
+  t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
+});
