@@ -2,7 +2,7 @@
  * The one door to the server: plain HTTP, relative addresses, credentials of `credentials.ts`.
  * Every failure leaves as a `SqlError` (the server said no) or a `Unreachable` (it said nothing).
  */
-import { AnswerReader, type AnswerHead, type AnswerTail, type Row } from './answer.js';
+import { AnswerReader, type AnswerHead, type AnswerTail, type Column, type Row } from './answer.js';
 import { credentialHeaders, loginRefused } from './credentials.js';
 
 /** The server refused a statement. `position` counts UTF-16 units from the statement's start. */
@@ -70,6 +70,20 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
     throw refusal(tail, response.status);
   }
   return tail;
+}
+
+/** What a statement would give, without running it: its columns, or why it cannot run. */
+export async function validate(
+  statement: string,
+  signal?: AbortSignal,
+): Promise<{ readonly columns: readonly Column[] }> {
+  const parameters = new URLSearchParams({ query: statement });
+  const response = await request(`api/v1/sql/validate?${parameters}`, signal);
+  const body = (await response.json()) as AnswerTail & { readonly columns?: readonly Column[] };
+  if (body.error !== undefined) {
+    throw refusal(body, response.status);
+  }
+  return { columns: body.columns ?? [] };
 }
 
 /** Runs a small statement to its end. */

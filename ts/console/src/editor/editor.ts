@@ -28,11 +28,22 @@ import {
   lineNumbers,
   placeholder,
 } from '@codemirror/view';
-import { spanAt } from '../sql/statements.js';
+import { format } from '../sql/format.js';
 import type { StatementText } from '../state/run.js';
-import { completions, type KnownNames } from './completion.js';
+import { completions, type NameSource } from './completion.js';
+import { hover } from './hover.js';
 import { plainTyping } from './input.js';
-import { problem, problemAt, runMarks, setMark, setProblem, type MarkState } from './marks.js';
+import { runMarks, setMark, type MarkState } from './marks.js';
+import {
+  foremostProblem,
+  nextProblem,
+  problemAt,
+  problems,
+  setProblems,
+  watchProblems,
+  type Problem,
+  type Validate,
+} from './problems.js';
 import { allStatements, currentStatement, highlighting, statementBar, tokens } from './text.js';
 import { theme } from './theme.js';
 
@@ -40,7 +51,12 @@ export interface EditorEvents {
   readonly changed: (tab: string, text: string) => void;
   readonly run: () => void;
   readonly runAll: () => void;
-  readonly names: () => KnownNames;
+  readonly names: NameSource;
+  readonly validate: Validate;
+  /** What is wrong in the tab in front, or that nothing is; and how many places are. */
+  readonly problem: (tab: string, place: Place | undefined, count: number) => void;
+  /** The text of the statement under the cursor, after it may have changed. */
+  readonly statement: (text: string) => void;
 }
 
 export interface Place {
@@ -48,6 +64,7 @@ export interface Place {
   readonly column: number;
   /** The text under the mark. */
   readonly text: string;
+  readonly message: string;
 }
 
 /** A Tab after Escape leaves the editor instead of indenting, for this long. */
@@ -80,6 +97,7 @@ export class SqlEditor {
     this.#tab = tab;
     const kept = this.#states.get(tab);
     this.#view.setState(kept ?? this.#newState(text));
+    this.#tell();
   }
 
   forget(tab: string): void {
@@ -121,29 +139,22 @@ export class SqlEditor {
     }));
   }
 
-  /** Underlines what stands at an offset and tells where that is. */
-  showProblem(tab: string, offset: number): Place | undefined {
-    let place: Place | undefined;
+  /** Underlines what stands at an offset, where a run failed. */
+  showProblem(tab: string, offset: number, message: string): void {
     this.#dispatch(tab, (state) => {
-      const { start, end } = spanAt(state.doc.toString(), offset);
-      const line = state.doc.lineAt(start);
-      place = {
-        line: line.number,
-        column: start - line.from + 1,
-        text: state.sliceDoc(start, end),
-      };
-      return end > start ? { effects: setProblem.of({ from: start, to: end }) } : {};
+      const found = problemAt(state, offset, message, 'run');
+      return { effects: setProblems.of({ finder: 'run', problems: found ? [found] : [] }) };
     });
-    return place;
   }
 
+  /** Forgets where the last run failed. */
   clearProblem(tab: string): void {
-    this.#dispatch(tab, () => ({ effects: setProblem.of(undefined) }));
+    this.#dispatch(tab, () => ({ effects: setProblems.of({ finder: 'run', problems: [] }) }));
   }
 
-  /** Puts the cursor on the underlined place. */
-  goToProblem(): void {
-    const place = problemAt(this.#view.state.field(problem));
+  /** Puts the cursor on the next underlined place, or with -1 on the one before. */
+  goToProblem(step: 1 | -1 = 1): void {
+    const place = nextProblem(this.#view.state, step);
     if (!place) {
       return;
     }
@@ -152,13 +163,31 @@ export class SqlEditor {
     this.#view.focus();
   }
 
-  /** Writes another name over the underlined one. */
+  /** Writes another name over the foremost underlined one. */
   replaceProblem(text: string): void {
-    const place = problemAt(this.#view.state.field(problem));
+    const place = foremostProblem(this.#view.state);
     if (!place) {
       return;
     }
-    this.#view.dispatch({ changes: { ...place, insert: text } });
+    this.#view.dispatch({ changes: { from: place.from, to: place.to, insert: text } });
+    this.#view.focus();
+  }
+
+  /** Lays out the selection, or else the whole text. */
+  format(): void {
+    const { state } = this.#view;
+    const { from, to, empty } = state.selection.main;
+    const range = empty ? { from: 0, to: state.doc.length } : { from, to };
+    const before = state.sliceDoc(range.from, range.to);
+    const after = empty ? format(before) : format(before).trimEnd();
+    if (after !== before) {
+      const head = Math.min(range.from + after.length, state.selection.main.head);
+      this.#view.dispatch({
+        changes: { ...range, insert: after },
+        selection: EditorSelection.cursor(head),
+        userEvent: 'input.format',
+      });
+    }
     this.#view.focus();
   }
 
@@ -184,6 +213,23 @@ export class SqlEditor {
     }
   }
 
+  /** Tells which place is wrong, which statement is meant. */
+  #tell(): void {
+    const { state } = this.#view;
+    const found = foremostProblem(state);
+    const place = found && this.#placeOf(found);
+    this.#events.problem(this.#tab, place, state.field(problems).length);
+    const statement = currentStatement(state);
+    this.#events.statement(statement ? state.sliceDoc(statement.start, statement.end) : '');
+  }
+
+  #placeOf({ from, to, message }: Problem): Place {
+    const { state } = this.#view;
+    const line = state.doc.lineAt(from);
+    const text = state.sliceDoc(from, to);
+    return { line: line.number, column: from - line.from + 1, text, message };
+  }
+
   #newState(text: string): EditorState {
     return EditorState.create({ doc: text, extensions: this.#extensions() });
   }
@@ -205,7 +251,9 @@ export class SqlEditor {
       tokens,
       highlighting,
       statementBar,
-      problem,
+      problems,
+      watchProblems(this.#events.validate, () => this.#tell()),
+      hover(this.#events.names.names),
       theme,
       plainTyping,
       autocompletion({ override: [completions(this.#events.names)], icons: false }),
@@ -213,12 +261,14 @@ export class SqlEditor {
         { key: 'Mod-Enter', run },
         { key: 'Mod-Shift-Enter', run: runAll },
         { key: 'F9', run },
+        { key: 'Alt-Shift-f', run: () => (this.format(), true) },
         ...completionKeymap,
         { key: 'Escape', run: (view) => (view.setTabFocusMode(TAB_LEAVES_MS), false) },
         indentWithTab,
         ...closeBracketsKeymap,
         ...historyKeymap,
-        ...defaultKeymap,
+        // Alt+L copies a link, here as everywhere.
+        ...defaultKeymap.filter(({ key }) => key !== 'Alt-l'),
       ]),
       EditorView.contentAttributes.of({
         'aria-label': 'SQL editor. Escape, then Tab leaves it.',

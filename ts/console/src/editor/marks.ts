@@ -1,6 +1,6 @@
-/** What runs have left in the editor: a mark beside each statement and one under the error. */
+/** What runs have left in the editor: a mark beside each statement. */
 import { RangeSet, StateEffect, StateField } from '@codemirror/state';
-import { Decoration, EditorView, gutter, GutterMarker, type DecorationSet } from '@codemirror/view';
+import { gutter, GutterMarker } from '@codemirror/view';
 
 export type MarkState = 'running' | 'done' | 'failed' | 'cancelled';
 
@@ -66,45 +66,6 @@ const marks = StateField.define<RangeSet<RunMarker>>({
     return value;
   },
 });
-
-export interface Problem {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Underlines the place of an error, or takes the line away. */
-export const setProblem = StateEffect.define<Problem | undefined>({
-  map: (value, changes) =>
-    value && { from: changes.mapPos(value.from), to: changes.mapPos(value.to) },
-});
-
-const SQUIGGLE = Decoration.mark({ class: 'cm-squiggle' });
-
-/** At most one place; it goes as soon as the text under it is edited. */
-export const problem = StateField.define<DecorationSet>({
-  create: () => Decoration.none,
-  update: (before, transaction) => {
-    let value = before.map(transaction.changes);
-    transaction.changes.iterChangedRanges((from, to) => {
-      value = value.update({ filter: (start, end) => end < from || start > to });
-    });
-    for (const effect of transaction.effects) {
-      if (!effect.is(setProblem)) {
-        continue;
-      }
-      const place = effect.value;
-      value = place ? Decoration.set(SQUIGGLE.range(place.from, place.to)) : Decoration.none;
-    }
-    return value;
-  },
-  provide: (field) => EditorView.decorations.from(field),
-});
-
-/** Where the underlined error stands now. */
-export function problemAt(value: DecorationSet): Problem | undefined {
-  const cursor = value.iter();
-  return cursor.value ? { from: cursor.from, to: cursor.to } : undefined;
-}
 
 export const runMarks = [
   marks,

@@ -6,243 +6,204 @@ import {
   createEffect,
   createMemo,
   createSignal,
-  Index,
+  mergeProps,
   on,
   onCleanup,
   onMount,
   Show,
   type JSX,
 } from 'solid-js';
-import { cellText, copyRows, copyText, type CellText, type Zone } from '../model/format.js';
-import { asOf, typeName, type Result } from '../model/result.js';
-import { isNumeric } from '../model/types.js';
+import { copyRows, copyText } from '../model/format.js';
 import { announce, copy } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { openMenu, openMenuBelow } from '../shell/Menu.js';
+import { columnMenu } from './column-menu.js';
+import { GridBody } from './GridBody.js';
+import { GridHead } from './GridHead.js';
+import { Inspector } from './Inspector.js';
 import { moveCell, type Cell } from './keys.js';
-import { GridLayout, HEAD_HEIGHT, ROW_HEIGHT } from './layout.js';
-
-interface GridProps {
-  readonly result: Result;
-  readonly revision: number;
-  readonly zone: Zone;
-  readonly onLeave: () => void;
-}
-
-interface GridParts extends GridProps {
-  readonly layout: GridLayout;
-  readonly cell: Cell;
-  readonly onSelect: (cell: Cell) => void;
-}
+import { GridLayout } from './layout.js';
+import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
 
 export function Grid(props: GridProps): JSX.Element {
   let scroller!: HTMLDivElement;
   const layout = new GridLayout(props);
-  const [cell, setCell] = createSignal<Cell>({ row: 0, column: 0 });
+  const [moved, setCell] = createSignal<Cell>({ row: 0, column: 0 });
+  const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
 
-  const startOver = (): void => {
-    setCell({ row: 0, column: 0 });
-    layout.forgetWidths();
-    scroller.scrollTo(0, 0);
+  follow(props, layout, () => scroller, setCell);
+
+  const act = (place: number): void => {
+    setCell({ ...cell(), column: place });
+    layout.reveal(scroller, cell());
   };
-  createEffect(on(() => props.result, startOver, { defer: true }));
-  onMount(() => {
-    const observer = new ResizeObserver(() => layout.follow(scroller));
-    observer.observe(scroller);
-    onCleanup(() => observer.disconnect());
-  });
-
+  const parts = gridParts(props, layout, cell, setCell);
+  const commands = (): void => {
+    const focused = document.getElementById(cellId(cell()));
+    openMenuBelow('Column', focused ?? scroller, columnMenu(parts, cell().column, act));
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     const columns = props.result.columns.length;
     const next = moveCell(cell(), event, { rows: layout.rowCount(), columns, page: layout.page });
     if (next) {
       setCell(next);
       layout.reveal(scroller, next);
-      announceCell(props, next);
-    } else if (!copyByKey(event, props.result, cell())) {
-      if (event.key !== 'F2') {
-        return;
-      }
-      props.onLeave();
+      announceCell(parts, next);
+    } else if (!copyByKey(event, parts) && !arrangeByKey(event, parts, { act, commands })) {
+      return;
     }
     event.preventDefault();
   };
 
   return (
-    <div
-      ref={scroller}
-      class="grid"
-      role="grid"
-      tabindex="0"
-      data-region="grid"
-      aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
-      aria-rowcount={layout.rowCount() + 1}
-      aria-colcount={props.result.columns.length + 1}
-      aria-activedescendant={layout.rowCount() > 0 ? cellId(cell()) : undefined}
-      onScroll={() => layout.follow(scroller)}
-      onKeyDown={onKeyDown}
-    >
+    <div class="grid-and-inspector" classList={{ inspecting: props.state.inspected() }}>
       <div
-        class="grid-canvas"
-        style={{ width: `${layout.totalWidth}px`, height: `${layout.totalHeight}px` }}
+        ref={scroller}
+        class="grid"
+        role="grid"
+        tabindex="0"
+        data-region="grid"
+        aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
+        aria-rowcount={layout.rowCount() + 1}
+        aria-colcount={props.result.columns.length + 1}
+        aria-activedescendant={layout.rowCount() > 0 ? cellId(cell()) : undefined}
+        onScroll={() => layout.follow(scroller)}
+        onKeyDown={onKeyDown}
       >
-        <Head {...props} layout={layout} />
-        <Body {...props} layout={layout} cell={cell()} onSelect={setCell} />
+        <div
+          class="grid-canvas"
+          style={{ width: `${layout.totalWidth}px`, height: `${layout.totalHeight}px` }}
+        >
+          <GridHead
+            {...parts}
+            scroller={() => scroller}
+            onMenu={(place, x, y) => openMenu('Column', x, y, columnMenu(parts, place, act))}
+          />
+          <GridBody {...parts} />
+        </div>
       </div>
+      <Show when={props.state.inspected()}>
+        <Inspector
+          {...parts}
+          onClose={() => {
+            props.state.inspect(false);
+            scroller.focus();
+          }}
+        />
+      </Show>
     </div>
   );
 }
 
-function cellId({ row, column }: Cell): string {
-  return `cell-${row}-${column}`;
+/** A filter may leave fewer rows than the cursor has come to. */
+function withinRows({ row, column }: Cell, rows: number): Cell {
+  return { row: Math.max(0, Math.min(row, rows - 1)), column };
+}
+
+/** Keeps the scroll in step: with the element's size, back to the start for another result. */
+function follow(
+  props: GridProps,
+  layout: GridLayout,
+  scroller: () => HTMLElement,
+  select: (cell: Cell) => void,
+): void {
+  const startOver = (): void => {
+    select({ row: 0, column: 0 });
+    scroller().scrollTo(0, 0);
+  };
+  const toTop = (): void => scroller().scrollTo(scroller().scrollLeft, 0);
+  createEffect(on(() => props.result, startOver, { defer: true }));
+  createEffect(on(() => props.order, toTop, { defer: true }));
+  onMount(() => {
+    const observer = new ResizeObserver(() => layout.follow(scroller()));
+    observer.observe(scroller());
+    onCleanup(() => observer.disconnect());
+  });
+}
+
+/** What the parts read: the grid's properties as they are now, its layout and cursor. */
+function gridParts(
+  props: GridProps,
+  layout: GridLayout,
+  cell: () => Cell,
+  onSelect: (cell: Cell) => void,
+): GridParts {
+  return mergeProps(props, {
+    layout,
+    onSelect,
+    get cell() {
+      return cell();
+    },
+  });
 }
 
 /** Ctrl+C copies the cell, with Shift the row and its header; a marked text copies itself. */
-function copyByKey(event: KeyboardEvent, result: Result, cell: Cell): boolean {
+function copyByKey(event: KeyboardEvent, { result, layout, cell, state }: GridParts): boolean {
   if (!(event.ctrlKey || event.metaKey) || event.code !== 'KeyC') {
     return false;
   }
-  const row = result.rows[cell.row];
-  if (row === undefined || getSelection()?.toString()) {
+  const row = layout.rowAt(cell.row);
+  if (result.rows[row] === undefined || getSelection()?.toString()) {
     return false;
   }
   if (event.shiftKey) {
-    void copy(copyRows(result.columns, [row]), 'Row with header');
+    const order = state.order(result.columns.length);
+    const columns = order.flatMap((column) => result.columns[column] ?? []);
+    const values = order.map((column) => result.cell(row, column));
+    void copy(copyRows(columns, [values]), 'Row with header');
   } else {
-    void copy(copyText(result.cell(cell.row, cell.column)), 'Cell');
+    void copy(copyText(result.cell(row, layout.columnAt(cell.column))), 'Cell');
   }
   return true;
 }
 
-function announceCell(props: GridProps, cell: Cell): void {
-  const column = props.result.columns[cell.column];
+interface Ways {
+  readonly act: (place: number) => void;
+  readonly commands: () => void;
+}
+
+/** The keys that arrange columns, open the inspector or leave. */
+function arrangeByKey(event: KeyboardEvent, parts: GridParts, { act, commands }: Ways): boolean {
+  const { state, result, cell, onLeave } = parts;
+  if ((event.ctrlKey || event.metaKey) && event.code === 'KeyB') {
+    state.reset();
+    announce('Columns, order and filter of the grid are reset.');
+    return true;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) {
+    return false;
+  }
+  switch (event.key) {
+    case '/':
+      state.move(result.columns.length, cell.column, 0);
+      act(0);
+      return true;
+    case 'Enter':
+      state.inspect(true);
+      return true;
+    case 'Escape':
+      state.inspect(false);
+      return true;
+    case 'ContextMenu':
+      commands();
+      return true;
+    case 'F10':
+      if (event.shiftKey) {
+        commands();
+      }
+      return event.shiftKey;
+    case 'F2':
+      onLeave();
+      return true;
+    default:
+      return false;
+  }
+}
+
+function announceCell({ result, layout, zone }: GridParts, cell: Cell): void {
+  const place = { row: layout.rowAt(cell.row), column: layout.columnAt(cell.column) };
+  const column = result.columns[place.column];
   if (column) {
-    const { text, faint } = shownCell(props.result, cell, props.zone);
-    announce(`${column.name}, row ${cell.row + 1}: ${text}${faint ?? ''}`);
+    const { text, faint } = shownCell(result, place, zone);
+    announce(`${column.name}, row ${place.row + 1}: ${text}${faint ?? ''}`);
   }
-}
-
-function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
-  const layout = result.layout[column];
-  if (!layout) {
-    return { kind: 'plain', text: '' };
-  }
-  return cellText(result.cell(row, column), layout.column, zone, layout.digits);
-}
-
-function Head(props: { result: Result; layout: GridLayout }): JSX.Element {
-  return (
-    <div class="grid-head" role="row" aria-rowindex="1">
-      <span
-        class="grid-number"
-        role="columnheader"
-        style={{ width: `${props.layout.numberWidth()}px` }}
-      >
-        <span class="visually-hidden">Row</span>
-      </span>
-      <Index each={props.layout.columns()}>
-        {(index) => <HeadCell result={props.result} layout={props.layout} index={index()} />}
-      </Index>
-    </div>
-  );
-}
-
-function HeadCell(props: { result: Result; layout: GridLayout; index: number }): JSX.Element {
-  const column = () => props.result.columns[props.index];
-  const type = (): string => {
-    const known = column();
-    return known ? typeName(known) : '';
-  };
-  const onPointerDown = (event: PointerEvent & { currentTarget: HTMLElement }): void => {
-    event.preventDefault();
-    const handle = event.currentTarget;
-    const from = event.clientX;
-    const { index, layout } = props;
-    const width = layout.width(index);
-    handle.setPointerCapture(event.pointerId);
-    handle.onpointermove = (move) => layout.setWidth(index, width + move.clientX - from);
-    handle.onpointerup = () => (handle.onpointermove = handle.onpointerup = null);
-  };
-  return (
-    <span
-      class="grid-head-cell"
-      role="columnheader"
-      aria-colindex={props.index + 2}
-      classList={{ right: isNumeric(column()?.type ?? '') }}
-      style={{
-        left: `${props.layout.left(props.index)}px`,
-        width: `${props.layout.width(props.index)}px`,
-      }}
-      title={`${column()?.name ?? ''} ${type()}`}
-    >
-      <span class="grid-head-name">
-        <bdi>{column()?.name}</bdi>
-        <Show when={props.index === props.result.timestamp}>
-          <Icon name="clock" />
-        </Show>
-      </span>
-      <span class="grid-head-type">{type()}</span>
-      <span class="grid-resize" aria-hidden="true" onPointerDown={onPointerDown} />
-    </span>
-  );
-}
-
-function Body(props: GridParts): JSX.Element {
-  return (
-    <Index each={props.layout.rows()}>
-      {(row) => (
-        <div
-          class="grid-row"
-          role="row"
-          aria-rowindex={row() + 2}
-          classList={{ selected: row() === props.cell.row }}
-          style={{ transform: `translateY(${HEAD_HEIGHT + row() * ROW_HEIGHT}px)` }}
-        >
-          <span
-            class="grid-number"
-            role="rowheader"
-            style={{ width: `${props.layout.numberWidth()}px` }}
-          >
-            {row() + 1}
-          </span>
-          <Index each={props.layout.columns()}>
-            {(index) => <BodyCell {...props} row={row()} index={index()} />}
-          </Index>
-        </div>
-      )}
-    </Index>
-  );
-}
-
-function BodyCell(props: GridParts & { row: number; index: number }): JSX.Element {
-  const place = (): Cell => ({ row: props.row, column: props.index });
-  const shown = createMemo(() =>
-    shownCell(asOf(props.result, props.revision), place(), props.zone),
-  );
-  const isFocused = (): boolean =>
-    props.row === props.cell.row && props.index === props.cell.column;
-  return (
-    <span
-      id={cellId(place())}
-      role="gridcell"
-      aria-colindex={props.index + 2}
-      class={`grid-cell is-${shown().kind}`}
-      classList={{
-        right: isNumeric(props.result.columns[props.index]?.type ?? ''),
-        focused: isFocused(),
-        no: shown().text === 'false',
-      }}
-      style={{
-        left: `${props.layout.left(props.index)}px`,
-        width: `${props.layout.width(props.index)}px`,
-      }}
-      title={props.layout.cuts(props.index, shown().text.length) ? shown().text : undefined}
-      onPointerDown={() => props.onSelect(place())}
-      onDblClick={() => void copy(copyText(props.result.cell(props.row, props.index)), 'Cell')}
-    >
-      <span class="grid-value">{shown().text}</span>
-      <Show when={shown().faint}>
-        <span class="grid-faint">{shown().faint}</span>
-      </Show>
-    </span>
-  );
 }

@@ -1,8 +1,10 @@
 /** Where everything of a grid stands: scroll, widths, and the rows and columns in view. */
 import { createMemo, createSignal, type Accessor } from 'solid-js';
+import type { RowOrder } from '../model/order.js';
 import { asOf, type ColumnLayout, type Result } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
 import type { Cell } from './keys.js';
+import type { GridState } from './state.js';
 import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
 
 export const ROW_HEIGHT = 26;
@@ -17,6 +19,8 @@ const USUAL_CHAR_WIDTH = 7.3;
 interface Shown {
   readonly result: Result;
   readonly revision: number;
+  readonly order: RowOrder;
+  readonly state: GridState;
 }
 
 let measured = 0;
@@ -36,46 +40,88 @@ function charWidth(): number {
   return measured;
 }
 
+/** Rows and columns are counted by place: where they stand, not which of the result they are. */
 export class GridLayout {
   readonly rowCount: Accessor<number>;
   /** Width of the column of row numbers. */
   readonly numberWidth: Accessor<number>;
   readonly rows: Accessor<number[]>;
   readonly columns: Accessor<number[]>;
+  readonly #shown: Shown;
+  readonly #order: Accessor<readonly number[]>;
   readonly #widths: Accessor<readonly number[]>;
   readonly #edges: Accessor<readonly number[]>;
   readonly #view: Accessor<{ width: number; height: number }>;
   readonly #follow: (scroller: HTMLElement) => void;
-  readonly #drag: (index: number, width: number) => void;
-  readonly #reset: () => void;
 
   constructor(shown: Shown) {
     const [scroll, setScroll] = createSignal({ top: 0, left: 0 });
     const [view, setView] = createSignal({ width: 800, height: 400 });
-    const [dragged, setDragged] = createSignal<ReadonlyMap<number, number>>(new Map());
-    const widths = createMemo(() =>
-      asOf(shown.result, shown.revision).layout.map(
-        (column, index) => dragged().get(index) ?? naturalWidth(column),
-      ),
+    const { state } = shown;
+    const order = createMemo(() => state.order(shown.result.columns.length));
+    const natural = createMemo(() =>
+      asOf(shown.result, shown.revision).layout.map((column) => naturalWidth(column)),
     );
+    const widths = createMemo(() =>
+      order().map((column) => state.widths().get(column) ?? natural()[column] ?? NARROWEST),
+    );
+    this.#shown = shown;
+    this.#order = order;
     this.#widths = widths;
     this.#edges = createMemo(() => edgesOf(widths()));
     this.#view = view;
-    this.rowCount = createMemo(() => asOf(shown.result, shown.revision).rows.length);
-    this.numberWidth = createMemo(() => Math.max(48, String(this.rowCount()).length * 8 + 20));
+    this.rowCount = createMemo(
+      () => shown.order?.length ?? asOf(shown.result, shown.revision).rows.length,
+    );
+    this.numberWidth = createMemo(() => {
+      const count = asOf(shown.result, shown.revision).rows.length;
+      return Math.max(48, String(count).length * 8 + 20);
+    });
     this.rows = createMemo(() => {
       const height = view().height - HEAD_HEIGHT;
       return indexes(rowWindow(scroll().top, height, ROW_HEIGHT, this.rowCount(), SPARE_ROWS));
     });
-    this.columns = createMemo(() =>
-      indexes(columnWindow(scroll().left, view().width - this.numberWidth(), this.#edges())),
-    );
+    this.columns = createMemo(() => {
+      const held = state.frozen();
+      const room = view().width - this.numberWidth() - this.#heldWidth();
+      const from = scroll().left + this.#heldWidth();
+      const moving = indexes(columnWindow(from, room, this.#edges()));
+      return [...indexes({ first: 0, end: held }), ...moving.filter((place) => place >= held)];
+    });
     this.#follow = (scroller) => {
       setScroll({ top: scroller.scrollTop, left: scroller.scrollLeft });
       setView({ width: scroller.clientWidth, height: scroller.clientHeight });
     };
-    this.#drag = (index, width) => setDragged(new Map(dragged()).set(index, width));
-    this.#reset = () => setDragged(new Map<number, number>());
+  }
+
+  /** The result's row at a place. */
+  rowAt(place: number): number {
+    return this.#shown.order?.[place] ?? place;
+  }
+
+  /** The result's column at a place. */
+  columnAt(place: number): number {
+    return this.#order()[place] ?? place;
+  }
+
+  /** Whether the column at a place stays in view. */
+  isFrozen(place: number): boolean {
+    return place < this.#shown.state.frozen();
+  }
+
+  /** The place whose left edge is nearest to a distance from the grid's own left edge. */
+  gapNear(x: number, scrollLeft: number): number {
+    const inside = x - this.numberWidth() + (x < this.#heldWidth() ? 0 : scrollLeft);
+    const edges = this.#edges();
+    return edges.reduce(
+      (best, edge, place) =>
+        Math.abs(edge - inside) < Math.abs((edges[best] ?? 0) - inside) ? place : best,
+      0,
+    );
+  }
+
+  #heldWidth(): number {
+    return this.#edges()[this.#shown.state.frozen()] ?? 0;
   }
 
   get totalWidth(): number {
@@ -104,12 +150,9 @@ export class GridLayout {
     return chars * charWidth() > this.width(column) - CELL_PADDING;
   }
 
-  setWidth(column: number, width: number): void {
-    this.#drag(column, Math.max(NARROWEST, Math.min(WIDEST_DRAGGED, width)));
-  }
-
-  forgetWidths(): void {
-    this.#reset();
+  setWidth(place: number, width: number): void {
+    const kept = Math.max(NARROWEST, Math.min(WIDEST_DRAGGED, width));
+    this.#shown.state.setWidth(this.columnAt(place), kept);
   }
 
   /** Takes over where the element is scrolled to and how large it is. */
@@ -119,16 +162,16 @@ export class GridLayout {
 
   /** Scrolls a cell into view. */
   reveal(scroller: HTMLElement, { row, column }: Cell): void {
-    const start = this.#edges()[column] ?? 0;
+    const held = this.#heldWidth();
+    const start = (this.#edges()[column] ?? 0) - held;
     const { width, height } = this.#view();
     const top = row * ROW_HEIGHT;
+    const room = width - this.numberWidth() - held;
+    const { scrollLeft } = scroller;
     scroller.scrollTo(
-      scrollInto(
-        scroller.scrollLeft,
-        width - this.numberWidth(),
-        start,
-        start + this.width(column),
-      ),
+      this.isFrozen(column)
+        ? scrollLeft
+        : scrollInto(scrollLeft, room, start, start + this.width(column)),
       scrollInto(scroller.scrollTop, height - HEAD_HEIGHT, top, top + ROW_HEIGHT),
     );
   }

@@ -1,5 +1,15 @@
 /** The frame of the page: rail, schema, workspace, status; and the keys that work everywhere. */
-import { createEffect, createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import {
+  createEffect,
+  createSignal,
+  For,
+  lazy,
+  onCleanup,
+  onMount,
+  Show,
+  Suspense,
+  type JSX,
+} from 'solid-js';
 import type { Session } from '../state/session.js';
 import { SchemaPanel } from '../schema/SchemaPanel.js';
 import { dismissToast, holdToast, spoken, toast } from './announce.js';
@@ -15,8 +25,11 @@ import { StatusBar } from './StatusBar.js';
 import { nextTheme, setTheme, theme, THEME_NAMES } from './theme.js';
 import { WorkspaceView } from './WorkspaceView.js';
 
+const Palette = lazy(() => import('./Palette.js'));
+
 export function App(props: { session: Session }): JSX.Element {
   const [help, setHelp] = createSignal(false);
+  const [palette, setPalette] = createSignal(false);
   const [drawer, setDrawer] = createSignal(false);
   const [dropping, setDropping] = createSignal(false);
   const { session } = props;
@@ -24,7 +37,10 @@ export function App(props: { session: Session }): JSX.Element {
   onMount(() => {
     onCleanup(session.watch());
     const onKeyDown = (event: KeyboardEvent): void =>
-      handleShortcut(event, session, { help: () => setHelp(true) });
+      handleShortcut(event, session, {
+        help: () => setHelp(true),
+        palette: () => setPalette(true),
+      });
     document.addEventListener('keydown', onKeyDown);
     onCleanup(() => document.removeEventListener('keydown', onKeyDown));
     onCleanup(takeDrops(session, setDropping));
@@ -57,13 +73,18 @@ export function App(props: { session: Session }): JSX.Element {
         {/* Stays behind other pages: results, scroll places and the editor's history with it. */}
         <div class="workspace-page" hidden={spot().page !== 'sql'}>
           <h1 class="visually-hidden">SQL workspace</h1>
-          <WorkspaceView session={session} />
+          <WorkspaceView session={session} palette={() => setPalette(true)} />
         </div>
         <Page session={session} />
       </main>
       <StatusBar session={session} />
       <MenuLayer />
       <ConfirmDialog />
+      <Show when={palette()}>
+        <Suspense>
+          <Palette session={session} help={() => setHelp(true)} onClose={() => setPalette(false)} />
+        </Suspense>
+      </Show>
       <HelpDialog open={help()} onClose={() => setHelp(false)} />
       <div class="visually-hidden" role="status" aria-live="polite">
         {spoken()}

@@ -6,6 +6,8 @@ export interface MenuItem {
   readonly label: string;
   readonly icon?: IconName;
   readonly keys?: string;
+  /** Given for what is on or off. */
+  readonly checked?: boolean;
   /** Begins a group of its own. */
   readonly apart?: boolean;
   readonly run: () => void;
@@ -34,6 +36,12 @@ function closeMenu(): void {
   }
 }
 
+/** Opens a menu below an element. */
+export function openMenuBelow(label: string, element: Element, items: readonly MenuItem[]): void {
+  const { left, bottom } = element.getBoundingClientRect();
+  openMenu(label, left, bottom + 2, items);
+}
+
 /** The menu that is open, if one is; stands once on the page. */
 export function MenuLayer(): JSX.Element {
   return (
@@ -45,7 +53,7 @@ export function MenuLayer(): JSX.Element {
 
 function Menu(props: { menu: OpenMenu }): JSX.Element {
   let list!: HTMLDivElement;
-  const entries = (): HTMLElement[] => [...list.querySelectorAll<HTMLElement>('[role="menuitem"]')];
+  const entries = (): HTMLElement[] => [...list.querySelectorAll<HTMLElement>('button')];
   const step = (by: number): void => {
     const all = entries();
     const now = all.indexOf(document.activeElement as HTMLElement);
@@ -90,7 +98,8 @@ function Menu(props: { menu: OpenMenu }): JSX.Element {
               <hr />
             </Show>
             <button
-              role="menuitem"
+              role={item.checked === undefined ? 'menuitem' : 'menuitemcheckbox'}
+              aria-checked={item.checked}
               tabindex="-1"
               onClick={() => {
                 closeMenu();

@@ -17,12 +17,15 @@ import {
 import { exportAddress } from '../api/client.js';
 import { familyOf } from '../model/types.js';
 import { Grid } from '../grid/Grid.js';
-import { copyRows, duration, grouped } from '../model/format.js';
+import { gridStateOf, type GridState } from '../grid/state.js';
+import { duration, grouped } from '../model/format.js';
+import { orderOf, type RowOrder } from '../model/order.js';
 import { asOf, MAX_ROWS, type Result } from '../model/result.js';
-import type { Run } from '../state/run.js';
+import type { Run, Runner } from '../state/run.js';
 import { outcome, rowsText, runTitle, type Session } from '../state/session.js';
 import type { ResultView, Workspace } from '../state/workspace.js';
 import { copy } from './announce.js';
+import { CopyMenu, FilterField } from './GridTools.js';
 import { Icon } from './icons.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
@@ -30,7 +33,6 @@ const PlanView = lazy(() => import('../plan/PlanView.js'));
 
 /** From this width on, grid and chart can stand side by side. */
 const WIDE = '(min-width: 1180px)';
-const COPIED_ROWS = 10_000;
 
 export function ResultPane(props: { session: Session }): JSX.Element {
   const { workspace } = props.session;
@@ -38,6 +40,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const run = createMemo(() => runner().run());
   const result = createMemo(() => runner().result());
   const views = viewsOf(workspace, result);
+  const { state, order } = arrangementOf(runner, run, result);
   // A run without rows takes their place, until the user goes back to the ones before.
   const [kept, setKept] = createSignal(false);
   createEffect(on(run, (now) => now?.state === 'running' && setKept(false)));
@@ -52,8 +55,18 @@ export function ResultPane(props: { session: Session }): JSX.Element {
         <ViewButtons views={views} onPlan={() => props.session.showPlan()} />
         <Summary run={run()} result={result()} revision={runner().revision()} />
         <span class="spring" />
-        <ZoneSwitch session={props.session} />
-        <Show when={result()}>{(shown) => <ResultActions result={shown()} />}</Show>
+        <Show when={result()}>
+          {(shown) => (
+            <>
+              <Show when={views.grid()}>
+                <FilterField state={state()} result={shown()} order={order()} />
+              </Show>
+              <ZoneSwitch session={props.session} />
+              <CopyMenu state={state()} result={shown()} order={order()} />
+              <ResultActions result={shown()} />
+            </>
+          )}
+        </Show>
       </div>
       <Switch fallback={<NoResult run={run()} />}>
         <Match when={workspace.view() === 'log'}>
@@ -73,6 +86,8 @@ export function ResultPane(props: { session: Session }): JSX.Element {
               session={props.session}
               views={views}
               result={shown()}
+              state={state()}
+              order={order()}
               revision={runner().revision()}
               running={run()?.state === 'running'}
             />
@@ -81,6 +96,25 @@ export function ResultPane(props: { session: Session }): JSX.Element {
       </Switch>
     </section>
   );
+}
+
+/** What the user made of the grid of a tab, and which rows it shows in which order. */
+function arrangementOf(
+  runner: () => Runner,
+  run: () => Run | undefined,
+  result: () => Result | undefined,
+): { readonly state: () => GridState; readonly order: () => RowOrder } {
+  const state = createMemo(() => gridStateOf(runner()));
+  createEffect(() => state().adopt(result()?.columns ?? []));
+  const order = createMemo((): RowOrder => {
+    const shown = asOf(result(), runner().revision());
+    // While rows arrive they are shown as they come.
+    if (!shown || run()?.state === 'running') {
+      return undefined;
+    }
+    return orderOf(shown.columns, shown.rows, state().sort(), state().filter());
+  });
+  return { state, order };
 }
 
 interface Views {
@@ -150,6 +184,8 @@ interface RowsProps {
   readonly session: Session;
   readonly result: Result;
   readonly revision: number;
+  readonly state: GridState;
+  readonly order: RowOrder;
   readonly running: boolean;
 }
 
@@ -249,16 +285,8 @@ function ZoneSwitch(props: { session: Session }): JSX.Element {
 }
 
 function ResultActions(props: { result: Result }): JSX.Element {
-  const copyAll = (): void => {
-    const rows = props.result.rows.slice(0, COPIED_ROWS);
-    void copy(copyRows(props.result.columns, rows), rowsText(rows.length));
-  };
   return (
     <>
-      <button class="button ghost" title="Copy the rows with a header line" onClick={copyAll}>
-        <Icon name="copy" />
-        <span>Copy</span>
-      </button>
       <a
         class="button ghost"
         title="Download the whole result as CSV"
@@ -288,6 +316,8 @@ function GridOrNothing(props: RowsProps): JSX.Element {
       <Grid
         result={props.result}
         revision={props.revision}
+        state={props.state}
+        order={props.order}
         zone={props.session.zone()}
         onLeave={() => props.session.editor?.focus()}
       />
@@ -295,6 +325,12 @@ function GridOrNothing(props: RowsProps): JSX.Element {
         <div class="empty over-grid">
           <strong>No rows</strong>
           <p>The query ran and found no rows.</p>
+        </div>
+      </Show>
+      <Show when={props.order?.length === 0}>
+        <div class="empty over-grid">
+          <strong>No loaded row matches</strong>
+          <p>The filter looks at the rows in the page; empty it to see all of them.</p>
         </div>
       </Show>
       <Show when={!props.running && props.result.rows.length >= MAX_ROWS}>

@@ -3,7 +3,6 @@ import {
   createEffect,
   createMemo,
   createSignal,
-  For,
   on,
   onCleanup,
   onMount,
@@ -12,15 +11,19 @@ import {
 } from 'solid-js';
 import { load, save } from '../state/store.js';
 import type { Problem, Session } from '../state/session.js';
+import { editorEvents } from '../state/editor-events.js';
 import { Icon } from './icons.js';
+import { ParameterBar } from './ParameterBar.js';
 import { ResultPane } from './ResultPane.js';
+import { takeShared } from './share.js';
+import { TabBar } from './TabBar.js';
 
 const DEFAULT_EDITOR = 356;
 const LEAST_EDITOR = 96;
 const LEAST_RESULT = 140;
 const STEP = 24;
 
-export function WorkspaceView(props: { session: Session }): JSX.Element {
+export function WorkspaceView(props: { session: Session; palette: () => void }): JSX.Element {
   let pane!: HTMLDivElement;
   const [height, setHeight] = createSignal(DEFAULT_EDITOR);
 
@@ -36,7 +39,7 @@ export function WorkspaceView(props: { session: Session }): JSX.Element {
 
   return (
     <div class="workspace" ref={pane}>
-      <TabBar session={props.session} />
+      <TabBar session={props.session} palette={() => props.palette()} />
       <div
         class="editor-pane"
         data-region="editor"
@@ -44,74 +47,11 @@ export function WorkspaceView(props: { session: Session }): JSX.Element {
       >
         <Toolbar session={props.session} />
         <EditorHost session={props.session} />
+        <ParameterBar session={props.session} />
         <ProblemStrip session={props.session} />
       </div>
       <Splitter height={height()} onResize={resize} />
       <ResultPane session={props.session} />
-    </div>
-  );
-}
-
-function TabBar(props: { session: Session }): JSX.Element {
-  const { workspace } = props.session;
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step !== undefined) {
-      workspace.step(step);
-      document.getElementById(`tab-${workspace.active()}`)?.focus();
-    } else if (event.key === 'Delete') {
-      props.session.closeTab(workspace.active());
-    } else {
-      return;
-    }
-    event.preventDefault();
-  };
-  return (
-    <div class="tabs">
-      <div class="tablist" role="tablist" aria-label="Query tabs" onKeyDown={onKeyDown}>
-        <For each={workspace.tabs}>
-          {(tab) => (
-            <div class="tab-item" role="presentation">
-              <button
-                id={`tab-${tab.id}`}
-                class="tab"
-                role="tab"
-                aria-selected={workspace.active() === tab.id ? 'true' : 'false'}
-                tabindex={workspace.active() === tab.id ? 0 : -1}
-                onClick={() => workspace.select(tab.id)}
-                onAuxClick={(event) => event.button === 1 && props.session.closeTab(tab.id)}
-              >
-                <Show
-                  when={workspace.runner(tab.id).run()?.state === 'running'}
-                  fallback={<Icon name="sql" class="faint-icon" />}
-                >
-                  <Icon name="running" class="spin accent" />
-                </Show>
-                <bdi>{tab.title}</bdi>
-              </button>
-              <span
-                class="tab-close"
-                aria-hidden="true"
-                title="Close (Delete); the draft can be brought back"
-                onClick={() => props.session.closeTab(tab.id)}
-              >
-                <Icon name="close" />
-              </span>
-            </div>
-          )}
-        </For>
-      </div>
-      <button
-        class="icon-button"
-        aria-label="New tab"
-        title="New tab (Alt+T)"
-        onClick={() => {
-          workspace.add();
-          props.session.editor?.focus();
-        }}
-      >
-        <Icon name="plus" />
-      </button>
     </div>
   );
 }
@@ -146,10 +86,26 @@ function Toolbar(props: { session: Session }): JSX.Element {
         <Icon name="plan" />
         Explain
       </button>
+      <button
+        class="button ghost beyond-phone"
+        title="Alt+Shift+F"
+        onClick={() => session.editor?.format()}
+      >
+        <Icon name="format" />
+        Format
+      </button>
       <span class="spring" />
       <Show when={savedAt()}>
         <span class="hint">Draft saved {savedAt()}</span>
       </Show>
+      <button
+        class="button ghost beyond-phone"
+        title="Copy a link to the statement (Alt+L)"
+        onClick={() => session.copyLink(false)}
+      >
+        <Icon name="link" />
+        <span class="label">Copy link</span>
+      </button>
     </div>
   );
 }
@@ -162,16 +118,19 @@ function EditorHost(props: { session: Session }): JSX.Element {
 
   const begin = async (): Promise<void> => {
     const { SqlEditor } = await import('../editor/editor.js');
-    const editor = new SqlEditor(host, {
-      changed: (tab, text) => session.edited(tab, text),
-      run: () => void session.run(),
-      runAll: () => void session.runAll(),
-      names: () => session.schema.names(),
-    });
+    const editor = new SqlEditor(host, editorEvents(session));
     session.editor = editor;
     setReady(true);
     editor.show(session.workspace.active(), session.workspace.activeDraft);
     editor.focus();
+    const openShared = (): void => {
+      const shared = takeShared();
+      if (shared !== undefined) {
+        void session.openShared(shared);
+      }
+    };
+    openShared();
+    addEventListener('hashchange', openShared);
   };
   onMount(() => void begin());
   onCleanup(() => session.editor?.destroy());
@@ -210,7 +169,7 @@ function ProblemStrip(props: { session: Session }): JSX.Element {
             </button>
           </Show>
           <button class="button small ghost" onClick={() => session.editor?.goToProblem()}>
-            Go to the place <kbd>F8</kbd>
+            {found().count > 1 ? 'Next problem' : 'Go to the place'} <kbd>F8</kbd>
           </button>
         </div>
       )}

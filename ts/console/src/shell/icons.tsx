@@ -33,6 +33,8 @@ const SHAPES = {
   },
   chevron: { line: 'M6 4.5 9.5 8 6 11.5' },
   down: { line: 'M4.5 6.2 8 9.7l3.5-3.5' },
+  up: { line: 'M4.5 9.7 8 6.2l3.5 3.5' },
+  filter: { line: 'M2.5 3.5h11L9.5 8.3v4L6.5 13.5V8.3z' },
   plus: { line: 'M8 3.5v9M3.5 8h9' },
   close: { line: 'M4.5 4.5l7 7M11.5 4.5l-7 7' },
   play: { solid: 'M5 3.2v9.6L12.5 8z' },
@@ -51,6 +53,13 @@ const SHAPES = {
   grid: { line: 'M2.5 3h11v10h-11zM2.5 6.3h11M2.5 9.7h11M6.2 3v10' },
   chart: { line: 'M2.5 2.5v11h11M4.8 10.5l2.7-3.5 2.2 2 3.5-4.5' },
   log: { line: 'M3 3.5h10M3 6.5h10M3 9.5h7M3 12.5h5' },
+  format: { line: 'M3 3.5h10M5.5 6.5H13M5.5 9.5H11M3 12.5h10' },
+  link: {
+    line:
+      'M6.8 9.2a2.6 2.6 0 0 0 3.7 0l2.3-2.3a2.6 2.6 0 0 0-3.7-3.7l-.9.9M9.2 6.8a2.6 2.6 0 0' +
+      ' 0-3.7 0L3.2 9.1a2.6 2.6 0 0 0 3.7 3.7l.9-.9',
+  },
+  menu: { line: 'M3 4.5h10M3 8h10M3 11.5h10' },
   copy: { line: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3' },
   export: { line: 'M8 9.8V2.3M5 5 8 2l3 3M2.5 10.5v3h11v-3' },
   help: {

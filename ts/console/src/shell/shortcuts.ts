@@ -12,8 +12,11 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: 'Ctrl+Enter, F9', does: 'Run the selection or the statement under the cursor' },
   { keys: 'Ctrl+Shift+Enter', does: 'Run all statements in order' },
   { keys: 'Alt+K', does: 'Cancel the running query' },
-  { keys: 'F8', does: 'Go to the problem' },
-  { keys: 'Alt+T, Alt+W', does: 'New tab, close tab' },
+  { keys: 'F8, Shift+F8', does: 'Next problem, previous problem' },
+  { keys: 'Alt+Shift+F', does: 'Format the selection or the tab' },
+  { keys: 'Ctrl+K', does: 'Command palette: tables, commands, earlier queries' },
+  { keys: 'Alt+L, Alt+Shift+L', does: 'Copy a link to the statement, to the whole tab' },
+  { keys: 'Alt+T, Alt+W, Alt+Shift+T', does: 'New tab, close tab, reopen the last closed one' },
   { keys: 'Alt+PgUp, Alt+PgDn', does: 'Previous tab, next tab' },
   { keys: 'Alt+E', does: 'Show how the statement would run' },
   { keys: 'Alt+1 … Alt+4', does: 'Grid, chart, plan, log' },
@@ -24,6 +27,9 @@ export const SHORTCUTS: readonly Shortcut[] = [
     does: 'Move in grid, tree or chart; with Ctrl to the end',
   },
   { keys: 'Ctrl+C, Ctrl+Shift+C', does: 'Copy the cell, copy the row with its header' },
+  { keys: 'Enter, Escape', does: 'In the grid: open and close the inspector' },
+  { keys: '/, Ctrl+B', does: 'In the grid: column to the front, reset the grid' },
+  { keys: 'Shift+F10', does: 'In the grid: all commands of the column' },
   {
     keys: 'Enter, Shift+Enter',
     does: 'In the tree: open a table or insert a column; preview rows',
@@ -43,13 +49,15 @@ const VIEWS: Readonly<Record<string, ResultView>> = {
 
 interface Actions {
   readonly help: () => void;
+  readonly palette: () => void;
 }
 
 export function handleShortcut(event: KeyboardEvent, session: Session, actions: Actions): void {
   if (event.defaultPrevented || document.querySelector('dialog[open]')) {
     return;
   }
-  const isEverywhere = event.code === 'F6' || event.key === '?';
+  const isPalette = event.code === 'KeyK' && (event.ctrlKey || event.metaKey);
+  const isEverywhere = event.code === 'F6' || event.key === '?' || isPalette;
   if (spot().page !== 'sql' && !isEverywhere) {
     return;
   }
@@ -74,13 +82,13 @@ function plainKey(
     return event.shiftKey ? () => void session.runAll() : () => void session.run();
   }
   if (modified) {
-    return undefined;
+    return event.code === 'KeyK' && !event.shiftKey ? actions.palette : undefined;
   }
   if (event.code === 'F9') {
     return () => void session.run();
   }
   if (event.code === 'F8') {
-    return () => session.editor?.goToProblem();
+    return () => session.editor?.goToProblem(event.shiftKey ? -1 : 1);
   }
   if (event.code === 'F6') {
     return () => stepRegion(event.shiftKey ? -1 : 1);
@@ -108,7 +116,14 @@ function altKey(event: KeyboardEvent, session: Session): (() => void) | undefine
       return () => session.explain();
     case 'KeyK':
       return () => session.cancel();
+    case 'KeyF':
+      return event.shiftKey ? () => session.editor?.format() : undefined;
+    case 'KeyL':
+      return () => session.copyLink(event.shiftKey);
     case 'KeyT':
+      if (event.shiftKey) {
+        return () => session.reopenTab();
+      }
       return () => {
         workspace.add();
         session.editor?.focus();

@@ -3,11 +3,14 @@ import { batch, createSignal, type Accessor } from 'solid-js';
 import type { AnswerTail } from '../api/answer.js';
 import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
 import { MAX_ROWS, Result } from '../model/result.js';
+import type { Bound } from '../sql/parameters.js';
 
 export interface StatementText {
   readonly text: string;
   /** Where the statement begins in the tab's text. */
   readonly start: number;
+  /** What is sent in its stead, with the values of parameters. */
+  readonly bound?: Bound;
 }
 
 export interface Failure {
@@ -108,11 +111,12 @@ export class Runner {
   ): Promise<AnswerTail> {
     let result: Result | undefined;
     let frame = 0;
-    const tail = await execute(statement.text, {
+    const sent = statement.bound?.text ?? statement.text;
+    const tail = await execute(sent, {
       maxRows: MAX_ROWS,
       signal,
       onHead: (head) => {
-        const shown = new Result(head, statement.text);
+        const shown = new Result(head, sent);
         result = shown;
         if (!current()) {
           return;
@@ -149,7 +153,8 @@ function failureOf(cause: unknown, statement: StatementText): Failure {
   if (cause instanceof SqlError) {
     const { position } = cause;
     const placed = position !== undefined && Number.isFinite(position);
-    const offset = placed ? statement.start + position : undefined;
+    const written = placed ? (statement.bound?.original(position) ?? position) : 0;
+    const offset = placed ? statement.start + written : undefined;
     return { message: cause.message, offset, reachable: true };
   }
   const message = cause instanceof Error ? cause.message : String(cause);

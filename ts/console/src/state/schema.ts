@@ -1,6 +1,7 @@
 /** The tree's content: tables at once, columns of a table when it is opened. */
 import { createSignal, type Accessor } from 'solid-js';
 import { query, SqlError } from '../api/client.js';
+import type { KnownNames } from '../editor/completion.js';
 import {
   columnEntries,
   functionEntries,
@@ -54,8 +55,14 @@ export class Schema {
     await this.#loadColumns(table);
   }
 
+  /** The columns of a table that has been opened. */
+  columnsOf(table: string): readonly ColumnEntry[] {
+    const known = this.columns().get(table);
+    return known?.state === 'ready' ? known.value : [];
+  }
+
   /** Every table name, every column name that has been seen, and the functions. */
-  names(): { tables: string[]; columns: string[]; functions: readonly FunctionEntry[] } {
+  names(): KnownNames {
     const tables = this.tables();
     const columns = new Set<string>();
     for (const entry of this.columns().values()) {
@@ -69,6 +76,7 @@ export class Schema {
       tables: tables.state === 'ready' ? tables.value.map((table) => table.name) : [],
       columns: [...columns],
       functions: this.#functions,
+      columnsOf: (table) => this.columnsOf(table),
     };
   }
 

@@ -4,8 +4,11 @@ import { settings, type Settings } from '../api/client.js';
 import type { Place, SqlEditor } from '../editor/editor.js';
 import { duration, grouped, type Zone } from '../model/format.js';
 import { nearest } from '../schema/model.js';
-import { announce, showToast } from '../shell/announce.js';
+import { bind, parametersOf } from '../sql/parameters.js';
+import { announce, copy, showToast } from '../shell/announce.js';
+import { confirmed } from '../shell/ConfirmDialog.js';
 import { openPage } from '../shell/pages.js';
+import { linkTo } from '../shell/share.js';
 import { Activity } from './activity.js';
 import { Plans } from './plans.js';
 import type { Run, StatementText } from './run.js';
@@ -13,7 +16,8 @@ import { Schema } from './schema.js';
 import { type Workspace, type LogEntry } from './workspace.js';
 
 export interface Problem extends Place {
-  readonly message: string;
+  /** How many places of the tab are wrong. */
+  readonly count: number;
   readonly advice: string | undefined;
   readonly replacement: string | undefined;
 }
@@ -39,7 +43,10 @@ export class Session {
   /** Files that were dropped somewhere on the page, until the import page takes them. */
   readonly dropped: Accessor<readonly File[]>;
   readonly setDropped: (files: readonly File[]) => void;
+  /** Parameters of the statement under the cursor. */
+  readonly parameters: Accessor<readonly string[]>;
   editor: SqlEditor | undefined;
+  readonly #setParameters: (names: readonly string[]) => void;
   readonly #setConnection: (connection: Connection) => void;
   readonly #setSettings: (settings: Settings) => void;
   readonly #setProblems: (problems: ReadonlyMap<string, Problem>) => void;
@@ -55,7 +62,10 @@ export class Session {
     this.setImporting = setImporting;
     this.dropped = dropped;
     this.setDropped = setDropped;
+    const [parameters, setParameters] = createSignal<readonly string[]>([]);
     this.workspace = workspace;
+    this.parameters = parameters;
+    this.#setParameters = setParameters;
     this.connection = connection;
     this.settings = known;
     this.zone = zone;
@@ -102,7 +112,47 @@ export class Session {
       announce('There is no statement to run.');
       return;
     }
-    await this.#runOne(this.workspace.active(), statement);
+    const tab = this.workspace.active();
+    if (!this.workspace.runner(tab).running || (await this.#mayCancel())) {
+      await this.#runOne(tab, statement);
+    }
+  }
+
+  #mayCancel(): Promise<boolean> {
+    return confirmed({
+      title: 'A query is running in this tab',
+      text: 'Running another one cancels it. The rows it has sent so far go with it.',
+      keep: 'Let it run',
+      destroy: 'Cancel it and run',
+    });
+  }
+
+  /** Opens the text of a shared link in a tab; runs it if it only reads or the user agrees. */
+  async openShared(text: string): Promise<void> {
+    this.workspace.add(text);
+    const { onlyReads } = await import('../sql/effects.js');
+    const statements = this.editor?.statements() ?? [];
+    const changing = statements.filter((statement) => !onlyReads(statement.text));
+    const isSafe = changing.length === 0 && statements.length === 1;
+    const runs =
+      isSafe ||
+      (changing.length > 0 &&
+        (await confirmed({
+          title: 'Run what this link brought?',
+          text: 'It may change data or tables, and whoever made the link wrote it.',
+          statement: changing.map((statement) => statement.text).join(';\n'),
+          keep: 'Only open it',
+          destroy: 'Run it',
+        })));
+    if (runs) {
+      await this.runAll();
+    }
+  }
+
+  /** Copies a link that opens the statement under the cursor, or all of the tab. */
+  copyLink(all: boolean): void {
+    const text = all ? this.workspace.activeDraft : this.editor?.statementToRun()?.text;
+    void copy(linkTo(text ?? ''), all ? 'Link to the tab' : 'Link to the statement');
   }
 
   /** Shows how the selection or the statement under the cursor would run. */
@@ -171,10 +221,38 @@ export class Session {
     });
   }
 
+  /** Brings back the tab that was closed last. */
+  reopenTab(): void {
+    const [last] = this.workspace.closed();
+    if (last) {
+      this.workspace.restore(last);
+    } else {
+      announce('No tab has been closed.');
+    }
+  }
+
   edited(tab: string, text: string): void {
     this.workspace.setDraft(tab, text);
-    if (this.problems().has(tab)) {
+  }
+
+  /** Takes over what is wrong in a tab, with what could be meant. */
+  setProblem(tab: string, place: Place | undefined, count: number): void {
+    if (!place) {
       this.#clearProblem(tab);
+      return;
+    }
+    const replacement = this.#suggestion(place.message, place.text);
+    const advice = replacement === undefined ? undefined : `The closest name is ${replacement}.`;
+    const problem = { ...place, count, advice, replacement };
+    const before = this.problems().get(tab);
+    if (JSON.stringify(problem) !== JSON.stringify(before)) {
+      this.#setProblems(new Map(this.problems()).set(tab, problem));
+    }
+  }
+
+  setParameters(names: readonly string[]): void {
+    if (names.join() !== this.parameters().join()) {
+      this.#setParameters(names);
     }
   }
 
@@ -185,16 +263,16 @@ export class Session {
     }
   }
 
-  async #runOne(tab: string, statement: StatementText): Promise<Run> {
+  async #runOne(tab: string, written: StatementText): Promise<Run> {
     const { editor } = this;
+    const statement = this.#bound(tab, written);
     editor?.clearProblem(tab);
-    this.#clearProblem(tab);
     editor?.mark(tab, statement.start, 'running', 'Running');
     const finished = await this.workspace.run(tab, statement);
     editor?.mark(tab, statement.start, finished.state, runTitle(finished));
     announce(runTitle(finished));
     if (finished.failure?.offset !== undefined) {
-      this.#place(tab, finished);
+      editor?.showProblem(tab, finished.failure.offset, finished.failure.message);
     }
     if (finished.failure && !finished.failure.reachable) {
       this.#setConnection('lost');
@@ -205,15 +283,10 @@ export class Session {
     return finished;
   }
 
-  #place(tab: string, { failure }: Run): void {
-    const place = this.editor?.showProblem(tab, failure?.offset ?? 0);
-    if (!failure || !place) {
-      return;
-    }
-    const replacement = this.#suggestion(failure.message, place.text);
-    const advice = replacement === undefined ? undefined : `The closest name is ${replacement}.`;
-    const problem = { ...place, message: failure.message, advice, replacement };
-    this.#setProblems(new Map(this.problems()).set(tab, problem));
+  #bound(tab: string, statement: StatementText): StatementText {
+    const hasParameters = parametersOf(statement.text).length > 0;
+    const values = this.workspace.parametersOf(tab);
+    return hasParameters ? { ...statement, bound: bind(statement.text, values) } : statement;
   }
 
   #suggestion(message: string, word: string): string | undefined {

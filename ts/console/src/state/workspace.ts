@@ -11,6 +11,8 @@ export interface Tab {
   readonly id: string;
   title: string;
   draft: string;
+  /** Values of the draft's parameters, by name. */
+  parameters?: Readonly<Record<string, string>>;
 }
 
 export interface LogEntry {
@@ -24,10 +26,13 @@ export type ResultView = 'grid' | 'chart' | 'plan' | 'log';
 interface Saved {
   readonly tabs: readonly Tab[];
   readonly active: string;
+  /** Closed tabs, the newest first. */
+  readonly closed?: readonly Tab[];
 }
 
 const SAVE_AFTER_MS = 300;
 const LOG_ENTRIES = 200;
+const KEPT_CLOSED = 50;
 
 const FIRST_DRAFT = '-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n';
 
@@ -37,8 +42,11 @@ export class Workspace {
   readonly log: Accessor<readonly LogEntry[]>;
   readonly view: Accessor<ResultView>;
   readonly setView: (view: ResultView) => void;
+  /** Closed tabs that can come back, the newest first. */
+  readonly closed: Accessor<readonly Tab[]>;
   readonly #state: { readonly tabs: readonly Tab[] };
   readonly #setState: ReturnType<typeof createStore<{ tabs: Tab[] }>>[1];
+  readonly #setClosed: (tabs: readonly Tab[]) => void;
   readonly #setActive: (id: string) => void;
   readonly #setSavedAt: (at: Date) => void;
   readonly #setLog: (update: (log: readonly LogEntry[]) => readonly LogEntry[]) => void;
@@ -58,6 +66,9 @@ export class Workspace {
     const [savedAt, setSavedAt] = createSignal<Date>();
     const [log, setLog] = createSignal<readonly LogEntry[]>([]);
     const [view, setView] = createSignal<ResultView>('grid');
+    const [closed, setClosed] = createSignal<readonly Tab[]>(saved?.closed ?? []);
+    this.closed = closed;
+    this.#setClosed = setClosed;
     this.#state = state;
     this.active = active;
     this.savedAt = savedAt;
@@ -127,6 +138,9 @@ export class Workspace {
     this.#runners.get(id)?.cancel();
     this.#runners.delete(id);
     const kept = { ...closed };
+    if (kept.draft.trim() !== '') {
+      this.#setClosed([kept, ...this.closed()].slice(0, KEPT_CLOSED));
+    }
     if (this.tabs.length === 1) {
       this.add();
     } else if (this.active() === id) {
@@ -139,20 +153,56 @@ export class Workspace {
 
   /** Puts a closed tab back at the end. */
   restore(tab: Tab): void {
-    this.#setState('tabs', (tabs) => [...tabs, tab]);
+    this.#setClosed(this.closed().filter(({ id }) => id !== tab.id));
+    this.#setState('tabs', (tabs) => [...tabs, { ...tab }]);
     this.select(tab.id);
   }
 
-  setDraft(id: string, draft: string): void {
-    this.#setState(
-      produce((state) => {
-        const tab = state.tabs.find((candidate) => candidate.id === id);
-        if (tab) {
-          tab.draft = draft;
-        }
-      }),
+  rename(id: string, title: string): void {
+    const kept = title.trim().slice(0, LONGEST_TITLE);
+    if (kept !== '') {
+      this.#change(id, (tab) => (tab.title = kept));
+    }
+  }
+
+  /** Moves a tab to a place, counted from the left. */
+  move(id: string, to: number): void {
+    const tabs = [...this.tabs];
+    const [tab] = tabs.splice(
+      tabs.findIndex((candidate) => candidate.id === id),
+      1,
     );
-    this.#saveSoon();
+    if (tab) {
+      tabs.splice(Math.max(0, Math.min(tabs.length, to)), 0, tab);
+      this.#setState('tabs', tabs);
+      this.#saveSoon();
+    }
+  }
+
+  setParameter(id: string, name: string, value: string): void {
+    this.#change(id, (tab) => (tab.parameters = { ...tab.parameters, [name]: value }));
+  }
+
+  parametersOf(id: string): Readonly<Record<string, string>> {
+    return this.tabs.find((tab) => tab.id === id)?.parameters ?? {};
+  }
+
+  /** All open tabs as a text that `importTabs` reads. */
+  exportTabs(): string {
+    const tabs = this.tabs.map(({ title, draft }) => ({ title, draft }));
+    return `${JSON.stringify({ format: TABS_FORMAT, tabs }, null, 2)}\n`;
+  }
+
+  /** Adds the tabs of an exported text; returns how many. Throws when it is not one. */
+  importTabs(text: string): number {
+    const tabs = tabsOf(text).map(({ title, draft }) => ({ ...this.#newTab(draft), title }));
+    this.#setState('tabs', (before) => [...before, ...tabs]);
+    this.select(tabs.at(-1)?.id ?? this.active());
+    return tabs.length;
+  }
+
+  setDraft(id: string, draft: string): void {
+    this.#change(id, (tab) => (tab.draft = draft));
   }
 
   async run(id: string, statement: StatementText): Promise<Run> {
@@ -161,6 +211,18 @@ export class Workspace {
     const entry = { run: finished, at: new Date(), tab: title };
     this.#setLog((log) => [entry, ...log].slice(0, LOG_ENTRIES));
     return finished;
+  }
+
+  #change(id: string, change: (tab: Tab) => void): void {
+    this.#setState(
+      produce((state) => {
+        const tab = state.tabs.find((candidate) => candidate.id === id);
+        if (tab) {
+          change(tab);
+        }
+      }),
+    );
+    this.#saveSoon();
   }
 
   #newTab(draft: string): Tab {
@@ -175,9 +237,27 @@ export class Workspace {
   }
 
   async #save(): Promise<void> {
-    const tabs = this.tabs.map(({ id, title, draft }) => ({ id, title, draft }));
-    if (await save('tabs', { tabs, active: this.active() })) {
+    const tabs = this.tabs.map((tab) => ({ ...tab, parameters: { ...tab.parameters } }));
+    if (await save('tabs', { tabs, active: this.active(), closed: this.closed() })) {
       this.#setSavedAt(new Date());
     }
   }
+}
+
+const TABS_FORMAT = 'tidemark-tabs';
+const LONGEST_TITLE = 80;
+
+function tabsOf(text: string): { title: string; draft: string }[] {
+  const value = JSON.parse(text) as { format?: unknown; tabs?: unknown } | null;
+  const tabs: unknown = value?.format === TABS_FORMAT ? value.tabs : undefined;
+  if (!Array.isArray(tabs)) {
+    throw new Error(`not a file of tabs: "format" is not "${TABS_FORMAT}"`);
+  }
+  return tabs.map((entry: unknown, index) => {
+    const { title, draft } = (entry ?? {}) as { title?: unknown; draft?: unknown };
+    if (typeof title !== 'string' || typeof draft !== 'string') {
+      throw new Error(`tab ${index + 1} has no title or no draft`);
+    }
+    return { title: title.slice(0, LONGEST_TITLE), draft };
+  });
 }

@@ -1,0 +1,252 @@
+/** The editor as help: what it marks, offers, explains, lays out, asks for and shares. */
+import { readFile } from 'node:fs/promises';
+
+import type { ConsolePage } from './console-page.js';
+import { browserSuite, picture } from './suite.js';
+
+const { browserTest, onPage, server } = browserSuite('the editor in a browser', {
+  args: ['--demo'],
+});
+
+const HOURLY =
+  'WITH hourly AS (SELECT timestamp AS hour_of, avg(price) AS mean_price ' +
+  'FROM trades SAMPLE BY 1h)\n';
+
+/** Types as a person does, so that completion opens. */
+async function type({ page }: ConsolePage, text: string): Promise<void> {
+  await page.keyboard.type(text);
+}
+
+/** The labels that are offered once `label` is among them. */
+async function offered({ page }: ConsolePage, label: string): Promise<string[]> {
+  const labels = page.locator('.cm-completionLabel');
+  await labels.getByText(label, { exact: true }).first().waitFor();
+  return await labels.allInnerTexts();
+}
+
+browserTest('a text that does not parse is marked while it is typed', async (t) => {
+  await onPage(t, async (shown) => {
+    const text = 'SELECT 1;\nSELECT 2 FROM WHERE x;\nDELETE 3;\n';
+    await shown.write(text);
+    const marks = shown.page.locator('.cm-squiggle');
+    await marks.nth(1).waitFor();
+    t.deepEqual(await marks.allInnerTexts(), ['WHERE', '3']);
+    const answer = await fetch(
+      `${server().url}/api/v1/sql/validate?query=${encodeURIComponent('SELECT 2 FROM WHERE x')}`,
+    );
+    const refusal = (await answer.json()) as { error: string; position: number };
+    await shown.page.locator('.problem').waitFor();
+    await shown.page.keyboard.press('Control+Home');
+    await shown.page.keyboard.press('F8');
+    const strip = shown.page.locator('.problem');
+    await strip.locator('.where', { hasText: `2:${refusal.position + 1}` }).waitFor();
+    t.true((await strip.locator('.what').innerText()).startsWith(refusal.error));
+    await shown.page.keyboard.press('F8');
+    await strip.locator('.where', { hasText: '3:8' }).waitFor();
+    await shown.page.keyboard.press('Shift+F8');
+    await strip.locator('.where', { hasText: '2:' }).waitFor();
+    await shown.screenshot(picture('problems-light'));
+    await shown.write('SELECT 1');
+    await strip.waitFor({ state: 'detached' });
+  });
+});
+
+browserTest('the server is asked about names before anything runs', async (t) => {
+  await onPage(t, async (shown) => {
+    await shown.page.getByRole('treeitem', { name: /^trades/ }).click();
+    await shown.page.locator('.tree-row.column', { hasText: 'price' }).waitFor();
+    await shown.write('SELECT symbol, max(prise) FROM trades');
+    const mark = shown.page.locator('.cm-squiggle');
+    await mark.waitFor();
+    t.is(await mark.innerText(), 'prise');
+    await shown.page.getByRole('button', { name: 'Replace' }).click();
+    t.is(await shown.editor.innerText(), 'SELECT symbol, max(price) FROM trades');
+    await shown.page.locator('.problem').waitFor({ state: 'detached' });
+  });
+});
+
+browserTest('completion knows aliases, common tables and the columns in reach', async (t) => {
+  await onPage(t, async (shown) => {
+    await shown.write('SELECT  FROM trades tr');
+    await shown.page.keyboard.press('Home');
+    await shown.page.keyboard.press('Control+ArrowRight');
+    await shown.page.keyboard.press('ArrowRight');
+    await type(shown, 'tr.');
+    const columns = await offered(shown, 'price');
+    t.true(columns.includes('symbol'));
+    t.false(columns.includes('SELECT'));
+    await shown.page.keyboard.press('Escape');
+    await shown.write(`${HOURLY}SELECT * FROM `);
+    await type(shown, 'hou');
+    t.is((await offered(shown, 'hourly'))[0], 'hourly');
+    await shown.page.keyboard.press('Tab');
+    await shown.page.keyboard.press('Escape');
+    await shown.write(`${HOURLY}SELECT * FROM hourly WHERE `);
+    await type(shown, 'mea');
+    t.is((await offered(shown, 'mean_price'))[0], 'mean_price');
+  });
+});
+
+browserTest('a function under the pointer tells its signatures', async (t) => {
+  await onPage(t, async (shown) => {
+    await shown.write('SELECT dateadd(1) FROM trades');
+    await shown.page.locator('.tok-function', { hasText: 'dateadd' }).hover();
+    const card = shown.page.locator('.cm-hover-card');
+    await card.waitFor();
+    t.regex(await card.innerText(), /dateadd\(/);
+    t.true((await card.locator('p').innerText()).length > 10);
+  });
+});
+
+browserTest('formatting lays a statement out and can be undone', async (t) => {
+  await onPage(t, async (shown) => {
+    const text =
+      'select symbol,avg(price) as price -- mean\n' +
+      "from trades where symbol='BTC-USD' sample by 1h";
+    await shown.write(text);
+    await shown.page.getByRole('button', { name: 'Format' }).click();
+    t.is(
+      (await shown.editor.innerText()).trimEnd(),
+      'SELECT symbol, avg(price) AS price -- mean\n' +
+        "FROM trades\nWHERE symbol = 'BTC-USD'\nSAMPLE BY 1h",
+    );
+    await shown.page.keyboard.press('Control+Z');
+    t.is(await shown.editor.innerText(), text);
+  });
+});
+
+browserTest('parameters are asked for and sent as values', async (t) => {
+  await onPage(t, async (shown) => {
+    await shown.write(
+      'SELECT symbol, count() AS trades FROM trades WHERE symbol = @sym AND price > $1',
+    );
+    const bar = shown.page.getByRole('group', { name: 'Parameters of the statement' });
+    await bar.getByLabel('@sym').fill('BTC-USD');
+    await bar.getByLabel('$1').fill('0');
+    await shown.page.keyboard.press('Enter');
+    await shown.page.locator('.summary[data-state="done"]').waitFor();
+    t.is((await shown.row(1))[0], 'BTC-USD');
+    await bar.getByLabel('@sym').fill("x' OR 'a' = 'a");
+    t.is(await shown.run(), 'done');
+    t.is(await shown.summary(), '0 rows', 'a value is never more than a value');
+    await shown.screenshot(picture('parameters-light'));
+  });
+});
+
+browserTest('the palette finds tables, commands and earlier queries', async (t) => {
+  await onPage(t, async (shown) => {
+    t.is(await shown.query('SELECT 4711 AS earlier'), 'done');
+    await shown.page.keyboard.press('Control+K');
+    const palette = shown.page.getByRole('dialog', { name: 'Command palette' });
+    await palette.getByRole('combobox').fill('4711');
+    await palette.getByRole('option', { name: /SELECT 4711/ }).waitFor();
+    await shown.page.keyboard.press('Enter');
+    t.is(await shown.editor.innerText(), 'SELECT 4711 AS earlier');
+    await shown.page.keyboard.press('Control+K');
+    await palette.getByRole('combobox').fill('trad');
+    t.is(await palette.locator('mark').first().innerText(), 'trad');
+    await shown.screenshot(picture('palette-light'));
+    await shown.page.keyboard.press('Enter');
+    await shown.page.locator('.summary[data-state="done"]').waitFor();
+    t.is(await shown.summary(), '1,000 rows');
+  });
+});
+
+browserTest('a shared link runs what reads and asks before what changes', async (t) => {
+  await onPage(t, async (shown) => {
+    await shown.write('SELECT 42 AS answer');
+    await shown.page.keyboard.press('Alt+L');
+    await shown.page.locator('.toast').waitFor();
+    const link = await shown.page.evaluate<string>('navigator.clipboard.readText()');
+    t.true(link.startsWith(`${server().url}/#query=`), link);
+    await shown.page.goto(link);
+    await shown.page.locator('.summary[data-state="done"]').waitFor();
+    t.deepEqual(await shown.row(1), ['42']);
+    t.false(shown.page.url().includes('query='), 'the address forgets the text');
+    const change = encodeURIComponent('CREATE TABLE from_link (x INT);\nDROP TABLE from_link;');
+    await shown.page.goto(`${server().url}/#query=${change}`);
+    const question = shown.page.getByRole('dialog');
+    await question.getByText('CREATE TABLE from_link').waitFor();
+    await question.getByRole('button', { name: 'Only open it' }).click();
+    t.regex(await shown.editor.innerText(), /CREATE TABLE from_link/);
+    t.is(await shown.page.locator('.cm-run-mark:not([title=""])').count(), 0);
+  });
+});
+
+browserTest('tabs are renamed, reopened, moved, exported and imported', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const titles = async (): Promise<string[]> => await page.locator('.tab bdi').allInnerTexts();
+    await shown.write('SELECT 1 AS one');
+    await page.locator('.tab').dblclick();
+    await page.keyboard.type('First <b>tab</b>');
+    await page.keyboard.press('Enter');
+    t.deepEqual(await titles(), ['First <b>tab</b>']);
+    await page.keyboard.press('Alt+T');
+    await shown.write('SELECT 2 AS two');
+    const tabsMenu = page.getByRole('button', { name: 'Tabs', exact: true });
+    await tabsMenu.click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'Export all tabs' }).click(),
+    ]);
+    const path = await download.path();
+    const kept = JSON.parse(await readFile(path, 'utf8')) as { tabs: { draft: string }[] };
+    t.deepEqual(
+      kept.tabs.map(({ draft }) => draft),
+      ['SELECT 1 AS one', 'SELECT 2 AS two'],
+    );
+    await page.keyboard.press('Alt+W');
+    t.is((await titles()).length, 1);
+    await page.keyboard.press('Alt+Shift+T');
+    t.is(await shown.editor.innerText(), 'SELECT 2 AS two');
+    await page.locator('.tab[aria-selected="true"]').focus();
+    await page.keyboard.press('Alt+ArrowLeft');
+    t.is((await titles())[1], 'First <b>tab</b>');
+    await tabsMenu.click();
+    const [chooser] = await Promise.all([
+      page.waitForEvent('filechooser'),
+      page.getByRole('menuitem', { name: 'Import tabs' }).click(),
+    ]);
+    await chooser.setFiles(path);
+    await page.locator('.toast', { hasText: '2 tabs imported' }).waitFor();
+    t.is((await titles()).length, 4);
+    await tabsMenu.click();
+    const [again] = await Promise.all([
+      page.waitForEvent('filechooser'),
+      page.getByRole('menuitem', { name: 'Import tabs' }).click(),
+    ]);
+    await again.setFiles({
+      name: 'x.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from('{}'),
+    });
+    await page.locator('.toast', { hasText: 'x.json was not imported' }).waitFor();
+    t.is((await titles()).length, 4);
+  });
+});
+
+browserTest('running while a query runs asks first', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    let held: (() => void) | undefined;
+    await page.route('**/exec?*slow*', async (route) => {
+      await new Promise<void>((resolve) => (held = resolve));
+      await route.abort().catch(() => undefined);
+    });
+    await shown.write('SELECT 1 AS slow');
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.summary[data-state="running"]').waitFor();
+    await shown.write('SELECT 2 AS quick');
+    await page.keyboard.press('Control+Enter');
+    const question = page.getByRole('dialog');
+    await question.getByRole('button', { name: 'Let it run' }).click();
+    t.is(await page.locator('.summary').getAttribute('data-state'), 'running');
+    await shown.editor.focus();
+    await page.keyboard.press('Control+Enter');
+    await question.getByRole('button', { name: 'Cancel it and run' }).click();
+    await page.locator('.summary[data-state="done"]').waitFor();
+    t.deepEqual(await shown.columns(), ['quick']);
+    held?.();
+  });
+});

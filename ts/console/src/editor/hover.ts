@@ -1,0 +1,78 @@
+/** What the word under the pointer is: a function with its signatures, a column, a table. */
+import type { Extension } from '@codemirror/state';
+import { hoverTooltip, type Tooltip } from '@codemirror/view';
+import { scopeAt } from '../../../sql/index.js';
+import type { KnownNames } from './completion.js';
+import { currentStatement, tokens } from './text.js';
+
+export interface Described {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+export function hover(names: () => KnownNames): Extension {
+  return hoverTooltip((view, offset): Tooltip | null => {
+    const { state } = view;
+    const token = state.field(tokens).find(({ start, end }) => start <= offset && offset < end);
+    if (!token || !['function', 'identifier', 'keyword'].includes(token.kind)) {
+      return null;
+    }
+    const word = state.sliceDoc(token.start, token.end).replace(/^"|"$/g, '');
+    const statement = currentStatement(state);
+    const inside = statement && statement.start <= offset && offset <= statement.end;
+    const tables = inside
+      ? tablesAt(state.sliceDoc(statement.start, statement.end), offset - statement.start)
+      : [];
+    const described =
+      token.kind === 'identifier'
+        ? describeName(names(), word, tables)
+        : describeCall(names(), word);
+    if (!described) {
+      return null;
+    }
+    return {
+      pos: token.start,
+      end: token.end,
+      above: true,
+      create: () => ({ dom: card(described) }),
+    };
+  });
+}
+
+function tablesAt(text: string, offset: number): string[] {
+  return scopeAt(text, offset).sources.flatMap(({ table }) => table ?? []);
+}
+
+function describeCall({ functions }: KnownNames, word: string): Described | undefined {
+  const known = functions.find(({ name }) => name.toLowerCase() === word.toLowerCase());
+  return known && { title: known.signatures.join('\n'), lines: [known.description] };
+}
+
+function describeName(
+  { tables, columnsOf }: KnownNames,
+  word: string,
+  sources: readonly string[],
+): Described | undefined {
+  const is = (name: string): boolean => name.toLowerCase() === word.toLowerCase();
+  const lines = sources.flatMap((table) =>
+    columnsOf(table)
+      .filter(({ name }) => is(name))
+      .map(({ type, designated }) => `${type} of ${table}${designated ? ', its time' : ''}`),
+  );
+  if (lines.length > 0) {
+    return { title: word, lines };
+  }
+  const table = tables.find(is);
+  return table === undefined ? undefined : { title: table, lines: ['table'] };
+}
+
+function card({ title, lines }: Described): HTMLElement {
+  const dom = document.createElement('div');
+  dom.className = 'cm-hover-card';
+  const head = dom.appendChild(document.createElement('code'));
+  head.textContent = title;
+  for (const line of lines) {
+    dom.appendChild(document.createElement('p')).textContent = line;
+  }
+  return dom;
+}

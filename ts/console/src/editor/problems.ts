@@ -1,0 +1,211 @@
+/**
+ * The places of the text that are wrong, underlined: what the parser finds while the user types,
+ * what the server says of the statement under the cursor, and where the last run failed.
+ */
+import { StateEffect, StateField, type ChangeDesc, type EditorState } from '@codemirror/state';
+import { Decoration, EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
+import { parse, SyntaxError_ } from '../../../sql/index.js';
+import { spanAt, type Statement } from '../sql/statements.js';
+import { allStatements, currentStatement } from './text.js';
+
+/** Who found it: the parser in the page, the server asked about a statement, a run. */
+export type Finder = 'parser' | 'server' | 'run';
+
+export interface Problem {
+  readonly from: number;
+  readonly to: number;
+  readonly message: string;
+  readonly finder: Finder;
+}
+
+/** Replaces what one finder has said before. */
+export const setProblems = StateEffect.define<{
+  readonly finder: Finder;
+  readonly problems: readonly Problem[];
+}>({
+  map: ({ finder, problems }, changes) => ({ finder, problems: moved(problems, changes) }),
+});
+
+function moved(problems: readonly Problem[], changes: ChangeDesc): Problem[] {
+  return problems.flatMap((problem) => {
+    const touched = changes.touchesRange(problem.from, problem.to);
+    const [from, to] = [changes.mapPos(problem.from, 1), changes.mapPos(problem.to, -1)];
+    return touched === false && to > from ? [{ ...problem, from, to }] : [];
+  });
+}
+
+const SQUIGGLE = Decoration.mark({ class: 'cm-squiggle' });
+
+/** In the order of the text; a problem goes as soon as the text under it is edited. */
+export const problems = StateField.define<readonly Problem[]>({
+  create: () => [],
+  update: (before, transaction) => {
+    let value = transaction.docChanged ? moved(before, transaction.changes) : before;
+    for (const effect of transaction.effects) {
+      if (!effect.is(setProblems)) {
+        continue;
+      }
+      const { finder } = effect.value;
+      const kept = value.filter((problem) => problem.finder !== finder);
+      value = apart([...kept, ...effect.value.problems]);
+    }
+    return value;
+  },
+  provide: (field) =>
+    EditorView.decorations.from(field, (value) =>
+      Decoration.set(value.map(({ from, to }) => SQUIGGLE.range(from, to))),
+    ),
+});
+
+/** Of problems that overlap one is shown: a run's before the server's before the parser's. */
+function apart(all: readonly Problem[]): readonly Problem[] {
+  const rank: readonly Finder[] = ['run', 'server', 'parser'];
+  const kept: Problem[] = [];
+  for (const finder of rank) {
+    for (const problem of all.filter((candidate) => candidate.finder === finder)) {
+      if (kept.every(({ from, to }) => problem.to <= from || to <= problem.from)) {
+        kept.push(problem);
+      }
+    }
+  }
+  return kept.sort((left, right) => left.from - right.from);
+}
+
+/** The problem that a finder places at an offset; nothing in an empty text. */
+export function problemAt(
+  state: EditorState,
+  offset: number,
+  message: string,
+  finder: Finder,
+): Problem | undefined {
+  const { start, end } = spanAt(state.doc.toString(), offset);
+  return end > start ? { from: start, to: end, message, finder } : undefined;
+}
+
+/** The next problem behind the cursor, or the one before it; around the ends. */
+export function nextProblem(state: EditorState, step: 1 | -1): Problem | undefined {
+  const all = state.field(problems);
+  const at = state.selection.main.head;
+  return step > 0
+    ? (all.find(({ from }) => from > at) ?? all[0])
+    : (all.findLast(({ from }) => from < at) ?? all.at(-1));
+}
+
+/** The problem to speak of: in the statement under the cursor, else the first one. */
+export function foremostProblem(state: EditorState): Problem | undefined {
+  const all = state.field(problems);
+  const current = currentStatement(state);
+  return (
+    all.find(({ finder }) => finder === 'run') ??
+    all.find(({ from }) => current && from >= current.start && from <= current.end) ??
+    all[0]
+  );
+}
+
+/** A text longer than this is read by the server alone. */
+const LONGEST_TEXT = 200_000;
+const READ_AFTER_MS = 600;
+const ASK_AFTER_MS = 400;
+
+export interface Refusal {
+  readonly message: string;
+  /** UTF-16 units from the statement's start. */
+  readonly position: number;
+}
+
+/** Asks the server about a statement; nothing when it has no objection. */
+export type Validate = (statement: string, signal: AbortSignal) => Promise<Refusal | undefined>;
+
+/** Reads the text a moment after each change, then asks the server about one statement. */
+export function watchProblems(validate: Validate, told: () => void): ViewPlugin<Watcher> {
+  return ViewPlugin.define((view) => new Watcher(view, validate, told));
+}
+
+class Watcher {
+  readonly #view: EditorView;
+  readonly #validate: Validate;
+  readonly #told: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #abort: AbortController | undefined;
+  #asked = '';
+
+  constructor(view: EditorView, validate: Validate, told: () => void) {
+    this.#view = view;
+    this.#validate = validate;
+    this.#told = told;
+    this.#later(() => this.#read(), READ_AFTER_MS);
+  }
+
+  update({ docChanged, selectionSet, transactions }: ViewUpdate): void {
+    if (docChanged) {
+      this.#asked = '';
+      this.#later(() => this.#read(), READ_AFTER_MS);
+    } else if (selectionSet) {
+      this.#later(() => void this.#ask(), ASK_AFTER_MS);
+    }
+    const said = transactions.some(({ effects }) => effects.some((one) => one.is(setProblems)));
+    if (docChanged || selectionSet || said) {
+      // Not now: listeners may dispatch, which an update under way refuses.
+      queueMicrotask(this.#told);
+    }
+  }
+
+  destroy(): void {
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+  }
+
+  #later(work: () => void, ms: number): void {
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+    this.#timer = setTimeout(work, ms);
+  }
+
+  #read(): void {
+    const { state } = this.#view;
+    const found = state.doc.length > LONGEST_TEXT ? [] : syntaxProblems(state);
+    if (found.length > 0 || state.field(problems).some(({ finder }) => finder === 'parser')) {
+      this.#view.dispatch({ effects: setProblems.of({ finder: 'parser', problems: found }) });
+    }
+    void this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    const { state } = this.#view;
+    const statement = currentStatement(state);
+    const text = statement ? state.sliceDoc(statement.start, statement.end) : '';
+    if (!statement || text === this.#asked || syntaxProblem(state, statement)) {
+      return;
+    }
+    const abort = (this.#abort = new AbortController());
+    const refusal = await this.#validate(text, abort.signal);
+    if (abort.signal.aborted) {
+      return;
+    }
+    this.#asked = text;
+    const found =
+      refusal && problemAt(state, statement.start + refusal.position, refusal.message, 'server');
+    this.#view.dispatch({
+      effects: setProblems.of({ finder: 'server', problems: found ? [found] : [] }),
+    });
+  }
+}
+
+function syntaxProblems(state: EditorState): Problem[] {
+  return allStatements(state).flatMap((statement) => syntaxProblem(state, statement) ?? []);
+}
+
+/** What the parser says of one statement, with its message and place. */
+function syntaxProblem(state: EditorState, { start, end }: Statement): Problem | undefined {
+  try {
+    parse(state.sliceDoc(start, end));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SyntaxError_)) {
+      throw error;
+    }
+    // An end that is missing is marked at the last character there is.
+    const at = Math.min(start + error.start, Math.max(start, end - 1));
+    return problemAt(state, at, error.message, 'parser');
+  }
+}

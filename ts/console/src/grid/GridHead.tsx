@@ -1,0 +1,149 @@
+/** The grid's header: sorts, moves and widens columns; each one has a menu with all of it. */
+import { createSignal, Index, Show, type JSX } from 'solid-js';
+import type { Column } from '../api/answer.js';
+import { typeName } from '../model/result.js';
+import { isNumeric } from '../model/types.js';
+import { Icon } from '../shell/icons.js';
+import type { GridParts } from './parts.js';
+
+/** A press that moves further than this is a drag. */
+const DRAG_FROM = 5;
+
+export interface HeadProps extends GridParts {
+  readonly scroller: () => HTMLElement;
+  readonly onMenu: (place: number, x: number, y: number) => void;
+}
+
+export function GridHead(props: HeadProps): JSX.Element {
+  const [gap, setGap] = createSignal<number>();
+  return (
+    <div class="grid-head" role="row" aria-rowindex="1">
+      <span
+        class="grid-number"
+        role="columnheader"
+        style={{ width: `${props.layout.numberWidth()}px` }}
+      >
+        <span class="visually-hidden">Row</span>
+      </span>
+      <Index each={props.layout.columns()}>
+        {(place) => <HeadCell {...props} place={place()} gap={gap()} setGap={setGap} />}
+      </Index>
+    </div>
+  );
+}
+
+interface HeadCellProps extends HeadProps {
+  readonly place: number;
+  /** The gap between columns that a dragged one would go to. */
+  readonly gap: number | undefined;
+  readonly setGap: (gap: number | undefined) => void;
+}
+
+function HeadCell(props: HeadCellProps): JSX.Element {
+  const index = (): number => props.layout.columnAt(props.place);
+  const column = (): Column | undefined => props.result.columns[index()];
+  const type = (): string => {
+    const known = column();
+    return known ? typeName(known) : '';
+  };
+  const sorted = (): 'ascending' | 'descending' | undefined => {
+    const sort = props.state.sort();
+    if (sort?.column !== index()) {
+      return undefined;
+    }
+    return sort.descending ? 'descending' : 'ascending';
+  };
+  return (
+    <span
+      class="grid-head-cell"
+      role="columnheader"
+      aria-colindex={props.place + 2}
+      aria-sort={sorted()}
+      classList={{
+        right: isNumeric(column()?.type ?? ''),
+        held: props.layout.isFrozen(props.place),
+        'gap-before': props.gap === props.place,
+        'gap-behind': props.gap === props.place + 1,
+        sorted: sorted() !== undefined,
+      }}
+      style={{
+        left: `${props.layout.left(props.place)}px`,
+        width: `${props.layout.width(props.place)}px`,
+      }}
+      title={`${column()?.name ?? ''} ${type()}`}
+      onPointerDown={(event) => dragColumn(event, props, index())}
+      onContextMenu={(event) => {
+        event.preventDefault();
+        props.onMenu(props.place, event.clientX, event.clientY);
+      }}
+    >
+      <span class="grid-head-name">
+        <bdi>{column()?.name}</bdi>
+        <Show when={index() === props.result.timestamp}>
+          <Icon name="clock" />
+        </Show>
+        <Show when={sorted()}>
+          {(way) => <Icon name={way() === 'descending' ? 'down' : 'up'} />}
+        </Show>
+      </span>
+      <span class="grid-head-type">{type()}</span>
+      <span
+        class="grid-resize"
+        aria-hidden="true"
+        onPointerDown={(event) => dragWidth(event, props)}
+      />
+    </span>
+  );
+}
+
+/** A press sorts; a drag moves the column to the gap under the pointer. */
+function dragColumn(
+  event: PointerEvent & { currentTarget: HTMLElement },
+  props: HeadCellProps,
+  column: number,
+): void {
+  if (event.button !== 0 || event.defaultPrevented) {
+    return;
+  }
+  const handle = event.currentTarget;
+  const from = props.place;
+  let dragged = false;
+  handle.setPointerCapture(event.pointerId);
+  handle.onpointermove = (move) => {
+    dragged ||= Math.abs(move.clientX - event.clientX) > DRAG_FROM;
+    if (dragged) {
+      const scroller = props.scroller();
+      const x = move.clientX - scroller.getBoundingClientRect().left;
+      props.setGap(props.layout.gapNear(x, scroller.scrollLeft));
+    }
+  };
+  const end = (): void => {
+    handle.onpointermove = handle.onpointerup = handle.onpointercancel = null;
+    props.setGap(undefined);
+  };
+  handle.onpointercancel = end;
+  handle.onpointerup = () => {
+    const gap = props.gap;
+    end();
+    if (!dragged) {
+      props.state.cycleSort(column);
+    } else if (gap !== undefined) {
+      props.state.move(props.result.columns.length, from, gap > from ? gap - 1 : gap);
+    }
+  };
+}
+
+function dragWidth(
+  event: PointerEvent & { currentTarget: HTMLElement },
+  props: HeadCellProps,
+): void {
+  event.preventDefault();
+  event.stopPropagation();
+  const handle = event.currentTarget;
+  const from = event.clientX;
+  const { place, layout } = props;
+  const width = layout.width(place);
+  handle.setPointerCapture(event.pointerId);
+  handle.onpointermove = (move) => layout.setWidth(place, width + move.clientX - from);
+  handle.onpointerup = () => (handle.onpointermove = handle.onpointerup = null);
+}

@@ -1,0 +1,55 @@
+/** What can be done with the column at a place, as a menu. */
+import { copy } from '../shell/announce.js';
+import type { MenuItem } from '../shell/Menu.js';
+import type { GridParts } from './parts.js';
+
+/** `act` puts the cursor on a place. */
+export function columnMenu(
+  { state, result, layout }: GridParts,
+  place: number,
+  act: (place: number) => void,
+): MenuItem[] {
+  const column = layout.columnAt(place);
+  const count = result.columns.length;
+  const sort = state.sort();
+  const isSorted = (descending: boolean): boolean =>
+    sort?.column === column && sort.descending === descending;
+  const sortItem = (label: string, descending: boolean): MenuItem => ({
+    label,
+    checked: isSorted(descending),
+    run: () => state.sortBy(isSorted(descending) ? undefined : { column, descending }),
+  });
+  const move = (to: number): void => {
+    state.move(count, place, to);
+    act(to);
+  };
+  const isHeldHere = state.frozen() === place + 1;
+  return [
+    sortItem('Sort loaded rows ascending', false),
+    sortItem('Sort loaded rows descending', true),
+    { label: 'Move to the front', keys: '/', apart: true, run: () => move(0) },
+    { label: 'Move left', run: () => move(Math.max(0, place - 1)) },
+    { label: 'Move right', run: () => move(Math.min(count - 1, place + 1)) },
+    {
+      label: 'Freeze up to here',
+      checked: isHeldHere,
+      run: () => state.freeze(isHeldHere ? 0 : place + 1),
+    },
+    { label: 'Wider', run: () => layout.setWidth(place, layout.width(place) * 1.5) },
+    { label: 'Narrower', run: () => layout.setWidth(place, layout.width(place) / 1.5) },
+    {
+      label: 'Profile of the column',
+      apart: true,
+      keys: 'Enter',
+      run: () => {
+        act(place);
+        state.inspect(true);
+      },
+    },
+    {
+      label: 'Copy the name',
+      run: () => void copy(result.columns[column]?.name ?? '', 'Name'),
+    },
+    { label: 'Reset the grid', keys: 'Ctrl+B', run: () => state.reset() },
+  ];
+}

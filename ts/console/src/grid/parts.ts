@@ -1,0 +1,37 @@
+/** What the parts of the grid share. */
+import { cellText, type CellText, type Zone } from '../model/format.js';
+import type { RowOrder } from '../model/order.js';
+import type { Result } from '../model/result.js';
+import type { Cell } from './keys.js';
+import type { GridLayout } from './layout.js';
+import type { GridState } from './state.js';
+
+export interface GridProps {
+  readonly result: Result;
+  readonly revision: number;
+  readonly order: RowOrder;
+  readonly state: GridState;
+  readonly zone: Zone;
+  readonly onLeave: () => void;
+}
+
+export interface GridParts extends GridProps {
+  readonly layout: GridLayout;
+  /** The cell under the cursor, by places. */
+  readonly cell: Cell;
+  readonly onSelect: (cell: Cell) => void;
+}
+
+/** The id of the cell at a place. */
+export function cellId({ row, column }: Cell): string {
+  return `cell-${row}-${column}`;
+}
+
+/** A cell of the result as text. */
+export function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
+  const layout = result.layout[column];
+  if (!layout) {
+    return { kind: 'plain', text: '' };
+  }
+  return cellText(result.cell(row, column), layout.column, zone, layout.digits);
+}

@@ -1,0 +1,154 @@
+/**
+ * Sorting and filtering the rows that the page holds. The rows stay where they are; what comes out
+ * is the list of their indexes. Says nothing of rows that the server has and the page has not.
+ */
+import type { Column, Row, Value } from '../api/answer.js';
+import { copyText } from './format.js';
+import { familyOf, isNumeric, type Family } from './types.js';
+
+export interface Sort {
+  /** Index of the column in the result. */
+  readonly column: number;
+  readonly descending: boolean;
+}
+
+/** Indexes of the rows to show, in order; nothing when all are shown as they came. */
+export type RowOrder = Uint32Array | undefined;
+
+export function orderOf(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  sort: Sort | undefined,
+  filter: string,
+): RowOrder {
+  const matches = filter.trim() === '' ? undefined : rowTest(columns, filter);
+  if (!sort && !matches) {
+    return undefined;
+  }
+  const order = matches ? matching(rows, matches) : Uint32Array.from(rows.keys());
+  return sort ? order.sort(rowComparer(columns, rows, sort)) : order;
+}
+
+function matching(rows: readonly Row[], matches: (row: Row) => boolean): Uint32Array {
+  const found: number[] = [];
+  rows.forEach((row, index) => {
+    if (matches(row)) {
+      found.push(index);
+    }
+  });
+  return Uint32Array.from(found);
+}
+
+const COMPARISON = /^\s*(.+?)\s*(!=|>=|<=|[:=<>])\s*(.*?)\s*$/s;
+
+/** `price > 100` and `symbol: btc` ask one column; any other text is looked for in all. */
+export function rowTest(columns: readonly Column[], filter: string): (row: Row) => boolean {
+  const [, name = '', sign = '', wanted = ''] = COMPARISON.exec(filter) ?? [];
+  const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
+  const asked = columns[index];
+  if (asked) {
+    const test = valueTest(asked, sign, wanted);
+    return (row) => test(row[index] ?? null);
+  }
+  const needle = filter.trim().toLowerCase();
+  const tests = columns.map((column) => contains(familyOf(column.type), needle));
+  return (row) => tests.some((test, column) => test(row[column] ?? null));
+}
+
+type ValueTest = (value: Value) => boolean;
+
+function valueTest(column: Column, sign: string, wanted: string): ValueTest {
+  const family = familyOf(column.type);
+  if (sign === ':') {
+    return contains(family, wanted.toLowerCase());
+  }
+  if (wanted.toLowerCase() === 'null') {
+    return (value) => (value === null) === (sign !== '!=');
+  }
+  const bare = isNumeric(column.type) ? wanted.replaceAll(',', '') : wanted;
+  const known = family === 'time' ? bare.replace(' ', 'T') : bare;
+  // A time is as exact as it is written: `= 2026-11-21` is the whole day.
+  const cut = family === 'time' ? known.length : undefined;
+  return (value) => {
+    if (value === null) {
+      return false;
+    }
+    const shown = copyText(value).slice(0, cut);
+    const difference = isNumeric(column.type)
+      ? compareNumbers(shown, known)
+      : compareTexts(shown, known);
+    return SIGNS[sign]?.(difference) ?? false;
+  };
+}
+
+const SIGNS: Readonly<Record<string, (difference: number) => boolean>> = {
+  '=': (difference) => difference === 0,
+  '!=': (difference) => difference !== 0,
+  '<': (difference) => difference < 0,
+  '<=': (difference) => difference <= 0,
+  '>': (difference) => difference > 0,
+  '>=': (difference) => difference >= 0,
+};
+
+/** Looks for a text as the grid shows it: times with a blank, numbers with separators or not. */
+function contains(family: Family, needle: string): ValueTest {
+  const isNumber = family === 'integer' || family === 'decimal';
+  const wanted = isNumber ? needle.replace(/(\d),(?=\d)/g, '$1') : needle;
+  return (value) => {
+    const text = value === null ? 'null' : copyText(value).toLowerCase();
+    return (family === 'time' ? text.replace('t', ' ') : text).includes(wanted);
+  };
+}
+
+/** Nulls stand last whichever way is sorted; equal values keep the order they came in. */
+function rowComparer(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  { column, descending }: Sort,
+): (left: number, right: number) => number {
+  const turn = descending ? -1 : 1;
+  const compare = isNumeric(columns[column]?.type ?? '') ? compareNumbers : compareTexts;
+  const texts = rows.map((row) => {
+    const value = row[column] ?? null;
+    return value === null ? null : copyText(value);
+  });
+  return (left, right) => {
+    const [one, other] = [texts[left] ?? null, texts[right] ?? null];
+    if (one === null || other === null) {
+      return Number(one === null) - Number(other === null) || left - right;
+    }
+    return turn * compare(one, other) || left - right;
+  };
+}
+
+function compareTexts(left: string, right: string): number {
+  return left < right ? -1 : Number(left > right);
+}
+
+/** By value; where doubles cannot tell two numerals apart, digit by digit. NaN stands last. */
+export function compareNumbers(left: string, right: string): number {
+  const [one, other] = [Number(left), Number(right)];
+  if (Number.isNaN(one) || Number.isNaN(other)) {
+    return Number(Number.isNaN(one)) - Number(Number.isNaN(other));
+  }
+  if (one !== other || left === right) {
+    return one < other ? -1 : Number(one > other);
+  }
+  return (one < 0 ? -1 : 1) * compareDigits(left, right);
+}
+
+const PLAIN = /^[+-]?0*(\d*)(?:\.(\d*?)0*)?$/;
+
+/** Compares the sizes of two plain numerals. */
+function compareDigits(left: string, right: string): number {
+  const [one, other] = [PLAIN.exec(left), PLAIN.exec(right)];
+  if (!one || !other) {
+    return 0;
+  }
+  const [whole = '', otherWhole = ''] = [one[1], other[1]];
+  return (
+    whole.length - otherWhole.length ||
+    compareTexts(whole, otherWhole) ||
+    compareTexts(one[2] ?? '', other[2] ?? '')
+  );
+}

@@ -1,0 +1,140 @@
+/** What a column of the loaded rows holds: counts, range, frequent values, distribution. */
+import type { Column, Row, Value } from '../api/answer.js';
+import { copyText } from './format.js';
+import { compareNumbers } from './order.js';
+import { familyOf, isNumeric } from './types.js';
+
+export interface Frequent {
+  readonly text: string;
+  readonly count: number;
+}
+
+export interface Bin {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+}
+
+export interface Profile {
+  readonly rows: number;
+  readonly nulls: number;
+  /** Values that are an empty text. */
+  readonly empty: number;
+  readonly distinct: number;
+  /** As copied; of columns with an order. */
+  readonly least: string | undefined;
+  readonly greatest: string | undefined;
+  readonly mean: number | undefined;
+  /** Characters of the longest text. */
+  readonly longest: number | undefined;
+  /** The most frequent values, when any occurs twice. */
+  readonly frequent: readonly Frequent[];
+  /** Counts over equal parts of the range; of number columns. */
+  readonly bins: readonly Bin[];
+}
+
+const MOST_FREQUENT = 5;
+const BINS = 24;
+
+export function profileOf(column: Column, index: number, rows: readonly Row[]): Profile {
+  const counts = countsOf(rows, index);
+  const nulls = counts.get(null) ?? 0;
+  counts.delete(null);
+  const texts = [...counts.keys()].filter((text) => text !== null);
+  const isNumber = isNumeric(column.type);
+  const ends = isNumber || familyOf(column.type) === 'time' ? endsOf(texts, isNumber) : undefined;
+  const numbers = isNumber ? finiteOf(counts) : [];
+  return {
+    rows: rows.length,
+    nulls,
+    empty: counts.get('') ?? 0,
+    distinct: texts.length,
+    least: ends?.least,
+    greatest: ends?.greatest,
+    mean: meanOf(numbers),
+    longest: isText(column)
+      ? texts.reduce((most, text) => Math.max(most, text.length), 0)
+      : undefined,
+    frequent: frequentOf(counts),
+    bins: binsOf(numbers),
+  };
+}
+
+function isText(column: Column): boolean {
+  return ['text', 'symbol'].includes(familyOf(column.type));
+}
+
+function countsOf(rows: readonly Row[], index: number): Map<string | null, number> {
+  const counts = new Map<string | null, number>();
+  for (const row of rows) {
+    const value: Value = row[index] ?? null;
+    const text = value === null ? null : copyText(value);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function endsOf(
+  texts: readonly string[],
+  isNumber: boolean,
+): { least: string; greatest: string } | undefined {
+  const [first] = texts;
+  if (first === undefined) {
+    return undefined;
+  }
+  const before = (left: string, right: string): boolean =>
+    isNumber ? compareNumbers(left, right) < 0 : left < right;
+  return {
+    least: texts.reduce((least, text) => (before(text, least) ? text : least), first),
+    greatest: texts.reduce((greatest, text) => (before(greatest, text) ? text : greatest), first),
+  };
+}
+
+interface Weighted {
+  readonly value: number;
+  readonly count: number;
+}
+
+function finiteOf(counts: ReadonlyMap<string | null, number>): Weighted[] {
+  return [...counts]
+    .map(([text, count]) => ({ value: Number(text), count }))
+    .filter(({ value }) => Number.isFinite(value));
+}
+
+function meanOf(numbers: readonly Weighted[]): number | undefined {
+  const total = numbers.reduce((sum, { count }) => sum + count, 0);
+  if (total === 0) {
+    return undefined;
+  }
+  return numbers.reduce((sum, { value, count }) => sum + (value * count) / total, 0);
+}
+
+function frequentOf(counts: ReadonlyMap<string | null, number>): Frequent[] {
+  const sorted = [...counts]
+    .map(([text, count]) => ({ text: text ?? '', count }))
+    .sort((left, right) => right.count - left.count);
+  return (sorted[0]?.count ?? 0) > 1 ? sorted.slice(0, MOST_FREQUENT) : [];
+}
+
+function binsOf(numbers: readonly Weighted[]): Bin[] {
+  let [least, greatest] = [Infinity, -Infinity];
+  for (const { value } of numbers) {
+    least = Math.min(least, value);
+    greatest = Math.max(greatest, value);
+  }
+  // Halves, because the width of a range over all doubles is not one.
+  const width = (greatest / 2 - least / 2) / (BINS / 2);
+  if (!(width > 0)) {
+    return [];
+  }
+  const counts = Array<number>(BINS).fill(0);
+  for (const { value, count } of numbers) {
+    const bin = Math.min(BINS - 1, Math.floor((value / 2 - least / 2) / (width / 2)));
+    counts[bin] = (counts[bin] ?? 0) + count;
+  }
+  return counts.map((count, bin) => ({
+    from: least + bin * width,
+    to: least + (bin + 1) * width,
+    count,
+  }));
+}

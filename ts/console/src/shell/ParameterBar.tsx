@@ -1,0 +1,42 @@
+/** Asks for the values of the parameters in the statement under the cursor. */
+import { For, Show, type JSX } from 'solid-js';
+import type { Session } from '../state/session.js';
+
+export function ParameterBar(props: { session: Session }): JSX.Element {
+  const { workspace, parameters } = props.session;
+  const valueOf = (name: string): string => workspace.parametersOf(workspace.active())[name] ?? '';
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      void props.session.run();
+    }
+  };
+  return (
+    <Show when={parameters().length > 0}>
+      <div
+        class="parameters"
+        role="group"
+        aria-label="Parameters of the statement"
+        data-region="parameters"
+        onKeyDown={onKeyDown}
+      >
+        <For each={parameters()}>
+          {(name) => (
+            <label>
+              <code>{name}</code>
+              <input
+                class="input data"
+                value={valueOf(name)}
+                placeholder="value"
+                title="A number, true, false, null or 'quoted text'; anything else is taken as text"
+                onInput={(event) =>
+                  workspace.setParameter(workspace.active(), name, event.currentTarget.value)
+                }
+              />
+            </label>
+          )}
+        </For>
+      </div>
+    </Show>
+  );
+}

@@ -1,0 +1,205 @@
+/** The tabs: choose, rename, move, close, bring back; and all of them as a file. */
+import { createSignal, For, Show, type JSX } from 'solid-js';
+import type { Session } from '../state/session.js';
+import type { Tab } from '../state/workspace.js';
+import { Icon } from './icons.js';
+import { openMenuBelow } from './Menu.js';
+import { tabMenu } from './tab-menu.js';
+
+export function TabBar(props: { session: Session; palette: () => void }): JSX.Element {
+  const { session } = props;
+  const { workspace } = session;
+  const [renamed, setRenamed] = createSignal<string>();
+  const focusActive = (): void => document.getElementById(`tab-${workspace.active()}`)?.focus();
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.target instanceof HTMLInputElement) {
+      return;
+    }
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const place = workspace.tabs.findIndex(({ id }) => id === workspace.active());
+    if (step !== undefined && event.altKey) {
+      workspace.move(workspace.active(), place + step);
+      focusActive();
+    } else if (step !== undefined) {
+      workspace.step(step);
+      focusActive();
+    } else if (event.key === 'Delete') {
+      session.closeTab(workspace.active());
+      focusActive();
+    } else if (event.key === 'F2') {
+      setRenamed(workspace.active());
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="tabs">
+      <div class="tablist" role="tablist" aria-label="Query tabs" onKeyDown={onKeyDown}>
+        <For each={workspace.tabs}>
+          {(tab, place) => (
+            <TabItem
+              session={session}
+              tab={tab}
+              place={place()}
+              renamed={renamed() === tab.id}
+              setRenamed={setRenamed}
+            />
+          )}
+        </For>
+      </div>
+      <button
+        class="icon-button"
+        aria-label="New tab"
+        title="New tab (Alt+T)"
+        onClick={() => {
+          workspace.add();
+          session.editor?.focus();
+        }}
+      >
+        <Icon name="plus" />
+      </button>
+      <span class="spring" />
+      <Tools
+        session={session}
+        palette={() => props.palette()}
+        rename={() => setRenamed(workspace.active())}
+      />
+    </div>
+  );
+}
+
+function Tools(props: { session: Session; palette: () => void; rename: () => void }): JSX.Element {
+  return (
+    <>
+      <button class="palette-hint" onClick={() => props.palette()}>
+        <Icon name="search" />
+        <span>Go to table or command</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      <button
+        class="icon-button"
+        aria-label="Tabs"
+        aria-haspopup="menu"
+        title="Closed tabs, export, import"
+        onClick={(event) =>
+          openMenuBelow(
+            'Tabs',
+            event.currentTarget,
+            tabMenu(props.session, () => props.rename()),
+          )
+        }
+      >
+        <Icon name="menu" />
+      </button>
+    </>
+  );
+}
+
+const TAB_TYPE = 'application/x-tidemark-tab';
+
+interface TabItemProps {
+  readonly session: Session;
+  readonly tab: Tab;
+  readonly place: number;
+  readonly renamed: boolean;
+  readonly setRenamed: (id: string | undefined) => void;
+}
+
+function TabItem(props: TabItemProps): JSX.Element {
+  const { workspace } = props.session;
+  const rename = (title: string): void => {
+    props.setRenamed(undefined);
+    workspace.rename(props.tab.id, title);
+    document.getElementById(`tab-${props.tab.id}`)?.focus();
+  };
+  return (
+    <div
+      class="tab-item"
+      role="presentation"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        const dragged = event.dataTransfer?.getData(TAB_TYPE);
+        if (dragged) {
+          event.preventDefault();
+          workspace.move(dragged, props.place);
+        }
+      }}
+    >
+      <Show
+        when={props.renamed}
+        fallback={<TabButton session={props.session} tab={props.tab} rename={props.setRenamed} />}
+      >
+        <TitleInput title={props.tab.title} onDone={rename} />
+      </Show>
+      <span
+        class="tab-close"
+        aria-hidden="true"
+        title="Close (Delete); the draft can be brought back"
+        onClick={() => props.session.closeTab(props.tab.id)}
+      >
+        <Icon name="close" />
+      </span>
+    </div>
+  );
+}
+
+function TabButton(props: {
+  session: Session;
+  tab: Tab;
+  rename: (id: string) => void;
+}): JSX.Element {
+  const { workspace } = props.session;
+  const isActive = (): boolean => workspace.active() === props.tab.id;
+  return (
+    <button
+      id={`tab-${props.tab.id}`}
+      class="tab"
+      role="tab"
+      aria-selected={isActive() ? 'true' : 'false'}
+      tabindex={isActive() ? 0 : -1}
+      title={`${props.tab.title} (double click or F2 renames)`}
+      draggable={true}
+      onDragStart={(event) => event.dataTransfer?.setData(TAB_TYPE, props.tab.id)}
+      onClick={() => workspace.select(props.tab.id)}
+      onDblClick={() => props.rename(props.tab.id)}
+      onAuxClick={(event) => event.button === 1 && props.session.closeTab(props.tab.id)}
+    >
+      <Show
+        when={workspace.runner(props.tab.id).run()?.state === 'running'}
+        fallback={<Icon name="sql" class="faint-icon" />}
+      >
+        <Icon name="running" class="spin accent" />
+      </Show>
+      <bdi>{props.tab.title}</bdi>
+    </button>
+  );
+}
+
+function TitleInput(props: { title: string; onDone: (title: string) => void }): JSX.Element {
+  let done = false;
+  const finish = (title: string): void => {
+    if (!done) {
+      done = true;
+      props.onDone(title);
+    }
+  };
+  return (
+    <input
+      ref={(input) => queueMicrotask(() => input.select())}
+      class="tab-title"
+      aria-label="Name of the tab"
+      value={props.title}
+      onBlur={(event) => finish(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') {
+          finish(event.currentTarget.value);
+        } else if (event.key === 'Escape') {
+          finish(props.title);
+        }
+      }}
+    />
+  );
+}

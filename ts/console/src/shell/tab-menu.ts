@@ -1,0 +1,48 @@
+/** What can be done with all tabs: bring closed ones back, write a file of them, read one. */
+import type { Session } from '../state/session.js';
+import { showToast } from './announce.js';
+import { saveFile } from './files.js';
+import type { MenuItem } from './Menu.js';
+
+const SHOWN_CLOSED = 10;
+
+export function tabMenu(session: Session, rename: () => void): MenuItem[] {
+  const { workspace } = session;
+  const closed = workspace.closed().slice(0, SHOWN_CLOSED);
+  return [
+    { label: 'Rename this tab', keys: 'F2', run: rename },
+    { label: 'Close this tab', keys: 'Alt+W', run: () => session.closeTab(workspace.active()) },
+    { label: 'Export all tabs', apart: true, run: () => exportTabs(session) },
+    { label: 'Import tabs', run: () => importTabs(session) },
+    ...closed.map((tab, index) => ({
+      label: `Reopen ${tab.title}`,
+      apart: index === 0,
+      run: () => workspace.restore(tab),
+    })),
+  ];
+}
+
+export function exportTabs({ workspace }: Session): void {
+  saveFile('tidemark-tabs.json', 'application/json', workspace.exportTabs());
+}
+
+export function importTabs(session: Session): void {
+  const input = document.createElement('input');
+  input.type = 'file';
+  input.accept = '.json,application/json';
+  input.onchange = () => void readTabs(session, input.files?.[0]);
+  input.click();
+}
+
+async function readTabs({ workspace }: Session, file: File | undefined): Promise<void> {
+  if (!file) {
+    return;
+  }
+  try {
+    const count = workspace.importTabs(await file.text());
+    showToast({ text: `${count} ${count === 1 ? 'tab' : 'tabs'} imported` });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    showToast({ text: `${file.name} was not imported: ${why}` });
+  }
+}

@@ -1,0 +1,25 @@
+/** The tables that WITH names, as queries of their own. */
+import { scan, TokenKind } from '../../../sql/lexer.js';
+import { quoted } from '../schema/model.js';
+
+/**
+ * A query with the columns of a common table: all of WITH, then `SELECT *`. Nothing when the
+ * statement does not get as far as its main query.
+ */
+export function commonTableQuery(text: string, name: string): string | undefined {
+  const { kinds, values, starts } = scan(text);
+  let depth = 0;
+  let begun: number | undefined;
+  for (let index = 0; index < kinds.length; index += 1) {
+    const value = values[index] ?? '';
+    if (kinds[index] === TokenKind.Mark) {
+      depth += Number(value === '(') - Number(value === ')');
+    } else if (kinds[index] === TokenKind.Word && depth === 0) {
+      begun ??= value === 'WITH' || value === 'DECLARE' ? starts[index] : undefined;
+      if (value === 'SELECT' && begun !== undefined) {
+        return `${text.slice(begun, starts[index])}SELECT * FROM ${quoted(name)}`;
+      }
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,349 @@
+/**
+ * Lays a text out anew: clauses on lines of their own, long lists broken, keywords in capitals.
+ * Works on tokens, so that comments stay and half-written statements are laid out too: only blanks
+ * and the case of keywords change. A statement that would mean something else keeps its case.
+ */
+import { parse, print } from '../../../sql/index.js';
+import { scan, type Token } from './scanner.js';
+
+const WIDTH = 80;
+/** A statement that fits in this many characters stays on one line. */
+const SHORT = 60;
+const STEP = '  ';
+
+interface Piece {
+  readonly text: string;
+  readonly upper: string;
+  readonly isWord: boolean;
+  readonly kind: Token['kind'];
+  /** Whether it touched what stood before it. */
+  readonly glued: boolean;
+  /** Whether it is the sign of what follows rather than an operator between two values. */
+  readonly isSign: boolean;
+  /** Line breaks before it as written. */
+  readonly breaks: number;
+}
+
+type Item = Piece | Group;
+
+interface Group {
+  readonly open: Piece;
+  readonly items: readonly Item[];
+  readonly close: Piece | undefined;
+}
+
+export function format(text: string): string {
+  const statements: string[] = [];
+  let pieces: Piece[] = [];
+  let isOver = false;
+  const finish = (): void => {
+    if (pieces.length > 0) {
+      const gap = (pieces[0]?.breaks ?? 0) > 1 && statements.length > 0 ? '\n' : '';
+      statements.push(gap + formatStatement(pieces));
+      pieces = [];
+      isOver = false;
+    }
+  };
+  for (const piece of piecesOf(text)) {
+    const trails = piece.kind === 'comment' && piece.breaks === 0;
+    if (isOver && !trails) {
+      finish();
+    }
+    isOver ||= piece.text === ';';
+    pieces.push(piece);
+  }
+  finish();
+  return statements.length === 0 ? text : `${statements.join('\n')}\n`;
+}
+
+function piecesOf(text: string): Piece[] {
+  let end = 0;
+  let before: Token | undefined;
+  return scan(text).map((token) => {
+    const between = text.slice(end, token.start);
+    end = token.end;
+    const written = text.slice(token.start, token.end);
+    const isBehindValue = before !== undefined && endsValue(before, text);
+    if (token.kind !== 'comment') {
+      before = token;
+    }
+    return {
+      text: written,
+      upper: written.toUpperCase(),
+      isWord: /^[\p{L}_]/u.test(written) && token.kind !== 'comment',
+      kind: token.kind,
+      glued: between === '' && token.start > 0,
+      isSign: /^[+\-~]$/.test(written) && !isBehindValue,
+      breaks: between.split('\n').length - 1,
+    };
+  });
+}
+
+function endsValue({ kind, start, end }: Token, text: string): boolean {
+  const closes = /^[)\]*]$/.test(text.slice(start, end));
+  return closes || !['operator', 'keyword', 'separator'].includes(kind);
+}
+
+/** With keywords in capitals, unless the parser then reads something else. */
+function formatStatement(pieces: readonly Piece[]): string {
+  const written = layOut(grouped(pieces), '');
+  const capitals = pieces.map((piece) =>
+    piece.kind === 'keyword' ? { ...piece, text: piece.upper } : piece,
+  );
+  const raised = layOut(grouped(capitals), '');
+  return meaning(raised) === meaning(written) ? raised : written;
+}
+
+function meaning(statement: string): string | undefined {
+  try {
+    return print(parse(statement));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Parentheses become groups; one that never closes reaches to the end. */
+function grouped(pieces: readonly Piece[]): Item[] {
+  const root: Item[] = [];
+  const open: { piece: Piece; items: Item[] }[] = [];
+  for (const piece of pieces) {
+    const items = open.at(-1)?.items ?? root;
+    if (piece.text === '(') {
+      open.push({ piece, items: [] });
+    } else if (piece.text === ')' && open.length > 0) {
+      const group = open.pop();
+      const outer = open.at(-1)?.items ?? root;
+      if (group) {
+        outer.push({ open: group.piece, items: group.items, close: piece });
+      }
+    } else {
+      items.push(piece);
+    }
+  }
+  while (open.length > 0) {
+    const group = open.pop();
+    if (group) {
+      const outer = open.at(-1)?.items ?? root;
+      outer.push({ open: group.piece, items: group.items, close: undefined });
+    }
+  }
+  return root;
+}
+
+function isGroup(item: Item): item is Group {
+  return 'items' in item;
+}
+
+/** Words that begin a line, by the words that may follow them there. */
+const CLAUSES: Readonly<Record<string, readonly string[] | true>> = {
+  WITH: true,
+  DECLARE: true,
+  SELECT: true,
+  FROM: true,
+  WHERE: true,
+  GROUP: ['BY'],
+  ORDER: ['BY'],
+  SAMPLE: ['BY'],
+  PARTITION: ['BY'],
+  LATEST: ['ON', 'BY'],
+  HAVING: true,
+  LIMIT: true,
+  UNION: true,
+  EXCEPT: true,
+  INTERSECT: true,
+  INSERT: true,
+  VALUES: true,
+  UPDATE: true,
+  SET: true,
+  PIVOT: true,
+};
+const JOIN_WORDS: ReadonlySet<string> = new Set(
+  'ASOF CROSS FULL HORIZON INNER JOIN LEFT LT NATURAL OUTER RIGHT SPLICE WINDOW'.split(' '),
+);
+/** Clauses that lists break at AND and OR, not at commas. */
+const CONDITIONS: ReadonlySet<string> = new Set(['WHERE', 'HAVING', 'ON']);
+
+function wordOf(item: Item | undefined): string {
+  return item && !isGroup(item) && item.isWord ? item.upper : '';
+}
+
+function startsClause(items: readonly Item[], index: number): boolean {
+  const word = wordOf(items[index]);
+  const [before, next] = [wordOf(items[index - 1]), wordOf(items[index + 1])];
+  if (JOIN_WORDS.has(word) && !JOIN_WORDS.has(before)) {
+    return joinsHere(items, index);
+  }
+  const item = items[index];
+  const isKeyword = item !== undefined && !isGroup(item) && item.kind === 'keyword';
+  const clause = isKeyword ? CLAUSES[word] : undefined;
+  if (clause === undefined || before === 'DISTINCT' || before === 'CREATE') {
+    return false;
+  }
+  return clause === true || clause.includes(next);
+}
+
+function joinsHere(items: readonly Item[], index: number): boolean {
+  let at = index;
+  while (JOIN_WORDS.has(wordOf(items[at]))) {
+    if (wordOf(items[at]) === 'JOIN') {
+      return true;
+    }
+    at += 1;
+  }
+  return false;
+}
+
+function layOut(items: readonly Item[], indent: string): string {
+  const line = inline(items);
+  if (line !== undefined && line.length + indent.length <= SHORT) {
+    return indent + line;
+  }
+  const clauses: Item[][] = [[]];
+  items.forEach((item, index) => {
+    const isOwnComment = !isGroup(item) && item.kind === 'comment' && item.breaks > 0;
+    const last = clauses.at(-1);
+    if (last && last.length > 0 && (startsClause(items, index) || isOwnComment)) {
+      clauses.push([item]);
+    } else {
+      last?.push(item);
+    }
+  });
+  return clauses.map((clause) => clauseText(clause, indent)).join('\n');
+}
+
+function clauseText(clause: readonly Item[], indent: string): string {
+  const line = inline(clause);
+  if (line !== undefined && line.length + indent.length <= WIDTH) {
+    return indent + line;
+  }
+  const inner = indent + STEP;
+  const head = headLength(clause);
+  const parts = partsOf(clause.slice(head), CONDITIONS.has(wordOf(clause[0])));
+  const lines = parts.map((part) => partText(part, inner));
+  if (parts.length === 1 || head === 0) {
+    const text = [...(head > 0 ? [clause.slice(0, head)] : []), ...parts];
+    return indent + text.map((part) => partText(part, indent).trimStart()).join(' ');
+  }
+  return [indent + (inline(clause.slice(0, head)) ?? ''), ...lines].join('\n');
+}
+
+/** How many items name the clause: `GROUP BY`, `SELECT DISTINCT`. */
+function headLength(clause: readonly Item[]): number {
+  let length = 0;
+  for (const item of clause) {
+    const isHead =
+      !isGroup(item) && item.kind === 'keyword' && !/^(?:CASE|CAST|NOT)$/.test(item.upper);
+    if (!isHead) {
+      break;
+    }
+    length += 1;
+  }
+  return length;
+}
+
+/** The members of a list with their commas, or of a condition with AND and OR before them. */
+function partsOf(items: readonly Item[], isCondition: boolean): Item[][] {
+  const parts: Item[][] = [[]];
+  let between = false;
+  for (const item of items) {
+    const word = wordOf(item);
+    const isComment = !isGroup(item) && item.kind === 'comment';
+    const before = parts.at(-1)?.at(-1);
+    const afterComma = before !== undefined && !isGroup(before) && before.text === ',';
+    const starts = isCondition ? /^(?:AND|OR)$/.test(word) && !between : afterComma;
+    const behindLine = before !== undefined && !isGroup(before) && isLineComment(before);
+    if ((starts && !(isComment && item.breaks === 0)) || behindLine) {
+      parts.push([item]);
+    } else {
+      parts.at(-1)?.push(item);
+    }
+    between = word === 'BETWEEN' || (between && word !== 'AND');
+  }
+  return parts.filter((part) => part.length > 0);
+}
+
+function partText(part: readonly Item[], indent: string): string {
+  const line = inline(part);
+  if (line !== undefined && line.length + indent.length <= WIDTH) {
+    return indent + line;
+  }
+  let text = indent;
+  part.forEach((item, index) => {
+    text += blankBetween(part[index - 1], item, text.endsWith('\n')) ? ' ' : '';
+    text += isGroup(item) ? groupText(item, indent) : item.text;
+    if (!isGroup(item) && isLineComment(item) && index < part.length - 1) {
+      text += `\n${indent}`;
+    }
+  });
+  return text;
+}
+
+function groupText(group: Group, indent: string): string {
+  const line = inline([group]);
+  if (line !== undefined && line.length + indent.length <= WIDTH) {
+    return line;
+  }
+  const inner = indent + STEP;
+  const isQuery = group.items.some((_item, index) => startsClause(group.items, index));
+  const body = isQuery
+    ? layOut(group.items, inner)
+    : partsOf(group.items, false)
+        .map((part) => partText(part, inner))
+        .join('\n');
+  return `(\n${body}\n${indent}${group.close?.text ?? ''}`;
+}
+
+/** All on one line; nothing when a comment or a sub-query asks for more than one. */
+function inline(items: readonly Item[]): string | undefined {
+  let text = '';
+  for (const [index, item] of items.entries()) {
+    const gap = text !== '' && blankBetween(items[index - 1], item, false) ? ' ' : '';
+    if (isGroup(item)) {
+      const inner = inline(item.items);
+      const isQuery = item.items.some((_item, at) => startsClause(item.items, at));
+      if (inner === undefined || (isQuery && inner.length > SHORT / 2)) {
+        return undefined;
+      }
+      text += `${gap}(${inner}${item.close?.text ?? ''}`;
+    } else if (isLineComment(item) && index < items.length - 1) {
+      return undefined;
+    } else if (item.text.includes('\n')) {
+      return undefined;
+    } else {
+      text += gap + item.text;
+    }
+  }
+  return text;
+}
+
+function isLineComment({ kind, text }: Piece): boolean {
+  return kind === 'comment' && text.startsWith('--');
+}
+
+const NO_BLANK_BEFORE = /^(?:[,;.:\])]|::)$/;
+const NO_BLANK_BEHIND = /^(?:[.:([]|::)$/;
+
+function blankBetween(before: Item | undefined, item: Item, isLineStart: boolean): boolean {
+  if (before === undefined || isLineStart) {
+    return false;
+  }
+  const first = isGroup(item) ? item.open : item;
+  const last = isGroup(before) ? before.close : before;
+  if (!last || (last.text === '' && first.text === '')) {
+    return false;
+  }
+  if (first.kind === 'comment' || last.kind === 'comment') {
+    return true;
+  }
+  if (/^[,;]$/.test(first.text)) {
+    return false;
+  }
+  if (last.text === ',') {
+    return true;
+  }
+  // Where a blank may change the meaning (`a.b`, `x::int`, `f(1)`, `a[1]`, `-1`) none is written.
+  const isTight = NO_BLANK_BEFORE.test(first.text) || NO_BLANK_BEHIND.test(last.text);
+  const isOpening = first.text === '(' || first.text === '[';
+  const isOperator = last.kind === 'operator' || first.kind === 'operator';
+  return !(first.glued && (isTight || isOpening || last.isSign || !isOperator));
+}

@@ -1,0 +1,80 @@
+/**
+ * Parameters of a statement: `$1`, `:name` and variables that no DECLARE gives. The page asks for
+ * their values and writes them into the text that is sent, as literals.
+ */
+import { scan, TokenKind } from '../../../sql/lexer.js';
+
+interface Place {
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+function placesOf(text: string): Place[] {
+  const { kinds, values, starts, ends } = scan(text);
+  const places: Place[] = [];
+  const declared = new Set<string>();
+  kinds.forEach((kind, index) => {
+    const [start, end] = [starts[index] ?? 0, ends[index] ?? 0];
+    const name = text.slice(start, end);
+    if (kind === TokenKind.Variable && values[index + 1] === ':=') {
+      declared.add(name.toLowerCase());
+    }
+    const isParameter =
+      kind === TokenKind.Variable ||
+      kind === TokenKind.NamedParameter ||
+      (kind === TokenKind.Parameter && /^\$\d+$/.test(name));
+    if (isParameter) {
+      places.push({ name, start, end });
+    }
+  });
+  return places.filter(({ name }) => !declared.has(name.toLowerCase()));
+}
+
+/** The parameters of a statement in the order they first occur. */
+export function parametersOf(text: string): string[] {
+  return [...new Set(placesOf(text).map(({ name }) => name))];
+}
+
+export interface Bound {
+  readonly text: string;
+  /** Where an offset of the bound text stands in the text as written. */
+  readonly original: (offset: number) => number;
+}
+
+/** The statement with its parameters' values in their places. */
+export function bind(text: string, values: Readonly<Record<string, string>>): Bound {
+  const places = placesOf(text);
+  let bound = '';
+  let from = 0;
+  const ends: { readonly at: number; readonly start: number; readonly end: number }[] = [];
+  for (const { name, start, end } of places) {
+    bound += text.slice(from, start) + literal(values[name] ?? '');
+    from = end;
+    ends.push({ at: bound.length, start, end });
+  }
+  bound += text.slice(from);
+  const original = (offset: number): number => {
+    let shift = 0;
+    for (const { at, start, end } of ends) {
+      if (offset < start - shift) {
+        break;
+      }
+      if (offset < at) {
+        return start;
+      }
+      shift = end - at;
+    }
+    return offset + shift;
+  };
+  return { text: bound, original };
+}
+
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
+
+/** Numbers, true, false, null and quoted text are taken as they are, all else as a text. */
+export function literal(value: string): string {
+  const text = value.trim();
+  const isWhole = NUMBER.test(text) || /^(?:true|false|null|'(?:[^']|'')*')$/i.test(text);
+  return isWhole ? text : `'${value.replaceAll("'", "''")}'`;
+}
