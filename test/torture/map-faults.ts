@@ -3,7 +3,9 @@
  *
  * Cuts segment files under running queries, or overwrites them before they are first read: the
  * process lives, every answer is right or an error, and other tables go on. An overwrite after a
- * checksum was compared is no fault of a disk, and is not looked for.
+ * checksum was compared is no fault of a disk, and is not looked for. What a cut leaves of a page
+ * is such an overwrite, with zeros, for the query that reads this page at the time; within a page
+ * files are therefore cut between queries.
  */
 import {
   closeSync,
@@ -23,6 +25,7 @@ import { exec, importCsv, isGone } from './client.js';
 import { Harness, type Random, sleep } from './harness.js';
 
 const ROWS = 200_000;
+const PAGE_BYTES = 4_096;
 const READERS = 3;
 const QUERIES = [
   'select count(), sum(x), min(x), max(x), sum(length(note)) from hurt',
@@ -83,15 +86,17 @@ async function oneRound(random: Random): Promise<string | undefined> {
   }
   const server = await startTestServer({ root });
   try {
-    const state = { over: false };
-    const readers = Array.from({ length: READERS }, () => read(server, state, random.fork()));
+    const size = random.between(0, statSync(victim).size - 1);
+    const between = random.next() < 0.3;
+    const readers = readFrom(server, random);
     await sleep(random.between(5, 150));
+    const before = between ? await readers.end() : undefined;
     if (cut) {
-      truncateSync(victim, random.between(0, statSync(victim).size - 1));
+      truncateSync(victim, between ? size : size - (size % PAGE_BYTES));
     }
+    const after = between ? readFrom(server, random) : readers;
     await sleep(200);
-    state.over = true;
-    const wrong = (await Promise.all(readers)).find((problem) => problem !== undefined);
+    const wrong = before ?? (await after.end());
     if (wrong !== undefined) {
       return wrong;
     }
@@ -101,6 +106,22 @@ async function oneRound(random: Random): Promise<string | undefined> {
     server.process.kill('SIGKILL');
     await exitCode(server.process);
   }
+}
+
+interface Readers {
+  /** Lets them end; the first wrong answer. */
+  end(): Promise<string | undefined>;
+}
+
+function readFrom(server: TestServer, random: Random): Readers {
+  const state = { over: false };
+  const readers = Array.from({ length: READERS }, () => read(server, state, random.fork()));
+  return {
+    end: async () => {
+      state.over = true;
+      return (await Promise.all(readers)).find((problem) => problem !== undefined);
+    },
+  };
 }
 
 function overwrite(path: string, random: Random): void {

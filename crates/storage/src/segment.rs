@@ -24,6 +24,12 @@ use crate::patch::Patch;
 use crate::schema::ColumnSchema;
 use crate::upsert::UpsertKeys;
 
+/// Whether the file ends before the map does. What is left of the page in which a file was cut
+/// reads as zeros and raises no fault; pages behind it do, and are zeros from then on.
+fn is_cut(map: &Buffer) -> bool {
+    !map.ends_with(&SEGMENT_MAGIC)
+}
+
 /// What the manifest and the log say about a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentMeta {
@@ -273,7 +279,7 @@ impl Segment {
             });
         }
         let opened = self.opened()?;
-        if is_faulted(&opened.map) {
+        if is_faulted(&opened.map) || is_cut(&opened.map) {
             return Err(self.unreadable());
         }
         let Some(column) = opened.columns.get(&wanted.id) else {
@@ -307,7 +313,7 @@ impl Segment {
         }
         match self.opened.get()? {
             Err(error) => Some(error.clone()),
-            Ok(opened) if is_faulted(&opened.map) => Some(self.unreadable()),
+            Ok(opened) if is_faulted(&opened.map) || is_cut(&opened.map) => Some(self.unreadable()),
             Ok(opened) => opened.columns.values().find_map(|column| {
                 column.cells.get().and_then(|cells| cells.as_ref().err()).cloned()
             }),

@@ -197,6 +197,25 @@ fn a_cut_segment_is_an_error_and_never_a_zero() {
     assert!(output.status.success(), "{} {text}", output.status);
 }
 
+/// A file cut within a page raises no fault there: the rest of the page reads as zeros.
+#[test]
+fn a_segment_cut_within_a_page_is_an_error_for_the_next_reader() {
+    const ROWS: i64 = 20_000;
+    for missing in [1, 20, 4_000, 5_000, 100_000] {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = open(directory.path());
+        let table = create(&storage, "t");
+        bulk(&storage, table, 0, ROWS);
+        assert_eq!(sum(&storage, "t").unwrap(), ROWS * ROWS);
+        let path = files(&directory.path().join(format!("db/t/{table}")), ".seg").remove(0);
+        let len = std::fs::metadata(&path).unwrap().len();
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(len - missing).unwrap();
+        let error = sum(&storage, "t").unwrap_err();
+        assert_eq!(error.code, ErrorCode::Damaged, "{missing} bytes less: {error:?}");
+    }
+}
+
 fn is_log(name: &str) -> bool {
     name.rsplit('.').next() == Some("log")
 }
