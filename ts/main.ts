@@ -86,7 +86,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       reload_tls: () => Promise.resolve(encryption.reload()),
     };
     copy = openCopy(directories, database, config, logger);
-    const services = createServices(database, copy, config, logger, operations);
+    const services = {
+      ...createServices(database, copy, config, logger, operations),
+      importRoot: directories.importRoot,
+    };
     const addresses = await startListeners(services, encryption, listeners);
     encryption.watch();
     logger.info('started', { root: options.root, ...addresses });
@@ -262,7 +265,7 @@ function createServices(
   config: Config,
   logger: Logger,
   operations: Operations,
-): HttpServices {
+): Omit<HttpServices, 'importRoot'> {
   showParameters(database, config);
   const sessions = new SessionHost({
     database,

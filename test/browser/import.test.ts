@@ -1,8 +1,11 @@
 /** Files into tables, as a person drops them. */
-import { browserSuite, inEveryTheme, picture } from './suite.js';
-import type { ConsolePage } from './console-page.js';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 
-const { browserTest, onPage, rows } = browserSuite('imports in a browser');
+import type { ConsolePage } from './console-page.js';
+import { browserSuite, inEveryTheme, picture } from './suite.js';
+
+const { browserTest, onPage, rows, server } = browserSuite('imports in a browser');
 
 /** Hands a file to the page as the file dialog would. */
 async function choose(shown: ConsolePage, name: string, text: string): Promise<void> {
@@ -158,6 +161,47 @@ browserTest('a server that is gone leaves the choices as they are', async (t) =>
       await page.getByRole('heading', { name: 'later.csv is loaded' }).waitFor();
       // The browser itself reports the request that was cut.
       shown.complaints.length = 0;
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('a Parquet file is looked at on the server and becomes a table', async (t) => {
+  const query =
+    "SELECT x AS n, 'k' || x % 3 AS k, timestamp_sequence(0, 1000000) AS at " +
+    'FROM long_sequence(500)';
+  const exported = await fetch(
+    `${server().url}/exp?fmt=parquet&query=${encodeURIComponent(query)}`,
+  );
+  const buffer = Buffer.from(await exported.arrayBuffer());
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      const go = async (): Promise<void> => {
+        const input = page.locator('input[type="file"]');
+        await input.setInputFiles({ name: 'made.parquet', mimeType: '', buffer });
+        await page.getByLabel('Name of n').waitFor();
+      };
+      await go();
+      t.is(await page.getByLabel('Time column').inputValue(), 'at');
+      await page.getByLabel('Name of n').fill('number');
+      await page.getByLabel('Type of k').selectOption('SYMBOL');
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('heading', { name: 'made.parquet is loaded' }).waitFor();
+      t.deepEqual(await rows('SELECT "column", type FROM table_columns(\'made\')'), [
+        ['number', 'LONG'],
+        ['k', 'SYMBOL'],
+        ['at', 'TIMESTAMP'],
+      ]);
+      await page.getByRole('button', { name: 'Take it off the list' }).click();
+      await go();
+      await page.getByText('exists, 500 rows').waitFor();
+      await page.getByRole('button', { name: 'Overwrite' }).click();
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('heading', { name: 'made.parquet is loaded' }).waitFor();
+      t.deepEqual(await rows('SELECT count(), sum(n) FROM made'), [[500, 125_250]]);
+      t.deepEqual(await readdir(join(server().root, 'import', 'upload')), []);
     },
     { page: 'import' },
   );

@@ -16,6 +16,7 @@ export interface Harness {
 export interface HarnessOptions {
   readonly set?: readonly string[];
   readonly files?: HttpServices['console'];
+  readonly importRoot?: string;
   readonly authenticator?: Authenticator;
 }
 
@@ -38,6 +39,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     metrics: new MetricsRegistry(),
     console: options.files ?? new Map(),
     version: '0.1.0',
+    importRoot: options.importRoot ?? '/nowhere',
   });
   return { url: `http://${server.address}`, port: server.port, database, server };
 }

@@ -24,6 +24,8 @@ test('by default everything is at the root', (t) => {
     execute: '/exec',
     export: '/exp',
     import: '/imp',
+    importPreview: '/api/v1/import/preview',
+    importFile: '/api/v1/import/file',
     tableStatus: '/chk',
     settings: '/settings',
     warnings: '/warnings',

@@ -12,6 +12,7 @@ export interface HttpPaths {
   readonly warnings: string;
   readonly validate: string;
   readonly importPreview: string;
+  readonly importFile: string;
   readonly ping: string;
   readonly lineProtocol: readonly string[];
 }
@@ -32,6 +33,7 @@ export function httpPaths(config: Config): HttpPaths {
     warnings: below(KEYS.httpContextWarnings),
     validate: `${base}/api/v1/sql/validate`,
     importPreview: `${base}/api/v1/import/preview`,
+    importFile: `${base}/api/v1/import/file`,
     ping: config.get(KEYS.httpContextPing),
     lineProtocol: config.get(KEYS.httpContextLineProtocol),
   };

@@ -19,6 +19,8 @@ export interface HttpServices {
   readonly metrics: MetricsRegistry;
   readonly console: StaticFiles;
   readonly version: string;
+  /** The directory that `read_parquet` and COPY read, absolute. */
+  readonly importRoot: string;
 }
 
 /** How long the other side may pause, in milliseconds. */

@@ -33,6 +33,7 @@ import { consoleRoutes } from './routes/console.js';
 import { execRoute } from './routes/exec.js';
 import { expRoute } from './routes/exp.js';
 import { impRoute } from './routes/imp.js';
+import { importFileRoute } from './routes/import-file.js';
 import { importPreviewRoute } from './routes/import-preview.js';
 import { refuseMalformed, refuseTunnel } from './malformed.js';
 import { lineProtocolRoutes } from './routes/line-protocol.js';
@@ -71,6 +72,7 @@ export function startHttp(
     expRoute(services, paths),
     impRoute(services, paths),
     importPreviewRoute(paths),
+    importFileRoute(services, paths),
     chkRoute(services, paths),
     ...settingsRoutes(services, paths.settings),
     warningsRoute(paths.warnings),

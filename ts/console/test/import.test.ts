@@ -11,6 +11,7 @@ import {
   type Choices,
   type ColumnChoice,
 } from '../src/import/model.js';
+import { parquetStatements } from '../src/import/parquet.js';
 import { advanced, begun, percent, remaining } from '../src/import/progress.js';
 
 const PROPOSAL: Proposal = {
@@ -96,4 +97,32 @@ test('the time left is told when it can be', (t) => {
   const later = advanced(advanced(start, 1000, 100, 1000), 2500, 250, 1000);
   t.is(percent(later), 25);
   t.is(remaining(later), 'about 8 s left');
+});
+
+test('a Parquet file goes into its table by SQL, and a replaced table stays until then', (t) => {
+  const proposal = { ...PROPOSAL, isTyped: true };
+  const first = firstChoices(proposal);
+  const columns = first.columns.map((column) =>
+    column.name === 'city' ? { ...column, name: 'my city', type: 'SYMBOL' } : column,
+  );
+  const choices = { ...first, columns, timestamp: 'at', partitionBy: 'DAY' };
+  const rows = `SELECT city::SYMBOL AS "my city", at AS at, v AS v FROM read_parquet('upload/a')`;
+  t.deepEqual(parquetStatements('upload/a', proposal, choices, undefined), [
+    `CREATE TABLE weather AS (${rows}) TIMESTAMP(at) PARTITION BY DAY`,
+  ]);
+  const existing = {
+    timestamp: undefined,
+    partitionBy: 'NONE',
+    rows: 1,
+    columns: new Map([['v', 'INT']]),
+  };
+  t.deepEqual(parquetStatements('upload/a', proposal, choices, existing), [
+    `INSERT INTO weather (v) SELECT v FROM read_parquet('upload/a')`,
+  ]);
+  t.deepEqual(parquetStatements('upload/a', proposal, { ...choices, overwrite: true }, existing), [
+    'DROP TABLE IF EXISTS weather_importing',
+    `CREATE TABLE weather_importing AS (${rows}) TIMESTAMP(at) PARTITION BY DAY`,
+    'DROP TABLE weather',
+    'RENAME TABLE weather_importing TO weather',
+  ]);
 });

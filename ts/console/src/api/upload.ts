@@ -23,6 +23,8 @@ export interface Proposal {
   readonly delimiter: string;
   readonly header: boolean;
   readonly headerBytes: number;
+  /** Whether the file itself has types, and so nothing was found out. */
+  readonly isTyped?: boolean;
   readonly rows: number;
   readonly columns: readonly ProposedColumn[];
 }
@@ -73,31 +75,58 @@ export async function preview(
  * an `AbortError`; of a file that was not taken whole nothing stays.
  */
 export async function upload(task: Upload): Promise<ImportReport> {
-  const headers = await credentialHeaders();
   const form = new FormData();
   if (task.schema.length > 0) {
     form.append('schema', JSON.stringify(task.schema));
   }
   form.append('data', task.data, 'data.csv');
-  // `fetch` does not tell how much of a body has gone.
+  const address = `imp?${new URLSearchParams({ ...task.parameters, fmt: 'json' })}`;
+  const { text, status } = await send(address, form, task);
+  return reportOf(text, status);
+}
+
+const FILES = 'api/v1/import/file';
+
+/** Brings a Parquet file to the server; the name under which `read_parquet` reads it there. */
+export async function uploadFile(
+  data: Blob,
+  task: Pick<Upload, 'signal' | 'onProgress'>,
+): Promise<string> {
+  const { text, status } = await send(FILES, data, task);
+  const body = bodyOf(text, status) as { file?: string; error?: string };
+  if (body.file === undefined) {
+    throw new SqlError(body.error ?? `The server answered ${status}.`, undefined, status);
+  }
+  return body.file;
+}
+
+/** Takes an uploaded file away again; the server does so by itself after a day. */
+export async function removeFile(file: string): Promise<void> {
+  await fetch(`${FILES}?${new URLSearchParams({ file })}`, {
+    method: 'DELETE',
+    headers: await credentialHeaders(),
+  }).catch(() => undefined);
+}
+
+/** Sends a body and tells how much of it has gone, which `fetch` does not. */
+async function send(
+  address: string,
+  body: Blob | FormData,
+  task: Pick<Upload, 'signal' | 'onProgress'>,
+): Promise<{ text: string; status: number }> {
+  const headers = await credentialHeaders();
   const request = new XMLHttpRequest();
-  request.open('POST', `imp?${new URLSearchParams({ ...task.parameters, fmt: 'json' })}`);
+  request.open('POST', address);
   for (const [name, value] of Object.entries(headers)) {
     request.setRequestHeader(name, value);
   }
   request.upload.onprogress = ({ loaded, total }) => task.onProgress(loaded, total);
   task.signal.addEventListener('abort', () => request.abort());
   return await new Promise((resolve, reject) => {
-    request.onload = () => {
-      try {
-        resolve(reportOf(request.responseText, request.status));
-      } catch (cause) {
-        reject(cause instanceof Error ? cause : new Error(String(cause)));
-      }
-    };
+    request.onload = () => resolve({ text: request.responseText, status: request.status });
     request.onerror = () => reject(new Unreachable(SILENT));
     request.onabort = () => reject(new DOMException('cancelled', 'AbortError'));
-    request.send(form);
+    request.send(body);
   });
 }
 

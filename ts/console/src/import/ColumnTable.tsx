@@ -88,7 +88,10 @@ function ColumnRow(props: RowProps): JSX.Element {
           <TypeCell {...props} type={type()} />
         </td>
         <td>
-          <Show when={takesPattern(type() ?? '')} fallback={<span class="hint">not needed</span>}>
+          <Show
+            when={takesPattern(type() ?? '') && !props.file.proposal?.isTyped}
+            fallback={<span class="hint">not needed</span>}
+          >
             <input
               class="input data"
               aria-label={`Pattern of ${props.column.source}`}
@@ -110,6 +113,9 @@ function ColumnRow(props: RowProps): JSX.Element {
 }
 
 function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
+  // A typed file is cast; only texts are read by a pattern.
+  const firstValue = (): string =>
+    props.file.proposal?.isTyped ? '' : (props.proposed?.values[0] ?? '');
   const types = (): readonly string[] => {
     const { type } = props.column;
     return TYPES.some((known) => known === type) ? TYPES : [type, ...TYPES];
@@ -127,9 +133,7 @@ function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
         class="select data"
         aria-label={`Type of ${props.column.source}`}
         onChange={(event) =>
-          props.onChange(
-            retyped(props.column, event.currentTarget.value, props.proposed?.values[0] ?? ''),
-          )
+          props.onChange(retyped(props.column, event.currentTarget.value, firstValue()))
         }
       >
         <For each={types()}>

@@ -35,8 +35,10 @@ export function FileForm(props: FormProps): JSX.Element {
               <ModeField {...props} choices={chosen()} />
               <TimeField {...props} choices={chosen()} />
               <PartitionField {...props} choices={chosen()} />
-              <AtomicityField {...props} choices={chosen()} />
-              <DelimiterField {...props} />
+              <Show when={!props.file.proposal?.isTyped}>
+                <AtomicityField {...props} choices={chosen()} />
+                <DelimiterField {...props} />
+              </Show>
             </div>
             <ColumnTable {...props} choices={chosen()} />
           </fieldset>

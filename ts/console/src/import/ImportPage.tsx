@@ -73,7 +73,9 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
 
 function overview(files: readonly ImportFile[], table: string): string {
   if (files.length === 0) {
-    return table === '' ? 'CSV and other text with columns' : `Into the table ${table}`;
+    return table === ''
+      ? 'CSV and other text with columns, and Parquet'
+      : `Into the table ${table}`;
   }
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   const done = files.filter(({ state }) => state === 'done').length;
@@ -86,7 +88,7 @@ function DropZone(props: { onFiles: (files: Iterable<File>) => void }): JSX.Elem
   return (
     <div class="dropzone">
       <Icon name="import" />
-      <h2>Drop CSV files here</h2>
+      <h2>Drop CSV or Parquet files here</h2>
       <p>You see the proposed columns and types first. Nothing is written until you confirm.</p>
       <ChooseButton label="Choose files" primary onFiles={props.onFiles} />
     </div>
@@ -166,7 +168,7 @@ function FileButton(props: {
 function stateText(file: ImportFile): string {
   switch (file.state) {
     case 'reading':
-      return 'Looking at the columns';
+      return file.progress ? `On its way: ${sendingText(file)}` : 'Looking at the columns';
     case 'ready':
       return 'Check the columns, then start';
     case 'waiting':

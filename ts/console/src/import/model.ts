@@ -66,7 +66,7 @@ export function firstChoices(proposal: Proposal): Choices {
     type: column.type,
     pattern: column.pattern ?? '',
   }));
-  const time = proposal.columns.find(canOrder)?.name ?? '';
+  const time = proposal.columns.find((column) => canBegin(proposal, column))?.name ?? '';
   return {
     table: proposal.table,
     overwrite: false,
@@ -75,6 +75,11 @@ export function firstChoices(proposal: Proposal): Choices {
     atomicity: 'skipCol',
     columns,
   };
+}
+
+/** A typed file's own timestamps come first; its dates are dates. */
+function canBegin(proposal: Proposal, column: ProposedColumn): boolean {
+  return proposal.isTyped ? column.type.startsWith('TIMESTAMP') : canOrder(column);
 }
 
 /** Whether a column as proposed may be the time column. */
@@ -87,7 +92,7 @@ export function timeColumns(proposal: Proposal, choices: Choices): string[] {
   return choices.columns
     .filter((choice, index) => {
       const proposed = proposal.columns[index];
-      const isAsProposed = choice.type === proposed?.type && canOrder(proposed);
+      const isAsProposed = choice.type === proposed?.type && canBegin(proposal, proposed);
       return choice.type.startsWith('TIMESTAMP') || isAsProposed;
     })
     .map(({ name }) => name);
@@ -171,6 +176,9 @@ export function problemOf(
   }
   if (choices.partitionBy !== 'NONE' && choices.timestamp === '') {
     return 'Partitions need a time column.';
+  }
+  if (proposal.isTyped) {
+    return undefined;
   }
   const unread = schemaOf(proposal, choices, existing).find(
     ({ type, pattern }) => type.startsWith('TIMESTAMP') && pattern === undefined,

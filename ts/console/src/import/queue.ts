@@ -1,7 +1,14 @@
 /** The files that were chosen: looked at, decided about, sent one after the other. */
 import { createStore, produce } from 'solid-js/store';
 import { aborted, query } from '../api/client.js';
-import { preview, upload, type ImportReport, type Proposal } from '../api/upload.js';
+import {
+  preview,
+  removeFile,
+  upload,
+  uploadFile,
+  type ImportReport,
+  type Proposal,
+} from '../api/upload.js';
 import { quoted } from '../schema/model.js';
 import { announce } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
@@ -13,6 +20,7 @@ import {
   type Choices,
   type Existing,
 } from './model.js';
+import { importParquet, proposeParquet } from './parquet.js';
 import { advanced, begun, percent, type Progress } from './progress.js';
 
 export type FileState = 'reading' | 'ready' | 'refused' | 'waiting' | 'sending' | 'done' | 'failed';
@@ -36,12 +44,15 @@ export interface ImportFile {
 /** Read for the proposal; a thousand lines are rarely longer. */
 const SAMPLE_BYTES = 1024 * 1024;
 const QUARTER = 25;
+const PARQUET_MARK = 'PAR1';
 
 export class ImportQueue {
   readonly #session: Session;
   readonly #setFiles: ReturnType<typeof createStore<{ files: ImportFile[] }>>[1];
   readonly #blobs = new Map<number, File>();
   readonly #aborts = new Map<number, AbortController>();
+  /** Parquet files that are on the server, by the file they are of. */
+  readonly #uploaded = new Map<number, string>();
   readonly #state: { readonly files: ImportFile[] };
   #lastId = 0;
   #sending = false;
@@ -90,23 +101,38 @@ export class ImportQueue {
     try {
       await this.#propose(id, blob, form);
     } catch (cause) {
-      this.#change(id, { state: 'refused', message: messageOf(cause) });
+      const message = aborted(cause) ? 'Stopped. Nothing was written.' : messageOf(cause);
+      this.#change(id, { state: 'refused', message });
     }
   }
 
   async #propose(id: number, blob: File, form: Readonly<Record<string, string>>): Promise<void> {
     const sample = blob.slice(0, SAMPLE_BYTES);
-    if ((await sample.slice(0, 4).text()) === 'PAR1') {
-      throw new Error(
-        `${blob.name} is a Parquet file. Put it into the server's import folder and run ` +
-          `COPY table FROM '${blob.name}'.`,
-      );
-    }
     const whole = String(blob.size <= SAMPLE_BYTES);
-    const proposal = await preview(sample, { name: blob.name, whole, ...form });
-    const choices = firstChoices(proposal);
+    const isParquet = (await sample.slice(0, PARQUET_MARK.length).text()) === PARQUET_MARK;
+    const proposal = isParquet
+      ? await proposeParquet(await this.#bring(id, blob), blob.name)
+      : await preview(sample, { name: blob.name, whole, ...form });
+    const proposed = firstChoices(proposal);
+    const choices = { ...proposed, table: form['name'] ?? proposed.table };
     this.#change(id, { state: 'ready', proposal, choices });
     await this.rename(id, choices.table);
+  }
+
+  /** Brings a Parquet file to the server, which alone can read it; its name there. */
+  async #bring(id: number, blob: File): Promise<string> {
+    const abort = new AbortController();
+    this.#aborts.set(id, abort);
+    this.#change(id, { progress: begun(performance.now(), blob.size) });
+    try {
+      const { signal } = abort;
+      const onProgress = (sent: number, all: number): void => this.#advance(id, sent, all);
+      const path = await uploadFile(blob, { signal, onProgress });
+      this.#uploaded.set(id, path);
+      return path;
+    } finally {
+      this.#aborts.delete(id);
+    }
   }
 
   /** Sets the table and looks whether it is there. */
@@ -155,7 +181,16 @@ export class ImportQueue {
       return;
     }
     this.#blobs.delete(id);
+    this.#discard(id);
     this.#setFiles('files', (all) => all.filter((file) => file.id !== id));
+  }
+
+  #discard(id: number): void {
+    const path = this.#uploaded.get(id);
+    if (path !== undefined) {
+      this.#uploaded.delete(id);
+      void removeFile(path);
+    }
   }
 
   async #next(): Promise<void> {
@@ -182,13 +217,18 @@ export class ImportQueue {
     const startedAt = performance.now();
     this.#change(id, { state: 'sending', progress: begun(startedAt, blob.size) });
     try {
-      const report = await upload({
-        parameters: parametersOf(proposal, choices, existing),
-        schema: schemaOf(proposal, choices, existing),
-        data: new Blob([headerLine(proposal, choices), blob.slice(proposal.headerBytes)]),
-        signal: abort.signal,
-        onProgress: (sent, all) => this.#advance(id, sent, all),
-      });
+      const path = this.#uploaded.get(id);
+      const report =
+        path === undefined
+          ? await upload({
+              parameters: parametersOf(proposal, choices, existing),
+              schema: schemaOf(proposal, choices, existing),
+              data: new Blob([headerLine(proposal, choices), blob.slice(proposal.headerBytes)]),
+              signal: abort.signal,
+              onProgress: (sent, all) => this.#advance(id, sent, all),
+            })
+          : await importParquet(path, proposal, choices, existing);
+      this.#discard(id);
       this.#change(id, { state: 'done', report, tookMs: performance.now() - startedAt });
       announce(`${name} is loaded: ${report.rowsImported} rows.`);
     } catch (cause) {

@@ -46,7 +46,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
           <div class="start-left">
             <section class="dropzone">
               <Icon name="import" />
-              <h2>Drop CSV files here</h2>
+              <h2>Drop CSV or Parquet files here</h2>
               <p>
                 You see the proposed columns and types first. Nothing is written until you confirm.
               </p>

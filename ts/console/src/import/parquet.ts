@@ -1,0 +1,86 @@
+/** Parquet files: read where they lie on the server, taken into a table by SQL. */
+import { query } from '../api/client.js';
+import type { ImportReport, Proposal } from '../api/upload.js';
+import { copyText } from '../model/format.js';
+import { quoted } from '../schema/model.js';
+import { isAppended, targetType, type Choices, type Existing } from './model.js';
+
+const SHOWN_VALUES = 3;
+
+/** What the file holds: its own types, all of its rows counted. */
+export async function proposeParquet(path: string, fileName: string): Promise<Proposal> {
+  const [{ head, rows }, count] = await Promise.all([
+    query(`SELECT * FROM ${source(path)} LIMIT ${SHOWN_VALUES}`),
+    query(`SELECT count() FROM ${source(path)}`),
+  ]);
+  return {
+    table: fileName.replace(/\.[^.]*$/, '').replace(/[^\p{L}\p{N}_.-]+/gu, '_'),
+    delimiter: '',
+    header: true,
+    headerBytes: 0,
+    isTyped: true,
+    rows: Number(count.rows[0]?.[0] ?? 0),
+    columns: head.columns.map(({ name, type }, index) => ({
+      name,
+      type,
+      couldBeTimestamp: false,
+      values: rows.map((row) => copyText(row[index] ?? null)).filter((text) => text !== ''),
+    })),
+  };
+}
+
+/** Runs what takes the file into its table. */
+export async function importParquet(
+  path: string,
+  proposal: Proposal,
+  choices: Choices,
+  existing: Existing | undefined,
+): Promise<ImportReport> {
+  for (const statement of parquetStatements(path, proposal, choices, existing)) {
+    await query(statement);
+  }
+  const { table } = choices;
+  return { location: table, rowsImported: proposal.rows, rowsRejected: 0, columns: [] };
+}
+
+/**
+ * A table that is replaced stays until the new one is whole: only then does it go, and the new one
+ * takes its name.
+ */
+export function parquetStatements(
+  path: string,
+  proposal: Proposal,
+  choices: Choices,
+  existing: Existing | undefined,
+): string[] {
+  const table = quoted(choices.table);
+  if (isAppended(choices, existing)) {
+    const kept = choices.columns.filter((column) => targetType(column, choices, existing));
+    const names = kept.map(({ name }) => quoted(name)).join(', ');
+    const values = kept.map((column) => quoted(column.source)).join(', ');
+    return [`INSERT INTO ${table} (${names}) SELECT ${values} FROM ${source(path)}`];
+  }
+  const values = choices.columns.map(({ source: from, name, type }, index) => {
+    const cast = type === proposal.columns[index]?.type ? '' : `::${type}`;
+    return `${quoted(from)}${cast} AS ${quoted(name)}`;
+  });
+  const rows = `SELECT ${values.join(', ')} FROM ${source(path)}`;
+  const order =
+    choices.timestamp === ''
+      ? ''
+      : ` TIMESTAMP(${quoted(choices.timestamp)}) PARTITION BY ${choices.partitionBy}`;
+  if (existing === undefined) {
+    return [`CREATE TABLE ${table} AS (${rows})${order}`];
+  }
+  const aside = quoted(`${choices.table}_importing`);
+  return [
+    `DROP TABLE IF EXISTS ${aside}`,
+    `CREATE TABLE ${aside} AS (${rows})${order}`,
+    `DROP TABLE ${table}`,
+    `RENAME TABLE ${aside} TO ${table}`,
+  ];
+}
+
+function source(path: string): string {
+  return `read_parquet('${path.replaceAll("'", "''")}')`;
+}

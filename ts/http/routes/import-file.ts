@@ -1,0 +1,117 @@
+/**
+ * POST and DELETE /api/v1/import/file: a Parquet file into the directory that `read_parquet` and
+ * COPY read, under a name of ours, and out of it again. What becomes of it is said in SQL.
+ */
+import { randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+
+import { KEYS } from '../../config/index.js';
+import type { HttpPaths } from '../paths.js';
+import { BodyError, onEarlyEnd, watchBody } from '../request-body.js';
+import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+
+const FOLDER = 'upload';
+const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
+const NAME_BYTES = 16;
+/** Whoever uploaded a file and left without taking it away has so long. */
+const KEPT_MS = 24 * 60 * 60 * 1000;
+
+export function importFileRoute(services: HttpServices, paths: HttpPaths): Route {
+  const folder = join(services.importRoot, FOLDER);
+  const readOnly = services.config.get(KEYS.httpReadOnly);
+  return {
+    path: paths.importFile,
+    methods: ['POST', 'DELETE'],
+    access: 'data',
+    handle: async (context) => {
+      if (readOnly) {
+        refuse(context, 403, 'this endpoint is read-only');
+      } else if (context.method === 'POST') {
+        await take(context, services, folder);
+      } else {
+        await remove(context, folder);
+      }
+    },
+  };
+}
+
+async function take(context: HttpContext, services: HttpServices, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await sweep(folder);
+  const { bavail, bsize } = await statfs(folder);
+  const length = Number(context.get('Content-Length') || 0);
+  if (bavail * bsize < length + services.config.get(KEYS.diskWatermark)) {
+    // The body passes unread: a connection that is cut would lose the answer.
+    context.req.resume();
+    refuse(context, 507, 'not enough space on the disk for the file');
+    return;
+  }
+  const name = `${randomBytes(NAME_BYTES).toString('hex')}.parquet`;
+  await store(context.req, join(folder, name), context.state.timeouts.bodyMs);
+  answer(context, 200, JSON_TYPE, JSON.stringify({ file: `${FOLDER}/${name}` }));
+}
+
+/** Writes a body to a file; of one that breaks off nothing stays. */
+function store(request: IncomingMessage, path: string, stallMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+    let isOver = false;
+    const fail = (error: Error): void => {
+      if (isOver) {
+        return;
+      }
+      isOver = true;
+      stop();
+      request.unpipe(file);
+      request.resume();
+      file.destroy();
+      const reason = 'code' in error && error.code === 'ENOSPC' ? diskFull() : error;
+      void rm(path, { force: true }).finally(() => {
+        reject(reason);
+      });
+    };
+    const stop = watchBody(request, stallMs, fail);
+    onEarlyEnd(request, fail);
+    file.once('error', fail);
+    file.once('close', () => {
+      if (!isOver) {
+        isOver = true;
+        stop();
+        resolve();
+      }
+    });
+    request.pipe(file);
+  });
+}
+
+function diskFull(): BodyError {
+  return new BodyError(507, 'not enough space on the disk for the file');
+}
+
+async function remove(context: HttpContext, folder: string): Promise<void> {
+  const name = NAME.exec(context.state.parameters.get('file') ?? '')?.[1];
+  if (name === undefined) {
+    refuse(context, 400, "expected file=upload/NAME.parquet, as the upload's answer named it");
+    return;
+  }
+  await rm(join(folder, name), { force: true });
+  answer(context, 200, JSON_TYPE, JSON.stringify({ status: 'OK' }));
+}
+
+/** Takes away what was left behind. */
+async function sweep(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const found = await stat(path).catch(() => null);
+    if (NAME.test(`${FOLDER}/${name}`) && found && Date.now() - found.mtimeMs > KEPT_MS) {
+      await rm(path, { force: true });
+    }
+  }
+}
+
+function refuse(context: HttpContext, status: number, error: string): void {
+  answer(context, status, JSON_TYPE, JSON.stringify({ error }));
+}
