@@ -1,0 +1,96 @@
+/** What the console shows when things go wrong: calmly, with nothing lost and nothing executed. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startTestServer } from '../golden/server.js';
+import { ConsolePage, launchBrowser } from './console-page.js';
+import { browserSuite, picture } from './suite.js';
+
+const { browserTest, onPage, rows } = browserSuite('trouble in a browser', {
+  set: ['query.timeout=3s'],
+});
+
+const ENDLESS = 'SELECT x FROM long_sequence(4000000000000)';
+/** Markup that would be heard of if it were ever taken for markup. */
+const PAYLOAD = '<img src=x onerror=throw 1>';
+
+browserTest('a query that fails half-way keeps the rows that came, and says so', async (t) => {
+  await onPage(t, async (shown) => {
+    t.is(await shown.query(ENDLESS), 'failed');
+    t.regex(await shown.page.locator('.outcome').innerText(), /time|broke off/i);
+    await shown.screenshot(picture('half-way-light'));
+    await shown.page.getByRole('button', { name: 'Back to the previous result' }).click();
+    t.deepEqual(await shown.row(1), ['1']);
+    t.is(await shown.query('SELECT 1 AS one'), 'done');
+    // Whether the browser reports the connection that was cut is its own business.
+    shown.complaints.length = 0;
+  });
+});
+
+browserTest('a server that ends and comes again while a query runs loses nothing', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-trouble-'));
+  const first = await startTestServer({ root });
+  const browser = await launchBrowser();
+  try {
+    const shown = await ConsolePage.open(browser, first.url);
+    await shown.write(ENDLESS);
+    await shown.page.keyboard.press('Control+Enter');
+    await shown.page.locator('.summary[data-state="running"]').waitFor();
+    first.process.kill('SIGKILL');
+    await shown.page.locator('.summary[data-state="failed"]').waitFor();
+    await shown.page.locator('.status', { hasText: 'does not answer' }).waitFor();
+    t.is(await shown.editor.innerText(), ENDLESS);
+    await shown.screenshot(picture('server-gone-light'));
+    const { host } = new URL(first.url);
+    const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
+    await shown.page.locator('.status', { hasText: 'Connected' }).waitFor();
+    t.is(await shown.query('SELECT 1 AS one'), 'done');
+    await second.stop();
+  } finally {
+    await browser.close();
+    await first.stop();
+    await rm(root, { recursive: true, force: true });
+  }
+});
+
+browserTest('markup in names, values, statements and errors is text everywhere', async (t) => {
+  await rows(`CREATE TABLE "${PAYLOAD}" ("<b>column" INT, ts TIMESTAMP) TIMESTAMP(ts)`);
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const name = page.getByRole('treeitem', { name: /onerror/ });
+    await name.click();
+    await page.locator('.tree-row.column', { hasText: '<b>column' }).waitFor();
+    await name.click({ button: 'right' });
+    await page.getByRole('menuitem', { name: 'Details' }).click();
+    await page.locator('.details tbody', { hasText: '<b>column' }).waitFor();
+    t.is(await page.locator('#details-title').innerText(), PAYLOAD);
+    await name.click({ button: 'right' });
+    await page.getByRole('menuitem', { name: /^Drop/ }).click();
+    t.regex(await page.getByRole('dialog').innerText(), /<img src=x onerror=throw 1>/);
+    await page.keyboard.press('Escape');
+    await shown.go('SQL workspace');
+    t.is(await shown.query(`SELECT '${PAYLOAD}' AS "${PAYLOAD}"`), 'done');
+    t.deepEqual(await shown.row(1), [PAYLOAD]);
+    t.is(await shown.query(`SELECT * FROM "${PAYLOAD}<b>"`), 'failed');
+    await page.keyboard.press('Alt+E');
+    await page.locator('.plan-pane', { hasText: 'onerror' }).waitFor();
+    await page.getByRole('button', { name: 'Log', exact: true }).click();
+    t.is(await page.locator('main img, aside img, main b b').count(), 0);
+  });
+});
+
+browserTest('pages say that the server is gone, and come back with it', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.route('**/exec?*', (route) => route.abort());
+      await page.getByText('could not be read').waitFor();
+      await page.unroute('**/exec?*');
+      await page.getByRole('button', { name: /onerror/ }).waitFor();
+      shown.complaints.length = 0;
+    },
+    { page: 'tables' },
+  );
+});
