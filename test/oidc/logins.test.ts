@@ -413,3 +413,14 @@ test('the page talks to the provider alone, runs its own scripts, has no frame',
   t.is(response.headers.get('referrer-policy'), 'no-referrer');
   t.is(response.headers.get('x-frame-options'), 'DENY');
 });
+
+test('a name nobody has costs the work of one that somebody has', async (t) => {
+  const here = await placeFor(t);
+  const work = async (user: string): Promise<number> => {
+    const before = here.directory.checks;
+    t.is((await here.exec(basic(user, 'guess'))).status, 401);
+    return here.directory.checks - before;
+  };
+  t.is(await work('nobody'), await work('ann'));
+  t.is(await work('ann'), 1);
+});

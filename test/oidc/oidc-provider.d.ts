@@ -40,6 +40,9 @@ declare module 'oidc-provider' {
     proxy: boolean;
   }
 
+  export const interactionPolicy: {
+    base(): { get(prompt: string): { readonly checks: { remove(check: string): void } } };
+  };
   export const errors: { readonly InvalidGrant: new (description: string) => Error };
   export default Provider;
 }

@@ -8,7 +8,7 @@ import { createServer as createSecureServer, type ServerOptions } from 'node:htt
 import type { AddressInfo } from 'node:net';
 
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
-import { errors, type GrantContext, Provider } from 'oidc-provider';
+import { errors, type GrantContext, interactionPolicy, Provider } from 'oidc-provider';
 
 export interface Person {
   readonly password: string;
@@ -49,6 +49,8 @@ export class TestProvider {
   readonly calls = new Map<string, number>();
   /** User information is refused for its scope. */
   narrow = false;
+  /** Where redirects lead instead. */
+  rewriteLocation: (location: string) => string = (location) => location;
   readonly #server: Server;
   readonly #options: ProviderOptions;
   #issuer = '';
@@ -158,6 +160,14 @@ export class TestProvider {
       response.writeHead(403, { 'WWW-Authenticate': told }).end('{"error":"insufficient_scope"}');
       return;
     }
+    const set = response.setHeader.bind(response);
+    response.setHeader = (name, value) =>
+      set(
+        name,
+        name.toLowerCase() === 'location' && typeof value === 'string'
+          ? this.rewriteLocation(value)
+          : value,
+      );
     const fault = this.faults.get(path) ?? this.faults.get('*');
     switch (fault?.kind) {
       case 'hang':
@@ -179,6 +189,9 @@ export class TestProvider {
   }
 
   #build(key: JWK): Provider {
+    const policy = interactionPolicy.base();
+    // Our redirect addresses are those of this machine, which makes the client a native one.
+    policy.get('consent').checks.remove('native_client_prompt');
     const provider = new Provider(this.#issuer, {
       clients: [
         {
@@ -192,6 +205,7 @@ export class TestProvider {
         },
       ],
       jwks: { keys: [key] },
+      interactions: { policy },
       cookies: { keys: ['one key of a test'] },
       claims: { openid: ['sub', 'name', 'groups'] },
       conformIdTokenClaims: this.#options.claimsInIdToken !== true,

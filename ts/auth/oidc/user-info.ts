@@ -8,6 +8,9 @@ import { type ProviderAnswer, ProviderUnavailable, type Transport } from './tran
 import { refused, unavailable, type Verdict } from './verdict.js';
 import type { Clocks } from './verdict-cache.js';
 
+/** What a provider says of a bad token; some find it too long. */
+const REFUSALS = new Set([400, 401, 413, 431]);
+
 export interface UserInfoServices {
   readonly settings: OidcSettings;
   readonly metadata: MetadataSource;
@@ -93,7 +96,7 @@ export class UserInfo {
   }
 
   #refusal({ status, challenge }: ProviderAnswer): Verdict {
-    if (status === 400 || status === 401) {
+    if (REFUSALS.has(status)) {
       return refused('the identity provider does not accept the token');
     }
     if (status === 403) {

@@ -1,7 +1,7 @@
 /** The way back from the identity provider: its answer becomes tokens and a session. */
 import { settings } from '../api/client.js';
 import type { RedirectAnswer } from './begin.js';
-import { beginSession } from './login.js';
+import { beginSession, endSession } from './login.js';
 import { succeeded, takeRequest } from './memory.js';
 import { readProvider } from './provider.js';
 import { signedIn, signedOut } from './state.js';
@@ -28,7 +28,8 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   }
   if (answer.code === undefined) {
     if (request.silent && NEEDS_PEOPLE.includes(answer.error ?? '')) {
-      signedOut();
+      // Told, with nothing to say: it is not tried again by itself.
+      signedOut('');
       return;
     }
     const said = answer.description ?? answer.error ?? 'no reason given';
@@ -37,6 +38,7 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   const tokens = await Tokens.ofCode(provider, answer.code, request);
   const user = await beginSession(tokens.authorization);
   if (tokens.name !== undefined && user !== undefined && tokens.name !== user) {
+    await endSession({ Authorization: tokens.authorization });
     throw new Error('The server was told another name than this page: you are not signed in.');
   }
   tokens.use();

@@ -23,6 +23,11 @@ export async function beginSession(authorization: string): Promise<string | unde
   return typeof name === 'string' ? name : undefined;
 }
 
+/** Ends the session, if the server can be reached; nobody waits for more than a try. */
+export async function endSession(headers: Record<string, string>): Promise<void> {
+  await fetch(execAddress('select 1', { session: 'false' }), { headers }).catch(() => undefined);
+}
+
 /** Names and passwords are UTF-8. */
 export function basic(user: string, password: string): string {
   const bytes = new TextEncoder().encode(`${user}:${password}`);

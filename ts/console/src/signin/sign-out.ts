@@ -1,6 +1,6 @@
 /** The way out: of this server, of this page, and of the provider where it says how. */
-import { execAddress } from '../api/client.js';
 import { credentialHeaders } from '../api/credentials.js';
+import { endSession } from './login.js';
 import { left } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
 import { signedOut } from './state.js';
@@ -8,9 +8,7 @@ import { forgetTokens } from './tokens.js';
 
 export async function signOut(config: Readonly<Record<string, unknown>>): Promise<void> {
   left();
-  const headers = await credentialHeaders();
-  // Nobody waits for more than a try: what this page holds is forgotten in any case.
-  await fetch(execAddress('select 1', { session: 'false' }), { headers }).catch(() => undefined);
+  await endSession(await credentialHeaders());
   const hint = forgetTokens();
   signedOut('You are signed out.');
   if (hint === undefined || !hasProvider(config)) {
