@@ -35,6 +35,37 @@ browserTest('the workspace with a result, a plan, the log and an error', async (
   });
 });
 
+browserTest('what is done with rows, statements and charts', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query =
+      'SELECT timestamp, symbol, price, amount FROM trades WHERE symbol = @sym LIMIT 200';
+    await shown.write(query);
+    await page.getByLabel('@sym').fill('BTC-USD');
+    t.is(await shown.run(), 'done');
+    await page.locator('.grid-head-cell', { hasText: 'price' }).click();
+    await page.getByLabel('Filter the loaded rows').fill('price > 0');
+    await page.locator('.inline-filter .hint').waitFor();
+    await page.locator('.grid').focus();
+    await page.keyboard.press('Shift+F10');
+    t.deepEqual(await seriousViolations(page), [], 'the menu of a column');
+    await page.getByRole('menuitemcheckbox', { name: 'Freeze up to here' }).click();
+    await page.locator('.grid').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('.inspector .facts').waitFor();
+    await look(t, shown, 'inspector');
+    await page.keyboard.press('Control+K');
+    await page.getByRole('combobox', { name: 'Type a table' }).fill('tra');
+    t.deepEqual(await seriousViolations(page), [], 'the palette');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Show as a table' }).click();
+    await page.locator('.chart-table tbody tr').first().waitFor();
+    await shown.write('SELECT FROM WHERE;\nSELECT prise FROM trades;');
+    await page.locator('.problem').waitFor();
+    await look(t, shown, 'problems');
+  });
+});
+
 browserTest('what is wrong is found', async (t) => {
   await onPage(t, async ({ page }) => {
     await page.evaluate("document.querySelector('.main').append(document.createElement('img'))");

@@ -5,6 +5,7 @@ import { commonTableQuery } from '../src/sql/common-tables.js';
 import { onlyReads } from '../src/sql/effects.js';
 import { format } from '../src/sql/format.js';
 import { bind, literal, parametersOf } from '../src/sql/parameters.js';
+import { rangeQueries } from '../src/sql/ranges.js';
 import { scan } from '../src/sql/scanner.js';
 
 test('short statements stay on a line, long ones are broken at their clauses', (t) => {
@@ -131,5 +132,24 @@ test('what changes something is told from what reads', (t) => {
     'DELETE FROM',
   ]) {
     t.false(onlyReads(text), text);
+  }
+});
+
+test('a zoomed query has finer steps where it samples, and a fallback', (t) => {
+  const range = { column: 'ts', from: 0, to: 600_000 };
+  const within = "ts >= '1970-01-01T00:00:00.000Z' AND ts <= '1970-01-01T00:10:00.000Z'";
+  const plain = 'SELECT ts, v FROM t -- all';
+  t.deepEqual(rangeQueries(plain, range, 600), [`SELECT * FROM (${plain}\n) WHERE ${within}`]);
+  const sampled = 'SELECT ts, avg(v) FROM t WHERE a = 1 OR b = 2 SAMPLE BY 1h FILL(NULL)';
+  const [finer, whole] = rangeQueries(sampled, range, 600);
+  t.is(
+    finer,
+    `SELECT ts, avg(v) FROM t WHERE ( a = 1 OR b = 2 \n) AND ${within} SAMPLE BY 1s FILL(NULL)`,
+  );
+  t.is(whole, `SELECT * FROM (${sampled}\n) WHERE ${within}`);
+  t.is(rangeQueries('SELECT ts FROM t SAMPLE BY 1s', range, 600).length, 1, 'no finer step');
+  t.is(rangeQueries('SELECT 1 SAMPLE BY 1h UNION SELECT 2', range, 600).length, 1);
+  for (const query of [finer, whole]) {
+    t.notThrows(() => parse(query ?? ''));
   }
 });

@@ -5,6 +5,7 @@ import {
   createMemo,
   createSignal,
   For,
+  mergeProps,
   onCleanup,
   onMount,
   Show,
@@ -13,30 +14,27 @@ import {
 import { grouped, type Zone } from '../model/format.js';
 import { asOf, type Result } from '../model/result.js';
 import { theme } from '../shell/theme.js';
+import { ChartBar, KIND_NAMES } from './ChartBar.js';
+import { ChartTable } from './ChartTable.js';
+import { decimated, onSecondAxis } from './decimate.js';
 import {
   chooseChart,
   SHOWN_SERIES,
   spoken,
+  type AxisKind,
   type ChartData,
   type ChartPlan,
   type Series,
 } from './model.js';
 import { drawPlot, type ChartKind, type Plot } from './plot.js';
 import { ChartSelection } from './selection.js';
+import { Zoom } from './zoom.js';
 
 interface ChartProps {
   readonly result: Result;
   readonly revision: number;
   readonly zone: Zone;
 }
-
-const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
-  line: 'Line',
-  area: 'Area',
-  step: 'Step',
-  bars: 'Bars',
-  candles: 'Candlestick',
-};
 
 export default function Chart(props: ChartProps): JSX.Element {
   const choice = createMemo(() => {
@@ -61,84 +59,99 @@ export default function Chart(props: ChartProps): JSX.Element {
 }
 
 function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
-  const selection = new ChartSelection(props);
+  const zoom = new Zoom({
+    get result() {
+      return props.result;
+    },
+    get axis() {
+      return props.plan.axis;
+    },
+    get x() {
+      return props.plan.x;
+    },
+  });
+  const selection = new ChartSelection(
+    mergeProps(props, {
+      get detail() {
+        return zoom.detail();
+      },
+    }),
+  );
   const [cursor, setCursor] = createSignal<number>();
+  const [asTable, setAsTable] = createSignal(false);
+  const [twoAxes, setTwoAxes] = createSignal(true);
   const isCandles = (): boolean => selection.kind() === 'candles';
+  const drawn = createMemo(() => decimated(selection.data(), zoom.range()));
+  const apart = createMemo(() => onSecondAxis(drawn(), selection.shown()));
+  const note = createMemo(() => noteOf(selection.data(), drawn(), zoom));
+  const second = createMemo(() => (twoAxes() && !isCandles() ? apart() : []));
   return (
     <>
-      <Bar selection={selection} plan={props.plan} result={props.result} />
-      <Readout
-        data={selection.data()}
-        shown={selection.shown()}
-        initials={isCandles()}
-        index={cursor()}
-        zone={props.zone}
+      <ChartBar
+        selection={selection}
+        plan={props.plan}
+        result={props.result}
+        zoom={zoom}
+        asTable={asTable()}
+        setAsTable={setAsTable}
+        twoAxes={!isCandles() && apart().includes(true) ? twoAxes() : undefined}
+        setTwoAxes={setTwoAxes}
       />
-      <Canvas
-        kind={selection.kind()}
-        data={selection.data()}
-        shown={selection.shown()}
-        zone={props.zone}
-        onCursor={setCursor}
-      />
-      <Show when={!isCandles()} fallback={<CandleKeys />}>
-        <SeriesKeys selection={selection} />
+      <Show
+        when={!asTable()}
+        fallback={<ChartTable data={drawn()} axis={props.plan.axis} shown={selection.shown()} />}
+      >
+        <Readout
+          data={drawn()}
+          axis={props.plan.axis}
+          shown={selection.shown()}
+          initials={isCandles()}
+          index={cursor()}
+          zone={props.zone}
+        />
+        <Canvas
+          kind={selection.kind()}
+          data={drawn()}
+          axis={props.plan.axis}
+          shown={selection.shown()}
+          second={second()}
+          zone={props.zone}
+          zoom={zoom}
+          onCursor={setCursor}
+        />
+      </Show>
+      <Show when={!isCandles()} fallback={<CandleKeys note={note()} />}>
+        <SeriesKeys selection={selection} second={second()} note={note()} />
       </Show>
     </>
   );
 }
 
-const LINE_KINDS: readonly ChartKind[] = ['line', 'area', 'step', 'bars'];
-
-function Bar(props: { selection: ChartSelection; plan: ChartPlan; result: Result }): JSX.Element {
-  const { selection } = props;
-  const kinds = (): readonly ChartKind[] =>
-    props.plan.candles ? ['candles', ...LINE_KINDS] : LINE_KINDS;
-  const nameOf = (column: number | undefined): string =>
-    props.result.columns[column ?? -1]?.name ?? '';
-  return (
-    <div class="chart-bar">
-      <select
-        class="select"
-        aria-label="Kind of chart"
-        onChange={(event) => selection.setKind(event.currentTarget.value as ChartKind)}
-      >
-        <For each={kinds()}>
-          {(kind) => (
-            <option value={kind} selected={kind === selection.kind()}>
-              {KIND_NAMES[kind]}
-            </option>
-          )}
-        </For>
-      </select>
-      <Show when={props.plan.key !== undefined}>
-        <Show when={props.plan.values.length > 1}>
-          <select
-            class="select"
-            aria-label="Column drawn"
-            onChange={(event) => selection.setValue(Number(event.currentTarget.value))}
-          >
-            <For each={props.plan.values}>
-              {(column) => (
-                <option value={column} selected={column === selection.value()}>
-                  {nameOf(column)}
-                </option>
-              )}
-            </For>
-          </select>
-        </Show>
-        <span class="chart-title">
-          <bdi>{nameOf(selection.value())}</bdi>{' '}
-          <span class="muted">
-            by <bdi>{nameOf(props.plan.key)}</bdi>
-          </span>
-        </span>
-      </Show>
-    </div>
-  );
+/** What the picture leaves out, or how to look closer. */
+function noteOf(data: ChartData, drawn: ChartData, zoom: Zoom): string {
+  const asking = zoom.asking();
+  if (asking === 'asking') {
+    return 'Asking for this range';
+  }
+  if (typeof asking === 'object') {
+    return `Loaded rows only: ${asking.failed}`;
+  }
+  const { left = 0 } = data;
+  const count = (places: readonly number[]): string => grouped(String(places.length));
+  if (left > 0) {
+    return `The ${count(data.times)} largest of ${grouped(String(data.times.length + left))}`;
+  }
+  if (drawn.times.length < data.times.length && !zoom.range()) {
+    return `${count(data.times)} rows drawn as ${count(drawn.times)} points`;
+  }
+  return 'Drag to zoom';
 }
 
-function SeriesKeys(props: { selection: ChartSelection }): JSX.Element {
+function SeriesKeys(props: {
+  selection: ChartSelection;
+  second: readonly boolean[];
+  note: string;
+}): JSX.Element {
   const { selection } = props;
   return (
     <ul class="chart-keys" aria-label="Series">
@@ -158,16 +171,19 @@ function SeriesKeys(props: { selection: ChartSelection }): JSX.Element {
                 <path d="M1 4h16" />
               </svg>
               <bdi>{series.label}</bdi>
+              <Show when={props.second[index()]}>
+                <span class="hint">right axis</span>
+              </Show>
             </button>
           </li>
         )}
       </For>
-      <ZoomHint />
+      <li class="zoom-hint">{props.note}</li>
     </ul>
   );
 }
 
-function CandleKeys(): JSX.Element {
+function CandleKeys(props: { note: string }): JSX.Element {
   return (
     <ul class="chart-keys" aria-label="Key">
       <li class="chart-key">
@@ -182,17 +198,14 @@ function CandleKeys(): JSX.Element {
         </svg>
         falling (filled)
       </li>
-      <ZoomHint />
+      <li class="zoom-hint">{props.note}</li>
     </ul>
   );
 }
 
-function ZoomHint(): JSX.Element {
-  return <li class="zoom-hint">Drag to zoom</li>;
-}
-
 function Readout(props: {
   data: ChartData;
+  axis: AxisKind;
   shown: readonly boolean[];
   /** Open, high, low and close by their first letters. */
   initials: boolean;
@@ -210,7 +223,7 @@ function Readout(props: {
   );
   return (
     <div class="readout" title={`Rounded to ${READOUT_DIGITS} digits`}>
-      <span>{timeText(props.data.times[at()], props.zone)}</span>
+      <span>{placeText(props, at())}</span>
       <For each={entries()}>
         {({ label, point }) => (
           <span>
@@ -238,10 +251,29 @@ function pointText(point: number): string {
   return grouped(String(Number(point.toPrecision(READOUT_DIGITS))));
 }
 
-function timeText(time: number | undefined, zone: Zone): string {
-  if (time === undefined) {
+interface Placed {
+  readonly data: ChartData;
+  readonly axis: AxisKind;
+  readonly zone: Zone;
+}
+
+/** What stands along the bottom at an index: a time, a number or a name. */
+function placeText({ data, axis, zone }: Placed, index: number): string {
+  const place = data.times[index];
+  if (place === undefined) {
     return '';
   }
+  switch (axis) {
+    case 'time':
+      return timeText(place, zone);
+    case 'number':
+      return pointText(place);
+    case 'names':
+      return data.names?.[place] ?? '';
+  }
+}
+
+function timeText(time: number, zone: Zone): string {
   const shift = zone === 'utc' ? 0 : new Date(time).getTimezoneOffset() * 60_000;
   const text = new Date(time - shift).toISOString().replace('T', ' ').replace('Z', '');
   return text.replace(/(?::00)?\.000$/, '');
@@ -250,8 +282,11 @@ function timeText(time: number | undefined, zone: Zone): string {
 interface CanvasProps {
   readonly kind: ChartKind;
   readonly data: ChartData;
+  readonly axis: AxisKind;
   readonly shown: readonly boolean[];
+  readonly second: readonly boolean[];
   readonly zone: Zone;
+  readonly zoom: Zoom;
   readonly onCursor: (index: number | undefined) => void;
 }
 
@@ -262,11 +297,24 @@ function Canvas(props: CanvasProps): JSX.Element {
   onMount(() => {
     createEffect(() => {
       void theme();
-      const { kind, data, shown, zone, onCursor } = props;
+      const { kind, data, axis, shown, second, zone, zoom, onCursor } = props;
       const all = data.series.map((_series, index) => index);
       const drawn = kind === 'candles' ? all.map(() => true) : shown;
       plot?.destroy();
-      plot = drawPlot(host, { kind, data, shown: drawn, colours: all, zone, onCursor });
+      plot = drawPlot(host, {
+        kind,
+        data,
+        axis,
+        shown: drawn,
+        second,
+        colours: all,
+        zone,
+        range: zoom.range(),
+        onCursor,
+        onZoom: (range) => zoom.to(range),
+        onPan: (share) => zoom.pan(share),
+        onReset: () => zoom.reset(),
+      });
     });
     const observer = new ResizeObserver(() => plot?.resize());
     observer.observe(host);
@@ -281,7 +329,11 @@ function Canvas(props: CanvasProps): JSX.Element {
     if (steps !== undefined) {
       plot?.moveCursor(steps);
     } else if (event.key === '0') {
-      plot?.resetZoom();
+      props.zoom.reset();
+    } else if (event.key === '+' || event.key === '-') {
+      props.zoom.scale(event.key === '+' ? 0.5 : 2, props.data.times);
+    } else if (event.key === '<' || event.key === '>') {
+      props.zoom.pan(event.key === '<' ? -0.5 : 0.5);
     } else {
       return;
     }
@@ -309,7 +361,7 @@ function summary(props: CanvasProps): string {
     }
     return [`${label}: lowest ${told.low}, highest ${told.high}, last ${told.last}`];
   });
-  const { times } = props.data;
-  const range = `${timeText(times[0], props.zone)} to ${timeText(times.at(-1), props.zone)}`;
-  return `${KIND_NAMES[props.kind]} chart, ${times.length} points, ${range}. ${lines.join('. ')}.`;
+  const { length } = props.data.times;
+  const range = `${placeText(props, 0)} to ${placeText(props, length - 1)}`;
+  return `${KIND_NAMES[props.kind]} chart, ${length} points, ${range}. ${lines.join('. ')}.`;
 }

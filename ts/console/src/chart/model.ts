@@ -3,12 +3,14 @@
  * Pure; the drawing itself is in `plot.ts`.
  */
 import type { Column, Row, Value } from '../api/answer.js';
-import { familyOf } from '../model/types.js';
+import { copyText } from '../model/format.js';
+import { familyOf, isNumeric } from '../model/types.js';
 
 /** Series that have a colour of their own; the ones beyond are offered, not shown. */
 export const SHOWN_SERIES = 8;
 /** Beyond this many keys a chart by key says nothing. */
 const MOST_KEYS = 64;
+const MOST_NAMES = 40;
 
 export interface CandleColumns {
   readonly open: number;
@@ -18,8 +20,13 @@ export interface CandleColumns {
   readonly volume: number | undefined;
 }
 
+/** What lies along the bottom: a time, a number, or names side by side. */
+export type AxisKind = 'time' | 'number' | 'names';
+
 export interface ChartPlan {
-  readonly time: number;
+  readonly axis: AxisKind;
+  /** The column along the bottom. */
+  readonly x: number;
   /** Column whose values split the rows into series. */
   readonly key: number | undefined;
   /** Numeric columns: measurements in the result's order, then counts and identifiers. */
@@ -31,14 +38,20 @@ export interface ChartPlan {
 
 export interface Series {
   readonly label: string;
-  /** `null` is a gap; `undefined` a time at which only other series have a row. */
-  readonly points: (number | null | undefined)[];
+  readonly points: readonly Point[];
 }
 
+/** `null` is a gap; `undefined` a place at which only other series have a row. */
+export type Point = number | null | undefined;
+
 export interface ChartData {
-  /** Milliseconds since 1970 UTC, ascending. */
-  readonly times: number[];
+  /** Ascending: milliseconds since 1970 UTC, numbers, or places of names from 0 on. */
+  readonly times: readonly number[];
   readonly series: readonly Series[];
+  /** The names, where they lie along the bottom. */
+  readonly names?: readonly string[];
+  /** Rows that no place was left for. */
+  readonly left?: number;
 }
 
 export type ChartChoice =
@@ -56,7 +69,7 @@ export function chooseChart(
   }
   const time = timestamp >= 0 ? timestamp : columns.findIndex(isTime);
   if (time < 0) {
-    return { why: 'A chart needs a time column; this result has none.' };
+    return timelessChart(columns);
   }
   // Whole numbers beside fractions are mostly counts and identifiers, on a scale of their own.
   const measured = indexesWhere(columns, ({ type }) => familyOf(type) === 'decimal');
@@ -67,7 +80,27 @@ export function chooseChart(
   }
   const key = keyColumn(columns, time, rows);
   const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
-  return { plan: { time, key, values, drawn, candles: candleColumns(columns, values, key) } };
+  const candles = candleColumns(columns, values, key);
+  return { plan: { axis: 'time', x: time, key, values, drawn, candles } };
+}
+
+/** Names and numbers become bars, two numbers a cloud of points. */
+function timelessChart(columns: readonly Column[]): ChartChoice {
+  const numbers = indexesWhere(columns, ({ type }) => isNumeric(type));
+  const name = columns.findIndex(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
+  const [first, ...others] = numbers;
+  if (first === undefined) {
+    return { why: 'A chart needs at least one number column.' };
+  }
+  const rest = { key: undefined, candles: undefined };
+  if (name >= 0) {
+    return { plan: { axis: 'names', x: name, values: numbers, drawn: 1, ...rest } };
+  }
+  if (others.length === 0) {
+    return { why: 'A chart needs a time column, names, or a second number beside the first.' };
+  }
+  const drawn = Math.min(SHOWN_SERIES, others.length);
+  return { plan: { axis: 'number', x: first, values: others, drawn, ...rest } };
 }
 
 function isTime(column: Column): boolean {
@@ -123,16 +156,20 @@ function candleColumns(
   return { open, high, low, close, volume: named(/^(?:volume|turnover|amount|vol)$/i) };
 }
 
-/** Series of the chosen columns, in time order whatever order the rows came in. */
+/** Series of the chosen columns, in the order of the axis whatever order the rows came in. */
 export function chartData(
   columns: readonly Column[],
   rows: readonly Row[],
-  plan: Pick<ChartPlan, 'time' | 'key'>,
+  plan: Pick<ChartPlan, 'axis' | 'x' | 'key'>,
   values: readonly number[],
 ): ChartData {
+  if (plan.axis === 'names') {
+    return namedSeries(columns, rows, plan.x, values);
+  }
   const timed: { at: number; row: Row }[] = [];
+  const place = plan.axis === 'time' ? milliseconds : numberOf;
   for (const row of rows) {
-    const at = milliseconds(row[plan.time] ?? null);
+    const at = place(row[plan.x] ?? null) ?? undefined;
     if (at !== undefined) {
       timed.push({ at, row });
     }
@@ -141,6 +178,31 @@ export function chartData(
   return plan.key === undefined
     ? plainSeries(columns, timed, values)
     : keyedSeries(columns, timed, values, plan.key);
+}
+
+/** The largest first, as many as can be told apart. */
+function namedSeries(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  x: number,
+  values: readonly number[],
+): ChartData {
+  const size = (row: Row): number => numberOf(row[values[0] ?? -1] ?? null) ?? -Infinity;
+  const sorted = [...rows].sort((left, right) => size(right) - size(left) || 0);
+  const shown = sorted.slice(0, MOST_NAMES);
+  return {
+    times: shown.map((_row, index) => index),
+    names: shown.map((row) => nameOf(row[x] ?? null)),
+    left: sorted.length - shown.length,
+    series: values.map((value) => ({
+      label: columns[value]?.name ?? '',
+      points: shown.map((row) => numberOf(row[value] ?? null)),
+    })),
+  };
+}
+
+function nameOf(value: Value): string {
+  return value === null ? 'null' : copyText(value);
 }
 
 function plainSeries(
@@ -164,7 +226,7 @@ function keyedSeries(
   key: number,
 ): ChartData {
   const times: number[] = [];
-  const series = new Map<string, Series>();
+  const series = new Map<string, { label: string; points: Point[] }>();
   for (const { at, row } of timed) {
     if (times.at(-1) !== at) {
       times.push(at);
@@ -190,7 +252,7 @@ function keyedSeries(
 }
 
 /** A stored null stays a gap; a hole left by another series' time is no gap. */
-function gapAt(points: Series['points'], index: number): null | undefined {
+function gapAt(points: readonly Point[], index: number): null | undefined {
   return index in points && points[index] === null ? null : undefined;
 }
 

@@ -5,10 +5,11 @@
 import uPlot from 'uplot';
 import { grouped, type Zone } from '../model/format.js';
 import { drawCandles, lastPrice, spacing } from './candles.js';
-import type { ChartData } from './model.js';
+import type { Range } from './decimate.js';
+import type { AxisKind, ChartData } from './model.js';
 import type { Role } from './candles.js';
 
-export type ChartKind = 'line' | 'area' | 'step' | 'bars' | 'candles';
+export type ChartKind = 'line' | 'area' | 'step' | 'bars' | 'scatter' | 'candles';
 
 export interface PlotOptions {
   readonly kind: ChartKind;
@@ -18,14 +19,22 @@ export interface PlotOptions {
   /** Place of each series in the fixed order of colours. */
   readonly colours: readonly number[];
   readonly zone: Zone;
+  readonly axis: AxisKind;
+  /** The part in view; all of it when there is none. */
+  readonly range: Range | undefined;
+  /** Whether each series goes by the second axis. */
+  readonly second: readonly boolean[];
   readonly onCursor: (index: number | undefined) => void;
+  readonly onZoom: (range: Range) => void;
+  /** By a share of the width. */
+  readonly onPan: (share: number) => void;
+  readonly onReset: () => void;
 }
 
 export interface Plot {
   resize(): void;
   /** Moves the crosshair by points, for the keyboard. */
   moveCursor(steps: number): void;
-  resetZoom(): void;
   destroy(): void;
 }
 
@@ -35,6 +44,8 @@ const LABEL_ROOM = 110;
 const LABEL_HEIGHT = 14;
 const LABELLED_SERIES = 8;
 const VOLUME_SERIES = 4;
+/** A press that moves less, in pixels, chooses nothing. */
+const LEAST_DRAG = 4;
 
 export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   const style = getComputedStyle(document.documentElement);
@@ -46,17 +57,23 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
       ms: 1,
       tzDate: (at) => (options.zone === 'utc' ? uPlot.tzDate(new Date(at), 'UTC') : new Date(at)),
       legend: { show: false },
-      padding: [10, candles ? 0 : endRoom(options), 0, 0],
+      padding: [10, candles || options.second.includes(true) ? 0 : endRoom(options), 0, 0],
       cursor: {
-        drag: { x: true, y: false },
+        drag: { x: true, y: false, setScale: false },
         points: { size: 7 },
         focus: { prox: -1 },
+        bind: {
+          mousedown: (self, _target, begin) => (event) =>
+            event.shiftKey ? pan(self, event, options) : (begin(event), null),
+          dblclick: () => () => (options.onReset(), null),
+        },
       },
       scales: scalesOf(options),
       axes: axesOf(options, role),
       series: [{}, ...seriesOf(options, role)],
       hooks: {
         setCursor: [(self) => options.onCursor(self.cursor.idx ?? undefined)],
+        setSelect: [(self) => zoomTo(self, options)],
         draw: [(self) => (candles ? drawCandles(self, role) : drawLabels(self, options, role))],
       },
     },
@@ -66,20 +83,60 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   return {
     resize: () => plot.setSize(sizeOf(host)),
     moveCursor: (steps) => moveCursor(plot, steps),
-    resetZoom: () => plot.setData(plot.data, true),
     destroy: () => plot.destroy(),
   };
 }
 
-/** Candles stand clear of the frame, and of the volume below them. */
-function scalesOf({ kind, data }: PlotOptions): uPlot.Scales {
-  if (kind !== 'candles') {
-    return { x: { time: true } };
+/** The dragged part of the axis becomes the range in view. */
+function zoomTo(self: uPlot, { onZoom }: PlotOptions): void {
+  const { left, width } = self.select;
+  if (width < LEAST_DRAG) {
+    return;
   }
-  const side = spacing(data.times) * 0.7;
+  const range = { from: self.posToVal(left, 'x'), to: self.posToVal(left + width, 'x') };
+  self.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+  onZoom(range);
+}
+
+/** With Shift a drag moves the range instead of choosing one. */
+function pan(self: uPlot, start: MouseEvent, { onPan }: PlotOptions): null {
+  const end = (event: MouseEvent): void => {
+    const width = self.over.clientWidth || 1;
+    onPan((start.clientX - event.clientX) / width);
+  };
+  document.addEventListener('mouseup', end, { once: true });
+  return null;
+}
+
+/** Room beside the first and last point, where they would be cut by the frame. */
+function sideOf({ kind, axis, data }: PlotOptions): number {
+  if (axis === 'names') {
+    return 0.6;
+  }
+  const [first, last] = [data.times[0] ?? 0, data.times.at(-1) ?? 0];
+  if (first === last) {
+    return axis === 'time' ? 1000 : Math.abs(first) * 0.1 || 1;
+  }
+  if (kind === 'candles' || kind === 'bars') {
+    return spacing(data.times) * 0.7;
+  }
+  return kind === 'scatter' ? (last - first) * 0.02 : 0;
+}
+
+/** Candles stand clear of the frame, and of the volume below them. */
+function scalesOf(options: PlotOptions): uPlot.Scales {
+  const { kind, data, range, axis } = options;
+  const side = sideOf(options);
+  const across: uPlot.Scale = {
+    time: axis === 'time',
+    range: (_self, min, max) => (range ? [range.from, range.to] : [min - side, max + side]),
+  };
+  if (kind !== 'candles') {
+    return { x: across, y: {}, second: {} };
+  }
   const hasVolume = data.series.length > VOLUME_SERIES;
   return {
-    x: { time: true, range: (_self, min, max) => [min - side, max + side] },
+    x: across,
     y: {
       range: (_self, min, max) => {
         const room = (max - min || Math.abs(max) || 1) * 0.05;
@@ -135,7 +192,8 @@ const TIME_LABELS = [
   ],
 ] as unknown as uPlot.Axis.Values;
 
-function axesOf({ kind, data }: PlotOptions, role: Role): uPlot.Axis[] {
+function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
+  const { kind, data, second } = options;
   const candles = kind === 'candles';
   const tag = candles ? lastPrice(data.series[3]?.points ?? []) : undefined;
   const least = tag === undefined ? 3 : grouped(String(tag)).length + 1;
@@ -143,7 +201,7 @@ function axesOf({ kind, data }: PlotOptions, role: Role): uPlot.Axis[] {
   const shared = { stroke: role('text-faint'), font, ticks: { show: false } };
   const grid = { stroke: role('line-soft'), width: 1 };
   return [
-    { ...shared, space: 70, size: 38, gap: 6, values: TIME_LABELS, grid },
+    { ...shared, space: 70, size: 38, gap: 6, grid, ...acrossOf(options) },
     {
       ...shared,
       // Prices are read at the right, where the newest one is.
@@ -155,7 +213,40 @@ function axesOf({ kind, data }: PlotOptions, role: Role): uPlot.Axis[] {
       values: (_self, splits) => splits.map(axisNumber),
       grid,
     },
+    ...(second.includes(true) ? [{ ...shared, ...SECOND_AXIS, ...RIGHT }] : []),
   ];
+}
+
+const SECOND_AXIS: uPlot.Axis = {
+  scale: 'second',
+  gap: 6,
+  size: (_self, values: string[] | null) =>
+    22 + 6.6 * Math.max(3, ...(values ?? []).map((text) => text.length)),
+  values: (_self, splits) => splits.map(axisNumber),
+  grid: { show: false },
+};
+
+const NAME_SHOWN = 12;
+
+/** What is written along the bottom. */
+function acrossOf({ axis, data }: PlotOptions): uPlot.Axis {
+  switch (axis) {
+    case 'time':
+      return { values: TIME_LABELS };
+    case 'number':
+      return { values: (_self, splits) => splits.map(axisNumber) };
+    case 'names':
+      return {
+        space: 56,
+        incrs: [1, 2, 5, 10, 20],
+        grid: { show: false },
+        values: (_self, splits) => splits.map((at) => shortName(data.names?.[at] ?? '')),
+      };
+  }
+}
+
+function shortName(name: string): string {
+  return name.length > NAME_SHOWN ? `${name.slice(0, NAME_SHOWN - 1)}…` : name;
 }
 
 /** Large and tiny numbers short, the others in full. */
@@ -186,6 +277,7 @@ function seriesOf(options: PlotOptions, role: Role): uPlot.Series[] {
     return {
       label,
       show: options.shown[index] ?? false,
+      scale: options.second[index] ? 'second' : 'y',
       stroke: colour,
       width: options.kind === 'bars' ? 0 : 1.8,
       dash: DASHES[place % COLOURS] ?? [],
@@ -204,6 +296,8 @@ function pathsOf(kind: ChartKind, colour: string): Partial<uPlot.Series> {
       return withPaths(uPlot.paths.stepped?.({ align: 1 }));
     case 'bars':
       return { ...withPaths(uPlot.paths.bars?.({ size: [0.7, 60] })), fill: colour };
+    case 'scatter':
+      return { paths: () => null, points: { show: true, size: 6, fill: colour, width: 0 } };
     case 'candles':
       return {};
   }
@@ -229,7 +323,8 @@ function drawLabels(self: uPlot, options: PlotOptions, role: Role): void {
   const visible = options.data.series.flatMap((series, index) =>
     options.shown[index] ? [{ series, index }] : [],
   );
-  if (visible.length > LABELLED_SERIES) {
+  const isCloud = options.kind === 'scatter' || options.axis === 'names';
+  if (visible.length > LABELLED_SERIES || isCloud || options.second.includes(true)) {
     return;
   }
   const { ctx, bbox } = self;

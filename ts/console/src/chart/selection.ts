@@ -8,6 +8,8 @@ interface Drawn {
   readonly result: Result;
   readonly revision: number;
   readonly plan: ChartPlan;
+  /** Rows to draw instead, while a part is zoomed into. */
+  readonly detail: Result | undefined;
 }
 
 export class ChartSelection {
@@ -26,7 +28,7 @@ export class ChartSelection {
     // What the user chose by series, against what the plan draws by itself.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     const startOver = (): void => {
-      setKind(drawn.plan.candles ? 'candles' : 'line');
+      setKind(usualKind(drawn.plan));
       setValue(drawn.plan.values[0] ?? 0);
       setChosen(new Map<string, boolean>());
     };
@@ -37,7 +39,7 @@ export class ChartSelection {
     this.value = value;
     this.setValue = setValue;
     this.data = createMemo(() => {
-      const { columns, rows } = asOf(drawn.result, drawn.revision);
+      const { columns, rows } = drawn.detail ?? asOf(drawn.result, drawn.revision);
       return chartData(columns, rows, drawn.plan, columnsOf(drawn.plan, kind(), value()));
     });
     this.shown = createMemo(() => {
@@ -54,6 +56,24 @@ export class ChartSelection {
       this.#choose(label, !this.shown()[index]);
     }
   }
+}
+
+/** The kinds that a plan can be drawn as, the usual one first. */
+export function kindsOf({ axis, candles }: ChartPlan): readonly ChartKind[] {
+  switch (axis) {
+    case 'time':
+      return candles
+        ? ['candles', 'line', 'area', 'step', 'bars', 'scatter']
+        : ['line', 'area', 'step', 'bars', 'scatter'];
+    case 'number':
+      return ['scatter', 'line', 'area', 'step'];
+    case 'names':
+      return ['bars', 'scatter'];
+  }
+}
+
+function usualKind(plan: ChartPlan): ChartKind {
+  return kindsOf(plan)[0] ?? 'line';
 }
 
 function columnsOf(plan: ChartPlan, kind: ChartKind, value: number): readonly number[] {

@@ -36,7 +36,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   },
   { keys: 'Shift+F10', does: 'In the tree: what can be done with a table' },
   { keys: 'Escape, Tab', does: 'One after the other: leave the editor' },
-  { keys: '0', does: 'In the chart: reset the zoom' },
+  { keys: '+, -, <, >, 0', does: 'In the chart: zoom in and out, move, reset' },
   { keys: '?', does: 'Show these shortcuts (while grid, tree or chart has the focus)' },
 ];
 

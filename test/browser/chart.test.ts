@@ -1,0 +1,148 @@
+/** Charts of every kind: chosen by the result, zoomed with the server, told as a table. */
+import type { ConsolePage } from './console-page.js';
+import { browserSuite, inEveryTheme, picture } from './suite.js';
+
+const { browserTest, onPage } = browserSuite('charts in a browser', { args: ['--demo'] });
+
+async function kinds({ page }: ConsolePage): Promise<string[]> {
+  return await page.getByLabel('Kind of chart').locator('option').allInnerTexts();
+}
+
+/** Drags over the middle of the plot, from one share of its width to another. */
+async function drag({ page }: ConsolePage, from: number, to: number): Promise<void> {
+  const box = await page.locator('.u-over').boundingBox();
+  const x = (share: number): number => (box?.x ?? 0) + (box?.width ?? 0) * share;
+  const y = (box?.y ?? 0) + (box?.height ?? 0) / 2;
+  await page.mouse.move(x(from), y);
+  await page.mouse.down();
+  await page.mouse.move(x(to), y, { steps: 4 });
+  await page.mouse.up();
+}
+
+browserTest('a zoom asks the server for its range, in finer steps', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h';
+    t.is(await shown.query(query), 'done');
+    await page.locator('.u-over').waitFor();
+    const asked = page.waitForRequest((request) => {
+      const sent = new URL(request.url()).searchParams.get('query') ?? '';
+      return /WHERE timestamp >= '[^']+' AND timestamp <= '[^']+' SAMPLE BY \d+[sm]$/.test(sent);
+    });
+    await drag(shown, 0.4, 0.6);
+    const answer = await (await asked).response();
+    t.is(answer?.status(), 200);
+    const reset = page.getByRole('button', { name: 'Reset zoom' });
+    await reset.waitFor();
+    await page.locator('.zoom-hint', { hasText: 'Drag to zoom' }).waitFor();
+    const name = (await page.locator('.plot').getAttribute('aria-label')) ?? '';
+    const points = Number(/, (\d+) points/.exec(name)?.[1]);
+    const rows = Number((await shown.summary()).replace(/\D/g, ''));
+    t.true(points > rows * 0.3, `${points} points in a fifth of ${rows} rows`);
+    await shown.screenshot(picture('zoom-light'));
+    await page.locator('.plot').focus();
+    await page.keyboard.press('0');
+    await reset.waitFor({ state: 'detached' });
+    await page.keyboard.press('+');
+    await reset.waitFor();
+  });
+});
+
+browserTest('a range the server refuses is drawn from the loaded rows', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    t.is(await shown.query('SELECT timestamp, price FROM trades LIMIT 500'), 'done');
+    await page.locator('.u-over').waitFor();
+    await page.route('**/exec?*', (route) => route.abort());
+    await drag(shown, 0.2, 0.8);
+    await page.locator('.zoom-hint', { hasText: 'Loaded rows only' }).waitFor();
+    t.true((await shown.inkOfChart()) > 500);
+    await page.unroute('**/exec?*');
+    shown.complaints.length = 0;
+  });
+});
+
+browserTest('names become bars, two numbers a cloud of points', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    t.is(await shown.query('SELECT symbol, count() AS trades FROM trades'), 'done');
+    await page.getByRole('button', { name: 'Chart', exact: true }).click();
+    t.is(await page.getByLabel('Kind of chart').inputValue(), 'bars');
+    t.true((await shown.inkOfChart()) > 2000);
+    t.is(await shown.query('SELECT x * 1.0 AS a, sqrt(x) AS b FROM long_sequence(300)'), 'done');
+    t.is(await page.getByLabel('Kind of chart').inputValue(), 'scatter');
+    t.deepEqual(await kinds(shown), ['Scatter', 'Line', 'Area', 'Step']);
+    t.true((await shown.inkOfChart()) > 2000);
+    await inEveryTheme(shown, async (theme) => {
+      await shown.screenshot(picture(`scatter-${theme}`));
+    });
+  });
+});
+
+browserTest('every kind is drawn, with one point and with gaps too', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const times = "timestamp_sequence('2024-01-01', 60000000)";
+    for (const columns of [
+      `${times} AS ts, x * 1.5 AS v FROM long_sequence(1)`,
+      `${times} AS ts, CASE WHEN x % 5 = 0 THEN NULL ELSE x * 1.5 END AS v FROM long_sequence(60)`,
+    ]) {
+      t.is(await shown.query(`SELECT ${columns}`), 'done');
+      for (const kind of ['line', 'area', 'step', 'bars', 'scatter']) {
+        await page.getByLabel('Kind of chart').selectOption(kind);
+        t.true((await shown.inkOfChart()) > 500, `${kind} of ${columns}`);
+      }
+    }
+  });
+});
+
+browserTest('series of another size go by an axis of their own', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query =
+      "SELECT timestamp_sequence('2024-01-01', 60000000) AS ts, x * 0.01 AS share, " +
+      'x * 1000.5 AS amount FROM long_sequence(100)';
+    t.is(await shown.query(query), 'done');
+    const both = page.getByRole('button', { name: 'Two axes' });
+    await both.waitFor();
+    t.is(await page.locator('.u-axis').count(), 3);
+    t.is(await page.locator('.chart-key', { hasText: 'right axis' }).count(), 1);
+    await shown.screenshot(picture('two-axes-light'));
+    await both.click();
+    t.is(await page.locator('.u-axis').count(), 2);
+  });
+});
+
+browserTest('a chart is told as a table', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
+    t.is(await shown.query(query), 'done');
+    await page.getByRole('button', { name: 'Show as a table' }).click();
+    const heads = page.locator('.chart-table thead th');
+    t.is(await heads.first().innerText(), 'Time (UTC)');
+    t.is(await heads.count(), 6);
+    t.regex(await page.locator('.chart-table tbody th').first().innerText(), /^\d{4}-.*Z$/);
+    await page.getByRole('button', { name: 'Show as a table' }).click();
+    await page.locator('.u-over').waitFor();
+  });
+});
+
+browserTest('a million points are drawn as few, and say so', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const series = Array.from(
+      { length: 10 },
+      (_, index) => `sin(x / ${index + 3}00.0) AS s${index}`,
+    );
+    const query =
+      `SELECT timestamp_sequence('2024-01-01', 1000000) AS ts, ${series.join(', ')} ` +
+      'FROM long_sequence(100000)';
+    t.is(await shown.query(query), 'done');
+    const note = page.locator('.zoom-hint');
+    await note.filter({ hasText: /^100,000 rows drawn as [\d,]+ points$/ }).waitFor();
+    const drawn = Number(/as ([\d,]+)/.exec(await note.innerText())?.[1]?.replaceAll(',', ''));
+    t.true(drawn < 50_000, `${drawn} points`);
+    t.true((await shown.inkOfChart()) > 5000);
+  });
+});

@@ -1,0 +1,63 @@
+/** The points of a chart as a table, for those who do not see the picture. */
+import { createMemo, For, Show, type JSX } from 'solid-js';
+import { grouped } from '../model/format.js';
+import type { AxisKind, ChartData, Point } from './model.js';
+
+const ROWS = 500;
+
+export function ChartTable(props: {
+  data: ChartData;
+  axis: AxisKind;
+  shown: readonly boolean[];
+}): JSX.Element {
+  const series = createMemo(() => props.data.series.filter((_series, index) => props.shown[index]));
+  const places = createMemo(() => props.data.times.slice(0, ROWS));
+  const placeText = (place: number): string => {
+    if (props.axis === 'names') {
+      return props.data.names?.[place] ?? '';
+    }
+    return props.axis === 'time' ? new Date(place).toISOString() : grouped(String(place));
+  };
+  return (
+    <div class="chart-table" tabindex="0" role="region" aria-label="Points of the chart">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{{ time: 'Time (UTC)', number: 'At', names: 'Name' }[props.axis]}</th>
+            <For each={series()}>
+              {({ label }) => (
+                <th scope="col" class="right">
+                  <bdi>{label}</bdi>
+                </th>
+              )}
+            </For>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={places()}>
+            {(place, index) => (
+              <tr>
+                <th scope="row">
+                  <bdi>{placeText(place)}</bdi>
+                </th>
+                <For each={series()}>
+                  {({ points }) => <td class="right">{pointText(points[index()])}</td>}
+                </For>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+      <Show when={props.data.times.length > ROWS}>
+        <p class="hint">
+          The first {ROWS} of {grouped(String(props.data.times.length))} points. The grid has all
+          rows.
+        </p>
+      </Show>
+    </div>
+  );
+}
+
+function pointText(point: Point): string {
+  return typeof point === 'number' ? grouped(String(point)) : '–';
+}

@@ -1,0 +1,126 @@
+/**
+ * Fewer points for the same picture. The range in view is cut into as many parts as the eye can
+ * tell apart; of each series every part keeps its first, lowest, highest and last point, and a gap.
+ */
+import type { ChartData, Point } from './model.js';
+
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Two parts per pixel of a wide screen would be 3,840: nobody sees the difference to this. */
+export const PARTS = 1200;
+
+/** The points in a range; those just outside stay, so that lines lead out of the picture. */
+export function decimated(data: ChartData, range: Range | undefined, parts = PARTS): ChartData {
+  const { times } = data;
+  const first = range ? Math.max(0, firstAtLeast(times, range.from) - 1) : 0;
+  const end = range ? Math.min(times.length, firstAtLeast(times, range.to) + 2) : times.length;
+  if (end - first <= parts * 4) {
+    return first === 0 && end === times.length ? data : picked(data, indexes(first, end));
+  }
+  const kept = new Uint8Array(times.length);
+  const [low, high] = [times[first] ?? 0, times[end - 1] ?? 0];
+  const width = (high - low) / parts || 1;
+  for (const { points } of data.series) {
+    keepOf(points, {
+      first,
+      end,
+      kept,
+      part: (at) => Math.floor(((times[at] ?? 0) - low) / width),
+    });
+  }
+  return picked(
+    data,
+    indexes(first, end).filter((index) => kept[index] === 1),
+  );
+}
+
+interface Keeping {
+  readonly first: number;
+  readonly end: number;
+  readonly kept: Uint8Array;
+  readonly part: (index: number) => number;
+}
+
+function keepOf(points: readonly Point[], { first, end, kept, part }: Keeping): void {
+  let now = -1;
+  let [low, high, last] = [-1, -1, -1];
+  const finish = (): void => {
+    for (const index of [low, high, last]) {
+      if (index >= 0) {
+        kept[index] = 1;
+      }
+    }
+    [low, high, last] = [-1, -1, -1];
+  };
+  for (let index = first; index < end; index += 1) {
+    const point = points[index];
+    if (part(index) !== now) {
+      finish();
+      now = part(index);
+    }
+    if (point === null) {
+      // One gap breaks the line; more in a row say no more.
+      kept[index] = Number(points[index - 1] !== null || kept[index] === 1);
+    } else if (point !== undefined) {
+      if (last < 0) {
+        kept[index] = 1;
+        [low, high] = [index, index];
+      } else {
+        low = point < (points[low] ?? point) ? index : low;
+        high = point > (points[high] ?? point) ? index : high;
+      }
+      last = index;
+    }
+  }
+  finish();
+}
+
+function picked(data: ChartData, places: readonly number[]): ChartData {
+  return {
+    ...data,
+    times: places.map((place) => data.times[place] ?? 0),
+    series: data.series.map(({ label, points }) => ({
+      label,
+      points: places.map((place) => points[place]),
+    })),
+  };
+}
+
+function indexes(first: number, end: number): number[] {
+  return Array.from({ length: Math.max(0, end - first) }, (_, offset) => first + offset);
+}
+
+function firstAtLeast(times: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] ?? 0) < wanted) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/** How many times larger a series may be before the small one needs an axis of its own. */
+const FAR_APART = 20;
+
+/** Which series go by a second axis: the shown ones whose size is far from the first one's. */
+export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolean[] {
+  const sizes = data.series.map(({ points }, index) => (shown[index] ? sizeOf(points) : 0));
+  const first = sizes.find((size) => size > 0) ?? 0;
+  return sizes.map((size) => size > 0 && (size > first * FAR_APART || size * FAR_APART < first));
+}
+
+function sizeOf(points: readonly Point[]): number {
+  let size = 0;
+  for (const point of points) {
+    size = Math.max(size, Math.abs(point ?? 0));
+  }
+  return size;
+}

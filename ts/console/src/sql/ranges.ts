@@ -1,0 +1,103 @@
+/**
+ * The same query for a part of its time range. A SAMPLE BY with fixed steps is asked with finer
+ * ones, so that zooming in shows more than the picture had.
+ */
+import { scan, TokenKind, type Tokens } from '../../../sql/lexer.js';
+import { quoted } from '../schema/model.js';
+
+export interface TimeRange {
+  /** Name of the result's time column. */
+  readonly column: string;
+  /** Milliseconds since 1970 UTC. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Statements to try one after the other: the second asks less of the text it is made from. */
+export function rangeQueries(statement: string, range: TimeRange, points: number): string[] {
+  const condition = conditionOf(range);
+  const whole = `SELECT * FROM (${statement}\n) WHERE ${condition}`;
+  const finer = finerQuery(statement, condition, (range.to - range.from) / points);
+  return finer === undefined ? [whole] : [finer, whole];
+}
+
+function conditionOf({ column, from, to }: TimeRange): string {
+  const text = (at: number): string => `'${new Date(at).toISOString()}'`;
+  const name = quoted(column);
+  return `${name} >= ${text(Math.floor(from))} AND ${name} <= ${text(Math.ceil(to))}`;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const UNITS: Readonly<Record<string, number>> = {
+  T: 1,
+  s: SECOND,
+  m: MINUTE,
+  h: HOUR,
+  d: DAY,
+  w: 7 * DAY,
+};
+const STEPS: readonly (readonly [string, number])[] = [
+  ['1s', SECOND],
+  ['5s', 5 * SECOND],
+  ['15s', 15 * SECOND],
+  ['1m', MINUTE],
+  ['5m', 5 * MINUTE],
+  ['15m', 15 * MINUTE],
+  ['1h', HOUR],
+  ['4h', 4 * HOUR],
+  ['1d', DAY],
+];
+
+/** The statement with a finer SAMPLE BY and the condition in its own WHERE. */
+function finerQuery(statement: string, condition: string, wanted: number): string | undefined {
+  const tokens = scan(statement);
+  const places = placesOf(tokens);
+  const { sample, where } = places;
+  if (sample === undefined || places.isCompound) {
+    return undefined;
+  }
+  const written = statement.slice(tokens.starts[sample + 2], tokens.ends[sample + 2]);
+  const [, count = '', unit = ''] = /^(\d+)(\w)$/.exec(written) ?? [];
+  const now = Number(count) * (UNITS[unit] ?? NaN);
+  const step = STEPS.find(([, size]) => size >= wanted);
+  if (step === undefined || !(step[1] < now)) {
+    return undefined;
+  }
+  const [start, end] = [tokens.starts[sample] ?? 0, tokens.ends[sample + 2] ?? 0];
+  const conditionEnd = tokens.ends[where ?? -1];
+  const head =
+    conditionEnd === undefined
+      ? `${statement.slice(0, start)}\nWHERE ${condition} `
+      : `${statement.slice(0, conditionEnd)} (${statement.slice(conditionEnd, start)}\n)` +
+        ` AND ${condition} `;
+  return `${head}SAMPLE BY ${step[0]}${statement.slice(end)}`;
+}
+
+interface Places {
+  sample?: number;
+  where?: number;
+  isCompound: boolean;
+}
+
+/** Where SAMPLE BY and WHERE of the outermost query stand, as indexes of tokens. */
+function placesOf({ kinds, values }: Tokens): Places {
+  const places: Places = { isCompound: false };
+  let depth = 0;
+  kinds.forEach((kind, index) => {
+    const value = values[index] ?? '';
+    if (kind === TokenKind.Mark) {
+      depth += Number(value === '(') - Number(value === ')');
+    } else if (kind === TokenKind.Word && depth === 0) {
+      places.isCompound ||= ['UNION', 'EXCEPT', 'INTERSECT', 'LATEST'].includes(value);
+      if (value === 'WHERE') {
+        places.where = index;
+      } else if (value === 'SAMPLE' && values[index + 1] === 'BY') {
+        places.sample = index;
+      }
+    }
+  });
+  return places;
+}
