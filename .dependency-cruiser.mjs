@@ -11,6 +11,7 @@ const MAY_IMPORT = {
   ingest: ['engine', 'session', 'config'],
   tls: ['config'],
   copy: ['sql', 'engine', 'session', 'ingest', 'config', 'observability'],
+  access: ['sql', 'engine', 'session', 'auth', 'observability'],
   http: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   pgwire: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   console: ['sql'],

@@ -6,6 +6,7 @@ import { type Config, type Key, KEYS } from './config/index.js';
 import { type Copy, createCopy } from './copy/index.js';
 import type { Database } from './engine/index.js';
 import type { Logger } from './observability/index.js';
+import type { Guard } from './session/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
 /** Absolute. */
@@ -28,8 +29,12 @@ export function openCopy(
   database: Database,
   config: Config,
   logger: Logger,
+  guard?: Guard,
 ): Copy {
   return createCopy({
+    ...(guard === undefined
+      ? {}
+      : { created: (principal, table): Promise<void> => guard.own(principal, table) }),
     ...directories,
     database,
     logRetentionDays: config.get(KEYS.copyLogRetention),

@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { Access, type Administrator, refusedStatements } from './access/index.js';
 import { readOidcSettings } from './auth/index.js';
 import { type Config, KEYS, loadConfig, type Reloaded } from './config/index.js';
 import type { Copy } from './copy/index.js';
@@ -24,7 +25,7 @@ import {
 import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
 import { plainTextDoors, refuseOpenDoors } from './open-doors.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
-import { type Operations, SessionHost } from './session/index.js';
+import { type Operations, ownStatements, SessionHost } from './session/index.js';
 import { parse } from './sql/index.js';
 import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
 
@@ -72,22 +73,29 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const database = await openRoot(options.root, directories, config, logger);
   const listeners: Listener[] = [];
   let copy: Copy | undefined;
+  let access: Access | undefined;
   const close = async (): Promise<void> => {
     encryption.close();
     await Promise.all([...listeners.map((listener) => listener.close()), copy?.close()]);
+    await access?.close();
     await database.close();
   };
   try {
     if (options.demo === true) {
       await loadDemoData(database, options.progress ?? ((): void => undefined));
     }
+    access = await openAccess(options.root, database, config, logger);
+    const reloads = (): readonly Pick<Listener, 'reconfigure'>[] => [
+      { reconfigure: async () => access?.directory.setAdministrator(administrator(config)) },
+      ...listeners,
+    ];
     const operations: Operations = {
-      reload_config: () => reloadConfig(config, database, listeners, logger),
+      reload_config: () => reloadConfig(config, database, reloads(), logger),
       reload_tls: () => Promise.resolve(encryption.reload()),
     };
-    copy = openCopy(directories, database, config, logger);
+    copy = openCopy(directories, database, config, logger, access);
     const services = {
-      ...createServices(database, copy, config, logger, operations),
+      ...createServices({ database, copy, access, config, logger, operations }),
       importRoot: directories.importRoot,
     };
     const addresses = await startListeners(services, encryption, listeners);
@@ -138,7 +146,7 @@ function readCertificates(config: Config, logger: Logger): Encryption {
 async function reloadConfig(
   config: Config,
   database: Database,
-  listeners: readonly Listener[],
+  listeners: readonly Pick<Listener, 'reconfigure'>[],
   logger: Logger,
 ): Promise<boolean> {
   let reloaded: Reloaded;
@@ -259,19 +267,53 @@ function showParameters(database: Database, config: Config): void {
   );
 }
 
-function createServices(
+/** Undefined where access control is off: all may do all. */
+async function openAccess(
+  root: string,
   database: Database,
-  copy: Copy,
   config: Config,
   logger: Logger,
-  operations: Operations,
-): Omit<HttpServices, 'importRoot'> {
+): Promise<Access | undefined> {
+  if (!config.get(KEYS.aclEnabled)) {
+    return undefined;
+  }
+  return await Access.open({
+    database,
+    root,
+    administrator: administrator(config),
+    nameLengthMax: config.get(KEYS.aclNameLength),
+    hashIterations: config.get(KEYS.aclHashIterations),
+    tokenRefreshMs: config.get(KEYS.aclTokenRefresh),
+    logger: logger.child('access'),
+  });
+}
+
+function administrator(config: Config): Administrator {
+  return {
+    name: config.get(KEYS.aclAdminUser),
+    password: config.get(KEYS.aclAdminPassword),
+    enabled: config.get(KEYS.aclAdminEnabled),
+  };
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly copy: Copy;
+  readonly access: Access | undefined;
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly operations: Operations;
+}
+
+function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
+  const { database, copy, access, config, logger, operations } = parts;
   showParameters(database, config);
   const sessions = new SessionHost({
     database,
     parse,
     operations,
-    own: copy.statements,
+    own: ownStatements(copy.statements, access?.statements ?? refusedStatements(database)),
+    ...(access === undefined ? {} : { guard: access }),
     defaultTimeoutMs: config.get(KEYS.queryTimeout),
     maxTimeoutMs: config.get(KEYS.queryTimeoutMax),
   });
@@ -279,7 +321,8 @@ function createServices(
   return {
     sessions,
     config,
-    authenticator: createLogins(config, logger),
+    authenticator: createLogins(config, logger, access?.directory),
+    ...(access === undefined ? {} : { directory: access.directory, witness: access }),
     logger,
     metrics: new MetricsRegistry(),
     console: loadStaticFiles(consoleDirectory),

@@ -30,6 +30,10 @@ export function refuseOpenDoors(config: Config): void {
     return;
   }
   const override = 'or set security.insecure.public=true to allow it';
+  if (config.get(KEYS.aclEnabled)) {
+    refuseKnownAdministrator(config, override);
+    return;
+  }
   const hasLogin = config.get(KEYS.httpUser) !== '' && config.get(KEYS.httpPassword) !== '';
   if (isReachable(config, KEYS.httpEnabled, KEYS.httpBindTo) && !hasLogin) {
     throw new StartError(
@@ -46,6 +50,21 @@ export function refuseOpenDoors(config: Config): void {
     throw new StartError(
       `${shown(config, KEYS.pgBindTo)} can be reached by other machines with the ` +
         `default password: set pg.password, bind to 127.0.0.1, ${override}`,
+      EXIT_CONFIG,
+    );
+  }
+}
+
+/** With users and grants every door asks for a login; the administrator's must not be known. */
+function refuseKnownAdministrator(config: Config, override: string): void {
+  const isKnown =
+    config.get(KEYS.aclAdminEnabled) &&
+    config.get(KEYS.aclAdminPassword) === KEYS.aclAdminPassword.defaultText;
+  const open = DOORS.find(({ enabled, bindTo }) => isReachable(config, enabled, bindTo));
+  if (isKnown && open !== undefined) {
+    throw new StartError(
+      `${shown(config, open.bindTo)} can be reached by other machines with the administrator's ` +
+        `default password: set acl.admin.password, bind to 127.0.0.1, ${override}`,
       EXIT_CONFIG,
     );
   }

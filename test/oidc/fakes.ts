@@ -112,6 +112,7 @@ export class FakeDirectory implements Directory {
   readonly tokens = new Map<string, string>();
   /** External groups whose members may enter. */
   readonly doors = new Set(['writers']);
+  readonly hashIterations = 4096;
   checks = 0;
   readonly #verifiers = new Map<string, ReturnType<Directory['scramVerifier']>>();
 
@@ -151,5 +152,9 @@ export class FakeDirectory implements Directory {
 
   isKnown(name: string): boolean {
     return this.passwords.has(name);
+  }
+
+  identityOf(name: string): Identity | null {
+    return this.isKnown(name) ? { kind: 'user', name } : null;
   }
 }

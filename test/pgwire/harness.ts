@@ -34,8 +34,7 @@ export async function start(
       requireEncryption: false,
       ...options,
     },
-    sessions,
-    SILENT,
+    { sessions, logger: SILENT },
     credentials,
   );
   return { engine, server, port: server.port };

@@ -37,10 +37,19 @@ test('rights are asked for at prepare and at every execution', async (t) => {
   const host = new SessionHost({
     database,
     parse: fakeParse,
-    authorise: () => {
-      if (!allowed) {
-        throw new DatabaseError({ code: 'AccessDenied', message: 'no' });
-      }
+    guard: {
+      authorise: () => {
+        if (!allowed) {
+          throw new DatabaseError({ code: 'AccessDenied', message: 'no' });
+        }
+      },
+      sight: () => undefined,
+      sightVersion: () => 0,
+      asksLists: () => false,
+      lists: () => Promise.resolve({}),
+      follow: (_change, run) => run(),
+      own: () => Promise.resolve(),
+      ran: () => undefined,
     },
   });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('rows 1');

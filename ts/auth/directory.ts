@@ -1,11 +1,24 @@
-/** What logins ask of the users and service accounts that the database keeps. */
+/**
+ * What logins ask of the users and service accounts that the database keeps; the administrator of
+ * the configuration is among them.
+ */
 import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
+
+/** Told of logins, for the audit log. */
+export interface LoginWitness {
+  signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void;
+  refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void;
+}
 
 /** A way in, each with a permission of the same name. */
 export type LoginEndpoint = 'HTTP' | 'PGWIRE' | 'ILP';
 
 export interface Directory {
+  /** Rounds of the hash over passwords; unknown names must look alike. */
+  readonly hashIterations: number;
+  /** Who a name is that has proved its password. */
+  identityOf(name: string): Identity | null;
   /** Null when there is no such principal, it is disabled, or it has no password. */
   scramVerifier(name: string): ScramVerifier | null;
   /** Takes as long for unknown names and for those without a password. */

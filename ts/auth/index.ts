@@ -5,7 +5,7 @@ export {
   createBasicAuthenticator,
   type Owner,
 } from './authenticator.js';
-export type { Directory, LoginEndpoint } from './directory.js';
+export type { Directory, LoginEndpoint, LoginWitness } from './directory.js';
 export type {
   Authenticator,
   Identity,

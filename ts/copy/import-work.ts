@@ -10,7 +10,12 @@ import {
   type ImportSchema,
   type TextStructure,
 } from '../ingest/index.js';
-import { asDatabaseError, DatabaseError, type TableMetadata } from '../session/index.js';
+import {
+  asDatabaseError,
+  DatabaseError,
+  type Principal,
+  type TableMetadata,
+} from '../session/index.js';
 import type { Work } from './jobs.js';
 import type { CopyLog, ImportPhase } from './log.js';
 import type { ImportSettings } from './options.js';
@@ -19,6 +24,7 @@ import { type JobContext, quoteName, quoteText, type Sql } from './sql.js';
 
 export interface ImportRequest {
   readonly user: string;
+  readonly principal: Principal;
   /** The statement's text. */
   readonly text: string;
   readonly table: string;
@@ -35,6 +41,8 @@ export interface ImportServices {
   /** Bytes read at once. */
   readonly bufferBytes: number;
   readonly analysedLines: number;
+  /** Told of a table that an import has made. */
+  readonly created?: (principal: Principal, table: string) => Promise<void>;
 }
 
 /** What became of the rows. */
@@ -137,9 +145,13 @@ export class ImportWork implements Work {
       throw new ImportError(`invalid table name [table=${table}]`);
     }
     const isParquet = settings.fileFormat === 'parquet' || (await this.#seemsParquet(file));
-    return isParquet
+    const outcome = isParquet
       ? await this.#importParquet(id, existing, signal)
       : await this.#importCsv(id, file, existing, signal);
+    if (existing === null) {
+      await this.#services.created?.(this.#request.principal, table);
+    }
+    return outcome;
   }
 
   async #seemsParquet(file: FileHandle): Promise<boolean> {

@@ -4,7 +4,12 @@
  * `/exp`; knows no protocol. Sessions reach it as statements of the server's own.
  */
 import type { Logger } from '../observability/index.js';
-import { asDatabaseError, type Database, type OwnStatements } from '../session/index.js';
+import {
+  asDatabaseError,
+  type Database,
+  type OwnStatements,
+  type Principal,
+} from '../session/index.js';
 import { leftOver, removeLeftOver } from './export-work.js';
 import { Jobs } from './jobs.js';
 import { CopyLog } from './log.js';
@@ -27,6 +32,8 @@ export interface CopyOptions {
   /** Bytes an export leaves free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
   readonly diskKept?: number;
   readonly logger?: Logger;
+  /** Told of a table that an import has made for `principal`. */
+  readonly created?: (principal: Principal, table: string) => Promise<void>;
 }
 
 export interface Copy {
@@ -65,6 +72,7 @@ export function createCopy(options: CopyOptions): Copy {
     root: { directory: importRoot, key: 'cairo.sql.copy.root', purpose: 'import' } as const,
     bufferBytes: Math.max(bufferBytes, LEAST_BUFFER_BYTES),
     analysedLines,
+    ...(options.created === undefined ? {} : { created: options.created }),
   };
   const ready = cleanUp().catch((error: unknown) => {
     logger?.warn('copy_clean_up_failed', { message: asDatabaseError(error).message });

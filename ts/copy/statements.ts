@@ -4,15 +4,14 @@
  */
 import {
   type Access,
+  type Actor,
   DatabaseError,
-  type ExecuteOptions,
-  type ExecuteReply,
+  type OwnAction,
+  OwnStatement,
   type OwnStatements,
-  type ParameterValues,
+  type Principal,
   type Statement,
   type StatementContext,
-  type StatementDescription,
-  type Summary,
 } from '../session/index.js';
 import { type CopyStatement, type Name, parse, type Tree } from '../sql/index.js';
 import { type ExportServices, type ExportSource, ExportWork } from './export-work.js';
@@ -30,14 +29,6 @@ export interface CopyServices {
   readonly exports: ExportServices;
 }
 
-/** What one COPY does when it runs: the values of its one row. */
-interface Action {
-  readonly accesses: readonly Access[];
-  readonly notice?: string;
-  readonly columns: readonly string[];
-  run(): Promise<readonly string[]>;
-}
-
 const JOB_ID = /^[\da-f]{1,16}$/i;
 
 export class CopyStatements implements OwnStatements {
@@ -51,7 +42,7 @@ export class CopyStatements implements OwnStatements {
     return copyOf(tree) !== null;
   }
 
-  async prepare(tree: object, context: StatementContext): Promise<Statement> {
+  async prepare(tree: object, context: StatementContext, actor: Actor): Promise<Statement> {
     const copy = copyOf(tree);
     if (copy === null) {
       throw new DatabaseError({ code: 'Internal', message: 'no COPY statement' });
@@ -60,17 +51,22 @@ export class CopyStatements implements OwnStatements {
       const message = 'Write permission denied: the session is read-only';
       throw new DatabaseError({ code: 'ReadOnly', message });
     }
-    const action = await this.#action(copy, tree as Tree, context);
-    const places = action.columns.map((name, at) => `CAST($${at + 1} AS STRING) ${name}`);
+    const action = await this.#action(copy, tree as Tree, context, actor);
     const { user, text = '' } = context;
-    const answer = await this.#services.sql.prepare(`SELECT ${places.join(', ')}`, user, text);
-    return new OwnStatement(action, answer);
+    return await OwnStatement.of('COPY', action, (answer) =>
+      this.#services.sql.prepare(answer, user, text),
+    );
   }
 
-  async #action(copy: CopyStatement, tree: Tree, context: StatementContext): Promise<Action> {
+  async #action(
+    copy: CopyStatement,
+    tree: Tree,
+    context: StatementContext,
+    { principal }: Actor,
+  ): Promise<OwnAction> {
     switch (copy.copy) {
       case 'Import':
-        return await this.#import(copy, context);
+        return await this.#import(copy, context, principal);
       case 'Export':
         return await this.#export(copy, tree, context);
       case 'Cancel':
@@ -78,7 +74,12 @@ export class CopyStatements implements OwnStatements {
     }
   }
 
-  #started(accesses: readonly Access[], user: string, work: Work, notice: string | null): Action {
+  #started(
+    accesses: readonly Access[],
+    user: string,
+    work: Work,
+    notice: string | null,
+  ): OwnAction {
     const run = async (): Promise<readonly string[]> => [
       await this.#services.jobs.start(user, work),
     ];
@@ -88,7 +89,8 @@ export class CopyStatements implements OwnStatements {
   async #import(
     copy: Extract<CopyStatement, { copy: 'Import' }>,
     { user, text = '' }: StatementContext,
-  ): Promise<Action> {
+    principal: Principal,
+  ): Promise<OwnAction> {
     const { sql, imports } = this.#services;
     const settings = importSettings(copy.options);
     const file = partsBelow(imports.root, copy.file);
@@ -104,15 +106,24 @@ export class CopyStatements implements OwnStatements {
       });
     }
     const permission = existing === null ? 'CREATE TABLE' : 'INSERT';
-    const work = new ImportWork(imports, { user, text, table, file, settings });
-    return this.#started([{ table, columns: [], permission }], user, work, null);
+    const work = new ImportWork(imports, { user, principal, text, table, file, settings });
+    const target = permission === 'INSERT' ? table : '';
+    return this.#started(
+      [
+        { table: target, columns: [], permission },
+        { table: '', columns: [], permission: 'READ FILES' },
+      ],
+      user,
+      work,
+      null,
+    );
   }
 
   async #export(
     copy: Extract<CopyStatement, { copy: 'Export' }>,
     tree: Tree,
     { user, text = '' }: StatementContext,
-  ): Promise<Action> {
+  ): Promise<OwnAction> {
     const { exports } = this.#services;
     const settings = exportSettings(copy.options, copy.path);
     const path = partsBelow(exports.root, copy.path);
@@ -128,7 +139,9 @@ export class CopyStatements implements OwnStatements {
       });
     }
     const request = { user, text, source, path, settings, partitionBy };
-    return this.#started(accesses, user, new ExportWork(exports, request), settings.notice);
+    const writes = { table: '', columns: [], permission: 'WRITE FILES' };
+    const work = new ExportWork(exports, request);
+    return this.#started([...accesses, writes], user, work, settings.notice);
   }
 
   /** A table's Parquet files are its partitions; anything else is one file. */
@@ -173,7 +186,7 @@ export class CopyStatements implements OwnStatements {
     };
   }
 
-  #cancel(id: Name, user: string): Action {
+  #cancel(id: Name, user: string): OwnAction {
     const { jobs } = this.#services;
     if (!JOB_ID.test(id.text)) {
       const message = `copy cancel ID format is invalid: '${id.text}', use the id of COPY's answer`;
@@ -202,43 +215,4 @@ function placed(error: unknown, { span }: Name): unknown {
 function copyOf({ nodes, root }: Partial<Tree>): CopyStatement | null {
   const node = root === undefined ? undefined : nodes?.[root];
   return node?.kind === 'Copy' ? node.copy : null;
-}
-
-/** A COPY ready to run; the engine encodes its row for whoever asked. */
-class OwnStatement implements Statement {
-  readonly description: StatementDescription;
-  readonly #action: Action;
-  readonly #answer: Statement;
-
-  constructor(action: Action, answer: Statement) {
-    const { accesses, notice } = action;
-    this.#action = action;
-    this.#answer = answer;
-    this.description = {
-      kind: 'ddl',
-      command: 'COPY',
-      columns: answer.description.columns,
-      timestamp: -1,
-      parameters: [],
-      accesses,
-      ...(notice === undefined ? {} : { notice }),
-    };
-  }
-
-  async execute(_parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
-    return await this.#answer.execute(await this.#action.run(), options);
-  }
-
-  executeBatch(): Promise<Summary> {
-    const message = 'COPY runs once, not for many rows of parameters';
-    return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
-  }
-
-  isCurrent(): boolean {
-    return false;
-  }
-
-  close(): void {
-    this.#answer.close();
-  }
 }

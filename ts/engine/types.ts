@@ -24,6 +24,24 @@ export interface Access {
   readonly permission: string;
   /** The view whose query touches it: the right is that of the view's owner. */
   readonly view?: string;
+  /** Of `view`. */
+  readonly owner?: string;
+  /** The table's designated timestamp, told to those who do not see everything. */
+  readonly timestamp?: string;
+}
+
+/** What somebody may see of the catalog who may not see all of it. */
+export interface Sight {
+  /** By lower-case name the columns, null for all of them; null instead of it: every table. */
+  readonly tables: Readonly<Record<string, readonly string[] | null>> | null;
+  /** Whether others' running queries may be seen and cancelled. */
+  readonly queries: boolean;
+}
+
+/** Rows that the server knows and the engine does not: texts and booleans. */
+export interface ListedRows {
+  readonly columns: readonly (readonly [name: string, type: 'STRING' | 'BOOLEAN'])[];
+  readonly rows: readonly (readonly (string | boolean | null)[])[];
 }
 
 export interface StatementDescription {
@@ -49,6 +67,10 @@ export interface StatementContext {
   readonly parameterTypes?: readonly (string | null)[];
   /** Refuse everything that writes. */
   readonly readOnly?: boolean;
+  /** Absent: everything. */
+  readonly sight?: Sight;
+  /** What `SHOW USERS` and its kind answer, by `Users:`, `Permissions:name`, `all_permissions`. */
+  readonly lists?: Readonly<Record<string, ListedRows>>;
 }
 
 /** How rows are encoded. */

@@ -4,7 +4,7 @@
  */
 import type Koa from 'koa';
 
-import type { Authenticator, Login } from '../auth/index.js';
+import type { Authenticator, Login, LoginWitness } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
@@ -186,6 +186,7 @@ export function checkAccess(
   table: RouteTable,
   authenticator: Authenticator,
   rules: OriginRules,
+  witness?: LoginWitness,
 ): HttpMiddleware {
   return async (context, next) => {
     const routes = table.get(context.state.path) ?? [];
@@ -211,11 +212,16 @@ export function checkAccess(
       (await authenticator.login(context.headers.authorization, remoteAddress));
     context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
     if (login.kind !== 'known') {
+      if (login.kind !== 'unavailable' && context.headers.authorization !== undefined) {
+        const name = login.kind === 'denied' ? login.identity.name : '';
+        witness?.refusedLogin(name, 'HTTP', remoteAddress);
+      }
       refuseLogin(context, login, authenticator);
       return;
     }
     context.state.login = login;
     context.state.identity = login.identity;
+    witness?.signedIn(login.identity, 'HTTP', remoteAddress);
     await next();
   };
 }

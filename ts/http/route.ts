@@ -3,7 +3,13 @@ import type { ServerResponse } from 'node:http';
 
 import type Koa from 'koa';
 
-import type { Authenticator, Identity, KnownLogin } from '../auth/index.js';
+import type {
+  Authenticator,
+  Directory,
+  Identity,
+  KnownLogin,
+  LoginWitness,
+} from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger, MetricsRegistry } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
@@ -15,6 +21,9 @@ export interface HttpServices {
   readonly sessions: SessionHost;
   readonly config: Config;
   readonly authenticator: Authenticator;
+  /** The users of the database; absent where access control is off. */
+  readonly directory?: Directory;
+  readonly witness?: LoginWitness;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
   readonly console: StaticFiles;

@@ -146,7 +146,7 @@ export function createApplication(
   application.use(checkHost(rules));
   application.use(allowOrigins(rules));
   application.use(checkPath(table));
-  application.use(checkAccess(table, services.authenticator, rules));
+  application.use(checkAccess(table, services.authenticator, rules, services.witness));
   application.use(checkMethod(table));
   application.use(async (context, next) => {
     // The router reads the path; repeated leading slashes are one.

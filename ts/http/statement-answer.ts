@@ -63,8 +63,15 @@ function readMultipartFields(context: HttpContext, body: Buffer): Promise<void> 
 }
 
 export function openSession(context: HttpContext, host: SessionHost, readOnly: boolean): Session {
-  const principal: Principal = { name: context.state.identity?.name ?? 'admin', readOnly };
-  return host.open(principal);
+  return host.open(principalOf(context, readOnly));
+}
+
+/** Who asks, for what runs without a session. */
+export function principalOf({ state }: HttpContext, readOnly: boolean): Principal {
+  const { identity } = state;
+  return identity === null
+    ? { name: 'admin', readOnly }
+    : { name: identity.name, readOnly, identity };
 }
 
 /** `Statement-Timeout` in milliseconds; what cannot be read counts as absent. */

@@ -198,16 +198,17 @@ async function importPart(
   const existing = await database.tableMetadata(table);
   // A second part adds to what the first has just replaced.
   const overwrite = parameters.overwrite && isFirst;
+  // First: whether a table is there is not for everybody to know.
+  await authorise({
+    table: existing?.name ?? table,
+    creates: existing === null && parameters.create,
+    overwrites: overwrite && existing !== null,
+  });
   if (existing === null && !parameters.create) {
     throw new ImportError(
       `table does not exist [table=${table}] and create param was set to false.`,
     );
   }
-  await authorise({
-    table: existing?.name ?? table,
-    creates: existing === null,
-    overwrites: overwrite && existing !== null,
-  });
   const sample = await readSample(part.content, linesMax);
   const hints = {
     table,

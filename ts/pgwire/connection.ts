@@ -4,6 +4,7 @@
  */
 import type { Socket } from 'node:net';
 
+import type { LoginWitness } from '../auth/index.js';
 import { isLoopback } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Credentials } from '../tls/index.js';
@@ -14,7 +15,7 @@ import { timeoutOf } from './commands.js';
 import { Conversation } from './conversation.js';
 import { type Frame, FrameReader } from './frames.js';
 import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
-import type { Account, LoginBook, LoginExchange } from './login.js';
+import type { Entered, LoginBook, LoginExchange } from './login.js';
 import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
 
@@ -31,6 +32,7 @@ const REFUSAL_DELAY_MS = 200;
 
 export interface ConnectionServices {
   readonly sessions: SessionHost;
+  readonly witness: LoginWitness | undefined;
   readonly logins: LoginBook;
   readonly cancels: CancelBook;
   readonly logger: Logger;
@@ -298,10 +300,12 @@ export class Connection {
     }
     let step;
     try {
-      step = this.login.answer(frame.body);
+      step = await this.login.answer(frame.body);
     } catch (error) {
       const user = this.parameters.get('user') ?? '';
-      this.services.logins.throttle.failed(user, this.socket.remoteAddress ?? '');
+      const { remoteAddress = '' } = this.socket;
+      this.services.logins.throttle.failed(user, remoteAddress);
+      this.services.witness?.refusedLogin(user, 'PGWIRE', remoteAddress);
       this.services.logger.info('login_failed', { user, address: this.socket.remoteAddress });
       await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
       throw error;
@@ -309,17 +313,19 @@ export class Connection {
     if (step.send !== null) {
       this.write(step.send);
     }
-    if (step.account === null) {
+    if (step.entered === null) {
       this.flush();
     } else {
-      this.welcome(step.account);
+      this.welcome(step.entered);
     }
   }
 
-  private welcome(account: Account): void {
+  private welcome(entered: Entered): void {
     const { services } = this;
-    const readOnly = account.readOnly || services.readOnly;
-    const session = services.sessions.open({ name: account.user, readOnly });
+    const { user: name, identity } = entered;
+    const readOnly = entered.readOnly || services.readOnly;
+    const session = services.sessions.open({ name, readOnly, identity }, true);
+    services.witness?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
     const outlet = {
       queue: (bytes: Buffer): void => {
         this.write(bytes);
@@ -335,7 +341,7 @@ export class Connection {
     this.stage = 'ready';
     this.clearTimer();
     this.write(reply.authenticationOk());
-    for (const [name, value] of this.statusParameters(account)) {
+    for (const [name, value] of this.statusParameters(entered)) {
       this.write(reply.parameterStatus(name, value));
     }
     const ticket = services.cancels.register(() => {
@@ -347,7 +353,7 @@ export class Connection {
     this.flush();
   }
 
-  private statusParameters(account: Account): (readonly [string, string])[] {
+  private statusParameters({ user, readOnly, identity }: Entered): (readonly [string, string])[] {
     return [
       ['server_version', '14.0'],
       ['server_encoding', 'UTF8'],
@@ -357,8 +363,8 @@ export class Connection {
       ['TimeZone', 'UTC'],
       ['integer_datetimes', 'on'],
       ['standard_conforming_strings', 'on'],
-      ['is_superuser', account.readOnly ? 'off' : 'on'],
-      ['session_authorization', account.user],
+      ['is_superuser', identity.kind === 'admin' && !readOnly ? 'on' : 'off'],
+      ['session_authorization', user],
       ['application_name', this.parameters.get('application_name') ?? ''],
     ];
   }

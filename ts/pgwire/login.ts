@@ -4,7 +4,13 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-import { mockVerifier, scramVerifier, type ScramVerifier } from '../auth/index.js';
+import {
+  type Directory,
+  type Identity,
+  mockVerifier,
+  scramVerifier,
+  type ScramVerifier,
+} from '../auth/index.js';
 import { decodeText } from './client-messages.js';
 import { ProtocolError } from './protocol-error.js';
 import { SCRAM_MECHANISM, SCRAM_PLUS_MECHANISM, ScramExchange } from './scram.js';
@@ -15,19 +21,28 @@ import {
   authenticationSaslFinal,
 } from './server-messages.js';
 
-/** One user who may log in. */
+/** A user of the configuration, without users in the database. */
 export interface Account {
   readonly user: string;
   readonly password: string;
   readonly readOnly: boolean;
 }
 
+/** Who has come in. */
+export interface Entered {
+  readonly user: string;
+  readonly readOnly: boolean;
+  readonly identity: Identity;
+}
+
 export type LoginMethod = 'scram' | 'cleartext';
 
+/** Somebody who may log in. */
 interface Entry {
-  readonly account: Account;
-  readonly digest: Buffer;
+  readonly entered: Entered;
   readonly verifier: ScramVerifier;
+  /** Takes as long for every password. */
+  fits(password: string): boolean | Promise<boolean>;
 }
 
 /** Failures of one user from one address in this window… */
@@ -76,15 +91,21 @@ export class LoginThrottle {
   }
 }
 
-/** The accounts of the configuration, their passwords turned into verifiers. */
+/** Who may log in: the users of the database, or else the accounts of the configuration. */
 export class LoginBook {
   readonly method: LoginMethod;
   readonly throttle: LoginThrottle;
+  private readonly directory: Directory | undefined;
   private readonly key = randomBytes(32);
   private readonly entries = new Map<string, Entry>();
 
-  private constructor(method: LoginMethod, throttle = new LoginThrottle()) {
+  private constructor(
+    method: LoginMethod,
+    directory: Directory | undefined,
+    throttle = new LoginThrottle(),
+  ) {
     this.method = method;
+    this.directory = directory;
     this.throttle = throttle;
   }
 
@@ -92,20 +113,39 @@ export class LoginBook {
   static async of(
     accounts: readonly Account[],
     method: LoginMethod,
+    directory?: Directory,
     before?: LoginBook,
   ): Promise<LoginBook> {
-    const book = new LoginBook(method, before?.throttle);
-    for (const account of accounts) {
-      const verifier = await scramVerifier(account.password);
-      book.entries.set(account.user, { account, digest: book.digest(account.password), verifier });
+    const book = new LoginBook(method, directory, before?.throttle);
+    for (const { user, password, readOnly } of directory === undefined ? accounts : []) {
+      const expected = book.digest(password);
+      book.entries.set(user, {
+        entered: { user, readOnly, identity: { name: user, kind: 'admin' } },
+        verifier: await scramVerifier(password),
+        fits: (given) => timingSafeEqual(book.digest(given), expected),
+      });
     }
     return book;
   }
 
   /** `endPoint`: what a login can be bound to on an encrypted connection. */
   begin(user: string, endPoint: Buffer | null = null): LoginExchange {
-    const candidate = { user, entry: this.entries.get(user), endPoint };
-    return new LoginExchange(this.method, candidate, (text) => this.digest(text));
+    const { directory } = this;
+    const entry = directory === undefined ? this.entries.get(user) : storedEntry(directory, user);
+    return new LoginExchange(this.method, {
+      entry,
+      endPoint,
+      verifier: entry?.verifier ?? mockVerifier(user, directory?.hashIterations),
+      fits: (password) => entry?.fits(password) ?? this.refuses(user, password),
+      mayEnter: ({ identity }) => directory?.mayConnect(identity, 'PGWIRE') !== false,
+    });
+  }
+
+  /** As slow as for users there are. */
+  private async refuses(user: string, password: string): Promise<false> {
+    await this.directory?.verifyPassword(user, password);
+    this.digest(password);
+    return false;
   }
 
   private digest(password: string): Buffer {
@@ -113,34 +153,43 @@ export class LoginBook {
   }
 }
 
+function storedEntry(directory: Directory, user: string): Entry | undefined {
+  const verifier = directory.scramVerifier(user);
+  const identity = directory.identityOf(user);
+  if (verifier === null || identity === null) {
+    return undefined;
+  }
+  return {
+    entered: { user, readOnly: false, identity },
+    verifier,
+    fits: async (password) => (await directory.verifyPassword(user, password)) !== null,
+  };
+}
+
 /** What the exchange asks the connection to do. */
 export interface LoginStep {
   readonly send: Buffer | null;
   /** Set when the client has proved who it is. */
-  readonly account: Account | null;
+  readonly entered: Entered | null;
 }
 
 /** Who wants to enter, and over what. */
 interface Candidate {
-  readonly user: string;
   readonly entry: Entry | undefined;
   readonly endPoint: Buffer | null;
+  readonly verifier: ScramVerifier;
+  fits(password: string): boolean | Promise<boolean>;
+  mayEnter(entered: Entered): boolean;
 }
 
 export class LoginExchange {
   private readonly method: LoginMethod;
-  private readonly user: string;
-  private readonly entry: Entry | undefined;
-  private readonly endPoint: Buffer | null;
-  private readonly digest: (text: string) => Buffer;
+  private readonly candidate: Candidate;
   private scram: ScramExchange | null = null;
 
-  constructor(method: LoginMethod, candidate: Candidate, digest: (text: string) => Buffer) {
+  constructor(method: LoginMethod, candidate: Candidate) {
     this.method = method;
-    this.user = candidate.user;
-    this.entry = candidate.entry;
-    this.endPoint = candidate.endPoint;
-    this.digest = digest;
+    this.candidate = candidate;
   }
 
   /** What to ask the client first. */
@@ -152,33 +201,44 @@ export class LoginExchange {
 
   /** Best first. */
   private mechanisms(): string[] {
-    return this.endPoint === null ? [SCRAM_MECHANISM] : [SCRAM_PLUS_MECHANISM, SCRAM_MECHANISM];
+    const { endPoint } = this.candidate;
+    return endPoint === null ? [SCRAM_MECHANISM] : [SCRAM_PLUS_MECHANISM, SCRAM_MECHANISM];
   }
 
   /** Takes a password message. */
-  answer(body: Buffer): LoginStep {
+  async answer(body: Buffer): Promise<LoginStep> {
     if (this.method === 'cleartext') {
-      return this.cleartext(body);
+      return await this.cleartext(body);
     }
     if (this.scram === null) {
       return this.scramFirst(body);
     }
     const proved = this.scram.final(decodeText(body));
-    if (proved === null || this.entry === undefined) {
+    if (proved === null) {
       throw this.refused();
     }
-    return { send: authenticationSaslFinal(proved), account: this.entry.account };
+    return { send: authenticationSaslFinal(proved), entered: this.enter() };
   }
 
-  private cleartext(body: Buffer): LoginStep {
+  private async cleartext(body: Buffer): Promise<LoginStep> {
     const end = body.indexOf(0);
     const password = decodeText(end < 0 ? body : body.subarray(0, end));
-    const expected = this.entry?.digest ?? this.digest(`no such user ${this.user}`);
-    const same = timingSafeEqual(this.digest(password), expected);
-    if (!same || this.entry === undefined) {
+    if (!(await this.candidate.fits(password))) {
       throw this.refused();
     }
-    return { send: null, account: this.entry.account };
+    return { send: null, entered: this.enter() };
+  }
+
+  /** The password was right; the way in is a permission of its own. */
+  private enter(): Entered {
+    const { entry } = this.candidate;
+    if (entry === undefined) {
+      throw this.refused();
+    }
+    if (!this.candidate.mayEnter(entry.entered)) {
+      throw new ProtocolError('42501', 'Access denied [PGWIRE]', true);
+    }
+    return entry.entered;
   }
 
   private scramFirst(body: Buffer): LoginStep {
@@ -195,14 +255,11 @@ export class LoginExchange {
     if (length !== body.length - end - 5) {
       throw new ProtocolError('08P01', 'malformed SCRAM message', true);
     }
-    const { endPoint } = this;
+    const { endPoint, verifier } = this.candidate;
     const chosen = mechanism === SCRAM_PLUS_MECHANISM;
-    this.scram = new ScramExchange(
-      this.entry?.verifier ?? mockVerifier(this.user),
-      endPoint === null ? null : { endPoint, chosen },
-    );
+    this.scram = new ScramExchange(verifier, endPoint === null ? null : { endPoint, chosen });
     const answer = this.scram.first(decodeText(body.subarray(end + 5)));
-    return { send: authenticationSaslContinue(answer), account: null };
+    return { send: authenticationSaslContinue(answer), entered: null };
   }
 
   private refused(): ProtocolError {

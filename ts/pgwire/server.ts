@@ -1,6 +1,7 @@
 /** The listener of the PostgreSQL wire protocol. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+import type { Directory, LoginWitness } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
@@ -14,6 +15,9 @@ export interface PgWireServices {
   readonly sessions: SessionHost;
   readonly config: Config;
   readonly logger: Logger;
+  /** The users of the database; absent where access control is off. */
+  readonly directory?: Directory;
+  readonly witness?: LoginWitness;
 }
 
 /** Everything the configuration says, as tests set it without one. */
@@ -58,12 +62,7 @@ export async function startPgWire(
   credentials: CredentialStore | null = null,
 ): Promise<RunningPgWire> {
   const { config } = services;
-  const listener = await listenPgWire(
-    optionsOf(config),
-    services.sessions,
-    services.logger,
-    credentials,
-  );
+  const listener = await listenPgWire(optionsOf(config), services, credentials);
   return { ...listener, reconfigure: () => listener.reconfigure(limitsOf(config)) };
 }
 
@@ -104,13 +103,14 @@ interface PgWireListener extends Omit<RunningPgWire, 'reconfigure'> {
 /** Listens with explicit options. */
 export async function listenPgWire(
   options: PgWireOptions,
-  sessions: SessionHost,
-  logger: Logger,
+  services: Omit<PgWireServices, 'config'>,
   credentials: CredentialStore | null = null,
 ): Promise<PgWireListener> {
+  const { sessions, logger, directory, witness } = services;
   const connections = new Set<Connection>();
   const fixed = {
     sessions,
+    witness,
     cancels: new CancelBook(),
     logger: logger.child('pgwire'),
     readOnly: options.readOnly,
@@ -118,14 +118,14 @@ export async function listenPgWire(
     requireEncryption: options.requireEncryption,
   };
   let limits: PgWireLimits = options;
-  let logins = await LoginBook.of(options.accounts, options.method);
+  let logins = await LoginBook.of(options.accounts, options.method, directory);
   const accept = (socket: Socket): void => {
     const { connectionsMax, messageBytesMax, statementsMax } = limits;
     if (connections.size >= connectionsMax + REFUSED_AT_ONCE) {
       socket.destroy();
       return;
     }
-    const services: ConnectionServices = {
+    const connected: ConnectionServices = {
       ...fixed,
       messageBytesMax,
       statementsMax,
@@ -133,7 +133,7 @@ export async function listenPgWire(
       credentials: credentials?.current ?? null,
       admitted: connections.size < connectionsMax,
     };
-    const connection = new Connection(socket, services);
+    const connection = new Connection(socket, connected);
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   };
@@ -145,7 +145,7 @@ export async function listenPgWire(
     address: `${shown}:${port}`,
     port,
     reconfigure: async (next) => {
-      logins = await LoginBook.of(next.accounts, options.method, logins);
+      logins = await LoginBook.of(next.accounts, options.method, directory, logins);
       limits = next;
     },
     close: () => closeAll(server, connections),

@@ -1,12 +1,15 @@
 /** One statement's path, shared by every protocol. */
 export { asDatabaseError } from './error.js';
 export { parquetOptions, type ReadOption } from './parquet-options.js';
+export type { CatalogChange, Guard, Principal } from './guard.js';
+export { OwnStatement, type OwnAction } from './own-statement.js';
+export { withoutSecrets } from './secrets.js';
 export {
-  type Authorise,
+  type Actor,
+  ownStatements,
   type OwnStatements,
   type ParameterTypes,
   PreparedStatement,
-  type Principal,
   Session,
   SessionHost,
   type SessionHostOptions,
@@ -27,11 +30,13 @@ export type {
   ErrorCode,
   ExecuteOptions,
   ExecuteReply,
+  ListedRows,
   ParameterValues,
   ParquetOptions,
   ResultColumn,
   ResultStream,
   RowFormat,
+  Sight,
   Statement,
   StatementContext,
   StatementDescription,

@@ -6,7 +6,6 @@
  */
 import { DatabaseError } from '../engine/error.js';
 import type {
-  Access,
   Database,
   ExecuteOptions,
   ExecuteReply,
@@ -19,41 +18,59 @@ import type {
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
 import { Executions } from './executions.js';
+import type { Guard, Principal } from './guard.js';
 import {
   operationAnswer,
   type OperationName,
   operationName,
   type Operations,
 } from './operations.js';
+import { withoutSecrets } from './secrets.js';
 import { type Parse, StatementCache } from './statement-cache.js';
 
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
 const CANCEL_RETRY_MS = 50;
 
-export interface Principal {
-  readonly name: string;
-  readonly readOnly: boolean;
+/** The session as a statement of the server's own sees it. */
+export interface Actor {
+  readonly principal: Principal;
+  /** Whether the session outlives the statement. */
+  readonly isLasting: boolean;
+  /** Goes on as somebody else; null: as whoever logged in. */
+  become(principal: Principal | null): void;
 }
-
-/** Throws `AccessDenied` when `principal` lacks a right; asked before every execution. */
-export type Authorise = (principal: Principal, accesses: readonly Access[]) => void;
 
 /** Parameter types the client declared, `null` where it left them open. */
 export type ParameterTypes = readonly (string | null)[];
 
-/** Statements that the server runs and the engine does not: COPY. */
+/** Statements that the server runs and the engine does not: COPY, GRANT. */
 export interface OwnStatements {
   owns(tree: object): boolean;
   /** Rejects with a `DatabaseError`. */
-  prepare(tree: object, context: StatementContext): Promise<Statement>;
+  prepare(tree: object, context: StatementContext, actor: Actor): Promise<Statement>;
+}
+
+/** Several as one. */
+export function ownStatements(...all: readonly OwnStatements[]): OwnStatements {
+  return {
+    owns: (tree) => all.some((one) => one.owns(tree)),
+    prepare: async (tree, context, actor) => {
+      const owner = all.find((one) => one.owns(tree));
+      if (owner === undefined) {
+        throw new DatabaseError({ code: 'Internal', message: 'no statement of the server' });
+      }
+      return await owner.prepare(tree, context, actor);
+    },
+  };
 }
 
 export interface SessionHostOptions {
   readonly database: Database;
   readonly parse: Parse;
   readonly own?: OwnStatements;
-  readonly authorise?: Authorise;
+  /** Absent where everybody may do everything. */
+  readonly guard?: Guard;
   /** Absent where there is no server around the database. */
   readonly operations?: Operations;
   /** Time of a statement whose client names none. */
@@ -67,7 +84,7 @@ export class SessionHost {
   readonly database: Database;
   readonly statements: StatementCache;
   readonly own: OwnStatements | undefined;
-  readonly authorise: Authorise;
+  readonly guard: Guard | undefined;
   readonly executions: Executions;
   readonly operations: Operations | null;
   readonly #defaultTimeoutMs: number;
@@ -76,16 +93,20 @@ export class SessionHost {
   constructor(options: SessionHostOptions) {
     this.database = options.database;
     this.own = options.own;
-    this.statements = new StatementCache(options.parse, (tree) => options.own?.owns(tree) === true);
-    this.authorise = options.authorise ?? ((): void => undefined);
+    this.guard = options.guard;
+    this.statements = new StatementCache(options.parse, {
+      owns: (tree) => options.own?.owns(tree) === true,
+      asksLists: (tree) => options.guard?.asksLists(tree) === true,
+    });
     this.executions = new Executions(options.database);
     this.operations = options.operations ?? null;
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
   }
 
-  open(principal: Principal): Session {
-    return new Session(this, principal);
+  /** `isLasting`: whether several statements follow each other in it. */
+  open(principal: Principal, isLasting = false): Session {
+    return new Session(this, principal, isLasting);
   }
 
   timeoutMs(asked: number | undefined): number {
@@ -93,18 +114,31 @@ export class SessionHost {
   }
 }
 
-export class Session {
-  readonly principal: Principal;
+export class Session implements Actor {
+  readonly isLasting: boolean;
   /**
    * The open BEGIN … COMMIT block, set by the protocol that has one. Statements prepared before
    * it follow: they are bound again at their next execution.
    */
   transaction: Transaction | null = null;
   readonly #host: SessionHost;
+  readonly #login: Principal;
+  #principal: Principal;
 
-  constructor(host: SessionHost, principal: Principal) {
+  constructor(host: SessionHost, principal: Principal, isLasting: boolean) {
     this.#host = host;
-    this.principal = principal;
+    this.#login = principal;
+    this.#principal = principal;
+    this.isLasting = isLasting;
+  }
+
+  /** Whoever logged in, or the service account it has become. */
+  get principal(): Principal {
+    return this.#principal;
+  }
+
+  become(principal: Principal | null): void {
+    this.#principal = principal ?? this.#login;
   }
 
   get database(): Database {
@@ -135,10 +169,16 @@ export class PreparedStatement {
   readonly text: string;
   readonly #host: SessionHost;
   readonly #session: Session;
-  readonly #principal: Principal;
-  readonly #context: StatementContext;
+  readonly #parameterTypes: ParameterTypes | undefined;
+  /** The text as others may see it. */
+  readonly #shownText: string;
   /** The same for statements that may stand for each other; null for those that hardly do. */
-  readonly #key: string | null;
+  #key: string | null = null;
+  /** Whose rights `#statement` was bound with, and which sight of the catalog. */
+  #principal: Principal;
+  #sightVersion = 0;
+  /** Whether it answers with users and rights, which change without the tables. */
+  #isListing = false;
   /** What the server itself does at every execution. */
   readonly #operation: OperationName | null;
   /** What is bound: the text, or the query that answers in its place. */
@@ -163,13 +203,10 @@ export class PreparedStatement {
     this.#session = session;
     this.#principal = session.principal;
     this.text = text;
-    const { name: user, readOnly } = session.principal;
-    const base = { user, text, readOnly };
-    this.#context = parameterTypes === undefined ? base : { ...base, parameterTypes };
+    this.#shownText = withoutSecrets(text);
+    this.#parameterTypes = parameterTypes;
     this.#operation = host.operations === null ? null : operationName(text);
     this.#boundText = this.#operation === null ? text : operationAnswer(this.#operation, false);
-    this.#key =
-      this.#operation === null ? StatementCache.key(user, readOnly, parameterTypes, text) : null;
   }
 
   get description(): StatementDescription {
@@ -181,10 +218,11 @@ export class PreparedStatement {
     const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
     const { executions } = this.#host;
     await this.#operate();
-    executions.began(this.#principal.name, this.text);
+    const user = this.#session.principal.name;
+    executions.began(user, this.#shownText);
     this.#waiting += 1;
     try {
-      const reply = await this.#run((statement) =>
+      const reply = await this.#guarded((statement) =>
         statement.execute(parameters, { ...options, timeoutMs }),
       );
       if (reply.stream !== null) {
@@ -194,7 +232,7 @@ export class PreparedStatement {
       return reply;
     } finally {
       this.#waiting -= 1;
-      executions.replied(this.#principal.name, this.text);
+      executions.replied(user, this.#shownText);
     }
   }
 
@@ -209,7 +247,8 @@ export class PreparedStatement {
    */
   cancel(): void {
     const isWaiting = this.#waiting > 0;
-    if (isWaiting && !this.#host.executions.cancelWaiting(this.#principal.name, this.text)) {
+    const { name } = this.#principal;
+    if (isWaiting && !this.#host.executions.cancelWaiting(name, this.#shownText)) {
       setTimeout(() => {
         this.cancel();
       }, CANCEL_RETRY_MS).unref();
@@ -221,21 +260,51 @@ export class PreparedStatement {
     this.#letGo();
   }
 
-  /** Called by `Session.prepare`, and again when the catalog moved. */
+  /** Called by `Session.prepare`, and again when the catalog or the rights moved. */
   async bind(): Promise<void> {
-    const { statements } = this.#host;
-    const transaction = this.#session.transaction;
+    const { statements, guard } = this.#host;
+    const { transaction, principal } = this.#session;
     try {
+      this.#principal = principal;
+      this.#sightVersion = guard?.sightVersion(principal) ?? 0;
+      this.#key = this.#sharedKey();
       const known = transaction === null ? statements.query(this.#key) : undefined;
       const statement = known ?? (await this.#prepare(transaction));
-      const isShared =
-        known !== undefined || (transaction === null && statements.share(this.#key, statement));
+      // What depends on more than the tables is nobody else's.
+      const mayShare = transaction === null && !this.#isListing;
+      const isShared = known !== undefined || (mayShare && statements.share(this.#key, statement));
       this.#hold(statement, isShared);
       this.#transaction = transaction;
-      this.#host.authorise(this.#principal, this.description.accesses);
+      guard?.authorise(principal, this.description.accesses);
     } catch (error) {
       throw asDatabaseError(error);
     }
+  }
+
+  /** Null for what the server does itself. */
+  #sharedKey(): string | null {
+    if (this.#operation !== null) {
+      return null;
+    }
+    const { name, readOnly } = this.#principal;
+    const types = this.#parameterTypes;
+    return StatementCache.key(name, readOnly, types, this.text, this.#sightVersion);
+  }
+
+  async #context(listing: object | null): Promise<StatementContext> {
+    const { guard } = this.#host;
+    const { name: user, readOnly } = this.#principal;
+    const parameterTypes = this.#parameterTypes;
+    const sight = guard?.sight(this.#principal);
+    const lists = listing === null ? undefined : await guard?.lists(this.#principal, listing);
+    return {
+      user,
+      text: this.#shownText,
+      readOnly,
+      ...(parameterTypes === undefined ? {} : { parameterTypes }),
+      ...(sight === undefined ? {} : { sight }),
+      ...(lists === undefined ? {} : { lists }),
+    };
   }
 
   /** Does what the statement asks of the server, and binds the query that tells the result. */
@@ -244,7 +313,10 @@ export class PreparedStatement {
     if (this.#operation === null || operations === null) {
       return;
     }
-    if (this.#principal.readOnly) {
+    this.#host.guard?.authorise(this.#session.principal, [
+      { table: '', columns: [], permission: 'SYSTEM ADMIN' },
+    ]);
+    if (this.#session.principal.readOnly) {
       const message = `${this.#operation}() changes the server: this session is read-only`;
       throw new DatabaseError({ code: 'ReadOnly', message });
     }
@@ -253,15 +325,17 @@ export class PreparedStatement {
     await this.bind();
   }
 
-  #prepare(transaction: Transaction | null): Promise<Statement> {
+  async #prepare(transaction: Transaction | null): Promise<Statement> {
     const { database, own, statements } = this.#host;
     const parsed = statements.parsed(this.#boundText);
+    this.#isListing = parsed.listing !== null;
+    const context = await this.#context(parsed.listing);
     if (own !== undefined && parsed.own !== null) {
-      return own.prepare(parsed.own, this.#context);
+      return await own.prepare(parsed.own, context, this.#session);
     }
     return transaction === null
-      ? database.prepare(parsed.tree, this.#context)
-      : database.prepare(parsed.tree, this.#context, transaction);
+      ? await database.prepare(parsed.tree, context)
+      : await database.prepare(parsed.tree, context, transaction);
   }
 
   #hold(statement: Statement, isShared: boolean): void {
@@ -284,11 +358,26 @@ export class PreparedStatement {
     return this.#statement;
   }
 
+  /** Rights follow what changes the catalog, and the audit log is told of it. */
+  async #guarded<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
+    const { guard } = this.#host;
+    const { kind, command } = this.description;
+    if (guard === undefined || (kind !== 'ddl' && command !== 'CANCEL QUERY')) {
+      return await this.#run(step);
+    }
+    const { principal } = this.#session;
+    const { description } = this;
+    const change = { principal, text: this.text, description };
+    const result = await guard.follow(change, () => this.#run(step));
+    guard.ran(principal, this.#shownText, description);
+    return result;
+  }
+
   async #run<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
-    if (this.#transaction !== this.#session.transaction && this.#statement !== null) {
+    if (this.#isOutdated()) {
       await this.#rebind();
     }
-    this.#host.authorise(this.#principal, this.description.accesses);
+    this.#host.guard?.authorise(this.#session.principal, this.description.accesses);
     try {
       return await step(this.#bound());
     } catch (error) {
@@ -303,6 +392,21 @@ export class PreparedStatement {
     } catch (error) {
       throw asDatabaseError(error);
     }
+  }
+
+  /** Bound in another block, for somebody else, or with another sight of the catalog. */
+  #isOutdated(): boolean {
+    const { guard } = this.#host;
+    const { principal, transaction } = this.#session;
+    if (this.#statement === null) {
+      return false;
+    }
+    return (
+      this.#transaction !== transaction ||
+      this.#principal !== principal ||
+      (guard !== undefined && this.#sightVersion !== guard.sightVersion(principal)) ||
+      this.#isListing
+    );
   }
 
   /** The client was told the shape of the rows: a statement that changed it must fail. */

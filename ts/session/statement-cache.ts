@@ -16,7 +16,19 @@ export interface ParsedStatement {
   readonly tree: Buffer;
   /** The tree itself, when the server runs the statement and not the engine. */
   readonly own: object | null;
+  /** The tree itself, when it asks for lists of users and rights. */
+  readonly listing: object | null;
 }
+
+/** What is looked for in a tree. */
+export interface TreeQuestions {
+  /** Whether the server runs the statement and not the engine. */
+  owns(tree: object): boolean;
+  /** Whether it asks for lists of users and rights. */
+  asksLists(tree: object): boolean;
+}
+
+const NO_QUESTIONS: TreeQuestions = { owns: () => false, asksLists: () => false };
 
 /** Bytes of texts and trees together. */
 const CACHE_BYTES = 32 * 1024 * 1024;
@@ -27,7 +39,7 @@ const MOST_QUERIES = 512;
 
 export class StatementCache {
   readonly #parse: Parse;
-  readonly #owns: (tree: object) => boolean;
+  readonly #questions: TreeQuestions;
   readonly #trees = new LRUCache<string, ParsedStatement>({
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ tree }, text) => tree.length + 2 * text.length + 64,
@@ -35,23 +47,26 @@ export class StatementCache {
 
   readonly #queries = new LRUCache<string, Statement>({ max: MOST_QUERIES });
 
-  /** `owns` tells the statements that the engine does not run. */
-  constructor(parse: Parse, owns: (tree: object) => boolean = () => false) {
+  constructor(parse: Parse, questions: TreeQuestions = NO_QUESTIONS) {
     this.#parse = parse;
-    this.#owns = owns;
+    this.#questions = questions;
   }
 
-  /** What a text's query is kept under; null for a text that is too long to be kept. */
+  /**
+   * What a text's query is kept under; null for a text that is too long to be kept. `sight` tells
+   * apart those who see different parts of the catalog.
+   */
   static key(
     user: string,
     readOnly: boolean,
     types: readonly (string | null)[] | undefined,
     text: string,
+    sight = 0,
   ): string | null {
     if (text.length > LONGEST_CACHED_TEXT) {
       return null;
     }
-    return `${JSON.stringify([user, readOnly, types])}${text}`;
+    return `${JSON.stringify([user, readOnly, types, sight])}${text}`;
   }
 
   /** The query bound before under `key`, if it is current. */
@@ -103,7 +118,11 @@ export class StatementCache {
   #parseText(text: string): ParsedStatement {
     try {
       const tree = this.#parse(text);
-      return { tree: Buffer.from(JSON.stringify(tree)), own: this.#owns(tree) ? tree : null };
+      return {
+        tree: Buffer.from(JSON.stringify(tree)),
+        own: this.#questions.owns(tree) ? tree : null,
+        listing: this.#questions.asksLists(tree) ? tree : null,
+      };
     } catch (error) {
       throw asSyntaxError(error);
     }

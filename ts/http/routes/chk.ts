@@ -1,6 +1,7 @@
 /** GET /chk: whether a table is there; always 200. */
 import type { HttpPaths } from '../paths.js';
 import { answer, answerText, type HttpServices, type Route } from '../route.js';
+import { principalOf } from '../statement-answer.js';
 
 export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
   return {
@@ -15,7 +16,11 @@ export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
         answerText(context, 200, 'table name missing');
         return;
       }
-      const table = name === '' ? null : await services.sessions.database.tableMetadata(name);
+      const { database, guard } = services.sessions;
+      const seen = guard?.sight(principalOf(context, true))?.tables;
+      // What is not seen looks as if it were not there.
+      const isSeen = seen == null || Object.hasOwn(seen, name.toLowerCase());
+      const table = name === '' || !isSeen ? null : await database.tableMetadata(name);
       const status = table === null ? 'Does not exist' : 'Exists';
       if (json) {
         answer(context, 200, 'application/json', JSON.stringify({ status }));

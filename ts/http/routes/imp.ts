@@ -3,8 +3,9 @@
  * breaks off leaves no trace, because the import throws before it commits.
  */
 import { KEYS } from '../../config/index.js';
-import { importCsv, readImportParameters } from '../../ingest/index.js';
-import { asDatabaseError, DatabaseError, httpStatusOf } from '../../session/index.js';
+import { type ImportAccess, importCsv, readImportParameters } from '../../ingest/index.js';
+import { type Access, asDatabaseError, DatabaseError, httpStatusOf } from '../../session/index.js';
+import { principalOf } from '../statement-answer.js';
 import { multipartProblem, readParts } from '../multipart-parts.js';
 import { BodyError } from '../request-body.js';
 import type { HttpPaths } from '../paths.js';
@@ -47,21 +48,47 @@ async function answerImport(
   readOnly: boolean,
 ): Promise<void> {
   const parameters = readImportParameters(context.state.parameters.toSearchParams());
-  const { database } = services.sessions;
+  const { database, guard } = services.sessions;
+  const principal = principalOf(context, readOnly);
+  const created = new Set<string>();
+  const written = new Set<string>();
   const result = await importCsv(
     database,
     parameters,
     readParts(context.req, context.state.timeouts.bodyMs),
     {
-      authorise: () => {
+      authorise: (access) => {
         if (readOnly) {
           throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
+        }
+        // What an earlier part of the request created is the user's own.
+        if (!created.has(access.table)) {
+          guard?.authorise(principal, importAccesses(access));
+        }
+        written.add(access.table);
+        if (access.creates) {
+          created.add(access.table);
         }
       },
       analysedLines: services.config.get(KEYS.textAnalysisLines),
     },
   );
+  for (const table of guard === undefined ? [] : created) {
+    await guard?.own(principal, table);
+  }
+  for (const table of written) {
+    guard?.ran(principal, `import into '${table}'`, { command: 'IMPORT' });
+  }
   answer(context, result.status, result.contentType, result.body);
+}
+
+/** What the rows of an import take; structure that goes takes as much as dropping the table. */
+function importAccesses({ table, creates, overwrites }: ImportAccess): readonly Access[] {
+  if (creates) {
+    return [{ table: '', columns: [], permission: 'CREATE TABLE' }];
+  }
+  const names = overwrites ? ['INSERT', 'TRUNCATE TABLE', 'DROP TABLE'] : ['INSERT'];
+  return names.map((permission) => ({ table, columns: [], permission }));
 }
 
 /** The database failed, or refused; the status says so beside the text. */

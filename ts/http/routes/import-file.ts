@@ -12,6 +12,7 @@ import { KEYS } from '../../config/index.js';
 import type { HttpPaths } from '../paths.js';
 import { BodyError, onEarlyEnd, watchBody } from '../request-body.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+import { principalOf } from '../statement-answer.js';
 
 const FOLDER = 'upload';
 const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
@@ -29,7 +30,12 @@ export function importFileRoute(services: HttpServices, paths: HttpPaths): Route
     handle: async (context) => {
       if (readOnly) {
         refuse(context, 403, 'this endpoint is read-only');
-      } else if (context.method === 'POST') {
+        return;
+      }
+      services.sessions.guard?.authorise(principalOf(context, readOnly), [
+        { table: '', columns: [], permission: 'WRITE FILES' },
+      ]);
+      if (context.method === 'POST') {
         await take(context, services, folder);
       } else {
         await remove(context, folder);

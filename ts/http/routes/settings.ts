@@ -6,6 +6,7 @@
 import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
 import { readBody } from '../request-body.js';
+import { principalOf } from '../statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
 const RECORD_KIND = 'preferences';
@@ -46,6 +47,9 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
           answer(context, 403, JSON_TYPE, JSON.stringify({ error }));
           return;
         }
+        services.sessions.guard?.authorise(principalOf(context, readOnly), [
+          { table: '', columns: [], permission: 'SETTINGS' },
+        ]);
         await saver.handle(context);
       },
     },

@@ -1,0 +1,125 @@
+/**
+ * The slow model of grants: one fact for each column of each table, and for what may come. `*`
+ * as a table is every table to come, as a column every column to come.
+ */
+export interface World {
+  /** The tables and columns there are. */
+  readonly there: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Every name a table or column may ever have. */
+  readonly tables: readonly string[];
+  readonly columns: readonly string[];
+}
+
+type Place = { readonly table: string; readonly columns?: readonly string[] } | 'database';
+
+const ANY = '*';
+
+export class ReferenceGrants {
+  readonly #has = new Set<string>();
+  readonly #option = new Set<string>();
+
+  grant(world: World, place: Place, option: boolean): void {
+    const cover = coverOf(place);
+    if (cover !== null && this.#option.has(cover)) {
+      return;
+    }
+    for (const fact of facts(world, place)) {
+      this.#has.add(fact);
+      if (option) {
+        this.#option.add(fact);
+      } else {
+        this.#option.delete(fact);
+      }
+    }
+  }
+
+  revoke(world: World, place: Place): void {
+    if (place !== 'database' && this.#has.has(fact(ANY, ANY))) {
+      this.#forget([fact(ANY, ANY)]);
+      for (const table of world.tables.filter((name) => !world.there.has(name))) {
+        this.#forget(facts(world, { table }));
+      }
+    }
+    if (place !== 'database' && place.columns !== undefined) {
+      const { table } = place;
+      if (this.#has.has(fact(table, ANY))) {
+        const there = world.there.get(table) ?? new Set();
+        const missing = world.columns.filter((name) => !there.has(name));
+        this.#forget([ANY, ...missing].map((column) => fact(table, column)));
+      }
+    }
+    this.#forget(facts(world, place));
+  }
+
+  dropTable(world: World, table: string): void {
+    for (const set of [this.#has, this.#option]) {
+      if (!set.has(fact(ANY, ANY))) {
+        facts(world, { table }).forEach((one) => set.delete(one));
+      }
+    }
+  }
+
+  dropColumn(table: string, column: string): void {
+    for (const set of [this.#has, this.#option]) {
+      if (!set.has(fact(table, ANY))) {
+        set.delete(fact(table, column));
+      }
+    }
+  }
+
+  renameTable(world: World, from: string, to: string): void {
+    for (const set of [this.#has, this.#option]) {
+      const moved = world.columns.concat(ANY).filter((column) => set.has(fact(from, column)));
+      if (!set.has(fact(ANY, ANY))) {
+        facts(world, { table: from }).forEach((one) => set.delete(one));
+        facts(world, { table: to }).forEach((one) => set.delete(one));
+        moved.forEach((column) => set.add(fact(to, column)));
+      }
+    }
+  }
+
+  renameColumn(table: string, from: string, to: string): void {
+    for (const set of [this.#has, this.#option]) {
+      if (!set.has(fact(table, ANY))) {
+        const moved = set.delete(fact(table, from));
+        set.delete(fact(table, to));
+        if (moved) {
+          set.add(fact(table, to));
+        }
+      }
+    }
+  }
+
+  /** On the database, a whole table, or one column. */
+  holds(table: string | null, column: string | null, least: 'yes' | 'option'): boolean {
+    const set = least === 'yes' ? this.#has : this.#option;
+    return set.has(fact(table ?? ANY, column ?? ANY));
+  }
+
+  #forget(list: readonly string[]): void {
+    for (const one of list) {
+      this.#has.delete(one);
+      this.#option.delete(one);
+    }
+  }
+}
+
+function fact(table: string, column: string): string {
+  return `${table}.${column}`;
+}
+
+function facts({ tables, columns }: World, place: Place): string[] {
+  if (place === 'database') {
+    const all = [...columns, ANY];
+    return [...tables, ANY].flatMap((table) => all.map((column) => fact(table, column)));
+  }
+  return (place.columns ?? [...columns, ANY]).map((column) => fact(place.table, column));
+}
+
+/** The fact of the level above. */
+function coverOf(place: Place): string | null {
+  if (place === 'database') {
+    return null;
+  }
+  return place.columns === undefined ? fact(ANY, ANY) : fact(place.table, ANY);
+}

@@ -1,0 +1,264 @@
+/**
+ * What a change of the catalog means to rights: who creates an object owns it, its grants go along
+ * when it is renamed, and end with it. What is about to happen is recorded before it does, so that
+ * a crash in between leaves no grants to whatever gets the name next.
+ */
+import { randomBytes } from 'node:crypto';
+
+import type { CatalogChange, Principal } from '../session/index.js';
+import { parse, type Tree } from '../sql/index.js';
+import { permissionsAt } from './catalogue.js';
+import {
+  dropColumn,
+  dropTable,
+  fold,
+  grant,
+  type Grants,
+  renameColumn,
+  renameTable,
+} from './model.js';
+import { type CurrentSchema, readSchema } from './schema.js';
+import type { AccessContext } from './setting.js';
+import { type Draft, refused } from './store.js';
+
+type Effect =
+  | { readonly effect: 'create'; readonly table: string; readonly owner: string | null }
+  | { readonly effect: 'drop'; readonly table: string }
+  | { readonly effect: 'rename'; readonly table: string; readonly to: string }
+  | { readonly effect: 'add column'; readonly table: string; readonly column: string }
+  | { readonly effect: 'drop column'; readonly table: string; readonly column: string }
+  | {
+      readonly effect: 'rename column';
+      readonly table: string;
+      readonly column: string;
+      readonly to: string;
+    };
+
+const DROPS: ReadonlySet<string> = new Set(['DROP TABLE', 'DROP VIEW', 'DROP MATERIALIZED VIEW']);
+
+export class Changes {
+  readonly #context: AccessContext;
+  /** Names are given and taken one statement after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(context: AccessContext) {
+    this.#context = context;
+  }
+
+  /** Brings grants in line with what a process did before it ended. */
+  async settle(): Promise<void> {
+    const { store, database } = this.#context;
+    const intents = [...store.intents()];
+    if (intents.length === 0) {
+      return;
+    }
+    const now = await readSchema(database);
+    await store.change((draft) => {
+      for (const [id, bytes] of intents) {
+        const effects = JSON.parse(bytes.toString('utf8')) as readonly Effect[];
+        apply(
+          draft,
+          effects.filter((effect) => happened(effect, now)),
+          null,
+        );
+        draft.setIntent(id, null);
+      }
+    });
+  }
+
+  async follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T> {
+    const effects = effectsOf(change);
+    if (effects.length === 0) {
+      return await run();
+    }
+    const turn = this.#last.then(() => this.#inTurn(change.principal, effects, run));
+    this.#last = turn.catch(() => undefined);
+    return await turn;
+  }
+
+  /** Gives a table to whoever has just created it. */
+  async own(principal: Principal, table: string): Promise<void> {
+    await this.#context.store.change((draft) => {
+      apply(draft, [{ effect: 'create', table, owner: null }], principal);
+    });
+  }
+
+  async #inTurn<T>(
+    principal: Principal,
+    effects: readonly Effect[],
+    run: () => Promise<T>,
+  ): Promise<T> {
+    const { store, database } = this.#context;
+    const before = await readSchema(database);
+    // IF EXISTS and IF NOT EXISTS may change nothing.
+    const possible = effects.filter((effect) => isPossible(effect, before));
+    this.#checkOwners(principal, possible);
+    const id = randomBytes(8).toString('hex');
+    const isLasting = possible.some(({ effect }) => effect !== 'create' && effect !== 'add column');
+    if (isLasting) {
+      await store.change((draft) => {
+        draft.setIntent(id, Buffer.from(JSON.stringify(possible)));
+      });
+    }
+    try {
+      return await run();
+    } finally {
+      const now = await readSchema(database);
+      const done = possible.filter((effect) => happened(effect, now));
+      await store.change((draft) => {
+        apply(draft, done, principal);
+        if (isLasting) {
+          draft.setIntent(id, null);
+        }
+      });
+    }
+  }
+
+  #checkOwners({ identity }: Principal, effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      if (effect.effect !== 'create') {
+        continue;
+      }
+      if (effect.owner !== null && this.#context.store.find(effect.owner) === undefined) {
+        throw refused(`no user, group or service account '${effect.owner}'`);
+      }
+      if (effect.owner === null && identity?.kind === 'external') {
+        throw refused('name an owner: OWNED BY a group, user or service account');
+      }
+    }
+  }
+}
+
+/** Whether a statement could do it, seen before it runs. */
+function isPossible(effect: Effect, before: CurrentSchema): boolean {
+  switch (effect.effect) {
+    case 'create':
+      return !before.has(effect.table);
+    case 'add column':
+      return before.has(effect.table) && !hasColumn(before, effect.table, effect.column);
+    case 'drop':
+    case 'rename':
+      return before.has(effect.table);
+    case 'drop column':
+    case 'rename column':
+      return hasColumn(before, effect.table, effect.column);
+  }
+}
+
+/** Whether what was possible came about. */
+function happened(effect: Effect, now: CurrentSchema): boolean {
+  switch (effect.effect) {
+    case 'create':
+      return now.has(effect.table);
+    case 'drop':
+      return !now.has(effect.table);
+    case 'rename':
+      return !now.has(effect.table) && now.has(effect.to);
+    case 'add column':
+      return hasColumn(now, effect.table, effect.column);
+    case 'drop column':
+      return !hasColumn(now, effect.table, effect.column);
+    case 'rename column':
+      return (
+        !hasColumn(now, effect.table, effect.column) && hasColumn(now, effect.table, effect.to)
+      );
+  }
+}
+
+function hasColumn(schema: CurrentSchema, table: string, column: string): boolean {
+  return schema.columns(table).some((name) => fold(name) === fold(column));
+}
+
+function apply(draft: Draft, effects: readonly Effect[], creator: Principal | null): void {
+  for (const effect of effects) {
+    switch (effect.effect) {
+      case 'create':
+        own(draft, effect.owner, creator, (grants) => ownerGrants(grants, effect.table, null));
+        break;
+      case 'add column':
+        own(draft, null, creator, (grants) => ownerGrants(grants, effect.table, effect.column));
+        break;
+      case 'drop':
+        draft.mapGrants((grants) => dropTable(grants, effect.table));
+        break;
+      case 'rename':
+        draft.mapGrants((grants) => renameTable(grants, effect.table, effect.to));
+        break;
+      case 'drop column':
+        draft.mapGrants((grants) => dropColumn(grants, effect.table, effect.column));
+        break;
+      case 'rename column':
+        draft.mapGrants((grants) => renameColumn(grants, effect.table, effect.column, effect.to));
+        break;
+    }
+  }
+}
+
+function own(
+  draft: Draft,
+  owner: string | null,
+  creator: Principal | null,
+  change: (grants: Grants) => Grants,
+): void {
+  const isStored =
+    creator?.identity?.kind === 'user' || creator?.identity?.kind === 'service account';
+  const holder = draft.find(owner ?? (isStored ? creator.name : ''));
+  if (holder !== undefined) {
+    draft.put({ ...holder, grants: change(holder.grants) });
+  }
+}
+
+/** All there is at the object's level, and the right to pass it on. */
+function ownerGrants(grants: Grants, table: string, column: string | null): Grants {
+  const target = column === null ? { table } : { table, columns: [column] };
+  const names = permissionsAt(column === null ? 'table' : 'column');
+  return names.reduce((held, name) => grant(held, name, target, true), grants);
+}
+
+// ---- from statements ----
+
+/** What a statement does to names, as far as it can be told before it runs. */
+function effectsOf({ text, description }: CatalogChange): readonly Effect[] {
+  const dropped = description.accesses.filter(({ permission }) => DROPS.has(permission));
+  if (dropped.length > 0) {
+    return dropped.map(({ table }) => ({ effect: 'drop', table }));
+  }
+  const { nodes, root }: Tree = parse(text);
+  const node = nodes[root];
+  switch (node?.kind) {
+    case 'CreateTable':
+      return [{ effect: 'create', table: node.name.text, owner: ownerOf(node.options) }];
+    case 'CreateView':
+      return [{ effect: 'create', table: node.name.text, owner: ownerOf(node.options) }];
+    case 'Rename':
+      return [{ effect: 'rename', table: node.table.text, to: node.to.text }];
+    case 'AlterTable':
+      return node.actions.flatMap((action): readonly Effect[] => {
+        const table = node.table.text;
+        switch (action.action) {
+          case 'AddColumn':
+            return [{ effect: 'add column', table, column: action.column.name.text }];
+          case 'DropColumn':
+            return [{ effect: 'drop column', table, column: action.column.text }];
+          case 'RenameColumn': {
+            const column = action.column.text;
+            return [{ effect: 'rename column', table, column, to: action.to.text }];
+          }
+          default:
+            return [];
+        }
+      });
+    default:
+      return [];
+  }
+}
+
+interface Option {
+  readonly name: { readonly text: string };
+  readonly value: { readonly text: string } | null;
+}
+
+function ownerOf(options: readonly Option[]): string | null {
+  const owned = options.find(({ name }) => name.text.toUpperCase() === 'OWNED');
+  return owned?.value?.text ?? null;
+}

@@ -1,0 +1,106 @@
+/** Logins against what the database keeps, and the administrator of the configuration. */
+import {
+  type Directory,
+  fitsVerifier,
+  type Identity,
+  type LoginEndpoint,
+  mockVerifier,
+  scramVerifier,
+  type ScramVerifier,
+} from '../auth/index.js';
+import type { StoredPrincipal } from './principals.js';
+import { holds, type AccessSetting } from './setting.js';
+import type { AccessStore } from './store.js';
+import { refreshed, tokenDigest } from './tokens.js';
+
+export interface Administrator {
+  readonly name: string;
+  readonly password: string;
+  readonly enabled: boolean;
+}
+
+export class StoredDirectory implements Directory {
+  readonly hashIterations: number;
+  readonly #store: AccessStore;
+  readonly #refreshMs: number;
+  readonly #now: () => number;
+  #administrator: { readonly name: string; readonly verifier: ScramVerifier } | null = null;
+
+  constructor(store: AccessStore, setting: AccessSetting, now: () => number = Date.now) {
+    this.#store = store;
+    this.hashIterations = setting.hashIterations;
+    this.#refreshMs = setting.tokenRefreshMs;
+    this.#now = now;
+  }
+
+  /** Takes over the administrator's password, which may change while the server runs. */
+  async setAdministrator({ name, password, enabled }: Administrator): Promise<void> {
+    const verifier = enabled ? await scramVerifier(password, undefined, this.hashIterations) : null;
+    this.#administrator = verifier === null ? null : { name, verifier };
+  }
+
+  scramVerifier(name: string): ScramVerifier | null {
+    if (this.#administrator?.name === name) {
+      return this.#administrator.verifier;
+    }
+    const principal = this.#store.find(name);
+    return principal?.enabled === true ? principal.verifier : null;
+  }
+
+  identityOf(name: string): Identity | null {
+    if (this.#administrator?.name === name) {
+      return { name, kind: 'admin' };
+    }
+    const principal = this.#store.find(name);
+    return principal === undefined ? null : identityOf(principal);
+  }
+
+  async verifyPassword(name: string, password: string): Promise<Identity | null> {
+    const verifier = this.scramVerifier(name);
+    const fits = await fitsVerifier(verifier ?? mockVerifier(name, this.hashIterations), password);
+    // Nobody may come in with a password that was changed meanwhile.
+    if (!fits || verifier === null || this.scramVerifier(name) !== verifier) {
+      return null;
+    }
+    return this.identityOf(name);
+  }
+
+  verifyRestToken(token: string): Identity | null {
+    const digest = tokenDigest(token);
+    const owner = digest === null ? undefined : this.#store.ownerOfToken(digest);
+    const found = owner?.tokens.find((one) => one.digest === digest);
+    const now = this.#now();
+    if (owner?.enabled !== true || found === undefined || found.expires <= now) {
+      return null;
+    }
+    if (refreshed(found, now, this.#refreshMs) !== found) {
+      void this.#refresh(owner.name, found.digest, now);
+    }
+    return identityOf(owner);
+  }
+
+  async #refresh(owner: string, digest: string, now: number): Promise<void> {
+    await this.#store.change((draft) => {
+      const principal = draft.find(owner);
+      const tokens = principal?.tokens.map((one) =>
+        one.digest === digest ? refreshed(one, now, this.#refreshMs) : one,
+      );
+      const isChanged = tokens?.some((one, at) => one !== principal?.tokens[at]) === true;
+      if (principal !== undefined && tokens !== undefined && isChanged) {
+        draft.put({ ...principal, tokens });
+      }
+    });
+  }
+
+  mayConnect(identity: Identity, endpoint: LoginEndpoint): boolean {
+    return holds(this.#store.rightsOf(identity), endpoint);
+  }
+
+  isKnown(name: string): boolean {
+    return this.#administrator?.name === name || this.#store.find(name) !== undefined;
+  }
+}
+
+function identityOf({ name, kind }: StoredPrincipal): Identity | null {
+  return kind === 'group' ? null : { name, kind };
+}

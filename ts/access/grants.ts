@@ -1,0 +1,147 @@
+/** GRANT and REVOKE: from the words of the statement to changes of grants. */
+import type { GrantTable, GrantTarget, Name, Permission } from '../sql/index.js';
+import { denied } from './authorise.js';
+import { ALL, ASSUME, hasLevel, type Level, permissionKind, permissionsAt } from './catalogue.js';
+import { fold, grant, type Grants, refusal, revoke, type Target } from './model.js';
+import type { StoredPrincipal } from './principals.js';
+import type { CurrentSchema } from './schema.js';
+import { refused, type Rights } from './store.js';
+
+/** What is granted on what. */
+interface Step {
+  readonly permission: string;
+  readonly target: Target;
+}
+
+export interface GrantRequest {
+  readonly permissions: readonly Permission[];
+  readonly on: GrantTarget | null;
+  readonly schema: CurrentSchema;
+  /** What is not there is an error. */
+  readonly verification: boolean;
+}
+
+/** The accounts named after ASSUME SERVICE ACCOUNT. */
+export function assumedAccounts(permissions: readonly Permission[]): readonly Name[] {
+  return permissions.flatMap(({ account }) => (account === null ? [] : [account]));
+}
+
+export function grantSteps(request: GrantRequest): readonly Step[] {
+  const { permissions, on, schema } = request;
+  const targets: readonly (readonly [Level, Target])[] =
+    on === null || on.target === 'AllTables'
+      ? [['database', 'database']]
+      : on.tables.map((table) => place(table, schema, request.verification));
+  const onTables = on?.target === 'AllTables';
+  return permissions
+    .filter(({ name }) => name !== ASSUME)
+    .flatMap((permission) =>
+      targets.flatMap(([level, target]) =>
+        named(permission, level, onTables).map((name) => ({ permission: name, target })),
+      ),
+    );
+}
+
+/** The names a permission stands for at a level. */
+function named(permission: Permission, level: Level, onTables: boolean): readonly string[] {
+  const { name, span } = permission;
+  if (name === ALL) {
+    return permissionsAt(level).filter((one) => !onTables || hasLevel(one, 'table'));
+  }
+  if (permissionKind(name) === undefined) {
+    throw refused(`unknown permission '${name}': all_permissions() lists them`, span);
+  }
+  const needed = onTables ? 'table' : level;
+  if (!hasLevel(name, needed)) {
+    const place = needed === 'database' ? 'database' : `${needed}s`;
+    throw refused(`permission '${name}' cannot be granted on ${place}`, span);
+  }
+  return [name];
+}
+
+function place(
+  one: GrantTable,
+  schema: CurrentSchema,
+  verification: boolean,
+): readonly [Level, Target] {
+  const { table, columns, all_columns: isAll, exclude } = one;
+  const isThere = schema.has(table.text);
+  if (!isThere && (verification || isAll)) {
+    throw refused(`table or view '${table.text}' does not exist`, table.span);
+  }
+  if (columns.length === 0 && !isAll) {
+    return ['table', { table: table.text }];
+  }
+  if (schema.isView(table.text)) {
+    throw refused(`'${table.text}' is a view: grant on all of it`, table.span);
+  }
+  const there = schema.columns(table.text);
+  const known = new Set(there.map(fold));
+  const missing = [...(verification ? columns : []), ...exclude].find(
+    ({ text }) => !known.has(fold(text)),
+  );
+  if (missing !== undefined) {
+    throw refused(`column '${missing.text}' does not exist in '${table.text}'`, missing.span);
+  }
+  const left = new Set(exclude.map(({ text }) => fold(text)));
+  const chosen = isAll
+    ? there.filter((name) => !left.has(fold(name)))
+    : columns.map(({ text }) => text);
+  if (chosen.length === 0) {
+    throw refused(`EXCLUDE leaves no column of '${table.text}'`, table.span);
+  }
+  return ['column', { table: table.text, columns: chosen }];
+}
+
+/** Throws unless all of it may be passed on. */
+export function requireOption(rights: Rights, steps: readonly Step[]): void {
+  if (rights.all) {
+    return;
+  }
+  for (const { permission, target } of steps) {
+    const question =
+      target === 'database'
+        ? { permission, table: '', columns: [] }
+        : { permission, table: target.table, columns: target.columns ?? [] };
+    if (refusal(rights.sets, question, 'option') !== null) {
+      const on = question.table === '' ? '' : ` on ${question.table}`;
+      throw denied(`${permission}${on} WITH GRANT OPTION`);
+    }
+  }
+}
+
+export function granted(grants: Grants, steps: readonly Step[], option: boolean): Grants {
+  return steps.reduce(
+    (held, { permission, target }) => grant(held, permission, target, option),
+    grants,
+  );
+}
+
+/** Refuses to take from a member what its groups give. */
+export function revoked(
+  from: StoredPrincipal,
+  groups: readonly StoredPrincipal[],
+  steps: readonly Step[],
+  schema: CurrentSchema,
+): Grants {
+  return steps.reduce((held, { permission, target }) => {
+    const after = revoke(held, permission, target, schema);
+    const giver = groups.find(({ grants }) => gives(grants, permission, target));
+    if (giver !== undefined && !gives(held, permission, target) && steps.length === 1) {
+      throw refused(
+        `'${permission}' comes to '${from.name}' from group '${giver.name}': revoke it there, ` +
+          'or remove the user from the group',
+      );
+    }
+    return after;
+  }, from.grants);
+}
+
+/** Whether something of the target is granted. */
+function gives(grants: Grants, permission: string, target: Target): boolean {
+  const known = grants.get(permission);
+  if (known === undefined || target === 'database') {
+    return known !== undefined;
+  }
+  return known.database !== 'no' || known.tables.has(fold(target.table));
+}

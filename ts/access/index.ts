@@ -1,0 +1,157 @@
+/**
+ * Who may do what: users, groups, service accounts and their rights. Sessions ask the guard before
+ * everything they run; logins ask the directory; statements change what both answer from.
+ */
+import { join } from 'node:path';
+
+import { LRUCache } from 'lru-cache';
+
+import type { Identity, LoginEndpoint } from '../auth/index.js';
+import {
+  asDatabaseError,
+  type CatalogChange,
+  type Database,
+  type Guard,
+  type OwnStatements,
+  type Principal,
+  type Sight,
+} from '../session/index.js';
+import type { Logger } from '../observability/index.js';
+import { AuditLog } from './audit.js';
+import { authorise } from './authorise.js';
+import { Changes } from './changes.js';
+import { type Administrator, StoredDirectory } from './directory.js';
+import { asksLists, Lists } from './lists.js';
+import { type AccessContext, type AccessSetting, rightsOf, rightsOfOwner } from './setting.js';
+import { sightOf } from './sight.js';
+import { AccessStatements } from './statements.js';
+import { AccessStore, type Rights } from './store.js';
+
+export type { Administrator } from './directory.js';
+export { brokenLine } from './audit.js';
+
+export interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
+  readonly database: Database;
+  /** Where the audit log lies. */
+  readonly root: string;
+  readonly administrator: Administrator;
+  readonly logger: Logger;
+}
+
+/** Requests of one login over HTTP within this time are one sign-in. */
+const SIGNED_IN_MS = 15 * 60_000;
+const MOST_SIGNED_IN = 10_000;
+const AUDIT_FILE = 'audit.jsonl';
+
+/** Access control switched on. */
+export class Access implements Guard {
+  readonly statements: OwnStatements;
+  readonly directory: StoredDirectory;
+  readonly audit: AuditLog;
+  readonly #context: AccessContext;
+  readonly #lists: Lists;
+  readonly #changes: Changes;
+  /** Sights are made once for each state of somebody's rights. */
+  readonly #sights = new WeakMap<Rights, { readonly sight: Sight; readonly version: number }>();
+  #versions = 0;
+  readonly #signedIn = new LRUCache<string, true>({ max: MOST_SIGNED_IN, ttl: SIGNED_IN_MS });
+
+  private constructor(context: AccessContext, directory: StoredDirectory) {
+    this.#context = context;
+    this.audit = context.audit;
+    this.directory = directory;
+    this.#lists = new Lists(context);
+    this.#changes = new Changes(context);
+    this.statements = new AccessStatements(context, (tree, setting) =>
+      context.database.prepare(tree, setting),
+    );
+  }
+
+  static async open(options: AccessOptions): Promise<Access> {
+    const { database, root, administrator, logger, ...rest } = options;
+    const store = await AccessStore.open(database);
+    const audit = await AuditLog.open(join(root, AUDIT_FILE), (error) => {
+      logger.error('audit_failed', { message: asDatabaseError(error).message });
+    });
+    const setting = { ...rest, adminName: administrator.name };
+    const directory = new StoredDirectory(store, setting);
+    await directory.setAdministrator(administrator);
+    const access = new Access({ setting, database, store, audit }, directory);
+    await access.#changes.settle();
+    return access;
+  }
+
+  authorise(principal: Principal, accesses: Parameters<Guard['authorise']>[1]): void {
+    const { store } = this.#context;
+    authorise(rightsOf(store, principal), accesses, (name) => rightsOfOwner(this.#context, name));
+  }
+
+  sight(principal: Principal): Sight | undefined {
+    return this.#sightOf(principal)?.sight;
+  }
+
+  sightVersion(principal: Principal): number {
+    return this.#sightOf(principal)?.version ?? 0;
+  }
+
+  #sightOf(principal: Principal): { readonly sight: Sight; readonly version: number } | undefined {
+    const rights = rightsOf(this.#context.store, principal);
+    if (rights.all) {
+      return undefined;
+    }
+    let known = this.#sights.get(rights);
+    if (known === undefined) {
+      this.#versions += 1;
+      known = { sight: sightOf(rights), version: this.#versions };
+      this.#sights.set(rights, known);
+    }
+    return known;
+  }
+
+  asksLists(tree: object): boolean {
+    return asksLists(tree);
+  }
+
+  lists(principal: Principal, tree: object): ReturnType<Guard['lists']> {
+    return this.#lists.of(principal, tree);
+  }
+
+  follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T> {
+    return this.#changes.follow(change, run);
+  }
+
+  own(principal: Principal, table: string): Promise<void> {
+    return this.#changes.own(principal, table);
+  }
+
+  ran(principal: Principal, text: string, { command }: { readonly command: string }): void {
+    this.audit.write('statement', principal.name, { command, text });
+  }
+
+  /** Tells the audit log of a login. */
+  signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void {
+    const { name, kind } = identity;
+    // Over HTTP every request signs in: one of them stands for those that follow it.
+    const key = JSON.stringify([name, kind, address]);
+    if (endpoint === 'HTTP') {
+      if (this.#signedIn.has(key)) {
+        return;
+      }
+      this.#signedIn.set(key, true);
+    }
+    this.audit.write('sign_in', name, { kind, endpoint, address });
+  }
+
+  refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void {
+    this.audit.write('sign_in_refused', name, { endpoint, address });
+  }
+
+  async close(): Promise<void> {
+    await this.audit.close();
+  }
+}
+
+/** The statements where access control is off: refused with what to do. */
+export function refusedStatements(database: Database): OwnStatements {
+  return new AccessStatements(null, (tree, setting) => database.prepare(tree, setting));
+}

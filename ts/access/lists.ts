@@ -1,0 +1,254 @@
+/** The rows of SHOW USERS and its kind, and of `all_permissions()`. */
+import type { ListedRows, Principal } from '../session/index.js';
+import type { AccessList, Tree } from '../sql/index.js';
+import { denied } from './authorise.js';
+import { allPermissions, ASSUME, DATABASE_ADMIN } from './catalogue.js';
+import { fold, type GrantRow, grantRows } from './model.js';
+import type { StoredPrincipal } from './principals.js';
+import { type CurrentSchema, readSchema } from './schema.js';
+import { type AccessContext, holds, rightsOf } from './setting.js';
+import { refused, type Rights } from './store.js';
+
+type Rows = ListedRows['rows'];
+type Columns = ListedRows['columns'];
+
+/** One list that a statement asks for. */
+interface Asked {
+  readonly list: AccessList;
+  readonly of: string | null;
+  readonly span: { readonly start: number; readonly end: number } | undefined;
+}
+
+const CATALOGUE = 'all_permissions';
+
+/** Whether a tree names any of the lists. */
+export function asksLists(tree: object): boolean {
+  return nodesOf(tree).some(
+    (node) => (node.kind === 'Show' && node.subject.subject === 'Access') || isCatalogue(node),
+  );
+}
+
+type Node = Tree['nodes'][number];
+
+function nodesOf(tree: Partial<Tree>): readonly Node[] {
+  return tree.nodes ?? [];
+}
+
+function isCatalogue(node: Node): boolean {
+  return node.kind === 'Call' && node.name.text.toLowerCase() === CATALOGUE;
+}
+
+export class Lists {
+  readonly #context: AccessContext;
+
+  constructor(context: AccessContext) {
+    this.#context = context;
+  }
+
+  /** All that `tree` asks for; `AccessDenied` for what is not the asker's to know. */
+  async of(principal: Principal, tree: object): Promise<Record<string, ListedRows>> {
+    const lists: Record<string, ListedRows> = {};
+    for (const node of nodesOf(tree)) {
+      if (isCatalogue(node)) {
+        lists[CATALOGUE] = catalogue();
+      } else if (node.kind === 'Show' && node.subject.subject === 'Access') {
+        const { list, of } = node.subject;
+        const asked = { list, of: of?.text ?? null, span: of?.span };
+        lists[`${list}:${of?.text ?? ''}`] = await this.#rows(principal, asked);
+      }
+    }
+    return lists;
+  }
+
+  async #rows(principal: Principal, asked: Asked): Promise<ListedRows> {
+    const rights = rightsOf(this.#context.store, principal);
+    switch (asked.list) {
+      case 'Users':
+        return names(listed(rights, [this.#context.setting.adminName, ...this.#named('user')]));
+      case 'Groups':
+        return this.#groups(principal, rights, asked);
+      case 'ServiceAccounts':
+        return this.#accounts(principal, rights, asked);
+      case 'User':
+      case 'ServiceAccount':
+        return this.#logins(principal, rights, asked);
+      case 'Permissions':
+        return await this.#permissions(principal, rights, asked);
+    }
+  }
+
+  #named(kind: StoredPrincipal['kind']): readonly string[] {
+    const all = [...this.#context.store.list()].filter((one) => one.kind === kind);
+    return all.map(({ name }) => name).sort();
+  }
+
+  #groups(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
+    const { store } = this.#context;
+    const all = of === null ? listed(rights, this.#named('group')) : null;
+    if (all === null) {
+      requireDetails(principal, rights, of, 'LIST USERS');
+    }
+    const shown = all ?? this.#find(of ?? '', span)?.groups ?? [];
+    const rows = shown.map((name) => [name, (store.find(name)?.aliases ?? []).join(', ')]);
+    return { columns: strings('name', 'external_aliases'), rows };
+  }
+
+  #accounts(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
+    if (of === null) {
+      return names(listed(rights, this.#named('service account')));
+    }
+    requireDetails(principal, rights, of, 'LIST USERS');
+    const held = this.#find(of, span);
+    const groups = held?.groups.flatMap((name) => this.#context.store.find(name) ?? []) ?? [];
+    const accounts = new Map<string, boolean>();
+    for (const one of held === null ? [] : [held, ...groups]) {
+      one.accounts.forEach((option, name) => {
+        accounts.set(name, option || accounts.get(name) === true);
+      });
+    }
+    const rows = [...accounts].sort().map(([name, option]) => [name, option]);
+    return { columns: [...strings('name'), ['grant_option', 'BOOLEAN']], rows };
+  }
+
+  /** How somebody may log in. */
+  #logins(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
+    const name = of ?? principal.name;
+    requireDetails(principal, rights, name, 'USER DETAILS');
+    const found = this.#find(name, span);
+    const has = found === null ? [true, false, false] : waysIn(found);
+    const rows = ['Password', 'JWK Token', 'REST Token'].map((type, at) => [
+      type,
+      has[at] ?? false,
+    ]);
+    return { columns: [...strings('auth_type'), ['enabled', 'BOOLEAN']], rows };
+  }
+
+  async #permissions(
+    principal: Principal,
+    rights: Rights,
+    { of, span }: Asked,
+  ): Promise<ListedRows> {
+    const columns: Columns = [
+      ...strings('permission', 'table_name', 'column_name'),
+      ['grant_option', 'BOOLEAN'],
+      ...strings('origin'),
+    ];
+    const isOwn = of === null || of === principal.name;
+    const name = of ?? principal.name;
+    requireDetails(principal, rights, name, 'USER DETAILS');
+    if (isOwn && principal.identity?.kind === 'external') {
+      return { columns, rows: shown(rights, await readSchema(this.#context.database)) };
+    }
+    const found = this.#find(name, span);
+    if (found === null) {
+      return { columns, rows: [[DATABASE_ADMIN, null, null, true, 'G']] };
+    }
+    const groups = found.groups.flatMap((group) => this.#context.store.find(group) ?? []);
+    const held = [found, ...groups];
+    const sets = held.map(({ grants }) => grants);
+    const accounts = new Map(held.flatMap((one) => [...one.accounts]));
+    const schema = await readSchema(this.#context.database);
+    return { columns, rows: shown({ all: false, sets, accounts }, schema) };
+  }
+
+  /** Null for the administrator of the configuration. */
+  #find(name: string, span: Asked['span']): StoredPrincipal | null {
+    if (name === this.#context.setting.adminName) {
+      return null;
+    }
+    const found = this.#context.store.find(name);
+    if (found === undefined) {
+      throw refused(`no user, group or service account '${name}'`, span);
+    }
+    return found;
+  }
+}
+
+/** Rows as SHOW PERMISSIONS has them: what there is now, each once, with what follows from it. */
+function shown({ sets, accounts }: Rights, schema: CurrentSchema): Rows {
+  const rows = new Map<string, GrantRow>();
+  for (const row of sets.flatMap((grants) => grantRows(grants)).filter(isThere(schema))) {
+    const key = JSON.stringify([row.permission, row.table?.toLowerCase(), row.column]);
+    rows.set(key, { ...row, option: row.option || rows.get(key)?.option === true });
+  }
+  const granted = [...rows.values()].map((row) => [
+    row.permission,
+    row.table,
+    row.column,
+    row.option,
+    'G',
+  ]);
+  const assumed = [...accounts].map(([name, option]) => [
+    `${ASSUME} ${name}`,
+    null,
+    null,
+    option,
+    'G',
+  ]);
+  return [...granted, ...implied([...rows.values()], schema), ...assumed];
+}
+
+function isThere(schema: CurrentSchema): (row: GrantRow) => boolean {
+  return ({ table, column }) =>
+    table === null ||
+    (schema.has(table) &&
+      (column === null || schema.columns(table).some((name) => fold(name) === fold(column))));
+}
+
+/** The designated timestamps that come along with other columns. */
+function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
+  const added = new Map<string, (string | boolean | null)[]>();
+  for (const { permission, table, column } of rows) {
+    const timestamp = table === null ? null : schema.timestamp(table);
+    const carries = permission === 'SELECT' || permission === 'UPDATE';
+    if (table === null || column === null || timestamp === null || !carries) {
+      continue;
+    }
+    const isExplicit = rows.some(
+      (row) =>
+        row.permission === permission &&
+        fold(row.table ?? '') === fold(table) &&
+        (row.column === null || fold(row.column) === fold(timestamp)),
+    );
+    if (!isExplicit) {
+      added.set(`${permission} ${fold(table)}`, [permission, table, timestamp, false, 'I']);
+    }
+  }
+  return [...added.values()];
+}
+
+function waysIn({ enabled, verifier, publicKey, tokens }: StoredPrincipal): readonly boolean[] {
+  const isAlive = tokens.some(({ expires }) => expires > Date.now());
+  return [verifier !== null, publicKey !== null, isAlive].map((has) => has && enabled);
+}
+
+function catalogue(): ListedRows {
+  return { columns: strings('permission', 'levels'), rows: allPermissions() };
+}
+
+function names(rows: readonly string[]): ListedRows {
+  return { columns: strings('name'), rows: rows.map((name) => [name]) };
+}
+
+function strings(...all: readonly string[]): Columns {
+  return all.map((name) => [name, 'STRING'] as const);
+}
+
+function listed(rights: Rights, rows: readonly string[]): readonly string[] {
+  if (!holds(rights, 'LIST USERS')) {
+    throw denied('LIST USERS');
+  }
+  return rows;
+}
+
+/** One's own details are one's own. */
+function requireDetails(
+  principal: Principal,
+  rights: Rights,
+  of: string | null,
+  permission: string,
+): void {
+  if (of !== null && of !== principal.name && !holds(rights, permission)) {
+    throw denied(permission);
+  }
+}

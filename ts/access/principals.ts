@@ -1,0 +1,106 @@
+/** Users, groups and service accounts as they are kept: one record each. */
+import type { ScramVerifier } from '../auth/index.js';
+import { type Grants, type GrantRow, grantRows, grantsOf, NO_GRANTS } from './model.js';
+
+export type PrincipalKind = 'user' | 'group' | 'service account';
+
+export interface RestToken {
+  /** SHA-256 in hexadecimal; the token itself is shown once and forgotten. */
+  readonly digest: string;
+  /** Milliseconds since 1970. */
+  readonly expires: number;
+  readonly ttlMs: number;
+  /** Every login pushes the end forward. */
+  readonly refresh: boolean;
+}
+
+/** An elliptic-curve key; its other half is with its owner alone. */
+export interface PublicKey {
+  readonly x: string;
+  readonly y: string;
+}
+
+export interface StoredPrincipal {
+  readonly name: string;
+  readonly kind: PrincipalKind;
+  readonly enabled: boolean;
+  readonly verifier: ScramVerifier | null;
+  readonly publicKey: PublicKey | null;
+  readonly tokens: readonly RestToken[];
+  /** Of a group: what identity providers call it. */
+  readonly aliases: readonly string[];
+  /** Of a user. */
+  readonly groups: readonly string[];
+  /** Service accounts it may become, and whether it may pass that on. */
+  readonly accounts: ReadonlyMap<string, boolean>;
+  readonly grants: Grants;
+}
+
+export function newPrincipal(name: string, kind: PrincipalKind): StoredPrincipal {
+  return {
+    name,
+    kind,
+    enabled: true,
+    verifier: null,
+    publicKey: null,
+    tokens: [],
+    aliases: [],
+    groups: [],
+    accounts: new Map(),
+    grants: NO_GRANTS,
+  };
+}
+
+interface StoredVerifier {
+  readonly salt: string;
+  readonly iterations: number;
+  readonly storedKey: string;
+  readonly serverKey: string;
+}
+
+/** The record's JSON; fields of later versions are optional. */
+interface PrincipalRecord extends Omit<StoredPrincipal, 'verifier' | 'accounts' | 'grants'> {
+  readonly verifier: StoredVerifier | null;
+  readonly accounts: readonly (readonly [string, boolean])[];
+  readonly grants: readonly GrantRow[];
+}
+
+export function encodePrincipal(principal: StoredPrincipal): Buffer {
+  const { verifier, accounts, grants } = principal;
+  const record: PrincipalRecord = {
+    ...principal,
+    verifier: verifier === null ? null : encodeVerifier(verifier),
+    accounts: [...accounts],
+    grants: grantRows(grants),
+  };
+  return Buffer.from(JSON.stringify(record));
+}
+
+export function decodePrincipal(bytes: Buffer): StoredPrincipal {
+  const record = JSON.parse(bytes.toString('utf8')) as PrincipalRecord;
+  const { verifier, accounts, grants } = record;
+  return {
+    ...record,
+    verifier: verifier === null ? null : decodeVerifier(verifier),
+    accounts: new Map(accounts),
+    grants: grantsOf(grants),
+  };
+}
+
+function encodeVerifier({ salt, iterations, storedKey, serverKey }: ScramVerifier): StoredVerifier {
+  return {
+    salt: salt.toString('base64'),
+    iterations,
+    storedKey: storedKey.toString('base64'),
+    serverKey: serverKey.toString('base64'),
+  };
+}
+
+function decodeVerifier({ salt, iterations, storedKey, serverKey }: StoredVerifier): ScramVerifier {
+  return {
+    salt: Buffer.from(salt, 'base64'),
+    iterations,
+    storedKey: Buffer.from(storedKey, 'base64'),
+    serverKey: Buffer.from(serverKey, 'base64'),
+  };
+}

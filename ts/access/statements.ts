@@ -1,0 +1,511 @@
+/** The statements of access control, each one commit. */
+import { scramVerifier } from '../auth/index.js';
+import {
+  type Actor,
+  DatabaseError,
+  type OwnAction,
+  OwnStatement,
+  type OwnStatements,
+  type Statement,
+  type StatementContext,
+} from '../session/index.js';
+import {
+  type AccessStatement,
+  type Name,
+  parse,
+  type Password,
+  type PrincipalChange,
+  type PrincipalKind as NodeKind,
+  type Tree,
+} from '../sql/index.js';
+import { denied } from './authorise.js';
+import { assumedAccounts, granted, grantSteps, requireOption, revoked } from './grants.js';
+import { isDatabaseAdmin } from './model.js';
+import { newPrincipal, type PrincipalKind, type StoredPrincipal } from './principals.js';
+import { readSchema } from './schema.js';
+import { type AccessContext, require, rightsOf } from './setting.js';
+import { type Draft, refused, type Rights } from './store.js';
+import { newKey, newToken, tokenDigest, ttlMs } from './tokens.js';
+
+const KINDS: Readonly<Record<NodeKind, PrincipalKind>> = {
+  User: 'user',
+  Group: 'group',
+  ServiceAccount: 'service account',
+};
+
+type Of<Statement extends AccessStatement['statement']> = Extract<
+  AccessStatement,
+  { statement: Statement }
+>;
+
+const TOKEN_COLUMNS = ['name', 'token', 'expires_at', 'refresh'] as const;
+const KEY_COLUMNS = ['name', 'public_key_x', 'public_key_y', 'private_key'] as const;
+const CONTROL = /\p{Cc}/u;
+
+/** Who asks, with what they may do now. */
+interface Asker {
+  readonly actor: Actor;
+  readonly rights: Rights;
+}
+
+export class AccessStatements implements OwnStatements {
+  /** Null: access control is off. */
+  readonly #context: AccessContext | null;
+  readonly #prepare: (sql: string, context: StatementContext) => Promise<Statement>;
+
+  constructor(
+    context: AccessContext | null,
+    prepare: (tree: Buffer, context: StatementContext) => Promise<Statement>,
+  ) {
+    this.#context = context;
+    this.#prepare = (sql, setting) => prepare(Buffer.from(JSON.stringify(parse(sql))), setting);
+  }
+
+  owns(tree: object): boolean {
+    return accessOf(tree) !== null;
+  }
+
+  async prepare(tree: object, context: StatementContext, actor: Actor): Promise<Statement> {
+    const access = accessOf(tree);
+    if (access === null) {
+      throw new DatabaseError({ code: 'Internal', message: 'no statement of access control' });
+    }
+    if (this.#context === null) {
+      const message = 'access control is off: set acl.enabled=true and restart';
+      throw new DatabaseError({ code: 'NotSupported', message });
+    }
+    const isSession = access.statement === 'Assume' || access.statement === 'Exit';
+    if (context.readOnly === true && !isSession) {
+      const message = 'Write permission denied: the session is read-only';
+      throw new DatabaseError({ code: 'ReadOnly', message });
+    }
+    const action = new Action(this.#context, access, actor).own();
+    return await OwnStatement.of(commandOf(access), action, (sql) => this.#prepare(sql, context));
+  }
+}
+
+function accessOf({ nodes, root }: Partial<Tree>): AccessStatement | null {
+  const node = root === undefined ? undefined : nodes?.[root];
+  return node?.kind === 'Access' ? node.access : null;
+}
+
+function commandOf(access: AccessStatement): string {
+  switch (access.statement) {
+    case 'Create':
+    case 'Drop':
+    case 'Alter':
+      return `${access.statement} ${KINDS[access.principal]}`.toUpperCase();
+    case 'AddMember':
+      return 'ADD USER';
+    case 'RemoveMember':
+      return 'REMOVE USER';
+    case 'Assume':
+    case 'Exit':
+      return `${access.statement.toUpperCase()} SERVICE ACCOUNT`;
+    case 'Grant':
+    case 'Revoke':
+      return access.statement.toUpperCase();
+  }
+}
+
+/** One statement, ready to run. */
+class Action {
+  readonly #context: AccessContext;
+  readonly #access: AccessStatement;
+  readonly #actor: Actor;
+
+  constructor(context: AccessContext, access: AccessStatement, actor: Actor) {
+    this.#context = context;
+    this.#access = access;
+    this.#actor = actor;
+  }
+
+  own(): OwnAction {
+    const permissions = permissionsOf(this.#access);
+    return {
+      accesses: permissions.map((permission) => ({ table: '', columns: [], permission })),
+      columns: columnsOf(this.#access),
+      run: () => this.#run(),
+    };
+  }
+
+  async #run(): Promise<readonly string[]> {
+    const access = this.#access;
+    if (access.statement === 'Assume' || access.statement === 'Exit') {
+      this.#become(access);
+      return [];
+    }
+    return await this.#context.store.change(async (draft) => {
+      // Rights as they are now that this change has its turn.
+      const rights = rightsOf(this.#context.store, this.#actor.principal);
+      for (const permission of permissionsOf(access)) {
+        require(rights, permission);
+      }
+      return await this.#change(draft, access, { actor: this.#actor, rights });
+    });
+  }
+
+  async #change(
+    draft: Draft,
+    access: Exclude<AccessStatement, Of<'Assume'> | Of<'Exit'>>,
+    asker: Asker,
+  ): Promise<readonly string[]> {
+    switch (access.statement) {
+      case 'Create':
+        await this.#create(draft, access, asker);
+        return [];
+      case 'Drop':
+        this.#drop(draft, access, asker);
+        return [];
+      case 'Alter':
+        return await this.#alter(draft, access, asker);
+      case 'AddMember':
+      case 'RemoveMember':
+        this.#member(draft, access, asker);
+        return [];
+      case 'Grant':
+        await this.#grant(draft, access, asker);
+        return [];
+      case 'Revoke':
+        await this.#revoke(draft, access, asker);
+        return [];
+    }
+  }
+
+  // ---- principals ----
+
+  async #create(draft: Draft, access: Of<'Create'>, asker: Asker): Promise<void> {
+    const { name, if_not_exists: isConditional, password, external_alias: alias, owner } = access;
+    this.#checkName(name);
+    const kind = KINDS[access.principal];
+    const existing = draft.find(name.text);
+    if (existing?.kind === kind && isConditional) {
+      return;
+    }
+    if (existing !== undefined || name.text === this.#context.setting.adminName) {
+      const what = existing?.kind ?? 'administrator';
+      throw refused(`the name '${name.text}' is taken by a ${what}`, name.span);
+    }
+    const verifier = password === null ? null : await this.#verifier(password);
+    let created = { ...newPrincipal(name.text, kind), verifier };
+    if (alias !== null) {
+      created = { ...created, aliases: [this.#freeAlias(draft, alias)] };
+    }
+    draft.put(created);
+    if (kind === 'service account') {
+      this.#own(draft, name.text, owner, asker);
+    } else if (owner !== null) {
+      throw refused(`a ${kind} has no owner`, owner.span);
+    }
+  }
+
+  /** Whoever creates a service account may become it, unless it is made for somebody else. */
+  #own(draft: Draft, account: string, owner: Name | null, { actor }: Asker): void {
+    const { name, identity } = actor.principal;
+    if (owner === null && identity?.kind === 'admin') {
+      return;
+    }
+    if (owner === null && identity?.kind === 'external') {
+      throw refused('name an owner: OWNED BY a group, user or service account');
+    }
+    const holder = this.#existing(draft, owner ?? { text: name, span: { start: 0, end: 0 } });
+    draft.put({ ...holder, accounts: new Map([...holder.accounts, [account, true]]) });
+  }
+
+  #drop(draft: Draft, access: Of<'Drop'>, asker: Asker): void {
+    const { name, if_exists: isConditional } = access;
+    const kind = KINDS[access.principal];
+    const found = draft.find(name.text);
+    if (found?.kind !== kind) {
+      if (isConditional && found === undefined) {
+        return;
+      }
+      throw this.#missing(kind, name);
+    }
+    requireOver(asker, found);
+    draft.remove(name.text);
+    for (const other of draft.list()) {
+      const groups = other.groups.filter((group) => group !== name.text);
+      const accounts = new Map(other.accounts);
+      if (accounts.delete(name.text) || groups.length < other.groups.length) {
+        draft.put({ ...other, groups, accounts });
+      }
+    }
+  }
+
+  async #alter(draft: Draft, access: Of<'Alter'>, asker: Asker): Promise<readonly string[]> {
+    const { name, change } = access;
+    const found = this.#ofKind(draft, name, KINDS[access.principal]);
+    requireOver(asker, found);
+    switch (change.change) {
+      case 'Enable':
+      case 'Disable':
+        draft.put({ ...found, enabled: change.change === 'Enable' });
+        return [];
+      case 'SetPassword':
+        draft.put({ ...found, verifier: await this.#verifier(change.to) });
+        return [];
+      case 'AddAlias': {
+        const alias = this.#freeAlias(draft, change.alias);
+        draft.put({ ...found, aliases: [...found.aliases, alias] });
+        return [];
+      }
+      case 'DropAlias':
+        this.#dropAlias(draft, found, change.alias);
+        return [];
+      case 'CreateToken':
+        return this.#createToken(draft, found, change);
+      case 'DropToken':
+        this.#dropToken(draft, found, change);
+        return [];
+    }
+  }
+
+  #dropAlias(draft: Draft, group: StoredPrincipal, alias: Name): void {
+    if (!group.aliases.includes(alias.text)) {
+      throw refused(`group '${group.name}' has no external alias '${alias.text}'`, alias.span);
+    }
+    draft.put({ ...group, aliases: group.aliases.filter((one) => one !== alias.text) });
+  }
+
+  #createToken(
+    draft: Draft,
+    owner: StoredPrincipal,
+    { token: type, ttl, refresh }: Extract<PrincipalChange, { change: 'CreateToken' }>,
+  ): readonly string[] {
+    if (type === 'Jwk') {
+      const { x, y, secret } = newKey();
+      draft.put({ ...owner, publicKey: { x, y } });
+      return [owner.name, x, y, secret];
+    }
+    const lives = ttlMs(ttl?.text ?? '');
+    if (lives === null) {
+      const message = "a time to live is a number and s, m, h or d, from '1m' to '3650d'";
+      throw refused(message, ttl?.span);
+    }
+    const token = newToken();
+    const expires = Date.now() + lives;
+    const digest = tokenDigest(token) ?? '';
+    const alive = owner.tokens.filter((one) => one.expires > Date.now());
+    draft.put({ ...owner, tokens: [...alive, { digest, expires, ttlMs: lives, refresh }] });
+    return [owner.name, token, new Date(expires).toISOString(), String(refresh)];
+  }
+
+  #dropToken(
+    draft: Draft,
+    owner: StoredPrincipal,
+    { token: type, value }: Extract<PrincipalChange, { change: 'DropToken' }>,
+  ): void {
+    if (type === 'Jwk') {
+      draft.put({ ...owner, publicKey: null });
+      return;
+    }
+    const digest = value === null ? null : tokenDigest(value.text);
+    const left = value === null ? [] : owner.tokens.filter((one) => one.digest !== digest);
+    if (value !== null && left.length === owner.tokens.length) {
+      throw refused(`'${owner.name}' has no such token`, value.span);
+    }
+    draft.put({ ...owner, tokens: left });
+  }
+
+  #member(draft: Draft, access: Of<'AddMember'> | Of<'RemoveMember'>, asker: Asker): void {
+    const user = this.#ofKind(draft, access.user, 'user');
+    const groups = access.groups.map((name) => this.#ofKind(draft, name, 'group'));
+    groups.forEach((group) => {
+      requireOver(asker, group);
+    });
+    const names = new Set(groups.map(({ name }) => name));
+    const others = user.groups.filter((group) => !names.has(group));
+    const outside = access.groups.find(({ text }) => !user.groups.includes(text));
+    if (access.statement === 'AddMember') {
+      draft.put({ ...user, groups: [...others, ...names] });
+    } else if (outside === undefined) {
+      draft.put({ ...user, groups: others });
+    } else {
+      throw refused(`user '${user.name}' is not in group '${outside.text}'`, outside.span);
+    }
+  }
+
+  // ---- rights ----
+
+  async #grant(draft: Draft, access: Of<'Grant'>, { rights }: Asker): Promise<void> {
+    const { permissions, on, to, grant_option: option, verification } = access;
+    const holder = this.#existing(draft, to);
+    const accounts = this.#assumed(draft, access.permissions, rights);
+    const schema = await readSchema(this.#context.database);
+    const steps = grantSteps({ permissions, on, schema, verification });
+    requireOption(rights, steps);
+    if (accounts.length > 0 && holder.kind === 'service account') {
+      throw refused('a service account cannot become another one', to.span);
+    }
+    draft.put({
+      ...holder,
+      grants: granted(holder.grants, steps, option),
+      accounts: new Map([...holder.accounts, ...accounts.map((name) => [name, option] as const)]),
+    });
+  }
+
+  async #revoke(draft: Draft, access: Of<'Revoke'>, { rights }: Asker): Promise<void> {
+    const { permissions, on, from } = access;
+    const holder = this.#existing(draft, from);
+    const accounts = this.#assumed(draft, permissions, rights);
+    const schema = await readSchema(this.#context.database);
+    const steps = [...grantSteps({ permissions, on, schema, verification: false })];
+    requireOption(rights, steps);
+    if (on === null && permissions.some(({ name }) => name === 'ALL')) {
+      requireOver({ actor: this.#actor, rights }, holder);
+      steps.push({ permission: 'DATABASE ADMIN', target: 'database' });
+    }
+    const groups = holder.groups.flatMap((name) => draft.find(name) ?? []);
+    const left = new Map(holder.accounts);
+    for (const account of accounts) {
+      left.delete(account);
+    }
+    draft.put({ ...holder, grants: revoked(holder, groups, steps, schema), accounts: left });
+  }
+
+  /** The accounts of GRANT and REVOKE ASSUME, which the asker may pass on. */
+  #assumed(draft: Draft, permissions: Of<'Grant'>['permissions'], rights: Rights): string[] {
+    return assumedAccounts(permissions).map((account) => {
+      const found = this.#ofKind(draft, account, 'service account');
+      if (!rights.all && rights.accounts.get(found.name) !== true) {
+        throw denied(`ASSUME SERVICE ACCOUNT ${found.name} WITH GRANT OPTION`);
+      }
+      return found.name;
+    });
+  }
+
+  #become(access: Of<'Assume'> | Of<'Exit'>): void {
+    const { store, audit } = this.#context;
+    if (!this.#actor.isLasting) {
+      const message = 'a session over HTTP ends with its statement: use the wire protocol';
+      throw new DatabaseError({ code: 'NotSupported', message });
+    }
+    const { principal } = this.#actor;
+    if (access.statement === 'Exit') {
+      const isOther = access.account !== null && access.account.text !== principal.name;
+      if (principal.identity?.kind !== 'service account' || isOther) {
+        throw refused('the session has not become a service account', access.account?.span);
+      }
+      this.#actor.become(null);
+      return;
+    }
+    const { text: name } = access.account;
+    const rights = rightsOf(store, principal);
+    const account = store.find(name);
+    const isAllowed = rights.all || rights.accounts.has(name);
+    if (!isAllowed || account?.kind !== 'service account' || !account.enabled) {
+      throw denied(`ASSUME SERVICE ACCOUNT ${name}`);
+    }
+    audit.write('assume', principal.name, { account: name });
+    const { readOnly } = principal;
+    this.#actor.become({ name, readOnly, identity: { name, kind: 'service account' } });
+  }
+
+  // ---- names ----
+
+  #checkName({ text, span }: Name): void {
+    const { nameLengthMax } = this.#context.setting;
+    if (text.trim() === '' || CONTROL.test(text)) {
+      throw refused('a name has letters, and no control characters', span);
+    }
+    if (text.length > nameLengthMax) {
+      throw refused(`the name has ${text.length} characters, at most ${nameLengthMax}`, span);
+    }
+  }
+
+  #freeAlias(draft: Draft, { text, span }: Name): string {
+    const taken = draft.list().find(({ aliases }) => aliases.includes(text));
+    if (taken !== undefined) {
+      throw refused(`external alias '${text}' is that of group '${taken.name}'`, span);
+    }
+    return text;
+  }
+
+  #existing(draft: Draft, { text, span }: Pick<Name, 'text' | 'span'>): StoredPrincipal {
+    const found = draft.find(text);
+    if (found !== undefined) {
+      return found;
+    }
+    const message =
+      text === this.#context.setting.adminName
+        ? `'${text}' is the administrator of the configuration and may do everything`
+        : `no user, group or service account '${text}'`;
+    throw refused(message, span);
+  }
+
+  #ofKind(draft: Draft, name: Name, kind: PrincipalKind): StoredPrincipal {
+    const found = draft.find(name.text);
+    if (found?.kind !== kind) {
+      throw this.#missing(kind, name);
+    }
+    return found;
+  }
+
+  #missing(kind: PrincipalKind, { text, span }: Name): DatabaseError {
+    return refused(`no ${kind} '${text}'`, span);
+  }
+
+  async #verifier(password: Password): Promise<StoredPrincipal['verifier']> {
+    return password.password === 'None'
+      ? null
+      : await scramVerifier(password.value.text, undefined, this.#context.setting.hashIterations);
+  }
+}
+
+/** Whoever may do everything is changed by such people alone. */
+function requireOver({ rights }: Asker, target: StoredPrincipal): void {
+  if (!rights.all && isDatabaseAdmin([target.grants])) {
+    throw denied('DATABASE ADMIN');
+  }
+}
+
+function columnsOf(access: AccessStatement): readonly string[] {
+  if (access.statement !== 'Alter' || access.change.change !== 'CreateToken') {
+    return [];
+  }
+  return access.change.token === 'Jwk' ? KEY_COLUMNS : TOKEN_COLUMNS;
+}
+
+/** What the statement needs beside what it passes on. */
+function permissionsOf(access: AccessStatement): readonly string[] {
+  switch (access.statement) {
+    case 'Create': {
+      const withPassword = access.password?.password === 'Given' ? ['ADD PASSWORD'] : [];
+      const withAlias = access.external_alias === null ? [] : ['ADD EXTERNAL ALIAS'];
+      return [`CREATE ${KINDS[access.principal].toUpperCase()}`, ...withPassword, ...withAlias];
+    }
+    case 'Drop':
+      return [`DROP ${KINDS[access.principal].toUpperCase()}`];
+    case 'Alter':
+      return [permissionOfChange(access.change)];
+    case 'AddMember':
+      return ['ADD USER'];
+    case 'RemoveMember':
+      return ['REMOVE USER'];
+    case 'Assume':
+    case 'Exit':
+    case 'Grant':
+    case 'Revoke':
+      return [];
+  }
+}
+
+function permissionOfChange(change: PrincipalChange): string {
+  switch (change.change) {
+    case 'Enable':
+      return 'ENABLE USER';
+    case 'Disable':
+      return 'DISABLE USER';
+    case 'SetPassword':
+      return change.to.password === 'None' ? 'REMOVE PASSWORD' : 'ADD PASSWORD';
+    case 'CreateToken':
+      return change.token === 'Jwk' ? 'CREATE JWK' : 'CREATE REST TOKEN';
+    case 'DropToken':
+      return change.token === 'Jwk' ? 'DROP JWK' : 'DROP REST TOKEN';
+    case 'AddAlias':
+      return 'ADD EXTERNAL ALIAS';
+    case 'DropAlias':
+      return 'REMOVE EXTERNAL ALIAS';
+  }
+}

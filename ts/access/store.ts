@@ -1,0 +1,249 @@
+/**
+ * What is kept of access control: all of it in memory, each change one commit of the catalog. The
+ * epoch counts the changes up; whoever remembers rights asks it whether they still hold.
+ */
+import type { Identity } from '../auth/index.js';
+import { DatabaseError } from '../session/index.js';
+import type { Grants } from './model.js';
+import { isDatabaseAdmin } from './model.js';
+import { decodePrincipal, encodePrincipal, type StoredPrincipal } from './principals.js';
+
+const RECORD_KIND = 'access';
+const PRINCIPAL = 'principal:';
+const INTENT = 'intent:';
+
+/** The part of the database that keeps records. */
+export interface Records {
+  loadRecords(kind: string): Promise<Map<string, Buffer>>;
+  commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
+}
+
+/** What somebody may do. */
+export interface Rights {
+  /** Nothing is refused. */
+  readonly all: boolean;
+  readonly sets: readonly Grants[];
+  /** Service accounts, and whether the right to become them may be passed on. */
+  readonly accounts: ReadonlyMap<string, boolean>;
+}
+
+export const EVERYTHING: Rights = { all: true, sets: [], accounts: new Map() };
+const NOTHING: Rights = { all: false, sets: [], accounts: new Map() };
+
+/** Rights remembered at once; people come with many sets of groups. */
+const MOST_REMEMBERED = 10_000;
+
+/** One change under way: sees itself, and nobody else sees it before it is committed. */
+export class Draft {
+  readonly #store: AccessStore;
+  readonly #changed = new Map<string, StoredPrincipal | null>();
+  readonly #intents = new Map<string, Buffer | null>();
+
+  constructor(store: AccessStore) {
+    this.#store = store;
+  }
+
+  find(name: string): StoredPrincipal | undefined {
+    const changed = this.#changed.get(name);
+    return changed === undefined ? this.#store.find(name) : (changed ?? undefined);
+  }
+
+  list(): readonly StoredPrincipal[] {
+    const others = [...this.#store.list()].filter(({ name }) => !this.#changed.has(name));
+    const changed = [...this.#changed.values()].filter((principal) => principal !== null);
+    return [...others, ...changed];
+  }
+
+  put(principal: StoredPrincipal): void {
+    this.#changed.set(principal.name, principal);
+  }
+
+  remove(name: string): void {
+    this.#changed.set(name, null);
+  }
+
+  /** Changes the grants of everyone whom the change concerns. */
+  mapGrants(change: (grants: Grants) => Grants): void {
+    for (const principal of this.list()) {
+      const grants = change(principal.grants);
+      if (grants !== principal.grants) {
+        this.put({ ...principal, grants });
+      }
+    }
+  }
+
+  setIntent(id: string, intent: Buffer | null): void {
+    this.#intents.set(id, intent);
+  }
+
+  get principals(): ReadonlyMap<string, StoredPrincipal | null> {
+    return this.#changed;
+  }
+
+  records(): Map<string, Buffer | null> {
+    const records = new Map<string, Buffer | null>();
+    for (const [name, principal] of this.#changed) {
+      records.set(PRINCIPAL + name, principal === null ? null : encodePrincipal(principal));
+    }
+    for (const [id, intent] of this.#intents) {
+      records.set(INTENT + id, intent);
+    }
+    return records;
+  }
+}
+
+export class AccessStore {
+  readonly #records: Records;
+  readonly #principals = new Map<string, StoredPrincipal>();
+  /** By digest. */
+  readonly #tokens = new Map<string, string>();
+  readonly #intents = new Map<string, Buffer>();
+  readonly #rights = new Map<string, Rights>();
+  #epoch = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(records: Records) {
+    this.#records = records;
+  }
+
+  static async open(records: Records): Promise<AccessStore> {
+    const store = new AccessStore(records);
+    for (const [key, bytes] of await records.loadRecords(RECORD_KIND)) {
+      if (key.startsWith(PRINCIPAL)) {
+        store.#take(key.slice(PRINCIPAL.length), decodePrincipal(bytes));
+      } else if (key.startsWith(INTENT)) {
+        store.#intents.set(key.slice(INTENT.length), bytes);
+      }
+    }
+    return store;
+  }
+
+  /** Counts the changes up. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  find(name: string): StoredPrincipal | undefined {
+    return this.#principals.get(name);
+  }
+
+  list(): Iterable<StoredPrincipal> {
+    return this.#principals.values();
+  }
+
+  ownerOfToken(digest: string): StoredPrincipal | undefined {
+    const name = this.#tokens.get(digest);
+    return name === undefined ? undefined : this.#principals.get(name);
+  }
+
+  /** What changes of tables were under way when the process ended. */
+  intents(): ReadonlyMap<string, Buffer> {
+    return this.#intents;
+  }
+
+  /** Runs one change after another; what `work` leaves in the draft is committed at once. */
+  change<T>(work: (draft: Draft) => T | Promise<T>): Promise<T> {
+    const turn = this.#last.then(async () => {
+      const draft = new Draft(this);
+      const result = await work(draft);
+      const records = draft.records();
+      if (records.size > 0) {
+        await this.#records.commitRecords(RECORD_KIND, records);
+        this.#apply(draft);
+      }
+      return result;
+    });
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** What `identity` may do now. */
+  rightsOf(identity: Identity): Rights {
+    if (identity.kind === 'admin') {
+      return EVERYTHING;
+    }
+    const groups = identity.kind === 'external' ? (identity.externalGroups ?? []) : null;
+    const key = groups === null ? `p:${identity.name}` : `x:${JSON.stringify(groups)}`;
+    return this.#remembered(key, () =>
+      groups === null ? this.#rightsOfLogin(identity.name) : this.#rightsOfGroups(groups),
+    );
+  }
+
+  /** What the owner of a view may do, whether it may log in or not. */
+  rightsOfOwner(name: string): Rights {
+    return this.#remembered(`o:${name}`, () => this.#rightsOfStored(this.#principals.get(name)));
+  }
+
+  #remembered(key: string, make: () => Rights): Rights {
+    const known = this.#rights.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    if (this.#rights.size >= MOST_REMEMBERED) {
+      this.#rights.clear();
+    }
+    const rights = make();
+    this.#rights.set(key, rights);
+    return rights;
+  }
+
+  #rightsOfLogin(name: string): Rights {
+    const principal = this.#principals.get(name);
+    return principal?.enabled === true ? this.#rightsOfStored(principal) : NOTHING;
+  }
+
+  #rightsOfStored(principal: StoredPrincipal | undefined): Rights {
+    if (principal === undefined) {
+      return NOTHING;
+    }
+    return rightsOf([principal, ...principal.groups.flatMap((group) => this.#group(group))]);
+  }
+
+  #group(name: string): StoredPrincipal[] {
+    const group = this.#principals.get(name);
+    return group?.kind === 'group' ? [group] : [];
+  }
+
+  #rightsOfGroups(external: readonly string[]): Rights {
+    const mapped = [...this.#principals.values()].filter(
+      ({ kind, aliases }) => kind === 'group' && aliases.some((alias) => external.includes(alias)),
+    );
+    return rightsOf(mapped);
+  }
+
+  #apply(draft: Draft): void {
+    for (const [name, principal] of draft.principals) {
+      this.#take(name, principal);
+    }
+    this.#rights.clear();
+    this.#epoch += 1;
+  }
+
+  #take(name: string, principal: StoredPrincipal | null): void {
+    for (const { digest } of this.#principals.get(name)?.tokens ?? []) {
+      this.#tokens.delete(digest);
+    }
+    if (principal === null) {
+      this.#principals.delete(name);
+      return;
+    }
+    this.#principals.set(name, principal);
+    for (const { digest } of principal.tokens) {
+      this.#tokens.set(digest, name);
+    }
+  }
+}
+
+function rightsOf(principals: readonly StoredPrincipal[]): Rights {
+  const sets = principals.map(({ grants }) => grants);
+  const accounts = new Map<string, boolean>();
+  for (const [account, option] of principals.flatMap((principal) => [...principal.accounts])) {
+    accounts.set(account, option || accounts.get(account) === true);
+  }
+  return { all: isDatabaseAdmin(sets), sets, accounts };
+}
+
+/** An error of a statement, where it stands. */
+export function refused(message: string, span?: { start: number; end: number }): DatabaseError {
+  return new DatabaseError({ code: 'InvalidValue', message, ...span });
+}

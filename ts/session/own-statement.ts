@@ -1,0 +1,78 @@
+/** A statement that the server runs itself: understood when it is prepared, done when it runs. */
+import { DatabaseError } from '../engine/error.js';
+import type {
+  Access,
+  ExecuteOptions,
+  ExecuteReply,
+  ParameterValues,
+  Statement,
+  StatementDescription,
+  Summary,
+} from '../engine/types.js';
+
+/** What it does, and the values of its one row. */
+export interface OwnAction {
+  readonly accesses: readonly Access[];
+  readonly notice?: string;
+  /** None: the answer has no rows. */
+  readonly columns: readonly string[];
+  run(): Promise<readonly string[]>;
+}
+
+const NO_ROWS: ExecuteReply = {
+  queryId: 0n,
+  chunk: null,
+  summary: { rowsReturned: 0, rowsTotal: 0, rowsAffected: 0, executeNanos: 0 },
+  stream: null,
+};
+
+export class OwnStatement implements Statement {
+  readonly description: StatementDescription;
+  readonly #action: OwnAction;
+  /** The engine encodes the row for whoever asked. */
+  readonly #answer: Statement | null;
+
+  private constructor(command: string, action: OwnAction, answer: Statement | null) {
+    const { accesses, notice } = action;
+    this.#action = action;
+    this.#answer = answer;
+    this.description = {
+      kind: 'ddl',
+      command,
+      columns: answer?.description.columns ?? [],
+      timestamp: -1,
+      parameters: [],
+      accesses,
+      ...(notice === undefined ? {} : { notice }),
+    };
+  }
+
+  /** `prepare` binds the query that answers with the row. */
+  static async of(
+    command: string,
+    action: OwnAction,
+    prepare: (sql: string) => Promise<Statement>,
+  ): Promise<OwnStatement> {
+    const places = action.columns.map((name, at) => `CAST($${at + 1} AS STRING) ${name}`);
+    const answer = places.length === 0 ? null : await prepare(`SELECT ${places.join(', ')}`);
+    return new OwnStatement(command, action, answer);
+  }
+
+  async execute(_parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+    const row = await this.#action.run();
+    return this.#answer === null ? NO_ROWS : await this.#answer.execute(row, options);
+  }
+
+  executeBatch(): Promise<Summary> {
+    const message = `${this.description.command} runs once, not for many rows of parameters`;
+    return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
+  }
+
+  isCurrent(): boolean {
+    return false;
+  }
+
+  close(): void {
+    this.#answer?.close();
+  }
+}
