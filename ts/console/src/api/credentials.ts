@@ -1,7 +1,8 @@
 /**
  * What requests of this page are sent with. Tokens live in this module's memory alone: nothing is
  * stored, a reload forgets them. After a login with a password the session's cookie goes along by
- * itself, and there is nothing to hold.
+ * itself, and there is nothing to hold; without HTTPS it does not count, and the password's header
+ * is held instead.
  */
 
 /** Answers the `Authorization` value that counts now, renewed if it is about to end. */

@@ -1,6 +1,7 @@
 /** Asks who it is: name and password, or the identity provider, whichever the server takes. */
 import { createSignal, onMount, Show, type JSX } from 'solid-js';
 import type { Settings } from '../api/client.js';
+import { useTokens } from '../api/credentials.js';
 import { Logo } from '../shell/icons.js';
 import { askProvider, type Prompt } from './leave.js';
 import { basic, beginSession } from './login.js';
@@ -52,7 +53,12 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
           busy={busy()}
           submit={(user, password) =>
             void attempt(async () => {
-              const name = await beginSession(basic(user, password));
+              const authorization = basic(user, password);
+              const name = await beginSession(authorization);
+              if (!isSecureContext) {
+                // Browsers do not say there whose page sends a cookie, so it counts for nothing.
+                useTokens(() => Promise.resolve(authorization));
+              }
               signedIn(name ?? user);
             })
           }

@@ -8,6 +8,9 @@ export type Prompt = 'none' | 'login';
 
 /** Leaves this page. */
 export async function askProvider(provider: Provider, prompt?: Prompt): Promise<void> {
+  if (!isSecureContext) {
+    throw new Error('Signing on through a provider needs HTTPS between here and this server.');
+  }
   const request = {
     state: randomText(),
     nonce: randomText(),

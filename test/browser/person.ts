@@ -1,0 +1,114 @@
+/** One person's browser in the tests of signing in, and servers for them. */
+import test, { type ExecutionContext } from 'ava';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { chromiumPath, launchBrowser } from './console-page.js';
+
+const WAIT_MS = 20_000;
+
+/** Skipped where there is no Chromium. */
+export const browserTest: typeof test.serial =
+  chromiumPath === undefined ? (test.serial.skip as typeof test.serial) : test.serial;
+
+let browser: Browser;
+
+/** For the tests of a file. */
+export function openBrowser(): void {
+  if (chromiumPath !== undefined) {
+    test.before(async () => {
+      browser = await launchBrowser();
+    });
+    test.after.always(() => browser.close());
+  }
+}
+
+/** Only the servers of the test can be reached. */
+export class Person {
+  readonly page: Page;
+  readonly requests: URL[] = [];
+  readonly complaints: string[] = [];
+  readonly #context: BrowserContext;
+
+  private constructor(context: BrowserContext, page: Page) {
+    this.#context = context;
+    this.page = page;
+    page.on('request', (request) => this.requests.push(new URL(request.url())));
+    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('console', (message) => {
+      if (message.text().includes('CSP violation')) {
+        this.complaints.push(message.text());
+      }
+    });
+  }
+
+  static async arrive(t: ExecutionContext): Promise<Person> {
+    const context = await browser.newContext();
+    context.setDefaultTimeout(WAIT_MS);
+    await context.route(
+      ({ hostname }) => hostname !== '127.0.0.1',
+      (route) => route.abort(),
+    );
+    await context.addInitScript(
+      'addEventListener("securitypolicyviolation", (event) => console.error("CSP violation: " + ' +
+        'event.violatedDirective + " " + event.blockedURI))',
+    );
+    const person = new Person(context, await context.newPage());
+    t.teardown(() => context.close());
+    return person;
+  }
+
+  /** The provider's own pages: log in, then consent. */
+  async logIn(login: string, password = 'secret'): Promise<void> {
+    await this.page.locator('input[name=login]').fill(login);
+    await this.page.locator('input[name=password]').fill(password);
+    await this.page.locator('button[type=submit]').click();
+    await this.page.getByRole('button', { name: 'Continue' }).click();
+  }
+
+  async isIn(name: string): Promise<void> {
+    await this.page.locator('.account', { hasText: name }).waitFor();
+    await this.page.locator('.signin').waitFor({ state: 'detached' });
+  }
+
+  async isOut(): Promise<void> {
+    await this.page.locator('.signin-card').waitFor();
+  }
+
+  problem(): Promise<string> {
+    return this.page.locator('.signin-problem').innerText();
+  }
+
+  /** Everything scripts of this origin could find. */
+  async stored(): Promise<string> {
+    return await this.page.evaluate<string>(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
+    );
+  }
+
+  /** What a request of the page itself is answered. */
+  async query(statement: string): Promise<string> {
+    await this.page.locator('.cm-content').click();
+    await this.page.keyboard.press('Control+A');
+    await this.page.keyboard.insertText(statement);
+    await this.page.keyboard.press('Control+Enter');
+    const summary = this.page.locator('.summary:not([data-state="running"])');
+    await summary.waitFor();
+    return (await summary.getAttribute('data-state')) ?? '';
+  }
+
+  async cookies(): Promise<readonly { name: string; httpOnly: boolean; sameSite: string }[]> {
+    return await this.#context.cookies();
+  }
+
+  async forgetServer(url: string): Promise<void> {
+    await this.#context.clearCookies({ name: 'qdb_session' });
+    await this.page.goto(url);
+  }
+}
+
+export async function serverFor(t: ExecutionContext, set: readonly string[]): Promise<TestServer> {
+  const server = await startTestServer({ set });
+  t.teardown(() => server.stop());
+  return server;
+}
