@@ -54,6 +54,34 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
   });
   const response = await request(`exec?${parameters}`, options.signal);
   const reader = new AnswerReader();
+  try {
+    await readRows(response, reader, options);
+  } catch (cause) {
+    // A server that fails after the first rows says why, and cuts the connection.
+    const late = cause instanceof Unreachable ? lateError(reader, response.status) : undefined;
+    throw late ?? cause;
+  }
+  const tail = read(() => reader.finish(), response.status);
+  if (tail.error !== undefined) {
+    throw refusal(tail, response.status);
+  }
+  return tail;
+}
+
+function lateError(reader: AnswerReader, status: number): SqlError | undefined {
+  try {
+    const tail = reader.finish();
+    return tail.error === undefined ? undefined : refusal(tail, status);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readRows(
+  response: Response,
+  reader: AnswerReader,
+  options: ExecuteOptions,
+): Promise<void> {
   let headSeen = false;
   for await (const text of pieces(response)) {
     const rows = read(() => reader.feed(text), response.status);
@@ -65,11 +93,6 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
       options.onRows?.(rows);
     }
   }
-  const tail = read(() => reader.finish(), response.status);
-  if (tail.error !== undefined) {
-    throw refusal(tail, response.status);
-  }
-  return tail;
 }
 
 /** What a statement would give, without running it: its columns, or why it cannot run. */

@@ -111,6 +111,7 @@ const ENTRIES: readonly Entry[] = [
   { page: 'tables', name: 'Tables and ingestion', icon: 'tables' },
   { page: 'import', name: 'Import', icon: 'import' },
   { page: 'queries', name: 'Running queries', icon: 'queries' },
+  { page: 'access', name: 'Users and permissions', icon: 'access' },
 ];
 
 function Rail(props: {
@@ -192,6 +193,9 @@ function Rail(props: {
 
 /** The first steps are offered while there is nothing else to look at. */
 function isOffered({ page }: Entry, session: Session): boolean {
+  if (page === 'access') {
+    return session.settings()?.config['acl.enabled'] === true;
+  }
   return page !== 'start' || spot().page === 'start' || isEmpty(session);
 }
 

@@ -6,6 +6,7 @@ import { spot } from './pages.js';
 const StartPage = lazy(() => import('../start/StartPage.js'));
 const TablesPage = lazy(() => import('../tables/TablesPage.js'));
 const ImportPage = lazy(() => import('../import/ImportPage.js'));
+const AccessPage = lazy(() => import('../access/AccessPage.js'));
 const QueriesPage = lazy(() => import('../queries/QueriesPage.js'));
 
 export function Page(props: { session: Session }): JSX.Element {
@@ -20,6 +21,9 @@ export function Page(props: { session: Session }): JSX.Element {
         </Match>
         <Match when={spot().page === 'import'}>
           <ImportPage session={props.session} />
+        </Match>
+        <Match when={spot().page === 'access'}>
+          <AccessPage session={props.session} />
         </Match>
         <Match when={spot().page === 'queries'}>
           <QueriesPage session={props.session} />

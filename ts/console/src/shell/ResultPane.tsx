@@ -375,6 +375,9 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
           <bdi>{failure()?.message ?? (props.run && outcome(props.run))}</bdi>
         </strong>
       </div>
+      <Show when={failure() && props.run?.hasRows}>
+        <p>The rows that came before are real but incomplete.</p>
+      </Show>
       <Show when={!failure()}>
         <pre class="outcome-excerpt">{props.run?.statement.text}</pre>
       </Show>
@@ -397,7 +400,7 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
         </Show>
         <Show when={props.hasRows}>
           <button class="button small" onClick={() => props.keep()}>
-            Back to the previous result
+            {props.run?.hasRows ? 'Show the rows that came' : 'Back to the previous result'}
           </button>
         </Show>
       </div>

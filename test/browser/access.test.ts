@@ -1,0 +1,112 @@
+/**
+ * The permission editor. The rights themselves are the server's business and tested there; here
+ * the page gets prepared lists, and what it sends is looked at.
+ */
+import type { Page } from 'playwright-core';
+
+import { seriousViolations } from './axe.js';
+import { browserSuite, inEveryTheme, picture } from './suite.js';
+
+const { browserTest, onPage, rows } = browserSuite('permissions in a browser', {
+  args: ['--demo'],
+});
+
+const GRANTS: readonly (readonly unknown[])[] = [
+  ['HTTP', null, null, false, 'G'],
+  ['SELECT', 'trades', null, true, 'G'],
+  ['INSERT', null, null, false, 'G'],
+  ['SELECT', 'quotes', 'bid', false, 'G'],
+];
+const RIGHTS = ['permission', 'table_name', 'column_name', 'grant_option', 'origin'];
+
+function list(names: readonly string[], dataset: readonly (readonly unknown[])[]): string {
+  const columns = names.map((name) => ({ name, type: 'STRING' }));
+  return JSON.stringify({ query: '', columns, timestamp: -1, dataset, count: dataset.length });
+}
+
+const LISTS: Readonly<Record<string, string>> = {
+  'SHOW USERS': list(['name'], [['ada'], ['<b>eve</b>']]),
+  'SHOW GROUPS': list(['name'], [['quants'], ['risk']]),
+  'SHOW SERVICE ACCOUNTS': list(['name'], [['feed']]),
+  'SHOW GROUPS ada': list(['name'], [['quants']]),
+  'SHOW PERMISSIONS ada': list(RIGHTS, GRANTS),
+  'SHOW PERMISSIONS quants': list(RIGHTS, []),
+};
+
+/** Answers what is about rights; the statements that would change some, in order. */
+async function prepare(page: Page, refused = ''): Promise<string[]> {
+  const sent: string[] = [];
+  await page.route('**/exec?*', async (route) => {
+    const query = new URL(route.request().url()).searchParams.get('query') ?? '';
+    const known = LISTS[query];
+    if (known !== undefined) {
+      await route.fulfill({ contentType: 'application/json', body: known });
+    } else if (/^(?:GRANT|REVOKE|CREATE USER|ADD USER)\b/.test(query)) {
+      sent.push(query);
+      const isRefused = query === refused;
+      const body = isRefused ? { query, error: 'permission denied', position: 0 } : { ddl: 'OK' };
+      await route.fulfill({ status: isRefused ? 400 : 200, json: body });
+    } else {
+      await route.continue();
+    }
+  });
+  return sent;
+}
+
+browserTest('clicks plan changes, and applying runs them in order', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const sent = await prepare(page);
+    await page.evaluate("location.hash = '#access/ada'");
+    const cell = (name: string): ReturnType<Page['getByRole']> =>
+      page.getByRole('button', { name: new RegExp(`^${name}`) });
+    await cell('SELECT on trades: granted, may pass on').waitFor();
+    await cell('INSERT on trades: from all tables').waitFor();
+    await cell('SELECT on quotes: on some columns').click();
+    await cell('SELECT on trades').click();
+    await cell('PGWIRE on PostgreSQL clients').click();
+    await cell('UPDATE on quotes').click();
+    await cell('UPDATE on quotes').click();
+    await inEveryTheme(shown, async (theme) => {
+      t.deepEqual(await seriousViolations(page), [], theme);
+      await shown.screenshot(picture(`access-${theme}`));
+    });
+    t.deepEqual(sent, []);
+    await page.locator('[data-action="apply"]').click();
+    await page.getByText('0 changes not applied yet').waitFor();
+    t.deepEqual(sent, [
+      'GRANT SELECT ON quotes TO ada',
+      'REVOKE SELECT ON trades FROM ada',
+      'GRANT PGWIRE TO ada',
+    ]);
+    await page.getByLabel('Put into a group').selectOption('risk');
+    t.is(await page.locator('.access-entry bdi').nth(1).innerText(), '<b>eve</b>');
+  });
+});
+
+browserTest('what is refused is said, and the rest stays planned', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const sent = await prepare(page, 'GRANT SELECT ON trades TO quants');
+    await page.evaluate("location.hash = '#access/quants'");
+    await page.getByRole('button', { name: /^SELECT on trades/ }).click();
+    await page.getByRole('button', { name: /^INSERT on trades/ }).click();
+    await page.locator('[data-action="apply"]').click();
+    await page.locator('.access-pending', { hasText: 'permission denied' }).waitFor();
+    t.is(sent.length, 1);
+    await page.getByText('2 changes not applied yet').waitFor();
+  });
+});
+
+browserTest('the page is offered where the server has users, and nowhere else', async (t) => {
+  t.deepEqual(await rows('SELECT 1'), [[1]]);
+  await onPage(t, async (shown) => {
+    const entry = shown.page.getByRole('link', { name: 'Users and permissions' });
+    t.is(await entry.count(), 0);
+    await shown.page.route('**/settings', async (route) => {
+      const body = { config: { 'acl.enabled': true }, preferences: {} };
+      await route.fulfill({ json: body });
+    });
+    await entry.waitFor();
+  });
+});

@@ -1,0 +1,184 @@
+/** Who may do what: people and groups, the rights of one of them, and what is planned for it. */
+import { createSignal, For, Match, onMount, Show, Switch, type JSX } from 'solid-js';
+import { quoted } from '../schema/model.js';
+import { showToast } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import { openPage, spot } from '../shell/pages.js';
+import type { Session } from '../state/session.js';
+import { PendingPane } from './PendingPane.js';
+import { RightsPane } from './RightsPane.js';
+import { AccessState, type Rights } from './state.js';
+import type { Principal, PrincipalKind } from './model.js';
+
+const KINDS: readonly (readonly [PrincipalKind, string])[] = [
+  ['user', 'Users'],
+  ['group', 'Groups'],
+  ['service account', 'Services'],
+];
+
+export default function AccessPage(props: { session: Session }): JSX.Element {
+  const state = new AccessState();
+  const [kind, setKind] = createSignal<PrincipalKind>('user');
+  const all = (): readonly Principal[] => {
+    const loaded = state.principals();
+    return loaded.state === 'ready' ? loaded.value : [];
+  };
+  const show = (principal: Principal): void => {
+    setKind(principal.kind);
+    openPage('access', principal.name);
+    void state.show(principal);
+  };
+  const begin = async (): Promise<void> => {
+    await state.load();
+    const named = all().find(({ name }) => name === spot().subject);
+    if (named) {
+      show(named);
+    }
+  };
+  onMount(() => void begin());
+  const failure = (): string => messageOf(state.principals()) || messageOf(state.rights());
+  const rights = (): Rights | undefined => {
+    const loaded = state.rights();
+    return loaded?.state === 'ready' ? loaded.value : undefined;
+  };
+
+  return (
+    <section class="page" aria-labelledby="access-title" data-region="access">
+      <header class="page-head">
+        <h1 id="access-title">Users and permissions</h1>
+        <p class="hint">A click plans a change. Nothing happens before it is applied.</p>
+      </header>
+      <div class="access">
+        <PrincipalList
+          all={all()}
+          kind={kind()}
+          setKind={setKind}
+          chosen={rights()?.principal.name}
+          state={state}
+          onPick={show}
+        />
+        <Switch
+          fallback={
+            <div class="empty">
+              <strong>Choose who it is about</strong>
+              <p>The rights of a user, a group or a service account are shown here.</p>
+            </div>
+          }
+        >
+          <Match when={failure()}>
+            <div class="empty">
+              <strong>The rights could not be read</strong>
+              <p>
+                <bdi>{failure()}</bdi>
+              </p>
+            </div>
+          </Match>
+          <Match when={rights()}>
+            {(shown) => (
+              <>
+                <RightsPane session={props.session} state={state} rights={shown()} all={all()} />
+                <PendingPane state={state} principal={shown().principal} />
+              </>
+            )}
+          </Match>
+        </Switch>
+      </div>
+    </section>
+  );
+}
+
+function PrincipalList(props: {
+  all: readonly Principal[];
+  kind: PrincipalKind;
+  setKind: (kind: PrincipalKind) => void;
+  chosen: string | undefined;
+  state: AccessState;
+  onPick: (principal: Principal) => void;
+}): JSX.Element {
+  return (
+    <div class="access-list">
+      <span class="segmented" role="group" aria-label="Kind">
+        <For each={KINDS}>
+          {([value, name]) => (
+            <button aria-pressed={props.kind === value} onClick={() => props.setKind(value)}>
+              {name} {props.all.filter((one) => one.kind === value).length}
+            </button>
+          )}
+        </For>
+      </span>
+      <ul aria-label="People and groups">
+        <For each={props.all.filter((one) => one.kind === props.kind)}>
+          {(principal) => (
+            <li>
+              <button
+                class="access-entry"
+                aria-current={props.chosen === principal.name ? 'true' : undefined}
+                onClick={() => props.onPick(principal)}
+              >
+                <Icon name={principal.kind === 'group' ? 'group' : 'access'} />
+                <bdi>{principal.name}</bdi>
+              </button>
+            </li>
+          )}
+        </For>
+      </ul>
+      <NewPrincipal kind={props.kind} state={props.state} onMade={props.onPick} />
+    </div>
+  );
+}
+
+function messageOf(loaded: { state: string; message?: string } | undefined): string {
+  return loaded?.state === 'failed' ? (loaded.message ?? '') : '';
+}
+
+function NewPrincipal(props: {
+  kind: PrincipalKind;
+  state: AccessState;
+  onMade: (principal: Principal) => void;
+}): JSX.Element {
+  const [name, setName] = createSignal('');
+  const [password, setPassword] = createSignal('');
+  const create = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const { kind } = props;
+    const secret = password() === '' ? '' : ` WITH PASSWORD '${password().replaceAll("'", "''")}'`;
+    const made = { kind, name: name().trim() };
+    try {
+      await props.state.run(`CREATE ${kind.toUpperCase()} ${quoted(made.name)}${secret}`, made);
+      setName('');
+      setPassword('');
+      props.onMade(made);
+    } catch (cause) {
+      showToast({ text: cause instanceof Error ? cause.message : String(cause) });
+    }
+  };
+  return (
+    <form class="access-new" onSubmit={(event) => void create(event)}>
+      <label class="stack">
+        <span>New {props.kind}</span>
+        <input
+          class="input"
+          autocomplete="off"
+          value={name()}
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+      </label>
+      <Show when={props.kind !== 'group'}>
+        <label class="stack">
+          <span>Password, if it has one</span>
+          <input
+            class="input"
+            type="password"
+            autocomplete="new-password"
+            value={password()}
+            onInput={(event) => setPassword(event.currentTarget.value)}
+          />
+        </label>
+      </Show>
+      <button class="button" disabled={name().trim() === ''}>
+        <Icon name="plus" />
+        Create {props.kind}
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,49 @@
+/** What is planned as SQL, in the order in which it would run. */
+import { For, Show, type JSX } from 'solid-js';
+import { announce, copy } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import { statementOf, type Principal } from './model.js';
+import type { AccessState } from './state.js';
+
+export function PendingPane(props: { state: AccessState; principal: Principal }): JSX.Element {
+  const statements = (): string[] =>
+    props.state.changes().map((change) => statementOf(change, props.principal));
+  const apply = async (): Promise<void> => {
+    if (await props.state.apply()) {
+      announce('The changes are applied.');
+    }
+  };
+  return (
+    <aside class="access-pending" aria-label="Planned changes">
+      <strong>
+        {statements().length} {statements().length === 1 ? 'change' : 'changes'} not applied yet
+      </strong>
+      <p class="hint">These statements run in this order and stop at the first error.</p>
+      <ol>
+        <For each={statements()}>{(statement) => <li class="data">{statement}</li>}</For>
+      </ol>
+      <Show when={props.state.failure()}>
+        <p class="error" role="alert">
+          <Icon name="alert" /> <bdi>{props.state.failure()}</bdi>
+        </p>
+      </Show>
+      <Show when={statements().length > 0}>
+        <div class="details-actions">
+          <button class="button primary" data-action="apply" onClick={() => void apply()}>
+            Apply
+          </button>
+          <button class="button" onClick={() => props.state.discard()}>
+            Discard
+          </button>
+          <button
+            class="button ghost"
+            onClick={() => void copy(`${statements().join(';\n')};`, 'SQL')}
+          >
+            <Icon name="copy" />
+            Copy SQL
+          </button>
+        </div>
+      </Show>
+    </aside>
+  );
+}
