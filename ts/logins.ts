@@ -7,7 +7,7 @@ import {
   oidcAdvice,
   readOidcSettings,
 } from './auth/index.js';
-import { type Config, KEYS, ValueError } from './config/index.js';
+import { type Config, KEYS } from './config/index.js';
 import type { Logger } from './observability/index.js';
 
 /** With a `directory` users and grants count, and `http.user` does not. */
@@ -15,12 +15,6 @@ export function createLogins(config: Config, logger: Logger, directory?: Directo
   const user = config.get(KEYS.httpUser);
   const password = config.get(KEYS.httpPassword);
   const settings = readOidcSettings(config);
-  if (settings !== null && directory === undefined) {
-    throw new ValueError(
-      'acl.oidc.enabled=true needs acl.enabled=true: without users and grants nobody from a ' +
-        'provider may do anything',
-    );
-  }
   const provider =
     settings === null ? undefined : new IdentityProvider(settings, logger.child('oidc'));
   return createAuthenticator({

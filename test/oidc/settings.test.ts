@@ -7,7 +7,7 @@ import test from 'ava';
 
 import { oidcAdvice, readOidcSettings } from '../../ts/auth/index.js';
 import { ConfigError, loadConfig, ValueError } from '../../ts/config/index.js';
-import { settingsOf } from './fakes.js';
+import { settingsOf, SIGN_ON } from './fakes.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-oidc-'));
 test.after.always(() => {
@@ -132,4 +132,9 @@ test('every weakening is told', (t) => {
   for (const [setting, told] of Object.entries(weak)) {
     t.regex(oidcAdvice(settingsOf(setting)).join(), told);
   }
+});
+
+test('users and grants must be on', (t) => {
+  const set = SIGN_ON.filter((setting) => !setting.startsWith('acl.enabled'));
+  t.throws(() => readOidcSettings(loadConfig({ set })), { message: /needs acl\.enabled=true/ });
 });

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 
-import type { LoginWitness } from '../auth/index.js';
+import type { Authenticator, LoginWitness } from '../auth/index.js';
 import { isLoopback } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Credentials } from '../tls/index.js';
@@ -17,6 +17,7 @@ import { type Frame, FrameReader } from './frames.js';
 import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Entered, LoginBook, LoginExchange } from './login.js';
 import { ProtocolError } from './protocol-error.js';
+import { ProvidedLogin, Visitor } from './provided-login.js';
 import * as reply from './server-messages.js';
 
 /** Bytes a client may send ahead of the message that is worked on. */
@@ -33,6 +34,7 @@ const REFUSAL_DELAY_MS = 200;
 export interface ConnectionServices {
   readonly sessions: SessionHost;
   readonly witness: LoginWitness | undefined;
+  readonly authenticator: Authenticator | undefined;
   readonly logins: LoginBook;
   readonly cancels: CancelBook;
   readonly logger: Logger;
@@ -48,6 +50,9 @@ export interface ConnectionServices {
   readonly admitted: boolean;
 }
 
+/** What begins a statement: the login must hold. */
+const BEGINS = new Set(['query', 'parse', 'execute']);
+
 type Stage = 'startup' | 'login' | 'ready' | 'ended';
 
 export class Connection {
@@ -59,7 +64,8 @@ export class Connection {
   private encryptionAsked = new Set<string>();
   private isEncrypted = false;
   private parameters: ReadonlyMap<string, string> = new Map();
-  private login: LoginExchange | null = null;
+  private login: LoginExchange | ProvidedLogin | null = null;
+  private visitor: Visitor | null = null;
   private conversation: Conversation | null = null;
   private outbound: Buffer[] = [];
   private outboundBytes = 0;
@@ -182,6 +188,17 @@ export class Connection {
       await conversation.malformed(error, frame.type === 'Q');
       return;
     }
+    if (BEGINS.has(message.kind)) {
+      const refusal = this.visitor?.refusal() ?? null;
+      const error = refusal instanceof Promise ? await refusal : refusal;
+      if (error !== null) {
+        if (error.fatal) {
+          throw error;
+        }
+        await conversation.malformed(error, message.kind === 'query');
+        return;
+      }
+    }
     if (!(await conversation.handle(message))) {
       this.finish();
     }
@@ -268,21 +285,39 @@ export class Connection {
     this.refusePlainText();
     this.parameters = message.parameters;
     const user = message.parameters.get('user') ?? '';
-    if (user === '') {
+    const { authenticator } = this.services;
+    const isElsewhere = authenticator?.needsPlainPassword(user) === true;
+    if (user === '' && !isElsewhere) {
       throw new ProtocolError('28000', 'no PostgreSQL user name specified in startup packet', true);
     }
     this.services.logins.throttle.check(user, this.socket.remoteAddress ?? '');
     const endPoint = this.isEncrypted ? (this.services.credentials?.endPoint ?? null) : null;
-    this.login = this.services.logins.begin(user, endPoint);
+    if (authenticator !== undefined && isElsewhere) {
+      this.refuseOpenPasswords(authenticator);
+      this.login = new ProvidedLogin(authenticator, user, this.socket.remoteAddress ?? '');
+    } else {
+      this.login = this.services.logins.begin(user, endPoint);
+    }
     this.stage = 'login';
     this.write(this.login.challenge());
     this.flush();
   }
 
-  private refusePlainText(): void {
+  /** What the provider knows is seen by whoever reads along. */
+  private refuseOpenPasswords({ signOn }: Authenticator): void {
+    if (!this.isEncrypted && !this.isLocal && signOn?.settings.plainTextTokens !== true) {
+      const message = 'tokens and passwords of the provider need encryption: set sslmode=require';
+      throw new ProtocolError('28000', message, true);
+    }
+  }
+
+  private get isLocal(): boolean {
     const { remoteAddress = '' } = this.socket;
-    const isLocal = isLoopback(remoteAddress.replace(/^::ffff:/, ''));
-    if (this.services.requireEncryption && !this.isEncrypted && !isLocal) {
+    return isLoopback(remoteAddress.replace(/^::ffff:/, ''));
+  }
+
+  private refusePlainText(): void {
+    if (this.services.requireEncryption && !this.isEncrypted && !this.isLocal) {
       const message = 'this server takes encrypted connections only: set sslmode=require';
       throw new ProtocolError('28000', message, true);
     }
@@ -322,9 +357,11 @@ export class Connection {
 
   private welcome(entered: Entered): void {
     const { services } = this;
-    const { user: name, identity } = entered;
+    const { identity } = entered;
     const readOnly = entered.readOnly || services.readOnly;
-    const session = services.sessions.open({ name, readOnly, identity }, true);
+    const visitor = new Visitor(entered, readOnly);
+    this.visitor = visitor;
+    const session = services.sessions.open(visitor, true);
     services.witness?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
     const outlet = {
       queue: (bytes: Buffer): void => {

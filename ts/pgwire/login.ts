@@ -7,6 +7,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   type Directory,
   type Identity,
+  type KnownLogin,
   mockVerifier,
   scramVerifier,
   type ScramVerifier,
@@ -33,6 +34,8 @@ export interface Entered {
   readonly user: string;
   readonly readOnly: boolean;
   readonly identity: Identity;
+  /** Whether it still holds; absent where nothing can change. */
+  readonly renew?: NonNullable<KnownLogin['renew']>;
 }
 
 export type LoginMethod = 'scram' | 'cleartext';

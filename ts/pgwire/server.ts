@@ -1,7 +1,7 @@
 /** The listener of the PostgreSQL wire protocol. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-import type { Directory, LoginWitness } from '../auth/index.js';
+import type { Authenticator, Directory, LoginWitness } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
@@ -18,6 +18,8 @@ export interface PgWireServices {
   /** The users of the database; absent where access control is off. */
   readonly directory?: Directory;
   readonly witness?: LoginWitness;
+  /** Knows people whom the database does not keep. */
+  readonly authenticator?: Authenticator;
 }
 
 /** Everything the configuration says, as tests set it without one. */
@@ -106,11 +108,12 @@ export async function listenPgWire(
   services: Omit<PgWireServices, 'config'>,
   credentials: CredentialStore | null = null,
 ): Promise<PgWireListener> {
-  const { sessions, logger, directory, witness } = services;
+  const { sessions, logger, directory, witness, authenticator } = services;
   const connections = new Set<Connection>();
   const fixed = {
     sessions,
     witness,
+    authenticator,
     cancels: new CancelBook(),
     logger: logger.child('pgwire'),
     readOnly: options.readOnly,

@@ -55,6 +55,12 @@ export function readOidcSettings(config: Config): OidcSettings | null {
   if (!config.get(KEYS.oidcEnabled)) {
     return null;
   }
+  if (!config.get(KEYS.aclEnabled)) {
+    throw new ValueError(
+      'acl.oidc.enabled=true needs acl.enabled=true: what somebody from a provider may do is ' +
+        'what their groups were granted',
+    );
+  }
   const allowHttp = !config.get(KEYS.oidcTls);
   const discoveryUrl = readDiscoveryUrl(config, allowHttp);
   const endpoints = discoveryUrl === null ? readEndpoints(config, allowHttp) : null;

@@ -1,0 +1,220 @@
+/** Signing on through a provider in Chromium, from end to end. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { ExecutionContext } from 'ava';
+
+import type { TestServer } from '../golden/server.js';
+import { TestProvider } from '../oidc/provider.js';
+import { browserTest, openBrowser, Person, serverFor } from './person.js';
+
+openBrowser();
+
+const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
+
+/** A server whose members of `writers` may read, and the provider they sign on with. */
+async function placeFor(
+  t: ExecutionContext,
+  options: { readonly accessTokenSeconds?: number; readonly set?: readonly string[] } = {},
+): Promise<{ provider: TestProvider; server: TestServer }> {
+  const provider = await TestProvider.start(options);
+  t.teardown(() => provider.close());
+  provider.addPerson('jo', { groups: ['writers'] });
+  provider.addPerson('al');
+  const set = [
+    'acl.enabled=true',
+    ...provider.settings('acl.oidc.cache.ttl=1s', ...(options.set ?? [])),
+  ];
+  const server = await serverFor(t, set);
+  await provider.allowRedirects([`${server.url}/`]);
+  for (const statement of [
+    'create table prices (x int)',
+    'insert into prices values (7)',
+    "create group readers with external alias 'writers'",
+    'grant http to readers',
+    'grant select on all tables to readers',
+  ]) {
+    const address = `${server.url}/exec?query=${encodeURIComponent(statement)}`;
+    const response = await fetch(address, { headers: ADMIN });
+    t.is(response.status, 200, `${statement}: ${await response.text()}`);
+  }
+  return { provider, server };
+}
+
+browserTest('ten steps: to the provider, back with a code, and to the data', async (t) => {
+  const { provider, server } = await placeFor(t);
+  const jo = await Person.arrive(t);
+  await jo.page.goto(`${server.url}/?shared=query#sql`);
+  await jo.isOut();
+  await jo.page.locator('[data-action=sso]').click();
+  await jo.logIn('jo');
+  await jo.isIn('jo');
+
+  const asked = jo.requests.find(({ pathname }) => pathname === '/auth')?.searchParams;
+  t.is(asked?.get('response_type'), 'code');
+  t.is(asked?.get('code_challenge_method'), 'S256');
+  t.is(asked?.get('redirect_uri'), `${server.url}/`);
+  for (const name of ['state', 'nonce', 'code_challenge']) {
+    t.regex(asked?.get(name) ?? '', /^[\w-]{43}$/, name);
+  }
+  t.is(jo.page.url(), `${server.url}/?shared=query#sql`, 'the code is gone, the address is back');
+  t.is(await jo.query('select x from prices'), 'done');
+  t.true(provider.count('/me') > 0);
+  const stored = await jo.stored();
+  t.notRegex(stored, /verifier|nonce|token|eyJ/, stored);
+
+  // The group is taken away at the provider, and seen when the answer is too old.
+  provider.setGroups('jo', []);
+  for (
+    let tries = 0;
+    tries < 100 && (await jo.query('select x from prices')) === 'done';
+    tries += 1
+  ) {
+    await sleep(50);
+  }
+  t.is(await jo.query('select x from prices'), 'failed');
+  provider.setGroups('jo', ['writers']);
+  for (
+    let tries = 0;
+    tries < 100 && (await jo.query('select x from prices')) !== 'done';
+    tries += 1
+  ) {
+    await sleep(50);
+  }
+  t.is(await jo.query('select x from prices'), 'done');
+
+  await jo.page.locator('[data-action=sign-out]').click();
+  await jo.page.getByRole('button', { name: /sign me out/i }).click();
+  await jo.isOut();
+  await jo.page.reload();
+  await jo.isOut();
+  t.is(await jo.page.locator('[data-action=sso]').innerText(), 'Continue as jo');
+  t.deepEqual(jo.complaints, []);
+});
+
+browserTest('tokens are renewed in time, and once', async (t) => {
+  const { provider, server } = await placeFor(t, { accessTokenSeconds: 10 });
+  const jo = await Person.arrive(t);
+  await jo.page.goto(`${server.url}/#sql`);
+  await jo.page.locator('[data-action=sso]').click();
+  await jo.logIn('jo');
+  await jo.isIn('jo');
+  const first = provider.count('/token');
+  t.is(first, 1);
+  const end = Date.now() + 60_000;
+  while (provider.count('/token') < 3 && Date.now() < end) {
+    t.is(await jo.query('select x from prices'), 'done');
+    await sleep(200);
+  }
+  t.is(provider.count('/token'), 3);
+  await jo.isIn('jo');
+});
+
+browserTest('after a reload nobody is asked again', async (t) => {
+  const { provider, server } = await placeFor(t);
+  const jo = await Person.arrive(t);
+  await jo.page.goto(`${server.url}/#sql`);
+  await jo.page.locator('[data-action=sso]').click();
+  await jo.logIn('jo');
+  await jo.isIn('jo');
+  await jo.page.reload();
+  await jo.isIn('jo');
+  t.is(provider.count('/auth'), 1, 'the session of this server goes on');
+  await jo.forgetServer(`${server.url}/?again#sql`);
+  await jo.isIn('jo');
+  const silent = jo.requests.filter(({ pathname }) => pathname === '/auth').at(-1);
+  t.is(silent?.searchParams.get('prompt'), 'none');
+});
+
+browserTest('who has no groups is known, and is told', async (t) => {
+  const { server } = await placeFor(t);
+  const al = await Person.arrive(t);
+  await al.page.goto(server.url);
+  await al.page.locator('[data-action=sso]').click();
+  await al.logIn('al');
+  await al.isOut();
+  t.regex(await al.problem(), /may not use this server.*Access denied \[HTTP\]/);
+});
+
+browserTest('an answer nobody asked for is not taken', async (t) => {
+  const { provider, server } = await placeFor(t);
+  const eve = await Person.arrive(t);
+  await eve.page.goto(`${server.url}/?code=stolen&state=guessed&iss=${provider.issuer}`);
+  await eve.isOut();
+  t.regex(await eve.problem(), /not asked for by this tab/);
+  t.is(eve.page.url(), `${server.url}/`);
+  t.is(provider.count('/token'), 0);
+});
+
+browserTest('an answer of another provider is not taken', async (t) => {
+  const { provider, server } = await placeFor(t);
+  const jo = await Person.arrive(t);
+  await jo.page.goto(server.url);
+  provider.rewriteLocation = (location) =>
+    location.replace(encodeURIComponent(provider.issuer), 'https%3A%2F%2Fevil.example');
+  await jo.page.locator('[data-action=sso]').click();
+  await jo.logIn('jo');
+  await jo.isOut();
+  t.regex(await jo.problem(), /Another identity provider has answered/);
+  t.is(provider.count('/token'), 0);
+});
+
+browserTest('a provider without S256 is not used', async (t) => {
+  const provider = await TestProvider.start();
+  t.teardown(() => provider.close());
+  const document = (await (await fetch(provider.discoveryUrl)).json()) as object;
+  const body = JSON.stringify({ ...document, code_challenge_methods_supported: ['plain'] });
+  const path = '/.well-known/openid-configuration';
+  provider.faults.set(path, { kind: 'answer', status: 200, type: 'application/json', body });
+  const server = await serverFor(t, ['acl.enabled=true', ...provider.settings()]);
+  const jo = await Person.arrive(t);
+  await jo.page.goto(server.url);
+  await jo.page.locator('[data-action=sso]').click();
+  await jo.page.locator('.signin-problem', { hasText: 'does not support PKCE' }).waitFor();
+  t.is(provider.count('/auth'), 0);
+});
+
+browserTest('redirects that lead nowhere stop', async (t) => {
+  const { provider, server } = await placeFor(t);
+  const jo = await Person.arrive(t);
+  await jo.page.goto(server.url);
+  await jo.page.evaluate('localStorage.setItem("tidemark.sign-in.last-user", "jo")');
+  for (let round = 0; round < 5; round += 1) {
+    await jo.page.reload();
+    await jo.isOut();
+    await jo.page.waitForLoadState('networkidle');
+  }
+  t.true(provider.count('/auth') <= 3, String(provider.count('/auth')));
+});
+
+browserTest('a sign-on that ended at the provider ends here', async (t) => {
+  const { provider, server } = await placeFor(t, { accessTokenSeconds: 5 });
+  const jo = await Person.arrive(t);
+  await jo.page.goto(`${server.url}/#sql`);
+  await jo.page.locator('[data-action=sso]').click();
+  await jo.logIn('jo');
+  await jo.isIn('jo');
+  // What a provider answers to a refresh token that was used before.
+  const body = '{"error":"invalid_grant"}';
+  provider.faults.set('/token', { kind: 'answer', status: 400, type: 'application/json', body });
+  const asked = provider.count('/token');
+  for (let tries = 0; tries < 100 && provider.count('/token') === asked; tries += 1) {
+    await jo.query('select x from prices');
+    await sleep(200);
+  }
+  await jo.isOut();
+  t.regex(await jo.problem(), /has ended/);
+});
+
+browserTest('two names for one person are not believed', async (t) => {
+  const { provider, server } = await placeFor(t);
+  const body = '{"sub":"somebody else","groups":["writers"]}';
+  provider.faults.set('/me', { kind: 'answer', status: 200, type: 'application/json', body });
+  const jo = await Person.arrive(t);
+  await jo.page.goto(server.url);
+  await jo.page.locator('[data-action=sso]').click();
+  await jo.logIn('jo');
+  await jo.isOut();
+  t.regex(await jo.problem(), /another name/);
+  await jo.page.reload();
+  await jo.isOut();
+});
