@@ -18,6 +18,17 @@ const CASES: readonly Case[] = [
     sql: 'SELECT s, count(DISTINCT v) FROM a WHERE s <> s GROUP BY s',
     rows: [],
   },
+  {
+    title: 'a window by its own key above one over all filtered rows',
+    setup: ['CREATE TABLE a (id LONG, d DOUBLE)', 'INSERT INTO a VALUES (2, 2), (1, 1), (3, 9)'],
+    sql:
+      'SELECT id, lag(id) OVER (ORDER BY id) l, sum(d) OVER () s, ' +
+      'percent_rank() OVER (PARTITION BY id ORDER BY id) p FROM a WHERE d < 5 ORDER BY id',
+    rows: [
+      [1, null, 3, 0],
+      [2, 1, 3, 0],
+    ],
+  },
 ];
 
 let tidemark: Tidemark;

@@ -105,7 +105,7 @@ export type Node =
   | ({ kind: 'Insert' } & InsertNode)
   | ({ kind: 'Update' } & UpdateNode)
   | ({ kind: 'Delete' } & DeleteNode)
-  | { kind: 'Drop'; what: ViewKind; name: Name; if_exists: boolean }
+  | { kind: 'Drop'; what: ViewKind; names: Array<Name>; if_exists: boolean }
   | { kind: 'DropAllTables' }
   | { kind: 'Truncate'; tables: Array<Name>; if_exists: boolean; keep_symbols: boolean }
   | { kind: 'Rename'; table: Name; to: Name }
@@ -337,6 +337,10 @@ export type Cte = {
    * A Query node.
    */
   query: number;
+  /**
+   * Whether WITH RECURSIVE lets the query name itself.
+   */
+  recursive: boolean;
 };
 
 export type SelectNode = {

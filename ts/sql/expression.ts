@@ -4,8 +4,9 @@
  * Levels are those of the language reference, a smaller number binds tighter. They differ from
  * PostgreSQL's: `||` binds tighter than `&`, `^`, `|`, and comparison tighter than equality.
  */
-import type { BinaryOperator, Node, NodeId, Span } from './ast.generated.js';
+import type { BinaryOperator, Name, Node, NodeId, Span } from './ast.generated.js';
 import { callOrColumn, parseArray, parseCase, parseCast, parseExists } from './call.js';
+import { escapedText } from './escapes.js';
 import { CALLABLE, LITERAL_TYPES } from './keywords.js';
 import { TokenKind } from './lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from './lookahead.js';
@@ -193,11 +194,47 @@ function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
       return p.add({ kind: 'Unary', operator: 'Not', operand: within }, start, p.lastEnd(), within);
     }
     default: {
-      const right = binary(p, LEVEL_EQUALITY - 1);
+      const from = p.start();
+      const right = escapedPattern(p, binary(p, LEVEL_EQUALITY - 1), from);
       const operator = word === 'LIKE' ? 'Like' : 'ILike';
       return addBinary(p, negated ? `Not${operator}` : operator, left, right, operatorSpan, start);
     }
   }
+}
+
+/** `pattern ESCAPE 'c'` is the call that gives the pattern with the usual escape. */
+function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
+  if (!p.at('ESCAPE') || !atText(p, 1)) {
+    return pattern;
+  }
+  const span = { start: p.start(), end: p.end() };
+  p.advance();
+  const at = p.start();
+  const escape = primary(p);
+  const literal = p.node(escape);
+  if (literal.kind === 'String' && Array.from(literal.value).length > 1) {
+    p.failAt('ESCAPE must be empty or one character', at, p.lastEnd());
+  }
+  return addCall(p, { text: 'like_escape', quoted: false, span }, start, [pattern, escape]);
+}
+
+/** Whether a text stands some tokens ahead, or what stands for one. */
+function atText(p: Parser, ahead: number): boolean {
+  const kind = p.kind(ahead);
+  return (
+    kind === TokenKind.String ||
+    kind === TokenKind.Parameter ||
+    kind === TokenKind.NamedParameter ||
+    kind === TokenKind.Variable ||
+    p.value(ahead) === '?' ||
+    (p.value(ahead) === 'E' && p.kind(ahead + 1) === TokenKind.String)
+  );
+}
+
+function addCall(p: Parser, name: Name, start: number, args: readonly NodeId[]): NodeId {
+  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  const node: Node = { kind: 'Call', name, arguments: [...args], ...rest };
+  return p.add(node, start, p.lastEnd(), ...args);
 }
 
 function inOperator(
@@ -483,7 +520,7 @@ function wordOperand(p: Parser): NodeId {
     case 'E':
       if (p.kind(1) === TokenKind.String && p.start(1) === p.end()) {
         p.advance();
-        return literal(p, { kind: 'String', value: unescaped(p.unquoted()) });
+        return literal(p, { kind: 'String', value: escapedText(p) });
       }
       break;
     case 'ARRAY':
@@ -510,28 +547,6 @@ function wordOperand(p: Parser): NodeId {
   return callOrColumn(p);
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-};
-
-/** What stands in `E'…'`. */
-function unescaped(text: string): string {
-  return text.replace(
-    /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|(.))/gsu,
-    (_, byte?: string, unit?: string, letter?: string) => {
-      const code = byte ?? unit;
-      if (code !== undefined) {
-        return String.fromCharCode(Number.parseInt(code, 16));
-      }
-      return ESCAPES[letter ?? ''] ?? letter ?? '';
-    },
-  );
-}
-
 /**
  * `ARRAY(SELECT e …)`: the values as PostgreSQL writes an array, `{a,b}`. Catalog queries of tools
  * show lists this way.
@@ -549,12 +564,8 @@ function arrayOfQuery(p: Parser): NodeId {
   const end = p.lastEnd();
   const span = { start, end };
   const text = (value: string): NodeId => p.add({ kind: 'String', value }, start, end);
-  const call = (name: string, args: readonly NodeId[]): NodeId => {
-    const named = { text: name, quoted: false, span };
-    const plain = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
-    const node: Node = { kind: 'Call', name: named, arguments: [...args], ...plain };
-    return p.add(node, start, end, ...args);
-  };
+  const call = (name: string, args: readonly NodeId[]): NodeId =>
+    addCall(p, { text: name, quoted: false, span }, start, args);
   const joined = call('string_agg', [item.expression, text(',')]);
   const operands = [text('{'), joined, text('}')];
   const listed = p.add({ kind: 'Concat', operands, operator_span: span }, start, end, ...operands);

@@ -197,7 +197,7 @@ class Scanner {
     } else if (isDigit(code) || (code === 46 && this.startsFraction())) {
       this.number();
     } else if (code === 39) {
-      this.enclosed("'", TokenKind.String, 'unclosed quoted string?');
+      this.string();
     } else if (code === 34) {
       this.enclosed('"', TokenKind.Quoted, 'unclosed quotation mark');
     } else if (code === 96) {
@@ -350,6 +350,27 @@ class Scanner {
     } else {
       this.push(kind, start, close + 1, '');
     }
+  }
+
+  /** `'…'`; after an E that touches it, a backslash takes the next character with it. */
+  private string(): void {
+    const { starts, ends, values } = this.tokens;
+    const touches = ends.at(-1) === this.at && (starts.at(-1) ?? 0) === this.at - 1;
+    if (!touches || values.at(-1) !== 'E') {
+      this.enclosed("'", TokenKind.String, 'unclosed quoted string?');
+      return;
+    }
+    const start = this.at;
+    for (let at = start + 1; at < this.text.length; at += 1) {
+      const code = this.code(at);
+      if (code === 92 || (code === 39 && this.code(at + 1) === 39)) {
+        at += 1;
+      } else if (code === 39) {
+        this.push(TokenKind.String, start, at + 1, '');
+        return;
+      }
+    }
+    this.bad(start, this.text.length, 'unclosed quoted string?');
   }
 
   private geohash(): void {

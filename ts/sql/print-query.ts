@@ -66,7 +66,8 @@ export function printWith(printer: Printer, ctes: Ctes): string {
     const columns = one.columns.length === 0 ? '' : ` (${names(one.columns)})`;
     return `${printName(one.name)}${columns} AS (${printer.query(one.query)})`;
   });
-  return `WITH ${list.join(', ')}`;
+  const recursive = ctes.some((one) => one.recursive) ? 'RECURSIVE ' : '';
+  return `WITH ${recursive}${list.join(', ')}`;
 }
 
 function names(list: readonly Name[]): string {

@@ -96,7 +96,7 @@ function printSmall(printer: Printer, id: NodeId, node: Node): string {
         'DROP',
         KINDS[node.what],
         ...(node.if_exists ? ['IF EXISTS'] : []),
-        printName(node.name),
+        list(node.names),
       ].join(' ');
     case 'DropAllTables':
       return 'DROP ALL TABLES';

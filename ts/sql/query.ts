@@ -47,8 +47,7 @@ export function parseQuery(p: Parser): NodeId {
 export function parsePreamble(p: Parser): Preamble {
   const start = p.start();
   const declarations = p.take('DECLARE') ? p.list(() => declaration(p)) : [];
-  const ctes = p.take('WITH') ? p.list(() => cte(p)) : [];
-  return { start, declarations, with: ctes };
+  return { start, declarations, with: p.take('WITH') ? commonTables(p) : [] };
 }
 
 /** The query after its preamble. */
@@ -107,7 +106,16 @@ function declaredValue(p: Parser): NodeId {
   return p.grammar.expression(p);
 }
 
-function cte(p: Parser): Cte {
+/** What follows WITH; a table may be called `recursive`. */
+function commonTables(p: Parser): Cte[] {
+  const recursive = p.at('RECURSIVE') && p.value(1) !== 'AS' && p.value(1) !== '(';
+  if (recursive) {
+    p.advance();
+  }
+  return p.list(() => cte(p, recursive));
+}
+
+function cte(p: Parser, recursive: boolean): Cte {
   const name = p.name('common table expression name expected');
   const hasColumns = p.at('(') && !(p.value(1) === 'SELECT' || p.value(1) === 'WITH');
   const columns = hasColumns ? p.parenthesised(() => p.name('column name expected')) : [];
@@ -121,7 +129,7 @@ function cte(p: Parser): Cte {
   if (!p.take(')')) {
     p.fail("')' expected");
   }
-  return { name, columns, query };
+  return { name, columns, query, recursive };
 }
 
 const SET_OPERATORS: Readonly<Record<string, SetOperator>> = {

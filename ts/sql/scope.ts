@@ -178,6 +178,9 @@ function namesOfWith(level: Level): string[] {
     const starts = level.value() === 'WITH' || (isList && level.value() === ',');
     level.step();
     if (starts) {
+      if (level.value() === 'RECURSIVE' && level.value(1) !== 'AS' && level.value(1) !== '(') {
+        level.step();
+      }
       const name = level.name();
       if (level.value() === '(') {
         level.step();

@@ -287,9 +287,10 @@ function parseDrop(p: Parser): NodeId {
     return p.fail("'table' or 'view' or 'materialized view' or 'all' expected");
   }
   const conditional = ifExists(p);
-  const name = p.tableName(what === 'Table' ? 'table name expected' : 'view name expected');
+  const missing = what === 'Table' ? 'table name expected' : 'view name expected';
+  const names = p.list(() => p.tableName(missing));
   p.take('CASCADE', 'PERMISSIONS');
-  return p.add({ kind: 'Drop', what, name, if_exists: conditional }, start, p.lastEnd());
+  return p.add({ kind: 'Drop', what, names, if_exists: conditional }, start, p.lastEnd());
 }
 
 function parseTruncate(p: Parser): NodeId {

@@ -225,8 +225,8 @@ pub enum Node {
     Update(UpdateNode),
     /// DELETE.
     Delete(DeleteNode),
-    /// DROP TABLE | VIEW | MATERIALIZED VIEW.
-    Drop { what: ViewKind, name: Name, if_exists: bool },
+    /// DROP TABLE | VIEW | MATERIALIZED VIEW a, b.
+    Drop { what: ViewKind, names: Vec<Name>, if_exists: bool },
     /// DROP ALL TABLES.
     DropAllTables,
     /// TRUNCATE TABLE a, b [KEEP SYMBOL MAPS].

@@ -16,7 +16,7 @@ pub struct Declaration {
     pub overridable: bool,
 }
 
-/// `name [(columns)] AS (query)`.
+/// `name [(columns)] AS (query)`, after WITH.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Cte {
@@ -26,6 +26,9 @@ pub struct Cte {
     pub columns: Vec<Name>,
     /// A Query node.
     pub query: NodeId,
+    /// Whether WITH RECURSIVE lets the query name itself.
+    #[serde(default)]
+    pub recursive: bool,
 }
 
 /// One SELECT block.

@@ -54,6 +54,17 @@ pub(crate) fn is_boolean(text: &str) -> bool {
     boolean(text) || text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f")
 }
 
+/// Bytes as `PostgreSQL` writes them: `\\x` and two hexadecimal digits for each.
+pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("\\x")?.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let pairs = digits.chunks(2).map(|pair| match *pair {
+        [high, low] => Some((digit(high)? * 16 + digit(low)?) as u8),
+        _ => None,
+    });
+    pairs.collect()
+}
+
 /// A UUID in its hyphenated form, as big-endian bytes.
 pub(crate) fn uuid(text: &str) -> Option<[u8; 16]> {
     if text.len() != 36 {

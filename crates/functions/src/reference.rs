@@ -125,6 +125,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("strpos", "", "strpos('abcdef', 'cd')"),
     shown("position", "", "position('abcdef', 'cd')"),
     shown("replace", "", "replace('a-b-c', '-', '+')"),
+    shown("like_escape", "", "like_escape('50!%', '!')"),
     shown("lpad", "", "lpad('7', 3, '0')"),
     shown("rpad", "", "rpad('7', 3, '0')"),
     shown("split_part", "", "split_part('a,b,c', ',', 2)"),

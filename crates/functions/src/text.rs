@@ -117,6 +117,39 @@ fn replace(call: &Call<'_>) -> Result<ArrayRef> {
 /// More characters than this are refused: a length is one number away from filling the memory.
 const MAX_PADDED: i32 = 1 << 20;
 
+/// `LIKE pattern ESCAPE 'c'`: the pattern with a backslash where it escapes.
+fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
+    let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
+    let rows = if escapes.scalar { call.rows.min(1) } else { call.rows };
+    let longer = |row: usize| escapes.get(row).is_some_and(|escape| characters(escape) > 1);
+    if (0..rows).any(longer) {
+        return Err(invalid("ESCAPE must be empty or one character"));
+    }
+    Ok(build_text(call.rows, |row, out| {
+        let (Some(pattern), Some(escape)) = (patterns.get(row), escapes.get(row)) else {
+            return false;
+        };
+        let escape = escape.chars().next();
+        let mut escaped = false;
+        for letter in pattern.chars() {
+            if !escaped && Some(letter) == escape {
+                escaped = true;
+                continue;
+            }
+            if escaped || letter == '\\' {
+                out.push('\\');
+            }
+            out.push(letter);
+            escaped = false;
+        }
+        if escaped {
+            // Escapes nothing, which LIKE refuses.
+            out.push('\\');
+        }
+        true
+    }))
+}
+
 fn pad(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
     let (texts, lengths) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
     let fills = if call.arguments.len() == 3 { Some(call.texts(2)?) } else { None };
@@ -397,6 +430,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "replace",
         &[direct(&[Text, Text, Text], Str, replace)],
         "every occurrence of a text replaced",
+    ),
+    pure(
+        "like_escape",
+        &[direct(T2, Str, like_escape)],
+        "a pattern of LIKE whose escape is another character, with a backslash instead",
     ),
     pure(
         "lpad",

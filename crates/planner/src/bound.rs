@@ -146,7 +146,7 @@ pub struct BoundSchemaChange {
     pub accesses: Vec<Access>,
 }
 
-/// CREATE, ALTER, DROP and COMPILE VIEW.
+/// CREATE, ALTER and COMPILE VIEW.
 #[derive(Debug, Clone)]
 pub struct BoundViewChange {
     /// What to commit; nothing for COMPILE, and where IF [NOT] EXISTS says so.

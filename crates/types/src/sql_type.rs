@@ -175,9 +175,26 @@ impl SqlType {
             "BOOLEAN" | "BOOL" => plain(Self::Boolean),
             "BYTE" => plain(Self::Byte),
             "SHORT" | "SMALLINT" | "INT2" => plain(Self::Short),
-            "CHAR" | "CHARACTER" => plain(Self::Char),
+            // A text of one character is a CHAR; longer ones are not filled with blanks.
+            "CHAR" | "CHARACTER" | "BPCHAR" if dimensions == 0 => match arguments {
+                [] => Some(Self::Char),
+                [length] => match length.parse().ok()? {
+                    0_u32 => None,
+                    1 => Some(Self::Char),
+                    _ => Some(Self::Varchar),
+                },
+                _ => None,
+            },
             "INT" | "INTEGER" | "INT4" => plain(Self::Int),
             "LONG" | "BIGINT" | "INT8" => plain(Self::Long),
+            // `FLOAT(n)` says how many bits of precision it must have at least.
+            "FLOAT" if dimensions == 0 && arguments.len() == 1 => {
+                match arguments[0].parse().ok()? {
+                    1..=24_u32 => Some(Self::Float),
+                    25..=53 => Some(Self::Double),
+                    _ => None,
+                }
+            }
             "FLOAT" | "REAL" | "FLOAT4" => plain(Self::Float),
             "DOUBLE" | "FLOAT8" | "DOUBLE PRECISION" => plain(Self::Double),
             "DATE" => plain(Self::Date),

@@ -67,12 +67,22 @@ export const LANGUAGE = [
     works('BOOLEAN', 'CREATE TABLE x (v BOOLEAN)', 'INSERT INTO x VALUES (true)'),
     works('BYTE', 'CREATE TABLE x (v BYTE)', 'INSERT INTO x VALUES (5)'),
     works('SHORT', 'CREATE TABLE x (v SHORT)', 'INSERT INTO x VALUES (300)'),
-    works('CHAR', 'CREATE TABLE x (v CHAR)', "INSERT INTO x VALUES ('A')"),
+    works(
+      'CHAR',
+      'CREATE TABLE x (v CHAR)',
+      "INSERT INTO x VALUES ('A')",
+      'CREATE TABLE y (a CHAR(1), b CHARACTER(20))',
+    ),
     works('INT', 'CREATE TABLE x (v INT)', 'INSERT INTO x VALUES (70000)'),
     works('LONG', 'CREATE TABLE x (v LONG)', 'INSERT INTO x VALUES (7L)'),
     works('LONG256', 'CREATE TABLE x (v LONG256)', 'INSERT INTO x VALUES (0x01ff)'),
     rule('LONG128: only met while reading files', 'Parquet tests'),
-    works('FLOAT', 'CREATE TABLE x (v FLOAT)', 'INSERT INTO x VALUES (1.5)'),
+    works(
+      'FLOAT',
+      'CREATE TABLE x (v FLOAT)',
+      'INSERT INTO x VALUES (1.5)',
+      'CREATE TABLE y (a FLOAT(24), b FLOAT(53))',
+    ),
     works('DOUBLE', 'CREATE TABLE x (v DOUBLE)', 'INSERT INTO x VALUES (1.5)'),
     works(
       'DECIMAL(p, s)',
@@ -83,7 +93,12 @@ export const LANGUAGE = [
     works('TIMESTAMP', 'CREATE TABLE x (v TIMESTAMP)', "INSERT INTO x VALUES ('2026-05-01')"),
     works('TIMESTAMP_NS', 'CREATE TABLE x (v TIMESTAMP_NS)', "INSERT INTO x VALUES ('2026-05-01')"),
     works('SYMBOL', 'CREATE TABLE x (v SYMBOL)', "INSERT INTO x VALUES ('abc')"),
-    works('VARCHAR', 'CREATE TABLE x (v VARCHAR)', "INSERT INTO x VALUES ('abc')"),
+    works(
+      'VARCHAR',
+      'CREATE TABLE x (v VARCHAR)',
+      "INSERT INTO x VALUES ('abc')",
+      'CREATE TABLE y (a VARCHAR(20), b CHARACTER VARYING(20))',
+    ),
     works('STRING', 'CREATE TABLE x (v STRING)', "INSERT INTO x VALUES ('abc')"),
     works('BINARY', 'CREATE TABLE x (v BINARY)', 'INSERT INTO x VALUES (null)'),
     works(
@@ -153,7 +168,11 @@ export const LANGUAGE = [
     works('/ of integers truncates', 'SELECT 7 / 2, 7 % 2'),
     works('bit operators', 'SELECT i & l, i ^ 1, i | 1, ~l FROM t'),
     works('regular expressions', "SELECT * FROM t WHERE s ~ '^a.*' AND k !~ 'z'"),
-    works('LIKE and ILIKE', "SELECT * FROM t WHERE s LIKE 'a_%' OR s NOT ILIKE '%B%'"),
+    works(
+      'LIKE and ILIKE',
+      "SELECT * FROM t WHERE s LIKE 'a_%' OR s NOT ILIKE '%B%'",
+      "SELECT * FROM t WHERE s LIKE '50!%' ESCAPE '!' AND s NOT ILIKE 'a\\_%' ESCAPE '\\'",
+    ),
     works(
       'IN with values, an interval, a query; NOT IN',
       "SELECT * FROM t WHERE ts IN '2026' AND i IN (1, 2) AND k NOT IN ('z')",

@@ -154,10 +154,8 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
     }
     match (from, to) {
         (text, T::DoubleArray(_)) if text.is_text() => true,
-        // A text is no bytes: the cast exists and gives null.
-        (text, T::Binary) if text.is_text() => {
-            matches!(mode, CastMode::Explicit | CastMode::Constant)
-        }
+        // A text is no bytes, unless it is what PostgreSQL writes for some.
+        (text, T::Binary) if text.is_text() => mode != CastMode::Implicit,
         (T::Binary | T::Interval | T::DoubleArray(_) | T::Null, _)
         | (_, T::Binary | T::Interval | T::DoubleArray(_) | T::Null) => false,
         (text, _) if text.is_text() => true,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, Int64Array, StringViewArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, Int64Array, LargeBinaryArray, StringViewArray,
+};
 use arrow::datatypes::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
@@ -79,7 +81,7 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
             parsed!(TimestampNanosecondType, |text| timestamp::parse(text, TimestampUnit::Nanos))
         }
         SqlType::DoubleArray(dimensions) => arrays_from_text(texts, dimensions, mode),
-        SqlType::Binary => Ok(arrow::array::new_null_array(&to.arrow_type(), rows)),
+        SqlType::Binary => bytes(texts, mode),
         SqlType::Ipv4 => parsed!(UInt32Type, parse::ipv4),
         SqlType::Uuid => fixed(texts, to, mode, parse::uuid),
         SqlType::Long256 => fixed(texts, to, mode, parse::long256),
@@ -101,6 +103,17 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
         }
         _ => Err(internal(format!("no cast to {}", to.name()))),
     }
+}
+
+/// Bytes written as `\\x6162`; any other text is null, or an error on its way into a column.
+fn bytes(texts: &StringViewArray, mode: CastMode) -> Result<ArrayRef> {
+    let values = texts.iter().map(|text| match text.map(|text| (text, parse::bytes(text))) {
+        Some((text, None)) if mode == CastMode::Insert => {
+            Err(invalid(inconvertible_value(text, SqlType::String, SqlType::Binary)))
+        }
+        found => Ok(found.and_then(|(_, bytes)| bytes)),
+    });
+    Ok(Arc::new(values.collect::<Result<LargeBinaryArray>>()?))
 }
 
 /// Parses a column of text; in a strict mode what does not parse is an error. Addresses and ids

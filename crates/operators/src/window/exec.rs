@@ -15,12 +15,14 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
+    PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning,
-    PlanProperties, ReplaceChildrenOptions, SendableRecordBatchStream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, Partitioning, PlanProperties, ReplaceChildrenOptions,
+    SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 
@@ -65,6 +67,13 @@ pub struct WindowsExec {
 impl WindowsExec {
     pub(crate) fn new(input: Arc<dyn ExecutionPlan>, plan: Arc<WindowPlan>) -> Self {
         let mut equivalence = EquivalenceProperties::new(Arc::clone(&plan.schema));
+        // The input's columns come first and in the same order: a sort for a window above may
+        // have been moved below.
+        let ordering: Option<Vec<PhysicalSortExpr>> =
+            input.output_ordering().map(|ordering| ordering.iter().cloned().collect());
+        if let Some(ordering) = ordering {
+            equivalence.add_ordering(ordering);
+        }
         if let Some(timestamp) = &plan.timestamp {
             equivalence.add_ordering([ascending(timestamp)]);
         }

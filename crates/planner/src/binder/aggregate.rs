@@ -8,7 +8,7 @@ use tidemark_ast::{Name, Node, NodeId};
 use tidemark_operators::{SampleByNode, captured, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
-use super::expression::{Scope, has_aggregate};
+use super::expression::{Scope, has_aggregate, has_window};
 use super::grouping::is_grouping;
 use super::projection::{Replaced, Stage};
 use super::scope::Relation;
@@ -117,14 +117,12 @@ impl Binder<'_> {
                 self.expression(id, &scope)?
             }
         };
-        if has_aggregate(&key.expr) {
-            return Err(error::at(
-                ErrorCode::NotSupported,
-                "aggregate functions are not allowed in GROUP BY",
-                position,
-            ));
-        }
-        Ok(key)
+        let refused = match (has_aggregate(&key.expr), has_window(&key.expr)) {
+            (true, _) => "aggregate functions are not allowed in GROUP BY",
+            (_, true) => "window functions are not allowed in GROUP BY",
+            _ => return Ok(key),
+        };
+        Err(error::at(ErrorCode::NotSupported, refused, position))
     }
 
     /// The error for an item that is neither key nor aggregate, at the column that makes it so.
@@ -184,7 +182,8 @@ fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
         .find(|item| identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr))
 }
 
-/// Items without aggregates are keys whole; beside an aggregate, each column is one.
+/// Items without aggregates are keys whole; beside an aggregate, each column is one, and so is each
+/// that a window function reads: windows are computed over the groups.
 fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType)>) {
     let mut add = |expr: &Expr, sql_type: SqlType| {
         if !keys.iter().any(|(known, _)| known == expr) {
@@ -195,7 +194,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
         let expr = &item.value.expr;
         let mut columns = Vec::new();
         collect_plain_columns(expr, &mut columns);
-        if has_aggregate(expr) || has_subquery(expr) {
+        if has_aggregate(expr) || has_window(expr) || has_subquery(expr) {
             for column in &columns {
                 add(column, type_of(column, source));
             }

@@ -12,9 +12,9 @@ use tidemark_functions::{Argument, CastMode, is_aggregate_call, resolve_aggregat
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use super::expression::{Scope, has_aggregate};
+use super::expression::{Scope, has_aggregate, has_window};
 use super::typing::located_call;
-use super::{Binder, Typed, error, literal};
+use super::{Binder, Typed, error, literal, window};
 
 impl Binder<'_> {
     /// A function call.
@@ -55,8 +55,8 @@ impl Binder<'_> {
             return self.touch(query, scope);
         }
         let arguments = self.expressions(&call.arguments, scope)?;
-        if name == "cancel_query" {
-            return self.action_call(call, &name, arguments);
+        if matches!(name.as_str(), "cancel_query" | "pg_cancel_backend") {
+            return self.action_call(call, "cancel_query", arguments);
         }
         let spans = self.argument_spans(call);
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
@@ -119,7 +119,7 @@ impl Binder<'_> {
     pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
         let now = || self.context.now();
         Some(match name {
-            "now" | "systimestamp" | "current_timestamp" => Typed::literal(
+            "now" | "systimestamp" | "current_timestamp" | "localtimestamp" => Typed::literal(
                 ScalarValue::TimestampMicrosecond(Some(now()), None),
                 SqlType::Timestamp,
             ),
@@ -129,6 +129,13 @@ impl Binder<'_> {
             ),
             "sysdate" => Typed::literal(
                 ScalarValue::TimestampMillisecond(Some(now().div_euclid(1_000)), None),
+                SqlType::Date,
+            ),
+            "current_date" => Typed::literal(
+                ScalarValue::TimestampMillisecond(
+                    Some(floor_to(now(), MICROS_PER_DAY, 0).div_euclid(1_000)),
+                    None,
+                ),
                 SqlType::Date,
             ),
             "today" => day(now(), 0)?,
@@ -156,10 +163,10 @@ impl Binder<'_> {
                 call.name.span,
             ));
         }
-        let inner = Scope { aggregates: true, ..*scope };
+        let inner = Scope { windows: false, ..*scope };
         let filter = match call.filter {
             Some(filter) => {
-                let rows = Scope { aggregates: false, ..*scope };
+                let rows = Scope { aggregates: false, windows: false, ..*scope };
                 Some(Box::new(self.predicate(filter, &rows, false)?.expr))
             }
             None => None,
@@ -171,6 +178,10 @@ impl Binder<'_> {
                 "Aggregate function cannot be passed as an argument",
                 call.arguments.first().map_or(position, |id| self.tree.span(*id)),
             ));
+        }
+        // By its alias, that is.
+        if arguments.iter().any(|argument| has_window(&argument.expr)) {
+            return Err(window::refused(call.name.span));
         }
         let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
         let spans = self.argument_spans(call);

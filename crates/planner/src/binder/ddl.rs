@@ -27,16 +27,8 @@ impl Binder<'_> {
             accesses: Vec::new(),
         };
         match node {
-            Node::Drop { what, name, if_exists } => {
-                change.command = "DROP TABLE";
-                match what {
-                    ViewKind::Table => {}
-                    ViewKind::View => return self.drop_view(name, *if_exists),
-                    ViewKind::MaterializedView => {
-                        return Err(error::not_supported("materialized views are", name.span));
-                    }
-                }
-                change.drop.extend(self.target(name, *if_exists, "DROP TABLE")?);
+            Node::Drop { what, names, if_exists } => {
+                self.dropped(*what, names, *if_exists, &mut change)?;
             }
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
@@ -68,6 +60,38 @@ impl Binder<'_> {
         }
         change.accesses = self.accesses.list();
         Ok(BoundStatement::SchemaChange(change))
+    }
+
+    /// What `DROP … a, b` drops; what is named twice is dropped once.
+    fn dropped(
+        &mut self,
+        what: ViewKind,
+        names: &[Name],
+        if_exists: bool,
+        change: &mut BoundSchemaChange,
+    ) -> EngineResult<()> {
+        change.command = if what == ViewKind::Table { "DROP TABLE" } else { "DROP VIEW" };
+        for name in names {
+            match what {
+                ViewKind::Table => {
+                    let Some(table) = self.target(name, if_exists, "DROP TABLE")? else { continue };
+                    let id = table.schema().id;
+                    if change.drop.iter().all(|other| other.schema().id != id) {
+                        change.drop.push(table);
+                    }
+                }
+                ViewKind::View => {
+                    let Some(view) = self.dropped_view(name, if_exists)? else { continue };
+                    if !change.drop_views.contains(&view) {
+                        change.drop_views.push(view);
+                    }
+                }
+                ViewKind::MaterializedView => {
+                    return Err(error::not_supported("materialized views are", name.span));
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn note_change(&mut self, table: &str, permission: &'static str) {

@@ -10,7 +10,7 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnDefault, ColumnSchema, Snapshot, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use super::expression::{Scope, has_aggregate, has_window};
+use super::expression::Scope;
 use super::insert::{refuse_conversion, runtime_value};
 use super::{Binder, constant, error, names};
 use crate::{BindContext, Planner};
@@ -153,10 +153,6 @@ impl Binder<'_> {
         let span = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
         let value = self.settled(value, column.sql_type)?;
-        if has_aggregate(&value.expr) || has_window(&value.expr) {
-            let message = "aggregate and window functions are not allowed in DEFAULT";
-            return Err(error::at(ErrorCode::NotSupported, message, span));
-        }
         let shown = names::canonical(self.tree, id);
         refuse_conversion(value.sql_type, column.sql_type, &shown, &column.name)
             .map_err(|failure| failure.at(error::span(span)))?;

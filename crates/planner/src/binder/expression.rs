@@ -25,14 +25,22 @@ pub(crate) struct Scope<'s> {
     pub(crate) aliases: &'s [Alias],
     /// Whether aliases win over columns.
     pub(crate) aliases_first: bool,
-    /// Whether aggregates and window functions are allowed.
+    /// Whether aggregates are allowed.
     pub(crate) aggregates: bool,
+    /// Whether window functions are allowed.
+    pub(crate) windows: bool,
 }
 
 impl<'s> Scope<'s> {
     /// Constants only.
     pub(crate) fn empty() -> Self {
-        Scope { relation: None, aliases: &[], aliases_first: false, aggregates: false }
+        Scope {
+            relation: None,
+            aliases: &[],
+            aliases_first: false,
+            aggregates: false,
+            windows: false,
+        }
     }
 
     /// The rows of a relation, without aggregates: WHERE, ON, PARTITION BY.
@@ -264,7 +272,15 @@ fn is_json_call(call: &CallNode) -> bool {
 }
 
 fn is_session_word(name: &str) -> bool {
-    let words = ["current_user", "session_user", "current_schema", "current_catalog"];
+    let words = [
+        "current_user",
+        "session_user",
+        "current_schema",
+        "current_catalog",
+        "current_timestamp",
+        "current_date",
+        "localtimestamp",
+    ];
     words.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 

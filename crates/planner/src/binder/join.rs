@@ -9,13 +9,13 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 use tidemark_ast::{BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::{AsofKind, has_subquery};
-use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
 use super::projection::never_null;
 use super::scope::{Relation, ScopeColumn};
 use super::subquery::{check_correlation, subquery};
-use super::{Binder, Typed, error, predicate, relation};
+use super::{Binder, Typed, error, predicate, relation, unify};
 
 /// A join's condition, taken apart.
 #[derive(Default)]
@@ -24,6 +24,15 @@ pub(crate) struct Condition {
     pub(crate) keys: Vec<(Expr, Expr)>,
     /// All other terms.
     pub(crate) rest: Vec<Typed>,
+    /// Where keys are integers of different widths, of which joins by time want one.
+    widened: Option<Span>,
+}
+
+impl Condition {
+    /// Refuses keys of different types.
+    pub(crate) fn refuse_widened(&self) -> EngineResult<()> {
+        self.widened.map_or(Ok(()), |at| Err(mismatch(at)))
+    }
 }
 
 /// What an expression reads.
@@ -39,7 +48,7 @@ impl Binder<'_> {
     /// Binds a join and its sources.
     pub(crate) fn join(&mut self, id: NodeId) -> EngineResult<Relation> {
         let Node::Join { join, left, right, on, tolerance, keyword_span } = self.node(id)? else {
-            return Err(tidemark_types::EngineError::internal("a join without its node"));
+            return Err(EngineError::internal("a join without its node"));
         };
         let left = self.source(*left)?;
         if let Node::Derived { query, alias, lateral: true, .. } = self.node(*right)? {
@@ -146,12 +155,12 @@ impl Binder<'_> {
             // NATURAL JOIN: every name that both sides have.
             JoinOn::Columns { columns } if columns.is_empty() => {
                 for name in common_names(left, right) {
-                    condition.keys.push(self.common_column(&name, left, right)?);
+                    self.common_column(&name, left, right, &mut condition)?;
                 }
             }
             JoinOn::Columns { columns } => {
                 for name in columns {
-                    condition.keys.push(self.common_column(name, left, right)?);
+                    self.common_column(name, left, right, &mut condition)?;
                 }
             }
             JoinOn::Expression { condition: id } => {
@@ -167,14 +176,15 @@ impl Binder<'_> {
         name: &Name,
         left: &Relation,
         right: &Relation,
-    ) -> EngineResult<(Expr, Expr)> {
+        into: &mut Condition,
+    ) -> EngineResult<()> {
         let path = std::slice::from_ref(name);
         let left = &left.columns[left.resolve(path)?];
         let right = &right.columns[right.resolve(path)?];
         self.note_column(left);
         self.note_column(right);
         let typed = |column: &ScopeColumn| Typed::computed(column.expr(), column.sql_type);
-        self.key_pair(typed(left), typed(right), name.span)
+        self.key_pair(typed(left), typed(right), name.span, into)
     }
 
     fn condition_term(
@@ -194,7 +204,7 @@ impl Binder<'_> {
             }
             // `ON a`: a column that both sides have.
             Node::Column { path } if path.len() == 1 => {
-                into.keys.push(self.common_column(&path[0], left, right)?);
+                self.common_column(&path[0], left, right, into)?;
             }
             Node::Binary { operator: BinaryOperator::Equal, left: a, right: b, .. } => {
                 let first = self.expression(*a, &scope)?;
@@ -202,10 +212,10 @@ impl Binder<'_> {
                 let at = self.tree.span(*b);
                 match (side(&first.expr, left, right), side(&second.expr, left, right)) {
                     (Side::Left, Side::Right) => {
-                        into.keys.push(self.key_pair(first, second, at)?);
+                        self.key_pair(first, second, at, into)?;
                     }
                     (Side::Right, Side::Left) => {
-                        into.keys.push(self.key_pair(second, first, at)?);
+                        self.key_pair(second, first, at, into)?;
                     }
                     _ => into.rest.push(self.predicate(id, &scope, false)?),
                 }
@@ -215,24 +225,35 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Two keys in one type. Text of all kinds goes together; numbers must agree.
-    fn key_pair(&mut self, left: Typed, right: Typed, at: Span) -> EngineResult<(Expr, Expr)> {
-        if left.sql_type == right.sql_type {
-            return Ok((left.expr, right.expr));
-        }
+    /// Two keys in one type. Text of all kinds goes together, and so do integers.
+    fn key_pair(
+        &mut self,
+        left: Typed,
+        right: Typed,
+        at: Span,
+        into: &mut Condition,
+    ) -> EngineResult<()> {
         let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
         let common = match (left.sql_type, right.sql_type) {
+            (one, other) if one == other => one,
             (one, other) if texty(one) && texty(other) => SqlType::Varchar,
             (SqlType::Timestamp, SqlType::TimestampNs)
             | (SqlType::TimestampNs, SqlType::Timestamp) => SqlType::TimestampNs,
-            _ => {
-                return Err(error::at(ErrorCode::TypeMismatch, "join column type mismatch", at));
+            (one, other) if one.is_integer() && other.is_integer() => {
+                into.widened = Some(at);
+                unify::branches(one, other).ok_or_else(|| mismatch(at))?
             }
+            _ => return Err(mismatch(at)),
         };
         let left = self.cast(left, common, CastMode::Implicit, at)?;
         let right = self.cast(right, common, CastMode::Implicit, at)?;
-        Ok((left.expr, right.expr))
+        into.keys.push((left.expr, right.expr));
+        Ok(())
     }
+}
+
+fn mismatch(at: Span) -> EngineError {
+    error::at(ErrorCode::TypeMismatch, "join column type mismatch", at)
 }
 
 /// The pairs of rows for which all terms hold; equal columns of both sides are the join's keys.
@@ -359,7 +380,7 @@ fn captured_side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
     found
 }
 
-fn not_combined(kind: &str, at: Span) -> tidemark_types::EngineError {
+fn not_combined(kind: &str, at: Span) -> EngineError {
     let message = format!("{kind} join cannot be combined with other joins");
     error::at(ErrorCode::NotSupported, message, at)
 }

@@ -46,6 +46,7 @@ mod pivot;
 mod predicate;
 mod projection;
 mod query;
+mod recursive;
 mod relation;
 pub(crate) mod returning;
 mod sample_by;
@@ -114,6 +115,10 @@ pub(crate) struct CommonTable {
     name: String,
     columns: Vec<Name>,
     query: NodeId,
+    /// Whether it may name itself.
+    recursive: bool,
+    /// What its name means inside of itself.
+    last_rows: Option<recursive::LastRows>,
 }
 
 /// One statement's binding in progress.

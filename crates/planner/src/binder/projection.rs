@@ -10,7 +10,7 @@ use tidemark_ast::{Node, NodeId, OrderItem};
 use tidemark_operators::{WindowNode, captured_mut, has_subquery};
 use tidemark_types::{EngineResult, SqlType, identifier};
 
-use super::expression::{Alias, Scope};
+use super::expression::{Alias, Scope, has_window};
 use super::order::SortKey;
 use super::scope::Relation;
 use super::select::{Item, distinct, is_column};
@@ -182,20 +182,39 @@ impl Binder<'_> {
                 let value = &stage.items[index].value;
                 (value.expr.clone(), value.sql_type, Some(index))
             } else {
-                let scope = Scope {
-                    relation: Some(&stage.source),
-                    aliases,
-                    aliases_first: true,
-                    aggregates: true,
-                };
-                let value = self.expression(item.expression, &scope)?;
-                let expr = stage.replaced.apply(value.expr)?;
+                let value = self.expression(item.expression, &order_scope(stage, aliases))?;
+                let mut expr = stage.replaced.apply(value.expr)?;
+                if has_window(&expr) {
+                    // Windows over groups are known by what the groups made of them.
+                    expr = stage.replaced.apply(expr)?;
+                }
                 let same = stage.items.iter().position(|item| item.value.expr == expr);
                 (expr, value.sql_type, same)
             };
             keys.push(SortKey::new(item, expr, sql_type, output));
         }
         Ok(keys)
+    }
+
+    /// What ORDER BY asks of windows: they are computed with those of the list.
+    pub(crate) fn windows_of_order(
+        &mut self,
+        stage: &Stage,
+        aliases: &[Alias],
+        order_by: &[OrderItem],
+    ) -> EngineResult<Vec<Expr>> {
+        let mut found = Vec::new();
+        for item in order_by {
+            if let Node::Call(_) | Node::Binary { .. } | Node::Unary { .. } =
+                self.node(item.expression)?
+            {
+                let value = self.expression(item.expression, &order_scope(stage, aliases))?;
+                if has_window(&value.expr) {
+                    found.push(stage.replaced.apply(value.expr)?);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The output column that an ORDER BY item names by position or by name.
@@ -213,6 +232,12 @@ impl Binder<'_> {
             _ => Ok(None),
         }
     }
+}
+
+/// What an ORDER BY expression may refer to.
+fn order_scope<'s>(stage: &'s Stage, aliases: &'s [Alias]) -> Scope<'s> {
+    let rows = Scope::rows(&stage.source);
+    Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows }
 }
 
 /// Whether the keys ask for nothing but ascending designated time.
@@ -238,11 +263,11 @@ impl Relation {
 }
 
 impl Stage {
-    /// Computes window functions below the list.
-    pub(crate) fn plan_windows(&mut self) -> EngineResult<()> {
+    /// Computes window functions below the list, those of ORDER BY as well.
+    pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
         let mut windows: Vec<Expr> = Vec::new();
-        for item in &self.items {
-            let _ = item.value.expr.apply(|node| {
+        for expr in self.items.iter().map(|item| &item.value.expr).chain(ordering) {
+            let _ = expr.apply(|node| {
                 if let Expr::WindowFunction(_) = node {
                     if !windows.contains(node) {
                         windows.push(node.clone());

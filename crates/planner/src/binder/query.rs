@@ -1,7 +1,7 @@
 //! Whole queries: WITH and DECLARE around a body, ORDER BY and LIMIT behind it.
 
 use hashbrown::HashMap;
-use tidemark_ast::{Node, NodeId, OrderItem};
+use tidemark_ast::{Name, Node, NodeId, OrderItem};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
 use super::scope::Relation;
@@ -27,6 +27,8 @@ impl Binder<'_> {
                 name: table.name.text.clone(),
                 columns: table.columns.clone(),
                 query: table.query,
+                recursive: table.recursive,
+                last_rows: None,
             });
         }
         let bound = self.body(*body, order_by).and_then(|relation| match limit {
@@ -56,13 +58,18 @@ impl Binder<'_> {
     }
 
     /// The common table expression with this name, and those it can see itself.
-    pub(crate) fn common_table(&mut self, name: &str) -> Option<EngineResult<Relation>> {
-        let position =
-            self.common_tables.iter().rposition(|table| identifier::same(&table.name, name))?;
+    pub(crate) fn common_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
+        let same = |table: &CommonTable| identifier::same(&table.name, &name.text);
+        let position = self.common_tables.iter().rposition(same)?;
+        if let Some(rows) = self.read_last_rows(position, name.span) {
+            return Some(Ok(rows));
+        }
         let table = self.common_tables[position].clone();
-        // Its body sees the ones before it, and not itself.
+        // Its body sees the ones before it, and itself only where it is recursive.
         let hidden = self.common_tables.split_off(position);
-        let bound = self.query(table.query).and_then(|relation| relation.renamed(&table.columns));
+        let bound =
+            if table.recursive { self.recursive_table(&table) } else { self.query(table.query) };
+        let bound = bound.and_then(|relation| relation.renamed(&table.columns));
         self.common_tables.extend(hidden);
         Some(bound)
     }

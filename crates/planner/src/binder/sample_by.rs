@@ -13,7 +13,7 @@ use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use super::aggregate::{collect_aggregates, collect_plain_columns, push_new};
-use super::expression::{Scope, has_aggregate};
+use super::expression::{Scope, has_aggregate, has_window};
 use super::projection::{Replaced, Stage};
 use super::scope::{Relation, ScopeColumn};
 use super::select::{Item, is_column};
@@ -394,7 +394,8 @@ fn sampled(items: &[Item], extras: &[Typed], timestamp: &Expr) -> Sampled {
         let mut columns = Vec::new();
         collect_plain_columns(expr, &mut columns);
         let reads_time = columns.contains(timestamp);
-        if !has_aggregate(expr) && !reads_time && !columns.is_empty() {
+        let computed = has_aggregate(expr) || has_window(expr);
+        if !computed && !reads_time && !columns.is_empty() {
             push_new(&mut keys, expr);
             continue;
         }

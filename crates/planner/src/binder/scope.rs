@@ -82,7 +82,18 @@ impl Relation {
                 found = Some(index);
             }
         }
-        found.ok_or_else(|| self.not_found(path))
+        found.or_else(|| self.series_named(path)).ok_or_else(|| self.not_found(path))
+    }
+
+    /// The column of a series by the series' own alias, which names both in `PostgreSQL`.
+    fn series_named(&self, path: &[Name]) -> Option<usize> {
+        let [name] = path else { return None };
+        let own = |(_, column): &(usize, &ScopeColumn)| has_qualifier(column, &name.text);
+        let mut columns = self.columns.iter().enumerate().filter(own);
+        match (columns.next(), columns.next()) {
+            (Some((index, column)), None) if column.name == SERIES => Some(index),
+            _ => None,
+        }
     }
 
     /// Whether some source has this alias.
@@ -101,6 +112,9 @@ impl Relation {
         error::invalid_column(&words.join("."), first.span)
     }
 }
+
+/// The column of `generate_series(…)`.
+pub(crate) const SERIES: &str = "generate_series";
 
 /// What may stand before a source's name.
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public."];

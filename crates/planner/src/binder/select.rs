@@ -9,7 +9,7 @@ use tidemark_ast::{
 use tidemark_operators::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use super::expression::{Alias, Scope, has_aggregate};
+use super::expression::{Alias, Scope, has_aggregate, has_window};
 use super::names::{self, NameSet};
 use super::projection::Stage;
 use super::scope::Relation;
@@ -108,7 +108,8 @@ impl Binder<'_> {
             Some(having) => self.having(stage, aliases, having)?,
             None => stage,
         };
-        stage.plan_windows()?;
+        let ordering = self.windows_of_order(&stage, aliases, order_by)?;
+        stage.plan_windows(&ordering)?;
         stage.plan_subqueries()?;
         if !select.distinct_on.is_empty() {
             stage = self.first_of_each(stage, aliases, &select.distinct_on, order_by)?;
@@ -125,8 +126,13 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Vec<Typed>> {
-        let scope =
-            Scope { relation: Some(source), aliases, aliases_first: true, aggregates: true };
+        let scope = Scope {
+            aliases,
+            aliases_first: true,
+            aggregates: true,
+            windows: true,
+            ..Scope::rows(source)
+        };
         let mut extras = Vec::new();
         if let Some(having) = select.having {
             extras.push(self.predicate(having, &scope, false)?);
@@ -146,9 +152,17 @@ impl Binder<'_> {
         aliases: &[Alias],
         having: NodeId,
     ) -> EngineResult<Stage> {
+        let source = Scope::rows(&stage.source);
         let scope =
-            Scope { relation: Some(&stage.source), aliases, aliases_first: true, aggregates: true };
+            Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..source };
         let test = self.predicate(having, &scope, false)?;
+        if has_window(&test.expr) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "window functions are not allowed in HAVING",
+                self.tree.span(having),
+            ));
+        }
         let test = stage.replaced.apply(test.expr)?;
         stage.plan = relation::filter(stage.plan, test)?;
         Ok(stage)
@@ -244,6 +258,7 @@ impl Binder<'_> {
                 aliases: &aliases,
                 aliases_first: false,
                 aggregates: true,
+                windows: true,
             };
             let value = self.expression(item.expression, &scope)?;
             let value = self.settled(value, SqlType::Varchar)?;

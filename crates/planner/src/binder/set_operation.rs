@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, Union};
-use tidemark_ast::{NodeId, SetOperator, ValuesBlock};
+use tidemark_ast::{NodeId, SetOperator, Span, ValuesBlock};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -23,6 +23,17 @@ impl Binder<'_> {
         let position = self.tree.span(right);
         let left = self.query(left)?;
         let right = self.query(right)?;
+        self.united((operator, all), left, right, position)
+    }
+
+    /// The same of two queries that are bound. The right one stands at `position`.
+    pub(crate) fn united(
+        &mut self,
+        (operator, all): (SetOperator, bool),
+        left: Relation,
+        right: Relation,
+        position: Span,
+    ) -> EngineResult<Relation> {
         if left.columns.len() != right.columns.len() {
             return Err(error::at(
                 ErrorCode::TypeMismatch,
@@ -76,7 +87,8 @@ impl Binder<'_> {
         Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None })
     }
 
-    fn conformed(
+    /// A side's columns under these names, in these types.
+    pub(crate) fn conformed(
         &mut self,
         side: Relation,
         names: &[String],
@@ -85,7 +97,7 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(names.len());
         for ((column, name), sql_type) in side.columns.iter().zip(names).zip(types) {
             let typed = Typed::computed(column.expr(), column.sql_type);
-            let at = tidemark_ast::Span::default();
+            let at = Span::default();
             let typed = self.cast(typed, *sql_type, CastMode::Explicit, at)?;
             exprs.push(typed.expr.alias(name));
         }
@@ -101,7 +113,7 @@ impl Binder<'_> {
         let kinds = rows.kinds.as_bytes();
         for (row, row_width) in rows.widths.iter().enumerate() {
             let start = rows.row_starts.get(row).copied().unwrap_or_default();
-            let at = tidemark_ast::Span { start, end: start };
+            let at = Span { start, end: start };
             if *row_width as usize != width {
                 return Err(error::at(
                     ErrorCode::TypeMismatch,
@@ -126,7 +138,7 @@ impl Binder<'_> {
         for row in cells {
             let mut cast = Vec::with_capacity(width);
             for (typed, sql_type) in row.into_iter().zip(&types) {
-                let at = tidemark_ast::Span::default();
+                let at = Span::default();
                 cast.push(self.cast(typed, *sql_type, CastMode::Explicit, at)?.expr);
             }
             exprs.push(cast);
@@ -145,12 +157,7 @@ impl Binder<'_> {
     }
 
     /// A cell of a VALUES block as a value.
-    pub(crate) fn value_cell(
-        &mut self,
-        kind: u8,
-        text: &str,
-        at: tidemark_ast::Span,
-    ) -> EngineResult<Typed> {
+    pub(crate) fn value_cell(&mut self, kind: u8, text: &str, at: Span) -> EngineResult<Typed> {
         match kind {
             b't' => Ok(Typed::truth(true)),
             b'f' => Ok(Typed::truth(false)),

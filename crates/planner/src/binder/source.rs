@@ -92,7 +92,7 @@ impl Binder<'_> {
                 return self.declared(query, &bare, alias.unwrap_or(&bare));
             }
         }
-        if let Some(common) = self.common_table(&name.text) {
+        if let Some(common) = self.common_table(name) {
             let reference = self.relation_name();
             return common?.aliased(Some(qualifier), &reference);
         }

@@ -11,7 +11,7 @@ use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
-use super::scope::Relation;
+use super::scope::{Relation, SERIES};
 use super::{Binder, constant, error, relation};
 
 /// Most rows that a generator makes while binding.
@@ -181,7 +181,7 @@ impl Binder<'_> {
             Some(step) => self.integer_argument(step)?.unwrap_or(1),
             None => 1,
         };
-        self.series("generate_series", low, high, step)
+        self.series(SERIES, low, high, step)
     }
 
     fn double_argument(&mut self, id: NodeId) -> EngineResult<f64> {
@@ -209,7 +209,7 @@ impl Binder<'_> {
         let count = if count < 0.0 { 0 } else { (count as usize + 1).min(MAX_LITERAL_ROWS) };
         let values = (0..count).map(|index| low + step * index as f64);
         let array = Arc::new(Float64Array::from_iter_values(values));
-        self.literal_rows(vec![("generate_series", SqlType::Double, array)])
+        self.literal_rows(vec![(SERIES, SqlType::Double, array)])
     }
 
     /// Timestamps a number of microseconds, or a period such as `1d` or `-1M`, apart.
@@ -238,7 +238,7 @@ impl Binder<'_> {
             number += 1;
         }
         let array = Arc::new(TimestampMicrosecondArray::from(values));
-        let mut rows = self.literal_rows(vec![("generate_series", unit, array)])?;
+        let mut rows = self.literal_rows(vec![(SERIES, unit, array)])?;
         rows.timestamp = Some(0);
         rows.ascending = !period.is_negative();
         Ok(rows)

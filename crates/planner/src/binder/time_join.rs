@@ -43,6 +43,7 @@ impl Binder<'_> {
             }
             None => Condition::default(),
         };
+        condition.refuse_widened()?;
         if !condition.rest.is_empty() {
             return Err(unsupported_condition(keyword));
         }
@@ -183,6 +184,7 @@ impl Binder<'_> {
             }
             None => Condition::default(),
         };
+        condition.refuse_widened()?;
         if !condition.rest.is_empty() {
             return Err(unsupported_condition(keyword));
         }

@@ -11,7 +11,7 @@ use tidemark_operators::ROW_ID;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use super::expression::{Scope, has_aggregate, has_window};
+use super::expression::Scope;
 use super::insert::refuse_conversion;
 use super::scope::Relation;
 use super::{Binder, CommonTable, Typed, error, join, relation};
@@ -73,6 +73,8 @@ impl Binder<'_> {
             name: common.name.text.clone(),
             columns: common.columns.clone(),
             query: common.query,
+            recursive: common.recursive,
+            last_rows: None,
         }));
     }
 
@@ -123,10 +125,6 @@ impl Binder<'_> {
         let span = self.tree.span(id);
         let value = self.expression(id, &Scope::rows(rows))?;
         let value = self.settled(value, column.sql_type)?;
-        if has_aggregate(&value.expr) || has_window(&value.expr) {
-            let message = "aggregate and window functions are not allowed in SET";
-            return Err(error::at(ErrorCode::NotSupported, message, span));
-        }
         let (from, to) = (value.sql_type, column.sql_type);
         let narrows = to.is_integer() && (from.is_floating() || from.is_timestamp());
         if narrows && to != SqlType::Long || from.is_floating() && to == SqlType::Long {

@@ -89,24 +89,21 @@ impl Binder<'_> {
         Ok(self.view_change(Some(change), command))
     }
 
-    /// Binds DROP VIEW.
-    pub(crate) fn drop_view(
-        mut self,
+    /// The view that DROP VIEW names; nothing where there is none and that is no mistake.
+    pub(crate) fn dropped_view(
+        &mut self,
         name: &Name,
         if_exists: bool,
-    ) -> EngineResult<BoundStatement> {
+    ) -> EngineResult<Option<String>> {
         self.note_change(&name.text, "DROP VIEW");
         match self.view(&name.text) {
-            None if if_exists => Ok(self.view_change(None, "DROP VIEW")),
+            None if if_exists => Ok(None),
             None if self.snapshot.table(&name.text).is_some() => {
                 let message = "view name expected, got table name";
                 Err(error::at(ErrorCode::TableNotFound, message, name.span))
             }
             None => Err(no_view(name)),
-            Some(view) => {
-                let change = View::delete(&view.name);
-                Ok(self.view_change(Some(change), "DROP VIEW"))
-            }
+            Some(view) => Ok(Some(view.name)),
         }
     }
 

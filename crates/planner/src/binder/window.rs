@@ -10,7 +10,7 @@ use tidemark_ast::{CallNode, Node, Span, WindowSpec};
 use tidemark_functions::{Argument, CastMode, resolve_aggregate};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use super::expression::Scope;
+use super::expression::{Scope, has_window};
 use super::order::SortKey;
 use super::typing::located_call;
 use super::window_frame::{Frames, around, default_frame, is_never_filled};
@@ -64,25 +64,12 @@ impl Binder<'_> {
         position: Span,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
+        if !scope.windows {
+            return Err(refused(call.name.span));
+        }
         let over = &self.window_spec(over)?;
-        let inner = Scope { aggregates: true, ..*scope };
-        let arguments = match call.arguments.as_slice() {
-            [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
-            ids => self.expressions(ids, &inner)?,
-        };
-        let resolved = if call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1 {
-            let (function, arguments) = self.moving_average(call, over, &inner)?;
-            let function = WindowFunctionDefinition::WindowUDF(function);
-            Resolved {
-                function,
-                arguments,
-                return_type: SqlType::Double,
-                distinct: false,
-                by_rows: false,
-            }
-        } else {
-            self.window_function(call, arguments, position)?
-        };
+        let inner = Scope { windows: false, ..*scope };
+        let resolved = self.window_resolved(call, over, position, &inner)?;
         let partition_by = self.expressions(&over.partition_by, &inner)?;
         let mut order_by: Vec<SortExpr> = Vec::with_capacity(over.order_by.len());
         for item in &over.order_by {
@@ -107,6 +94,10 @@ impl Binder<'_> {
             // Rows of a partition do not differ by its keys, and DataFusion stumbles over these.
             order_by.retain(|key| !partition_by.iter().any(|one| one.expr == key.expr));
         }
+        let parts = resolved.arguments.iter().chain(&partition_by).map(|typed| &typed.expr);
+        if parts.chain(order_by.iter().map(|key| &key.expr)).any(has_window) {
+            return Err(refused(call.name.span));
+        }
         let unsigned =
             matches!(resolved.function.name(), "row_number" | "rank" | "dense_rank" | "ntile");
         let window = OverRows {
@@ -124,6 +115,31 @@ impl Binder<'_> {
         // DataFusion counts in unsigned numbers.
         let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
         Ok(Typed::computed(expr, resolved.return_type))
+    }
+
+    /// The function with its arguments.
+    fn window_resolved(
+        &mut self,
+        call: &CallNode,
+        over: &WindowSpec,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Resolved> {
+        let arguments = match call.arguments.as_slice() {
+            [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
+            ids => self.expressions(ids, scope)?,
+        };
+        if !call.name.text.eq_ignore_ascii_case("avg") || arguments.len() < 2 {
+            return self.window_function(call, arguments, position);
+        }
+        let (function, arguments) = self.moving_average(call, over, scope)?;
+        Ok(Resolved {
+            function: WindowFunctionDefinition::WindowUDF(function),
+            arguments,
+            return_type: SqlType::Double,
+            distinct: false,
+            by_rows: false,
+        })
     }
 
     /// What a function gives over a frame without rows.
@@ -333,6 +349,12 @@ pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Ex
         distinct: false,
     };
     window.over(&default_frame(true))
+}
+
+/// The error for a window function where there is no list of rows to look at.
+pub(crate) fn refused(at: Span) -> EngineError {
+    let message = "window functions are not allowed here";
+    error::at(ErrorCode::NotSupported, message, at).with_hint("compute it in a sub-query")
 }
 
 fn refused_range(name: &str, at: Span) -> EngineError {

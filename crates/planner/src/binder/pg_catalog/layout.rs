@@ -1,7 +1,8 @@
 //! Which catalog tables there are, and their columns.
 //!
 //! A column is its name, a colon and a letter: `o` and `i` INT (an object's number, a number),
-//! `s` SHORT, `l` LONG, `f` FLOAT, `b` BOOLEAN, `p` TIMESTAMP, `t` text.
+//! `s` SHORT, `l` LONG, `f` FLOAT, `b` BOOLEAN, `p` TIMESTAMP, `t` text, `r` SYMBOL (a function's
+//! name, which clients also compare with the number 0).
 
 /// A catalog table.
 pub(super) struct Layout {
@@ -9,6 +10,14 @@ pub(super) struct Layout {
     pub(super) oid: i32,
     pub(super) name: &'static str,
     pub(super) columns: &'static str,
+}
+
+impl Layout {
+    /// The columns' names and letters.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let columns = self.columns.split_whitespace();
+        columns.map(|column| column.split_once(':').unwrap_or((column, "t")))
+    }
 }
 
 const fn table(oid: i32, name: &'static str, columns: &'static str) -> Layout {
@@ -23,8 +32,8 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         "pg_type",
         "oid:o typname:t typnamespace:o typowner:o typlen:s typbyval:b typtype:t typcategory:t \
          typispreferred:b typisdefined:b typdelim:t typrelid:o typsubscript:t typelem:o \
-         typarray:o typinput:t typoutput:t typreceive:t typsend:t typmodin:t typmodout:t \
-         typanalyze:t typalign:t typstorage:t typnotnull:b typbasetype:o typtypmod:i typndims:i \
+         typarray:o typinput:r typoutput:r typreceive:r typsend:r typmodin:r typmodout:r \
+         typanalyze:r typalign:t typstorage:t typnotnull:b typbasetype:o typtypmod:i typndims:i \
          typcollation:o typdefault:t typacl:t",
     ),
     table(
@@ -130,7 +139,12 @@ pub(super) const PG_CATALOG: &[Layout] = &[
          confmatchtype:t conislocal:b coninhcount:i connoinherit:b conkey:t confkey:t \
          conpfeqop:t conbin:t",
     ),
-    table(2616, "pg_opclass", "oid:o opcmethod:o opcname:t opcnamespace:o opcowner:o opcintype:o"),
+    table(
+        2616,
+        "pg_opclass",
+        "oid:o opcmethod:o opcname:t opcnamespace:o opcowner:o opcfamily:o \
+         opcintype:o opcdefault:b opckeytype:o",
+    ),
     table(2600, "pg_aggregate", "aggfnoid:t aggkind:t aggnumdirectargs:s"),
     table(
         3541,
@@ -190,6 +204,14 @@ pub(super) const PG_CATALOG: &[Layout] = &[
     table(1417, "pg_foreign_server", "oid:o srvname:t srvowner:o srvfdw:o srvoptions:t"),
     table(12_008, "pg_locks", "locktype:t database:o relation:o page:i pid:i mode:t granted:b"),
     table(12_009, "pg_cursors", "name:t statement:t is_holdable:b is_binary:b is_scrollable:b"),
+    table(
+        12_011,
+        "pg_stat_activity",
+        "datid:o datname:t pid:l leader_pid:l usesysid:o usename:t application_name:t \
+         client_addr:t client_hostname:t client_port:i backend_start:p xact_start:p \
+         query_start:p state_change:p wait_event_type:t wait_event:t state:t backend_xid:l \
+         backend_xmin:l query_id:l query:t backend_type:t",
+    ),
     table(12_010, "pg_timezone_names", "name:t abbrev:t utc_offset:t is_dst:b"),
 ];
 

@@ -3,6 +3,7 @@
 //! Each table is made while binding, from the snapshot, and then queried like any other. What
 //! this database has not is a table without rows.
 
+mod activity;
 mod layout;
 pub(super) mod registered;
 mod types;
@@ -10,9 +11,10 @@ mod types;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, Float32Array, Int16Array, Int32Array, Int64Array, StringViewArray,
-    TimestampMicrosecondArray,
+    ArrayRef, BooleanArray, DictionaryArray, Float32Array, Int16Array, Int32Array, Int64Array,
+    StringViewArray, TimestampMicrosecondArray,
 };
 use tidemark_catalog::View;
 use tidemark_functions::{FunctionKind, SETTINGS};
@@ -131,12 +133,19 @@ impl Binder<'_> {
     /// The rows of a catalog table; `None` when there is none of this name.
     pub(super) fn pg_catalog(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         let Some((layout, is_pg)) = find(name) else { return Ok(None) };
+        if layout.name == "pg_stat_activity" {
+            return self.stat_activity(layout);
+        }
         let rows =
             if is_pg { self.pg_rows(layout.name)? } else { self.information_rows(layout.name)? };
-        let columns = layout.columns.split_whitespace().map(|column| {
-            let (name, letter) = column.split_once(':').unwrap_or((column, "t"));
+        let columns = layout.fields().map(|(name, letter)| {
+            // Rows of one table mostly have their cells in one order.
+            let mut place = 0;
             let cells = rows.iter().map(|row| {
-                row.iter().find(|(known, _)| *known == name).map_or(&Cell::Null, |(_, cell)| cell)
+                if row.get(place).is_none_or(|(known, _)| *known != name) {
+                    place = row.iter().position(|(known, _)| *known == name).unwrap_or(row.len());
+                }
+                row.get(place).map_or(&Cell::Null, |(_, cell)| cell)
             });
             let (sql_type, array) = column_of(letter, cells);
             (name, sql_type, array)
@@ -158,7 +167,12 @@ impl Binder<'_> {
                 let system = system.chain(standard).map(|(one, schema)| system_class(one, schema));
                 objects.iter().map(class).chain(system).collect()
             }
-            "pg_attribute" => self.objects()?.iter().flat_map(attributes).collect(),
+            "pg_attribute" => {
+                let objects = self.objects()?;
+                let system =
+                    PG_CATALOG.iter().chain(INFORMATION_SCHEMA).flat_map(system_attributes);
+                objects.iter().flat_map(attributes).chain(system).collect()
+            }
             "pg_attrdef" => self.objects()?.iter().flat_map(defaults).collect(),
             "pg_type" => TYPES.iter().map(type_row).collect(),
             "pg_proc" => functions(),
@@ -327,6 +341,13 @@ fn column_of<'a>(letter: &str, cells: impl Iterator<Item = &'a Cell>) -> (SqlTyp
             let values = cells.map(number).collect::<TimestampMicrosecondArray>();
             (SqlType::Timestamp, Arc::new(values))
         }
+        "r" => {
+            let names = cells.map(|cell| match cell {
+                Cell::Text(text) => Some(text.as_ref()),
+                _ => None,
+            });
+            (SqlType::Symbol, Arc::new(names.collect::<DictionaryArray<Int32Type>>()))
+        }
         _ => {
             let text = |cell: &'a Cell| match cell {
                 Cell::Text(text) => Some(text.as_ref()),
@@ -361,28 +382,45 @@ fn system_class(layout: &Layout, schema: i32) -> Row {
         oid: layout.oid, relname: layout.name, relnamespace: schema, reltype: 0, reloftype: 0,
         relowner: OWNER_OID, relam: 0, relfilenode: 0, reltablespace: 0, relpages: 0,
         reltuples: -1, relallvisible: 0, reltoastrelid: 0, relpersistence: "p", relkind: "v",
-        relnatts: layout.columns.split_whitespace().count() as i16, relispopulated: true,
+        relnatts: layout.fields().count() as i16, relispopulated: true,
         relreplident: "n", relrewrite: 0,
     )
 }
 
 fn attributes(object: &Object) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
-    let attribute = |(index, column): (usize, &ColumnSchema)| {
+    let of_column = |(index, column): (usize, &ColumnSchema)| {
         let of = types::of(column.sql_type);
-        let text = of.category == "S";
-        row!(
-            attrelid: object.oid, attname: column.name.clone(), atttypid: of.oid,
-            attstattarget: -1, attlen: of.length, attnum: index as i16 + 1,
-            attndims: i32::from(of.element != 0), attcacheoff: -1,
-            atttypmod: modifier(column.sql_type), attbyval: of.length > 0, attalign: align(of),
-            attstorage: storage(of), attcompression: "", attnotnull: column.not_null,
-            atthasdef: column.default.is_some(), attidentity: "", attgenerated: "",
-            attisdropped: false, attislocal: true, attinhcount: 0,
-            attcollation: if text { COLLATION_OID } else { 0 },
-        )
+        let mut row = attribute(object.oid, index, column.name.clone().into(), of);
+        row.extend(row!(
+            atttypmod: modifier(column.sql_type), attnotnull: column.not_null,
+            atthasdef: column.default.is_some(),
+        ));
+        row
     };
-    columns.map(attribute).collect()
+    columns.map(of_column).collect()
+}
+
+/// The columns of a table of the catalog.
+fn system_attributes(layout: &Layout) -> Vec<Row> {
+    let of_column = |(index, (name, letter)): (usize, (&'static str, &str))| {
+        let mut row = attribute(layout.oid, index, name.into(), types::of_letter(letter));
+        row.extend(row!(atttypmod: -1, attnotnull: false, atthasdef: false));
+        row
+    };
+    layout.fields().enumerate().map(of_column).collect()
+}
+
+/// What rows of `pg_attribute` have in common.
+fn attribute(relation: i32, index: usize, name: Cell, of: &PgType) -> Row {
+    let text = of.category == "S";
+    row!(
+        attrelid: relation, attname: name, atttypid: of.oid, attstattarget: -1,
+        attlen: of.length, attnum: index as i16 + 1, attndims: i32::from(of.element != 0),
+        attcacheoff: -1, attbyval: of.length > 0, attalign: align(of), attstorage: storage(of),
+        attcompression: "", attidentity: "", attgenerated: "", attisdropped: false,
+        attislocal: true, attinhcount: 0, attcollation: if text { COLLATION_OID } else { 0 },
+    )
 }
 
 fn defaults(object: &Object) -> Vec<Row> {

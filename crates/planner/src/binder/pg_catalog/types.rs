@@ -117,6 +117,22 @@ pub(super) fn of(sql_type: SqlType) -> &'static PgType {
     by_oid(oid).unwrap_or(&TYPES[0])
 }
 
+/// What a column of the catalog is, by its letter.
+pub(super) fn of_letter(letter: &str) -> &'static PgType {
+    let oid = match letter {
+        "o" => 26,
+        "i" => 23,
+        "s" => 21,
+        "l" => 20,
+        "f" => 700,
+        "b" => 16,
+        "p" => 1114,
+        "r" => 24,
+        _ => 25,
+    };
+    by_oid(oid).unwrap_or(&TYPES[0])
+}
+
 /// The length or the precision, as `PostgreSQL` packs them; -1 for none.
 pub(super) fn modifier(sql_type: SqlType) -> i32 {
     match sql_type {
