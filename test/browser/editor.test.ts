@@ -53,8 +53,6 @@ browserTest('a text that does not parse is marked while it is typed', async (t) 
 
 browserTest('the server is asked about names before anything runs', async (t) => {
   await onPage(t, async (shown) => {
-    await shown.page.getByRole('treeitem', { name: /^trades/ }).click();
-    await shown.page.locator('.tree-row.column', { hasText: 'price' }).waitFor();
     await shown.write('SELECT symbol, max(prise) FROM trades');
     const mark = shown.page.locator('.cm-squiggle');
     await mark.waitFor();

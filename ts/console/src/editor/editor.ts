@@ -28,6 +28,7 @@ import {
   lineNumbers,
   placeholder,
 } from '@codemirror/view';
+import { scopeAt } from '../../../sql/index.js';
 import { format } from '../sql/format.js';
 import type { StatementText } from '../state/run.js';
 import { completions, type NameSource } from './completion.js';
@@ -65,6 +66,8 @@ export interface Place {
   /** The text under the mark. */
   readonly text: string;
   readonly message: string;
+  /** Tables whose columns may stand there. */
+  readonly tables: readonly string[];
 }
 
 /** A Tab after Escape leaves the editor instead of indenting, for this long. */
@@ -227,7 +230,11 @@ export class SqlEditor {
     const { state } = this.#view;
     const line = state.doc.lineAt(from);
     const text = state.sliceDoc(from, to);
-    return { line: line.number, column: from - line.from + 1, text, message };
+    const statement = allStatements(state).find(({ start, end }) => start <= from && from <= end);
+    const around = statement ? state.sliceDoc(statement.start, statement.end) : '';
+    const { sources } = scopeAt(around, from - (statement?.start ?? from));
+    const tables = sources.flatMap(({ table }) => table ?? []);
+    return { line: line.number, column: from - line.from + 1, text, message, tables };
   }
 
   #newState(text: string): EditorState {

@@ -1,6 +1,6 @@
 /**
- * The result as a grid. Only the rows and columns in view exist as elements; they are reused while
- * scrolling. One tab stop: the arrow keys move a cell cursor that is drawn, not focused.
+ * The result as a grid. Only the rows and columns in view exist as elements; what stays in view
+ * is left alone. One tab stop: the arrow keys move a cell cursor that is drawn, not focused.
  */
 import {
   createEffect,

@@ -1,5 +1,5 @@
-/** The rows and cells in view. */
-import { createMemo, Index, Show, type JSX } from 'solid-js';
+/** The rows and cells in view. What stays in view while scrolling is left alone. */
+import { createMemo, For, Show, type JSX } from 'solid-js';
 import { asOf } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
 import type { Cell } from './keys.js';
@@ -8,28 +8,28 @@ import { cellId, shownCell, type GridParts } from './parts.js';
 
 export function GridBody(props: GridParts): JSX.Element {
   return (
-    <Index each={props.layout.rows()}>
+    <For each={props.layout.rows()}>
       {(row) => (
         <div
           class="grid-row"
           role="row"
-          aria-rowindex={row() + 2}
-          classList={{ selected: row() === props.cell.row }}
-          style={{ transform: `translateY(${HEAD_HEIGHT + row() * ROW_HEIGHT}px)` }}
+          aria-rowindex={row + 2}
+          classList={{ selected: row === props.cell.row }}
+          style={{ transform: `translateY(${HEAD_HEIGHT + row * ROW_HEIGHT}px)` }}
         >
           <span
             class="grid-number"
             role="rowheader"
             style={{ width: `${props.layout.numberWidth()}px` }}
           >
-            {props.layout.rowAt(row()) + 1}
+            {props.layout.rowAt(row) + 1}
           </span>
-          <Index each={props.layout.columns()}>
-            {(column) => <BodyCell {...props} row={row()} column={column()} />}
-          </Index>
+          <For each={props.layout.columns()}>
+            {(column) => <BodyCell {...props} row={row} column={column} />}
+          </For>
         </div>
       )}
-    </Index>
+    </For>
   );
 }
 

@@ -1,5 +1,5 @@
 /** The grid's header: sorts, moves and widens columns; each one has a menu with all of it. */
-import { createSignal, Index, Show, type JSX } from 'solid-js';
+import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Column } from '../api/answer.js';
 import { typeName } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
@@ -25,9 +25,9 @@ export function GridHead(props: HeadProps): JSX.Element {
       >
         <span class="visually-hidden">Row</span>
       </span>
-      <Index each={props.layout.columns()}>
-        {(place) => <HeadCell {...props} place={place()} gap={gap()} setGap={setGap} />}
-      </Index>
+      <For each={props.layout.columns()}>
+        {(place) => <HeadCell {...props} place={place} gap={gap()} setGap={setGap} />}
+      </For>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import type { Column, Value } from '../api/answer.js';
 import { copyText, grouped } from '../model/format.js';
 import { profileOf, type Profile } from '../model/profile.js';
 import { asOf, typeName } from '../model/result.js';
-import { isNumeric } from '../model/types.js';
+import { familyOf } from '../model/types.js';
 import { copy } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import type { GridParts } from './parts.js';
@@ -69,7 +69,7 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
 function sizeText(value: Value, column: Column | undefined, row: number): string {
   const size = Array.isArray(value)
     ? `, ${grouped(String(value.flat(Infinity).length))} elements`
-    : typeof value === 'string' && !isNumeric(column?.type ?? '')
+    : typeof value === 'string' && ['text', 'symbol'].includes(familyOf(column?.type ?? ''))
       ? `, ${grouped(String(charactersOf(value)))} characters`
       : '';
   return `row ${grouped(String(row + 1))}, ${column ? typeName(column) : ''}${size}`;

@@ -9,7 +9,7 @@ import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
 
 export const ROW_HEIGHT = 26;
 export const HEAD_HEIGHT = 42;
-const SPARE_ROWS = 8;
+const SPARE_ROWS = 4;
 const CELL_PADDING = 24;
 const NARROWEST = 56;
 const WIDEST = 560;

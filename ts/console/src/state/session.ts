@@ -241,12 +241,28 @@ export class Session {
       this.#clearProblem(tab);
       return;
     }
-    const replacement = this.#suggestion(place.message, place.text);
+    const replacement = this.#suggestion(place);
     const advice = replacement === undefined ? undefined : `The closest name is ${replacement}.`;
     const problem = { ...place, count, advice, replacement };
     const before = this.problems().get(tab);
     if (JSON.stringify(problem) !== JSON.stringify(before)) {
       this.#setProblems(new Map(this.problems()).set(tab, problem));
+      void this.#readNames(tab, problem);
+    }
+  }
+
+  /** A near name may be in a table whose columns have not been read yet. */
+  async #readNames(tab: string, problem: Problem): Promise<void> {
+    const { tables } = this.schema.names();
+    const unread = problem.tables.filter(
+      (name) => tables.includes(name) && this.schema.columnsOf(name).length === 0,
+    );
+    if (problem.replacement !== undefined || unread.length === 0) {
+      return;
+    }
+    await Promise.all(unread.map((name) => this.schema.open(name)));
+    if (this.problems().get(tab) === problem && this.#suggestion(problem) !== undefined) {
+      this.setProblem(tab, problem, problem.count);
     }
   }
 
@@ -289,12 +305,12 @@ export class Session {
     return hasParameters ? { ...statement, bound: bind(statement.text, values) } : statement;
   }
 
-  #suggestion(message: string, word: string): string | undefined {
+  #suggestion({ message, text }: Place): string | undefined {
     if (!/invalid column|does not exist|unknown (?:column|table)/i.test(message)) {
       return undefined;
     }
     const names = this.schema.names();
-    return nearest(word, [...names.columns, ...names.tables]);
+    return nearest(text, [...names.columns, ...names.tables]);
   }
 
   #clearProblem(tab: string): void {
