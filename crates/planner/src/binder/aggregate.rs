@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
 use tidemark_ast::{Name, Node, NodeId};
 use tidemark_operators::{SampleByNode, captured, has_subquery};
@@ -190,10 +191,23 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
             keys.push((expr.clone(), sql_type));
         }
     };
+    let mut whole = Vec::new();
+    for item in items {
+        let expr = &item.value.expr;
+        let composed = has_aggregate(expr) || has_window(expr) || has_subquery(expr);
+        if !composed && !matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
+            whole.push(expr);
+        }
+    }
     for item in items {
         let expr = &item.value.expr;
         let mut columns = Vec::new();
-        collect_plain_columns(expr, &mut columns);
+        if has_window(expr) {
+            // `i % 2` in a window reads the key `i % 2`, not `i`.
+            collect_plain_columns(&without(expr, &whole), &mut columns);
+        } else {
+            collect_plain_columns(expr, &mut columns);
+        }
         if has_aggregate(expr) || has_window(expr) || has_subquery(expr) {
             for column in &columns {
                 add(column, type_of(column, source));
@@ -202,6 +216,18 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
             add(expr, item.value.sql_type);
         }
     }
+}
+
+/// The expression with nothing where one of these stands in it.
+fn without(expr: &Expr, keys: &[&Expr]) -> Expr {
+    let nothing = || Expr::Literal(ScalarValue::Null, None);
+    let emptied = expr.clone().transform_down(|node| {
+        if keys.contains(&&node) {
+            return Ok(Transformed::new(nothing(), true, TreeNodeRecursion::Jump));
+        }
+        Ok(Transformed::no(node))
+    });
+    emptied.map_or_else(|_| expr.clone(), |emptied| emptied.data)
 }
 
 /// The SQL type of a column of the source.

@@ -111,7 +111,8 @@ impl Binder<'_> {
             return Err(mismatch("queries have different number of columns".to_owned()));
         }
         for (wanted, column) in types.iter().zip(&next.columns) {
-            if unify::union_columns(*wanted, column.sql_type) != Some(*wanted) {
+            let texts = wanted.is_text() && is_texty(column.sql_type);
+            if !texts && unify::union_columns(*wanted, column.sql_type) != Some(*wanted) {
                 let (found, wanted) = (column.sql_type.name(), wanted.name());
                 let name = &column.name;
                 let message = format!(
@@ -126,10 +127,15 @@ impl Binder<'_> {
     }
 }
 
-/// A symbol's texts are known to its table alone, and an untyped null is shown as text.
+fn is_texty(of: SqlType) -> bool {
+    of.is_text() || of == SqlType::Char
+}
+
+/// A symbol's texts are known to its table alone, an untyped null is shown as text, and what is
+/// one character in the first step may be more in the next.
 fn kept_type(of: SqlType) -> SqlType {
     match of {
-        SqlType::Symbol | SqlType::Null => SqlType::String,
+        SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,
         other => other,
     }
 }
