@@ -59,6 +59,31 @@ test('node-postgres: parameters, types, prepared statements', async (t) => {
   await client.end();
 });
 
+test('node-postgres: bytes as parameters, and described as what they are', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const client = await connect(port);
+  await client.query('CREATE TABLE bp (i INT, b BINARY)');
+  const bytes = Buffer.from([0, 255, 92, 120, 97]);
+  for (const [i, value] of [bytes, null, Buffer.alloc(0)].entries()) {
+    await client.query('INSERT INTO bp VALUES ($1, $2)', [i, value]);
+  }
+  const told = 'SELECT base64(b, 9) b, length(b) n FROM bp ORDER BY i';
+  t.deepEqual((await client.query(told)).rows, [
+    { b: bytes.toString('base64'), n: '5' },
+    { b: null, n: '-1' },
+    { b: '', n: '0' },
+  ]);
+  const { fields } = await client.query('SELECT b FROM bp WHERE i = 1');
+  t.deepEqual(
+    fields.map(({ dataTypeID, format }) => [dataTypeID, format]),
+    [[17, 'binary']],
+  );
+  await client.end();
+});
+
 test('node-postgres: errors have a class and a position; blocks are atomic', async (t) => {
   const port = await portFor(t);
   if (port === null) {

@@ -73,7 +73,8 @@ export function oidOf(type: string): number {
 export function describeField(column: ResultColumn, format: number): FieldDescription {
   const [oid, size] = shapeOf(column.type);
   const modifier = oid === Oid.Bpchar ? CHAR_MODIFIER : -1;
-  return { name: column.name, oid, size, modifier, format };
+  // Bytes have no text form: they come as they are, whatever was asked for, and it says so.
+  return { name: column.name, oid, size, modifier, format: oid === Oid.Bytea ? 1 : format };
 }
 
 /** The shape of rows, or that there are none; columns without a format are text. */
