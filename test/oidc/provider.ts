@@ -146,6 +146,11 @@ export class TestProvider {
     return { access: answer.access_token, id: answer.id_token };
   }
 
+  /** Breaks off whatever is under way. */
+  dropConnections(): void {
+    this.#server.closeAllConnections();
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();

@@ -67,7 +67,7 @@ test('redirects are not followed, nor are large answers read', async (t) => {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = new HttpTransport(settingsOf('acl.oidc.http.timeout=300ms'));
+  const transport = new HttpTransport(settingsOf('acl.oidc.http.timeout=3s'));
   t.is((await transport.call({ url: `${url}/` })).status, 302);
   t.is(requests, 1);
   await t.throwsAsync(transport.call({ url: `${url}/large` }), { message: /more than 1048576/ });

@@ -38,7 +38,7 @@ const BAD_TOKEN = 'unknown, expired or revoked token';
 const REST_TOKEN = 'tdm_';
 /** Who sends a token as its password over the wire protocol. */
 const TOKEN_USERS = new Set(['', '_sso']);
-/** Failures of one address, whatever the names: passwords are not sprayed through this server. */
+/** Failures of one address at the provider: passwords are not sprayed through this server. */
 const SPRAYED_PER_MINUTE = 60;
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
@@ -103,7 +103,7 @@ class Doorkeeper implements Authenticator {
       return { kind: 'unknown', error: 'malformed credentials' };
     }
     return credentials.scheme === 'bearer'
-      ? this.#token(credentials.token, address, 'HTTP')
+      ? this.#token(credentials.token, 'HTTP')
       : this.#password(credentials, address, 'HTTP');
   }
 
@@ -113,13 +113,13 @@ class Doorkeeper implements Authenticator {
       return false;
     }
     const asToken = settings.tokenAsPassword && TOKEN_USERS.has(user);
-    return asToken || (settings.passwordFlow && this.#directory?.isKnown(user) !== true);
+    return asToken || this.#asksProvider(user);
   }
 
   async passwordLogin(user: string, password: string, address: string): Promise<Login> {
     const takesTokens = this.#provider?.settings.tokenAsPassword === true;
     return takesTokens && TOKEN_USERS.has(user)
-      ? await this.#token(password, address, 'PGWIRE')
+      ? await this.#token(password, 'PGWIRE')
       : await this.#password({ user, password }, address, 'PGWIRE');
   }
 
@@ -130,17 +130,33 @@ class Doorkeeper implements Authenticator {
     address: string,
     endpoint: LoginEndpoint,
   ): Login | Promise<Login> {
+    const asksProvider = this.#asksProvider(user);
     const seconds = Math.max(
       this.#limiter.waitSeconds(user, address),
-      this.#sprays.waitSeconds('', address),
+      asksProvider ? this.#sprays.waitSeconds('', address) : 0,
     );
     if (seconds > 0) {
       return { kind: 'wait', seconds };
     }
+    const count = (login: Login): Login => {
+      if (login.kind === 'unknown') {
+        this.#limiter.failed(user, address);
+        if (asksProvider) {
+          this.#sprays.failed('', address);
+        }
+      } else if (login.kind === 'known') {
+        this.#limiter.succeeded(user, address);
+      }
+      return login;
+    };
     const found = this.#check(user, password, endpoint);
-    return found instanceof Promise
-      ? found.then((login) => this.#counted(login, user, address))
-      : this.#counted(found, user, address);
+    return found instanceof Promise ? found.then(count) : count(found);
+  }
+
+  /** Whether the provider checks the password of `user`: nobody here knows the name. */
+  #asksProvider(user: string): boolean {
+    const flow = this.#provider?.settings.passwordFlow === true;
+    return flow && this.#directory?.isKnown(user) === false;
   }
 
   #check(user: string, password: string, endpoint: LoginEndpoint): Login | Promise<Login> {
@@ -148,7 +164,7 @@ class Doorkeeper implements Authenticator {
       return this.#isOwner(user, password) ? this.#owner : WRONG;
     }
     const provider = this.#provider;
-    if (provider?.settings.passwordFlow === true && !this.#directory.isKnown(user)) {
+    if (provider !== undefined && this.#asksProvider(user)) {
       const ask = (): Login | Promise<Login> =>
         this.#judged(provider.password(user, password), WRONG, endpoint, ask);
       return ask();
@@ -164,20 +180,9 @@ class Doorkeeper implements Authenticator {
     return identity instanceof Promise ? identity.then(take) : take(identity);
   }
 
-  /** Failures count; a success of a name is not one of its address. */
-  #counted(login: Login, user: string, address: string): Login {
-    if (login.kind === 'unknown') {
-      this.#limiter.failed(user, address);
-      this.#sprays.failed('', address);
-    } else if (login.kind === 'known') {
-      this.#limiter.succeeded(user, address);
-    }
-    return login;
-  }
-
   // ---- tokens ----
 
-  #token(token: string, address: string, endpoint: LoginEndpoint): Login | Promise<Login> {
+  #token(token: string, endpoint: LoginEndpoint): Login | Promise<Login> {
     const refused: Login = { kind: 'unknown', error: BAD_TOKEN };
     const directory = this.#directory;
     if (directory === undefined) {
@@ -194,21 +199,9 @@ class Doorkeeper implements Authenticator {
     if (provider === undefined) {
       return refused;
     }
-    const seconds = this.#sprays.waitSeconds('', address);
-    if (seconds > 0 && !provider.remembers(token)) {
-      return { kind: 'wait', seconds };
-    }
     const ask = (): Login | Promise<Login> =>
       this.#judged(provider.token(token), refused, endpoint, ask);
-    const login = ask();
-    return login instanceof Promise
-      ? login.then((found) => {
-          if (found.kind === 'unknown') {
-            this.#sprays.failed('', address);
-          }
-          return found;
-        })
-      : login;
+    return ask();
   }
 
   // ---- verdicts ----
