@@ -7,11 +7,12 @@ import { holds } from './setting.js';
 /** Of rights that do not reach everything. */
 export function sightOf(rights: Rights): Sight {
   const queries = holds(rights, 'SQL ENGINE ADMIN');
+  const files = holds(rights, 'READ FILES');
   const tables = new Map<string, Set<string> | null>();
   for (const grants of rights.sets) {
     for (const [permission, known] of grants) {
       if (known.database !== 'no' && hasLevel(permission, 'table')) {
-        return { tables: null, queries };
+        return { tables: null, files, queries };
       }
       for (const [name, { whole, columns }] of known.tables) {
         const seen = tables.get(name);
@@ -21,5 +22,5 @@ export function sightOf(rights: Rights): Sight {
     }
   }
   const seen = [...tables].map(([name, columns]) => [name, columns === null ? null : [...columns]]);
-  return { tables: Object.fromEntries(seen) as NonNullable<Sight['tables']>, queries };
+  return { tables: Object.fromEntries(seen) as NonNullable<Sight['tables']>, files, queries };
 }

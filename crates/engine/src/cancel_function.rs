@@ -16,17 +16,20 @@ use crate::registry::QueryRegistry;
 #[derive(Debug)]
 struct CancelQuery {
     registry: Arc<QueryRegistry>,
+    /// Whose queries; `None`: everybody's.
+    of: Option<String>,
     signature: Signature,
 }
 
-pub(crate) fn cancel_query(registry: &Arc<QueryRegistry>) -> ScalarUDF {
+pub(crate) fn cancel_query(registry: &Arc<QueryRegistry>, of: Option<&str>) -> ScalarUDF {
     let signature = Signature::exact(vec![DataType::Int64], Volatility::Volatile);
-    ScalarUDF::from(CancelQuery { registry: Arc::clone(registry), signature })
+    let of = of.map(str::to_owned);
+    ScalarUDF::from(CancelQuery { registry: Arc::clone(registry), of, signature })
 }
 
 impl PartialEq for CancelQuery {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.registry, &other.registry)
+        Arc::ptr_eq(&self.registry, &other.registry) && self.of == other.of
     }
 }
 
@@ -56,7 +59,7 @@ impl ScalarUDFImpl for CancelQuery {
         let ids = ids[0].as_primitive::<Int64Type>();
         let cancel = |id: Option<i64>| {
             let id = id.and_then(|id| u64::try_from(id).ok());
-            Some(id.is_some_and(|id| self.registry.cancel(id)))
+            Some(id.is_some_and(|id| self.registry.cancel(id, self.of.as_deref())))
         };
         let cancelled: BooleanArray = ids.iter().map(cancel).collect();
         Ok(ColumnarValue::Array(Arc::new(cancelled)))

@@ -141,7 +141,12 @@ impl Database {
 
     /// Stops a query; false when none has this id. Lock-free but for the registry's short lock.
     pub fn cancel_query(&self, id: u64) -> bool {
-        self.registry.cancel(id)
+        self.cancel_query_of(id, None)
+    }
+
+    /// The same, if it is this user's.
+    pub(crate) fn cancel_query_of(&self, id: u64, of: Option<&str>) -> bool {
+        self.registry.cancel(id, of)
     }
 
     /// The running queries, oldest first.

@@ -64,14 +64,14 @@ impl ExternalSources for EngineSources {
         Ok(ExternalTable { provider: Arc::new(table), columns, timestamp: None })
     }
 
-    fn action(&self, name: &str) -> Option<(Arc<ScalarUDF>, SqlType)> {
-        let cancel = || Arc::new(cancel_query(&self.registry));
+    fn action(&self, name: &str, of: Option<&str>) -> Option<(Arc<ScalarUDF>, SqlType)> {
+        let cancel = || Arc::new(cancel_query(&self.registry, of));
         (name == "cancel_query").then(|| (cancel(), SqlType::Boolean))
     }
 
-    fn table_function(&self, name: &str) -> EngineResult<Option<ExternalTable>> {
+    fn table_function(&self, name: &str, of: Option<&str>) -> EngineResult<Option<ExternalTable>> {
         match name.to_ascii_lowercase().as_str() {
-            "query_activity" => self.running_queries().map(Some),
+            "query_activity" => self.running_queries(of).map(Some),
             "memory_metrics" => self.memory_metrics().map(Some),
             "writer_pool" => self.writer_pool().map(Some),
             "checkpoint_status" => self.checkpoint_status().map(Some),

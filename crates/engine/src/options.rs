@@ -1,8 +1,10 @@
 //! What callers hand over, and what they get back: the serde twins of `ts/engine/types.ts`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use tidemark_planner::{Lists, Sight};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use tidemark_wire::{Codec, ParquetOptions, RowFormat};
 
@@ -105,6 +107,20 @@ pub struct StatementContext {
     /// Refuse everything that writes.
     #[serde(default)]
     pub read_only: bool,
+    /// What of the catalog is seen; absent: everything.
+    #[serde(default, deserialize_with = "shared_sight")]
+    pub sight: Option<Arc<Sight>>,
+    /// Users, groups and rights, as far as the statement asks for them.
+    #[serde(default, deserialize_with = "shared_lists")]
+    pub lists: Lists,
+}
+
+fn shared_sight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Sight>>, D::Error> {
+    Option::<Sight>::deserialize(from).map(|sight| sight.map(Arc::new))
+}
+
+fn shared_lists<'de, D: Deserializer<'de>>(from: D) -> Result<Lists, D::Error> {
+    Deserialize::deserialize(from).map(Arc::new)
 }
 
 /// How rows are encoded.
@@ -274,6 +290,12 @@ pub struct AccessDescription {
     /// The view whose query touches it: the right is that of the view's owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
+    /// Of that view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The table's designated timestamp, told to those who do not see everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
 }
 
 /// What `Statement.describe()` answers.

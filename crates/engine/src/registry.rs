@@ -76,9 +76,11 @@ impl QueryRegistry {
     }
 
     /// Cancels a query; false when there is none with this id.
-    pub(crate) fn cancel(&self, id: u64) -> bool {
+    pub(crate) fn cancel(&self, id: u64, of: Option<&str>) -> bool {
         let running = self.running.lock();
-        running.get(&id).map(|entry| entry.token.cancel()).is_some()
+        let found = running.get(&id);
+        let found = found.filter(|entry| of.is_none_or(|user| entry.description.user == user));
+        found.map(|entry| entry.token.cancel()).is_some()
     }
 
     /// Stops the query that holds most memory, with this error; false when none holds any that

@@ -27,9 +27,11 @@ fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
 }
 
 impl EngineSources {
-    /// The queries that run. A query moves between the workers, so it has none of its own.
-    pub(crate) fn running_queries(&self) -> EngineResult<ExternalTable> {
-        let queries = self.registry.list_with_state();
+    /// The queries that run, or those of one user. A query moves between the workers, so it has
+    /// none of its own.
+    pub(crate) fn running_queries(&self, of: Option<&str>) -> EngineResult<ExternalTable> {
+        let mut queries = self.registry.list_with_state();
+        queries.retain(|(query, _)| of.is_none_or(|user| query.user == user));
         let columns = fields(&[
             ("query_id", SqlType::Long),
             ("worker_id", SqlType::Long),

@@ -201,10 +201,23 @@ impl Statement {
                     columns: access.columns.clone(),
                     permission: access.permission.to_owned(),
                     view: access.view.clone(),
+                    owner: access.owner.clone(),
+                    timestamp: self.designated(access),
                 })
                 .collect(),
             notice: shape.notice.clone(),
         }
+    }
+
+    /// The designated timestamp of a table that is read in part: some rights come along with it.
+    /// Whoever sees everything needs none; a view is read with the rights of somebody else.
+    fn designated(&self, access: &Access) -> Option<String> {
+        if access.columns.is_empty() || (self.context.sight.is_none() && access.owner.is_none()) {
+            return None;
+        }
+        let table = self.database.snapshot().ok()?.table(&access.table)?;
+        let schema = table.schema();
+        schema.timestamp.map(|index| schema.columns[index].name.clone())
     }
 
     /// The database this statement belongs to.
@@ -496,6 +509,8 @@ fn bind(
     context.parameter_types = declared_types(setting)?;
     context.parameter_values = values;
     context.read_only = setting.read_only;
+    context.sight.clone_from(&setting.sight);
+    context.lists = Arc::clone(&setting.lists);
     let bound = Planner::bind(tree, snapshot, &context)?;
     Ok(Binding { bound, steady: !context.momentary.load(Ordering::Relaxed) })
 }
@@ -555,6 +570,7 @@ fn covers(described: &[Access], bound: &[Access]) -> bool {
             known.table == access.table
                 && known.permission == access.permission
                 && known.view == access.view
+                && known.owner == access.owner
                 && access.columns.iter().all(|column| known.columns.contains(column))
                 && (known.columns.is_empty() || !access.columns.is_empty())
         })

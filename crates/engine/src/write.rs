@@ -67,8 +67,8 @@ pub(crate) async fn apply(
             let work = move || maintenance::run(&database, &maintenance);
             guard::run_blocking("maintenance", work).await.map(|()| 0)
         }
-        BoundStatement::CancelQuery { id } => {
-            if database.cancel_query(id) {
+        BoundStatement::CancelQuery { id, of } => {
+            if database.cancel_query_of(id, of.as_deref()) {
                 Ok(0)
             } else {
                 Err(EngineError::new(

@@ -24,18 +24,24 @@ pub struct Access {
     pub permission: &'static str,
     /// The view whose query touches it: the right is that of the view's owner, not the user's.
     pub view: Option<String>,
+    /// Whoever owns that view.
+    pub owner: Option<String>,
 }
 
 impl Access {
     /// What the statement itself does to a table as a whole.
     #[must_use]
     pub fn new(table: &str, permission: &'static str) -> Self {
-        Self { table: table.to_owned(), columns: Vec::new(), permission, view: None }
+        let table = table.to_owned();
+        Self { table, columns: Vec::new(), permission, view: None, owner: None }
     }
 
     /// The same by way of a view, unless it is by way of another already.
-    pub(crate) fn through(self, view: &str) -> Self {
-        Self { view: self.view.or_else(|| Some(view.to_owned())), ..self }
+    pub(crate) fn through(self, view: &str, owner: &str) -> Self {
+        if self.view.is_some() {
+            return self;
+        }
+        Self { view: Some(view.to_owned()), owner: Some(owner.to_owned()), ..self }
     }
 
     /// Whether this view's query does it.
@@ -290,6 +296,8 @@ pub enum BoundStatement {
     CancelQuery {
         /// The query's id.
         id: u64,
+        /// Whose query it must be; `None` for those who may cancel everybody's.
+        of: Option<String>,
     },
     /// CREATE, ALTER, DROP and COMPILE VIEW.
     ViewChange(BoundViewChange),

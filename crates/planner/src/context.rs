@@ -1,7 +1,7 @@
 //! What the binder is told beside the tree and the snapshot.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
@@ -9,6 +9,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
 use tidemark_types::{EngineResult, Field, SqlType};
+
+use crate::sight::{Lists, Sight};
 
 /// A source of rows outside the tables, opened by the engine on the binder's behalf.
 #[derive(Debug, Clone)]
@@ -27,16 +29,17 @@ pub trait ExternalSources: Send + Sync {
     fn read_parquet(&self, path: &str) -> EngineResult<ExternalTable>;
 
     /// A function of rows that acts on the engine, and its result type; `None` when there is no
-    /// such function. Its argument is a LONG.
-    fn action(&self, name: &str) -> Option<(Arc<ScalarUDF>, SqlType)> {
-        let _ = name;
+    /// such function. Its argument is a LONG. With `of` it acts on that user's queries alone.
+    fn action(&self, name: &str, of: Option<&str>) -> Option<(Arc<ScalarUDF>, SqlType)> {
+        let _ = (name, of);
         None
     }
 
     /// Rows of a function the engine knows and the binder does not, such as the list of running
-    /// queries; `None` when there is no such function.
-    fn table_function(&self, name: &str) -> EngineResult<Option<ExternalTable>> {
-        let _ = name;
+    /// queries; `None` when there is no such function. With `of` it tells that user's queries
+    /// alone.
+    fn table_function(&self, name: &str, of: Option<&str>) -> EngineResult<Option<ExternalTable>> {
+        let _ = (name, of);
         Ok(None)
     }
 
@@ -63,6 +66,12 @@ pub struct BindContext {
     pub settings: Arc<Vec<[String; 4]>>,
     /// What CREATE TABLE leaves open.
     pub table_defaults: TableDefaults,
+    /// What of the catalog is seen; `None`: everything.
+    pub sight: Option<Arc<Sight>>,
+    /// The first table the statement reads of which the user sees some columns only.
+    pub partly_seen: Arc<OnceLock<String>>,
+    /// Users, groups and rights, as far as the statement asks for them.
+    pub lists: Lists,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what
@@ -83,10 +92,21 @@ impl BindContext {
         Arc::clone(&self.settings)
     }
 
+    /// What the server tells is true for the moment.
+    pub(crate) fn read_lists(&self) {
+        self.momentary.store(true, Ordering::Relaxed);
+    }
+
     /// The snapshots that running queries read.
     pub(crate) fn pinned(&self, snapshot: &Arc<Snapshot>) -> Vec<PinnedSnapshot> {
         self.momentary.store(true, Ordering::Relaxed);
         snapshot.pinned()
+    }
+
+    /// Whose queries alone the user sees and cancels; `None`: everybody's.
+    pub(crate) fn only_queries_of(&self) -> Option<&str> {
+        let is_limited = self.sight.as_ref().is_some_and(|sight| !sight.queries);
+        is_limited.then_some(self.user.as_str())
     }
 
     /// What opens sources outside the tables.

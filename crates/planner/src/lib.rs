@@ -15,6 +15,7 @@
 mod binder;
 mod bound;
 mod context;
+mod sight;
 
 pub use binder::Planner;
 pub use binder::defaults::Defaults;
@@ -25,3 +26,4 @@ pub use bound::{
     BoundViewChange, InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
 };
 pub use context::{BindContext, ExternalSources, ExternalTable};
+pub use sight::{ListedCell, ListedRows, ListedType, Lists, Sight};

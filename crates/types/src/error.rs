@@ -72,6 +72,8 @@ pub enum ErrorCode {
     Closed,
     /// The engine is read-only.
     ReadOnly,
+    /// The user lacks a right.
+    AccessDenied,
     /// A defect of ours. The message carries an id; the log carries the rest.
     Internal,
 }

@@ -14,7 +14,7 @@ use super::create_table::{
 };
 use super::notice::{self, idle_action};
 use super::{Binder, error};
-use crate::{BoundConversion, BoundSchemaChange};
+use crate::{Access, BoundConversion, BoundSchemaChange};
 
 impl Binder<'_> {
     /// Binds the actions of one ALTER TABLE.
@@ -24,9 +24,11 @@ impl Binder<'_> {
         actions: &[AlterAction],
         change: &mut BoundSchemaChange,
     ) -> EngineResult<()> {
-        let snapshot = self.writable_table(table)?;
+        let first = actions.first().map_or("ADD COLUMN", |action| needed(action).0);
+        let snapshot = self.writable_table(table, first)?;
         let mut schema = snapshot.schema().as_ref().clone();
         for action in actions {
+            self.note_action(&schema.name, action);
             match action {
                 AlterAction::AddColumn { column, if_not_exists } => {
                     let filled = self.add_column(&snapshot, &mut schema, column, *if_not_exists)?;
@@ -62,11 +64,9 @@ impl Binder<'_> {
                     change.partitions.extend(self.partitions(&snapshot, table, partitions)?);
                 }
                 AlterAction::SquashPartitions => {
-                    self.note_change(&schema.name, "VACUUM TABLE");
                     change.squash = true;
                 }
                 AlterAction::SetWal { wal } => {
-                    self.note_change(&schema.name, "SET TABLE TYPE");
                     if schema.partition_by == PartitionBy::None {
                         let message = format!(
                             "table '{}' is not partitioned: its type cannot be set, expected a \
@@ -87,6 +87,15 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Notes what an action does, to which column.
+    fn note_action(&mut self, table: &str, action: &AlterAction) {
+        let (permission, column) = needed(action);
+        let columns = column.map(|name| name.text.clone()).into_iter().collect();
+        // A log is not a table's alone.
+        let table = if permission == "SYSTEM ADMIN" { "" } else { table };
+        self.accesses.note(Access { columns, ..Access::new(table, permission) });
+    }
+
     /// Adds a column; the rows that exist get its default, in the same commit.
     fn add_column(
         &mut self,
@@ -95,7 +104,6 @@ impl Binder<'_> {
         column: &ColumnDefinition,
         if_not_exists: bool,
     ) -> EngineResult<Option<BoundConversion>> {
-        self.note_change(&schema.name, "ADD COLUMN");
         let added = self.column_schema(column)?;
         if schema.column_index(&added.name).is_none() {
             schema.columns.push(added);
@@ -143,7 +151,6 @@ impl Binder<'_> {
     }
 
     fn drop_column(&mut self, schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
-        self.note_change(&schema.name, "DROP COLUMN");
         let index = existing(schema, column)?;
         if schema.timestamp == Some(index) {
             let (table, name) = (&schema.name, &schema.columns[index].name);
@@ -165,7 +172,6 @@ impl Binder<'_> {
         column: &Name,
         to: &Name,
     ) -> EngineResult<()> {
-        self.note_change(&schema.name, "RENAME COLUMN");
         let index = existing(schema, column)?;
         check_column_name(to)?;
         if schema.column_index(&to.text).is_some_and(|other| other != index) {
@@ -183,7 +189,6 @@ impl Binder<'_> {
         column: &Name,
         type_name: &TypeName,
     ) -> EngineResult<BoundConversion> {
-        self.note_change(&schema.name, "ALTER COLUMN TYPE");
         let index = existing(schema, column)?;
         let to = column_type(type_name)?;
         let refuse = |code, message: String| Err(error::at(code, message, type_name.span));
@@ -228,17 +233,14 @@ impl Binder<'_> {
     ) -> EngineResult<()> {
         match action {
             AlterAction::SymbolCapacity { column, capacity } => {
-                self.note_change(&schema.name, "ALTER COLUMN CACHE");
                 let index = symbol(schema, column, "capacity")?;
                 schema.columns[index].symbol_capacity = symbol_capacity(capacity)?;
             }
             AlterAction::SymbolCache { column, cache } => {
-                self.note_change(&schema.name, "ALTER COLUMN CACHE");
                 let index = symbol(schema, column, "cache")?;
                 schema.columns[index].symbol_cache = *cache;
             }
             AlterAction::Index { column, indexed, words } => {
-                self.note_change(&schema.name, if *indexed { "ADD INDEX" } else { "DROP INDEX" });
                 let index = alter_index(schema, column, *indexed)?;
                 if words.iter().any(|word| word.eq_ignore_ascii_case("POSTING")) {
                     self.notices.push(notice::INDEX);
@@ -247,20 +249,17 @@ impl Binder<'_> {
                 index_capacity(&mut schema.columns[index], words);
             }
             AlterAction::SetParameter { parameter } => {
-                self.note_change(&schema.name, "SET TABLE PARAM");
                 set_parameter(schema, parameter)?;
             }
             AlterAction::SetTtl { ttl } => {
-                self.note_change(&schema.name, "SET TABLE PARAM");
                 schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
             }
             AlterAction::Dedup { keys } => self.alter_dedup(schema, table, keys)?,
             AlterAction::Other { words, span } => {
-                let Some((permission, notice)) = idle_action(words) else {
+                let Some((_, notice)) = idle_action(words) else {
                     let what = format!("ALTER TABLE {} is", words.join(" "));
                     return Err(error::not_supported(&what, *span));
                 };
-                self.note_change(&schema.name, permission);
                 self.notices.push(notice);
             }
             _ => return Err(EngineError::internal("an action that is no setting")),
@@ -275,16 +274,44 @@ impl Binder<'_> {
         keys: &[Name],
     ) -> EngineResult<()> {
         if keys.is_empty() {
-            self.note_change(&schema.name, "DEDUP DISABLE");
             schema.dedup_keys.clear();
             return Ok(());
         }
-        self.note_change(&schema.name, "DEDUP ENABLE");
         if !schema.wal {
             let message = "deduplication is only supported for WAL tables";
             return Err(error::at(ErrorCode::NotSupported, message, table.span));
         }
         apply_dedup(schema, keys)
+    }
+}
+
+/// The permission an action takes, and the column it takes it on; without one, on the table.
+fn needed(action: &AlterAction) -> (&'static str, Option<&Name>) {
+    match action {
+        AlterAction::AddColumn { .. } => ("ADD COLUMN", None),
+        AlterAction::DropColumn { column } => ("DROP COLUMN", Some(column)),
+        AlterAction::RenameColumn { column, .. } => ("RENAME COLUMN", Some(column)),
+        AlterAction::ChangeType { column, .. } => ("ALTER COLUMN TYPE", Some(column)),
+        AlterAction::SymbolCapacity { column, .. } | AlterAction::SymbolCache { column, .. } => {
+            ("ALTER COLUMN CACHE", Some(column))
+        }
+        AlterAction::Index { column, indexed: true, .. } => ("ADD INDEX", Some(column)),
+        AlterAction::Index { column, indexed: false, .. } => ("DROP INDEX", Some(column)),
+        AlterAction::Partitions { change, .. } => match change {
+            PartitionChange::Drop => ("DROP PARTITION", None),
+            PartitionChange::Detach => ("DETACH PARTITION", None),
+            PartitionChange::Attach => ("ATTACH PARTITION", None),
+            PartitionChange::ToParquet | PartitionChange::ToNative => ("SET TABLE PARAM", None),
+        },
+        AlterAction::SquashPartitions => ("VACUUM TABLE", None),
+        AlterAction::SetParameter { .. } | AlterAction::SetTtl { .. } => ("SET TABLE PARAM", None),
+        AlterAction::SetWal { .. } => ("SET TABLE TYPE", None),
+        AlterAction::Dedup { keys } if keys.is_empty() => ("DEDUP DISABLE", None),
+        AlterAction::Dedup { .. } => ("DEDUP ENABLE", None),
+        // What is refused takes the most common right, so that it tells nothing of the table.
+        AlterAction::Other { words, .. } => {
+            (idle_action(words).map_or("SET TABLE PARAM", |(permission, _)| permission), None)
+        }
     }
 }
 

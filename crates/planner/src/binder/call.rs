@@ -93,7 +93,8 @@ impl Binder<'_> {
         arguments: Vec<Typed>,
     ) -> EngineResult<Typed> {
         let at = call.name.span;
-        let action = self.context.external().and_then(|external| external.action(name));
+        let of = self.context.only_queries_of();
+        let action = self.context.external().and_then(|external| external.action(name, of));
         let (Some((function, result)), Ok([id])) = (action, <[Typed; 1]>::try_from(arguments))
         else {
             let message = format!("wrong number of arguments for function `{name}`; expected: 1");

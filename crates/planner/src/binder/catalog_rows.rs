@@ -19,9 +19,10 @@ use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 
 use super::scope::{Relation, ScopeColumn};
 use super::{Binder, error};
+use crate::sight::Sight;
 
 /// A column of rows made while binding.
-pub(crate) type LiteralColumn = (&'static str, SqlType, ArrayRef);
+pub(crate) type LiteralColumn<'a> = (&'a str, SqlType, ArrayRef);
 
 /// Text cells.
 pub(crate) fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
@@ -45,6 +46,23 @@ pub(crate) fn booleans(values: impl IntoIterator<Item = bool>) -> ArrayRef {
 
 pub(crate) fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
     Arc::new(Int32Array::from(values.into_iter().collect::<Vec<i32>>()))
+}
+
+/// Positions of the columns the user sees.
+pub(crate) fn seen_columns(sight: &Sight, schema: &TableSchema) -> Vec<usize> {
+    let sees = |&index: &usize| {
+        let is_designated = schema.timestamp == Some(index);
+        sight.sees_column(&schema.name, &schema.columns[index].name, is_designated)
+    };
+    (0..schema.columns.len()).filter(sees).collect()
+}
+
+/// A definition with some of its columns.
+pub(crate) fn part_of(schema: &TableSchema, kept: &[usize]) -> TableSchema {
+    let mut part = schema.clone();
+    part.columns = kept.iter().map(|&index| schema.columns[index].clone()).collect();
+    part.timestamp = schema.timestamp.and_then(|at| kept.iter().position(|&index| index == at));
+    part
 }
 
 fn kind(of: FunctionKind) -> &'static str {
@@ -75,7 +93,10 @@ pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
 
 impl Binder<'_> {
     /// Rows made while binding, as a source.
-    pub(crate) fn literal_rows(&mut self, columns: Vec<LiteralColumn>) -> EngineResult<Relation> {
+    pub(crate) fn literal_rows(
+        &mut self,
+        columns: Vec<LiteralColumn<'_>>,
+    ) -> EngineResult<Relation> {
         let fields: Vec<Field> = columns
             .iter()
             .map(|(name, sql_type, _)| Field::new(*name, sql_type.arrow_type(), true))
@@ -155,9 +176,13 @@ impl Binder<'_> {
         self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
     }
 
-    /// All tables, by name.
+    /// All tables the user sees, by name.
     pub(crate) fn sorted_tables(&self) -> Vec<Arc<TableSnapshot>> {
-        let mut tables: Vec<_> = self.snapshot.tables().map(Arc::clone).collect();
+        let sight = self.sight();
+        let sees = |table: &&Arc<TableSnapshot>| {
+            sight.is_none_or(|sight| sight.sees(&table.schema().name))
+        };
+        let mut tables: Vec<_> = self.snapshot.tables().filter(sees).map(Arc::clone).collect();
         tables.sort_by(|a, b| a.schema().name.cmp(&b.schema().name));
         tables
     }
@@ -236,6 +261,7 @@ impl Binder<'_> {
 
     /// SHOW COLUMNS and `table_columns('t')`, of a table or a view.
     pub(crate) fn columns_of(&mut self, name: &Name) -> EngineResult<Relation> {
+        self.must_see(name, "SELECT")?;
         if let Some(table) = self.snapshot.table(&name.text) {
             let schema = Arc::clone(table.schema());
             self.note_read(&schema.name, Vec::new());
@@ -246,10 +272,15 @@ impl Binder<'_> {
                     _ => 0,
                 });
             }
+            if let Some(sight) = self.sight() {
+                let seen = seen_columns(sight, &schema);
+                let sizes = seen.iter().map(|&index| sizes[index]).collect();
+                return self.columns_rows(&part_of(&schema, &seen), sizes);
+            }
             return self.columns_rows(&schema, sizes);
         }
         let view = self.view(&name.text).ok_or_else(|| error::no_table(name))?;
-        self.note_read(&view.name, Vec::new());
+        self.note_whole(&view.name);
         let state = self.view_state(&view);
         let fields = state.columns.map_err(|failure| failure.at(error::span(name.span)))?;
         let column = |field: &tidemark_types::Field| ColumnSchema {
@@ -391,7 +422,9 @@ impl Binder<'_> {
             return Ok(Some(rows));
         }
         let Some(external) = self.context.external() else { return Ok(None) };
-        let Some(table) = external.table_function(name)? else { return Ok(None) };
+        let Some(table) = external.table_function(name, self.context.only_queries_of())? else {
+            return Ok(None);
+        };
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
         let mut rows = self.provider_rows(table.provider, &columns)?;

@@ -22,7 +22,7 @@ impl Binder<'_> {
     /// Binds CREATE TABLE.
     pub(crate) fn create_table(mut self, node: &CreateTableNode) -> EngineResult<BoundStatement> {
         check_table_name(&node.name)?;
-        self.note_change(&node.name.text, "CREATE TABLE");
+        self.note_change("", "CREATE TABLE");
         let is_view = self.view(&node.name.text).is_some();
         if (is_view || self.snapshot.table(&node.name.text).is_some()) && !self.explaining {
             if node.if_not_exists {
@@ -32,6 +32,7 @@ impl Binder<'_> {
         }
         if let Some(like) = &node.like {
             let other = self.readable_table(like)?;
+            self.note_whole(&other.schema().name);
             let mut schema = other.schema().as_ref().clone();
             schema.id = 0;
             schema.version = 0;

@@ -32,6 +32,8 @@ impl Binder<'_> {
             }
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
+                // Of tables nobody told the user about as well.
+                self.note_change("", "DROP TABLE");
                 change.drop = self.sorted_tables();
                 change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();
                 for view in &change.drop_views {
@@ -94,6 +96,7 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Notes what is done to a table; an empty name is the database.
     pub(crate) fn note_change(&mut self, table: &str, permission: &'static str) {
         self.accesses.note(Access::new(table, permission));
     }
@@ -104,6 +107,7 @@ impl Binder<'_> {
         if_exists: bool,
         permission: &'static str,
     ) -> EngineResult<Option<Arc<TableSnapshot>>> {
+        self.must_see(name, permission)?;
         self.note_change(&name.text, permission);
         match self.snapshot.table(&name.text) {
             None if self.view(&name.text).is_some() => {
@@ -119,7 +123,7 @@ impl Binder<'_> {
     fn renamed_table(&mut self, table: &Name, to: &Name) -> EngineResult<TableSchema> {
         self.note_change(&table.text, "RENAME TABLE");
         let at_start = |failure: EngineError| failure.at(tidemark_types::Span::new(0, 0));
-        let found = self.writable_table(table).map_err(at_start)?;
+        let found = self.writable_table(table, "RENAME TABLE").map_err(at_start)?;
         let other = self.snapshot.table(&to.text);
         let taken = other.is_some_and(|other| other.schema().id != found.schema().id);
         if taken || self.view(&to.text).is_some() {

@@ -35,7 +35,7 @@ impl InsertTemplate {
 impl Binder<'_> {
     /// Binds INSERT.
     pub(crate) fn insert(mut self, node: &InsertNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table)?;
+        let table = self.writable_table(&node.table, "INSERT")?;
         let schema = Arc::clone(table.schema());
         let targets = insert_columns(&schema, &node.columns)?;
         self.note_change(&schema.name, "INSERT");

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use tidemark_ast::{BackupStatement, Name, NamedWindow, Node, NodeId, Tree};
+use tidemark_ast::{BackupStatement, Name, NamedWindow, Node, NodeId, OptionValue, Tree};
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
+use crate::sight::{Sight, denied};
 use crate::{
     Access, BindContext, BoundExplain, BoundMaintenance, BoundQuery, BoundStatement,
     MaintenanceAction,
@@ -86,7 +87,8 @@ impl Planner {
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<BoundStatement> {
-        let statement = Binder::new(tree, snapshot, context).statement(tree.root)?;
+        let statement = Binder::new(tree, snapshot, context).statement(tree.root);
+        let statement = statement.map_err(|failure| hidden(failure, context))?;
         if context.read_only && writes(&statement) {
             return Err(EngineError::new(
                 ErrorCode::ReadOnly,
@@ -95,6 +97,16 @@ impl Planner {
         }
         Ok(statement)
     }
+}
+
+/// A column that is not there looks like one the user may not see.
+fn hidden(failure: EngineError, context: &BindContext) -> EngineError {
+    let (ErrorCode::ColumnNotFound, Some(table)) = (failure.code, context.partly_seen.get()) else {
+        return failure;
+    };
+    let column = failure.message.rsplit(&[' ', '.']).next().unwrap_or_default();
+    let refused = denied("SELECT", &format!("{table}({column})"));
+    EngineError { span: failure.span, ..refused }
 }
 
 fn writes(statement: &BoundStatement) -> bool {
@@ -121,6 +133,9 @@ pub(crate) struct CommonTable {
     last_rows: Option<recursive::LastRows>,
 }
 
+/// Stands for all columns of a table where it is read as a whole; no column has this name.
+const WHOLE: &str = "*";
+
 /// One statement's binding in progress.
 pub(crate) struct Binder<'a> {
     pub(crate) tree: &'a Tree,
@@ -146,6 +161,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) deferred: Option<EngineError>,
     /// Views whose queries are being bound, the innermost last, by their folded names.
     pub(crate) views: Vec<String>,
+    /// Whether a view's query is being bound: its names are not the user's.
+    pub(crate) beneath_view: bool,
     /// What the statement asks for and has no effect here.
     pub(crate) notices: Vec<&'static str>,
     /// Relations named so far; plans refer to each by a name of its own.
@@ -169,6 +186,7 @@ impl<'a> Binder<'a> {
             explaining: false,
             deferred: None,
             views: Vec::new(),
+            beneath_view: false,
             notices: Vec::new(),
             relations: 0,
         }
@@ -248,6 +266,7 @@ impl<'a> Binder<'a> {
                 if_not_exists: *if_not_exists,
                 or_replace: *or_replace,
                 alter: options.iter().any(|option| option.name.text == "ALTER"),
+                owner: owner_of(options),
             }),
             Node::CompileView { view } => self.compile_view(view),
             _ => unsupported::statement(self.tree, id, node),
@@ -282,16 +301,24 @@ impl<'a> Binder<'a> {
         action: MaintenanceAction,
         table: Option<&Name>,
     ) -> EngineResult<BoundStatement> {
-        let table = table.map(|name| self.writable_table(name)).transpose()?;
-        let name = table.as_ref().map(|table| table.schema().name.clone());
-        let accesses = vec![Access::new(&name.unwrap_or_default(), "SNAPSHOT")];
+        let permission = match action {
+            MaintenanceAction::CheckpointCreate
+            | MaintenanceAction::CheckpointRelease
+            | MaintenanceAction::Check => "SNAPSHOT",
+            MaintenanceAction::ShowLosses | MaintenanceAction::SkipDamage => "SYSTEM ADMIN",
+        };
+        let table = table.map(|name| self.writable_table(name, permission)).transpose()?;
+        let accesses = vec![Access::new("", permission)];
         Ok(BoundStatement::Maintenance(BoundMaintenance { action, table, accesses }))
     }
 
     fn cancel_query(&mut self, id: NodeId) -> EngineResult<BoundStatement> {
         let value = self.constant(id)?;
         match value.and_then(|value| constant::as_i64(&value)) {
-            Some(query) if query >= 0 => Ok(BoundStatement::CancelQuery { id: query as u64 }),
+            Some(query) if query >= 0 => {
+                let of = self.context.only_queries_of().map(str::to_owned);
+                Ok(BoundStatement::CancelQuery { id: query as u64, of })
+            }
             _ => Err(error::at(
                 ErrorCode::InvalidValue,
                 "non-negative integer literal expected as query id",
@@ -300,8 +327,30 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// What of the catalog the user sees; `None`: everything.
+    pub(crate) fn sight(&self) -> Option<&'a Sight> {
+        self.context.sight.as_deref()
+    }
+
+    /// Refuses a name on which the user has no right, be it there or not.
+    pub(crate) fn must_see(&self, name: &Name, permission: &str) -> EngineResult<()> {
+        let sees = self.sight().is_none_or(|sight| sight.sees(&name.text));
+        if sees || self.beneath_view {
+            return Ok(());
+        }
+        Err(denied(permission, &name.text).at(error::span(name.span)))
+    }
+
+    /// Notes that all of a table or view is read, whatever columns it has.
+    pub(crate) fn note_whole(&mut self, table: &str) {
+        self.note_read(table, vec![WHOLE.to_owned()]);
+    }
+
     /// Notes that a table is read.
     pub(crate) fn note_read(&mut self, table: &str, columns: Vec<String>) {
+        if !self.beneath_view && self.sight().is_some_and(|sight| !sight.sees_whole(table)) {
+            self.context.partly_seen.get_or_init(|| table.to_owned());
+        }
         self.accesses.note(Access { columns, ..Access::new(table, "SELECT") });
     }
 
@@ -311,6 +360,12 @@ impl<'a> Binder<'a> {
             self.note_read(table, vec![column.name.clone()]);
         }
     }
+}
+
+/// OWNED BY.
+fn owner_of(options: &[OptionValue]) -> Option<&str> {
+    let owned = options.iter().find(|option| option.name.text.eq_ignore_ascii_case("OWNED"))?;
+    owned.value.as_ref().map(|owner| owner.text.as_str())
 }
 
 /// Session words are taken as they come; the tag's word is the first, or both of two-word verbs.

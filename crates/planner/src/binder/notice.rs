@@ -15,19 +15,18 @@ const FORMAT: &str =
 const PARQUET: &str =
     "encodings of Parquet partitions are chosen by type: PARQUET(…) has no effect";
 const VOLUME: &str = "the table is kept in the root directory: IN VOLUME has no effect";
-const OWNER: &str = "OWNED BY has no effect";
 
 /// Words of ALTER TABLE (and VACUUM, REINDEX), the permission they take, and the notice.
 const ACTIONS: &[(&[&str], &str, &str)] = &[
     (&["VACUUM"], "VACUUM TABLE", "files that nobody reads are removed by themselves"),
     (&["REINDEX"], "REINDEX", "there is no index to build again"),
     (&["RESUME", "WAL"], "RESUME WAL", "a commit is applied when it is made: nothing to resume"),
-    (&["SUSPEND", "WAL"], "SUSPEND WAL", "a commit is applied when it is made: not suspended"),
+    (&["SUSPEND", "WAL"], "RESUME WAL", "a commit is applied when it is made: not suspended"),
     (&["SET", "FORMAT"], "SET TABLE PARAM", FORMAT),
     (&["SET", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
-    (&["ENABLE", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
-    (&["DISABLE", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
-    (&["DROP", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
+    (&["ENABLE", "STORAGE", "POLICY"], "ENABLE STORAGE POLICY", STORAGE_POLICY),
+    (&["DISABLE", "STORAGE", "POLICY"], "DISABLE STORAGE POLICY", STORAGE_POLICY),
+    (&["DROP", "STORAGE", "POLICY"], "REMOVE STORAGE POLICY", STORAGE_POLICY),
 ];
 
 /// Names of options of a table or a column.
@@ -36,7 +35,6 @@ const OPTIONS: &[(&str, &str)] = &[
     ("format", FORMAT),
     ("parquet", PARQUET),
     ("volume", VOLUME),
-    ("owned", OWNER),
     ("type", INDEX),
     ("include", INDEX),
 ];
@@ -55,7 +53,7 @@ pub(crate) fn idle_action(words: &[String]) -> Option<(&'static str, &'static st
     }
     if begins(&["REBASE", "WAL"]) && words.len() == 2 {
         return Some((
-            "REBASE WAL",
+            "SYSTEM ADMIN",
             "a commit is applied when it is made: there is no log to rebase",
         ));
     }
@@ -64,7 +62,7 @@ pub(crate) fn idle_action(words: &[String]) -> Option<(&'static str, &'static st
             if set.eq_ignore_ascii_case("SET") && parquet.eq_ignore_ascii_case("PARQUET"))
     };
     let alters_column = begins(&["ALTER", "COLUMN"]) && words.len() > 3;
-    (alters_column && sets_parquet(&words[3..])).then_some(("SET PARQUET", PARQUET))
+    (alters_column && sets_parquet(&words[3..])).then_some(("SET TABLE PARAM", PARQUET))
 }
 
 impl Binder<'_> {

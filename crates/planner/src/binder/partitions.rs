@@ -27,15 +27,6 @@ impl Binder<'_> {
         (change, names, filter): (PartitionChange, &[Name], Option<NodeId>),
     ) -> EngineResult<Vec<BoundPartitions>> {
         let schema = table.schema();
-        self.note_change(
-            &schema.name,
-            match change {
-                PartitionChange::Drop => "DROP PARTITION",
-                PartitionChange::Detach => "DETACH PARTITION",
-                PartitionChange::Attach => "ATTACH PARTITION",
-                PartitionChange::ToParquet | PartitionChange::ToNative => "CONVERT PARTITION",
-            },
-        );
         check_partitioned(schema, name)?;
         let mut bound: Vec<BoundPartitions> = Vec::new();
         let mut note = |action, floor| match bound.iter_mut().find(|one| one.action == action) {
@@ -73,7 +64,6 @@ impl Binder<'_> {
         (to, names, filter): (PartitionFormat, &[Name], Option<NodeId>),
     ) -> EngineResult<BoundFormat> {
         let schema = table.schema();
-        self.note_change(&schema.name, "CONVERT PARTITION");
         check_partitioned(schema, name)?;
         let known: Vec<i64> = table.partition_list().iter().map(|p| p.floor).collect();
         let mut floors = Vec::new();

@@ -95,7 +95,7 @@ impl Binder<'_> {
     /// made, so nothing is ever pending; statistics that are not kept are null.
     pub(crate) fn written_columns(
         tables: &[Arc<TableSnapshot>],
-    ) -> Vec<super::catalog_rows::LiteralColumn> {
+    ) -> Vec<super::catalog_rows::LiteralColumn<'static>> {
         let count = tables.len();
         let rows = tables.iter().map(|table| table.row_count().ok().map(|rows| rows as i64));
         let micros = |table: &TableSnapshot, at: i64| {

@@ -11,6 +11,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use super::catalog_rows::{shown_ttl, texts};
 use super::scope::Relation;
 use super::{Binder, error};
+use crate::sight::{ListedCell, ListedType};
 
 impl Binder<'_> {
     /// The rows that SHOW prints.
@@ -29,7 +30,7 @@ impl Binder<'_> {
             }
             ShowSubject::CreateTable { table } => {
                 let table = self.readable_table(table)?;
-                self.note_read(&table.schema().name, Vec::new());
+                self.note_whole(&table.schema().name);
                 let ddl = create_table_text(table.schema());
                 self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
             }
@@ -38,10 +39,13 @@ impl Binder<'_> {
                 self.show_create_database(*exclude, categories)
             }
             ShowSubject::Parameters => self.parameters_rows(),
-            ShowSubject::Access { of, .. } => Err(error::not_supported(
-                "access control is",
-                of.as_ref().map_or(self.tree.span(self.tree.root), |name| name.span),
-            )),
+            ShowSubject::Access { list, of } => {
+                let of = of.as_ref();
+                let name = format!("{list:?}:{}", of.map_or("", |name| name.text.as_str()));
+                let at = of.map_or(self.tree.span(self.tree.root), |name| name.span);
+                self.listed_rows(&name)?
+                    .ok_or_else(|| error::not_supported("access control is", at))
+            }
             ShowSubject::Setting { words } => self.setting(words),
         }
     }
@@ -61,6 +65,28 @@ impl Binder<'_> {
             ("sensitive", SqlType::Boolean, sensitive),
             ("reloadable", SqlType::Boolean, no),
         ])
+    }
+
+    /// Rows that the server told beside the statement.
+    pub(crate) fn listed_rows(&mut self, name: &str) -> EngineResult<Option<Relation>> {
+        self.context.read_lists();
+        let lists = std::sync::Arc::clone(&self.context.lists);
+        let Some(list) = lists.get(name) else { return Ok(None) };
+        let mut columns = Vec::with_capacity(list.columns.len());
+        for (index, (name, listed)) in list.columns.iter().enumerate() {
+            let cells = list.rows.iter().map(|row| row.get(index).and_then(Option::as_ref));
+            let column: (&str, SqlType, arrow_array::ArrayRef) = match listed {
+                ListedType::String => (name, SqlType::String, texts(cells.map(listed_text))),
+                ListedType::Boolean => {
+                    let values: arrow_array::BooleanArray = cells
+                        .map(|cell| Some(matches!(cell, Some(ListedCell::Boolean(true)))))
+                        .collect();
+                    (name, SqlType::Boolean, std::sync::Arc::new(values))
+                }
+            };
+            columns.push(column);
+        }
+        self.literal_rows(columns).map(Some)
     }
 
     /// One setting of a session, as `PostgreSQL` clients ask for it.
@@ -87,6 +113,13 @@ impl Binder<'_> {
             return self.literal_rows(vec![(name, SqlType::Int, cell)]);
         }
         self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
+    }
+}
+
+fn listed_text(cell: Option<&ListedCell>) -> Option<&str> {
+    match cell {
+        Some(ListedCell::Text(text)) => Some(text),
+        _ => None,
     }
 }
 

@@ -96,13 +96,15 @@ impl Binder<'_> {
             let reference = self.relation_name();
             return common?.aliased(Some(qualifier), &reference);
         }
-        if let Some(table) = self.snapshot.table(&name.text) {
+        let sees = self.must_see(name, "SELECT");
+        let is_seen = sees.is_ok();
+        if let Some(table) = self.snapshot.table(&name.text).filter(|_| is_seen) {
             let reference = self.relation_name();
             self.note_read(&table.schema().name, Vec::new());
             return relation::of_table(table, qualifier, reference);
         }
-        if let Some(view) = self.view(&name.text) {
-            self.note_read(&view.name, Vec::new());
+        if let Some(view) = self.view(&name.text).filter(|_| is_seen) {
+            self.note_whole(&view.name);
             let rows = self.view_rows(&view, name)?;
             let reference = self.relation_name();
             return rows.aliased(Some(qualifier), &reference);
@@ -112,15 +114,17 @@ impl Binder<'_> {
                 let reference = self.relation_name();
                 rows.aliased(Some(qualifier), &reference)
             }
-            None => Err(error::no_table(name)),
+            None => Err(sees.err().unwrap_or_else(|| error::no_table(name))),
         }
     }
 
-    /// The table a statement changes.
+    /// The table a statement changes, for which it takes a permission.
     pub(crate) fn writable_table(
         &mut self,
         name: &Name,
+        permission: &str,
     ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        self.must_see(name, permission)?;
         self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
             Some(_) => read_only(name),
             None => error::no_table(name),
@@ -132,6 +136,7 @@ impl Binder<'_> {
         &mut self,
         name: &Name,
     ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        self.must_see(name, "SELECT")?;
         self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
             Some(_) => {
                 let message = "table name expected, got view or materialized view name";

@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_functions::CastMode;
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
 use super::scope::{Relation, SERIES};
@@ -56,6 +56,10 @@ impl Binder<'_> {
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
             "read_parquet" => self.read_parquet(call)?,
+            "all_permissions" => match self.listed_rows("all_permissions")? {
+                Some(rows) => rows,
+                None => return Err(error::not_supported("access control is", call.name.span)),
+            },
             // The arrays of the catalog that tools spread out, options and rights, are all null.
             "pg_catalog.unnest" => {
                 let none = super::catalog_rows::texts(Vec::<Option<&str>>::new());
@@ -292,6 +296,12 @@ impl Binder<'_> {
             }
             None => None,
         };
+        self.note_change("", "READ FILES");
+        let sees_files = self.sight().is_none_or(|sight| sight.files);
+        if !sees_files && !self.beneath_view {
+            // Nor is it told which files there are.
+            return Err(EngineError::new(ErrorCode::AccessDenied, "Access denied [READ FILES]"));
+        }
         let at = call.arguments.first().map_or(call.name.span, |id| self.tree.span(*id));
         let Some(path) = path else {
             return Err(error::at(ErrorCode::InvalidValue, "file name expected", at));

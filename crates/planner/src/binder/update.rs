@@ -20,7 +20,7 @@ use crate::{Access, BoundDelete, BoundStatement, BoundUpdate};
 impl Binder<'_> {
     /// Binds UPDATE.
     pub(crate) fn update(mut self, node: &UpdateNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table);
+        let table = self.writable_table(&node.table, "UPDATE");
         let table = table.map_err(|failure| failure.at(tidemark_types::Span::new(0, 0)))?;
         self.add_common_tables(&node.with);
         let schema = Arc::clone(table.schema());
@@ -29,8 +29,7 @@ impl Binder<'_> {
         self.accesses.note(Access {
             table: schema.name.clone(),
             columns: names.collect(),
-            permission: "UPDATE",
-            view: None,
+            ..Access::new("", "UPDATE")
         });
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
@@ -52,7 +51,7 @@ impl Binder<'_> {
 
     /// Binds DELETE.
     pub(crate) fn delete(mut self, node: &DeleteNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table)?;
+        let table = self.writable_table(&node.table, "DELETE")?;
         self.add_common_tables(&node.with);
         self.note_change(&table.schema().name, "DELETE");
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();

@@ -29,6 +29,8 @@ pub(crate) struct Definition<'a> {
     pub(crate) or_replace: bool,
     /// ALTER VIEW: it must be there.
     pub(crate) alter: bool,
+    /// OWNED BY: with whose rights it reads, if not the user's.
+    pub(crate) owner: Option<&'a str>,
 }
 
 /// A view as it is now.
@@ -55,12 +57,21 @@ impl Binder<'_> {
         }
         check_table_name(name)?;
         let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
-        self.note_change(&name.text, command);
+        let known = self.view(&name.text);
+        // Whoever replaces a view changes what its readers see.
+        let replaces = view.alter || (view.or_replace && known.is_some());
+        if view.alter {
+            self.must_see(name, command)?;
+        } else {
+            self.note_change("", "CREATE VIEW");
+        }
+        if replaces {
+            self.note_change(&name.text, "ALTER VIEW");
+        }
         if self.snapshot.table(&name.text).is_some() {
             let message = "table or materialized view with the requested name already exists";
             return Err(error::at(ErrorCode::TableExists, message, name.span));
         }
-        let known = self.view(&name.text);
         match (&known, view.if_not_exists) {
             (None, _) if view.alter => return Err(no_view(name)),
             (Some(_), true) => return Ok(self.view_change(None, command)),
@@ -82,7 +93,7 @@ impl Binder<'_> {
             name: known.map_or_else(|| name.text.clone(), |known| known.name),
             query: view.text.to_owned(),
             tree,
-            owner: self.context.user.clone(),
+            owner: view.owner.unwrap_or(&self.context.user).to_owned(),
             changed_micros: self.context.now(),
         };
         let change = record.put()?;
@@ -95,6 +106,7 @@ impl Binder<'_> {
         name: &Name,
         if_exists: bool,
     ) -> EngineResult<Option<String>> {
+        self.must_see(name, "DROP VIEW")?;
         self.note_change(&name.text, "DROP VIEW");
         match self.view(&name.text) {
             None if if_exists => Ok(None),
@@ -110,6 +122,7 @@ impl Binder<'_> {
     /// Binds COMPILE VIEW: says what is wrong with a view, and with those it stands on. Nothing
     /// has to be made anew.
     pub(crate) fn compile_view(mut self, name: &Name) -> EngineResult<BoundStatement> {
+        self.must_see(name, "COMPILE VIEW")?;
         self.note_change(&name.text, "COMPILE VIEW");
         let view = self.view(&name.text).ok_or_else(|| no_view(name))?;
         self.view_rows(&view, name)?;
@@ -145,20 +158,25 @@ impl Binder<'_> {
         self.override_variables(&mut tree, name)?;
         let outer = mem::take(&mut self.accesses);
         let rows = self.within(&tree, |inner| {
+            inner.beneath_view = true;
             inner.views.push(key);
             let rows = inner.query(tree.root);
             inner.views.pop();
             rows
         });
         for access in mem::replace(&mut self.accesses, outer).list() {
-            self.accesses.note(access.through(&view.name));
+            self.accesses.note(access.through(&view.name, &view.owner));
         }
+        let is_limited = self.sight().is_some();
         // Positions in its text mean nothing in the reader's.
         rows.map_err(|failure| {
             let is_told = ["view '", "circular dependency"]
                 .iter()
                 .any(|start| failure.message.starts_with(start));
-            let message = if is_told {
+            let message = if is_limited {
+                // What stands behind a view is not for its reader to know.
+                format!("view '{}' is invalid", view.name)
+            } else if is_told {
                 failure.message.clone()
             } else {
                 format!("view '{}' is invalid: {}", view.name, failure.message)
@@ -233,9 +251,14 @@ impl Binder<'_> {
         Ok((tree.nodes.len() - 1) as NodeId)
     }
 
-    /// All views by name.
+    /// All views the user sees, by name.
     pub(crate) fn sorted_views(&self) -> Vec<View> {
-        tidemark_catalog::Catalog::new(std::sync::Arc::clone(self.snapshot)).views()
+        let mut views =
+            tidemark_catalog::Catalog::new(std::sync::Arc::clone(self.snapshot)).views();
+        if let Some(sight) = self.sight() {
+            views.retain(|view| sight.sees(&view.name));
+        }
+        views
     }
 
     /// What a view is now.

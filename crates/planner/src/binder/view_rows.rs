@@ -62,6 +62,7 @@ impl Binder<'_> {
         if what == ViewKind::MaterializedView {
             return Err(error::not_supported("materialized views are", name.span));
         }
+        self.must_see(name, "SELECT")?;
         let Some(view) = self.view(&name.text) else {
             if self.snapshot.table(&name.text).is_some() {
                 let message = "view name expected, got table name";
@@ -69,7 +70,7 @@ impl Binder<'_> {
             }
             return Err(no_view(name));
         };
-        self.note_read(&view.name, Vec::new());
+        self.note_whole(&view.name);
         let ddl = create_view_text(&view);
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
@@ -96,13 +97,17 @@ impl Binder<'_> {
         let mut statements = Vec::new();
         if wanted("TABLES") {
             for table in self.sorted_tables() {
-                self.note_read(&table.schema().name, Vec::new());
+                let name = &table.schema().name;
+                if self.sight().is_some_and(|sight| !sight.sees_whole(name)) {
+                    continue;
+                }
+                self.note_whole(name);
                 statements.push(create_table_text(table.schema()));
             }
         }
         if wanted("VIEWS") {
             for view in self.views_in_order() {
-                self.note_read(&view.name, Vec::new());
+                self.note_whole(&view.name);
                 statements.push(create_view_text(&view));
             }
         }

@@ -14,8 +14,9 @@ use super::{DATABASE, DATABASE_OID, column_of};
 impl Binder<'_> {
     /// The rows, out of those of `query_activity()`.
     pub(super) fn stat_activity(&mut self, layout: &Layout) -> EngineResult<Option<Relation>> {
+        let of = self.context.only_queries_of();
         let Some(external) = self.context.external() else { return Ok(None) };
-        let Some(table) = external.table_function("query_activity")? else { return Ok(None) };
+        let Some(table) = external.table_function("query_activity", of)? else { return Ok(None) };
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
         let rows = self.provider_rows(table.provider, &columns)?;

@@ -24,6 +24,7 @@ use tidemark_types::{EngineResult, SqlType, identifier};
 use self::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
 use self::types::{PgType, TYPES, modifier};
 use super::Binder;
+use super::catalog_rows::{part_of, seen_columns};
 use super::scope::Relation;
 
 const DATABASE: &str = "qdb";
@@ -279,7 +280,10 @@ impl Binder<'_> {
                 oid: table_oid(schema),
                 name: schema.name.clone(),
                 kind: "r",
-                columns: schema.columns.clone(),
+                columns: match self.sight() {
+                    Some(sight) => part_of(schema, &seen_columns(sight, schema)).columns,
+                    None => schema.columns.clone(),
+                },
                 query: None,
                 rows: table.row_count().unwrap_or(0),
                 bytes: partitions.iter().map(|partition| partition.disk_bytes).sum(),
