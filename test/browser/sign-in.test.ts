@@ -1,5 +1,7 @@
 /** Signing in with a name and a password, in Chromium. */
+import { seriousViolations } from './axe.js';
 import { browserTest, openBrowser, Person, serverFor } from './person.js';
+import { picture, THEMES } from './suite.js';
 
 openBrowser();
 
@@ -49,3 +51,18 @@ browserTest(
     t.notRegex(await joe.stored(), /s3cret|am9l/);
   },
 );
+
+browserTest('the sign-in page in every theme, as axe sees it', async (t) => {
+  const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
+  const joe = await Person.arrive(t);
+  await joe.page.goto(server.url);
+  await joe.page.getByLabel('User').fill('joe');
+  await joe.page.getByLabel('Password').fill('guess');
+  await joe.page.keyboard.press('Enter');
+  await joe.page.locator('.signin-problem', { hasText: 'wrong' }).waitFor();
+  for (const theme of THEMES) {
+    await joe.page.evaluate(`document.documentElement.dataset.theme = '${theme}'`);
+    t.deepEqual(await seriousViolations(joe.page), [], theme);
+    await joe.page.screenshot({ path: picture(`screen-sign-in-${theme}`), caret: 'initial' });
+  }
+});
