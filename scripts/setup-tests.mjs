@@ -109,7 +109,7 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
-/** Clients of the wire protocol in other languages: postgres.js, JDBC's driver, pgx. */
+/** Clients of the wire protocol in other languages: postgres.js, JDBC, pgx, tokio-postgres. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
   if (!existsSync(join(node, 'node_modules', 'postgres'))) {
@@ -131,6 +131,24 @@ async function clients() {
   const cwd = join(root, 'test', 'clients', 'pgx');
   if (!existsSync(pgx) || statSync(pgx).mtimeMs < statSync(join(cwd, 'main.go')).mtimeMs) {
     await bring('pgx', 'go', ['build', '-o', pgx, '.'], { cwd });
+  }
+  await tokioPostgres();
+}
+
+/** Built apart from the database: with a lock and a target folder of its own. */
+async function tokioPostgres() {
+  const client = join(toolsDirectory, 'bin', 'tokio-postgres-client');
+  const cwd = join(root, 'test', 'clients', 'tokio-postgres');
+  const source = statSync(join(cwd, 'src', 'main.rs'));
+  if (existsSync(client) && statSync(client).mtimeMs >= source.mtimeMs) {
+    return;
+  }
+  const target = join(toolsDirectory, 'tokio-postgres');
+  const env = { CARGO_TARGET_DIR: target };
+  await bring('tokio-postgres', 'cargo', ['build', '-q', '--locked'], { cwd, env });
+  const built = join(target, 'debug', 'tokio-postgres-client');
+  if (existsSync(built)) {
+    copyFileSync(built, client);
   }
 }
 

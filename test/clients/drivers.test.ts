@@ -60,6 +60,7 @@ test.serial('psycopg: both formats, named cursors, nested transactions, COPY', a
     stream: 5_000,
     cursor: 500_500,
     error: ['42P01', '15'],
+    own: [2, 1, 0],
     nested: 1,
     undone: 0,
     cancelled: '57014',
@@ -78,6 +79,13 @@ test.serial('psycopg2: named cursors, COPY, errors', async (t) => {
   t.deepEqual(seen, {
     cursor: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
     error: ['42703', '8'],
+    types: [
+      ...['True', '-7', '123456', '9007199254740993', '1.5', '-2.25', 'sym', 'None', '12.500'],
+      '2024-01-01 00:00:00.000007',
+    ],
+    described: ['b', 'h', 'i', 'l', 'f', 'd', 's', 'v', 'n', 't'],
+    cancelled: '57014',
+    kept: 1,
     copy: '10\ta,b\n11\tnil\n',
   });
 });
@@ -89,7 +97,15 @@ test.serial('asyncpg: binary values, cursors, savepoints, COPY, a timeout', asyn
   }
   t.deepEqual(seen, {
     types: TYPES,
+    described: [
+      ['i'],
+      [
+        ...['timestamp', 'bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'varchar', 'varchar'],
+        ...['uuid', 'varchar', 'varchar', 'numeric'],
+      ],
+    ],
     many: 501,
+    own: 1,
     cursor: 5_050,
     error: ['42P01', '15'],
     nested: 1,
@@ -121,6 +137,57 @@ test.serial('ConnectorX and Polars: results as binary COPY, and through cursors'
     polars: [[100_000, 5], 2_500_025_000],
     redshift: [[100_000, 5], 2_500_025_000],
     empty: 0,
+  });
+});
+
+test.serial('ADBC: results as binary COPY, parameters, transactions', async (t) => {
+  const seen = await python(t, 'adbc_driver_postgresql', 'pyarrow');
+  if (seen === null) {
+    return;
+  }
+  t.deepEqual(seen, {
+    rows: 10_000,
+    kinds: ['int64', 'double', 'string', 'timestamp[us]', 'bool'],
+    last: ['10000', '5000.0', '10000', '1970-01-01 02:46:40', 'True'],
+    error: '42P01',
+    many: 500,
+    undone: 0,
+    kept: 'kept',
+  });
+});
+
+test.serial('tokio-postgres: binary values, pipelines, portals, savepoints, COPY', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const client = join(TOOLS, 'bin', 'tokio-postgres-client');
+  if (!existsSync(client)) {
+    skip(t, 'the client of tokio-postgres is not built: node scripts/setup-tests.mjs');
+    return;
+  }
+  t.deepEqual(await answerOf(client, [String(port)]), {
+    written: 1,
+    kinds: [
+      ...['timestamp', 'bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'varchar', 'varchar'],
+      ...['uuid', '_float8'],
+    ],
+    types: [
+      ...['1704067200000007', 'true', '-7', '123456', '9007199254740993', '1.5', '-2.25', 'sym'],
+      ...['null', '11111111-2222-3333-4444-555555555555', '[1.5, 2.5]'],
+    ],
+    texts: ['123456', '-2.25', 'sym', 'null', '1'],
+    many: [500, 501],
+    cursor: [30, 30, 30, 10],
+    sum: 5_050,
+    error: '42P01 15',
+    nested: [2, 1, 1],
+    copied: [10_000, 10_000],
+    text: '1\ta,b\n2\tnull\n',
+    binary: 50_014_999,
+    copyError: '22P02 COPY tpc, line 2',
+    cancelled: '57014',
+    tables: 2,
   });
 });
 

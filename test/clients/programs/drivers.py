@@ -75,6 +75,16 @@ def driver_psycopg():
             except psycopg.errors.UndefinedTable as error:
                 out['error'] = [error.sqlstate, error.diag.statement_position]
             c.execute('INSERT INTO p3 (ts, i) VALUES (%s, -1)', [WHEN])
+            own = 'SELECT count() FROM p3 WHERE i = -1'
+            try:
+                with c.transaction():
+                    c.execute('INSERT INTO p3 (ts, i) VALUES (%s, -1)', [WHEN])
+                    out['own'] = [c.execute(own).fetchone()[0]]
+                    raise psycopg.Rollback()
+            except psycopg.Rollback:
+                pass
+            with psycopg.connect(DSN, autocommit=True) as other:
+                out['own'] += [k.execute(own).fetchone()[0] for k in (c, other)]
         out['nested'] = c.execute('SELECT count() FROM p3 WHERE i = -1').fetchone()[0]
         try:
             with c.transaction():
@@ -126,6 +136,31 @@ def driver_psycopg2():
             out['error'] = [error.pgcode, error.diag.statement_position]
     c.rollback()
     with c, c.cursor() as k:
+        k.execute(
+            'CREATE TABLE p2t (b BOOLEAN, h SHORT, i INT, l LONG, f FLOAT, d DOUBLE, s SYMBOL, '
+            'v VARCHAR, n DECIMAL(18,3), t TIMESTAMP)'
+        )
+        values = (True, -7, 123456, 2**53 + 1, 1.5, -2.25, 'sym', None, 12.5, WHEN)
+        k.execute(f"INSERT INTO p2t VALUES ({', '.join(['%s'] * len(values))})", values)
+        k.execute('SELECT * FROM p2t')
+        out['types'] = [str(value) for value in k.fetchone()]
+        out['described'] = [column.name for column in k.description]
+        k.execute('SAVEPOINT s')
+        k.execute('INSERT INTO p2t (i) VALUES (1)')
+        k.execute('ROLLBACK TO s')
+    try:
+        with c.cursor() as k:
+            timer = threading.Timer(0.5, c.cancel)
+            timer.start()
+            k.execute(SLOW)
+    except psycopg2.Error as error:
+        out['cancelled'] = error.pgcode
+    timer.join()
+    c.rollback()
+    with c, c.cursor() as k:
+        k.execute('SELECT count() FROM p2t')
+        out['kept'] = k.fetchone()[0]
+    with c, c.cursor() as k:
         target = io.StringIO()
         k.copy_expert("COPY (SELECT a, v FROM p2 WHERE a > 9) TO STDOUT (NULL 'nil')", target)
         out['copy'] = target.getvalue()
@@ -143,6 +178,11 @@ async def asyncpg_session():
     await c.execute(f'INSERT INTO ap VALUES ({places})', *VALUES)
     row = await c.fetchrow('SELECT * FROM ap')
     out['types'] = [str(value) for value in row]
+    statement = await c.prepare('SELECT * FROM ap WHERE i = $1')
+    out['described'] = [
+        [p.name for p in statement.get_parameters()],
+        [a.type.name for a in statement.get_attributes()],
+    ]
     await c.executemany('INSERT INTO ap (ts, i) VALUES ($1, $2)', [(WHEN, n) for n in range(500)])
     out['many'] = await c.fetchval('SELECT count() FROM ap')
     async with c.transaction():
@@ -155,6 +195,7 @@ async def asyncpg_session():
         except asyncpg.UndefinedTableError as error:
             out['error'] = [error.sqlstate, error.position]
         await c.execute('INSERT INTO ap (ts, i) VALUES ($1, -1)', WHEN)
+        out['own'] = await c.fetchval('SELECT count() FROM ap WHERE i = -1')
     out['nested'] = await c.fetchval('SELECT count() FROM ap WHERE i = -1')
     try:
         await c.execute(SLOW, timeout=0.5)
@@ -231,6 +272,41 @@ def driver_connectorx():
         'redshift': [list(old.shape), old['y'].sum()],
         'empty': none.num_rows,
     }
+
+
+def driver_adbc_driver_postgresql():
+    import adbc_driver_postgresql.dbapi as adbc
+
+    out = {}
+    with adbc.connect(URL) as c, c.cursor() as k:
+        k.execute(
+            'SELECT x, x * 0.5 AS y, cast(x AS VARCHAR) AS v, '
+            'cast(x * 1000000 AS TIMESTAMP) AS t, x % 2 = 0 AS b FROM long_sequence(10000)'
+        )
+        table = k.fetch_arrow_table()
+        out['rows'] = table.num_rows
+        out['kinds'] = [str(field.type) for field in table.schema]
+        out['last'] = [str(v) for v in table.slice(table.num_rows - 1).to_pylist()[0].values()]
+        try:
+            k.execute('SELECT * FROM nowhere')
+        except adbc.Error as error:
+            out['error'] = error.sqlstate
+        c.rollback()
+    with adbc.connect(URL, autocommit=True) as c, c.cursor() as k:
+        k.execute('CREATE TABLE ad (i INT, v VARCHAR)')
+        k.executemany('INSERT INTO ad VALUES ($1, $2)', [(n, 'x') for n in range(500)])
+        k.execute('SELECT count() FROM ad')
+        out['many'] = k.fetchone()[0]
+    with adbc.connect(URL) as c, c.cursor() as k:
+        k.execute("INSERT INTO ad VALUES (-1, 'gone')")
+        c.rollback()
+        k.execute('SELECT count() FROM ad WHERE i = $1', [-1])
+        out['undone'] = k.fetchone()[0]
+        k.execute("INSERT INTO ad VALUES (-2, 'kept')")
+        c.commit()
+        k.execute('SELECT v FROM ad WHERE i = -2')
+        out['kept'] = k.fetchone()[0]
+    return out
 
 
 print(json.dumps(globals()[f'driver_{sys.argv[2]}']()))
