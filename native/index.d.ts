@@ -74,8 +74,10 @@ export declare class NativeStatement {
 export declare class NativeTransaction {
   /** Commits; answers the new epoch, or null when there was nothing to commit. */
   commit(): Promise<bigint | undefined | null>
-  /** Forgets everything. */
-  rollback(): void
+  /** Forgets everything, or what came after a savepoint. */
+  rollback(savepoint?: number | undefined | null): void
+  /** Marks this moment; answers what `rollback` takes to come back to it. */
+  savepoint(): number
 }
 
 /** Reads all of a root that nobody uses and compares every checksum: a JSON list of damages. */

@@ -159,7 +159,7 @@ impl NativeDatabase {
         sync("begin", || {
             Ok(NativeTransaction {
                 database: Arc::clone(&self.database),
-                transaction: Arc::new(Transaction::begin()),
+                transaction: Arc::new(Transaction::begin(&self.database)),
             })
         })
     }
@@ -223,10 +223,19 @@ impl NativeTransaction {
         })
     }
 
-    /// Forgets everything.
+    /// Forgets everything, or what came after a savepoint.
     #[napi(catch_unwind)]
-    pub fn rollback(&self) -> napi::Result<()> {
-        sync("transaction_rollback", || self.transaction.rollback())
+    pub fn rollback(&self, savepoint: Option<u32>) -> napi::Result<()> {
+        sync("transaction_rollback", || match savepoint {
+            Some(savepoint) => self.transaction.rollback_to(savepoint),
+            None => self.transaction.rollback(),
+        })
+    }
+
+    /// Marks this moment; answers what `rollback` takes to come back to it.
+    #[napi(catch_unwind)]
+    pub fn savepoint(&self) -> napi::Result<u32> {
+        sync("transaction_savepoint", || self.transaction.savepoint())
     }
 }
 
@@ -315,10 +324,15 @@ impl NativeStatement {
         let statement = self.get().map_err(to_napi)?;
         let database = Arc::clone(statement.database());
         let here = statement.is_immediate();
+        // Before the caller goes on, so that whoever cancels it finds it.
+        let (options, registration) = sync("execute", || {
+            let options: ExecuteOptions = decode(options.as_bytes(), "options")?;
+            let registration = statement.register(options.query_id)?;
+            Ok((options, registration))
+        })?;
         let work = guarded("execute", async move {
             let parameters: ParameterValues = decode(parameters.as_bytes(), "parameters")?;
-            let options: ExecuteOptions = decode(options.as_bytes(), "options")?;
-            statement.execute(parameters, options).await
+            statement.execute(registration, parameters, options).await
         });
         let made = NativeReply::new;
         if here {

@@ -67,6 +67,33 @@ test('an arena is read by arrow-js-ffi without copies of the columns', async (t)
   });
 });
 
+test('an execution can be cancelled from the moment it was asked for', async (t) => {
+  await withDatabase(async (database) => {
+    const text = 'select sum(sqrt(x)) from long_sequence(100000000000)';
+    const statement = await prepare(database, text);
+    const ids = [database.newQueryId(), database.newQueryId()];
+    const runs = ids.map((queryId) =>
+      statement.execute([], { rows: { format: 'json' }, queryId }).then(
+        () => 'ended',
+        (error: unknown) => (error as DatabaseError).code,
+      ),
+    );
+    t.deepEqual(
+      database.activeQueries().map(({ queryId }) => queryId),
+      ids,
+    );
+    t.true(database.cancelQuery(ids[1] ?? 0n));
+    t.is(await runs[1], 'Cancelled');
+    t.deepEqual(
+      database.activeQueries().map(({ queryId }) => queryId),
+      ids.slice(0, 1),
+    );
+    t.true(database.cancelQuery(ids[0] ?? 0n));
+    t.is(await runs[0], 'Cancelled');
+    t.false(database.cancelQuery(ids[0] ?? 0n));
+  });
+});
+
 test('a row limit holds for every chunk, and the summary comes at the end', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(database, 'select x from long_sequence(10)');

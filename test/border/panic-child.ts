@@ -105,6 +105,7 @@ async function callEverything(database: Database): Promise<void> {
   await attempt('loadRecords', () => database.loadRecords('test'));
   const transaction = await attempt('begin', () => database.begin());
   await attempt('commit', async () => transaction?.commit());
+  await attempt('savepoint', () => database.begin().savepoint());
   await attempt('rollback', () => database.begin().rollback());
 }
 

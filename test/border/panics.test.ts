@@ -45,6 +45,7 @@ const POINTS: Readonly<Record<string, readonly string[]>> = {
   begin: ['begin', 'rollback'],
   transaction_commit: ['commit'],
   transaction_rollback: ['rollback'],
+  transaction_savepoint: ['savepoint'],
   load_records: ['loadRecords'],
   commit_records: ['commitRecords'],
   set_parameters: ['setParameters'],

@@ -23,6 +23,7 @@ const CHUNK_ROWS = 1000;
 const NO_TRANSACTION: Transaction = {
   commit: () => Promise.resolve(null),
   rollback: () => undefined,
+  savepoint: () => 0,
 };
 
 interface Journal {
@@ -80,6 +81,7 @@ export function fakeDatabase(): FakeDatabase {
       return Promise.resolve(1n);
     },
     setParameters: () => undefined,
+    newQueryId: () => 7n,
     cancelQuery: () => {
       journal.cancelled += 1;
       return true;

@@ -53,7 +53,7 @@ test('a query that fails after a savepoint leaves the block usable', async (t) =
   t.is(engine.journal.committed.length, 1);
 });
 
-test('what was inserted after a savepoint alone is undone, never half of it', async (t) => {
+test('what was inserted after a savepoint is undone, what came before stays', async (t) => {
   const { run, engine } = await open(t);
   await run('BEGIN; SAVEPOINT a; insert 1; SAVEPOINT b; missing');
   t.is(await run('ROLLBACK TO a'), 'ROLLBACK T');
@@ -61,13 +61,14 @@ test('what was inserted after a savepoint alone is undone, never half of it', as
   t.is(await run('ROLLBACK TO b'), '3B001 E');
   t.is(await run('ROLLBACK TO a; insert 2; COMMIT'), 'ROLLBACK INSERT 0 1 COMMIT I');
   t.is(engine.journal.committed.length, 1);
-  await run('BEGIN; insert 1; SAVEPOINT a; insert 2');
-  t.is(await run('ROLLBACK TO a'), '0A000 E');
-  t.is(await run('COMMIT'), 'ROLLBACK I');
-  t.is(engine.journal.committed.length, 1);
+  await run('BEGIN; insert 1; SAVEPOINT a; insert 2; SAVEPOINT b; insert 3');
+  t.is(await run('ROLLBACK TO a'), 'ROLLBACK T');
+  t.is(await run('ROLLBACK TO b'), '3B001 E');
+  t.is(await run('ROLLBACK TO a; COMMIT'), 'ROLLBACK COMMIT I');
+  t.is(engine.journal.committed.length, 2);
 });
 
-test('an insert that fails is no write', async (t) => {
+test('inserts of a pipeline are undone up to their savepoint', async (t) => {
   const { client, run, engine } = await open(t);
   const insert = (value: string): Buffer =>
     Buffer.concat([
@@ -86,9 +87,8 @@ test('an insert that fails is no write', async (t) => {
   t.is(await run('ROLLBACK TO s'), 'ROLLBACK T');
   client.send(insert('c'), insert('d'), sync);
   await client.until('Z');
-  t.is(await run('ROLLBACK TO s'), '0A000 E');
-  await run('ROLLBACK');
-  t.deepEqual(engine.journal.committed, []);
+  t.is(await run('ROLLBACK TO s; COMMIT'), 'ROLLBACK COMMIT I');
+  t.deepEqual(engine.journal.committed, ['a;b']);
 });
 
 test('savepoints outside a block, and what has no meaning here', async (t) => {

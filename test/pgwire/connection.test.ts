@@ -289,6 +289,37 @@ test('a cancel request stops the statement, a wrong secret does not', async (t) 
   await server.close();
 });
 
+test('of two sessions with one text a cancel request stops its own', async (t) => {
+  const { port, server, engine } = await start();
+  const sessions = [];
+  for (let index = 0; index < 2; index += 1) {
+    const client = await RawClient.open(port);
+    client.send(startup('admin'), clientMessage('p', 'quest'));
+    const key = (await client.until('Z')).find(({ type }) => type === 'K')?.body;
+    client.send(query('slow'));
+    sessions.push({ client, key: key ?? Buffer.alloc(0) });
+  }
+  const [first, second] = sessions;
+  if (first === undefined || second === undefined) {
+    t.fail();
+    return;
+  }
+  while (engine.activeQueries().length < 2) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  for (const [index, { client, key }] of [second, first].entries()) {
+    const canceller = await RawClient.open(port);
+    canceller.send(clientMessage('', 80_877_102, key));
+    t.is(await canceller.next(), null);
+    const error = (await client.until('Z')).find(({ type }) => type === 'E');
+    t.is(errorFields(error)['C'], '57014');
+    t.is(engine.activeQueries().length, 1 - index);
+  }
+  first.client.close();
+  second.client.close();
+  await server.close();
+});
+
 test('rows wait for a client that does not read, and stop when it goes', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);

@@ -50,8 +50,13 @@ class FakeTransaction implements Transaction {
     return Promise.resolve(1n);
   }
 
-  rollback(): void {
+  rollback(savepoint?: number): void {
     this.journal.rolledBack += 1;
+    this.held.length = savepoint ?? 0;
+  }
+
+  savepoint(): number {
+    return this.held.length;
   }
 }
 
@@ -75,11 +80,13 @@ export function fakeEngine(): FakeEngine {
     rowsEncoded: 0,
   };
   const context: Context = { journal, running: new Map() };
+  let lastQueryId = 0n;
   const engine: Partial<FakeEngine> = {
     journal,
     prepare: (tree, setting, transaction) => prepare(context, tree, setting, transaction),
     tableMetadata: (name) => Promise.resolve(name === 't' ? METADATA : null),
     begin: () => new FakeTransaction(journal),
+    newQueryId: () => (lastQueryId += 1n),
     cancelQuery: (id) => {
       context.running.get(id)?.cancel();
       return true;
@@ -174,7 +181,7 @@ async function execute(
   const summary = { rowsReturned: 0, rowsTotal: 0, rowsAffected: 0, executeNanos: 1 };
   const done = { queryId: 1n, chunk: null, stream: null };
   if (text.startsWith('slow')) {
-    await cancelled(context, setting.user, text);
+    await cancelled(context, options.queryId ?? 0n, setting.user, text);
   }
   if (text.startsWith('insert')) {
     checkValues(parameters);
@@ -198,9 +205,8 @@ async function execute(
   return { queryId: 2n, chunk, summary: null, stream };
 }
 
-function cancelled(context: Context, user: string, text: string): Promise<never> {
+function cancelled(context: Context, id: bigint, user: string, text: string): Promise<never> {
   return new Promise((_, reject) => {
-    const id = BigInt(context.running.size + 10);
     const cancel = (): void => {
       context.running.delete(id);
       reject(new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' }));

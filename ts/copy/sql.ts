@@ -11,7 +11,6 @@ import {
 } from '../session/index.js';
 import { parse, type Tree } from '../sql/index.js';
 
-const CANCEL_RETRY_MS = 50;
 const JSON_ROWS = { format: 'json' } as const;
 
 /** Who runs a statement, under which text it is listed. */
@@ -75,18 +74,20 @@ export class Sql {
     context: JobContext,
     take: (reply: ExecuteReply) => Promise<T>,
   ): Promise<T> {
-    return await this.stoppable(context, async () => {
+    return await this.stoppable(context, async (queryId) => {
       let statement = await this.prepare(tree, context.user, context.text);
       try {
+        context.signal.throwIfAborted();
         const reply = await statement
-          .execute(parameters, { rows })
+          .execute(parameters, { rows, queryId })
           .catch(async (error: unknown) => {
             if (asDatabaseError(error).code !== 'Replan') {
               throw error;
             }
             statement.close();
             statement = await this.prepare(tree, context.user, context.text);
-            return await statement.execute(parameters, { rows });
+            context.signal.throwIfAborted();
+            return await statement.execute(parameters, { rows, queryId });
           });
         return await taken(reply, take);
       } finally {
@@ -95,29 +96,21 @@ export class Sql {
     });
   }
 
-  /**
-   * Does `work`, and stops what runs under the context's text when the job is cancelled. It is
-   * tried until the work ends: a query may not be known yet.
-   */
-  async stoppable<T>({ user, text, signal }: JobContext, work: () => Promise<T>): Promise<T> {
+  /** Does `work`, and stops the query that it runs when the job is cancelled. */
+  private async stoppable<T>(
+    { signal }: JobContext,
+    work: (queryId: bigint) => Promise<T>,
+  ): Promise<T> {
     signal.throwIfAborted();
+    const queryId = this.database.newQueryId();
     const stop = (): void => {
-      const queries = this.database.activeQueries();
-      for (const query of queries.filter((one) => one.user === user && one.text === text)) {
-        this.database.cancelQuery(query.queryId);
-      }
+      this.database.cancelQuery(queryId);
     };
-    let timer: NodeJS.Timeout | undefined;
-    const aborted = (): void => {
-      stop();
-      timer = setInterval(stop, CANCEL_RETRY_MS);
-    };
-    signal.addEventListener('abort', aborted, { once: true });
+    signal.addEventListener('abort', stop, { once: true });
     try {
-      return await work();
+      return await work(queryId);
     } finally {
-      signal.removeEventListener('abort', aborted);
-      clearInterval(timer);
+      signal.removeEventListener('abort', stop);
     }
   }
 }

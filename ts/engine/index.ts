@@ -83,6 +83,7 @@ interface Observed {
 
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
+  #lastQueryId = 0n;
 
   constructor(database: NativeDatabase) {
     this.#native = database;
@@ -95,7 +96,7 @@ class EngineDatabase implements Database {
   ): Promise<Statement> {
     const inner = transaction instanceof EngineTransaction ? transaction.native : undefined;
     const call = this.#native.prepare(tree, JSON.stringify(context), inner);
-    return new EngineStatement(await decoded(call));
+    return new EngineStatement(await decoded(call), () => this.newQueryId());
   }
 
   async tableMetadata(name: string): Promise<TableMetadata | null> {
@@ -132,6 +133,11 @@ class EngineDatabase implements Database {
     decodedSync(() => {
       this.#native.setParameters(JSON.stringify(list));
     });
+  }
+
+  newQueryId(): bigint {
+    this.#lastQueryId += 1n;
+    return this.#lastQueryId;
   }
 
   cancelQuery(queryId: bigint): boolean {
@@ -180,26 +186,33 @@ class EngineTransaction implements Transaction {
     return (await decoded(this.native.commit())) ?? null;
   }
 
-  rollback(): void {
+  rollback(savepoint?: number): void {
     decodedSync(() => {
-      this.native.rollback();
+      this.native.rollback(savepoint);
     });
+  }
+
+  savepoint(): number {
+    return decodedSync(() => this.native.savepoint());
   }
 }
 
 class EngineStatement implements Statement {
   readonly description: StatementDescription;
   readonly #native: NativeStatement;
+  readonly #newQueryId: () => bigint;
 
-  constructor(statement: NativeStatement) {
+  constructor(statement: NativeStatement, newQueryId: () => bigint) {
     this.#native = statement;
+    this.#newQueryId = newQueryId;
     const text = decodedSync(() => statement.describe());
     this.description = JSON.parse(text) as StatementDescription;
   }
 
   async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+    const queryId = Number(options.queryId ?? this.#newQueryId());
     const call = decodedSync(() =>
-      this.#native.execute(JSON.stringify(parameters), JSON.stringify(options)),
+      this.#native.execute(JSON.stringify(parameters), JSON.stringify({ ...options, queryId })),
     );
     return reply(await decoded(call));
   }

@@ -118,6 +118,8 @@ export interface ExecuteOptions {
   readonly timeoutMs?: number;
   /** Rows of the first chunk at the most (portals with a row limit). */
   readonly firstChunkRows?: number;
+  /** From `Database.newQueryId`, for whoever wants to cancel the execution before its reply. */
+  readonly queryId?: bigint;
 }
 
 /** Encoded rows. */
@@ -353,11 +355,13 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Inserts held back until `commit`. */
+/** Inserts that only the statements prepared in it see until `commit`. */
 export interface Transaction {
   /** Resolves to the new epoch, `null` when there was nothing to commit. */
   commit(): Promise<bigint | null>;
-  rollback(): void;
+  /** Ends it; with a savepoint, only undoes what was inserted after that. */
+  rollback(savepoint?: number): void;
+  savepoint(): number;
 }
 
 export interface EffectiveParameter {
@@ -387,6 +391,9 @@ export interface Database {
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
   /** Effective configuration, for SHOW PARAMETERS. */
   setParameters(parameters: readonly EffectiveParameter[]): void;
+  /** An identifier for one execution. */
+  newQueryId(): bigint;
+  /** False when no such query runs. */
   cancelQuery(queryId: bigint): boolean;
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;

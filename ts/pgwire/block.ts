@@ -1,8 +1,8 @@
 /**
  * The BEGIN … COMMIT block of a conversation, and its savepoints.
  *
- * The engine holds the inserts of a block back as a whole. So a savepoint counts the writes before
- * it: what came after can be undone when it is nothing, or when it is all there is.
+ * The engine holds the inserts of a block back, shows them to the block alone, and forgets those
+ * after a savepoint when it is told to.
  */
 import type { Transaction } from '../session/index.js';
 import { ProtocolError } from './protocol-error.js';
@@ -18,8 +18,8 @@ export interface BlockSession {
 
 interface Savepoint {
   readonly name: string;
-  /** Writes of the block before it. */
-  readonly writes: number;
+  /** What the transaction calls it. */
+  readonly mark: number;
   /** Cursors that were open. */
   readonly portals: ReadonlySet<string>;
 }
@@ -30,7 +30,6 @@ const MOST_SAVEPOINTS = 10_000;
 export class Block {
   private readonly session: BlockSession;
   private current: BlockStatus = 'I';
-  private writes = 0;
   private savepoints: Savepoint[] = [];
 
   constructor(session: BlockSession) {
@@ -86,11 +85,6 @@ export class Block {
     }
   }
 
-  /** A statement wrote something that waits for COMMIT. */
-  wrote(): void {
-    this.writes += 1;
-  }
-
   refuseIfFailed(): void {
     if (this.current === 'E') {
       const message =
@@ -105,7 +99,8 @@ export class Block {
     if (this.savepoints.length >= MOST_SAVEPOINTS) {
       throw new ProtocolError('54000', `too many savepoints [limit=${MOST_SAVEPOINTS}]`);
     }
-    this.savepoints.push({ name, writes: this.writes, portals: new Set(portals) });
+    const mark = this.session.transaction?.savepoint() ?? 0;
+    this.savepoints.push({ name, mark, portals: new Set(portals) });
   }
 
   /** Forgets a savepoint and those set after it; what they protect stays. */
@@ -119,16 +114,8 @@ export class Block {
   rollbackTo(name: string): ReadonlySet<string> {
     this.refuseOutside('ROLLBACK TO SAVEPOINT');
     const index = this.indexOf(name);
-    const { writes, portals } = this.savepoints[index] ?? { writes: 0, portals: new Set() };
-    if (this.writes > writes && writes > 0) {
-      const what = `rows were inserted before and after savepoint "${name}"`;
-      throw new ProtocolError('0A000', `${what}: only ROLLBACK of the whole block undoes them`);
-    }
-    if (this.writes > writes) {
-      this.session.transaction?.rollback();
-      this.session.transaction = this.session.database.begin();
-    }
-    this.writes = writes;
+    const { mark, portals } = this.savepoints[index] ?? { mark: 0, portals: new Set() };
+    this.session.transaction?.rollback(mark);
     this.savepoints.length = index + 1;
     this.current = 'T';
     return portals;
@@ -151,7 +138,6 @@ export class Block {
 
   private end(): void {
     this.current = 'I';
-    this.writes = 0;
     this.savepoints = [];
   }
 }

@@ -66,13 +66,20 @@ export function boundOf(stored: Stored, message: BindMessage): Bound {
     const given = `bind message supplies ${count} parameters`;
     throw new ProtocolError('08P01', `${given}, but the statement requires ${oids.length}`);
   }
-  const formatOf = formatCodes(message.parameterFormats, count, 'parameter');
-  const values = message.parameters.map((value, index) =>
-    value === null ? null : parameterText(value, formatOf[index] ?? 0, oids[index] ?? 0),
-  );
+  const values = valuesOf(message, oids);
   if (stored.declares !== null) {
     return { kind: 'declare', declares: stored.declares, types: stored.types, values };
   }
   const formats = formatCodes(message.resultFormats, prepared.description.columns.length, 'result');
   return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
+}
+
+function valuesOf(
+  { parameters, parameterFormats }: BindMessage,
+  oids: readonly number[],
+): ParameterValues {
+  const formatOf = formatCodes(parameterFormats, parameters.length, 'parameter');
+  return parameters.map((value, index) =>
+    value === null ? null : parameterText(value, formatOf[index] ?? 0, oids[index] ?? 0),
+  );
 }

@@ -222,30 +222,38 @@ function readParse(body: BodyReader): ClientMessage {
   return { kind: 'parse', name, text, types };
 }
 
+/** Most binds name no formats. */
+const NO_CODES: readonly number[] = [];
+
 function readBind(body: BodyReader): BindMessage {
   const portal = body.text();
   const statement = body.text();
-  const parameterFormats = repeat(body.uint16(), () => body.int16());
-  const isText = (index: number): boolean =>
-    (parameterFormats.length === 1 ? parameterFormats[0] : (parameterFormats[index] ?? 0)) === 0;
-  const parameters = repeat(body.uint16(), (index) => {
+  const parameterFormats = readCodes(body);
+  const formats = parameterFormats.length;
+  const count = body.uint16();
+  const parameters = new Array<string | Buffer | null>(count);
+  for (let index = 0; index < count; index += 1) {
     const length = body.int32();
     if (length < -1) {
       throw cutShort();
     }
-    if (length === -1) {
-      return null;
-    }
-    return isText(index) ? body.textOf(length) : body.bytes(length);
-  });
-  const resultFormats = repeat(body.uint16(), () => body.int16());
+    const format = formats === 0 ? 0 : (parameterFormats[formats === 1 ? 0 : index] ?? 0);
+    parameters[index] =
+      length === -1 ? null : format === 0 ? body.textOf(length) : body.bytes(length);
+  }
+  const resultFormats = readCodes(body);
   return { kind: 'bind', portal, statement, parameterFormats, parameters, resultFormats };
 }
 
-function repeat<T>(count: number, read: (index: number) => T): T[] {
+function readCodes(body: BodyReader): readonly number[] {
+  const count = body.uint16();
+  return count === 0 ? NO_CODES : repeat(count, () => body.int16());
+}
+
+function repeat<T>(count: number, read: () => T): T[] {
   const all: T[] = [];
   for (let index = 0; index < count; index += 1) {
-    all.push(read(index));
+    all.push(read());
   }
   return all;
 }

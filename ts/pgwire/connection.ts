@@ -10,7 +10,12 @@ import type { Logger } from '../observability/index.js';
 import type { Credentials } from '../tls/index.js';
 import type { SessionHost } from '../session/index.js';
 import type { CancelBook } from './cancel-book.js';
-import { readMessage, readStartup, type StartupMessage } from './client-messages.js';
+import {
+  type ClientMessage,
+  readMessage,
+  readStartup,
+  type StartupMessage,
+} from './client-messages.js';
 import { timeoutOf } from './commands.js';
 import { Conversation } from './conversation.js';
 import { type Frame, FrameReader } from './frames.js';
@@ -25,9 +30,6 @@ const INBOUND_BYTES = 1_048_576;
 /** Replies collected before they are written without waiting for a flush. */
 const OUTBOUND_BYTES = 65_536;
 const AUTH_MESSAGE_BYTES = 65_536;
-const LOGIN_DEADLINE_MS = 10_000;
-/** A client that reads nothing for so long is gone. */
-const WRITE_STALL_MS = 60_000;
 /** A refused login is told after this time, whatever the reason. */
 const REFUSAL_DELAY_MS = 200;
 
@@ -42,6 +44,8 @@ export interface ConnectionServices {
   readonly messageBytesMax: number;
   readonly statementsMax: number;
   readonly idleMs: number;
+  readonly loginMs: number;
+  readonly stallMs: number;
   /** `null`: encryption is refused. */
   readonly credentials: Credentials | null;
   /** Sessions of other machines must be encrypted. */
@@ -78,7 +82,7 @@ export class Connection {
     this.services = services;
     socket.setNoDelay(true);
     this.listenTo(socket);
-    this.setTimer(LOGIN_DEADLINE_MS, 'login took too long');
+    this.setTimer(services.loginMs, 'login took too long');
   }
 
   private listenTo(socket: Socket): void {
@@ -114,6 +118,12 @@ export class Connection {
     this.socket.destroy();
   }
 
+  /** Ends the conversation where it stands: the statement that runs is stopped. */
+  private terminate(): void {
+    const message = 'terminating connection due to administrator command';
+    this.failConnection(new ProtocolError('57P01', message, true));
+  }
+
   get busy(): boolean {
     return this.working;
   }
@@ -130,7 +140,10 @@ export class Connection {
         if (this.stage === 'ready') {
           this.clearTimer();
         }
-        await this.handleFrame(frame);
+        const waits = this.handleFrame(frame);
+        if (waits !== undefined) {
+          await waits;
+        }
         // A client that sends on without reading waits like one that reads slowly.
         if (this.socket.writableNeedDrain && !this.hasEnded()) {
           await this.drained();
@@ -163,20 +176,19 @@ export class Connection {
     return this.reader.next(limit);
   }
 
-  private async handleFrame(frame: Frame): Promise<void> {
+  /** A promise where the next frame has to wait. */
+  private handleFrame(frame: Frame): Promise<void> | undefined {
     if (this.stage === 'startup') {
       this.handleStartup(readStartup(frame));
-    } else if (this.stage === 'login') {
-      await this.handleLogin(frame);
-    } else {
-      await this.handleMessage(frame);
+      return undefined;
     }
+    return this.stage === 'login' ? this.handleLogin(frame) : this.handleMessage(frame);
   }
 
-  private async handleMessage(frame: Frame): Promise<void> {
+  private handleMessage(frame: Frame): Promise<void> | undefined {
     const { conversation } = this;
     if (conversation === null) {
-      return;
+      return undefined;
     }
     let message;
     try {
@@ -185,21 +197,34 @@ export class Connection {
       if (error instanceof ProtocolError && error.fatal) {
         throw error;
       }
-      await conversation.malformed(error, frame.type === 'Q');
-      return;
+      return conversation.malformed(error, frame.type === 'Q');
     }
-    if (BEGINS.has(message.kind)) {
-      const refusal = this.visitor?.refusal() ?? null;
-      const error = refusal instanceof Promise ? await refusal : refusal;
-      if (error !== null) {
-        if (error.fatal) {
-          throw error;
-        }
-        await conversation.malformed(error, message.kind === 'query');
-        return;
-      }
+    const refusal = BEGINS.has(message.kind) ? (this.visitor?.refusal() ?? null) : null;
+    if (refusal !== null) {
+      return this.handleUnless(refusal, conversation, message);
     }
-    if (!(await conversation.handle(message))) {
+    const goesOn = conversation.handle(message);
+    return goesOn === true ? undefined : this.finishUnless(goesOn);
+  }
+
+  /** Handles a message where the login still holds. */
+  private async handleUnless(
+    refusal: ProtocolError | Promise<ProtocolError | null>,
+    conversation: Conversation,
+    message: ClientMessage,
+  ): Promise<void> {
+    const error = await refusal;
+    if (error === null) {
+      await this.finishUnless(conversation.handle(message));
+    } else if (error.fatal) {
+      throw error;
+    } else {
+      await conversation.malformed(error, message.kind === 'query');
+    }
+  }
+
+  private async finishUnless(goesOn: boolean | Promise<boolean>): Promise<void> {
+    if (!(await goesOn)) {
       this.finish();
     }
   }
@@ -385,6 +410,16 @@ export class Connection {
       conversation.cancel();
     });
     this.processId = ticket.processId;
+    session.backend = ticket.processId;
+    services.sessions.backends.add(ticket.processId, {
+      user: entered.user,
+      cancel: () => {
+        conversation.cancel();
+      },
+      terminate: () => {
+        this.terminate();
+      },
+    });
     this.write(reply.backendKeyData(ticket.processId, ticket.secret));
     this.write(reply.readyForQuery('I'));
     this.flush();
@@ -457,11 +492,11 @@ export class Connection {
 
   /** Resolves when the client has read enough, rejects when it is gone. */
   private drained(): Promise<void> {
-    const { socket } = this;
+    const { socket, services } = this;
     return new Promise((resolve, reject) => {
       const stalled = setTimeout(() => {
         socket.destroy();
-      }, WRITE_STALL_MS);
+      }, services.stallMs);
       const done = (): void => {
         clearTimeout(stalled);
         socket.off('drain', done);
@@ -510,6 +545,7 @@ export class Connection {
     this.stage = 'ended';
     this.clearTimer();
     this.services.cancels.forget(this.processId);
+    this.services.sessions.backends.remove(this.processId);
     const { conversation } = this;
     this.conversation = null;
     conversation?.cancel();

@@ -5,9 +5,9 @@
  * States: those of its block; and, in each of them, skipping to Sync after an error of the extended
  * protocol.
  *
- * Today's limits: inserts between BEGIN and COMMIT are held back by the engine, become visible
- * together at COMMIT and are gone after ROLLBACK, but the block itself does not see them before.
- * UPDATE and statements that change tables commit at once; a notice says so.
+ * Inserts between BEGIN and COMMIT are held back by the engine: the block sees them at once, the
+ * others together at COMMIT. UPDATE and statements that change tables commit at once; a notice
+ * says so.
  */
 import {
   type Database,
@@ -96,13 +96,7 @@ export class Conversation {
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
     this.commands = new SessionCommands({ ...setting, statements: this.statements, limits });
-    this.inserts = new InsertRun(
-      outlet,
-      (portal) => this.runPortal(portal, 0),
-      () => {
-        this.block.wrote();
-      },
-    );
+    this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
 
   /** Whether a block is open. */
@@ -110,8 +104,38 @@ export class Conversation {
     return this.block.status !== 'I';
   }
 
-  /** Handles one message. False: the client said good-bye. */
-  async handle(message: ClientMessage): Promise<boolean> {
+  /**
+   * Handles one message. False: the client said good-bye. What needs nobody's answer is handled at
+   * once: a pipeline consists of thousands of such messages.
+   */
+  handle(message: ClientMessage): boolean | Promise<boolean> {
+    if (!mayJoin(message) || this.copies.isOpen) {
+      return this.handleInTurn(message);
+    }
+    try {
+      return this.skipping || this.handledAtOnce(message) || this.handleInTurn(message);
+    } catch (error) {
+      return this.refuse(error).then(() => true);
+    }
+  }
+
+  /** False: the message waits for others, or for the engine. */
+  private handledAtOnce(message: ClientMessage): boolean {
+    switch (message.kind) {
+      case 'bind':
+        this.bind(message);
+        return true;
+      case 'describe':
+        this.describe(message.what, message.name);
+        return true;
+      case 'execute':
+        return this.joined(message.portal);
+      default:
+        return false;
+    }
+  }
+
+  private async handleInTurn(message: ClientMessage): Promise<boolean> {
     if (this.inserts.isWaiting && !mayJoin(message)) {
       await this.settle();
     }
@@ -257,12 +281,6 @@ export class Conversation {
       case 'parse':
         await this.parse(message.name, message.text, message.types);
         break;
-      case 'bind':
-        this.bind(message);
-        break;
-      case 'describe':
-        this.describe(message.what, message.name);
-        break;
       case 'execute':
         await this.execute(message.portal, message.maxRows);
         break;
@@ -362,20 +380,27 @@ export class Conversation {
       : reply.noData();
   }
 
-  private async execute(name: string, maxRows: number): Promise<void> {
+  /** Lets an INSERT wait for more of its kind; false where it cannot. */
+  private joined(name: string): boolean {
     const bound = this.portals.get(name);
-    const fresh = bound.kind === 'engine' && !bound.done ? bound : null;
-    if (fresh === null || !this.inserts.takes(fresh.portal)) {
-      await this.settle();
-      if (this.skipping) {
-        return;
-      }
+    if (bound.kind !== 'engine' || bound.done || this.block.status === 'E') {
+      return false;
     }
-    if (fresh !== null && this.block.status !== 'E' && this.inserts.takes(fresh.portal)) {
-      fresh.done = true;
-      this.inserts.add(fresh.portal);
+    if (!this.inserts.takes(bound.portal)) {
+      return false;
+    }
+    bound.done = true;
+    this.inserts.add(bound.portal);
+    return true;
+  }
+
+  private async execute(name: string, maxRows: number): Promise<void> {
+    await this.settle();
+    // The run was full, or of another statement.
+    if (this.skipping || this.joined(name)) {
       return;
     }
+    const bound = this.portals.get(name);
     if (bound.kind === 'empty') {
       this.outlet.queue(reply.emptyQueryResponse());
       return;
@@ -469,9 +494,6 @@ export class Conversation {
     if (!run.complete) {
       this.outlet.queue(reply.portalSuspended());
       return false;
-    }
-    if (kind === 'insert') {
-      this.block.wrote();
     }
     if (this.block.status === 'T' && (kind === 'ddl' || kind === 'update')) {
       this.notify(`${command} was committed at once: ROLLBACK does not undo it`);

@@ -194,7 +194,6 @@ export class CopyIn {
   private async insertRows(rows: readonly CopiedRow[]): Promise<void> {
     const values: ParameterValues[] = rows.map((row) => row.values);
     await this.insert.executeBatch(values);
-    this.setting.block.wrote();
   }
 
   /** Line of the first row that cannot be inserted. What is tried is undone with the COPY. */

@@ -30,20 +30,27 @@ interface Queue {
   queue(bytes: Buffer): void;
 }
 
+const NOTHING = Buffer.alloc(0);
+
+/** Executions with the same answers before each of them. */
+interface Turn {
+  readonly told: Buffer;
+  count: number;
+}
+
 export class InsertRun {
   private readonly outlet: Queue;
   private readonly runAlone: (portal: Portal) => Promise<unknown>;
-  private readonly wrote: () => void;
   private portals: Portal[] = [];
-  /** Bytes to send; null where the next execution's answer comes. */
-  private replies: (Buffer | null)[] = [];
+  private turns: Turn[] = [];
+  /** Answers since the last execution. */
+  private told: Buffer = NOTHING;
   private units = 0;
 
-  /** `wrote` is told of what went together; `runAlone` tells by itself. */
-  constructor(outlet: Queue, runAlone: (portal: Portal) => Promise<unknown>, wrote: () => void) {
+  /** `runAlone` tells by itself how it ended. */
+  constructor(outlet: Queue, runAlone: (portal: Portal) => Promise<unknown>) {
     this.outlet = outlet;
     this.runAlone = runAlone;
-    this.wrote = wrote;
   }
 
   get isWaiting(): boolean {
@@ -52,14 +59,23 @@ export class InsertRun {
 
   /** Whether an execution may wait with those that wait already. */
   takes(portal: Portal): boolean {
-    const isFull = this.portals.length >= MOST_ROWS || this.units >= MOST_UNITS;
-    const isSame = !this.isWaiting || this.portals[0]?.statement === portal.statement;
-    return isHeldBack(portal) && isSame && !isFull;
+    const [first] = this.portals;
+    return first === undefined
+      ? isHeldBack(portal)
+      : first.statement === portal.statement &&
+          this.portals.length < MOST_ROWS &&
+          this.units < MOST_UNITS;
   }
 
   add(portal: Portal): void {
+    const last = this.turns.at(-1);
+    if (last?.told.equals(this.told) === true) {
+      last.count += 1;
+    } else {
+      this.turns.push({ told: this.told, count: 1 });
+    }
+    this.told = NOTHING;
     this.portals.push(portal);
-    this.replies.push(null);
     for (const value of portal.parameters) {
       this.units += value?.length ?? 0;
     }
@@ -67,45 +83,54 @@ export class InsertRun {
 
   /** Tells something, in its turn. */
   answer(bytes: Buffer): void {
-    if (this.isWaiting) {
-      this.replies.push(bytes);
-    } else {
+    if (!this.isWaiting) {
       this.outlet.queue(bytes);
+    } else {
+      this.told = this.told.length === 0 ? bytes : Buffer.concat([this.told, bytes]);
     }
   }
 
   /** Forgets what waits. */
   drop(): void {
     this.portals = [];
-    this.replies = [];
+    this.turns = [];
+    this.told = NOTHING;
     this.units = 0;
   }
 
   /** Runs what waits. Rows that do not go together run one by one, up to the one that fails. */
   async settle(): Promise<void> {
-    const { portals, replies } = this;
+    const { portals, turns, told } = this;
     this.drop();
     const together = await runTogether(portals);
-    if (Buffer.isBuffer(together)) {
-      this.wrote();
+    if (together instanceof Error) {
+      throw together;
     }
     let next = 0;
-    for (const reply of replies) {
-      if (reply !== null) {
-        this.outlet.queue(reply);
+    for (const turn of turns) {
+      if (together !== null) {
+        this.outlet.queue(repeated(turn, together));
         continue;
       }
-      const portal = portals[next];
-      next += 1;
-      if (together instanceof Error) {
-        throw together;
-      } else if (together !== null) {
-        this.outlet.queue(together);
-      } else if (portal !== undefined) {
+      for (const portal of portals.slice(next, (next += turn.count))) {
+        this.tell(turn.told);
         await this.runAlone(portal);
       }
     }
+    this.tell(told);
   }
+
+  private tell(bytes: Buffer): void {
+    if (bytes.length > 0) {
+      this.outlet.queue(bytes);
+    }
+  }
+}
+
+/** What is told of executions that succeeded alike. */
+function repeated({ told, count }: Turn, answer: Buffer): Buffer {
+  const one = Buffer.concat([told, answer]);
+  return Buffer.alloc(one.length * count, one);
 }
 
 /** The answer to each execution, null when they must run alone, or why nothing may run. */

@@ -172,8 +172,17 @@ function numericText(bytes: Buffer): string {
   return `${sign === 0x4000 ? '-' : ''}${digits}${point}`;
 }
 
+const NONE: readonly number[] = [];
+
 /** Format codes of Bind: none is text, one serves all, else one each. */
-export function formatCodes(codes: readonly number[], count: number, what: string): number[] {
+export function formatCodes(
+  codes: readonly number[],
+  count: number,
+  what: string,
+): readonly number[] {
+  if (count === 0 && codes.length === 0) {
+    return NONE;
+  }
   if (codes.some((code) => code !== 0 && code !== 1)) {
     throw new ProtocolError('22023', 'unsupported format code');
   }

@@ -31,13 +31,15 @@ export interface PortalRun {
 /** Rows of one request to the engine when the client sets no limit. */
 const ROWS_ALL = 0;
 
+const NOTHING = Buffer.alloc(0);
+
 export class Portal {
   readonly statement: Executable;
   readonly parameters: ParameterValues;
   private chosenFormats: readonly number[];
   private stream: ResultStream | null = null;
   private summary: Summary | null = null;
-  private rest: Buffer = Buffer.alloc(0);
+  private rest: Buffer = NOTHING;
   private started = false;
 
   constructor(statement: Executable, parameters: ParameterValues, formats: readonly number[]) {
@@ -95,7 +97,7 @@ export class Portal {
   close(): void {
     this.stream?.cancel();
     this.stream = null;
-    this.rest = Buffer.alloc(0);
+    this.rest = NOTHING;
   }
 
   private async start(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<number> {

@@ -30,6 +30,10 @@ export interface PgWireOptions extends PgWireLimits {
   readonly method: LoginMethod;
   readonly readOnly: boolean;
   readonly idleMs: number;
+  /** Time from the connection to the end of its login. */
+  readonly loginMs?: number;
+  /** A client that reads nothing for so long is gone. */
+  readonly stallMs?: number;
   /** Sessions of other machines must be encrypted. */
   readonly requireEncryption: boolean;
 }
@@ -55,6 +59,8 @@ export interface RunningPgWire {
 /** Statements under way at the end get so long. */
 const CLOSE_GRACE_MS = 2_500;
 const CLOSE_CHECK_MS = 20;
+const LOGIN_MS = 10_000;
+const STALL_MS = 60_000;
 /** Connections over the limit that are still told so; beyond them they are dropped. */
 const REFUSED_AT_ONCE = 64;
 
@@ -118,6 +124,8 @@ export async function listenPgWire(
     logger: logger.child('pgwire'),
     readOnly: options.readOnly,
     idleMs: options.idleMs,
+    loginMs: options.loginMs ?? LOGIN_MS,
+    stallMs: options.stallMs ?? STALL_MS,
     requireEncryption: options.requireEncryption,
   };
   let limits: PgWireLimits = options;

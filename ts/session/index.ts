@@ -14,7 +14,7 @@ export {
   SessionHost,
   type SessionHostOptions,
 } from './session.js';
-export type { OperationName, Operations } from './operations.js';
+export type { Operations } from './operations.js';
 export { errorMeaning, type ErrorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type Parse, StatementCache } from './statement-cache.js';
 // COPY over a connection is the wire protocol's own statement; it reads its words like any other.

@@ -17,20 +17,14 @@ import type {
   Transaction,
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
-import { Executions } from './executions.js';
+import { Backends } from './backends.js';
 import type { Guard, Principal } from './guard.js';
-import {
-  operationAnswer,
-  type OperationName,
-  operationName,
-  type Operations,
-} from './operations.js';
+import { type Operation, operationAnswer, operationOf, type Operations } from './operations.js';
 import { withoutSecrets } from './secrets.js';
 import { type Parse, StatementCache } from './statement-cache.js';
 
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
-const CANCEL_RETRY_MS = 50;
 
 /** The session as a statement of the server's own sees it. */
 export interface Actor {
@@ -85,8 +79,9 @@ export class SessionHost {
   readonly statements: StatementCache;
   readonly own: OwnStatements | undefined;
   readonly guard: Guard | undefined;
-  readonly executions: Executions;
   readonly operations: Operations | null;
+  /** The connections of all protocols whose clients know their number. */
+  readonly backends = new Backends();
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
 
@@ -98,7 +93,6 @@ export class SessionHost {
       owns: (tree) => options.own?.owns(tree) === true,
       asksLists: (tree) => options.guard?.asksLists(tree) === true,
     });
-    this.executions = new Executions(options.database);
     this.operations = options.operations ?? null;
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
@@ -121,6 +115,8 @@ export class Session implements Actor {
    * it follow: they are bound again at their next execution.
    */
   transaction: Transaction | null = null;
+  /** The number of its connection, where the client is told one. */
+  backend = 0;
   readonly #host: SessionHost;
   readonly #login: Principal;
   #principal: Principal;
@@ -165,6 +161,12 @@ export class Session implements Actor {
   }
 }
 
+/** A run of a statement that has no reply yet. Its statement may be bound again on the way. */
+interface Execution {
+  readonly queryId: bigint;
+  isCancelled: boolean;
+}
+
 export class PreparedStatement {
   readonly text: string;
   readonly #host: SessionHost;
@@ -180,7 +182,7 @@ export class PreparedStatement {
   /** Whether it answers with users and rights, which change without the tables. */
   #isListing = false;
   /** What the server itself does at every execution. */
-  readonly #operation: OperationName | null;
+  readonly #operation: Operation | null;
   /** What is bound: the text, or the query that answers in its place. */
   #boundText: string;
   #statement: Statement | null = null;
@@ -189,8 +191,7 @@ export class PreparedStatement {
   /** The block `#statement` was bound in. */
   #transaction: Transaction | null = null;
   /** Executions without a reply. */
-  #waiting = 0;
-  readonly #streams: bigint[] = [];
+  readonly #waiting = new Set<Execution>();
 
   /** Use `Session.prepare`. */
   constructor(
@@ -205,8 +206,11 @@ export class PreparedStatement {
     this.text = text;
     this.#shownText = withoutSecrets(text);
     this.#parameterTypes = parameterTypes;
-    this.#operation = host.operations === null ? null : operationName(text);
-    this.#boundText = this.#operation === null ? text : operationAnswer(this.#operation, false);
+    this.#operation = operationOf(text);
+    this.#boundText =
+      this.#operation === null
+        ? text
+        : operationAnswer(this.#operation, this.#operation.placeholder);
   }
 
   get description(): StatementDescription {
@@ -216,23 +220,22 @@ export class PreparedStatement {
   /** Runs once; rights are checked at every execution. */
   async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
     const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
-    const { executions } = this.#host;
-    await this.#operate();
-    const user = this.#session.principal.name;
-    executions.began(user, this.#shownText);
-    this.#waiting += 1;
+    const execution: Execution = {
+      queryId: this.#host.database.newQueryId(),
+      isCancelled: false,
+    };
+    this.#waiting.add(execution);
     try {
-      const reply = await this.#guarded((statement) =>
-        statement.execute(parameters, { ...options, timeoutMs }),
-      );
-      if (reply.stream !== null) {
-        this.#streams.push(reply.queryId);
-        executions.streams(reply.queryId);
-      }
-      return reply;
+      await this.#operate();
+      return await this.#guarded((statement) => {
+        if (execution.isCancelled) {
+          throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
+        }
+        const { queryId } = execution;
+        return statement.execute(parameters, { ...options, timeoutMs, queryId });
+      });
     } finally {
-      this.#waiting -= 1;
-      executions.replied(user, this.#shownText);
+      this.#waiting.delete(execution);
     }
   }
 
@@ -241,22 +244,15 @@ export class PreparedStatement {
     return this.#run((statement) => statement.executeBatch(parameterRows));
   }
 
-  /**
-   * Stops an execution that still waits for its first rows; a stream has its own `cancel`. It is
-   * tried until it works: the query may not be known yet, or not be told from its twin.
-   */
+  /** Stops what still waits for its first rows; a stream has its own `cancel`. */
   cancel(): void {
-    const isWaiting = this.#waiting > 0;
-    const { name } = this.#principal;
-    if (isWaiting && !this.#host.executions.cancelWaiting(name, this.#shownText)) {
-      setTimeout(() => {
-        this.cancel();
-      }, CANCEL_RETRY_MS).unref();
+    for (const execution of this.#waiting) {
+      execution.isCancelled = true;
+      this.#host.database.cancelQuery(execution.queryId);
     }
   }
 
   close(): void {
-    this.#host.executions.closed(this.#streams.splice(0));
     this.#letGo();
   }
 
@@ -309,19 +305,16 @@ export class PreparedStatement {
 
   /** Does what the statement asks of the server, and binds the query that tells the result. */
   async #operate(): Promise<void> {
-    const { operations } = this.#host;
-    if (this.#operation === null || operations === null) {
+    const operation = this.#operation;
+    if (operation === null) {
       return;
     }
-    this.#host.guard?.authorise(this.#session.principal, [
-      { table: '', columns: [], permission: 'SYSTEM ADMIN' },
-    ]);
-    if (this.#session.principal.readOnly) {
-      const message = `${this.#operation}() changes the server: this session is read-only`;
-      throw new DatabaseError({ code: 'ReadOnly', message });
-    }
-    const result = await operations[this.#operation]();
-    this.#boundText = operationAnswer(this.#operation, result);
+    const { operations, backends, guard } = this.#host;
+    const { principal: user, backend } = this.#session;
+    const authorise = (): void =>
+      guard?.authorise(user, [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }]);
+    const result = await operation.run({ user, authorise, backend, backends, operations });
+    this.#boundText = operationAnswer(operation, result);
     await this.bind();
   }
 

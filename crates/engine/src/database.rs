@@ -66,7 +66,7 @@ pub struct Database {
     settings: RwLock<Arc<Vec<[String; 4]>>>,
     pub(crate) table_defaults: TableDefaults,
     admission: Arc<Admission>,
-    memory: Arc<SharedPool>,
+    pub(crate) memory: Arc<SharedPool>,
     resident: Arc<ResidentGuard>,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,

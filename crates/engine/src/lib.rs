@@ -44,6 +44,7 @@ pub use options::{
     ActiveQuery, ExecuteOptions, OpenOptions, ParquetOptionsSpec, RowFormatSpec, SizeLimits,
     StatementContext, StatementDescription, Summary, TableMetadata,
 };
+pub use registry::Registration;
 pub use statement::{ExecuteReply, ParameterValues, Statement};
 pub use tidemark_storage::FORMAT_VERSION;
 pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};

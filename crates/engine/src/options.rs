@@ -236,6 +236,10 @@ fn parse_codec(name: &str) -> EngineResult<Codec> {
 pub struct ExecuteOptions {
     /// The encoding.
     pub rows: RowFormatSpec,
+    /// What the execution is called while it runs; no other one that runs may have it. The engine
+    /// finds one when absent.
+    #[serde(default)]
+    pub query_id: Option<u64>,
     /// Rows left out at the start.
     #[serde(default)]
     pub skip: u64,

@@ -1,4 +1,5 @@
-//! Memory of running queries: one pool for all of them, and a share of it at the most for each.
+//! Memory of running queries, and of rows that wait for COMMIT: one pool for all of them, and a
+//! share of it at the most for each query.
 //!
 //! The pool counts what operators register. An operator that can spill gives way when its query
 //! or all queries have no more; one that cannot fails its query with an error that names both
@@ -49,9 +50,14 @@ impl SharedPool {
     }
 
     /// Takes `bytes` unless that is too much.
-    fn take(&self, bytes: usize) -> bool {
+    pub(crate) fn take(&self, bytes: usize) -> bool {
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Gives back what was taken.
+    pub(crate) fn give(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -126,7 +132,7 @@ impl MemoryPool for QueryPool {
 
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
         *self.state.lock().of(reservation.consumer()) -= shrink;
-        self.shared.used.fetch_sub(shrink, Ordering::Relaxed);
+        self.shared.give(shrink);
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {

@@ -1,14 +1,14 @@
 //! The queries that run now.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::Vacant;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::execution::memory_pool::MemoryPool;
 use parking_lot::Mutex;
 use tidemark_storage::Snapshot;
-use tidemark_types::EngineError;
+use tidemark_types::{EngineError, EngineResult};
 
 use crate::cancel::CancelToken;
 use crate::options::ActiveQuery;
@@ -18,7 +18,6 @@ use crate::pool::{QueryPool, SharedPool};
 #[derive(Debug)]
 pub(crate) struct QueryRegistry {
     memory: Arc<SharedPool>,
-    next_id: AtomicU64,
     running: Mutex<BTreeMap<u64, Entry>>,
 }
 
@@ -29,9 +28,10 @@ struct Entry {
     memory: Arc<QueryPool>,
 }
 
-/// A place in the registry, given back when dropped.
+/// A place in the registry, given back when dropped: an execution that can be cancelled, whether
+/// it has begun or waits for its turn.
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub struct Registration {
     registry: Arc<QueryRegistry>,
     /// The query's id.
     pub(crate) id: u64,
@@ -55,24 +55,33 @@ impl Registration {
 impl QueryRegistry {
     /// No queries, which will share this memory.
     pub(crate) fn new(memory: Arc<SharedPool>) -> Self {
-        Self { memory, next_id: AtomicU64::new(0), running: Mutex::default() }
+        Self { memory, running: Mutex::default() }
     }
 
-    /// Enters a query.
-    pub(crate) fn register(self: &Arc<Self>, user: &str, text: &str) -> Registration {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Enters a query, under this identifier or a free one. Fails when another one runs under it.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        id: Option<u64>,
+        user: &str,
+        text: &str,
+    ) -> EngineResult<Registration> {
         let token = CancelToken::default();
+        let memory = self.memory.query();
+        let mut running = self.running.lock();
+        let id = id.unwrap_or_else(|| running.last_key_value().map_or(1, |(last, _)| last + 1));
+        let Vacant(place) = running.entry(id) else {
+            return Err(EngineError::internal(format!("query {id} runs already")));
+        };
         let description = ActiveQuery {
             query_id: id,
             user: user.to_owned(),
             text: text.to_owned(),
             started_micros: now_micros(),
         };
-        let memory = self.memory.query();
-        let entry = Entry { description, token: token.clone(), memory: Arc::clone(&memory) };
-        self.running.lock().insert(id, entry);
+        place.insert(Entry { description, token: token.clone(), memory: Arc::clone(&memory) });
+        drop(running);
         let faults = tidemark_vfs::faults();
-        Registration { registry: Arc::clone(self), id, token, memory, faults, snapshot: None }
+        Ok(Registration { registry: Arc::clone(self), id, token, memory, faults, snapshot: None })
     }
 
     /// Cancels a query; false when there is none with this id.

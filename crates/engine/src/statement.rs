@@ -225,16 +225,22 @@ impl Statement {
         &self.database
     }
 
+    /// Enters an execution among those that run: from now on it can be cancelled.
+    pub fn register(&self, query_id: Option<u64>) -> EngineResult<Registration> {
+        self.database.registry.register(query_id, &self.context.user, &self.context.text)
+    }
+
     /// Runs the statement: the first chunk in the reply, the rest in its stream. Called on the
     /// database's own runtime it runs right there, else as a task of that runtime.
     pub async fn execute(
         self: &Arc<Self>,
+        registration: Registration,
         parameters: ParameterValues,
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         self.database.check_open()?;
         let statement = Arc::clone(self);
-        let work = async move { statement.run(parameters, options).await };
+        let work = async move { statement.run(registration, parameters, options).await };
         let work = Box::pin(guard::catch_async("execute", work));
         let result = if self.database.is_current() {
             work.await
@@ -261,7 +267,7 @@ impl Statement {
         let statement = Arc::clone(self);
         let work = async move {
             failpoint::hit("engine.execute_batch")?;
-            let snapshot = statement.database.snapshot()?;
+            let snapshot = statement.snapshot()?;
             let BoundStatement::Insert(insert) = statement.bind(&snapshot, None)?.bound else {
                 return Err(EngineError::new(
                     ErrorCode::NotSupported,
@@ -276,14 +282,13 @@ impl Statement {
 
     async fn run(
         self: Arc<Self>,
+        mut registration: Registration,
         parameters: ParameterValues,
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
-        let mut registration =
-            self.database.registry.register(&self.context.user, &self.context.text);
         let deadline = Deadline::after(options.timeout_ms);
-        let snapshot = self.database.snapshot()?;
+        let snapshot = self.snapshot()?;
         registration.hold(&snapshot);
         let epoch = snapshot.epoch();
         self.database.plans.advance(epoch);
@@ -293,6 +298,9 @@ impl Statement {
             return self.run_query(kept, Some(epoch), options, deadline, registration).await;
         }
         let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
+        if let Some(transaction) = self.txn() {
+            transaction.refuse_changes(&self.shape.command, &self.shape.accesses, &snapshot)?;
+        }
         let Binding { bound, steady } = match kept {
             Some(insert) => Binding { bound: BoundStatement::Insert(insert), steady: false },
             None => self.bind_again(&snapshot, parameters.clone())?,
@@ -450,7 +458,7 @@ impl Statement {
             let mut attempts = 0;
             loop {
                 attempts += 1;
-                let snapshot = self.database.snapshot()?;
+                let snapshot = self.snapshot()?;
                 let bound = self.bind_again(&snapshot, parameters.clone())?.bound;
                 if rewrite::target(&bound) != Some(table) {
                     return Err(replan());
@@ -494,6 +502,17 @@ impl Statement {
 
     fn txn(&self) -> Option<&Transaction> {
         self.transaction.as_deref()
+    }
+
+    /// The newest snapshot; with the rows of its block, where the statement reads.
+    fn snapshot(&self) -> EngineResult<Arc<Snapshot>> {
+        let Shape { kind, accesses, .. } = &self.shape;
+        let writes_alone = *kind == StatementKind::Insert
+            && accesses.iter().all(|access| access.permission == "INSERT");
+        match self.txn().filter(|_| !writes_alone) {
+            Some(transaction) => transaction.snapshot(&self.database),
+            None => self.database.snapshot(),
+        }
     }
 }
 

@@ -99,8 +99,8 @@ pub(crate) async fn insert_batch(
         ));
     };
     let batch = template.rows(&parameter_rows)?;
-    let rows_affected =
-        append(database, insert, batch, transaction, &CancelToken::default()).await?;
+    let token = CancelToken::default();
+    let rows_affected = append_all(database, insert, vec![batch], transaction, &token).await?;
     Ok(Summary {
         rows_affected,
         execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
@@ -116,7 +116,7 @@ async fn insert(
 ) -> EngineResult<u64> {
     match &insert.source {
         InsertSource::Batch(batch) => {
-            append(database, &insert, batch.clone(), transaction, &query.token).await
+            append_all(database, &insert, vec![batch.clone()], transaction, &query.token).await
         }
         InsertSource::Template(_) => Err(EngineError::new(
             ErrorCode::InvalidValue,
@@ -169,24 +169,6 @@ pub(crate) async fn insert_returning(
     Ok(answers)
 }
 
-async fn append(
-    database: &Arc<Database>,
-    insert: &BoundInsert,
-    batch: RecordBatch,
-    transaction: Option<&Transaction>,
-    token: &CancelToken,
-) -> EngineResult<u64> {
-    let rows = batch.num_rows() as u64;
-    let schema = insert.table.schema();
-    let change = Change::Append { table: schema.id, schema_version: schema.version, batch };
-    match transaction {
-        Some(transaction) => transaction.add(change)?,
-        None => drop(commit(database, vec![change], token).await?),
-    }
-    database.metrics.rows_written.add(rows);
-    Ok(rows)
-}
-
 async fn insert_select(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -212,7 +194,7 @@ async fn insert_select(
     bulk_write(database, target, held, source, (&query.token, faults)).await
 }
 
-/// All batches of a small INSERT … SELECT in one commit.
+/// All rows in one commit: that of the block, where there is one.
 async fn append_all(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -221,13 +203,18 @@ async fn append_all(
     token: &CancelToken,
 ) -> EngineResult<u64> {
     let schema = insert.table.schema();
-    let change = |batch| Change::Append { table: schema.id, schema_version: schema.version, batch };
+    let (table, schema_version) = (schema.id, schema.version);
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-    let changes: Vec<_> = batches.into_iter().map(change).collect();
     match transaction {
-        Some(transaction) => changes.into_iter().try_for_each(|change| transaction.add(change))?,
-        None if changes.is_empty() => {}
-        None => drop(commit(database, changes, token).await?),
+        Some(transaction) => {
+            let pend = |batch| database.storage.pend(table, schema_version, batch);
+            transaction.add(batches.iter().map(pend).collect::<EngineResult<_>>()?)?;
+        }
+        None if batches.is_empty() => {}
+        None => {
+            let change = |batch| Change::Append { table, schema_version, batch };
+            commit(database, batches.into_iter().map(change).collect(), token).await?;
+        }
     }
     database.metrics.rows_written.add(rows as u64);
     Ok(rows as u64)

@@ -20,7 +20,7 @@ use crate::symbols::SymbolStore;
 use crate::upsert::{UpsertKeys, last_of_each};
 
 /// Rows ready to be appended: checked, and ascending in time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub(crate) count: usize,
     /// In the definition's order; symbols still as texts.
@@ -86,7 +86,7 @@ pub(crate) struct StagedSegments {
 
 /// The definition of a table that is there, as long as it is the one that rows were made for:
 /// others do not fit it.
-fn existing(
+pub(crate) fn existing(
     snapshot: &Snapshot,
     table: TableId,
     schema_version: u64,
@@ -168,20 +168,25 @@ pub(crate) fn sorted_rows(
     batch: &RecordBatch,
     options: &StorageOptions,
 ) -> EngineResult<Rows> {
-    let mut columns = checked_columns(schema, batch, options)?;
-    if let Some(timestamp) = schema.timestamp {
-        let times = designated(&columns[timestamp])?;
-        if let Some(order) = order_of_rows(schema, &columns, &times)? {
-            let order = UInt32Array::from(order);
-            for column in &mut columns {
-                let options = Some(TakeOptions { check_bounds: false });
-                *column = take(column, &order, options)
-                    .map_err(|error| EngineError::internal(error.to_string()))?;
-            }
-            return Ok(Rows { count: order.len(), columns });
-        }
+    let columns = checked_columns(schema, batch, options)?;
+    in_time_order(schema, Rows { count: batch.num_rows(), columns })
+}
+
+/// The same rows sorted by time, those that are kept of them.
+pub(crate) fn in_time_order(schema: &TableSchema, rows: Rows) -> EngineResult<Rows> {
+    let Some(timestamp) = schema.timestamp else { return Ok(rows) };
+    let Rows { count, mut columns } = rows;
+    let times = designated(&columns[timestamp])?;
+    let Some(order) = order_of_rows(schema, &columns, &times)? else {
+        return Ok(Rows { count, columns });
+    };
+    let order = UInt32Array::from(order);
+    for column in &mut columns {
+        let options = Some(TakeOptions { check_bounds: false });
+        *column = take(column, &order, options)
+            .map_err(|error| EngineError::internal(error.to_string()))?;
     }
-    Ok(Rows { count: batch.num_rows(), columns })
+    Ok(Rows { count: order.len(), columns })
 }
 
 /// The rows to keep, ascending in time; `None` when that is all of them as they are.

@@ -1,0 +1,51 @@
+/** The connections that stay open, by the number that their clients were told. */
+import { DatabaseError } from '../engine/error.js';
+
+/** A connection as others may act on it. */
+export interface Backend {
+  readonly user: string;
+  /** Stops the statement that runs. */
+  cancel(): void;
+  /** Ends the connection. */
+  terminate(): void;
+}
+
+/** Who stops one. */
+interface Stopper {
+  readonly name: string;
+  readonly readOnly: boolean;
+  /** Throws unless the caller may act on others' connections. */
+  readonly authorise: () => void;
+}
+
+export class Backends {
+  readonly #byNumber = new Map<number, Backend>();
+
+  add(number: number, backend: Backend): void {
+    this.#byNumber.set(number, backend);
+  }
+
+  remove(number: number): void {
+    this.#byNumber.delete(number);
+  }
+
+  /** False when there is no such connection. Anybody may stop those of the same user. */
+  stop(how: 'cancel' | 'terminate', number: number, by: Stopper): boolean {
+    const backend = this.#byNumber.get(number);
+    if (backend === undefined) {
+      return false;
+    }
+    if (backend.user !== by.name) {
+      by.authorise();
+      if (by.readOnly) {
+        const what = `pg_${how}_backend() of another user's connection`;
+        throw new DatabaseError({
+          code: 'ReadOnly',
+          message: `${what}: this session is read-only`,
+        });
+      }
+    }
+    backend[how]();
+    return true;
+  }
+}
