@@ -274,39 +274,4 @@ def driver_connectorx():
     }
 
 
-def driver_adbc_driver_postgresql():
-    import adbc_driver_postgresql.dbapi as adbc
-
-    out = {}
-    with adbc.connect(URL) as c, c.cursor() as k:
-        k.execute(
-            'SELECT x, x * 0.5 AS y, cast(x AS VARCHAR) AS v, '
-            'cast(x * 1000000 AS TIMESTAMP) AS t, x % 2 = 0 AS b FROM long_sequence(10000)'
-        )
-        table = k.fetch_arrow_table()
-        out['rows'] = table.num_rows
-        out['kinds'] = [str(field.type) for field in table.schema]
-        out['last'] = [str(v) for v in table.slice(table.num_rows - 1).to_pylist()[0].values()]
-        try:
-            k.execute('SELECT * FROM nowhere')
-        except adbc.Error as error:
-            out['error'] = error.sqlstate
-        c.rollback()
-    with adbc.connect(URL, autocommit=True) as c, c.cursor() as k:
-        k.execute('CREATE TABLE ad (i INT, v VARCHAR)')
-        k.executemany('INSERT INTO ad VALUES ($1, $2)', [(n, 'x') for n in range(500)])
-        k.execute('SELECT count() FROM ad')
-        out['many'] = k.fetchone()[0]
-    with adbc.connect(URL) as c, c.cursor() as k:
-        k.execute("INSERT INTO ad VALUES (-1, 'gone')")
-        c.rollback()
-        k.execute('SELECT count() FROM ad WHERE i = $1', [-1])
-        out['undone'] = k.fetchone()[0]
-        k.execute("INSERT INTO ad VALUES (-2, 'kept')")
-        c.commit()
-        k.execute('SELECT v FROM ad WHERE i = -2')
-        out['kept'] = k.fetchone()[0]
-    return out
-
-
 print(json.dumps(globals()[f'driver_{sys.argv[2]}']()))

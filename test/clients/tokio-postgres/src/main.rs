@@ -148,7 +148,7 @@ async fn cursor(client: &mut Client, seen: &mut Seen) -> Answer<()> {
 async fn nested(client: &mut Client, seen: &mut Seen) -> Answer<()> {
     let mut outer = client.transaction().await?;
     outer.execute("INSERT INTO tp (ts, i) VALUES (0, -1)", &[]).await?;
-    let mut inner = outer.transaction().await?;
+    let inner = outer.transaction().await?;
     inner.execute("INSERT INTO tp (ts, i) VALUES (0, -1)", &[]).await?;
     let own: i64 = inner.query_one("SELECT count() FROM tp WHERE i = -1", &[]).await?.get(0);
     if let Err(error) = inner.query("SELECT * FROM nowhere", &[]).await {
