@@ -66,7 +66,7 @@ browserTest('an answer that breaks off keeps the rows that came', async (t) => {
     t.is(await shown.query('SELECT 1 AS half'), 'failed');
     t.regex(await page.locator('.outcome').innerText(), /broke off before its end/);
     await shown.screenshot(picture('half-way-light'));
-    await page.getByRole('button', { name: 'Back to the previous result' }).click();
+    await page.getByRole('button', { name: 'Show the rows that came' }).click();
     t.deepEqual(await shown.row(3), ['3']);
   });
 });
