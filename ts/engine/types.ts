@@ -323,7 +323,7 @@ export interface Damage {
   readonly what: string;
 }
 
-/** What can go wrong: the engine's closed list, plus `AccessDenied`, which `ts/auth` decides. */
+/** What can go wrong: the engine's closed list. */
 export const ERROR_CODES = [
   'Syntax',
   'StatementTooComplex',
