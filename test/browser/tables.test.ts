@@ -126,3 +126,20 @@ browserTest('a running query is listed and can be cancelled', async (t) => {
   );
   t.is((await answer).status, 400);
 });
+
+browserTest('a result is downloaded as CSV, Parquet and JSON', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    t.is(await shown.query('SELECT 1 AS one, 2 AS two'), 'done');
+    const contents: Buffer[] = [];
+    for (const format of ['CSV', 'Parquet', 'JSON']) {
+      const coming = page.waitForEvent('download');
+      await page.getByRole('link', { name: format, exact: true }).click();
+      const stream = await (await coming).createReadStream();
+      contents.push(Buffer.concat((await stream.toArray()) as Buffer[]));
+    }
+    t.is(contents[0]?.toString(), '"one","two"\r\n1,2\r\n');
+    t.is(contents[1]?.toString('latin1', 0, 4), 'PAR1');
+    t.like(JSON.parse(contents[2]?.toString() ?? ''), { dataset: [[1, 2]], count: 1 });
+  });
+});

@@ -1,9 +1,20 @@
 /** Who may do what: people and groups, the rights of one of them, and what is planned for it. */
-import { createSignal, For, Match, onMount, Show, Switch, type JSX } from 'solid-js';
+import {
+  createEffect,
+  createSignal,
+  For,
+  Match,
+  on,
+  onMount,
+  Show,
+  Switch,
+  type JSX,
+} from 'solid-js';
 import { quoted } from '../schema/model.js';
 import { showToast } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import { openPage, spot } from '../shell/pages.js';
+import type { Loading } from '../state/schema.js';
 import type { Session } from '../state/session.js';
 import { PendingPane } from './PendingPane.js';
 import { RightsPane } from './RightsPane.js';
@@ -19,10 +30,7 @@ const KINDS: readonly (readonly [PrincipalKind, string])[] = [
 export default function AccessPage(props: { session: Session }): JSX.Element {
   const state = new AccessState();
   const [kind, setKind] = createSignal<PrincipalKind>('user');
-  const all = (): readonly Principal[] => {
-    const loaded = state.principals();
-    return loaded.state === 'ready' ? loaded.value : [];
-  };
+  const all = (): readonly Principal[] => valueOf(state.principals()) ?? [];
   const show = (principal: Principal): void => {
     setKind(principal.kind);
     openPage('access', principal.name);
@@ -36,11 +44,16 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
     }
   };
   onMount(() => void begin());
+  // Who has just signed in gets what was refused before.
+  createEffect(
+    on(props.session.schema.tables, ({ state: isThere }) => {
+      if (isThere === 'ready' && state.principals().state === 'failed') {
+        void begin();
+      }
+    }),
+  );
   const failure = (): string => messageOf(state.principals()) || messageOf(state.rights());
-  const rights = (): Rights | undefined => {
-    const loaded = state.rights();
-    return loaded?.state === 'ready' ? loaded.value : undefined;
-  };
+  const rights = (): Rights | undefined => valueOf(state.rights());
 
   return (
     <section class="page" aria-labelledby="access-title" data-region="access">
@@ -59,19 +72,15 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
         />
         <Switch
           fallback={
-            <div class="empty">
-              <strong>Choose who it is about</strong>
-              <p>The rights of a user, a group or a service account are shown here.</p>
-            </div>
+            <Note title="Choose who it is about">
+              The rights of a user, a group or a service account are shown here.
+            </Note>
           }
         >
           <Match when={failure()}>
-            <div class="empty">
-              <strong>The rights could not be read</strong>
-              <p>
-                <bdi>{failure()}</bdi>
-              </p>
-            </div>
+            <Note title="The rights could not be read">
+              <bdi>{failure()}</bdi>
+            </Note>
           </Match>
           <Match when={rights()}>
             {(shown) => (
@@ -84,6 +93,15 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
         </Switch>
       </div>
     </section>
+  );
+}
+
+function Note(props: { title: string; children: JSX.Element }): JSX.Element {
+  return (
+    <div class="empty">
+      <strong>{props.title}</strong>
+      <p>{props.children}</p>
+    </div>
   );
 }
 
@@ -125,6 +143,10 @@ function PrincipalList(props: {
       <NewPrincipal kind={props.kind} state={props.state} onMade={props.onPick} />
     </div>
   );
+}
+
+function valueOf<T>(loaded: Loading<T> | undefined): T | undefined {
+  return loaded?.state === 'ready' ? loaded.value : undefined;
 }
 
 function messageOf(loaded: { state: string; message?: string } | undefined): string {

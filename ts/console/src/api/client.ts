@@ -136,8 +136,17 @@ export function execAddress(statement: string, more: Record<string, string> = {}
   return `exec?${new URLSearchParams({ query: statement, ...more })}`;
 }
 
+export const EXPORT_FORMATS = ['csv', 'parquet', 'json'] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** How a format is called. */
+export const FORMAT_NAMES = { csv: 'CSV', parquet: 'Parquet', json: 'JSON' } as const;
+
 /** The address that downloads a statement's whole result. */
-export function exportAddress(statement: string, format: 'csv' | 'parquet'): string {
+export function exportAddress(statement: string, format: ExportFormat): string {
+  if (format === 'json') {
+    return `exec?${new URLSearchParams({ query: statement })}`;
+  }
   return `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
 }
 

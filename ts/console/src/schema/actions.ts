@@ -1,5 +1,11 @@
 /** What can be done with a table of the tree. */
-import { exportAddress, query } from '../api/client.js';
+import {
+  EXPORT_FORMATS,
+  exportAddress,
+  FORMAT_NAMES,
+  query,
+  type ExportFormat,
+} from '../api/client.js';
 import { grouped } from '../model/format.js';
 import { copy, showToast } from '../shell/announce.js';
 import { confirmed } from '../shell/ConfirmDialog.js';
@@ -35,8 +41,12 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
     },
     { label: 'Copy name', icon: 'copy', apart: true, run: () => void copy(name, 'Name') },
     { label: 'Copy DDL', icon: 'copy', run: () => void copyStatement(table) },
-    { label: 'Download as CSV', icon: 'export', apart: true, run: () => download(name, 'csv') },
-    { label: 'Download as Parquet', icon: 'export', run: () => download(name, 'parquet') },
+    ...EXPORT_FORMATS.map((format, index): MenuItem => ({
+      label: `Download as ${FORMAT_NAMES[format]}`,
+      icon: 'export',
+      apart: index === 0,
+      run: () => download(name, format),
+    })),
     isTable && { label: 'Import into…', icon: 'import', run: () => openPage('import', name) },
     isTable &&
       table.suspended && {
@@ -64,7 +74,7 @@ async function copyStatement(table: TableEntry): Promise<void> {
   }
 }
 
-function download(name: string, format: 'csv' | 'parquet'): void {
+function download(name: string, format: ExportFormat): void {
   const link = document.createElement('a');
   link.href = exportAddress(`SELECT * FROM ${quoted(name)}`, format);
   link.download = `${name}.${format}`;

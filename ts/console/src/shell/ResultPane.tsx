@@ -14,7 +14,7 @@ import {
   Switch,
   type JSX,
 } from 'solid-js';
-import { exportAddress } from '../api/client.js';
+import { EXPORT_FORMATS, exportAddress, FORMAT_NAMES } from '../api/client.js';
 import { familyOf } from '../model/types.js';
 import { Grid } from '../grid/Grid.js';
 import { gridStateOf, type GridState } from '../grid/state.js';
@@ -287,24 +287,19 @@ function ZoneSwitch(props: { session: Session }): JSX.Element {
 function ResultActions(props: { result: Result }): JSX.Element {
   return (
     <>
-      <a
-        class="button ghost"
-        title="Download the whole result as CSV"
-        href={exportAddress(props.result.statement, 'csv')}
-        download="result.csv"
-      >
-        <Icon name="export" />
-        <span>CSV</span>
-      </a>
-      <a
-        class="button ghost"
-        title="Download the whole result as Parquet"
-        href={exportAddress(props.result.statement, 'parquet')}
-        download="result.parquet"
-      >
-        <Icon name="export" />
-        <span>Parquet</span>
-      </a>
+      <For each={EXPORT_FORMATS}>
+        {(format) => (
+          <a
+            class="button ghost"
+            title={`Download the whole result as ${FORMAT_NAMES[format]}`}
+            href={exportAddress(props.result.statement, format)}
+            download={`result.${format}`}
+          >
+            <Icon name="export" />
+            <span>{FORMAT_NAMES[format]}</span>
+          </a>
+        )}
+      </For>
     </>
   );
 }

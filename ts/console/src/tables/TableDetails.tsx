@@ -1,6 +1,6 @@
 /** Everything about one table: columns, partitions, its statement, what is being written. */
 import { createEffect, createSignal, For, Match, on, Show, Switch, type JSX } from 'solid-js';
-import { exportAddress, query } from '../api/client.js';
+import { EXPORT_FORMATS, exportAddress, FORMAT_NAMES, query } from '../api/client.js';
 import { grouped } from '../model/format.js';
 import { quoted } from '../schema/model.js';
 import { copy } from '../shell/announce.js';
@@ -128,7 +128,7 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
           <Icon name="copy" />
           Copy DDL
         </button>
-        <For each={['csv', 'parquet'] as const}>
+        <For each={EXPORT_FORMATS}>
           {(format) => (
             <a
               class="button small"
@@ -136,7 +136,7 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
               download={`${props.facts.name}.${format}`}
             >
               <Icon name="export" />
-              {format === 'csv' ? 'CSV' : 'Parquet'}
+              {FORMAT_NAMES[format]}
             </a>
           )}
         </For>
