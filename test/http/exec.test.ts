@@ -220,3 +220,19 @@ test('Expect: 100-continue is answered at once', async (t) => {
   );
   t.true(answer.startsWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK'));
 });
+
+for (const name of ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session']) {
+  test(`${name} is on or off`, async (t) => {
+    for (const value of ['yes', '2', 'tru', 'true,true']) {
+      const response = await fetch(`${harness.url}/exec?query=rows+1&${name}=${value}`);
+      t.is(response.status, 400);
+      const error = `invalid ${name}: ${value}, expected true or false`;
+      t.deepEqual(await response.json(), { query: 'rows 1', error, position: 0 });
+    }
+    for (const value of ['TRUE', 'False', '', '1', '0']) {
+      const response = await fetch(`${harness.url}/exec?query=rows+1&${name}=${value}`);
+      t.is(response.status, 200, value);
+      await response.arrayBuffer();
+    }
+  });
+}

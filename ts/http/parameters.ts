@@ -5,6 +5,9 @@
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** The words of a switch in lower case; all but `true` leave it off. */
+const SWITCH_VALUES: ReadonlySet<string> = new Set(['', 'true', 'false', '1', '0']);
+
 export class Parameters {
   readonly #values = new Map<string, string>();
   readonly #invalid = new Set<string>();
@@ -16,6 +19,20 @@ export class Parameters {
   /** Only `true` counts, in any letter case; `1` is false. */
   isTrue(name: string): boolean {
     return this.#values.get(name)?.toLowerCase() === 'true';
+  }
+
+  /** What is wrong with the first of these switches that is neither on nor off; `null` if none. */
+  wrongSwitch(names: readonly string[]): string | null {
+    // Most requests bring nothing but a statement.
+    if (this.#values.size > 1) {
+      for (const name of names) {
+        const value = this.#values.get(name) ?? '';
+        if (!SWITCH_VALUES.has(value.toLowerCase())) {
+          return `invalid ${name}: ${value}, expected true or false`;
+        }
+      }
+    }
+    return null;
   }
 
   /** Whether the value's bytes are not UTF-8. */

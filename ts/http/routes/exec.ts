@@ -36,10 +36,13 @@ import {
   openSession,
   readForm,
   readStatement,
+  refuse,
   refusePlaceholders,
   statementTimeoutMs,
   whileConnected,
 } from '../statement-answer.js';
+
+const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session'];
 
 export function execRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
@@ -54,6 +57,11 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
       followSession(context, services, `${paths.base}/`);
       const text = readStatement(context, keepAlive);
       if (text === null) {
+        return;
+      }
+      const problem = context.state.parameters.wrongSwitch(SWITCHES);
+      if (problem !== null) {
+        refuse(context, problem);
         return;
       }
       const started = process.hrtime.bigint();
