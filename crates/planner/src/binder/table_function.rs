@@ -80,7 +80,7 @@ impl Binder<'_> {
         Ok(relation)
     }
 
-    fn not_a_source(&mut self, call: &CallNode, id: NodeId) -> tidemark_types::EngineError {
+    fn not_a_source(&mut self, call: &CallNode, id: NodeId) -> EngineError {
         match self.expression(id, &Scope { aggregates: true, ..Scope::empty() }) {
             Ok(_) => {
                 error::at(ErrorCode::TypeMismatch, "function must return CURSOR", call.name.span)
