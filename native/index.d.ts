@@ -5,6 +5,8 @@
 export declare class NativeAppender {
   /** Queues bytes, copied before this returns; answers bytes and rows so far as JSON. */
   write(chunk: Buffer): Promise<string>
+  /** Ends one text and begins another in the same commit; answers what was read of the first. */
+  nextText(csv: string): Promise<string>
   /** Commits; answers the report as JSON. */
   finish(): Promise<string>
   /** Leaves no trace. */

@@ -263,6 +263,8 @@ function showParameters(database: Database, config: Config): void {
       environmentVariable: parameter.environmentName,
       value: parameter.value,
       source: parameter.source,
+      sensitive: parameter.sensitive,
+      reloadable: parameter.reloadable,
     })),
   );
 }

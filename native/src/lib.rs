@@ -426,6 +426,17 @@ impl NativeAppender {
         spawn(env, "append", async move { encode(&appender.write(chunk).await?) })
     }
 
+    /// Ends one text and begins another in the same commit; answers what was read of the first.
+    #[napi(catch_unwind)]
+    pub fn next_text<'env>(
+        &self,
+        env: &'env Env,
+        csv: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let appender = Arc::clone(&self.appender);
+        spawn(env, "append_text", async move { encode(&appender.next_text(csv.as_bytes()).await?) })
+    }
+
     /// Commits; answers the report as JSON.
     #[napi(catch_unwind)]
     pub fn finish<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, String>> {

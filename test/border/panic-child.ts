@@ -76,6 +76,7 @@ async function append(database: Database): Promise<void> {
   const appender = await attempt('openAppender', () => database.openAppender(spec));
   if (appender !== undefined) {
     await attempt('write', () => appender.write(Buffer.from('1\n2\n')));
+    await attempt('nextText', () => appender.nextText(spec.csv));
     await attempt('finish', () => appender.finish());
   }
   const given = await attempt('openAppender', () => database.openAppender(spec));

@@ -184,3 +184,18 @@ test('reload_config() and reload_tls() do the same from SQL', async (t) => {
   t.regex(refused, /"query":"select reload_config\(\)".*"BOOLEAN".*\[\[false\]\]/);
   t.true(await canLogIn(server, 'admin', 'new'));
 });
+
+test('SHOW PARAMETERS tells what a reload applies', async (t) => {
+  const server = await startTestServer();
+  try {
+    const query = encodeURIComponent('SELECT property_path, reloadable FROM (SHOW PARAMETERS)');
+    const response = await fetch(`${server.url}/exec?query=${query}`);
+    const { dataset } = (await response.json()) as { dataset: [string, boolean][] };
+    const keys = loadConfig({}).parameters();
+    t.deepEqual(new Map(dataset), new Map(keys.map(({ name, reloadable }) => [name, reloadable])));
+    t.true(new Map(dataset).get('pg.user'));
+    t.false(new Map(dataset).get('query.timeout'));
+  } finally {
+    await server.stop();
+  }
+});

@@ -104,6 +104,45 @@ for (const [mode, status, counts, values] of [
   });
 }
 
+test('every kind of bad line ends an import or is told with its place', async (t) => {
+  const lines = [
+    ['2024-01-02,b,no', 'line 5, field 3: bad syntax'],
+    [',b,2', 'line 5, field 1: no designated timestamp'],
+    ['soon,b,2', 'line 5, field 1: the designated timestamp cannot be read'],
+    ['2024-01-02,b,2,more', 'line 5: 4 fields, expected 3'],
+  ] as const;
+  await run(server, `CREATE TABLE kinds (${TABLE}`);
+  for (const [line, problem] of lines) {
+    const text = `ts,s,x\n\n2024-01-01,"two\nlines",1\n${line}\n2024-01-03,c,3\n`;
+    await put(server, 'kinds.csv', text);
+    const copy = "COPY kinds FROM 'kinds.csv' WITH HEADER true ON ERROR";
+    const ended = await load(server, `${copy} ABORT`);
+    t.is(ended.status, 'failed', line);
+    const hint = 'correct the file or use ON ERROR SKIP_ROW';
+    t.is(ended.message, `file 'kinds.csv', ${problem}, ${hint}`);
+    t.deepEqual(await rows(server, 'SELECT count() FROM kinds'), [[0]], line);
+    const skipped = await load(server, `${copy} SKIP_ROW`);
+    t.deepEqual([skipped.message, skipped.counts], [problem, [3, 2, 1]], line);
+    await run(server, 'TRUNCATE TABLE kinds');
+  }
+  const many = Array.from({ length: 12 }, (_, row) => `2024-01-01,a,${row === 0 ? '1' : 'x'}`);
+  await put(server, 'kinds.csv', `ts,s,x\n${many.join('\n')}\n`);
+  const end = await load(server, "COPY kinds FROM 'kinds.csv' WITH HEADER true ON ERROR SKIP_ROW");
+  t.regex(end.message ?? '', /^line 3, field 3: bad syntax; .*; line 12, field 3: bad syntax; …$/);
+});
+
+test('the log is no table of the users', async (t) => {
+  await load(server, "COPY listed FROM 'good.csv' WITH HEADER true");
+  for (const [query, names] of [
+    ["SELECT table_name FROM tables() WHERE table_name LIKE 'sys.%'", []],
+    ["SELECT * FROM (SHOW TABLES) WHERE table_name LIKE 'sys.%'", []],
+    ["SELECT table_name FROM tables() WHERE table_name = 'listed'", ['listed']],
+  ] as const) {
+    t.deepEqual((await rows(server, query)).flat(), [...names], query);
+  }
+  t.true((await rows(server, 'SELECT id FROM sys.text_import_log')).length > 0);
+});
+
 test('a Parquet file makes a table, and goes into one by its column names', async (t) => {
   await run(
     server,

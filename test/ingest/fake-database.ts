@@ -5,9 +5,10 @@
 import type {
   Appender,
   AppenderSpec,
-  AppendReport,
   CsvColumnSpec,
+  CsvTextSpec,
   TableMetadata,
+  TextReport,
 } from '../../ts/engine/types.js';
 import { splitFields, splitLines } from '../../ts/ingest/csv-lines.js';
 import type { ImportDatabase } from '../../ts/ingest/index.js';
@@ -62,14 +63,27 @@ export class FakeDatabase implements ImportDatabase {
   openAppender(spec: AppenderSpec): Promise<Appender> {
     this.specs.push(spec);
     const chunks: Buffer[] = [];
+    const taken = (): string => Buffer.concat(chunks.splice(0)).toString('utf8');
+    const texts: (readonly [CsvTextSpec, string])[] = [];
+    let csv = spec.csv ?? missing();
     return Promise.resolve({
       write: (chunk: Buffer) => {
         chunks.push(chunk);
         return Promise.resolve({ bytes: chunk.length, rows: 0 });
       },
-      finish: async () => {
-        const text = await Promise.resolve(Buffer.concat(chunks).toString('utf8'));
-        return this.finish(spec, text);
+      nextText: (next: CsvTextSpec) => {
+        const table = this.target(spec);
+        const text = [csv, taken()] as const;
+        texts.push(text);
+        csv = next;
+        return Promise.resolve(read(...text, { ...table, rows: [] }));
+      },
+      finish: () => {
+        const table = this.target(spec);
+        const reports = [...texts, [csv, taken()] as const].map((text) => read(...text, table));
+        this.tables.set(spec.table.toLowerCase(), table);
+        const last = reports.at(-1) ?? missing();
+        return Promise.resolve({ ...last, table: table.metadata });
       },
       abort: () => {
         this.aborted += 1;
@@ -78,36 +92,31 @@ export class FakeDatabase implements ImportDatabase {
     });
   }
 
-  private finish(spec: AppenderSpec, text: string): AppendReport {
-    const { csv } = spec;
-    if (csv === undefined) {
-      throw new FakeError('NotSupported', 'no csv');
-    }
-    const body = text.startsWith('\ufeff') ? text.slice(1) : text;
-    const { terminated, rest } = splitLines(body, [csv.delimiter], Number.POSITIVE_INFINITY);
-    const lines = rest === '' ? [...terminated] : [...terminated, rest];
-    if (csv.header) {
-      lines.shift();
-    }
+  private target(spec: AppenderSpec): FakeTable {
     const existing = spec.overwrite ? undefined : this.tables.get(spec.table.toLowerCase());
-    const table = existing ?? created(spec, csv.columns);
-    const columnErrors = csv.columns.map(() => 0);
-    const rows: string[][] = [];
-    for (const line of lines) {
-      const row = readRow(splitFields(line, csv.delimiter), csv, table, columnErrors);
-      if (row !== null) {
-        rows.push(row);
-      }
-    }
-    table.rows.push(...rows);
-    this.tables.set(spec.table.toLowerCase(), table);
-    return {
-      rowsImported: rows.length,
-      rowsRejected: lines.length - rows.length,
-      columnErrors,
-      table: table.metadata,
-    };
+    return existing ?? created(spec, spec.csv?.columns ?? []);
   }
+}
+
+function missing(): never {
+  throw new FakeError('NotSupported', 'no csv');
+}
+
+function read(csv: CsvTextSpec, text: string, table: FakeTable): TextReport {
+  const body = text.startsWith('\ufeff') ? text.slice(1) : text;
+  const { terminated, rest } = splitLines(body, [csv.delimiter], Number.POSITIVE_INFINITY);
+  const lines = rest === '' ? [...terminated] : [...terminated, rest];
+  if (csv.header) {
+    lines.shift();
+  }
+  const columnErrors = csv.columns.map(() => 0);
+  const rows = lines.flatMap((line) => {
+    const row = readRow(splitFields(line, csv.delimiter), csv, table, columnErrors);
+    return row === null ? [] : [row];
+  });
+  table.rows.push(...rows);
+  const rowsRejected = lines.length - rows.length;
+  return { rowsImported: rows.length, rowsRejected, columnErrors, badLines: [] };
 }
 
 function created(spec: AppenderSpec, columns: readonly CsvColumnSpec[]): FakeTable {
@@ -125,7 +134,7 @@ function created(spec: AppenderSpec, columns: readonly CsvColumnSpec[]): FakeTab
 
 function readRow(
   fields: readonly string[],
-  csv: NonNullable<AppenderSpec['csv']>,
+  csv: CsvTextSpec,
   table: FakeTable,
   errors: number[],
 ): string[] | null {

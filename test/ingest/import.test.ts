@@ -4,7 +4,7 @@ import test from 'ava';
 import { importCsv, readImportParameters } from '../../ts/ingest/index.js';
 import type { ImportPart } from '../../ts/ingest/index.js';
 import { FakeDatabase } from './fake-database.js';
-import { importText, send } from './requests.js';
+import { importText, send, type TestPart } from './requests.js';
 
 interface Column {
   readonly name: string;
@@ -230,4 +230,66 @@ test("an aborted import answers with the reader's message", async (t) => {
   const answer = await send(database, Object.entries(query), parts);
   t.regex(answer.body, /^\{"status":"bad syntax \[line=\d+, col=0\]"\}$/);
   t.is(database.tables.size, 0);
+});
+
+const part = (content: string): TestPart => ({ name: 'data', filename: 'x.csv', content });
+const NAMED = [
+  ['name', 't'],
+  ['fmt', 'json'],
+] as const;
+
+test('several texts are one commit, each read in its own way', async (t) => {
+  const database = new FakeDatabase();
+  const parts = [part('a,b\n1,x1\n2,y1\n'), part('b|a\nz1|3\nw1|4\n'), part('a,b\n5,v1\n6,u1\n')];
+  const answer = JSON.parse((await send(database, NAMED, parts)).body) as Record<string, unknown>;
+  t.is(answer['rowsImported'], 2, 'the answer describes the first text');
+  t.is(database.specs.length, 1);
+  t.deepEqual(
+    database.tables.get('t')?.rows,
+    [1, 2, 3, 4, 5, 6].map((a, at) => [String(a), `${'xyzwvu'[at] ?? ''}1`]),
+  );
+});
+
+test('a text that does not fit the table takes the others with it', async (t) => {
+  for (const last of ['p,q\n1,2\n3,4\n', 'a,b,c\n1,2,3\n4,5,6\n', '']) {
+    const database = new FakeDatabase();
+    const parts = [part('a,b\n1,x1\n2,y1\n'), part('a,b\n3,z1\n4,w1\n'), part(last)];
+    const answer = JSON.parse((await send(database, NAMED, parts)).body) as { status: string };
+    t.not(answer.status, 'OK', last);
+    t.is(database.aborted, 1);
+    t.is(database.tables.size, 0);
+  }
+  const database = new FakeDatabase();
+  const stray = { name: 'other', filename: 'x', content: 'y' };
+  await send(database, NAMED, [part('a,b\n1,x1\n2,y1\n'), stray]);
+  t.is(database.tables.size, 0, 'a part of another name');
+});
+
+test('a wrong value of a parameter is told by its name', async (t) => {
+  const content = 'a,b\n1,x1\n2,y1\n';
+  for (const [name, value, status] of [
+    ['forceHeader', 'yes', 'invalid forceHeader: yes, expected true or false'],
+    ['overwrite', '2', 'invalid overwrite: 2, expected true or false'],
+    ['create', 'no', 'invalid create: no, expected true or false'],
+    ['skipLev', 'on', 'invalid skipLev: on, expected true or false'],
+    ['partitionBy', 'foo', 'invalid partitionBy'],
+    ['timestamp', 'nope', "invalid timestamp column 'nope'"],
+    ['o3MaxLag', 'soon', 'invalid o3MaxLag value, must be a long'],
+    ['maxUncommittedRows', 'abc', 'invalid maxUncommittedRows, must be an int'],
+    ['name', '???', 'invalid table name [table=???]'],
+  ] as const) {
+    const database = new FakeDatabase();
+    t.deepEqual(await importText(database, content, { [name]: value }), { status }, name);
+    t.is(database.tables.size, 0);
+  }
+  // These are recorded: a word that is not known is the default.
+  for (const [name, value] of [
+    ['atomicity', 'foo'],
+    ['fmt', 'JSON'],
+    ['delimiter', '||'],
+    ['create', '1'],
+  ] as const) {
+    const answer = await importText(new FakeDatabase(), content, { [name]: value });
+    t.is(answer['status'], 'OK', name);
+  }
 });

@@ -2,7 +2,8 @@
  * npm run import-cuts -- [--offsets N] [--seed S]
  *
  * Cuts the connection of an import at N byte offsets, among them every one near the end of the
- * body: no row may be seen, and with `overwrite=true` the old table stays. Then errors in the
+ * body and the ends of its three parts: no row may be seen, and with `overwrite=true` the old table
+ * stays. Then errors in the
  * last row with `atomicity=abort`, and whole imports, so that the harness is known to see.
  */
 import { readdir } from 'node:fs/promises';
@@ -16,6 +17,7 @@ import { Harness, type Random, sleep } from './harness.js';
 const ROWS = 2_000;
 const LAST_BYTES = 40;
 const PARALLEL = 8;
+const CLEAR_MS = 10_000;
 const BOUNDARY = 'cut-here';
 
 const harness: Harness = new Harness('import-cuts', ['offsets']);
@@ -27,7 +29,10 @@ const lines = Array.from(
   { length: ROWS },
   (_, row) => `${new Date(Date.UTC(2024, 0, 1) + row * 60_000).toISOString()},${row},text ${row}`,
 );
-const csv = `ts,x,note\n${lines.join('\n')}\n`;
+/** The rows in three parts, each with a header of its own. */
+const PARTS = [lines.slice(0, 100), lines.slice(100, 1_200), lines.slice(1_200)].map(
+  (part) => `ts,x,note\n${part.join('\n')}\n`,
+);
 
 await exec(server, 'CREATE TABLE old (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
 await exec(server, "INSERT INTO old VALUES ('2020-01-01T00:00:00Z', 42)");
@@ -40,7 +45,8 @@ harness.finish();
 /** The bytes of a request; chunked ones have no length to compare with. */
 function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
   const type = 'Content-Disposition: form-data; name="data"; filename="data.csv"';
-  const body = `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n--${BOUNDARY}--\r\n`;
+  const parts = PARTS.map((csv) => `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n`);
+  const body = `${parts.join('')}--${BOUNDARY}--\r\n`;
   const query = `name=${table}&timestamp=ts&partitionBy=DAY&fmt=json&overwrite=${overwrite}`;
   const framing = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`;
   const content = chunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
@@ -54,9 +60,10 @@ async function cuts(): Promise<void> {
   const near = Math.min(LAST_BYTES, Math.floor(offsets / 2));
   const whole = request('new0', false, false).length;
   // How many bytes before the last one of the closing boundary.
-  const chosen = Array.from({ length: offsets }, (_, index) =>
+  const random = Array.from({ length: offsets }, (_, index) =>
     index < near ? index + 1 : harness.random.between(1, whole - 10),
   );
+  const chosen = [...random, ...betweenParts()];
   let next = 0;
   const worker = async (random: Random, number: number): Promise<void> => {
     for (let missing = chosen[next++]; missing !== undefined; missing = chosen[next++]) {
@@ -71,8 +78,29 @@ async function cuts(): Promise<void> {
   harness.judge(
     tables.dataset.length === 0 ? undefined : `tables are left: ${JSON.stringify(tables.dataset)}`,
   );
-  const staged = await readdir(join(server.root, 'db', 'stage'));
+  const staged = await leftFiles();
   harness.judge(staged.length === 0 ? undefined : `files are left: ${staged.join(', ')}`);
+}
+
+/** What stays in the staging directory; an import that was given up may still be clearing up. */
+async function leftFiles(): Promise<readonly string[]> {
+  const end = Date.now() + CLEAR_MS;
+  for (;;) {
+    const staged = await readdir(join(server.root, 'db', 'stage'));
+    if (staged.length === 0 || Date.now() > end) {
+      return staged;
+    }
+    await sleep(20);
+  }
+}
+
+/** Where a part has ended and another begins: before, in and after its boundary. */
+function betweenParts(): number[] {
+  const text = request('new0', false, false).toString('latin1');
+  const end = text.lastIndexOf(`--${BOUNDARY}--`) + `--${BOUNDARY}--`.length;
+  const starts = [...text.matchAll(new RegExp(`--${BOUNDARY}\r\n`, 'g'))].map(({ index }) => index);
+  const around = [-2, 0, 5, `--${BOUNDARY}\r\n`.length];
+  return starts.flatMap((start) => around.map((bytes) => end - start - bytes));
 }
 
 async function oneCut(random: Random, worker: number, missing: number): Promise<void> {

@@ -8,7 +8,6 @@ import {
   importText,
   type ImportReport,
   type ImportSchema,
-  type TextStructure,
 } from '../ingest/index.js';
 import {
   asDatabaseError,
@@ -50,11 +49,13 @@ interface Outcome {
   readonly handled: number;
   readonly imported: number;
   readonly errors: number;
+  /** Where the errors are; absent without any. */
+  readonly message?: string;
 }
 
 const PARQUET_MAGIC = 'PAR1';
-/** Row and field, both from 0, as the engine tells where a value is. */
-const CELL = / ?\[line=(\d+), col=(\d+)\]/;
+/** How an error begins that a line of the file is the cause of. */
+const BAD_LINE = /^line \d+[,:]/;
 
 export class ImportWork implements Work {
   readonly name: string;
@@ -62,8 +63,6 @@ export class ImportWork implements Work {
   readonly #services: ImportServices;
   readonly #request: ImportRequest;
   readonly #fileName: string;
-  /** Lines before the first row of a CSV file. */
-  #headerLines = 0;
   #phase: ImportPhase | null = null;
 
   constructor(services: ImportServices, request: ImportRequest) {
@@ -89,10 +88,11 @@ export class ImportWork implements Work {
     } finally {
       await file.close();
     }
-    const { handled: rowsHandled, imported: rowsImported, errors } = outcome;
+    const { handled: rowsHandled, imported: rowsImported, errors, message } = outcome;
     await this.#step(id, 'finished', errors);
     const end = { ...this.#row(id), phase: null, status: 'finished', errors } as const;
-    await log.importStep({ ...end, rowsHandled, rowsImported });
+    const told = message === undefined ? {} : { message };
+    await log.importStep({ ...end, ...told, rowsHandled, rowsImported });
   }
 
   async #begin(id: string, phase: ImportPhase): Promise<void> {
@@ -118,24 +118,19 @@ export class ImportWork implements Work {
   /** The error with its place in the file, and what to do about a row. */
   #named(error: unknown): unknown {
     const { message, hint } = error instanceof ImportError ? noHint(error) : asDatabaseError(error);
-    const cell = CELL.exec(message);
-    if (cell === null) {
-      const told = `file '${this.#fileName}': ${message}`;
-      const code = error instanceof ImportError ? 'InvalidValue' : asDatabaseError(error).code;
-      return new DatabaseError({ code, message: told, hint }, { cause: error });
+    if (BAD_LINE.test(message)) {
+      return new DatabaseError(
+        {
+          code: 'InvalidValue',
+          message: `file '${this.#fileName}', ${message}`,
+          hint: 'correct the file or use ON ERROR SKIP_ROW',
+        },
+        { cause: error },
+      );
     }
-    const [place = '', row, field] = cell;
-    const line = Number(row) + 1 + this.#headerLines;
-    return new DatabaseError(
-      {
-        code: 'InvalidValue',
-        message:
-          `file '${this.#fileName}', line ${line}, field ${Number(field) + 1}: ` +
-          message.replace(place, ''),
-        hint: 'correct the file or use ON ERROR SKIP_ROW',
-      },
-      { cause: error },
-    );
+    const told = `file '${this.#fileName}': ${message}`;
+    const code = error instanceof ImportError ? 'InvalidValue' : asDatabaseError(error).code;
+    return new DatabaseError({ code, message: told, hint }, { cause: error });
   }
 
   async #import(id: string, file: FileHandle, signal: AbortSignal): Promise<Outcome> {
@@ -186,11 +181,11 @@ export class ImportWork implements Work {
       partitionBy,
       o3MaxLag: null,
       maxUncommittedRows: null,
+      problem: null,
     } as const;
     const schema = this.#schema(existing);
     const content = chunksOf(file, bufferBytes, signal);
-    const analysed = async (structure: TextStructure): Promise<void> => {
-      this.#headerLines = structure.header ? 1 : 0;
+    const analysed = async (): Promise<void> => {
       await this.#step(id, 'finished');
       await this.#begin(id, 'partition_import');
     };
@@ -283,13 +278,15 @@ function noHint({ message }: ImportError): { readonly message: string; readonly 
 
 /** Cells count one by one where the row is kept without them. */
 function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Outcome {
-  const { rowsImported: imported, rowsRejected } = report;
+  const { rowsImported: imported, rowsRejected, badLines } = report;
   const cells = [...report.errors.values()].reduce((sum, count) => sum + count, 0);
-  return {
-    handled: imported + rowsRejected,
-    imported,
-    errors: onError === 'skipCol' ? cells + rowsRejected : rowsRejected,
-  };
+  const errors = onError === 'skipCol' ? cells + rowsRejected : rowsRejected;
+  const counts = { handled: imported + rowsRejected, imported, errors };
+  if (badLines.length === 0) {
+    return counts;
+  }
+  const more = errors > badLines.length ? ['…'] : [];
+  return { ...counts, message: [...badLines, ...more].join('; ') };
 }
 
 async function* chunksOf(

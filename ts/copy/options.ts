@@ -13,7 +13,7 @@ export interface ImportSettings {
   /** How the designated timestamp is written; `null` for ISO. */
   readonly pattern: string | null;
   readonly partitionBy: PartitionUnit | 'NONE' | null;
-  readonly onError: 'abort' | 'skipRow' | 'skipCol';
+  readonly onError: 'abortLine' | 'skipRow' | 'skipCol';
   /** The option that needs a designated timestamp. */
   readonly needsTimestamp: Name | null;
 }
@@ -94,7 +94,7 @@ class Options {
 }
 
 const ON_ERROR: ReadonlyMap<string, ImportSettings['onError']> = new Map([
-  ['ABORT', 'abort'],
+  ['ABORT', 'abortLine'],
   ['SKIP_ROW', 'skipRow'],
   ['SKIP_COLUMN', 'skipCol'],
 ]);
@@ -152,7 +152,7 @@ const OF_PARQUET = [
   'BLOOM_FILTER_FPP',
 ];
 const OF_CSV = ['HEADER', 'DELIMITER'];
-const WITHOUT_EFFECT = ['RAW_ARRAY_ENCODING', 'BLOOM_FILTER_COLUMNS', 'BLOOM_FILTER_FPP'];
+const WITHOUT_EFFECT = ['BLOOM_FILTER_COLUMNS', 'BLOOM_FILTER_FPP'];
 
 /** `path` is where an error stands when no option is to blame. */
 export function exportSettings(list: readonly OptionValue[], path: Name): ExportSettings {

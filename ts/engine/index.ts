@@ -11,6 +11,7 @@ import type {
   AppendProgress,
   AppendReport,
   Chunk,
+  CsvTextSpec,
   Damage,
   Database,
   EffectiveParameter,
@@ -27,6 +28,7 @@ import type {
   StatementDescription,
   Summary,
   TableMetadata,
+  TextReport,
   Transaction,
 } from './types.js';
 import type {
@@ -129,6 +131,8 @@ class EngineDatabase implements Database {
       parameter.environmentVariable,
       parameter.value,
       parameter.source,
+      parameter.sensitive,
+      parameter.reloadable,
     ]);
     decodedSync(() => {
       this.#native.setParameters(JSON.stringify(list));
@@ -282,6 +286,10 @@ class EngineAppender implements Appender {
 
   async write(chunk: Buffer): Promise<AppendProgress> {
     return JSON.parse(await decoded(this.#native.write(chunk))) as AppendProgress;
+  }
+
+  async nextText(csv: CsvTextSpec): Promise<TextReport> {
+    return JSON.parse(await decoded(this.#native.nextText(JSON.stringify(csv)))) as TextReport;
   }
 
   async finish(): Promise<AppendReport> {

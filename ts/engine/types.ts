@@ -92,7 +92,7 @@ export type RowFormat =
   | { readonly format: 'arrow' };
 
 export interface ParquetOptions {
-  /** UNCOMPRESSED, SNAPPY, GZIP, LZ4_RAW, ZSTD, BROTLI. Default ZSTD. */
+  /** UNCOMPRESSED, SNAPPY, GZIP, LZ4, LZ4_RAW, ZSTD, BROTLI. Default ZSTD. */
   readonly compressionCodec?: string;
   /** Codec's own scale. Default 9 for ZSTD. */
   readonly compressionLevel?: number;
@@ -103,6 +103,10 @@ export interface ParquetOptions {
   readonly statisticsEnabled?: boolean;
   /** 1 or 2. Default 2. */
   readonly parquetVersion?: number;
+  /** Arrays as the bytes of their shape and elements. Default: nested lists. */
+  readonly rawArrayEncoding?: boolean;
+  /** NONE is one file, the default; HOUR to YEAR give a ZIP archive of one for each partition. */
+  readonly partitionBy?: string;
 }
 
 export interface ExecuteOptions {
@@ -210,15 +214,19 @@ export interface AppenderSpec {
   readonly partitionBy?: string;
   readonly maxUncommittedRows?: number;
   readonly o3MaxLagMicros?: number;
-  readonly csv?: {
-    readonly delimiter: string;
-    /** The first line is a header: not data. */
-    readonly header: boolean;
-    readonly columns: readonly CsvColumnSpec[];
-    readonly atomicity: 'abort' | 'skipRow' | 'skipCol';
-    /** Ignore fields beyond the columns instead of the whole line. */
-    readonly skipExtraValues: boolean;
-  };
+  readonly csv?: CsvTextSpec;
+}
+
+/** How the lines of one text are read. */
+export interface CsvTextSpec {
+  readonly delimiter: string;
+  /** The first line is a header: not data. */
+  readonly header: boolean;
+  readonly columns: readonly CsvColumnSpec[];
+  /** `abortLine` also ends with lines that `abort` leaves out: too long, or without a timestamp. */
+  readonly atomicity: 'abort' | 'abortLine' | 'skipRow' | 'skipCol';
+  /** Ignore fields beyond the columns instead of the whole line. */
+  readonly skipExtraValues: boolean;
 }
 
 export interface AppendProgress {
@@ -226,11 +234,18 @@ export interface AppendProgress {
   readonly rows: number;
 }
 
-export interface AppendReport {
+/** What was read of one text. */
+export interface TextReport {
   readonly rowsImported: number;
   readonly rowsRejected: number;
   /** Failed conversions per column of `csv.columns`, same order. */
   readonly columnErrors: readonly number[];
+  /** The first bad lines: `line 4, field 3: bad syntax`. */
+  readonly badLines: readonly string[];
+}
+
+/** Of the last text. */
+export interface AppendReport extends TextReport {
   /** The table after the commit. */
   readonly table: TableMetadata;
 }
@@ -238,7 +253,9 @@ export interface AppendReport {
 export interface Appender {
   /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
-  /** Commits; afterwards the rows are durable as configured and visible. */
+  /** Ends the text at hand and begins another for the same table and commit. */
+  nextText(csv: CsvTextSpec): Promise<TextReport>;
+  /** Commits all texts; afterwards the rows are durable as configured and visible. */
   finish(): Promise<AppendReport>;
   /** Leaves no trace. */
   abort(): Promise<void>;
@@ -370,6 +387,9 @@ export interface EffectiveParameter {
   readonly value: string;
   /** `default`, `conf`, `env` or `set`. */
   readonly source: string;
+  readonly sensitive: boolean;
+  /** Whether a reload of the configuration applies it. */
+  readonly reloadable: boolean;
 }
 
 export interface EngineInfo {

@@ -11,6 +11,8 @@ export interface ImportReport {
   readonly warnings: readonly string[];
   /** Failed conversions by column name in lower case. */
   readonly errors: ReadonlyMap<string, number>;
+  /** The first bad lines: `line 4, field 3: bad syntax`. */
+  readonly badLines: readonly string[];
 }
 
 /** Columns are the table's, not the text's. */

@@ -2,9 +2,10 @@
 import type {
   Appender,
   AppenderSpec,
-  AppendReport,
   CsvColumnSpec,
+  CsvTextSpec,
   TableMetadata,
+  TextReport,
 } from '../engine/types.js';
 import { type ImportReport, renderJson, renderTabular } from './answers.js';
 import { ImportError } from './import-error.js';
@@ -14,7 +15,7 @@ import { type CheckedParameters, type ImportParameters, checkParameters } from '
 import { readSample } from './sample.js';
 import { type ImportSchema, parseSchemaPart } from './schema-part.js';
 import { type TextStructure, analyseText } from './structure.js';
-import { mapToExisting, mapToNew } from './target.js';
+import { mapToExisting, mapToNew, type TargetColumns } from './target.js';
 
 /** What an import needs of the database. */
 export interface ImportDatabase {
@@ -74,8 +75,8 @@ const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
  * Imports the `data` parts. Errors of the text and of the parameters become answers; a broken
  * request (the iterables throw) or a failing database is thrown, with nothing left behind.
  *
- * Every data part is one commit of its own. With `name`, all of them are loaded and the answer
- * describes the first; without, only the first is loaded.
+ * With `name`, all data parts are loaded, in one commit when the request has ended well, and the
+ * answer describes the first; without, only the first is loaded.
  */
 export async function importCsv(
   database: ImportDatabase,
@@ -116,8 +117,10 @@ export async function importText(
   { parameters, schema, content }: TextImport,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
-  const request = requestOf(database, parameters, options);
-  return await importPart(request, { name: 'data', filename: null, content }, schema, true);
+  const run = new ImportRun(requestOf(database, parameters, options));
+  return await run.committed(async () => {
+    await run.add({ name: 'data', filename: null, content }, schema);
+  });
 }
 
 function answer(parameters: ImportParameters, body: string): ImportAnswer {
@@ -158,148 +161,191 @@ async function importParts(
   request: ImportRequest,
   parts: AsyncIterable<ImportPart>,
 ): Promise<ImportReport> {
-  let schema: ImportSchema = new Map();
-  let report: ImportReport | null = null;
-  for await (const part of parts) {
-    if (part.name === 'schema') {
-      const text = await readText(part.content);
-      if (report === null) {
-        schema = parseSchemaPart(text);
+  const run = new ImportRun(request);
+  return await run.committed(async () => {
+    let schema: ImportSchema = new Map();
+    let isFirst = true;
+    for await (const part of parts) {
+      if (part.name === 'schema') {
+        const text = await readText(part.content);
+        schema = isFirst ? parseSchemaPart(text) : schema;
+      } else if (part.name !== 'data') {
+        throw new ImportError("invalid value in 'Content-Disposition' multipart header");
+      } else if (isFirst || request.parameters.name !== null) {
+        await run.add(part, schema);
+        isFirst = false;
+      } else {
+        await drain(part.content);
       }
-    } else if (part.name !== 'data') {
-      throw new ImportError("invalid value in 'Content-Disposition' multipart header");
-    } else if (report === null || request.parameters.name !== null) {
-      const isFirst = report === null;
-      const ofPart = await importPart(request, part, schema, isFirst);
-      report ??= ofPart;
-    } else {
-      await drain(part.content);
+    }
+  });
+}
+
+/** A text that was taken, as far as it is known before the commit. */
+interface TakenText {
+  readonly header: boolean;
+  readonly warnings: readonly string[];
+  readonly columns: readonly CsvColumnSpec[];
+}
+
+/** The texts of one request on their way into one table, in one commit. */
+class ImportRun {
+  readonly #request: ImportRequest;
+  #appender: Appender | null = null;
+  /** The table as it will be; known from the first text on. */
+  #table: TableMetadata | null = null;
+  #first: TakenText | null = null;
+  /** What was read of the first text, once another has begun. */
+  #firstReport: TextReport | null = null;
+
+  constructor(request: ImportRequest) {
+    this.#request = request;
+  }
+
+  /** Commits what `work` adds; when anything fails on the way, nothing is left behind. */
+  async committed(work: () => Promise<void>): Promise<ImportReport> {
+    try {
+      await work();
+      return await this.#finish();
+    } catch (error) {
+      // The first error is the one to tell; an appender that failed may refuse to abort.
+      await this.#appender?.abort().catch(() => undefined);
+      throw error;
     }
   }
-  if (report === null) {
-    throw new ImportError('no data part given');
+
+  async add(part: ImportPart, schema: ImportSchema): Promise<void> {
+    const { parameters, linesMax, analysed } = this.#request;
+    const checked = checkParameters(parameters);
+    const opened = this.#table;
+    const place = opened === null ? await this.#place(part) : null;
+    const table = opened?.name ?? place?.table ?? '';
+    const sample = await readSample(part.content, linesMax);
+    const { delimiter, header } = parameters;
+    const hints = { table, delimiter, header, schema, linesMax };
+    const structure = analyseText(sample.text, sample.isWhole, hints);
+    await analysed(structure);
+    const existing = opened ?? place?.existing ?? null;
+    const target =
+      existing === null
+        ? mapToNew(structure, checked)
+        : mapToExisting(structure, existing, checked);
+    const csv = textSpec(parameters, structure, target);
+    if (place === null) {
+      this.#firstReport = await this.#next(csv);
+    } else {
+      const spec = appenderSpec(parameters, checked, place, csv);
+      this.#appender = await this.#request.database.openAppender(spec);
+      this.#table = place.existing ?? tableOf(table, target.columns, checked);
+      const { warnings, columns } = target;
+      this.#first = { header: structure.header, warnings, columns };
+    }
+    for await (const chunk of sample.chunks) {
+      await this.#appender?.write(chunk);
+    }
   }
-  return report;
+
+  /** Begins another text and returns what was read of the first one. */
+  async #next(csv: CsvTextSpec): Promise<TextReport | null> {
+    const report = await this.#appender?.nextText(csv);
+    return this.#firstReport ?? report ?? null;
+  }
+
+  /** Finds the table of the first text and asks whether it may be written. */
+  async #place(part: ImportPart): Promise<Place> {
+    const { database, parameters, authorise } = this.#request;
+    const givenName = parameters.name ?? part.filename;
+    if (givenName === null || (parameters.name === null && givenName === '')) {
+      throw new ImportError('no file name given');
+    }
+    const table = cleanTableName(givenName);
+    const found = await database.tableMetadata(table);
+    const overwrites = parameters.overwrite && found !== null;
+    const name = found?.name ?? table;
+    // First: whether a table is there is not for everybody to know.
+    const creates = found === null && parameters.create;
+    await authorise({ table: name, creates, overwrites });
+    if (found === null && !parameters.create) {
+      throw new ImportError(
+        `table does not exist [table=${table}] and create param was set to false.`,
+      );
+    }
+    return { table: name, overwrites, existing: overwrites ? null : found };
+  }
+
+  async #finish(): Promise<ImportReport> {
+    if (this.#appender === null || this.#first === null) {
+      throw new ImportError('no data part given');
+    }
+    const report = await this.#appender.finish();
+    const { header, warnings, columns } = this.#first;
+    const first = this.#firstReport ?? report;
+    const { rowsImported, rowsRejected, badLines } = first;
+    const errors = errorsByColumn(columns, first);
+    const counts = { rowsImported, rowsRejected, errors, badLines };
+    return { table: report.table, header, warnings, ...counts };
+  }
 }
 
-async function importPart(
-  request: ImportRequest,
-  part: ImportPart,
-  schema: ImportSchema,
-  isFirst: boolean,
-): Promise<ImportReport> {
-  const { database, parameters, authorise, linesMax } = request;
-  const givenName = parameters.name ?? part.filename;
-  if (givenName === null || (parameters.name === null && givenName === '')) {
-    throw new ImportError('no file name given');
-  }
-  const checked = checkParameters(parameters);
-  const table = cleanTableName(givenName);
-  const existing = await database.tableMetadata(table);
-  // A second part adds to what the first has just replaced.
-  const overwrite = parameters.overwrite && isFirst;
-  // First: whether a table is there is not for everybody to know.
-  await authorise({
-    table: existing?.name ?? table,
-    creates: existing === null && parameters.create,
-    overwrites: overwrite && existing !== null,
-  });
-  if (existing === null && !parameters.create) {
-    throw new ImportError(
-      `table does not exist [table=${table}] and create param was set to false.`,
-    );
-  }
-  const sample = await readSample(part.content, linesMax);
-  const hints = {
-    table,
-    delimiter: parameters.delimiter,
-    header: parameters.header,
-    schema,
-    linesMax,
-  };
-  const structure = analyseText(sample.text, sample.isWhole, hints);
-  await request.analysed(structure);
-  const target =
-    existing === null || overwrite
-      ? mapToNew(structure, checked)
-      : mapToExisting(structure, existing, checked);
-  const spec = appenderSpec(parameters, checked, structure, {
-    table: existing?.name ?? table,
-    overwrite: overwrite && existing !== null,
-    ...target,
-  });
-  const appended = await append(database, spec, sample.chunks);
-  return {
-    table: appended.table,
-    rowsImported: appended.rowsImported,
-    rowsRejected: appended.rowsRejected,
-    header: structure.header,
-    warnings: target.warnings,
-    errors: errorsByColumn(target.columns, appended),
-  };
-}
-
-interface Target {
+/** Where the first text goes. */
+interface Place {
   readonly table: string;
-  readonly overwrite: boolean;
-  readonly columns: readonly CsvColumnSpec[];
-  /** Fields of the text that reach no column may follow the last one that does. */
-  readonly ignoresTrailing: boolean;
+  readonly overwrites: boolean;
+  /** The table that takes the rows; `null` when it will be made, or made anew. */
+  readonly existing: TableMetadata | null;
+}
+
+/** A table that the first text makes. */
+function tableOf(
+  name: string,
+  columns: readonly CsvColumnSpec[],
+  { timestamp, partitionBy }: CheckedParameters,
+): TableMetadata {
+  const described = columns.map((column) => ({
+    name: column.name,
+    type: column.type,
+    designated: column.name === timestamp,
+  }));
+  return { name, columns: described, partitionBy, timestamp };
+}
+
+function textSpec(
+  { atomicity, skipExtraValues }: ImportParameters,
+  { delimiter, header }: TextStructure,
+  { columns, ignoresTrailing }: TargetColumns,
+): CsvTextSpec {
+  const skips = skipExtraValues || ignoresTrailing;
+  return { delimiter, header, columns, atomicity, skipExtraValues: skips };
 }
 
 function appenderSpec(
-  parameters: ImportParameters,
+  { create }: ImportParameters,
   checked: CheckedParameters,
-  structure: TextStructure,
-  target: Target,
+  place: Place,
+  csv: CsvTextSpec,
 ): AppenderSpec {
-  const { timestamp, maxUncommittedRows, o3MaxLagMicros } = checked;
+  const { timestamp, maxUncommittedRows, o3MaxLagMicros, partitionBy } = checked;
   return {
     kind: 'csv',
-    table: target.table,
-    create: parameters.create,
-    overwrite: target.overwrite,
-    partitionBy: checked.partitionBy,
+    table: place.table,
+    create,
+    overwrite: place.overwrites,
+    partitionBy,
     ...(timestamp === null ? {} : { timestamp }),
     ...(maxUncommittedRows === null ? {} : { maxUncommittedRows }),
     ...(o3MaxLagMicros === null ? {} : { o3MaxLagMicros }),
-    csv: {
-      delimiter: structure.delimiter,
-      header: structure.header,
-      columns: target.columns,
-      atomicity: parameters.atomicity,
-      skipExtraValues: parameters.skipExtraValues || target.ignoresTrailing,
-    },
+    csv,
   };
 }
 
 function errorsByColumn(
   columns: readonly CsvColumnSpec[],
-  report: AppendReport,
+  report: TextReport,
 ): ReadonlyMap<string, number> {
   const entries = columns.map(
     ({ name }, index) => [name.toLowerCase(), report.columnErrors[index] ?? 0] as const,
   );
   return new Map(entries);
-}
-
-/** Streams the text into a new appender; whatever fails on the way leaves no trace. */
-async function append(
-  database: ImportDatabase,
-  spec: AppenderSpec,
-  chunks: AsyncIterable<Buffer>,
-): Promise<AppendReport> {
-  const appender = await database.openAppender(spec);
-  try {
-    for await (const chunk of chunks) {
-      await appender.write(chunk);
-    }
-    return await appender.finish();
-  } catch (error) {
-    // The first error is the one to tell; an appender that failed may refuse to abort.
-    await appender.abort().catch(() => undefined);
-    throw error;
-  }
 }
 
 async function readText(content: AsyncIterable<Buffer>): Promise<string> {

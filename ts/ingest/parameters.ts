@@ -10,7 +10,7 @@ export interface ImportParameters {
   readonly format: 'json' | 'tabular';
   /** Whether the first line is a header; `null` looks at it. */
   readonly header: boolean | null;
-  readonly atomicity: 'abort' | 'skipRow' | 'skipCol';
+  readonly atomicity: 'abort' | 'abortLine' | 'skipRow' | 'skipCol';
   readonly overwrite: boolean;
   readonly create: boolean;
   readonly skipExtraValues: boolean;
@@ -19,7 +19,11 @@ export interface ImportParameters {
   readonly partitionBy: string | null;
   readonly o3MaxLag: string | null;
   readonly maxUncommittedRows: string | null;
+  /** What is wrong with the values as they were written. */
+  readonly problem: string | null;
 }
+
+const SWITCHES = ['forceHeader', 'overwrite', 'create', 'skipLev'];
 
 /** Reads the parameters of a request; names are case-sensitive, the last of repeated ones wins. */
 export function readImportParameters(query: URLSearchParams): ImportParameters {
@@ -43,7 +47,17 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     partitionBy: filled('partitionBy'),
     o3MaxLag: filled('o3MaxLag'),
     maxUncommittedRows: filled('maxUncommittedRows'),
+    problem: wrongSwitch(last),
   };
+}
+
+function wrongSwitch(value: (name: string) => string | null): string | null {
+  const isWrong = (name: string): boolean =>
+    !['', 'true', 'false', '1', '0'].includes(value(name)?.toLowerCase() ?? '');
+  const wrong = SWITCHES.find(isWrong);
+  return wrong === undefined
+    ? null
+    : `invalid ${wrong}: ${value(wrong) ?? ''}, expected true or false`;
 }
 
 /** One ASCII character that has no meaning of its own in CSV; anything else is ignored. */
@@ -85,7 +99,10 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
 
 /** Checks what can be wrong about parameters by themselves. */
 export function checkParameters(parameters: ImportParameters): CheckedParameters {
-  const { timestamp } = parameters;
+  const { timestamp, problem } = parameters;
+  if (problem !== null) {
+    throw new ImportError(problem);
+  }
   const given = parameters.partitionBy?.toUpperCase() ?? null;
   if (given !== null && !PARTITION_UNITS.has(given)) {
     throw new ImportError('invalid partitionBy');

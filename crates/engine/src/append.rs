@@ -2,7 +2,8 @@
 //!
 //! Two threads work behind a bounded queue: one parses bytes into typed batches, one writes the
 //! batches into staged segments. Nothing is visible before `finish`, nothing stays after `abort`,
-//! an error or a dropped appender.
+//! an error or a dropped appender. Several texts may follow each other into the same table: they
+//! are read each in its own way, and committed together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,13 +12,13 @@ use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tidemark_catalog::TableBuilder;
-use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec};
+use tidemark_ingest::{Atomicity, BadLine, CsvColumn, CsvReader, CsvReport, CsvSpec};
 use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, BulkWriter, TableDefaults, TableSchema, TableSnapshot};
 use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, failpoint, identifier,
 };
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::database::{Database, describe_table, from_json};
@@ -89,7 +90,25 @@ pub struct AppendProgress {
     pub rows: u64,
 }
 
-/// What was written.
+/// What was read of a text that others follow.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextReport {
+    /// Rows read.
+    pub rows_imported: u64,
+    /// Rows left out.
+    pub rows_rejected: u64,
+    /// Failed conversions per column of the text.
+    pub column_errors: Vec<u64>,
+    /// The first bad lines and what is wrong with them.
+    pub bad_lines: Vec<String>,
+}
+
+fn told(lines: &[BadLine]) -> Vec<String> {
+    lines.iter().map(ToString::to_string).collect()
+}
+
+/// What was written of the last text.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendReport {
@@ -99,6 +118,8 @@ pub struct AppendReport {
     pub rows_rejected: u64,
     /// Failed conversions per column of the file.
     pub column_errors: Vec<u64>,
+    /// The first bad lines and what is wrong with them.
+    pub bad_lines: Vec<String>,
     /// The table after the commit.
     pub table: TableMetadata,
 }
@@ -106,7 +127,7 @@ pub struct AppendReport {
 /// Takes bytes and writes rows.
 pub struct Appender {
     database: Arc<Database>,
-    table: String,
+    schema: TableSchema,
     room: Arc<Semaphore>,
     bytes: AtomicU64,
     rows: Arc<AtomicU64>,
@@ -121,8 +142,44 @@ struct Pipeline {
 
 enum Message {
     Bytes(Vec<u8>),
+    /// The text has ended: tell what was read of it, and read on in another way.
+    Text(Box<Text>, oneshot::Sender<CsvReport>),
     /// Everything came: commit. A queue that closes without it is an abort.
     End,
+}
+
+/// How the bytes of one text become rows of the table.
+struct Text {
+    reader: CsvReader,
+    defaults: Defaults,
+}
+
+impl Text {
+    fn new(database: &Database, csv: &CsvAppenderSpec, schema: &TableSchema) -> EngineResult<Self> {
+        let csv = csv_spec(csv, schema, database.most_line_bytes)?;
+        let given: Vec<usize> = csv.columns.iter().map(|column| column.target).collect();
+        let (snapshot, context) = (database.snapshot()?, database.bind_context(""));
+        let defaults = Planner::defaults(schema, &given, &snapshot, &context)?;
+        Ok(Self { reader: CsvReader::new(csv)?, defaults })
+    }
+
+    fn feed(&mut self, bytes: &[u8], send: &mut RowSink<'_>) -> EngineResult<()> {
+        let defaults = &self.defaults;
+        self.reader.feed(bytes, &mut |batch| send(filled(defaults, batch)?))
+    }
+
+    fn finish(&mut self, send: &mut RowSink<'_>) -> EngineResult<CsvReport> {
+        let defaults = &self.defaults;
+        self.reader.finish(&mut |batch| send(filled(defaults, batch)?))?;
+        Ok(self.reader.report().clone())
+    }
+}
+
+/// Takes rows on their way to the writer.
+type RowSink<'a> = dyn FnMut(RecordBatch) -> EngineResult<()> + 'a;
+
+fn filled(defaults: &Defaults, batch: RecordBatch) -> EngineResult<RecordBatch> {
+    if defaults.is_empty() { Ok(batch) } else { defaults.fill(&batch) }
 }
 
 enum Rows {
@@ -143,17 +200,14 @@ impl Appender {
         let existing = snapshot.table(&spec.table);
         let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;
         let writer = database.storage.begin_bulk(target)?;
-        let csv = csv_spec(csv, writer.schema(), database.most_line_bytes)?;
-        let given: Vec<usize> = csv.columns.iter().map(|column| column.target).collect();
-        let context = database.bind_context("");
-        let defaults = Planner::defaults(writer.schema(), &given, &snapshot, &context)?;
-        let reader = CsvReader::new(csv)?;
+        let schema = writer.schema().clone();
+        let text = Text::new(database, csv, &schema)?;
         let rows = Arc::new(AtomicU64::new(0));
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
-        let pipeline = Pipeline::start(database, (reader, defaults), writer, &rows, &room);
+        let pipeline = Pipeline::start(database, text, writer, &rows, &room);
         Ok(Self {
             database: Arc::clone(database),
-            table: spec.table,
+            schema,
             room,
             bytes: AtomicU64::new(0),
             rows,
@@ -172,16 +226,40 @@ impl Appender {
             Ok(permit) => permit.forget(), // the parser gives the room back
             Err(_) => return Err(self.failure().await),
         }
-        let sent = match self.pipeline.lock().as_ref() {
-            Some(pipeline) => pipeline.chunks.send(Message::Bytes(chunk)).is_ok(),
-            None => return Err(ended()),
-        };
-        if !sent {
+        if !self.send(Message::Bytes(chunk))? {
             return Err(self.failure().await);
         }
         self.database.metrics.bytes_imported.add(length as u64);
         let bytes = self.bytes.fetch_add(length as u64, Ordering::Relaxed) + length as u64;
         Ok(AppendProgress { bytes, rows: self.rows.load(Ordering::Relaxed) })
+    }
+
+    /// Ends the text that came so far and begins another one, which goes into the same commit;
+    /// `csv` is the JSON of a [`CsvAppenderSpec`]. Tells what was read of the one that ended.
+    pub async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
+        failpoint::hit("engine.append_text")?;
+        self.database.check_open()?;
+        let csv: CsvAppenderSpec = from_json(csv, "text")?;
+        let text = Text::new(&self.database, &csv, &self.schema)?;
+        let (teller, report) = oneshot::channel();
+        let sent = self.send(Message::Text(Box::new(text), teller))?;
+        match report.await {
+            Ok(report) if sent => Ok(TextReport {
+                rows_imported: report.rows_imported,
+                rows_rejected: report.rows_rejected,
+                bad_lines: told(&report.bad_lines),
+                column_errors: report.column_errors,
+            }),
+            _ => Err(self.failure().await),
+        }
+    }
+
+    /// Whether somebody is there to take the message.
+    fn send(&self, message: Message) -> EngineResult<bool> {
+        match self.pipeline.lock().as_ref() {
+            Some(pipeline) => Ok(pipeline.chunks.send(message).is_ok()),
+            None => Err(ended()),
+        }
     }
 
     /// Parses the rest and commits; the rows are then durable as configured, and visible.
@@ -191,15 +269,17 @@ impl Appender {
         // A closed queue means that the parser failed; its error is the answer.
         let _ = pipeline.chunks.send(Message::End);
         let report = pipeline.join().await?;
-        self.database.metrics.rows_written.add(report.rows_imported);
+        self.database.metrics.rows_written.add(self.rows.load(Ordering::Relaxed));
         let snapshot = self.database.snapshot()?;
-        let table = snapshot.table(&self.table).ok_or_else(|| {
-            let message = format!("table does not exist [table={}]", self.table);
+        let name = &self.schema.name;
+        let table = snapshot.table(name).ok_or_else(|| {
+            let message = format!("table does not exist [table={name}]");
             EngineError::new(ErrorCode::TableNotFound, message)
         })?;
         Ok(AppendReport {
             rows_imported: report.rows_imported,
             rows_rejected: report.rows_rejected,
+            bad_lines: told(&report.bad_lines),
             column_errors: report.column_errors,
             table: describe_table(&table),
         })
@@ -228,7 +308,7 @@ impl Appender {
 impl Pipeline {
     fn start(
         database: &Arc<Database>,
-        (reader, defaults): (CsvReader, Defaults),
+        text: Text,
         writer: BulkWriter,
         rows: &Arc<AtomicU64>,
         room: &Arc<Semaphore>,
@@ -238,12 +318,11 @@ impl Pipeline {
         let (rows, room) = (Arc::clone(rows), Arc::clone(room));
         let parser = database.handle().spawn_blocking(move || {
             let result = guard::catch("parser", || {
-                let mut sink = |batch: RecordBatch| {
+                let mut send = |batch: RecordBatch| {
                     rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-                    let batch = if defaults.is_empty() { batch } else { defaults.fill(&batch)? };
                     batches.blocking_send(Rows::Batch(batch)).map_err(|_| aborted())
                 };
-                let report = parse(reader, incoming, &mut sink, &room)?;
+                let report = parse(text, incoming, &mut send, &room)?;
                 batches.blocking_send(Rows::End).map_err(|_| aborted())?;
                 Ok(report)
             });
@@ -272,9 +351,9 @@ impl Pipeline {
 }
 
 fn parse(
-    mut reader: CsvReader,
+    mut text: Text,
     mut incoming: mpsc::UnboundedReceiver<Message>,
-    sink: &mut dyn FnMut(RecordBatch) -> EngineResult<()>,
+    send: &mut RowSink<'_>,
     room: &Semaphore,
 ) -> EngineResult<CsvReport> {
     loop {
@@ -282,14 +361,17 @@ fn parse(
             None => return Err(aborted()),
             Some(Message::Bytes(bytes)) => {
                 failpoint::hit("engine.parser")?;
-                reader.feed(&bytes, sink)?;
+                text.feed(&bytes, send)?;
                 room.add_permits(bytes.len().min(QUEUE_BYTES));
             }
-            Some(Message::End) => break,
+            Some(Message::Text(next, teller)) => {
+                // Whoever does not wait for the report any more has given up the import.
+                let _ = teller.send(text.finish(send)?);
+                text = *next;
+            }
+            Some(Message::End) => return text.finish(send),
         }
     }
-    reader.finish(sink)?;
-    Ok(reader.report().clone())
 }
 
 fn write(mut writer: BulkWriter, mut incoming: mpsc::Receiver<Rows>) -> EngineResult<()> {

@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::{SessionOptions, Sessions, rows_read};
-use tidemark_planner::{BindContext, ExternalSources};
+use tidemark_planner::{BindContext, ExternalSources, Setting};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
 };
@@ -63,7 +63,7 @@ pub struct Database {
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of a line of an import at the most.
     pub(crate) most_line_bytes: usize,
-    settings: RwLock<Arc<Vec<[String; 4]>>>,
+    settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
     admission: Arc<Admission>,
     pub(crate) memory: Arc<SharedPool>,
@@ -171,8 +171,8 @@ impl Database {
         serde_json::json!({ "numbers": numbers, "damages": damages })
     }
 
-    /// Effective configuration for SHOW PARAMETERS, as a JSON list of
-    /// `[key, environment variable, value, source]`.
+    /// Effective configuration for SHOW PARAMETERS, as a JSON list of the members of a [`Setting`]
+    /// each.
     pub fn set_parameters(&self, list: &[u8]) -> EngineResult<()> {
         failpoint::hit("engine.set_parameters")?;
         *self.settings.write() = Arc::new(from_json(list, "parameters")?);

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 
 use crate::cancel_function::cancel_query;
 use crate::errors::from_datafusion;
-use crate::parquet_table::ParquetTable;
+use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
 
@@ -40,26 +40,62 @@ impl EngineSources {
     fn resolve(&self, path: &str) -> EngineResult<PathBuf> {
         let missing =
             || EngineError::new(ErrorCode::InvalidValue, format!("could not open, file: {path}"));
-        let relative = Path::new(path);
-        let relative = relative.strip_prefix(&self.import_root).unwrap_or(relative);
-        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
-        if !inside || path.is_empty() {
-            return Err(EngineError::new(
-                ErrorCode::InvalidValue,
-                format!("path is outside the import directory: {path}"),
-            )
-            .with_hint("put the file below the directory that cairo.sql.copy.root names"));
-        }
+        let relative = self.relative(path)?;
         let real = self.import_root.join(relative).canonicalize().map_err(|_| missing())?;
         let is_file = std::fs::metadata(&real).is_ok_and(|metadata| metadata.is_file());
         if real.starts_with(&self.import_root) && is_file { Ok(real) } else { Err(missing()) }
     }
 }
 
+impl EngineSources {
+    /// The path below the import root; one that leads out is refused.
+    fn relative<'a>(&self, path: &'a str) -> EngineResult<&'a Path> {
+        let relative = Path::new(path);
+        let relative = relative.strip_prefix(&self.import_root).unwrap_or(relative);
+        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        if inside && !path.is_empty() {
+            return Ok(relative);
+        }
+        let message = format!("path is outside the import directory: {path}");
+        Err(EngineError::new(ErrorCode::InvalidValue, message)
+            .with_hint("put the file below the directory that cairo.sql.copy.root names"))
+    }
+
+    /// Adds the file that `path` names, or the files of a pattern; answers whether it is one.
+    fn add_files(&self, path: &str, files: &mut Vec<(PathBuf, String)>) -> EngineResult<bool> {
+        let named = self.resolve(path);
+        if named.is_ok() || !pattern::is_pattern(path) {
+            files.push((named?, path.to_owned()));
+            return Ok(false);
+        }
+        let relative = self.relative(path)?.to_string_lossy();
+        let found = pattern::find(&self.import_root, &relative)?;
+        if found.is_empty() {
+            let message = format!("no file matches '{path}'");
+            return Err(EngineError::new(ErrorCode::InvalidValue, message)
+                .with_hint("patterns are looked for below the directory of cairo.sql.copy.root"));
+        }
+        for name in found {
+            if files.len() == MOST_FILES {
+                let message = format!("read_parquet of more than {MOST_FILES} files");
+                return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+            }
+            files.push((self.resolve(&name)?, name));
+        }
+        Ok(true)
+    }
+}
+
 impl ExternalSources for EngineSources {
-    fn read_parquet(&self, path: &str) -> EngineResult<ExternalTable> {
+    fn read_parquet(&self, paths: &[String]) -> EngineResult<ExternalTable> {
         failpoint::hit("engine.read_parquet")?;
-        let table = ParquetTable::open(&self.resolve(path)?)?;
+        let mut files = Vec::new();
+        let mut patterns = 0;
+        for path in paths {
+            patterns += usize::from(self.add_files(path, &mut files)?);
+        }
+        // Directories are columns of files that were looked for, not of those named one by one.
+        let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();
         Ok(ExternalTable { provider: Arc::new(table), columns, timestamp: None })
     }

@@ -208,6 +208,16 @@ fn holds(op: BinaryOp, ordering: std::cmp::Ordering) -> bool {
     }
 }
 
+/// The functions under which comparisons of DOUBLE stand in a plan, and what they say: a scan may
+/// leave out what cannot pass.
+pub const DOUBLE_COMPARISONS: [(&str, Operator); 5] = [
+    ("double_equal", Operator::Eq),
+    ("double_less", Operator::Lt),
+    ("double_less_or_equal", Operator::LtEq),
+    ("double_greater", Operator::Gt),
+    ("double_greater_or_equal", Operator::GtEq),
+];
+
 fn doubles(op: BinaryOp) -> ResolvedOperator {
     let kernel: Kernel = match op {
         BinaryOp::Equal => doubles_kernel(true, |a, b| (a - b).abs() < DOUBLE_TOLERANCE),
@@ -220,7 +230,15 @@ fn doubles(op: BinaryOp) -> ResolvedOperator {
         _ => doubles_kernel(true, |a, b| a >= b),
     };
     let types = (SqlType::Double, SqlType::Double, SqlType::Boolean);
-    operator("compare_double", types, op.sign(), kernel)
+    let [equal, less, less_or_equal, greater, greater_or_equal] = DOUBLE_COMPARISONS;
+    let (name, _) = match op {
+        BinaryOp::Equal => equal,
+        BinaryOp::Less => less,
+        BinaryOp::LessOrEqual => less_or_equal,
+        BinaryOp::Greater => greater,
+        _ => greater_or_equal,
+    };
+    operator(name, types, "", kernel)
 }
 
 fn negated(operator: ResolvedOperator) -> ResolvedOperator {

@@ -550,8 +550,8 @@ pub(crate) const TABLES: &[Other] = &[
     ),
     other(
         "read_parquet",
-        "('file')",
-        "rows of a Parquet file",
+        "('file', …)",
+        "rows of Parquet files; also patterns, `parquet_scan` is the same",
         "* FROM read_parquet('demo.parquet')",
     ),
 ];

@@ -12,7 +12,7 @@ use arrow_schema::{Schema, SchemaRef};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use crate::column::{ColumnBuilder, absent_column};
-use crate::csv_spec::{Atomicity, CsvReport, CsvSpec};
+use crate::csv_spec::{Atomicity, BadLine, CsvReport, CsvSpec, MOST_BAD_LINES};
 use crate::record::{FieldRange, split_record};
 
 /// Rows of a full batch.
@@ -51,6 +51,12 @@ pub struct CsvReader {
     scratch: Vec<u8>,
     /// Data lines seen, blank ones not counted.
     lines: u64,
+    /// Lines of the text seen, all of them.
+    text_lines: u64,
+    /// Line of the text in which the record at hand begins, from 1.
+    text_line: u64,
+    /// The last record ended in a carriage return.
+    after_return: bool,
     rows: usize,
     bytes: usize,
     report: CsvReport,
@@ -138,6 +144,9 @@ impl CsvReader {
             fields: Vec::with_capacity(spec.line_fields),
             scratch: Vec::new(),
             lines: 0,
+            text_lines: 0,
+            text_line: 0,
+            after_return: false,
             rows: 0,
             bytes: 0,
             report: CsvReport { column_errors: vec![0; columns.len()], ..CsvReport::default() },
@@ -262,6 +271,7 @@ impl CsvReader {
         fields: &[FieldRange],
         sink: Sink<'_>,
     ) -> EngineResult<()> {
+        self.count_lines(record, fields);
         if let [FieldRange { start: 0, end: 0, .. }] = fields {
             return Ok(());
         }
@@ -284,6 +294,26 @@ impl CsvReader {
         Ok(())
     }
 
+    /// Counts the lines of a record. The line feed behind a carriage return, which comes as a blank
+    /// record, is none; quoted fields may hold line ends.
+    #[inline]
+    fn count_lines(&mut self, record: &[u8], fields: &[FieldRange]) {
+        let ends_pair = std::mem::take(&mut self.after_return) && record == b"\n";
+        if ends_pair {
+            return;
+        }
+        self.after_return = record.last() == Some(&b'\r');
+        self.text_line = self.text_lines + 1;
+        self.text_lines += 1;
+        let is_quoted =
+            |field: &FieldRange| field.start > 0 && record.get(field.start - 1) == Some(&b'"');
+        if fields.iter().any(is_quoted) {
+            let inside = record.len() - usize::from(matches!(record.last(), Some(b'\r' | b'\n')));
+            let ends = record[..inside].iter().filter(|byte| **byte == b'\n').count();
+            self.text_lines += ends as u64;
+        }
+    }
+
     #[inline]
     fn take_row(
         &mut self,
@@ -293,7 +323,7 @@ impl CsvReader {
     ) -> EngineResult<RowOutcome> {
         let too_long = fields.len() > self.line_fields && !self.skip_extra_values;
         if too_long || self.designated == Designated::Missing {
-            return Ok(RowOutcome::Dropped);
+            return self.bad_line(fields.len());
         }
         for index in 0..self.required_texts.len() {
             let position = self.required_texts[index];
@@ -323,13 +353,21 @@ impl CsvReader {
                 continue;
             }
             self.report.column_errors[input.reported] += 1;
+            let field = input.field;
             if is_designated {
-                return Ok(RowOutcome::Dropped);
+                let problem = if text.is_empty() { NO_TIMESTAMP } else { BAD_TIMESTAMP };
+                return self.note(Some(field), problem.into()).map(|()| RowOutcome::Dropped);
             }
             match self.atomicity {
-                Atomicity::SkipColumn if input.required.is_none() => input.builder.append_null(),
-                Atomicity::SkipColumn | Atomicity::SkipRow => return Ok(self.drop_row()),
-                Atomicity::Abort => return Err(bad_value(line, input.field)),
+                Atomicity::Abort => return Err(bad_value(line, field)),
+                Atomicity::SkipColumn if input.required.is_none() => {
+                    input.builder.append_null();
+                    self.note(Some(field), BAD_VALUE.into())?;
+                }
+                _ => {
+                    self.note(Some(field), BAD_VALUE.into())?;
+                    return Ok(self.drop_row());
+                }
             }
         }
         Ok(RowOutcome::Taken)
@@ -340,13 +378,39 @@ impl CsvReader {
     fn missing_value(&mut self, position: usize, line: u64) -> EngineResult<RowOutcome> {
         let input = &self.inputs[position];
         self.report.column_errors[input.reported] += 1;
-        if self.atomicity != Atomicity::Abort {
-            return Ok(self.drop_row());
-        }
         let (name, field) = (input.required.as_deref().unwrap_or_default(), input.field);
         let message = format!("column '{name}' is NOT NULL: expected a value");
+        if self.atomicity != Atomicity::Abort {
+            self.note(Some(field), message)?;
+            return Ok(self.drop_row());
+        }
         let message = format!("{message} [line={line}, col={field}]");
         Err(EngineError::new(ErrorCode::InvalidValue, message))
+    }
+
+    /// A line that has too many fields, or no designated timestamp at all.
+    #[cold]
+    fn bad_line(&mut self, found: usize) -> EngineResult<RowOutcome> {
+        let problem = match self.designated {
+            Designated::Missing => NO_TIMESTAMP.to_owned(),
+            _ => format!("{found} fields, expected {}", self.line_fields),
+        };
+        self.note(None, problem)?;
+        Ok(RowOutcome::Dropped)
+    }
+
+    /// Keeps what is wrong with the line at hand; where bad lines end the import, that is why.
+    #[cold]
+    fn note(&mut self, field: Option<usize>, problem: String) -> EngineResult<()> {
+        let line = self.text_line;
+        let bad = BadLine { line, field: field.map(|field| field + 1), problem };
+        if self.atomicity == Atomicity::AbortLine {
+            return Err(EngineError::new(ErrorCode::InvalidValue, bad.to_string()));
+        }
+        if self.report.bad_lines.len() < MOST_BAD_LINES {
+            self.report.bad_lines.push(bad);
+        }
+        Ok(())
     }
 
     /// Takes back what was read of the row.
@@ -386,6 +450,10 @@ fn arrow_schema_of(target: &[Field]) -> Schema {
     });
     Schema::new(fields.collect::<Vec<_>>())
 }
+
+const BAD_VALUE: &str = "bad syntax";
+const NO_TIMESTAMP: &str = "no designated timestamp";
+const BAD_TIMESTAMP: &str = "the designated timestamp cannot be read";
 
 fn bad_value(line: u64, field: usize) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, format!("bad syntax [line={line}, col={field}]"))
@@ -479,6 +547,46 @@ mod tests {
         }
     }
 
+    fn counts(report: &CsvReport) -> (u64, u64, Vec<u64>) {
+        (report.rows_imported, report.rows_rejected, report.column_errors.clone())
+    }
+
+    #[test]
+    fn bad_lines_are_told_by_their_place_in_the_text() {
+        let columns = [("ts", SqlType::Timestamp), ("x", SqlType::Int), ("s", SqlType::Varchar)];
+        let mut spec = spec(&columns);
+        spec.timestamp = Some(0);
+        spec.header = true;
+        let text = "ts,x,s\n\n2024-01-01,1,\"two\nlines\"\n2024-01-02,bad,a\n,3,b\n\
+                    then,4,c\n2024-01-05,5,d,more\n2024-01-06,6,e\n";
+        let expected = [
+            "line 5, field 2: bad syntax",
+            "line 6, field 1: no designated timestamp",
+            "line 7, field 1: the designated timestamp cannot be read",
+            "line 8: 4 fields, expected 3",
+        ];
+        for text in [text.to_owned(), text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
+            for atomicity in [Atomicity::SkipRow, Atomicity::SkipColumn] {
+                spec.atomicity = atomicity;
+                let (_, report) = read(&spec, &text);
+                let lines: Vec<String> = report.bad_lines.iter().map(ToString::to_string).collect();
+                assert_eq!(lines, expected, "{text:?}");
+            }
+            spec.atomicity = Atomicity::AbortLine;
+            for (at, message) in expected.iter().enumerate() {
+                // Without the lines before it, each of them ends the import.
+                let kept: Vec<&str> = text.split_inclusive('\n').collect();
+                let first: String = kept[..4].concat();
+                let rest: String = kept[4 + at..].concat();
+                let text = format!("{first}{rest}");
+                let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
+                let (_, problem) = message.split_once(' ').unwrap();
+                let problem = problem.trim_start_matches(|c: char| c.is_ascii_digit());
+                assert_eq!(error.message, format!("line 5{problem}"));
+            }
+        }
+    }
+
     #[test]
     fn short_and_long_lines() {
         let mut spec = spec(&AB);
@@ -489,10 +597,7 @@ mod tests {
         spec.skip_extra_values = true;
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["1|-", "2|y", "3|w"]);
-        assert_eq!(
-            report,
-            CsvReport { rows_imported: 3, rows_rejected: 0, column_errors: vec![0, 0] }
-        );
+        assert_eq!(counts(&report), (3, 0, vec![0, 0]));
     }
 
     #[test]
@@ -501,17 +606,11 @@ mod tests {
         let mut spec = spec(&[("a", SqlType::Int), ("b", SqlType::Int)]);
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["0|0", "1|1", "2|2", "-|7", "9|9"]);
-        assert_eq!(
-            report,
-            CsvReport { rows_imported: 5, rows_rejected: 0, column_errors: vec![1, 0] }
-        );
+        assert_eq!(counts(&report), (5, 0, vec![1, 0]));
         spec.atomicity = Atomicity::SkipRow;
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["0|0", "1|1", "2|2", "9|9"]);
-        assert_eq!(
-            report,
-            CsvReport { rows_imported: 4, rows_rejected: 1, column_errors: vec![1, 0] }
-        );
+        assert_eq!(counts(&report), (4, 1, vec![1, 0]));
         spec.atomicity = Atomicity::Abort;
         let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
         assert_eq!(error.message, "bad syntax [line=3, col=0]");
@@ -526,10 +625,7 @@ mod tests {
             spec.atomicity = atomicity;
             let (rows, report) = read(&spec, text);
             assert_eq!(rows, ["2|2024-01-02T00:00:00", "3|2024-01-03T00:00:00"]);
-            assert_eq!(
-                report,
-                CsvReport { rows_imported: 2, rows_rejected: 3, column_errors: vec![0, 3] }
-            );
+            assert_eq!(counts(&report), (2, 3, vec![0, 3]));
         }
     }
 

@@ -1,5 +1,7 @@
 //! What the reader is told, and what it tells at the end.
 
+use std::fmt;
+
 use tidemark_types::Field;
 
 /// What happens to a value that does not convert.
@@ -7,6 +9,9 @@ use tidemark_types::Field;
 pub enum Atomicity {
     /// The whole import fails.
     Abort,
+    /// The same, and so it does for a line that the other modes leave out: one with too many fields
+    /// or without a designated timestamp.
+    AbortLine,
     /// The row is dropped and counted as rejected.
     SkipRow,
     /// The value becomes null.
@@ -17,9 +22,14 @@ impl Atomicity {
     /// `abort`, `skipRow`, `skipCol`, letter case ignored.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [("abort", Self::Abort), ("skipRow", Self::SkipRow), ("skipCol", Self::SkipColumn)]
-            .into_iter()
-            .find_map(|(known, mode)| known.eq_ignore_ascii_case(name).then_some(mode))
+        [
+            ("abort", Self::Abort),
+            ("abortLine", Self::AbortLine),
+            ("skipRow", Self::SkipRow),
+            ("skipCol", Self::SkipColumn),
+        ]
+        .into_iter()
+        .find_map(|(known, mode)| known.eq_ignore_ascii_case(name).then_some(mode))
     }
 }
 
@@ -73,4 +83,28 @@ pub struct CsvReport {
     /// Values that did not convert, or were missing where one is required, per entry of
     /// [`CsvSpec::columns`].
     pub column_errors: Vec<u64>,
+    /// The first lines that are bad, at most [`MOST_BAD_LINES`].
+    pub bad_lines: Vec<BadLine>,
+}
+
+/// Bad lines that are told one by one.
+pub const MOST_BAD_LINES: usize = 10;
+
+/// A line with something wrong in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    /// Where it begins in the text, from 1, header and blank lines counted.
+    pub line: u64,
+    /// Its field, from 1; `None` for the line as a whole.
+    pub field: Option<usize>,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        self.field.map_or(Ok(()), |field| write!(f, ", field {field}"))?;
+        write!(f, ": {}", self.problem)
+    }
 }

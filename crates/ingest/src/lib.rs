@@ -19,4 +19,6 @@ mod symbol;
 mod value_text;
 
 pub use csv_reader::CsvReader;
-pub use csv_spec::{Atomicity, CsvColumn, CsvReport, CsvSpec, MOST_LINE_BYTES};
+pub use csv_spec::{
+    Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES,
+};

@@ -25,8 +25,8 @@ pub struct ExternalTable {
 
 /// Sources that need I/O to be described. The binder itself opens nothing.
 pub trait ExternalSources: Send + Sync {
-    /// The Parquet file or files behind `read_parquet('path')`.
-    fn read_parquet(&self, path: &str) -> EngineResult<ExternalTable>;
+    /// The Parquet files behind `read_parquet('path', …)`; a path may be a pattern.
+    fn read_parquet(&self, paths: &[String]) -> EngineResult<ExternalTable>;
 
     /// A function of rows that acts on the engine, and its result type; `None` when there is no
     /// such function. Its argument is a LONG. With `of` it acts on that user's queries alone.
@@ -47,6 +47,23 @@ pub trait ExternalSources: Send + Sync {
     fn values(&self, plan: &LogicalPlan) -> EngineResult<Vec<ScalarValue>>;
 }
 
+/// A key of the configuration as SHOW PARAMETERS prints it; also read from a list of the members.
+#[derive(Debug, Clone, serde::Deserialize)]
+pub struct Setting {
+    /// The key's name.
+    pub key: String,
+    /// The environment variable that sets it.
+    pub environment_variable: String,
+    /// The effective value; of a secret, that it is there.
+    pub value: String,
+    /// `default`, `conf`, `env` or `set`.
+    pub source: String,
+    /// Whether the value is a secret.
+    pub sensitive: bool,
+    /// Whether a reload of the configuration applies it.
+    pub reloadable: bool,
+}
+
 /// Who asks, and in which setting.
 #[derive(Clone, Default)]
 pub struct BindContext {
@@ -62,8 +79,8 @@ pub struct BindContext {
     pub parameter_values: Option<Vec<Option<String>>>,
     /// Refuse everything that writes.
     pub read_only: bool,
-    /// Effective configuration for SHOW PARAMETERS: key, environment variable, value, source.
-    pub settings: Arc<Vec<[String; 4]>>,
+    /// Effective configuration for SHOW PARAMETERS.
+    pub settings: Arc<Vec<Setting>>,
     /// What CREATE TABLE leaves open.
     pub table_defaults: TableDefaults,
     /// What of the catalog is seen; `None`: everything.
@@ -87,7 +104,7 @@ impl BindContext {
     }
 
     /// The effective configuration.
-    pub(crate) fn settings(&self) -> Arc<Vec<[String; 4]>> {
+    pub(crate) fn settings(&self) -> Arc<Vec<Setting>> {
         self.momentary.store(true, Ordering::Relaxed);
         Arc::clone(&self.settings)
     }

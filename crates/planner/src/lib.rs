@@ -25,5 +25,5 @@ pub use bound::{
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
     BoundViewChange, InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
 };
-pub use context::{BindContext, ExternalSources, ExternalTable};
+pub use context::{BindContext, ExternalSources, ExternalTable, Setting};
 pub use sight::{ListedCell, ListedRows, ListedType, Lists, Sight};

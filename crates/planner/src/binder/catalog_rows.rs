@@ -91,6 +91,9 @@ pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from(values.into_iter().collect::<Vec<i64>>()))
 }
 
+/// What the names of tables begin with in which the database keeps its books.
+const SYSTEM_PREFIX: &str = "sys.";
+
 impl Binder<'_> {
     /// Rows made while binding, as a source.
     pub(crate) fn literal_rows(
@@ -187,9 +190,16 @@ impl Binder<'_> {
         tables
     }
 
+    /// The tables of the users, by name: without those in which the database keeps its books.
+    pub(crate) fn listed_tables(&self) -> Vec<Arc<TableSnapshot>> {
+        let mut tables = self.sorted_tables();
+        tables.retain(|table| !table.schema().name.starts_with(SYSTEM_PREFIX));
+        tables
+    }
+
     /// `tables()`.
     pub(crate) fn tables_rows(&mut self) -> EngineResult<Relation> {
-        let tables = self.sorted_tables();
+        let tables = self.listed_tables();
         let schemas: Vec<&TableSchema> =
             tables.iter().map(|table| table.schema().as_ref()).collect();
         let ttl = |schema: &TableSchema| shown_ttl(schema.ttl_hours_or_months);

@@ -11,6 +11,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use super::catalog_rows::{shown_ttl, texts};
 use super::scope::Relation;
 use super::{Binder, error};
+use crate::context::Setting;
 use crate::sight::{ListedCell, ListedType};
 
 impl Binder<'_> {
@@ -18,7 +19,7 @@ impl Binder<'_> {
     pub(crate) fn show(&mut self, subject: &ShowSubject) -> EngineResult<Relation> {
         match subject {
             ShowSubject::Tables => {
-                let tables = self.sorted_tables();
+                let tables = self.listed_tables();
                 let names = texts(tables.iter().map(|table| Some(&table.schema().name)));
                 self.literal_rows(vec![("table_name", SqlType::String, names)])
             }
@@ -52,18 +53,18 @@ impl Binder<'_> {
 
     fn parameters_rows(&mut self) -> EngineResult<Relation> {
         let settings = self.context.settings();
-        let column = |index: usize| texts(settings.iter().map(|row| Some(&row[index])));
-        let no: arrow_array::ArrayRef = std::sync::Arc::new(
-            settings.iter().map(|_| Some(false)).collect::<arrow_array::BooleanArray>(),
-        );
-        let sensitive = std::sync::Arc::clone(&no);
+        let text = |of: fn(&Setting) -> &str| texts(settings.iter().map(|one| Some(of(one))));
+        let flag = |of: fn(&Setting) -> bool| -> arrow_array::ArrayRef {
+            let flags = settings.iter().map(|one| Some(of(one)));
+            std::sync::Arc::new(flags.collect::<arrow_array::BooleanArray>())
+        };
         self.literal_rows(vec![
-            ("property_path", SqlType::String, column(0)),
-            ("env_var_name", SqlType::String, column(1)),
-            ("value", SqlType::String, column(2)),
-            ("value_source", SqlType::String, column(3)),
-            ("sensitive", SqlType::Boolean, sensitive),
-            ("reloadable", SqlType::Boolean, no),
+            ("property_path", SqlType::String, text(|one| &one.key)),
+            ("env_var_name", SqlType::String, text(|one| &one.environment_variable)),
+            ("value", SqlType::String, text(|one| &one.value)),
+            ("value_source", SqlType::String, text(|one| &one.source)),
+            ("sensitive", SqlType::Boolean, flag(|one| one.sensitive)),
+            ("reloadable", SqlType::Boolean, flag(|one| one.reloadable)),
         ])
     }
 

@@ -55,7 +55,7 @@ impl Binder<'_> {
             "views" => self.views_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
-            "read_parquet" => self.read_parquet(call)?,
+            "read_parquet" | "parquet_scan" => self.read_parquet(call)?,
             "all_permissions" => match self.listed_rows("all_permissions")? {
                 Some(rows) => rows,
                 None => return Err(error::not_supported("access control is", call.name.span)),
@@ -286,31 +286,38 @@ impl Binder<'_> {
         Ok(table)
     }
 
+    /// `read_parquet('a', 'b')` and `read_parquet(ARRAY['a', 'b'])`.
     fn read_parquet(&mut self, call: &CallNode) -> EngineResult<Relation> {
-        let path = match call.arguments.first() {
-            Some(id) => {
-                let value = self.expression(*id, &Scope::empty())?;
-                let at = self.tree.span(*id);
-                let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?;
-                value.constant.as_ref().and_then(constant::as_text).map(str::to_owned)
-            }
-            None => None,
-        };
+        let mut arguments = call.arguments.clone();
+        if let [only] = call.arguments.as_slice()
+            && let Node::Array { items } = self.node(*only)?
+        {
+            arguments.clone_from(items);
+        }
+        let at = arguments.first().map_or(call.name.span, |id| self.tree.span(*id));
+        let missing = |at| error::at(ErrorCode::InvalidValue, "file name expected", at);
+        let mut paths = Vec::with_capacity(arguments.len());
+        for id in arguments {
+            let at = self.tree.span(id);
+            let value = self.expression(id, &Scope::empty())?;
+            let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?;
+            let path = value.constant.as_ref().and_then(constant::as_text);
+            paths.push(path.map(str::to_owned).ok_or_else(|| missing(at))?);
+        }
+        if paths.is_empty() {
+            return Err(missing(at));
+        }
         self.note_change("", "READ FILES");
         let sees_files = self.sight().is_none_or(|sight| sight.files);
         if !sees_files && !self.beneath_view {
             // Nor is it told which files there are.
             return Err(EngineError::new(ErrorCode::AccessDenied, "Access denied [READ FILES]"));
         }
-        let at = call.arguments.first().map_or(call.name.span, |id| self.tree.span(*id));
-        let Some(path) = path else {
-            return Err(error::at(ErrorCode::InvalidValue, "file name expected", at));
-        };
         let Some(external) = self.context.external() else {
             return Err(error::not_supported("read_parquet is", call.name.span));
         };
         let table = external
-            .read_parquet(&path)
+            .read_parquet(&paths)
             .map_err(|failure| failure.at_if_missing(error::span(at)))?;
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();

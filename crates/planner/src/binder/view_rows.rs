@@ -96,7 +96,7 @@ impl Binder<'_> {
         let wanted = |category: &str| categories.is_empty() || named(category) != exclude;
         let mut statements = Vec::new();
         if wanted("TABLES") {
-            for table in self.sorted_tables() {
+            for table in self.listed_tables() {
                 let name = &table.schema().name;
                 if self.sight().is_some_and(|sight| !sight.sees_whole(name)) {
                     continue;

@@ -1,0 +1,232 @@
+//! `read_parquet`: Parquet files as a table.
+//!
+//! Files are read, never mapped: users may truncate them under a running query. Columns keep the
+//! SQL type they had when this database wrote them (the footer's key `tidemark`, written by
+//! `tidemark-wire`), or take the nearest one. Of several files, columns go by their names; the
+//! directories they lie in (`year=2026/month=01`) are columns, too.
+
+mod columns;
+mod hive;
+pub(crate) mod pattern;
+mod prune;
+mod scan;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result as DataFusionResult;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::TableType;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_plan::ExecutionPlan;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, identifier};
+
+use crate::guard;
+use prune::{Bounds, Value, bounds_of, is_useful, may_pass};
+use scan::{ParquetScanExec, Piece, Source};
+
+/// Files of one table at the most.
+pub(crate) const MOST_FILES: usize = 10_000;
+
+/// One file and its footer.
+#[derive(Debug)]
+struct ParquetFile {
+    path: PathBuf,
+    /// The path as the user knows it.
+    name: String,
+    metadata: ArrowReaderMetadata,
+    columns: Vec<Field>,
+}
+
+impl ParquetFile {
+    /// Reads the footer.
+    fn open(path: PathBuf, name: String) -> EngineResult<Self> {
+        let unreadable = |error: &dyn std::fmt::Display| {
+            EngineError::new(ErrorCode::InvalidValue, format!("cannot read '{name}': {error}"))
+        };
+        let file = File::open(&path).map_err(|error| unreadable(&error))?;
+        let metadata = guard::catch("parquet", || {
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
+                .map_err(|error| unreadable(&error))
+        })?;
+        let columns = columns::columns_of(&metadata).map_err(|error| {
+            let message = format!("cannot read '{name}': {}", error.message);
+            EngineError { message, ..error }
+        })?;
+        Ok(Self { path, name, metadata, columns })
+    }
+
+    fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| identifier::same(&column.name, name))
+    }
+
+    /// What the footer says of a column's values in a row group.
+    fn bounds(&self, group: usize, column: usize) -> Option<Bounds> {
+        let group = self.metadata.metadata().row_group(group);
+        let schema = self.metadata.parquet_schema();
+        let leaf = (0..schema.num_columns()).find(|&leaf| {
+            schema.get_column_root_idx(leaf) == column && schema.column(leaf).max_rep_level() == 0
+        })?;
+        let scale = match self.metadata.schema().field(column).data_type() {
+            DataType::Timestamp(TimeUnit::Millisecond, _) => Some(1_000_000),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => Some(1_000),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => Some(1),
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+                return None; // stored as signed numbers
+            }
+            DataType::Date32 => Some(86_400_000_000_000),
+            _ => None,
+        };
+        bounds_of(group.column(leaf).statistics()?, self.columns[column].sql_type, scale)
+    }
+}
+
+/// Parquet files of one table.
+#[derive(Debug)]
+pub(crate) struct ParquetTable {
+    files: Vec<Arc<ParquetFile>>,
+    /// For each file, the values of the columns that its directories name.
+    paths: Vec<Vec<ScalarValue>>,
+    /// Columns of the files, then those of the directories.
+    columns: Vec<Field>,
+    /// How many of `columns` the files have.
+    in_files: usize,
+    schema: SchemaRef,
+}
+
+impl ParquetTable {
+    /// Reads the footers of files, given by where they are and how the user calls them.
+    /// `with_directories`: what their directories say are columns.
+    pub(crate) fn open(
+        paths: Vec<(PathBuf, String)>,
+        with_directories: bool,
+    ) -> EngineResult<Self> {
+        let mut files = Vec::with_capacity(paths.len());
+        for (path, name) in paths {
+            files.push(Arc::new(ParquetFile::open(path, name)?));
+        }
+        let mut columns = common_columns(&files)?;
+        let in_files = columns.len();
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        let known = |name: &str| columns.iter().any(|column| identifier::same(&column.name, name));
+        let (more, paths) = if with_directories {
+            hive::columns_of(&names, &known)
+        } else {
+            (Vec::new(), vec![Vec::new(); files.len()])
+        };
+        columns.extend(more);
+        let field = |field: &Field| ArrowField::new(&field.name, field.sql_type.arrow_type(), true);
+        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+        Ok(Self { files, paths, columns, in_files, schema })
+    }
+
+    /// Names and SQL types.
+    pub(crate) fn columns(&self) -> &[Field] {
+        &self.columns
+    }
+
+    /// What is left to read of a file; `None` for nothing.
+    fn piece(&self, index: usize, wanted: &[usize], filters: &[Expr]) -> Option<Piece> {
+        let file = &self.files[index];
+        let of_path = |name: &str| {
+            let at = self.columns[self.in_files..].iter().position(|one| one.name == name)?;
+            let value = prune::value_of(&self.paths[index][at])?;
+            Some(Bounds { low: Value::clone(&value), high: value })
+        };
+        let groups = file.metadata.metadata().num_row_groups();
+        let may_hold = |group: &usize| {
+            let bounds =
+                |name: &str| of_path(name).or_else(|| file.bounds(*group, file.column(name)?));
+            filters.iter().all(|filter| may_pass(filter, &bounds))
+        };
+        let row_groups: Vec<usize> = (0..groups).filter(may_hold).collect();
+        if row_groups.is_empty() {
+            return None;
+        }
+        let source = |column: &usize| match column.checked_sub(self.in_files) {
+            Some(at) => Source::Path(self.paths[index][at].clone()),
+            None => match file.column(&self.columns[*column].name) {
+                Some(at) => Source::Column(at, file.columns[at].sql_type),
+                None => Source::Missing,
+            },
+        };
+        let sources = wanted.iter().map(source).collect();
+        Some(Piece { file: Arc::clone(file), row_groups, sources })
+    }
+}
+
+/// The columns of all files, in the order in which they first appear.
+fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
+    let mut columns: Vec<Field> = Vec::new();
+    for file in files {
+        for column in &file.columns {
+            let same = |known: &&mut Field| identifier::same(&known.name, &column.name);
+            // Two of one name in the first file stay two: a query that names them is told.
+            let found =
+                if Arc::ptr_eq(file, &files[0]) { None } else { columns.iter_mut().find(same) };
+            let Some(known) = found else {
+                columns.push(column.clone());
+                continue;
+            };
+            known.sql_type =
+                columns::common_type(known.sql_type, column.sql_type).ok_or_else(|| {
+                    let message = format!(
+                        "column '{}' is {} in '{}' and {} in the files before it",
+                        column.name,
+                        column.sql_type.name(),
+                        file.name,
+                        known.sql_type.name()
+                    );
+                    EngineError::new(ErrorCode::TypeMismatch, message)
+                })?;
+        }
+    }
+    Ok(columns)
+}
+
+#[async_trait]
+impl TableProvider for ParquetTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
+        let support = |filter: &&Expr| {
+            if is_useful(filter) {
+                TableProviderFilterPushDown::Inexact
+            } else {
+                TableProviderFilterPushDown::Unsupported
+            }
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let wanted = projection.cloned().unwrap_or_else(|| (0..self.columns.len()).collect());
+        let schema = Arc::new(self.schema.project(&wanted)?);
+        let types: Vec<SqlType> = wanted.iter().map(|at| self.columns[*at].sql_type).collect();
+        let files = self.files.len();
+        let pieces = (0..files).filter_map(|file| self.piece(file, &wanted, filters)).collect();
+        let groups = self.files.iter().map(|file| file.metadata.metadata().num_row_groups());
+        let all = (files, groups.sum());
+        Ok(Arc::new(ParquetScanExec::new(pieces, types, schema, limit, all)))
+    }
+}

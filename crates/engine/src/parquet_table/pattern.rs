@@ -1,0 +1,214 @@
+//! Which files a pattern names: `*`, `?`, `[a-z]` within one part of a path, `**` for any number
+//! of directories, `{a,b}` for one of several texts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+/// Texts that the braces of one pattern stand for at the most.
+const MOST_ALTERNATIVES: usize = 1_000;
+/// Entries of directories that are looked at for one pattern.
+const MOST_ENTRIES: usize = 200_000;
+
+/// Whether a path is a pattern.
+pub(crate) fn is_pattern(path: &str) -> bool {
+    path.contains(['*', '?', '[', '{'])
+}
+
+/// The files below `root` that `pattern` names, in the order of their paths, relative to `root`.
+/// Directories are not entered through links; hidden names need a pattern with a leading dot.
+pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
+    let mut alternatives = Vec::new();
+    expand(pattern, &mut alternatives)?;
+    let mut search = Search { root, pattern, found: BTreeSet::new(), entries: 0 };
+    for alternative in alternatives {
+        let parts: Vec<&str> = alternative.split('/').filter(|part| !part.is_empty()).collect();
+        search.walk("", &parts)?;
+    }
+    Ok(search.found.into_iter().collect())
+}
+
+/// One text for each way through the braces.
+fn expand(pattern: &str, out: &mut Vec<String>) -> EngineResult<()> {
+    let braces = pattern.find('{').and_then(|open| {
+        let close = open + pattern[open..].find('}')?;
+        Some((open, close))
+    });
+    let Some((open, close)) = braces else {
+        if out.len() == MOST_ALTERNATIVES {
+            let message = format!("a file pattern has more than {MOST_ALTERNATIVES} alternatives");
+            return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+        }
+        out.push(pattern.to_owned());
+        return Ok(());
+    };
+    for choice in pattern[open + 1..close].split(',') {
+        expand(&format!("{}{choice}{}", &pattern[..open], &pattern[close + 1..]), out)?;
+    }
+    Ok(())
+}
+
+struct Search<'a> {
+    root: &'a Path,
+    pattern: &'a str,
+    found: BTreeSet<String>,
+    entries: usize,
+}
+
+impl Search<'_> {
+    /// Looks in the directory `at`, a relative path that is empty or ends in a slash.
+    fn walk(&mut self, at: &str, parts: &[&str]) -> EngineResult<()> {
+        let Some((part, rest)) = parts.split_first() else { return Ok(()) };
+        let across = *part == "**";
+        if across && !rest.is_empty() {
+            self.walk(at, rest)?;
+        }
+        for (name, is_directory) in self.entries(at)? {
+            let fits = across && !name.starts_with('.') || !across && matches(part, &name);
+            if !fits {
+                continue;
+            }
+            if is_directory {
+                self.walk(&format!("{at}{name}/"), if across { parts } else { rest })?;
+            } else if rest.is_empty() {
+                self.found.insert(format!("{at}{name}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Names in a directory, and whether each is a directory itself.
+    fn entries(&mut self, at: &str) -> EngineResult<Vec<(String, bool)>> {
+        // A directory that is not there, or may not be read, holds no file of the pattern.
+        let Ok(entries) = std::fs::read_dir(self.root.join(at)) else { return Ok(Vec::new()) };
+        let mut names = Vec::new();
+        for entry in entries.flatten() {
+            self.entries += 1;
+            if self.entries > MOST_ENTRIES {
+                let message = format!(
+                    "'{}' looks at more than {MOST_ENTRIES} directory entries",
+                    self.pattern
+                );
+                return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+            }
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if let Ok(name) = entry.file_name().into_string() {
+                names.push((name, is_directory));
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Whether a name fits one part of a pattern.
+fn matches(pattern: &str, name: &str) -> bool {
+    if name.starts_with('.') && !pattern.starts_with('.') {
+        return false;
+    }
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where the last star stands, and how much of the name it has taken.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if pattern.get(p) == Some(&'*') {
+            star = Some((p, n));
+            p += 1;
+        } else if let Some(next) = one(&pattern, p, name[n]) {
+            p = next;
+            n += 1;
+        } else if let Some((at, taken)) = star {
+            star = Some((at, taken + 1));
+            p = at + 1;
+            n = taken + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+/// Where the pattern goes on behind what fits `c`; `None` when that does not.
+fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
+    match pattern.get(at)? {
+        '?' => Some(at + 1),
+        '[' => {
+            let close = at + 2 + pattern.get(at + 2..)?.iter().position(|&c| c == ']')?;
+            let negated = matches!(pattern[at + 1], '!' | '^');
+            let set = &pattern[at + 1 + usize::from(negated)..close];
+            let mut found = false;
+            let mut index = 0;
+            while index < set.len() {
+                if set.len() - index > 2 && set[index + 1] == '-' {
+                    found |= (set[index]..=set[index + 2]).contains(&c);
+                    index += 3;
+                } else {
+                    found |= set[index] == c;
+                    index += 1;
+                }
+            }
+            (found != negated).then_some(close + 1)
+        }
+        literal => (*literal == c).then_some(at + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_their_patterns() {
+        let cases = [
+            ("*.parquet", "a.parquet", true),
+            ("*.parquet", "a.csv", false),
+            ("*.parquet", ".a.parquet", false),
+            (".*", ".a", true),
+            ("a*b*c", "aXbYbZc", true),
+            ("a*b*c", "aXbYbZ", false),
+            ("?", "é", true),
+            ("?", "", false),
+            ("[a-c]x", "bx", true),
+            ("[!a-c]x", "bx", false),
+            ("[]x", "]x", false),
+            ("[", "[", false),
+            ("*", "", true),
+            ("**", "ab", true),
+        ];
+        for (pattern, name, fits) in cases {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+        // Many stars are not tried in every way.
+        assert!(!matches(&"*a".repeat(200), &"a".repeat(150)));
+    }
+
+    #[test]
+    fn braces_are_each_of_their_texts() {
+        let all = |pattern: &str| {
+            let mut out = Vec::new();
+            expand(pattern, &mut out).map(|()| out)
+        };
+        assert_eq!(all("{a,b}/{1,2}").unwrap(), ["a/1", "a/2", "b/1", "b/2"]);
+        assert_eq!(all("a{").unwrap(), ["a{"]);
+        assert!(all(&"{a,b}".repeat(11)).is_err());
+    }
+
+    #[test]
+    fn files_are_found_in_their_order() {
+        let root = std::env::temp_dir().join(format!("tidemark-pattern-{}", std::process::id()));
+        for directory in ["a/b/c", "d", ".hidden"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        for file in ["2.p", "1.p", "a/3.p", "a/b/c/4.p", "d/5.q", ".hidden/6.p"] {
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        let find = |pattern: &str| find(&root, pattern).unwrap();
+        assert_eq!(find("*.p"), ["1.p", "2.p"]);
+        assert_eq!(find("**/*.p"), ["1.p", "2.p", "a/3.p", "a/b/c/4.p"]);
+        assert_eq!(find("{a,d}/*"), ["a/3.p", "d/5.q"]);
+        assert_eq!(find("a/**"), ["a/3.p", "a/b/c/4.p"]);
+        assert_eq!(find("none/*"), [] as [&str; 0]);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,0 +1,292 @@
+/**
+ * read_parquet: files of other programs in every type, several files as one table, what their
+ * directories say, what a predicate leaves out, and files that are damaged.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { exec, rows } from '../scenario/statements.js';
+import { suiteSeed } from '../seed.js';
+import { randomFrom } from '../sql/time-series/random-table.js';
+
+const WRITER = fileURLToPath(new URL('../../../test/parquet/write_files.py', import.meta.url));
+
+let server: TestServer;
+let imports: string;
+/** Without pyarrow there are no files to read. */
+let isHere = true;
+
+test.before(async () => {
+  server = await startTestServer();
+  imports = join(server.root, 'import');
+  await mkdir(imports, { recursive: true });
+  const python = promisify(execFile);
+  isHere = await python('python3', ['-c', 'import pyarrow']).then(
+    () => true,
+    () => false,
+  );
+  if (isHere) {
+    await python('python3', [WRITER, imports]);
+  } else {
+    process.stdout.write('SKIPPED: read_parquet of files of pyarrow, which is not here\n');
+  }
+});
+test.after.always(() => server.stop());
+
+/** Column, type, value; the second row is null where it does not say otherwise. */
+const EVERY: readonly (readonly [string, string, unknown, unknown?])[] = [
+  ['flag', 'BOOLEAN', true, false],
+  ['i8', 'INT', -8],
+  ['i16', 'INT', -16],
+  ['i32', 'INT', -32],
+  ['i64', 'LONG', -(2 ** 62)],
+  ['u8', 'INT', 255],
+  ['u16', 'INT', 65_535],
+  ['u32', 'LONG', 4_294_967_295],
+  ['u64', 'DECIMAL(20,0)', '18446744073709551615'],
+  ['f16', 'FLOAT', 1.5],
+  ['f32', 'FLOAT', 0.5],
+  ['f64', 'DOUBLE', 0.1],
+  ['dec9', 'DECIMAL(9,2)', '-1234567.89'],
+  ['dec18', 'DECIMAL(18,4)', '12345678901234.5678'],
+  ['dec38', 'DECIMAL(38,10)', '1234567890123456789012345678.0123456789'],
+  ['dec76', 'DECIMAL(76,0)', '9'.repeat(76)],
+  ['day', 'DATE', '2024-01-02T00:00:00.000Z'],
+  ['time_ms', 'VARCHAR', '10:11:12.345'],
+  ['time_us', 'VARCHAR', '10:11:12.345678'],
+  ['ts_ms', 'DATE', '2024-01-02T03:04:05.678Z'],
+  ['ts_us', 'TIMESTAMP', '2024-01-02T03:04:05.678901Z'],
+  ['ts_ns', 'TIMESTAMP_NS', '2024-01-02T03:04:05.678901000Z'],
+  ['ts_utc', 'TIMESTAMP', '2024-01-02T03:04:05.678901Z'],
+  ['ts_zone', 'TIMESTAMP', '2024-01-02T03:04:05.678901Z'],
+  ['text', 'VARCHAR', 'é\n'],
+  ['large_text', 'VARCHAR', 'large'],
+  ['text_view', 'VARCHAR', 'view'],
+  ['symbol', 'SYMBOL', 'a'],
+  ['number_dict', 'LONG', 7],
+  ['bytes', 'BINARY', [], []],
+  ['large_bytes', 'BINARY', [], []],
+  ['three_bytes', 'BINARY', [], []],
+  ['uuid', 'UUID', '00000000-0000-0000-0000-000000000001'],
+  ['json', 'VARCHAR', '{"a":1}'],
+  ['nothing', 'VARCHAR', null],
+  ['list_f64', 'ARRAY', [1, null, 3.5]],
+  ['list_f32', 'ARRAY', [0.5]],
+  ['list_i64', 'ARRAY', [1, 2]],
+  ['list_fixed', 'ARRAY', [3, 4]],
+  [
+    'nested',
+    'ARRAY',
+    [
+      [1, 2],
+      [3, 4],
+    ],
+  ],
+  ['duration', 'LONG', 1_000_000],
+];
+
+interface Result {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly dataset: readonly (readonly unknown[])[];
+  readonly error?: string;
+  readonly position?: number;
+}
+
+async function read(query: string): Promise<Result> {
+  return (await exec(server, query)) as unknown as Result;
+}
+
+test('every type another program writes has its place here', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  const all = await read("SELECT * FROM read_parquet('types/every.parquet')");
+  t.deepEqual(
+    all.columns.map(({ name, type }) => [name, type]),
+    EVERY.map(([name, type]) => [name, type]),
+  );
+  for (const [at, [name, , value, missing = null]] of EVERY.entries()) {
+    t.deepEqual([all.dataset[0]?.[at], all.dataset[1]?.[at]], [value, missing], name);
+  }
+  const old = await read("SELECT int96, dec38, text, flag FROM parquet_scan('types/old.parquet')");
+  t.deepEqual(old.columns.map(({ type }) => type).slice(0, 2), ['TIMESTAMP_NS', 'DECIMAL(38,10)']);
+  t.deepEqual(old.dataset, [
+    ['2024-01-02T03:04:05.678901000Z', '1234567890123456789012345678.0123456789', 'é\n', true],
+    [null, null, null, false],
+  ]);
+  const decimals = "SELECT d FROM read_parquet('types/bytes_decimal.parquet')";
+  t.deepEqual(await rows(server, decimals), [['-1234567.89'], [null]]);
+  const integers = "SELECT d FROM read_parquet('types/int_decimal.parquet')";
+  t.deepEqual(await rows(server, integers), [['12345678901234.5678'], [null]]);
+});
+
+test('what the dialect has no type for is refused by name', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  for (const [file, error] of [
+    ['struct', /^cannot read 'refused\/struct\.parquet': column 'point' is Struct/],
+    ['map', /^cannot read 'refused\/map\.parquet': column 'tags' is Map/],
+    ['texts', /^cannot read 'refused\/texts\.parquet': column 'names' is List/],
+    ['ragged', /^cannot read 'refused\/ragged\.parquet', column 'cells': a nested list is not/],
+    ['inexact', /, column 'big': 9007199254740993 in a list is no exact DOUBLE$/],
+  ] as const) {
+    const answer = await read(`SELECT * FROM read_parquet('refused/${file}.parquet')`);
+    t.regex(answer.error ?? '', error);
+  }
+  const text = "SELECT * FROM read_parquet('refused/struct.parquet')";
+  t.is((await read(text)).position, text.indexOf("'refused"));
+});
+
+test('patterns and lists name several files, columns go by their names', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  const all = await read("SELECT * FROM read_parquet('several/**/*.parquet')");
+  t.deepEqual(
+    all.columns.map(({ name, type }) => [name, type]),
+    [
+      ['a', 'LONG'],
+      ['more', 'DOUBLE'],
+      ['t', 'VARCHAR'],
+    ],
+  );
+  t.deepEqual(all.dataset, [
+    [1, 0.5, null],
+    [2, null, 'two'],
+    [3, null, null],
+  ]);
+  for (const [source, expected] of [
+    ["'several/*.parquet'", [1, 2]],
+    ["'several/{b,a}.parquet'", [1, 2]],
+    ["'several/b.parquet', 'several/a.parquet'", [2, 1]],
+    ["ARRAY['several/b.parquet', 'several/deep/**']", [2, 3]],
+    ["'several/[a-b].parquet'", [1, 2]],
+    ["'several/?.parquet', 'several/.hidden.parquet'", [1, 2, 4]],
+  ] as const) {
+    const found = await rows(server, `SELECT a FROM read_parquet(${source})`);
+    t.deepEqual(found.flat(), [...expected], source);
+  }
+  for (const [source, error] of [
+    ["'none/*.parquet'", /^no file matches 'none\/\*\.parquet'$/],
+    ["'../*.parquet'", /^path is outside the import directory/],
+    ["'/etc/*'", /^path is outside the import directory/],
+    ["'clash/*.parquet'", /^column 'a' is VARCHAR in 'clash\/b\.parquet' and LONG in the files/],
+    ['', /^file name expected$/],
+  ] as const) {
+    t.regex((await read(`SELECT * FROM read_parquet(${source})`)).error ?? '', error, source);
+  }
+});
+
+test('links that lead out are not followed', async (t) => {
+  await mkdir(join(imports, 'links'), { recursive: true });
+  await symlink('/etc', join(imports, 'links', 'directory')).catch(() => undefined);
+  await symlink('/etc/passwd', join(imports, 'links', 'file.parquet')).catch(() => undefined);
+  const through = await read("SELECT * FROM read_parquet('links/**/passwd')");
+  t.is(through.error, "no file matches 'links/**/passwd'");
+  const file = await read("SELECT * FROM read_parquet('links/*.parquet')");
+  t.is(file.error, 'could not open, file: links/file.parquet');
+});
+
+const HIVE = "read_parquet('hive/**/*.parquet')";
+
+test('directories are columns', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  const all = await read(`SELECT DISTINCT year, month, city FROM ${HIVE} ORDER BY year, month`);
+  t.deepEqual(
+    all.columns.map(({ type }) => type),
+    ['INT', 'INT', 'VARCHAR'],
+  );
+  t.deepEqual(all.dataset, [
+    [2023, 12, 'New York'],
+    [2024, 1, 'New York'],
+    [2024, 2, 'New York'],
+  ]);
+  const names =
+    "SELECT count() FROM read_parquet('hive/year=2024/month=01/city=New%20York/rows.parquet')";
+  t.deepEqual(await rows(server, names), [[200]]);
+});
+
+/** Files, row groups and columns that the scan of a query reads. */
+async function scanned(query: string): Promise<string> {
+  const plan = (await rows(server, `EXPLAIN ${query}`)).flat().join('\n');
+  return /ParquetScanExec: (.*)/.exec(plan)?.[1] ?? plan;
+}
+
+test('files, row groups and columns that a query does not need are not read', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  for (const [where, read, count] of [
+    ['true', 'files=3/3 row_groups=12/12', 600],
+    ['year = 2024', 'files=2/3 row_groups=8/12', 400],
+    ['year = 2024 AND month < 2', 'files=1/3 row_groups=4/12', 200],
+    ["city = 'Oslo'", 'files=0/3 row_groups=0/12', 0],
+    ['n >= 202401150', 'files=2/3 row_groups=5/12', 250],
+    ['n = 202312060', 'files=1/3 row_groups=1/12', 1],
+    ['n IN (202312060, 202402199)', 'files=2/3 row_groups=2/12', 2],
+    ['d > 2.1 AND d < 3', 'files=1/3 row_groups=2/12', 99],
+    ["s = '02-170'", 'files=1/3 row_groups=1/12', 1],
+    ["ts >= '2024-02-09'", 'files=1/3 row_groups=1/12', 8],
+    ['n < 202312050 OR n > 202402190', 'files=2/3 row_groups=2/12', 59],
+    ['n <> 202312060', 'files=3/3 row_groups=12/12', 599],
+  ] as const) {
+    const query = `SELECT count(s) FROM ${HIVE} WHERE ${where}`;
+    t.true((await scanned(query)).startsWith(`${read} `), `${where}: ${await scanned(query)}`);
+    t.deepEqual(await rows(server, query), [[count]], where);
+  }
+  t.regex(await scanned(`SELECT sum(n) FROM ${HIVE}`), / columns=\[n\]$/);
+  t.regex(await scanned(`SELECT n, s FROM ${HIVE} LIMIT 3`), / columns=\[n, s\] limit=3$/);
+  t.deepEqual(await rows(server, `SELECT n FROM ${HIVE} LIMIT 3`), [
+    [202_312_000],
+    [202_312_001],
+    [202_312_002],
+  ]);
+});
+
+test('damaged files are told of, and the server lives', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  const whole = await readFile(join(imports, 'types', 'every.parquet'));
+  const random = randomFrom(suiteSeed());
+  const damaged = join(imports, 'damaged.parquet');
+  const query = "SELECT * FROM read_parquet('damaged.parquet')";
+  let refused = 0;
+  for (let round = 0; round < 150; round += 1) {
+    const bytes = Buffer.from(whole);
+    const inFooter = round % 2 === 0;
+    const start = inFooter ? bytes.length - bytes.readUInt32LE(bytes.length - 8) - 8 : 4;
+    for (let flips = 0; flips < 3; flips += 1) {
+      const at = start + random(bytes.length - start);
+      bytes[at] = random(256);
+    }
+    const cut = random(5) === 0 ? random(bytes.length) : bytes.length;
+    await writeFile(damaged, bytes.subarray(0, cut));
+    const answer = await read(query);
+    if (answer.error !== undefined) {
+      refused += 1;
+      t.regex(answer.error, /^cannot read 'damaged\.parquet'|^internal error/, `round ${round}`);
+    }
+  }
+  t.true(refused > 50, `${refused} of 150`);
+  for (const text of ['', 'PAR1', 'PAR1PAR1', 'not a file of Parquet at all']) {
+    await writeFile(damaged, text);
+    t.regex((await read(query)).error ?? '', /^cannot read 'damaged\.parquet': /, text);
+  }
+  t.deepEqual(await rows(server, 'SELECT 1'), [[1]]);
+});
