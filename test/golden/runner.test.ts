@@ -120,7 +120,6 @@ test('ids are there once, and superseded ones are not run', (t) => {
 const UNDECIDED = new Set([
   'exec-errors-create-user-bob',
   'exec-errors-grant-select-on-gc-t-to-u',
-  'exp-parquet-opt-bad-partition_by-DAY',
 ]);
 
 test('every superseded answer has a case for the one that was decided', (t) => {

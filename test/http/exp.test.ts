@@ -75,11 +75,31 @@ const REFUSALS: readonly (readonly [query: string, error: string])[] = [
     'fmt=parquet&compression_codec=BROTLI&compression_level=12',
     'Brotli compression level must be between 0 and 11',
   ],
-  ['fmt=parquet&compression_level=abc', 'invalid compression level:abc'],
+  [
+    'fmt=parquet&compression_level=abc',
+    'invalid compression level:abc, expected a whole number of at most 10 digits',
+  ],
   ['fmt=parquet&row_group_size=abc', 'invalid row group size:abc'],
-  ['fmt=parquet&data_page_size=abc', 'invalid data page size:abc'],
+  [
+    'fmt=parquet&data_page_size=abc',
+    'invalid data page size:abc, expected a whole number of at most 10 digits',
+  ],
   ['fmt=parquet&parquet_version=3', 'invalid parquet version: 3, supported versions: 1, 2'],
-  ['fmt=parquet&parquet_version=abc', 'invalid parquet version:abc'],
+  ['fmt=parquet&parquet_version=abc', 'invalid parquet version:abc, supported versions: 1, 2'],
+  [
+    'fmt=parquet&raw_array_encoding=maybe',
+    'invalid raw_array_encoding: maybe, expected true or false',
+  ],
+  [
+    'fmt=parquet&compression_codec=LZO',
+    'invalid compression codec[LZO], expected one of: uncompressed, snappy, gzip, brotli, zstd, ' +
+      'lz4, lz4_raw',
+  ],
+  [
+    'delimiter=%3B%3B',
+    'invalid delimiter: ;;, expected one ASCII character other than quotes and line ends',
+  ],
+  ['nm=yes', 'invalid nm: yes, expected true or false'],
   [
     'fmt=parquet&partition_by=foo',
     'invalid partition_by: foo, expected one of: NONE, HOUR, DAY, WEEK, MONTH, YEAR',

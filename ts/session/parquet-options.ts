@@ -32,9 +32,11 @@ export function parquetOptions(read: ReadOption): ParquetOptions | string {
   try {
     const options: Mutable<ParquetOptions> = { ...codecAndLevel(read) };
     const rows = wholeNumber(read, 'row_group_size', 'invalid row group size');
-    const page = wholeNumber(read, 'data_page_size', 'invalid data page size');
-    const version = wholeNumber(read, 'parquet_version', 'invalid parquet version');
-    const statistics = read('statistics_enabled');
+    const page = wholeNumber(read, 'data_page_size', 'invalid data page size', WHOLE);
+    const supported = ', supported versions: 1, 2';
+    const version = wholeNumber(read, 'parquet_version', 'invalid parquet version', supported);
+    const statistics = boolean(read, 'statistics_enabled');
+    const rawArrays = rawArrayEncoding(read);
     if (rows !== null && rows > 0) {
       options.rowGroupSize = rows;
     }
@@ -44,8 +46,11 @@ export function parquetOptions(read: ReadOption): ParquetOptions | string {
     if (version !== null) {
       options.parquetVersion = checkVersion(version);
     }
-    if (statistics !== '') {
-      options.statisticsEnabled = statistics.toLowerCase() === 'true';
+    if (statistics !== null) {
+      options.statisticsEnabled = statistics;
+    }
+    if (rawArrays !== null) {
+      options.rawArrayEncoding = rawArrays;
     }
     return options;
   } catch (error) {
@@ -67,7 +72,7 @@ function codecAndLevel(read: ReadOption): ParquetOptions {
     const known = [...CODECS.keys()].join(', ').toLowerCase();
     throw new Refusal(`invalid compression codec[${asked}], expected one of: ${known}`);
   }
-  const level = wholeNumber(read, 'compression_level', 'invalid compression level');
+  const level = wholeNumber(read, 'compression_level', 'invalid compression level', WHOLE);
   if (level === null || range === null) {
     return { compressionCodec: codec };
   }
@@ -85,13 +90,34 @@ function checkVersion(version: number): number {
   return version;
 }
 
-function wholeNumber(read: ReadOption, name: string, message: string): number | null {
+function rawArrayEncoding(read: ReadOption): boolean | null {
+  const text = read('raw_array_encoding');
+  if (!['', 'true', 'false'].includes(text.toLowerCase())) {
+    throw new Refusal(`invalid raw_array_encoding: ${text}, expected true or false`);
+  }
+  return text === '' ? null : text.toLowerCase() === 'true';
+}
+
+/** `true` in any letter case; anything else is false, as observed. */
+function boolean(read: ReadOption, name: string): boolean | null {
+  const text = read(name);
+  return text === '' ? null : text.toLowerCase() === 'true';
+}
+
+const WHOLE = ', expected a whole number of at most 10 digits';
+
+function wholeNumber(
+  read: ReadOption,
+  name: string,
+  message: string,
+  expected = '',
+): number | null {
   const text = read(name);
   if (text === '') {
     return null;
   }
   if (!/^[+-]?\d{1,10}$/.test(text)) {
-    throw new Refusal(`${message}:${text}`);
+    throw new Refusal(`${message}:${text}${expected}`);
   }
   return Number(text);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use tidemark_planner::{Lists, Sight};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
 use tidemark_wire::{Codec, ParquetOptions, RowFormat};
 
 /// How to open a database. Absent values take the defaults named in `docs/configuration.md`.
@@ -195,6 +195,7 @@ pub struct ParquetOptionsSpec {
     statistics_enabled: Option<bool>,
     parquet_version: Option<u8>,
     raw_array_encoding: Option<bool>,
+    partition_by: Option<String>,
 }
 
 impl ParquetOptionsSpec {
@@ -211,8 +212,19 @@ impl ParquetOptionsSpec {
             data_page_bytes: self.data_page_size.unwrap_or(defaults.data_page_bytes),
             statistics: self.statistics_enabled.unwrap_or(defaults.statistics),
             version: self.parquet_version.unwrap_or(defaults.version),
+            raw_arrays: self.raw_array_encoding.unwrap_or(defaults.raw_arrays),
+            partition_by: match self.partition_by {
+                None => defaults.partition_by,
+                Some(name) => parse_partition(&name)?,
+            },
         })
     }
+}
+
+fn parse_partition(name: &str) -> EngineResult<PartitionBy> {
+    PartitionBy::parse(name).ok_or_else(|| {
+        EngineError::new(ErrorCode::InvalidValue, format!("invalid partition_by: {name}"))
+    })
 }
 
 fn parse_codec(name: &str) -> EngineResult<Codec> {
@@ -220,6 +232,7 @@ fn parse_codec(name: &str) -> EngineResult<Codec> {
         "UNCOMPRESSED" => Codec::Uncompressed,
         "SNAPPY" => Codec::Snappy,
         "GZIP" => Codec::Gzip,
+        "LZ4" => Codec::Lz4Hadoop,
         "LZ4_RAW" => Codec::Lz4Raw,
         "ZSTD" => Codec::Zstd,
         "BROTLI" => Codec::Brotli,

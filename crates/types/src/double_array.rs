@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{
@@ -324,6 +325,64 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     builder.finish()
 }
 
+/// The column as bytes, the light form of Parquet files: for each array the length of each
+/// dimension (32 bits) and then the elements (64 bits, NaN is null), all little-endian. Fails when
+/// a batch holds more than 2 GiB.
+pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
+    let arrays = DoubleArrays::new(array)
+        .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
+    let mut builder = BinaryBuilder::new();
+    let (mut bytes, mut total) = (Vec::new(), 0_usize);
+    for row in 0..arrays.len() {
+        let Some(cell) = arrays.get(row) else {
+            builder.append_null();
+            continue;
+        };
+        bytes.clear();
+        bytes.extend(cell.shape.iter().flat_map(|length| length.to_le_bytes()));
+        bytes.extend(cell.values.iter().flat_map(|value| value.to_le_bytes()));
+        total += bytes.len();
+        if i32::try_from(total).is_err() {
+            let message = "arrays of more than 2,147,483,647 bytes in one batch";
+            return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+        }
+        builder.append_value(&bytes);
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+/// The inverse of [`to_raw`]. Fails when the bytes are no arrays of so many dimensions.
+pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
+    let cells = array
+        .as_binary_opt::<i32>()
+        .ok_or_else(|| EngineError::internal(format!("{} are no bytes", array.data_type())))?;
+    let mut builder = DoubleArrayBuilder::new(dimensions);
+    for cell in cells {
+        let Some(bytes) = cell else {
+            builder.push_null();
+            continue;
+        };
+        let (shape, values) = raw_parts(bytes, dimensions).ok_or_else(|| {
+            let message = format!("{} bytes are no array of {dimensions} dimensions", bytes.len());
+            EngineError::new(ErrorCode::InvalidValue, message)
+        })?;
+        builder.push(&shape, values)?;
+    }
+    builder.finish()
+}
+
+/// Shape and elements of a raw array whose parts fit each other.
+fn raw_parts(bytes: &[u8], dimensions: u8) -> Option<(Vec<i32>, impl Iterator<Item = f64>)> {
+    let (shape, values) = bytes.split_at_checked(usize::from(dimensions) * 4)?;
+    let (shape, _) = shape.as_chunks::<4>();
+    let shape: Vec<i32> = shape.iter().map(|length| i32::from_le_bytes(*length)).collect();
+    let (values, rest) = values.as_chunks::<8>();
+    let mut lengths = shape.iter().map(|&length| usize::try_from(length).ok());
+    let count = lengths.try_fold(1_usize, |all, length| all.checked_mul(length?))?;
+    let fits = rest.is_empty() && count == values.len();
+    fits.then(|| (shape, values.iter().map(|value| f64::from_le_bytes(*value))))
+}
+
 fn list_at(array: &dyn Array, row: usize) -> Option<ArrayRef> {
     if array.is_null(row) {
         return None;
@@ -486,6 +545,38 @@ mod tests {
             }
         }
         builder.finish().unwrap()
+    }
+
+    #[test]
+    fn raw_arrays_come_back_and_others_are_refused() {
+        let cells: [Option<(&[i32], &[f64])>; 4] = [
+            Some((&[2, 2], &[1.0, f64::NAN, -0.0, 4.0])),
+            None,
+            Some((&[3, 0], &[])),
+            Some((&[1, 1], &[7.0])),
+        ];
+        let array = column(&cells, 2);
+        for part in [Arc::clone(&array), array.slice(1, 3)] {
+            let raw = to_raw(&part).unwrap();
+            let back = from_raw(&raw, 2).unwrap();
+            let (a, b) = (DoubleArrays::new(&part).unwrap(), DoubleArrays::new(&back).unwrap());
+            for row in 0..part.len() {
+                match (a.get(row), b.get(row)) {
+                    (Some(a), Some(b)) => assert!(a.same(&b), "{a:?} {b:?}"),
+                    (a, b) => assert!(a.is_none() && b.is_none()),
+                }
+            }
+        }
+        let of = |bytes: Vec<u8>| arrow_array::BinaryArray::from_iter_values([bytes]);
+        let with = |shape: [i32; 2], values: usize| {
+            let shape = shape.into_iter().flat_map(i32::to_le_bytes);
+            of(shape.chain(std::iter::repeat_n(0, values)).collect())
+        };
+        assert!(from_raw(&with([2, 1], 16), 2).is_ok());
+        for bad in [with([2, 1], 8), with([2, 1], 17), with([-1, -1], 8), of(vec![1; 7])] {
+            assert!(from_raw(&bad, 2).is_err());
+        }
+        assert!(from_raw(&with([i32::MAX, i32::MAX], 8), 2).is_err());
     }
 
     #[test]

@@ -11,10 +11,12 @@ mod columns;
 mod csv;
 mod digits;
 mod json;
+mod parquet_archive;
 mod parquet_file;
 mod pg;
 mod row_encoder;
 mod symbols;
+mod zip;
 
 pub use arena::write_arena;
 pub use parquet_file::{Codec, ParquetOptions};

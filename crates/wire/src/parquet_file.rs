@@ -26,7 +26,9 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, double_array};
+use tidemark_types::{
+    EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, double_array,
+};
 
 use crate::cells;
 use crate::columns::{Column, geohash_bits};
@@ -48,6 +50,8 @@ pub enum Codec {
     Snappy,
     /// GZIP, levels 0 to 9.
     Gzip,
+    /// LZ4 blocks in the frames of Hadoop, which some old readers want; has no level.
+    Lz4Hadoop,
     /// Raw LZ4 blocks; has no level.
     Lz4Raw,
     /// Zstandard, levels 1 to 22.
@@ -71,6 +75,10 @@ pub struct ParquetOptions {
     pub statistics: bool,
     /// Data page format: 1 or 2.
     pub version: u8,
+    /// Arrays as the bytes of their shape and elements instead of nested lists.
+    pub raw_arrays: bool,
+    /// Partitions that get files of their own; NONE is one file.
+    pub partition_by: PartitionBy,
 }
 
 impl Default for ParquetOptions {
@@ -82,6 +90,8 @@ impl Default for ParquetOptions {
             data_page_bytes: 1_048_576,
             statistics: true,
             version: 2,
+            raw_arrays: false,
+            partition_by: PartitionBy::None,
         }
     }
 }
@@ -105,7 +115,8 @@ impl ParquetFile {
         timestamp: Option<usize>,
         options: &ParquetOptions,
     ) -> EngineResult<Self> {
-        let arrow_fields: Vec<_> = fields.iter().map(file_field).collect();
+        let raw = options.raw_arrays;
+        let arrow_fields: Vec<_> = fields.iter().map(|field| file_field(field, raw)).collect();
         let schema = Arc::new(Schema::new(arrow_fields));
         let converted =
             ArrowSchemaConverter::new().convert(&schema).map_err(|error| failed(&error))?;
@@ -149,7 +160,7 @@ fn failed(error: &ParquetError) -> EngineError {
 }
 
 /// The column in the file. Columns that are never null in the dialect stay required.
-fn file_field(field: &Field) -> arrow_schema::Field {
+fn file_field(field: &Field, raw_arrays: bool) -> arrow_schema::Field {
     let utc = || Some(UTC.into());
     let data_type = match field.sql_type {
         SqlType::Date => DataType::Timestamp(TimeUnit::Millisecond, utc()),
@@ -158,6 +169,7 @@ fn file_field(field: &Field) -> arrow_schema::Field {
         SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval | SqlType::Null => {
             DataType::Utf8
         }
+        SqlType::DoubleArray(_) if raw_arrays => DataType::Binary,
         SqlType::DoubleArray(dimensions) => double_array::nested_type(dimensions),
         other => other.arrow_type(),
     };
@@ -202,6 +214,7 @@ fn compression(options: &ParquetOptions) -> EngineResult<Compression> {
     Ok(match options.codec {
         Codec::Uncompressed => Compression::UNCOMPRESSED,
         Codec::Snappy => Compression::SNAPPY,
+        Codec::Lz4Hadoop => Compression::LZ4,
         Codec::Lz4Raw => Compression::LZ4_RAW,
         Codec::Gzip => Compression::GZIP(
             GzipLevel::try_new(unsigned)
@@ -256,6 +269,9 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
         SqlType::TimestampNs => utc_instants::<TimestampNanosecondType>(array),
         SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval => {
             Some(text_column(field, array)?)
+        }
+        SqlType::DoubleArray(_) if target == &DataType::Binary => {
+            Some(double_array::to_raw(array)?)
         }
         SqlType::DoubleArray(_) => Some(double_array::to_nested(array)?),
         SqlType::Boolean | SqlType::Byte | SqlType::Short if array.null_count() > 0 => {

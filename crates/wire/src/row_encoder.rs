@@ -1,11 +1,12 @@
 //! The one door: a format chosen once, then batches in and bytes out.
 
 use arrow_array::RecordBatch;
-use tidemark_types::{EngineResult, Field};
+use tidemark_types::{EngineResult, Field, PartitionBy};
 
 use crate::arena;
 use crate::csv::CsvRows;
 use crate::json::JsonRows;
+use crate::parquet_archive::ParquetArchive;
 use crate::parquet_file::{ParquetFile, ParquetOptions};
 use crate::pg::PgRows;
 
@@ -31,7 +32,7 @@ pub enum RowFormat {
         /// 0 text, 1 binary: none = all text, one = for all columns, else one per column.
         format_codes: Vec<i16>,
     },
-    /// One Parquet file, streamed.
+    /// One Parquet file, streamed; in partitions, a ZIP archive of files.
     Parquet(ParquetOptions),
     /// One Arrow arena per batch, see [`crate::write_arena`].
     Arrow,
@@ -49,6 +50,7 @@ enum Encoder {
     Csv(CsvRows),
     Pg(PgRows),
     Parquet(Box<ParquetFile>),
+    ParquetArchive(Box<ParquetArchive>),
     Arrow(Vec<Field>),
 }
 
@@ -68,6 +70,9 @@ impl RowEncoder {
                 Encoder::Csv(CsvRows::new(fields, delimiter, header))
             }
             RowFormat::Pg { format_codes } => Encoder::Pg(PgRows::new(fields, &format_codes)?),
+            RowFormat::Parquet(options) if options.partition_by != PartitionBy::None => {
+                Encoder::ParquetArchive(Box::new(ParquetArchive::new(fields, timestamp, options)?))
+            }
             RowFormat::Parquet(options) => {
                 Encoder::Parquet(Box::new(ParquetFile::new(fields, timestamp, &options)?))
             }
@@ -84,6 +89,7 @@ impl RowEncoder {
             Encoder::Csv(rows) => rows.encode(batch, out),
             Encoder::Pg(rows) => rows.encode(batch, out),
             Encoder::Parquet(file) => file.encode(batch, out),
+            Encoder::ParquetArchive(archive) => archive.encode(batch, out),
             Encoder::Arrow(fields) => arena::append_arena(fields, batch, out),
         }
     }
@@ -98,6 +104,7 @@ impl RowEncoder {
                 Ok(())
             }
             Encoder::Parquet(file) => file.finish(out),
+            Encoder::ParquetArchive(archive) => archive.finish(out),
         }
     }
 }

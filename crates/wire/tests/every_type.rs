@@ -313,6 +313,7 @@ fn parquet_reads_back_equal_in_each_codec() {
         (Codec::Uncompressed, 1),
         (Codec::Snappy, 2),
         (Codec::Gzip, 1),
+        (Codec::Lz4Hadoop, 2),
         (Codec::Lz4Raw, 2),
         (Codec::Zstd, 2),
         (Codec::Brotli, 1),

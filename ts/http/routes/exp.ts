@@ -114,7 +114,7 @@ function refusalOf(
   if (parameters.isInvalid('query')) {
     return BAD_UTF8;
   }
-  return typeof format === 'string' ? format : null;
+  return typeof format === 'string' ? format : parameters.wrongSwitch(['nm']);
 }
 
 /** The format, or what is wrong with the parameters. */
@@ -131,10 +131,13 @@ function readFormat(parameters: Parameters): FileFormat | string {
   }
 }
 
-function csvFormat(parameters: Parameters): FileFormat {
+function csvFormat(parameters: Parameters): FileFormat | string {
   const asked = parameters.get('delimiter') ?? '';
-  // Longer, empty and non-ASCII values are ignored.
-  const delimiter = /^[\u0001-\u007f]$/.test(asked) && !/["\r\n]/.test(asked) ? asked : ',';
+  const delimiter = asked === '' ? ',' : asked;
+  if (!/^[\u0001-\u007f]$/.test(delimiter) || /["\r\n]/.test(delimiter)) {
+    const expected = 'one ASCII character other than quotes and line ends';
+    return `invalid delimiter: ${asked}, expected ${expected}`;
+  }
   const header = !parameters.isTrue('nm');
   return {
     rows: { format: 'csv', delimiter, header },
@@ -148,33 +151,18 @@ function parquetFormat(parameters: Parameters): FileFormat | string {
   if (typeof options === 'string') {
     return options;
   }
-  const refusal = refusePartitions(parameters.get('partition_by') ?? '');
-  if (refusal !== null) {
-    return refusal;
+  const asked = parameters.get('partition_by') ?? '';
+  const partitionBy = asked === '' ? 'NONE' : asked.toUpperCase();
+  if (!PARTITIONS.includes(partitionBy)) {
+    return `invalid partition_by: ${asked}, expected one of: ${PARTITIONS.join(', ')}`;
   }
-  return {
-    rows: { format: 'parquet', options },
-    type: 'application/vnd.apache.parquet',
-    extension: 'parquet',
-  };
+  const rows = { format: 'parquet', options: { ...options, partitionBy } } as const;
+  return partitionBy === 'NONE'
+    ? { rows, type: 'application/vnd.apache.parquet', extension: 'parquet' }
+    : { rows, type: 'application/zip', extension: 'zip' };
 }
 
-const PARTITIONS = new Set(['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR']);
-
-/** Partitions are files of their own, and an answer is one file. */
-function refusePartitions(asked: string): string | null {
-  const unit = asked.toUpperCase();
-  if (PARTITIONS.has(unit)) {
-    return (
-      `partition_by gives several files, and /exp answers one: ${asked}, use NONE, or ` +
-      `COPY … TO 'directory' WITH FORMAT PARQUET PARTITION_BY ${unit}`
-    );
-  }
-  const known = ['NONE', ...PARTITIONS].join(', ');
-  return unit === '' || unit === 'NONE'
-    ? null
-    : `invalid partition_by: ${asked}, expected one of: ${known}`;
-}
+const PARTITIONS = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'];
 
 function executeOptions(context: HttpContext, format: FileFormat): ExecuteOptions {
   const range = expRange(context.state.parameters.get('limit'));
