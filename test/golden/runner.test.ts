@@ -117,10 +117,7 @@ test('ids are there once, and superseded ones are not run', (t) => {
 });
 
 /** Decided, and not there yet. */
-const UNDECIDED = new Set([
-  'exec-errors-create-user-bob',
-  'exec-errors-grant-select-on-gc-t-to-u',
-]);
+const UNDECIDED = new Set(['exec-errors-create-user-bob', 'exec-errors-grant-select-on-gc-t-to-u']);
 
 test('every superseded answer has a case for the one that was decided', (t) => {
   const decided = decidedCases().flatMap(({ decides = [] }) => decides);
