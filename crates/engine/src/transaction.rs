@@ -171,12 +171,11 @@ impl Block {
             return Ok(committed);
         }
         let known = self.view.take().filter(|view| Arc::ptr_eq(&view.committed, &committed));
-        let (before, seen) = match known {
-            Some(view) => (view.shown, view.count),
-            None => {
-                self.join()?;
-                (Arc::clone(&committed), 0)
-            }
+        let (before, seen) = if let Some(view) = known {
+            (view.shown, view.count)
+        } else {
+            self.join()?;
+            (Arc::clone(&committed), 0)
         };
         let count = self.waiting.len();
         let shown = if seen == count {

@@ -30,7 +30,7 @@ pub struct PendingRows {
 
 impl PendingRows {
     fn new(schema: Arc<TableSchema>, rows: Rows) -> Self {
-        let bytes = rows.columns.iter().map(|column| column.get_array_memory_size()).sum();
+        let bytes = rows.columns.iter().map(Array::get_array_memory_size).sum();
         Self { schema, rows, bytes }
     }
 

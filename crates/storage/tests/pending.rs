@@ -81,8 +81,8 @@ fn a_preview_shows_what_the_commit_will_show_and_nobody_else_sees_it() {
     let committed = storage.snapshot();
     let first = pend(&storage, &[(3, "c", 3), (2, "a", 2)]);
     let second = pend(&storage, &[(4, "d", 4)]);
-    let one = storage.preview(&committed, &committed, &[first.clone()]).unwrap();
-    let two = storage.preview(&committed, &one, &[second.clone()]).unwrap();
+    let one = storage.preview(&committed, &committed, std::slice::from_ref(&first)).unwrap();
+    let two = storage.preview(&committed, &one, std::slice::from_ref(&second)).unwrap();
     assert_eq!(shown(&one), owned(&[("a", 1), ("a", 2), ("c", 3), ("b", 5)]));
     assert_eq!(shown(&two), owned(&[("a", 1), ("a", 2), ("c", 3), ("d", 4), ("b", 5)]));
     assert_eq!(shown(&storage.snapshot()), owned(&[("a", 1), ("b", 5)]));
@@ -135,7 +135,7 @@ fn rows_for_another_definition_are_refused() {
     schema.columns.push(ColumnSchema::new("more", SqlType::Long));
     storage.commit(vec![Change::ReplaceSchema(schema)]).unwrap();
     let committed = storage.snapshot();
-    let error = storage.preview(&committed, &committed, &[rows.clone()]).unwrap_err();
+    let error = storage.preview(&committed, &committed, std::slice::from_ref(&rows)).unwrap_err();
     assert_eq!(error.code, ErrorCode::Replan);
     assert_eq!(storage.commit_pending(vec![rows]).unwrap_err().code, ErrorCode::Replan);
 }

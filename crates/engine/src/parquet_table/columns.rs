@@ -128,12 +128,11 @@ fn nearest_type(data_type: &DataType) -> Option<SqlType> {
 
 /// Places before the point that a negative scale leaves out are zeros here.
 fn decimal_type(precision: u8, scale: i8) -> Option<SqlType> {
-    match u8::try_from(scale) {
-        Ok(scale) => Some(SqlType::Decimal(precision.max(scale), scale)),
-        Err(_) => {
-            let precision = precision.checked_add(scale.unsigned_abs())?;
-            (precision <= 76).then_some(SqlType::Decimal(precision, 0))
-        }
+    if let Ok(scale) = u8::try_from(scale) {
+        Some(SqlType::Decimal(precision.max(scale), scale))
+    } else {
+        let precision = precision.checked_add(scale.unsigned_abs())?;
+        (precision <= 76).then_some(SqlType::Decimal(precision, 0))
     }
 }
 
@@ -165,7 +164,7 @@ pub(super) fn common_type(a: SqlType, b: SqlType) -> Option<SqlType> {
         return Some(SqlType::Varchar);
     }
     let family = order.iter().find(|family| family.contains(&a) && family.contains(&b))?;
-    family.iter().copied().filter(|one| *one == a || *one == b).next_back()
+    family.iter().copied().rfind(|one| *one == a || *one == b)
 }
 
 fn is_text_type(sql_type: SqlType) -> bool {

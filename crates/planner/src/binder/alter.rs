@@ -39,9 +39,9 @@ impl Binder<'_> {
                     }
                     change.conversion = filled.or(change.conversion.take());
                 }
-                AlterAction::DropColumn { column } => self.drop_column(&mut schema, column)?,
+                AlterAction::DropColumn { column } => drop_column(&mut schema, column)?,
                 AlterAction::RenameColumn { column, to } => {
-                    self.rename_column(&mut schema, column, to)?;
+                    rename_column(&mut schema, column, to)?;
                 }
                 AlterAction::ChangeType { column, type_name } => {
                     let conversion = self.change_type(&snapshot, &mut schema, column, type_name)?;
@@ -150,37 +150,6 @@ impl Binder<'_> {
         Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
     }
 
-    fn drop_column(&mut self, schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
-        let index = existing(schema, column)?;
-        if schema.timestamp == Some(index) {
-            let (table, name) = (&schema.name, &schema.columns[index].name);
-            return Err(error::at(
-                ErrorCode::NotSupported,
-                format!("cannot remove designated timestamp column [table={table}, column={name}]"),
-                Span::default(),
-            ));
-        }
-        let dropped = schema.columns.remove(index);
-        schema.dedup_keys.retain(|id| *id != dropped.id);
-        schema.timestamp = schema.timestamp.map(|at| if at > index { at - 1 } else { at });
-        Ok(())
-    }
-
-    fn rename_column(
-        &mut self,
-        schema: &mut TableSchema,
-        column: &Name,
-        to: &Name,
-    ) -> EngineResult<()> {
-        let index = existing(schema, column)?;
-        check_column_name(to)?;
-        if schema.column_index(&to.text).is_some_and(|other| other != index) {
-            return Err(error::at(ErrorCode::DuplicateColumn, " column already exists", to.span));
-        }
-        schema.columns[index].name.clone_from(&to.text);
-        Ok(())
-    }
-
     /// A new column in the old one's place, with the converted cells.
     fn change_type(
         &mut self,
@@ -254,7 +223,7 @@ impl Binder<'_> {
             AlterAction::SetTtl { ttl } => {
                 schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
             }
-            AlterAction::Dedup { keys } => self.alter_dedup(schema, table, keys)?,
+            AlterAction::Dedup { keys } => alter_dedup(schema, table, keys)?,
             AlterAction::Other { words, span } => {
                 let Some((_, notice)) = idle_action(words) else {
                     let what = format!("ALTER TABLE {} is", words.join(" "));
@@ -266,23 +235,44 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
 
-    fn alter_dedup(
-        &mut self,
-        schema: &mut TableSchema,
-        table: &Name,
-        keys: &[Name],
-    ) -> EngineResult<()> {
-        if keys.is_empty() {
-            schema.dedup_keys.clear();
-            return Ok(());
-        }
-        if !schema.wal {
-            let message = "deduplication is only supported for WAL tables";
-            return Err(error::at(ErrorCode::NotSupported, message, table.span));
-        }
-        apply_dedup(schema, keys)
+fn drop_column(schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
+    let index = existing(schema, column)?;
+    if schema.timestamp == Some(index) {
+        let (table, name) = (&schema.name, &schema.columns[index].name);
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            format!("cannot remove designated timestamp column [table={table}, column={name}]"),
+            Span::default(),
+        ));
     }
+    let dropped = schema.columns.remove(index);
+    schema.dedup_keys.retain(|id| *id != dropped.id);
+    schema.timestamp = schema.timestamp.map(|at| if at > index { at - 1 } else { at });
+    Ok(())
+}
+
+fn rename_column(schema: &mut TableSchema, column: &Name, to: &Name) -> EngineResult<()> {
+    let index = existing(schema, column)?;
+    check_column_name(to)?;
+    if schema.column_index(&to.text).is_some_and(|other| other != index) {
+        return Err(error::at(ErrorCode::DuplicateColumn, " column already exists", to.span));
+    }
+    schema.columns[index].name.clone_from(&to.text);
+    Ok(())
+}
+
+fn alter_dedup(schema: &mut TableSchema, table: &Name, keys: &[Name]) -> EngineResult<()> {
+    if keys.is_empty() {
+        schema.dedup_keys.clear();
+        return Ok(());
+    }
+    if !schema.wal {
+        let message = "deduplication is only supported for WAL tables";
+        return Err(error::at(ErrorCode::NotSupported, message, table.span));
+    }
+    apply_dedup(schema, keys)
 }
 
 /// The permission an action takes, and the column it takes it on; without one, on the table.

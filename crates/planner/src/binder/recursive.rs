@@ -43,7 +43,7 @@ impl Binder<'_> {
         if own.is_none_or(|own| own.read_at.is_none()) {
             return self.united((SetOperator::Union, all), first, next, at);
         }
-        self.check_columns(&first, &next, &types, at)?;
+        check_columns(&first, &next, &types, at)?;
         let first = self.conformed(first, &names, &types)?;
         let next = self.conformed(next, &names, &types)?;
         let plan = RecursiveQuery::try_new(work, Arc::new(first), Arc::new(next), !all);
@@ -96,35 +96,6 @@ impl Binder<'_> {
         own.read_at = Some(at);
         Some(own.rows.clone())
     }
-
-    /// Refuses a right side whose columns are not those of the left: a value must mean the same
-    /// in every step.
-    fn check_columns(
-        &self,
-        first: &Relation,
-        next: &Relation,
-        types: &[SqlType],
-        at: Span,
-    ) -> EngineResult<()> {
-        let mismatch = |message: String| error::at(ErrorCode::TypeMismatch, message, at);
-        if first.columns.len() != next.columns.len() {
-            return Err(mismatch("queries have different number of columns".to_owned()));
-        }
-        for (wanted, column) in types.iter().zip(&next.columns) {
-            let texts = wanted.is_text() && is_texty(column.sql_type);
-            if !texts && unify::union_columns(*wanted, column.sql_type) != Some(*wanted) {
-                let (found, wanted) = (column.sql_type.name(), wanted.name());
-                let name = &column.name;
-                let message = format!(
-                    "recursive query: column '{name}' is {wanted} in the first part and {found} \
-                     in the second"
-                );
-                let failure: EngineError = mismatch(message);
-                return Err(failure.with_hint("cast one of them"));
-            }
-        }
-        Ok(())
-    }
 }
 
 fn is_texty(of: SqlType) -> bool {
@@ -138,4 +109,32 @@ fn kept_type(of: SqlType) -> SqlType {
         SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,
         other => other,
     }
+}
+
+/// Refuses a right side whose columns are not those of the left: a value must mean the same
+/// in every step.
+fn check_columns(
+    first: &Relation,
+    next: &Relation,
+    types: &[SqlType],
+    at: Span,
+) -> EngineResult<()> {
+    let mismatch = |message: String| error::at(ErrorCode::TypeMismatch, message, at);
+    if first.columns.len() != next.columns.len() {
+        return Err(mismatch("queries have different number of columns".to_owned()));
+    }
+    for (wanted, column) in types.iter().zip(&next.columns) {
+        let texts = wanted.is_text() && is_texty(column.sql_type);
+        if !texts && unify::union_columns(*wanted, column.sql_type) != Some(*wanted) {
+            let (found, wanted) = (column.sql_type.name(), wanted.name());
+            let name = &column.name;
+            let message = format!(
+                "recursive query: column '{name}' is {wanted} in the first part and {found} \
+                 in the second"
+            );
+            let failure: EngineError = mismatch(message);
+            return Err(failure.with_hint("cast one of them"));
+        }
+    }
+    Ok(())
 }

@@ -34,12 +34,11 @@ impl Binder<'_> {
                 "backend_start" | "xact_start" => own("query_start").map(ScopeColumn::expr),
                 other => own(other).map(ScopeColumn::expr),
             };
-            let value = match value {
-                Some(value) => value,
-                None => {
-                    let none = ScalarValue::try_new_null(&sql_type.arrow_type());
-                    lit(none.map_err(error::plan)?)
-                }
+            let value = if let Some(value) = value {
+                value
+            } else {
+                let none = ScalarValue::try_new_null(&sql_type.arrow_type());
+                lit(none.map_err(error::plan)?)
             };
             exprs.push(value.alias(name));
             columns.push(relation::output_column(name, sql_type));
