@@ -23,7 +23,7 @@ async function signedIn(t: ExecutionContext, server: TestServer): Promise<Person
   await admin.page.goto(`${server.url}/#access`);
   await admin.isOut();
   const card = admin.page.locator('.signin-card');
-  await card.getByLabel('User').fill('admin');
+  await card.getByLabel('User', { exact: true }).fill('admin');
   await card.getByLabel('Password').fill('secret');
   await admin.page.keyboard.press('Enter');
   await admin.isIn('admin');

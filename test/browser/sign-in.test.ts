@@ -11,7 +11,7 @@ browserTest('a name and a password sign in, and nothing is kept of them', async 
   await joe.page.goto(`${server.url}/#sql`);
   await joe.isOut();
   t.is(await joe.page.locator('[data-action=sso]').count(), 0);
-  await joe.page.getByLabel('User').fill('joe');
+  await joe.page.getByLabel('User', { exact: true }).fill('joe');
   await joe.page.getByLabel('Password').fill('guess');
   await joe.page.getByRole('button', { name: 'Sign in' }).click();
   await joe.page.locator('.signin-problem', { hasText: 'wrong name or password' }).waitFor();
@@ -41,7 +41,7 @@ browserTest(
     );
     const sent: (string | undefined)[] = [];
     await joe.page.goto(`${server.url}/#sql`);
-    await joe.page.getByLabel('User').fill('joe');
+    await joe.page.getByLabel('User', { exact: true }).fill('joe');
     await joe.page.getByLabel('Password').fill('s3cret');
     await joe.page.keyboard.press('Enter');
     await joe.isIn('joe');
@@ -56,7 +56,7 @@ browserTest('the sign-in page in every theme, as axe sees it', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   await joe.page.goto(server.url);
-  await joe.page.getByLabel('User').fill('joe');
+  await joe.page.getByLabel('User', { exact: true }).fill('joe');
   await joe.page.getByLabel('Password').fill('guess');
   await joe.page.keyboard.press('Enter');
   await joe.page.locator('.signin-problem', { hasText: 'wrong' }).waitFor();

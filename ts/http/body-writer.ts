@@ -12,6 +12,12 @@ import type { Coding } from './negotiation.js';
 /** How often it is looked whether the client takes anything. */
 const STALL_CHECKS = 12;
 
+/**
+ * Between the last bytes of a broken answer and the end of its connection. A browser that learns
+ * of both at once forgets what its page has not read yet, the reason among it.
+ */
+const LAST_WORDS_MS = 250;
+
 /** The client closed its connection; nothing is left to answer. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
@@ -64,7 +70,7 @@ export class BodyWriter {
     const closing = once(this.#response, 'close');
     this.#sink.write(bytes, () => {
       const destroy = (): void => {
-        this.#response.socket?.destroySoon();
+        setTimeout(() => this.#response.socket?.destroySoon(), LAST_WORDS_MS);
       };
       if (this.#compressor === null) {
         destroy();
