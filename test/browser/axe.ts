@@ -12,9 +12,14 @@ const RUN = `axe.run(document, { resultTypes: ['violations'] }).then(({ violatio
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 160))))`;
 
+/** Colours on their way from one theme to the next are nobody's colours. */
+const STILL = `Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
+  .then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))`;
+
 /** Serious and critical violations, one line for each place. */
 export async function seriousViolations(page: Page): Promise<string[]> {
   // The protocol hands the text over: no script element, so the page's policy stays as it is.
   await page.evaluate(await readFile(SOURCE, 'utf8'));
+  await page.evaluate(STILL);
   return await page.evaluate<string[]>(RUN);
 }

@@ -43,7 +43,7 @@ export class Person {
   }
 
   static async arrive(t: ExecutionContext): Promise<Person> {
-    const context = await browser.newContext();
+    const context = await browser.newContext({ reducedMotion: 'reduce' });
     context.setDefaultTimeout(WAIT_MS);
     await context.route(
       ({ hostname }) => hostname !== '127.0.0.1',
