@@ -5,6 +5,7 @@ import datetime
 import decimal
 import io
 import json
+import os
 import sys
 import uuid
 import zipfile
@@ -74,4 +75,6 @@ for path in sys.argv[1:]:
             "polars": polar_rows(path),
             "codecs": codecs(path),
         }
-print(json.dumps(answers))
+print(json.dumps(answers), flush=True)
+# Their threads may abort an interpreter that takes itself apart around them.
+os._exit(0)

@@ -3,6 +3,7 @@ import asyncio
 import datetime
 import io
 import json
+import os
 import sys
 import threading
 import time
@@ -274,4 +275,6 @@ def driver_connectorx():
     }
 
 
-print(json.dumps(globals()[f'driver_{sys.argv[2]}']()))
+print(json.dumps(globals()[f'driver_{sys.argv[2]}']()), flush=True)
+# Threads of a driver may abort an interpreter that takes itself apart around them.
+os._exit(0)
