@@ -96,6 +96,15 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Reads a tree from its JSON. Here, so that it is compiled for speed: each new statement pays
+    /// for it.
+    ///
+    /// # Errors
+    /// When it is no JSON of a tree.
+    pub fn from_json(json: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(json)
+    }
+
     /// The node with this index, or `None` when the tree is malformed.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Node> {

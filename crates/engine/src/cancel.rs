@@ -7,6 +7,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -90,7 +91,7 @@ impl CancelToken {
 }
 
 /// When a statement has to be over.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deadline {
     at: Option<Instant>,
     timeout_ms: u64,
@@ -111,6 +112,10 @@ impl Deadline {
         }
     }
 
+    pub(crate) fn has_passed(&self) -> bool {
+        self.at.is_some_and(|at| Instant::now() >= at)
+    }
+
     fn error(&self) -> EngineError {
         EngineError::new(
             ErrorCode::Timeout,
@@ -125,14 +130,28 @@ pub(crate) async fn until_stopped<T>(
     deadline: Deadline,
     work: impl Future<Output = EngineResult<T>>,
 ) -> EngineResult<T> {
+    if token.is_cancelled() || (deadline.has_passed() && token.stop(deadline.error())) {
+        return Err(token.error());
+    }
+    // Stopped within a step, a query may fail at the step rather than between two.
+    let done = |result: EngineResult<T>| {
+        result.map_err(|error| {
+            let late = deadline.has_passed() && token.stop(deadline.error());
+            if late || token.is_cancelled() { token.error() } else { error }
+        })
+    };
     let mut work = pin!(work);
+    // What is done in one step needs neither a timer nor a place among those who wait.
+    if let Poll::Ready(result) = futures::poll!(work.as_mut()) {
+        return done(result);
+    }
     tokio::select! {
         biased;
         () = token.cancelled() => return Err(token.error()),
         () = deadline.passed() => if token.stop(deadline.error()) {
             return Err(token.error());
         },
-        result = &mut work => return result,
+        result = &mut work => return done(result),
     }
     work.await
 }

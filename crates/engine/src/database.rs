@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::{Mutex, RwLock};
 use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
-use tidemark_operators::{SessionOptions, Sessions, rows_read};
+use tidemark_operators::{PlanSession, SessionOptions, rows_read};
 use tidemark_planner::{BindContext, ExternalSources, Setting};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
@@ -29,9 +29,10 @@ use crate::maintenance::restore_if_asked;
 use crate::metrics::{Gauges, Metrics};
 use crate::options::{ActiveQuery, OpenOptions, TableColumn, TableMetadata};
 use crate::plans::KeptPlans;
-use crate::pool::{QueryPool, SharedPool};
-use crate::registry::{QueryRegistry, now_micros};
+use crate::pool::SharedPool;
+use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
+use crate::spill::query_disk;
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
@@ -56,7 +57,7 @@ const WORKER_STACK_BYTES: usize = 8 * 1024 * 1024;
 /// An open database. Dropping the last reference closes it.
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
-    pub(crate) sessions: Sessions,
+    pub(crate) session: PlanSession,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) plans: KeptPlans,
@@ -92,7 +93,7 @@ impl Database {
         let memory = query_memory(options, total);
         let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory)));
         let spill_root = spill_directory(&options.root)?;
-        let sessions = Sessions::new(&SessionOptions {
+        let session = PlanSession::new(&SessionOptions {
             target_partitions: workers,
             runtime: runtime_environment(&memory, spill_root, spill_limit)?,
             query_memory_bytes: memory.query_limit(),
@@ -105,7 +106,7 @@ impl Database {
             registry: Arc::clone(&registry),
             storage: Arc::clone(&storage),
             memory: Arc::clone(&memory),
-            state: sessions.full().clone(),
+            state: session.state().clone(),
             handle: handle.clone(),
         };
         let resident = ResidentGuard::new(total);
@@ -115,7 +116,7 @@ impl Database {
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         Ok(Arc::new(Self {
             storage,
-            sessions,
+            session,
             sources: Arc::new(sources),
             registry,
             plans: KeptPlans::default(),
@@ -162,7 +163,7 @@ impl Database {
             waiting_queries: self.admission.waiting(),
             query_memory_bytes: self.memory.used(),
             query_memory_limit_bytes: self.memory.limit(),
-            spilled_bytes: self.sessions.full().runtime_env().disk_manager.used_disk_space(),
+            spilled_bytes: self.session.state().runtime_env().disk_manager.used_disk_space(),
             resident_bytes: self.resident.resident(),
             unwritten_bytes: self.storage.unwritten_bytes(),
             checkpointed_rows: self.storage.folded_rows(),
@@ -250,16 +251,18 @@ impl Database {
         }
     }
 
-    /// What a plan runs in, with a query's own memory.
-    pub(crate) fn task_context(&self, memory: &Arc<QueryPool>) -> Arc<TaskContext> {
-        Arc::new(self.own_context(memory))
+    /// What a plan runs in, with a query's own memory and files.
+    pub(crate) fn task_context(&self, query: &Registration) -> EngineResult<Arc<TaskContext>> {
+        self.own_context(query).map(Arc::new)
     }
 
     /// The same, to be changed before it is shared.
-    pub(crate) fn own_context(&self, memory: &Arc<QueryPool>) -> TaskContext {
-        let shared = RuntimeEnv::clone(self.sessions.full().runtime_env());
-        let runtime = RuntimeEnv { memory_pool: Arc::clone(memory) as _, ..shared };
-        TaskContext::from(self.sessions.full()).with_runtime(Arc::new(runtime))
+    pub(crate) fn own_context(&self, query: &Registration) -> EngineResult<TaskContext> {
+        let shared = RuntimeEnv::clone(self.session.state().runtime_env());
+        let disk_manager = query_disk(&shared.disk_manager, &query.token, query.deadline)?;
+        let memory_pool = Arc::clone(&query.memory) as _;
+        let runtime = RuntimeEnv { memory_pool, disk_manager, ..shared };
+        Ok(TaskContext::from(self.session.state()).with_runtime(Arc::new(runtime)))
     }
 
     /// What the binder is told beside tree and snapshot.

@@ -12,13 +12,13 @@ use tidemark_types::EngineResult;
 use crate::database::Database;
 use crate::errors::from_datafusion;
 use crate::execution::yielding::let_joins_yield;
-use crate::pool::QueryPool;
+use crate::registry::Registration;
 
 /// The lines EXPLAIN answers with.
 pub(crate) async fn lines(
     database: &Database,
     explain: &BoundExplain,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<Vec<String>> {
     let text = match explain.stage {
         ExplainStage::Ast => return Ok(explain.tree.clone()),
@@ -28,13 +28,13 @@ pub(crate) async fn lines(
         },
         ExplainStage::Logical => match plan_of(&explain.statement) {
             Some(plan) => {
-                let optimized = database.sessions.for_plan(plan).optimize(plan);
+                let optimized = database.session.state().optimize(plan);
                 optimized.map_err(from_datafusion)?.display_indent().to_string()
             }
             None => explain.statement.command().to_owned(),
         },
         ExplainStage::Default | ExplainStage::Physical => {
-            physical(database, explain, memory).await?
+            physical(database, explain, query).await?
         }
     };
     Ok(text.lines().map(str::to_owned).collect())
@@ -43,12 +43,12 @@ pub(crate) async fn lines(
 async fn physical(
     database: &Database,
     explain: &BoundExplain,
-    memory: &Arc<QueryPool>,
+    query: &Registration,
 ) -> EngineResult<String> {
     let Some(plan) = plan_of(&explain.statement) else {
         return Ok(explain.statement.command().to_owned());
     };
-    let plan = database.sessions.for_plan(plan).create_physical_plan(plan).await;
+    let plan = database.session.physical_plan(plan).await;
     let plan: Arc<dyn ExecutionPlan> = plan.map_err(from_datafusion)?;
     if !explain.analyze {
         return Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string());
@@ -56,7 +56,7 @@ async fn physical(
     let plan = let_joins_yield(plan)?;
     let _turn = database.turn(plan.as_ref()).await?;
     let started = std::time::Instant::now();
-    let context = database.own_context(memory);
+    let context = database.own_context(query)?;
     let config = context.session_config().clone().with_extension(Arc::new(Analyze));
     let context = Arc::new(context.with_session_config(config));
     let partitions = collect_partitioned(Arc::clone(&plan), context).await;

@@ -1,12 +1,15 @@
-//! What a statement keeps from one execution to the next: its binding, then its plan.
+//! What a statement keeps from one execution to the next: its binding, then its plan, or its rows
+//! where it has few and reads no file for them.
 //!
-//! Both are true for the snapshot they were made from. A kept plan pins that snapshot's files,
+//! All are true for the snapshot they were made from. A kept plan pins that snapshot's files,
 //! so the first one who sees a newer snapshot lets go of every older plan, whoever keeps it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::execution::TaskContext;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
@@ -15,6 +18,10 @@ use tidemark_planner::BoundQuery;
 use tidemark_types::{EngineResult, Field};
 
 use crate::errors::from_datafusion;
+use crate::execution::source::BatchSource;
+
+/// Bytes of rows that are kept at the most.
+const MOST_BYTES: usize = 16 * 1024;
 
 /// A query that needs no more planning.
 #[derive(Debug, Clone)]
@@ -22,15 +29,53 @@ pub(crate) struct PlannedQuery {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) columns: Vec<Field>,
     pub(crate) timestamp: Option<usize>,
-    /// See [`tidemark_operators::is_immediate`].
-    pub(crate) immediate: bool,
+}
+
+impl PlannedQuery {
+    /// A copy to be executed. Operators hang what one execution builds (the rows of a join, spilled
+    /// files) on their plan's nodes, so what is kept is never executed itself: it would hold them
+    /// for as long as it is kept.
+    pub(crate) fn to_execute(&self) -> EngineResult<Self> {
+        let plan = reset_plan_states(Arc::clone(&self.plan)).map_err(from_datafusion)?;
+        Ok(Self { plan, ..self.clone() })
+    }
+
+    /// Its rows, unless they take more memory than the plan is likely to.
+    pub(crate) async fn few_rows(
+        &self,
+        context: &Arc<TaskContext>,
+    ) -> EngineResult<Option<KeptRows>> {
+        let mut source = BatchSource::start(&self.to_execute()?.plan, context)?;
+        let mut batches = Vec::new();
+        while let Some(batch) = source.next().await? {
+            batches.push(batch);
+        }
+        let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
+        let Self { columns, timestamp, .. } = self.clone();
+        Ok((bytes <= MOST_BYTES).then_some(KeptRows { batches, columns, timestamp }))
+    }
+}
+
+/// The rows of a query that reads none of a table: `SELECT 1`.
+#[derive(Debug)]
+pub(crate) struct KeptRows {
+    pub(crate) batches: Vec<RecordBatch>,
+    pub(crate) columns: Vec<Field>,
+    pub(crate) timestamp: Option<usize>,
+}
+
+/// What only has to be run.
+#[derive(Debug, Clone)]
+pub(crate) enum ReadyQuery {
+    Plan(PlannedQuery),
+    Rows(Arc<KeptRows>),
 }
 
 /// What is kept.
 #[derive(Debug, Clone)]
 pub(crate) enum Kept {
     Bound(Box<BoundQuery>),
-    Planned(PlannedQuery),
+    Ready(ReadyQuery),
 }
 
 /// A statement's place for what it keeps.
@@ -40,21 +85,21 @@ pub(crate) struct PlanSlot {
 }
 
 impl PlanSlot {
-    /// Whether what is kept for this epoch runs in no time.
-    pub(crate) fn is_immediate(&self, epoch: u64) -> bool {
+    /// Whether the rows are kept for this epoch.
+    pub(crate) fn has_rows(&self, epoch: u64) -> bool {
         let kept = self.kept.lock();
-        kept.as_ref().is_some_and(|(kept_for, kept)| {
-            *kept_for == epoch && matches!(kept, Kept::Planned(query) if query.immediate)
-        })
+        matches!(
+            kept.as_ref(),
+            Some((kept_for, Kept::Ready(ReadyQuery::Rows(_)))) if *kept_for == epoch
+        )
     }
 
     /// What was kept for this epoch, ready for one more execution.
     pub(crate) fn get(&self, epoch: u64) -> EngineResult<Option<Kept>> {
         let kept = self.kept.lock().clone();
         match kept.filter(|(kept_for, _)| *kept_for == epoch) {
-            Some((_, Kept::Planned(query))) => {
-                let plan = reset_plan_states(query.plan).map_err(from_datafusion)?;
-                Ok(Some(Kept::Planned(PlannedQuery { plan, ..query })))
+            Some((_, Kept::Ready(ReadyQuery::Plan(query)))) => {
+                Ok(Some(Kept::Ready(ReadyQuery::Plan(query.to_execute()?))))
             }
             other => Ok(other.map(|(_, kept)| kept)),
         }

@@ -3,7 +3,8 @@
 //!
 //! The pool counts what operators register. An operator that can spill gives way when its query
 //! or all queries have no more; one that cannot fails its query with an error that names both
-//! figures. Within a query those that can spill share evenly what the others leave.
+//! figures. Within a query those that can spill share evenly what the others leave, and leave a
+//! part to these: what was sorted is merged by an operator that cannot spill.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +15,9 @@ use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use parking_lot::Mutex;
+
+/// Those that can spill leave one part in so many of their query's memory to the others.
+const LEFT_SHARE: usize = 8;
 
 /// Bytes that all queries hold.
 #[derive(Debug)]
@@ -89,7 +93,8 @@ impl QueryPool {
     fn has_room(&self, held: &Held, reservation: &MemoryReservation, additional: usize) -> bool {
         let left = self.shared.query_limit.saturating_sub(held.fixed);
         if reservation.consumer().can_spill() {
-            reservation.size().saturating_add(additional) <= left / held.spilling.max(1)
+            let shared = left.saturating_sub(self.shared.query_limit / LEFT_SHARE);
+            reservation.size().saturating_add(additional) <= shared / held.spilling.max(1)
         } else {
             additional <= left.saturating_sub(held.spillable)
         }
@@ -191,18 +196,20 @@ mod tests {
 
     #[test]
     fn those_that_spill_share_what_the_others_leave() {
-        let shared = SharedPool::new(100, 100);
+        let shared = SharedPool::new(160, 160);
         let query = shared.query();
         let fixed = reservation(&query, "build", false);
-        fixed.try_grow(20).unwrap();
+        fixed.try_grow(40).unwrap();
         let (one, two) = (reservation(&query, "sort", true), reservation(&query, "sort", true));
-        one.try_grow(40).unwrap();
+        one.try_grow(50).unwrap();
         assert!(one.try_grow(1).is_err());
-        two.try_grow(40).unwrap();
+        two.try_grow(50).unwrap();
         drop(one);
-        two.try_grow(40).unwrap();
+        two.try_grow(50).unwrap();
+        assert!(two.try_grow(1).is_err(), "it leaves a part to those that cannot spill");
+        fixed.try_grow(20).unwrap();
         assert!(fixed.try_grow(1).is_err(), "what they hold is not free");
         two.free();
-        fixed.try_grow(80).unwrap();
+        fixed.try_grow(100).unwrap();
     }
 }

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult};
 
-use crate::cancel::CancelToken;
-use crate::options::ActiveQuery;
+use crate::cancel::{CancelToken, Deadline, until_stopped};
+use crate::options::{ActiveQuery, StatementContext};
 use crate::pool::{QueryPool, SharedPool};
 
 /// Every running query, by id.
@@ -23,9 +23,19 @@ pub(crate) struct QueryRegistry {
 
 #[derive(Debug)]
 struct Entry {
-    description: ActiveQuery,
+    /// User and text, as the statement has them.
+    of: Arc<StatementContext>,
+    started_micros: i64,
     token: CancelToken,
     memory: Arc<QueryPool>,
+}
+
+impl Entry {
+    fn describe(&self, query_id: u64) -> ActiveQuery {
+        let StatementContext { user, text, .. } = self.of.as_ref();
+        let (user, text) = (user.clone(), text.clone());
+        ActiveQuery { query_id, user, text, started_micros: self.started_micros }
+    }
 }
 
 /// A place in the registry, given back when dropped: an execution that can be cancelled, whether
@@ -37,6 +47,8 @@ pub struct Registration {
     pub(crate) id: u64,
     /// The query's token.
     pub(crate) token: CancelToken,
+    /// When the query has to be over.
+    pub(crate) deadline: Deadline,
     /// The query's memory.
     pub(crate) memory: Arc<QueryPool>,
     /// What the query reads, held as long as it runs, so that `snapshots()` shows it.
@@ -46,6 +58,14 @@ pub struct Registration {
 }
 
 impl Registration {
+    /// Runs `work` until it is done, or the query is stopped or late.
+    pub(crate) async fn until_stopped<T>(
+        &self,
+        work: impl Future<Output = EngineResult<T>>,
+    ) -> EngineResult<T> {
+        until_stopped(&self.token, self.deadline, work).await
+    }
+
     /// Holds the snapshot that the query reads.
     pub(crate) fn hold(&mut self, snapshot: &Arc<Snapshot>) {
         self.snapshot = Some(Arc::clone(snapshot));
@@ -62,8 +82,7 @@ impl QueryRegistry {
     pub(crate) fn register(
         self: &Arc<Self>,
         id: Option<u64>,
-        user: &str,
-        text: &str,
+        of: &Arc<StatementContext>,
     ) -> EngineResult<Registration> {
         let token = CancelToken::default();
         let memory = self.memory.query();
@@ -72,23 +91,24 @@ impl QueryRegistry {
         let Vacant(place) = running.entry(id) else {
             return Err(EngineError::internal(format!("query {id} runs already")));
         };
-        let description = ActiveQuery {
-            query_id: id,
-            user: user.to_owned(),
-            text: text.to_owned(),
+        place.insert(Entry {
+            of: Arc::clone(of),
             started_micros: now_micros(),
-        };
-        place.insert(Entry { description, token: token.clone(), memory: Arc::clone(&memory) });
+            token: token.clone(),
+            memory: Arc::clone(&memory),
+        });
         drop(running);
         let faults = tidemark_vfs::faults();
-        Ok(Registration { registry: Arc::clone(self), id, token, memory, faults, snapshot: None })
+        let registry = Arc::clone(self);
+        let deadline = Deadline::default();
+        Ok(Registration { registry, id, token, deadline, memory, faults, snapshot: None })
     }
 
     /// Cancels a query; false when there is none with this id.
     pub(crate) fn cancel(&self, id: u64, of: Option<&str>) -> bool {
         let running = self.running.lock();
         let found = running.get(&id);
-        let found = found.filter(|entry| of.is_none_or(|user| entry.description.user == user));
+        let found = found.filter(|entry| of.is_none_or(|user| entry.of.user == user));
         found.map(|entry| entry.token.cancel()).is_some()
     }
 
@@ -109,14 +129,14 @@ impl QueryRegistry {
 
     /// The running queries, oldest first.
     pub(crate) fn list(&self) -> Vec<ActiveQuery> {
-        self.running.lock().values().map(|entry| entry.description.clone()).collect()
+        self.running.lock().iter().map(|(id, entry)| entry.describe(*id)).collect()
     }
 
     /// The same, each with whether it was told to stop.
     pub(crate) fn list_with_state(&self) -> Vec<(ActiveQuery, bool)> {
         let running = self.running.lock();
-        let entry = |entry: &Entry| (entry.description.clone(), entry.token.is_cancelled());
-        running.values().map(entry).collect()
+        let state = |(id, entry): (&u64, &Entry)| (entry.describe(*id), entry.token.is_cancelled());
+        running.iter().map(state).collect()
     }
 
     /// How many run.

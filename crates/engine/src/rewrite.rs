@@ -121,7 +121,7 @@ async fn delete(
     // The identifiers, which the log gets as stretches.
     let held = MemoryConsumer::new("DELETE").register(&pool);
     let faults = tidemark_vfs::faults();
-    let mut source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
+    let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
     let mut rows: Vec<i64> = Vec::new();
     while let Some(batch) = source.next().await? {
         held.try_grow(batch.num_rows() * size_of::<i64>()).map_err(from_datafusion)?;
@@ -187,7 +187,7 @@ impl Rewrite<'_> {
     }
 
     fn start(&self, plan: &Arc<dyn ExecutionPlan>) -> EngineResult<BatchSource> {
-        BatchSource::start(plan, &self.database.task_context(&self.query.memory))
+        BatchSource::start(plan, &self.database.task_context(self.query)?)
     }
 
     /// Runs the plan: row identifiers, ascending and each once, and the new cells beside them.

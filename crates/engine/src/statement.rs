@@ -14,14 +14,15 @@ use tidemark_ast::Tree;
 use tidemark_catalog::RecordKind;
 use tidemark_operators::is_immediate;
 use tidemark_planner::{
-    Access, BoundInsert, BoundQuery, BoundStatement, InsertSource, Planner, StatementKind,
+    Access, BoundInsert, BoundQuery, BoundStatement, InsertSource, ParameterType, Planner,
+    StatementKind,
 };
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint, identifier};
 use tidemark_wire::{RowEncoder, RowFormat};
 
 use crate::admission::Turn;
-use crate::cancel::{Deadline, until_stopped};
+use crate::cancel::Deadline;
 use crate::database::{Database, from_json};
 use crate::errors::from_datafusion;
 use crate::execution::cursor::{Chunk, Cursor, Running};
@@ -35,7 +36,8 @@ use crate::options::{
     AccessDescription, ExecuteOptions, ResultColumn, StatementContext, StatementDescription,
     Summary,
 };
-use crate::plans::{Kept, PlanSlot, PlannedQuery, is_volatile};
+use crate::parameter_rows::ParameterRows;
+use crate::plans::{Kept, PlanSlot, PlannedQuery, ReadyQuery, is_volatile};
 use crate::registry::Registration;
 use crate::rewrite;
 use crate::transaction::Transaction;
@@ -49,7 +51,7 @@ pub type ParameterValues = Vec<Option<String>>;
 pub struct Statement {
     database: Arc<Database>,
     tree: Arc<Tree>,
-    context: StatementContext,
+    context: Arc<StatementContext>,
     shape: Shape,
     /// The tables it names, with their identifier and their definition's version.
     tables: Vec<(String, Option<TableVersion>)>,
@@ -71,7 +73,7 @@ struct Shape {
     command: String,
     columns: Vec<Field>,
     timestamp: Option<usize>,
-    parameters: Vec<SqlType>,
+    parameters: Vec<ParameterType>,
     accesses: Vec<Access>,
     notice: Option<String>,
 }
@@ -120,7 +122,9 @@ impl Statement {
         transaction: Option<Arc<Transaction>>,
     ) -> EngineResult<Self> {
         failpoint::hit("engine.prepare")?;
-        let tree: Arc<Tree> = Arc::new(from_json(tree, "statement tree")?);
+        let tree = Tree::from_json(tree)
+            .map_err(|error| EngineError::internal(format!("malformed statement tree: {error}")))?;
+        let tree = Arc::new(tree);
         let context: StatementContext = from_json(context, "statement context")?;
         let snapshot = database.snapshot()?;
         database.plans.advance(snapshot.epoch());
@@ -133,7 +137,7 @@ impl Statement {
             tables: tables.collect(),
             steady,
             tree,
-            context,
+            context: Arc::new(context),
             shape,
             slot: Arc::default(),
             insert: Mutex::default(),
@@ -177,7 +181,7 @@ impl Statement {
     /// then poll it once where it stands.
     pub fn is_immediate(&self) -> bool {
         let snapshot = self.database.snapshot();
-        snapshot.is_ok_and(|snapshot| self.slot.is_immediate(snapshot.epoch()))
+        snapshot.is_ok_and(|snapshot| self.slot.has_rows(snapshot.epoch()))
     }
 
     /// Kind, columns, parameters and accesses.
@@ -192,7 +196,7 @@ impl Statement {
                 .map(|field| ResultColumn::new(&field.name, field.sql_type))
                 .collect(),
             timestamp: shape.timestamp.map_or(-1, |index| index as i64),
-            parameters: shape.parameters.iter().map(|sql_type| sql_type.name()).collect(),
+            parameters: shape.parameters.iter().map(|of| of.name()).collect(),
             accesses: shape
                 .accesses
                 .iter()
@@ -227,7 +231,7 @@ impl Statement {
 
     /// Enters an execution among those that run: from now on it can be cancelled.
     pub fn register(&self, query_id: Option<u64>) -> EngineResult<Registration> {
-        self.database.registry.register(query_id, &self.context.user, &self.context.text)
+        self.database.registry.register(query_id, &self.context)
     }
 
     /// Runs the statement: the first chunk in the reply, the rest in its stream. Called on the
@@ -258,11 +262,9 @@ impl Statement {
         result
     }
 
-    /// Runs an INSERT once for many parameter rows, in one commit.
-    pub async fn execute_batch(
-        self: &Arc<Self>,
-        parameter_rows: Vec<ParameterValues>,
-    ) -> EngineResult<Summary> {
+    /// Runs an INSERT once for many parameter rows, in one commit. The rows are as Bind messages
+    /// have them: [`ParameterRows`].
+    pub async fn execute_batch(self: &Arc<Self>, parameter_rows: Vec<u8>) -> EngineResult<Summary> {
         self.database.check_open()?;
         let statement = Arc::clone(self);
         let work = async move {
@@ -274,7 +276,8 @@ impl Statement {
                     "only INSERT … VALUES runs in batches",
                 ));
             };
-            write::insert_batch(&statement.database, &insert, parameter_rows, statement.txn()).await
+            let rows = ParameterRows::read(&parameter_rows)?;
+            write::insert_batch(&statement.database, &insert, &rows, statement.txn()).await
         };
         let task = self.database.handle().spawn(guard::catch_async("execute_batch", work));
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
@@ -287,7 +290,7 @@ impl Statement {
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
-        let deadline = Deadline::after(options.timeout_ms);
+        registration.deadline = Deadline::after(options.timeout_ms);
         let snapshot = self.snapshot()?;
         registration.hold(&snapshot);
         let epoch = snapshot.epoch();
@@ -295,7 +298,7 @@ impl Statement {
         if parameters.is_empty()
             && let Some(kept) = self.slot.get(epoch)?
         {
-            return self.run_query(kept, Some(epoch), options, deadline, registration).await;
+            return self.run_query(kept, Some(epoch), options, registration).await;
         }
         let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
         if let Some(transaction) = self.txn() {
@@ -308,25 +311,25 @@ impl Statement {
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
             let plan = rewrite::plan(&bound)?;
-            return self.run_rewrite(table, plan, parameters, deadline, registration).await;
+            return self.run_rewrite(table, plan, parameters, registration).await;
         }
         match bound {
             BoundStatement::Query(query) => {
                 let keep_for = (steady && query.parameters.is_empty()).then_some(epoch);
                 let query = Kept::Bound(Box::new(query));
-                self.run_query(query, keep_for, options, deadline, registration).await
+                self.run_query(query, keep_for, options, registration).await
             }
             BoundStatement::Explain(explain) => {
-                let lines = explain::lines(&self.database, &explain, &registration.memory);
-                let lines = until_stopped(&registration.token, deadline, lines).await?;
+                let lines = explain::lines(&self.database, &explain, &registration);
+                let lines = registration.until_stopped(lines).await?;
                 let source = BatchSource::Ready(vec![text_batch(lines)?].into_iter());
-                let running = Running { deadline, registration, turn: Turn::free() };
+                let running = Running { registration, turn: Turn::free() };
                 self.start(source, &self.shape.columns, None, options, running).await
             }
             BoundStatement::Insert(insert @ BoundInsert { returning: Some(_), .. }) => {
-                self.run_returning(insert, options, deadline, registration).await
+                self.run_returning(insert, options, registration).await
             }
-            other => self.run_write(other, deadline, registration).await,
+            other => self.run_write(other, registration).await,
         }
     }
 
@@ -335,37 +338,56 @@ impl Statement {
         query: Kept,
         keep_for: Option<u64>,
         options: ExecuteOptions,
-        deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        let token = registration.token.clone();
-        let work = async {
-            let query = match query {
-                Kept::Planned(query) => query,
-                Kept::Bound(query) => self.plan(*query, keep_for).await?,
-            };
-            let turn = self.database.turn(query.plan.as_ref()).await?;
-            Ok((query, turn))
+        let ready = match query {
+            Kept::Ready(ready) => ready,
+            Kept::Bound(query) => {
+                let work = self.plan(*query, keep_for, &registration);
+                registration.until_stopped(work).await?
+            }
         };
-        let (query, turn) = until_stopped(&token, deadline, work).await?;
-        let context = self.database.task_context(&registration.memory);
+        let query = match ready {
+            ReadyQuery::Plan(query) => query,
+            ReadyQuery::Rows(rows) => {
+                let source = BatchSource::Ready(rows.batches.clone().into_iter());
+                let running = Running { registration, turn: Turn::free() };
+                return self.start(source, &rows.columns, rows.timestamp, options, running).await;
+            }
+        };
+        let turn = self.database.turn(query.plan.as_ref());
+        let turn = registration.until_stopped(turn).await?;
+        let context = self.database.task_context(&registration)?;
         let source = BatchSource::start(&query.plan, &context)?;
-        let running = Running { deadline, registration, turn };
+        let running = Running { registration, turn };
         self.start(source, &query.columns, query.timestamp, options, running).await
     }
 
-    /// Plans a query, and keeps the plan where it may run again.
-    async fn plan(&self, query: BoundQuery, keep_for: Option<u64>) -> EngineResult<PlannedQuery> {
+    /// Plans a query, and keeps the plan, or its few rows, where it may run again.
+    async fn plan(
+        &self,
+        query: BoundQuery,
+        keep_for: Option<u64>,
+        registration: &Registration,
+    ) -> EngineResult<ReadyQuery> {
         let plan = physical_plan(&self.database, &query.plan).await?;
         let BoundQuery { columns, timestamp, plan: logical, .. } = query;
-        let immediate = is_immediate(plan.as_ref());
-        let planned = PlannedQuery { plan, columns, timestamp, immediate };
-        if let Some(epoch) = keep_for
-            && !is_volatile(&logical)?
-        {
-            self.keep(epoch, Kept::Planned(planned.clone()));
+        let planned = PlannedQuery { plan, columns, timestamp };
+        let Some(epoch) = keep_for else { return Ok(ReadyQuery::Plan(planned)) };
+        if is_volatile(&logical)? {
+            return Ok(ReadyQuery::Plan(planned));
         }
-        Ok(planned)
+        if is_immediate(planned.plan.as_ref()) {
+            let context = self.database.task_context(registration)?;
+            if let Some(rows) = planned.few_rows(&context).await? {
+                let rows = ReadyQuery::Rows(Arc::new(rows));
+                self.keep(epoch, Kept::Ready(rows.clone()));
+                return Ok(rows);
+            }
+        }
+        let running = planned.to_execute()?;
+        self.keep(epoch, Kept::Ready(ReadyQuery::Plan(planned)));
+        Ok(ReadyQuery::Plan(running))
     }
 
     fn keep(&self, epoch: u64, what: Kept) {
@@ -408,7 +430,6 @@ impl Statement {
         &self,
         insert: BoundInsert,
         options: ExecuteOptions,
-        deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let Some(returning) = &insert.returning else {
@@ -416,21 +437,20 @@ impl Statement {
         };
         let query = &registration;
         let work = write::insert_returning(&self.database, &insert, returning, self.txn(), query);
-        let answers = until_stopped(&registration.token, deadline, work).await?;
+        let answers = registration.until_stopped(work).await?;
         let source = BatchSource::Ready(answers.into_iter());
-        let running = Running { deadline, registration, turn: Turn::free() };
+        let running = Running { registration, turn: Turn::free() };
         self.start(source, &returning.columns, None, options, running).await
     }
 
     async fn run_write(
         &self,
         bound: BoundStatement,
-        deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
         let work = write::apply(&self.database, bound, self.txn(), &registration);
-        let rows_affected = until_stopped(&registration.token, deadline, work).await?;
+        let rows_affected = registration.until_stopped(work).await?;
         Ok(written(rows_affected, started, &registration))
     }
 
@@ -441,7 +461,6 @@ impl Statement {
         table: TableId,
         plan: Option<&LogicalPlan>,
         parameters: ParameterValues,
-        deadline: Deadline,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
@@ -473,7 +492,7 @@ impl Statement {
                 }
             }
         };
-        let rows_affected = until_stopped(&registration.token, deadline, work).await?;
+        let rows_affected = registration.until_stopped(work).await?;
         Ok(written(rows_affected, started, &registration))
     }
 
@@ -577,7 +596,7 @@ pub(crate) async fn physical_plan(
     plan: &LogicalPlan,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
     failpoint::hit("engine.plan")?;
-    let plan = database.sessions.for_plan(plan).create_physical_plan(plan).await;
+    let plan = database.session.physical_plan(plan).await;
     let_joins_yield(plan.map_err(from_datafusion)?)
 }
 

@@ -18,8 +18,8 @@ use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::{self, check_faults};
 use crate::options::Summary;
+use crate::parameter_rows::ParameterRows;
 use crate::registry::Registration;
-use crate::statement::ParameterValues;
 use crate::statement::physical_plan;
 use crate::transaction::Transaction;
 
@@ -88,7 +88,7 @@ pub(crate) async fn apply(
 pub(crate) async fn insert_batch(
     database: &Arc<Database>,
     insert: &BoundInsert,
-    parameter_rows: Vec<ParameterValues>,
+    parameter_rows: &ParameterRows<'_>,
     transaction: Option<&Transaction>,
 ) -> EngineResult<Summary> {
     let started = std::time::Instant::now();
@@ -98,7 +98,7 @@ pub(crate) async fn insert_batch(
             "only INSERT … VALUES with parameters runs in batches",
         ));
     };
-    let batch = template.rows(&parameter_rows)?;
+    let batch = template.rows(parameter_rows.iter())?;
     let token = CancelToken::default();
     let rows_affected = append_all(database, insert, vec![batch], transaction, &token).await?;
     Ok(Summary {
@@ -145,7 +145,7 @@ pub(crate) async fn insert_returning(
             let faults = tidemark_vfs::faults();
             let plan = physical_plan(database, plan).await?;
             let _turn = database.turn(plan.as_ref()).await?;
-            let mut source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
+            let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
             let (mut batches, mut bytes) = (Vec::new(), 0);
             while let Some(batch) = source.next().await? {
                 bytes += batch.get_array_memory_size();
@@ -179,7 +179,7 @@ async fn insert_select(
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
     let _turn = database.turn(plan.as_ref()).await?;
-    let mut source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
+    let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
     let mut held = Vec::new();
     let mut held_rows = 0;
     while held_rows <= BULK_THRESHOLD_ROWS || transaction.is_some() {
@@ -233,7 +233,7 @@ async fn create_table(
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, &plan).await?;
     let _turn = database.turn(plan.as_ref()).await?;
-    let source = BatchSource::start(&plan, &database.task_context(&query.memory))?;
+    let source = BatchSource::start(&plan, &database.task_context(query)?)?;
     bulk_write(database, BulkTarget::Create(schema), Vec::new(), source, (&query.token, faults))
         .await
 }

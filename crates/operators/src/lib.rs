@@ -20,11 +20,13 @@ mod join_planner;
 mod keep_time_order;
 mod latest_on;
 mod measured;
+mod one_table;
 mod order;
 mod planner;
 mod sample_by;
 mod scan;
 mod session;
+mod sorted_input;
 mod splice;
 mod symbols;
 mod unnest;
@@ -51,7 +53,7 @@ pub use sample_by::node::SampleByNode;
 pub use scan::exec::TableScanExec;
 pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use session::{
-    SessionOptions, Sessions, analyzer_rules, optimizer_rules, physical_optimizer_rules,
+    PlanSession, SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules,
     session_state,
 };
 pub use splice::exec::SpliceJoinExec;

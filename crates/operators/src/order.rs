@@ -30,6 +30,7 @@ use futures::StreamExt;
 use crate::asof::exec::AsofJoinExec;
 use crate::measured::measured;
 use crate::scan::exec::TableScanExec;
+use crate::scan::filtered::FilteredScanExec;
 use crate::unnest::exec::UnnestElementsExec;
 use crate::window_join::exec::WindowJoinExec;
 
@@ -42,7 +43,7 @@ pub(crate) fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     if plan.output_partitioning().partition_count() == 1 {
         return true;
     }
-    if plan.is::<TableScanExec>() {
+    if plan.is::<TableScanExec>() || plan.is::<FilteredScanExec>() {
         return true;
     }
     let row_wise = plan.is::<FilterExec>()

@@ -35,6 +35,7 @@ use crate::sample_by::groups::KeyPlan;
 use crate::sample_by::node::SampleByNode;
 use crate::scan::exec::TableScanExec;
 use crate::scan::filtered::FilteredScanExec;
+use crate::sorted_input::keep_sorted;
 use crate::splice::node::SpliceJoinNode;
 use crate::symbols::{dictionary, nullable_origin, origin};
 use crate::unnest::exec::{UnnestElementsExec, UnnestPlan};
@@ -56,8 +57,8 @@ pub(crate) struct Inputs<'a> {
 
 /// What lowering an expression needs.
 pub(crate) struct Lowering<'a> {
-    session: &'a dyn Session,
-    context: &'a PhysicalPlanningContext,
+    pub(crate) session: &'a dyn Session,
+    pub(crate) context: &'a PhysicalPlanningContext,
 }
 
 impl Lowering<'_> {
@@ -92,10 +93,10 @@ impl Lowering<'_> {
     fn aggregate(
         &self,
         expr: &Expr,
-        logical: &LogicalPlan,
+        schema: &DFSchema,
         input: &Arc<dyn ExecutionPlan>,
     ) -> Result<AggregatePlan> {
-        let mut lowered = self.aggregate_over(expr, logical.schema(), &input.schema())?;
+        let mut lowered = self.aggregate_over(expr, schema, &input.schema())?;
         if lowered.function.fun().name() == "count"
             && lowered.function.is_distinct()
             && lowered.filter.is_none()
@@ -129,7 +130,7 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
         };
         let input = Arc::clone(input);
         if let Some(node) = node.downcast_ref::<SampleByNode>() {
-            return plan_sample_by(node, logical, input, &lowering).map(Some);
+            return plan_sample_by(node, logical.schema(), input, &lowering).map(Some);
         }
         if let Some(node) = node.downcast_ref::<FillNode>() {
             return plan_fill(node, input).map(Some);
@@ -181,13 +182,13 @@ fn text_of_symbol(
     (is_cast && few).then(|| Arc::clone(symbol))
 }
 
-fn plan_sample_by(
+/// `schema`: what the expressions call the input's columns.
+pub(crate) fn plan_sample_by(
     node: &SampleByNode,
-    logical: &LogicalPlan,
+    schema: &DFSchema,
     mut input: Arc<dyn ExecutionPlan>,
     lowering: &Lowering<'_>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let schema = logical.schema();
     let mut bucket_plan = None;
     if let Some(bucket) = node.bucket() {
         let timestamp = lowering.expr(&bucket.timestamp, schema)?;
@@ -198,13 +199,15 @@ fn plan_sample_by(
             input = Arc::new(TimeConcatExec::new(input));
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
+    } else if node.aggregates().iter().any(depends_on_order) {
+        input = keep_sorted(input)?;
     }
     let keys: Vec<_> =
         node.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
     let aggregates = node
         .aggregates()
         .iter()
-        .map(|aggregate| lowering.aggregate(aggregate, logical, &input))
+        .map(|aggregate| lowering.aggregate(aggregate, schema, &input))
         .collect::<Result<Vec<_>>>()?;
     let key_plan = key_plan(&input, &keys)?;
     let plan = SampleByPlan {
@@ -219,6 +222,15 @@ fn plan_sample_by(
         return Ok(known);
     }
     Ok(Arc::new(SampleByExec::new(input, Arc::new(plan))))
+}
+
+/// Whether an aggregate answers something else when its rows come in another order.
+fn depends_on_order(aggregate: &Expr) -> bool {
+    match aggregate {
+        Expr::Alias(alias) => depends_on_order(&alias.expr),
+        Expr::AggregateFunction(call) => !call.func.order_sensitivity().is_insensitive(),
+        _ => false,
+    }
 }
 
 /// `count()`, and `min` and `max` of the designated timestamp, of a whole scan: known without
@@ -258,7 +270,10 @@ fn from_statistics(
     Ok(Some(MemorySourceConfig::try_new_from_batches(schema, vec![batch])?))
 }
 
-fn plan_fill(node: &FillNode, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) fn plan_fill(
+    node: &FillNode,
+    input: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
     use datafusion::logical_expr::UserDefinedLogicalNodeCore;
     let plan = FillPlan {
         timestamp: node.timestamp(),

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
@@ -35,16 +34,19 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
 use crate::decorrelate::Decorrelate;
-use crate::fill::node::FillNode;
 use crate::filter_scan::FilterScan;
 use crate::keep_time_order::KeepTimeOrder;
+use crate::one_table;
 use crate::planner::TidemarkExtensionPlanner;
-use crate::sample_by::node::SampleByNode;
-use crate::scan::exec::BATCH_ROWS;
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
 const MERGE_SHARE: usize = 16;
 const MOST_MERGE_BYTES: usize = 10 << 20;
+
+/// Rows of a batch that an operator of `DataFusion` makes. A merge holds some batches of each of
+/// its inputs, and cannot spill them: with batches as large as a scan's, two sorted inputs took
+/// 20 MiB.
+const MERGED_ROWS: usize = 16 * 1024;
 
 /// What a session needs to be told.
 #[derive(Clone)]
@@ -125,104 +127,30 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
     ]
 }
 
-/// Physical rules of a simple plan, in their order.
-fn simple_physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    vec![
-        Arc::new(EnsureRequirements::new()),
-        Arc::new(ProjectionPushdown::new()),
-        Arc::new(KeepTimeOrder),
-        Arc::new(LimitPushdown::new()),
-        Arc::new(FilterScan),
-        Arc::new(EnsureCooperative::new()),
-    ]
-}
-
-/// Logical rules of a simple plan.
-fn simple_optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    vec![
-        Arc::new(SimplifyExpressions::new()),
-        Arc::new(EliminateFilter::new()),
-        Arc::new(PushDownLimit::new()),
-        Arc::new(PushDownFilter::new()),
-        Arc::new(OptimizeProjections::new()),
-    ]
-}
-
-/// How a database plans. A rule that finds nothing still walks through the plan and rebuilds
-/// parts of it: most statements of a time-series database are simple, and for those half the
-/// time of planning went into rules that cannot apply.
+/// The session in which a database plans.
 #[derive(Debug)]
-pub struct Sessions {
-    full: SessionState,
-    simple: SessionState,
+pub struct PlanSession {
+    state: SessionState,
 }
 
-impl Sessions {
-    /// Both sessions.
+impl PlanSession {
+    /// A session with every rule.
     pub fn new(options: &SessionOptions) -> Self {
-        let full = session_state(options);
-        let mut config = full.config().clone();
-        // One pass in this order leaves nothing for another.
-        config.options_mut().optimizer.max_passes = 1;
-        let simple = SessionStateBuilder::new()
-            .with_config(config)
-            .with_runtime_env(Arc::clone(&options.runtime))
-            .with_analyzer_rules(Vec::new())
-            .with_optimizer_rules(simple_optimizer_rules())
-            .with_physical_optimizer_rules(simple_physical_rules())
-            .with_query_planner(Arc::new(TidemarkQueryPlanner))
-            .build();
-        Self { full, simple }
+        Self { state: session_state(options) }
     }
 
-    /// The session with every rule.
-    pub fn full(&self) -> &SessionState {
-        &self.full
+    /// The session as `DataFusion` has it.
+    pub fn state(&self) -> &SessionState {
+        &self.state
     }
 
-    /// The session whose rules are enough for a plan.
-    pub fn for_plan(&self, plan: &LogicalPlan) -> &SessionState {
-        if is_simple(plan) { &self.simple } else { &self.full }
-    }
-}
-
-/// Whether a plan reads one table and filters, buckets, fills, projects and limits its rows:
-/// nothing to join, to sort or to deduplicate, no sub-query, no window.
-fn is_simple(plan: &LogicalPlan) -> bool {
-    let input = match plan {
-        LogicalPlan::TableScan(scan) => return !scan.filters.iter().any(has_query),
-        LogicalPlan::Projection(node) if !node.expr.iter().any(has_query) => &node.input,
-        LogicalPlan::Filter(node) if !has_query(&node.predicate) => &node.input,
-        LogicalPlan::SubqueryAlias(node) => &node.input,
-        LogicalPlan::Limit(node) => &node.input,
-        LogicalPlan::Extension(extension) => {
-            let node = extension.node.as_any();
-            if let Some(node) = node.downcast_ref::<SampleByNode>() {
-                let exprs = node.keys().iter().chain(node.aggregates());
-                return !exprs.into_iter().any(has_query) && is_simple(node.input());
-            }
-            let Some(node) = node.downcast_ref::<FillNode>() else { return false };
-            return is_simple(node.input());
+    /// Optimises and plans.
+    pub async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        match one_table::plan(plan, &self.state)? {
+            Some(plan) => Ok(plan),
+            None => self.state.create_physical_plan(plan).await,
         }
-        _ => return false,
-    };
-    is_simple(input)
-}
-
-/// Whether an expression holds a query.
-fn has_query(expr: &Expr) -> bool {
-    let is_query = |expr: &Expr| {
-        matches!(
-            expr,
-            Expr::ScalarSubquery(_)
-                | Expr::InSubquery(_)
-                | Expr::Exists(_)
-                | Expr::SetComparison(_)
-                | Expr::OuterReferenceColumn(..)
-        )
-    };
-    // An expression that cannot be walked through is planned with every rule.
-    expr.exists(|expr| Ok(is_query(expr))).unwrap_or(true)
+    }
 }
 
 /// A session that plans and runs our nodes beside `DataFusion`'s.
@@ -233,7 +161,10 @@ pub fn session_state(options: &SessionOptions) -> SessionState {
         .with_target_partitions(partitions)
         // Each sort holds so much back for merging what it spilled.
         .with_sort_spill_reservation_bytes(merging.min(MOST_MERGE_BYTES))
-        .with_batch_size(BATCH_ROWS)
+        .with_batch_size(MERGED_ROWS)
+        // One batch in each file that an exchange spills: two files that are still written to can
+        // keep its readers waiting for ever (apache/datafusion#24883).
+        .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
         // A round robin exchange would tear time order apart for no gain: scans are balanced.
         .with_round_robin_repartition(false)
         .with_create_default_catalog_and_schema(false);

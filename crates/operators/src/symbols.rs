@@ -17,6 +17,7 @@ use crate::asof::exec::AsofJoinExec;
 use crate::horizon::exec::HorizonJoinExec;
 use crate::order::TimeConcatExec;
 use crate::scan::exec::TableScanExec;
+use crate::scan::filtered::FilteredScanExec;
 use crate::window::exec::WindowsExec;
 use crate::window_join::exec::WindowJoinExec;
 
@@ -51,6 +52,9 @@ fn column_origin<'a>(
 ) -> Option<Origin<'a>> {
     if let Some(scan) = plan.downcast_ref::<TableScanExec>() {
         return Some((scan, index));
+    }
+    if let Some(filtered) = plan.downcast_ref::<FilteredScanExec>() {
+        return Some((filtered.scan(), filtered.column(index)?));
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let index = match filter.projection() {

@@ -5,6 +5,7 @@ mod reference_operators;
 mod support;
 
 use arrow_schema::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::expr_fn::{avg, count, count_distinct, max, min, sum};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
 use datafusion::physical_plan::displayable;
@@ -128,6 +129,82 @@ async fn sample_by_agrees_with_a_loop() {
         found.sort();
         wanted.sort();
         assert_eq!(found, wanted);
+    }
+}
+
+/// Filters, projections, buckets and limits over one table, by chance.
+fn plan_of_one_table(
+    rng: &mut ChaCha8Rng,
+    table: &std::sync::Arc<tidemark_storage::TableSnapshot>,
+) -> LogicalPlan {
+    let mut plan = LogicalPlanBuilder::from(scan("t", table, vec![]));
+    for _ in 0..rng.random_range(0..3) {
+        let instant = ScalarValue::TimestampMicrosecond(Some(rng.random_range(0..SECOND)), None);
+        let test = match rng.random_range(0..5) {
+            0 => col("t.ts").gt(lit(instant)),
+            1 => col("t.symbol").is_not_null(),
+            2 => col("t.size").gt(lit(rng.random_range(-50..50_i64)) + lit(1_i64)),
+            3 => col("t.size").lt(lit(20_i64)).and(col("t.ts").lt_eq(lit(instant))),
+            _ => lit(false).or(col("t.price").lt(lit(0.5))),
+        };
+        plan = plan.filter(test).unwrap();
+    }
+    let mut qualified = "t.";
+    if rng.random_bool(0.3) {
+        plan = plan.alias("u").unwrap();
+        qualified = "u.";
+    }
+    let column = |name: &str| col(format!("{qualified}{name}"));
+    let top = match rng.random_range(0..4) {
+        0 => plan,
+        1 => plan
+            .project([
+                column("size"),
+                column("ts"),
+                column("size") + lit(1_i64),
+                column("size").alias("again"),
+            ])
+            .unwrap(),
+        2 => {
+            let inner =
+                [column("note").alias("n"), column("ts").alias("at"), lit(1_i64) + lit(2_i64)];
+            plan.project(inner).unwrap().project([col("at"), col("n")]).unwrap()
+        }
+        _ => {
+            let sampled =
+                Bucket { timestamp: column("ts"), spec: BucketSpec::new(1, StepUnit::Minute) };
+            let values = vec![sum(column("size")).alias("sum"), count(lit(1_i64)).alias("rows")];
+            let keys = if rng.random_bool(0.5) { vec![column("symbol")] } else { vec![] };
+            let built = plan.build().unwrap();
+            let node = SampleByNode::try_new(built, Some(sampled), keys, values).unwrap();
+            LogicalPlanBuilder::from(extension(node)).project([col("sum"), col("rows")]).unwrap()
+        }
+    };
+    match rng.random_range(0..3) {
+        0 => top.limit(rng.random_range(0..5), Some(rng.random_range(0..30))).unwrap(),
+        1 => top.limit(3, None).unwrap(),
+        _ => top,
+    }
+    .build()
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_of_one_walk_agree_with_those_of_the_rules() {
+    let mut rng = random();
+    for _ in 0..20 {
+        let store = Store::new();
+        let (table, _) = table(&store, &mut rng, "t");
+        for _ in 0..20 {
+            let plan = plan_of_one_table(&mut rng, &table);
+            let shown = plan.display_indent().to_string();
+            let ruled = physical_by_rules(plan.clone(), 2).await.unwrap();
+            let walked = physical(plan, 2).await.unwrap();
+            assert_eq!(walked.schema().fields().len(), ruled.schema().fields().len(), "{shown}");
+            let ruled = cells(&run_physical(ruled).await.unwrap());
+            let walked = cells(&run_physical(walked).await.unwrap());
+            assert_eq!(walked, ruled, "{shown}");
+        }
     }
 }
 
@@ -304,8 +381,7 @@ async fn scans_keep_time_order_and_read_no_more_than_asked() {
         .map(|row| row.ts.to_string())
         .collect();
     assert_eq!(times(scan("t", &table, vec![TimeRange { lo, hi }])).await, inside);
-    let micros =
-        |value| lit(datafusion::common::ScalarValue::TimestampMicrosecond(Some(value), None));
+    let micros = |value| lit(ScalarValue::TimestampMicrosecond(Some(value), None));
     let filter = col("t.ts").gt_eq(micros(lo)).and(col("t.ts").lt(micros(hi)));
     let filtered = LogicalPlanBuilder::from(scan("t", &table, vec![])).filter(filter).unwrap();
     let filtered = filtered.build().unwrap();
@@ -345,7 +421,7 @@ async fn fill_adds_every_missing_bucket() {
         let aggregates = vec![count(lit(1_i64)), size];
         let input = scan("t", &table, vec![]);
         let sampled = SampleByNode::try_new(input, Some(spec.clone()), keys, aggregates).unwrap();
-        let zero = FillValue::Constant(datafusion::common::ScalarValue::Int64(Some(0)));
+        let zero = FillValue::Constant(ScalarValue::Int64(Some(0)));
         let values = vec![zero, FillValue::Prev];
         let keys = if keyed { vec![1] } else { vec![] };
         let fill = FillNode::try_new(extension(sampled), 0, keys, values, spec.spec, None).unwrap();

@@ -7,7 +7,7 @@ use tidemark_types::{EngineResult, failpoint};
 use tidemark_wire::RowEncoder;
 
 use crate::admission::Turn;
-use crate::cancel::{Deadline, until_stopped};
+use crate::cancel::until_stopped;
 use crate::execution::source::BatchSource;
 use crate::execution::window::{LastRows, RowWindow};
 use crate::maintenance::check_faults;
@@ -31,7 +31,6 @@ pub struct Chunk {
 
 /// What a query runs under.
 pub(crate) struct Running {
-    pub(crate) deadline: Deadline,
     pub(crate) registration: Registration,
     pub(crate) turn: Turn,
 }
@@ -98,7 +97,7 @@ impl Cursor {
     /// The next chunk, of at most `max_rows` rows; closes at [`CHUNK_BYTES`]. After the last row
     /// the encoder's tail is part of the chunk and [`Cursor::is_finished`] holds.
     pub(crate) async fn produce(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
-        let (token, deadline) = (self.token(), self.running.deadline);
+        let (token, deadline) = (self.token(), self.running.registration.deadline);
         let work = async {
             self.running.turn.resume().await?;
             self.fill(max_rows).await
@@ -131,6 +130,10 @@ impl Cursor {
             room -= step as u64;
             if self.one_batch_per_chunk {
                 break;
+            }
+            if step == ROWS_PER_STEP {
+                // A row group of Parquet is many steps: between two a query can be stopped.
+                tokio::task::yield_now().await;
             }
         }
         // Everything in the chunk was read by now.

@@ -125,7 +125,7 @@ async fn pump(
                 cursor.pause();
             }
             let hand_over = async { Ok(chunks.send(Ok(chunk)).await.is_ok()) };
-            if !until_stopped(&token, Deadline::after(None), hand_over).await? {
+            if !until_stopped(&token, Deadline::default(), hand_over).await? {
                 break; // the reader is gone
             }
         }

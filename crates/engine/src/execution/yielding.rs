@@ -24,8 +24,6 @@ use crate::errors::from_datafusion;
 
 /// Pairs of rows that a join may compare before it yields: some milliseconds.
 const PAIRS_AT_ONCE: usize = 4 << 20;
-/// Fewest rows of a slice: below, the join is busy with slices alone.
-const MIN_SLICE_ROWS: usize = 16;
 
 /// Changes joins that compare all pairs of rows. `EnsureCooperative` makes leaves yield, but such
 /// a join reads a leaf rarely: each batch of one side meets every row of the other. What it hands
@@ -60,7 +58,7 @@ impl Slices {
     /// Slices that meet `other` in no long time each.
     fn before(other: &dyn ExecutionPlan, input: Arc<dyn ExecutionPlan>) -> Self {
         let pairs = rows_read(other).map_or(0, |rows| PAIRS_AT_ONCE / rows.max(1));
-        Self { input, rows: pairs.max(MIN_SLICE_ROWS) }
+        Self { input, rows: pairs.max(1) }
     }
 }
 

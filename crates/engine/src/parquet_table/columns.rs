@@ -6,11 +6,13 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, Primitive
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{can_cast_types, cast};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Field as ArrowField, Float32Type, Float64Type, Int32Type,
-    Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    ArrowPrimitiveType, DataType, Field as ArrowField, FieldRef, Float32Type, Float64Type,
+    Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType,
 };
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::basic::{ConvertedType, LogicalType};
+use parquet::schema::types::TypePtr;
 use tidemark_types::double_array::{from_nested, from_raw, nested_type};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
@@ -24,8 +26,19 @@ const MOST_DIMENSIONS: u8 = 32;
 /// Names and SQL types of a file's columns: those they had in this database, or the nearest.
 pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> EngineResult<Vec<Field>> {
     let stored = stored_types(metadata);
-    let fields = metadata.schema().fields();
-    fields.iter().enumerate().map(|(at, field)| sql_field(field, stored.get(at))).collect()
+    let roots = metadata.parquet_schema().root_schema().get_fields();
+    let fields = metadata.schema().fields().iter().zip(roots);
+    let column = |(at, (field, root)): (usize, (&FieldRef, &TypePtr))| {
+        sql_field(field, stored.get(at), is_enumeration(root))
+    };
+    fields.enumerate().map(column).collect()
+}
+
+/// Whether a file calls its bytes an enumeration, which they are texts of.
+fn is_enumeration(column: &TypePtr) -> bool {
+    let about = column.get_basic_info();
+    about.converted_type() == ConvertedType::ENUM
+        || matches!(about.logical_type_ref(), Some(LogicalType::Enum))
 }
 
 /// What the footer says of the columns; nothing for files of other programs.
@@ -51,7 +64,14 @@ struct StoredColumn {
     type_name: String,
 }
 
-fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>) -> EngineResult<Field> {
+fn sql_field(
+    field: &ArrowField,
+    stored: Option<&StoredColumn>,
+    is_enumeration: bool,
+) -> EngineResult<Field> {
+    if is_enumeration {
+        return Ok(Field { name: field.name().clone(), sql_type: SqlType::Varchar });
+    }
     let same = stored.filter(|stored| stored.name == *field.name());
     let known = same.and_then(|stored| SqlType::parse_text(&stored.type_name));
     let known = known.filter(|sql_type| holds(field.data_type(), *sql_type));

@@ -3,15 +3,20 @@
 
 use std::sync::Arc;
 
+use arrow_schema::{Field, FieldRef, Schema};
+use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, not_impl_err};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     BinaryExpr, Distinct, Expr, FetchType, Filter, Limit, LogicalPlan, Operator, Projection,
-    SkipType, Sort, SortExpr, SubqueryAlias, Window, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowFunctionDefinition, lit,
+    RecursiveQuery, SkipType, Sort, SortExpr, SubqueryAlias, TableScan, Window, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
 };
 
 use super::relational::join;
@@ -23,6 +28,8 @@ pub(super) struct Domain {
     pub(super) plan: LogicalPlan,
     /// What the sub-query's plan calls a value, and the domain's column that has it.
     columns: Vec<(Column, String)>,
+    /// Recursive queries whose last rows carry the domain.
+    recursions: Vec<String>,
 }
 
 impl Domain {
@@ -40,7 +47,7 @@ impl Domain {
         }
         let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(outer))?);
         let plan = LogicalPlan::Distinct(Distinct::All(Arc::new(plan)));
-        Ok(Self { plan, columns })
+        Ok(Self { plan, columns, recursions: Vec::new() })
     }
 
     /// Names of the domain's columns.
@@ -73,6 +80,7 @@ impl Domain {
     pub(super) fn in_plan(&self, plan: &LogicalPlan) -> Result<bool> {
         plan.exists(|node| {
             let mut found = match node {
+                LogicalPlan::TableScan(scan) => self.last_rows(scan).is_some(),
                 LogicalPlan::Subquery(subquery) => {
                     subquery.outer_ref_columns.iter().any(|expr| self.in_expr(expr))
                 }
@@ -140,6 +148,8 @@ impl Domain {
             LogicalPlan::Union(node) => self.union(node),
             LogicalPlan::Join(node) => self.join(node),
             LogicalPlan::Extension(node) => self.extension(&node),
+            LogicalPlan::RecursiveQuery(node) => self.recursive(node),
+            LogicalPlan::TableScan(node) => self.scan_of_last_rows(&node),
             other => {
                 not_impl_err!("{} in a correlated sub-query is not supported", other.display())
             }
@@ -209,6 +219,51 @@ impl Domain {
         }
         let value = self.resolved(value.as_ref().clone(), self.plan.schema())?;
         Ok(Some((value, own.as_ref().clone())))
+    }
+
+    /// The recursion for every value of the domain at once: each row says for which of them it
+    /// was found, in the rows of the step before too.
+    fn recursive(&self, node: RecursiveQuery) -> Result<LogicalPlan> {
+        let first = self.spread(Arc::unwrap_or_clone(node.static_term))?;
+        let mut recursions = self.recursions.clone();
+        recursions.push(node.name.clone());
+        let (plan, columns) = (self.plan.clone(), self.columns.clone());
+        let within = Self { plan, columns, recursions };
+        let next = within.spread(Arc::unwrap_or_clone(node.recursive_term))?;
+        let (first, next) = (self.lined_up(first)?, self.lined_up(next)?);
+        let plan =
+            RecursiveQuery::try_new(node.name, Arc::new(first), Arc::new(next), node.is_distinct)?;
+        Ok(LogicalPlan::RecursiveQuery(plan))
+    }
+
+    /// The table a scan reads, where that holds the rows of a recursion's step before.
+    fn last_rows(&self, scan: &TableScan) -> Option<Arc<dyn TableProvider>> {
+        if self.recursions.is_empty() {
+            return None;
+        }
+        let provider = source_as_provider(&scan.source).ok()?;
+        let table = provider.downcast_ref::<CteWorkTable>()?;
+        let own = self.recursions.iter().any(|name| name == table.name());
+        own.then(|| Arc::clone(&provider))
+    }
+
+    fn scan_of_last_rows(&self, scan: &TableScan) -> Result<LogicalPlan> {
+        let Some(provider) = self.last_rows(scan) else {
+            return not_impl_err!(
+                "a table in a correlated sub-query that reads the rows around it"
+            );
+        };
+        let Some(table) = provider.downcast_ref::<CteWorkTable>() else {
+            return not_impl_err!("a recursive query without its last rows");
+        };
+        let mut fields: Vec<FieldRef> = table.schema().fields().iter().cloned().collect();
+        for (field, name) in self.plan.schema().fields().iter().zip(self.names()) {
+            fields.push(Arc::new(Field::new(name, field.data_type().clone(), true)));
+        }
+        let wider = CteWorkTable::new(table.name(), Arc::new(Schema::new(fields)));
+        let source = provider_as_source(Arc::new(wider));
+        let scan = TableScanBuilder::new(scan.table_name.clone(), source).build()?;
+        Ok(LogicalPlan::TableScan(scan))
     }
 
     /// LIMIT counts the rows of each value of the domain.

@@ -116,18 +116,22 @@ impl Domain {
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for input in node.inputs {
             let input = self.spread(Arc::unwrap_or_clone(input))?;
-            let own = self.own_columns(&input).into_iter().map(|column| {
-                let name = column.name.clone();
-                Expr::Column(column).alias(name)
-            });
-            let mut exprs: Vec<Expr> = own.collect();
-            for name in self.names() {
-                exprs.push(column_named(input.schema(), name)?.alias(name));
-            }
-            let projected = Projection::try_new(exprs, Arc::new(input))?;
-            inputs.push(Arc::new(LogicalPlan::Projection(projected)));
+            inputs.push(Arc::new(self.lined_up(input)?));
         }
         Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
+    }
+
+    /// The plan's own columns under their plain names, then the domain's.
+    pub(super) fn lined_up(&self, input: LogicalPlan) -> Result<LogicalPlan> {
+        let own = self.own_columns(&input).into_iter().map(|column| {
+            let name = column.name.clone();
+            Expr::Column(column).alias(name)
+        });
+        let mut exprs: Vec<Expr> = own.collect();
+        for name in self.names() {
+            exprs.push(column_named(input.schema(), name)?.alias(name));
+        }
+        Ok(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input))?))
     }
 
     pub(super) fn aggregate(&self, node: Aggregate) -> Result<LogicalPlan> {

@@ -13,17 +13,16 @@ use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
     ReplaceChildrenOptions, SendableRecordBatchStream,
 };
 use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
 
+use super::pace::paced;
 use crate::error::engine_error;
 use crate::measured::measured;
 
@@ -107,6 +106,14 @@ impl TableScanExec {
         let (schema, parts) = (self.schema(), scan.partitions.len());
         scan.properties = properties(&self.table, &self.projection, &schema, parts, scan.backward);
         scan
+    }
+
+    /// The properties of an operator that passes on some of the columns.
+    pub(crate) fn narrowed(&self, output: &[usize]) -> Result<Arc<PlanProperties>> {
+        let schema = Arc::new(self.schema().project(output)?);
+        let columns: Vec<usize> = output.iter().map(|&column| self.projection[column]).collect();
+        let parts = self.partitions.len();
+        Ok(properties(&self.table, &columns, &schema, parts, self.backward))
     }
 
     /// Whether the last row comes first.
@@ -196,8 +203,7 @@ impl TableScanExec {
             let batch = read(&slice, &projection, rows, &schema)?;
             if backward { reverse(&batch) } else { Ok(batch) }
         });
-        let stream = RecordBatchStreamAdapter::new(output, futures::stream::iter(batches));
-        Ok(Box::pin(cooperative(stream)))
+        Ok(paced(output, batches))
     }
 }
 

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatchOptions;
 use arrow_array::cast::AsArray;
@@ -22,11 +23,9 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
     SendableRecordBatchStream,
@@ -34,6 +33,7 @@ use datafusion::physical_plan::{
 use tidemark_storage::{Slice, SymbolDictionary};
 
 use super::exec::{TableScanExec, read, reverse};
+use super::pace::{Steps, paced};
 use crate::error::engine_error;
 use crate::measured::measured;
 
@@ -74,6 +74,30 @@ impl FilteredScanExec {
         self.scan.row_count()
     }
 
+    /// The scan's rows for which `predicate` holds, `fetch` of each partition at the most.
+    /// `output`: the scan columns that are passed on.
+    pub(crate) fn new(
+        scan: TableScanExec,
+        predicate: Arc<dyn PhysicalExpr>,
+        output: Vec<usize>,
+        fetch: Option<usize>,
+    ) -> Result<Self> {
+        let properties = scan.narrowed(&output)?;
+        Ok(Self::with_properties(scan, predicate, output, fetch, properties))
+    }
+
+    fn with_properties(
+        scan: TableScanExec,
+        predicate: Arc<dyn PhysicalExpr>,
+        output: Vec<usize>,
+        fetch: Option<usize>,
+        properties: Arc<PlanProperties>,
+    ) -> Self {
+        let tests = Arc::new(Tests::new(&scan, &predicate));
+        let metrics = ExecutionPlanMetricsSet::new();
+        Self { scan, predicate, tests, output, fetch, properties, metrics }
+    }
+
     /// The same rows as those of `filter`, if its input is a scan.
     pub(crate) fn of(filter: &FilterExec) -> Option<Self> {
         let scan = filter.input().downcast_ref::<TableScanExec>()?.clone();
@@ -81,13 +105,15 @@ impl FilteredScanExec {
             Some(projection) => projection.to_vec(),
             None => (0..scan.projection().len()).collect(),
         };
-        let predicate = Arc::clone(filter.predicate());
         let properties = PlanProperties::clone(filter.properties())
             .with_scheduling_type(SchedulingType::Cooperative);
-        let tests = Arc::new(Tests::new(&scan, &predicate));
-        let (fetch, properties) = (filter.fetch(), Arc::new(properties));
-        let metrics = ExecutionPlanMetricsSet::new();
-        Some(Self { scan, predicate, tests, output, fetch, properties, metrics })
+        let (predicate, fetch) = (Arc::clone(filter.predicate()), filter.fetch());
+        Some(Self::with_properties(scan, predicate, output, fetch, Arc::new(properties)))
+    }
+
+    /// The scan's column behind an output column.
+    pub(crate) fn column(&self, output: usize) -> Option<usize> {
+        self.output.get(output).copied()
     }
 
     /// The scan below.
@@ -160,9 +186,17 @@ impl FilteredScanExec {
         let mut room = self.fetch.unwrap_or(usize::MAX);
         // A chunk without rows is a batch, too: a filter that drops everything still yields.
         let nothing = RecordBatch::new_empty(self.schema());
-        let batches = self.scan.chunks(partition)?.map(move |(slice, rows)| {
-            let Some(batch) = plan.read(&slice, rows)? else { return Ok(nothing.clone()) };
-            if backward { reverse(&batch) } else { Ok(batch) }
+        let mut steps = Steps::new(self.scan.chunks(partition)?, backward);
+        let batches = std::iter::from_fn(move || {
+            let (slice, rows) = steps.next()?;
+            let started = Instant::now();
+            let batch = plan.read(&slice, rows);
+            steps.took(started.elapsed());
+            Some(match batch {
+                Ok(Some(batch)) if backward => reverse(&batch),
+                Ok(batch) => Ok(batch.unwrap_or_else(|| nothing.clone())),
+                Err(error) => Err(error),
+            })
         });
         let batches = batches.map_while(move |batch: Result<RecordBatch>| {
             if room == 0 {
@@ -174,9 +208,7 @@ impl FilteredScanExec {
                 batch.slice(0, rows)
             }))
         });
-        let rows = futures::stream::iter(batches);
-        let stream = RecordBatchStreamAdapter::new(self.schema(), rows);
-        Ok(Box::pin(cooperative(stream)))
+        Ok(paced(self.schema(), batches))
     }
 }
 

@@ -2,5 +2,6 @@
 
 pub(crate) mod exec;
 pub(crate) mod filtered;
+mod pace;
 pub(crate) mod provider;
 pub(crate) mod time_filter;

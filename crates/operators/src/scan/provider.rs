@@ -20,6 +20,9 @@ pub const ROW_ID: &str = "\u{1}row";
 /// All time, as one range.
 const EVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MAX };
 
+/// No time: a scan without ranges would read all rows.
+const NEVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MIN };
+
 /// A table as one snapshot holds it, optionally only within some ranges of time.
 pub struct SnapshotTable {
     table: Arc<TableSnapshot>,
@@ -58,7 +61,7 @@ impl SnapshotTable {
 
     /// A provider of no row: what an always false time predicate leaves.
     pub fn empty(table: Arc<TableSnapshot>) -> Self {
-        Self::new(table, vec![TimeRange { lo: i64::MIN, hi: i64::MIN }])
+        Self::new(table, vec![NEVER])
     }
 
     /// The table's snapshot.
@@ -66,9 +69,32 @@ impl SnapshotTable {
         &self.table
     }
 
-    fn timestamp_name(&self) -> Option<&str> {
+    /// The range of time that a filter keeps, if it does nothing else.
+    pub(crate) fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         let definition = self.table.schema();
-        definition.timestamp.map(|index| definition.columns[index].name.as_str())
+        let timestamp = &definition.columns.get(definition.timestamp?)?.name;
+        time_filter::range_of(filter, timestamp)
+    }
+
+    /// A scan of these columns, and of the rows within all of `times`.
+    pub(crate) fn plan(
+        &self,
+        projection: Vec<usize>,
+        times: &[TimeRange],
+        limit: Option<usize>,
+        partitions: usize,
+    ) -> Result<TableScanExec> {
+        let mut ranges = self.ranges.clone();
+        for range in times {
+            let known = if ranges.is_empty() { vec![EVER] } else { ranges };
+            ranges = time_filter::intersect(&known, *range);
+            if ranges.is_empty() {
+                ranges.push(NEVER);
+            }
+        }
+        let schema = Arc::new(self.schema.project(&projection)?);
+        let table = Arc::clone(&self.table);
+        TableScanExec::try_new(table, &ranges, projection, &schema, partitions, limit)
     }
 }
 
@@ -86,17 +112,11 @@ impl TableProvider for SnapshotTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let is_range = |filter: &&Expr| {
-            self.timestamp_name().is_some_and(|name| time_filter::range_of(filter, name).is_some())
+        let support = |filter: &&Expr| match self.time_range(filter) {
+            Some(_) => TableProviderFilterPushDown::Exact,
+            None => TableProviderFilterPushDown::Unsupported,
         };
-        let support = |exact| {
-            if exact {
-                TableProviderFilterPushDown::Exact
-            } else {
-                TableProviderFilterPushDown::Unsupported
-            }
-        };
-        Ok(filters.iter().map(|filter| support(is_range(filter))).collect())
+        Ok(filters.iter().map(support).collect())
     }
 
     async fn scan(
@@ -106,22 +126,11 @@ impl TableProvider for SnapshotTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut ranges = self.ranges.clone();
-        if let Some(name) = self.timestamp_name() {
-            for range in filters.iter().filter_map(|filter| time_filter::range_of(filter, name)) {
-                let known = if ranges.is_empty() { vec![EVER] } else { ranges };
-                ranges = time_filter::intersect(&known, range);
-                if ranges.is_empty() {
-                    ranges.push(TimeRange { lo: i64::MIN, hi: i64::MIN });
-                }
-            }
-        }
+        let times: Vec<TimeRange> =
+            filters.iter().filter_map(|filter| self.time_range(filter)).collect();
         let projection = projection.cloned();
         let projection = projection.unwrap_or_else(|| (0..self.schema.fields().len()).collect());
-        let schema = Arc::new(self.schema.project(&projection)?);
-        let partitions = state.config().target_partitions();
-        let table = Arc::clone(&self.table);
-        let scan = TableScanExec::try_new(table, &ranges, projection, &schema, partitions, limit)?;
+        let scan = self.plan(projection, &times, limit, state.config().target_partitions())?;
         Ok(Arc::new(scan))
     }
 }

@@ -23,7 +23,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tidemark_operators::{SessionOptions, SnapshotTable, session_state};
+use tidemark_operators::{PlanSession, SessionOptions, SnapshotTable};
 use tidemark_storage::{
     Change, ColumnSchema, Storage, StorageOptions, TableSchema, TableSnapshot, TimeRange,
 };
@@ -173,18 +173,32 @@ pub fn edge(name: &str, argument: Expr, data_type: DataType) -> Expr {
     ))
 }
 
+fn session(partitions: usize) -> PlanSession {
+    let options = SessionOptions { target_partitions: partitions, ..SessionOptions::default() };
+    PlanSession::new(&options)
+}
+
 /// Optimizes and plans.
 pub async fn physical(plan: LogicalPlan, partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
-    let options = SessionOptions { target_partitions: partitions, ..SessionOptions::default() };
-    session_state(&options).create_physical_plan(&plan).await
+    session(partitions).physical_plan(&plan).await
+}
+
+/// Optimizes and plans by `DataFusion`'s rules and ours, whatever the plan is.
+pub async fn physical_by_rules(
+    plan: LogicalPlan,
+    partitions: usize,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    session(partitions).state().create_physical_plan(&plan).await
+}
+
+/// Runs a plan; the result's batches in order.
+pub async fn run_physical(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
+    execute_stream(plan, session(1).state().task_ctx())?.try_collect().await
 }
 
 /// Plans and runs; the result's batches in order.
 pub async fn run(plan: LogicalPlan, partitions: usize) -> Result<Vec<RecordBatch>> {
-    let options = SessionOptions { target_partitions: partitions, ..SessionOptions::default() };
-    let state = session_state(&options);
-    let plan = state.create_physical_plan(&plan).await?;
-    execute_stream(plan, state.task_ctx())?.try_collect().await
+    run_physical(physical(plan, partitions).await?).await
 }
 
 /// All cells as text, row by row; doubles and nulls print unambiguously enough to compare.

@@ -1,0 +1,95 @@
+//! Files that a query spills to. An operator writes megabytes between two moments at which it can
+//! be stopped, so that each write asks whether the query still runs.
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion::error::Result;
+use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder};
+use datafusion::execution::{SpillFile, SpillWriter, TempFileFactory};
+use futures::Stream;
+use tidemark_types::EngineResult;
+
+use crate::cancel::{CancelToken, Deadline};
+use crate::errors::from_datafusion;
+
+/// The disk of one query: files of `shared`, whose limit counts, as long as the query may run.
+pub(crate) fn query_disk(
+    shared: &Arc<DiskManager>,
+    token: &CancelToken,
+    deadline: Deadline,
+) -> EngineResult<Arc<DiskManager>> {
+    let until = Until { token: token.clone(), deadline };
+    let files = QueryFiles { shared: Arc::clone(shared), until };
+    let disk = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(files)).build();
+    disk.map(Arc::new).map_err(from_datafusion)
+}
+
+#[derive(Clone)]
+struct Until {
+    token: CancelToken,
+    deadline: Deadline,
+}
+
+struct QueryFiles {
+    shared: Arc<DiskManager>,
+    until: Until,
+}
+
+impl TempFileFactory for QueryFiles {
+    fn create_temp_file(&self, description: &str) -> Result<Arc<dyn SpillFile>> {
+        let file = self.shared.create_tmp_file(description)?;
+        Ok(Arc::new(QueryFile { file, until: self.until.clone() }))
+    }
+}
+
+struct QueryFile {
+    file: Arc<dyn SpillFile>,
+    until: Until,
+}
+
+impl SpillFile for QueryFile {
+    fn path(&self) -> Option<&Path> {
+        self.file.path()
+    }
+
+    fn size(&self) -> Option<u64> {
+        self.file.size()
+    }
+
+    fn read_stream(&self) -> Result<Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>> {
+        self.file.read_stream()
+    }
+
+    fn open_writer(&self) -> Result<Box<dyn SpillWriter>> {
+        let writer = self.file.open_writer()?;
+        Ok(Box::new(QueryWriter { writer, until: self.until.clone() }))
+    }
+}
+
+struct QueryWriter {
+    writer: Box<dyn SpillWriter>,
+    until: Until,
+}
+
+impl io::Write for QueryWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.until.token.is_cancelled() || self.until.deadline.has_passed() {
+            return Err(io::Error::other("the query was stopped"));
+        }
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+impl SpillWriter for QueryWriter {
+    fn finish(&mut self) -> Result<()> {
+        self.writer.finish()
+    }
+}

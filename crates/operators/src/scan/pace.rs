@@ -1,0 +1,83 @@
+//! How long a scan, and what is computed from its batches, runs before others get their turn and
+//! the query can be stopped. The clock decides: a batch costs microseconds or, behind a regular
+//! expression, a tenth of a second.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use tidemark_storage::Slice;
+
+use super::exec::BATCH_ROWS;
+
+/// Time from one turn of the others to the next.
+const TURN: Duration = Duration::from_millis(10);
+/// A step that takes longer is followed by smaller ones.
+const LONG_STEP: Duration = Duration::from_millis(20);
+/// Fewest rows of a step.
+const MIN_STEP_ROWS: usize = 4 * 1024;
+
+/// A stream of these batches that yields by the clock.
+pub(super) fn paced(
+    schema: SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+) -> SendableRecordBatchStream {
+    let begin = (batches, Instant::now());
+    let rows = futures::stream::unfold(begin, |(mut batches, mut since)| async move {
+        if since.elapsed() >= TURN {
+            tokio::task::yield_now().await;
+            since = Instant::now();
+        }
+        batches.next().map(|batch| (batch, (batches, since)))
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+/// Rows of a slice.
+type Chunk = (Arc<Slice>, Range<usize>);
+
+/// The chunks of a scan in smaller steps once one took long.
+pub(super) struct Steps<I> {
+    chunks: I,
+    backward: bool,
+    rest: Option<Chunk>,
+    rows: usize,
+}
+
+impl<I: Iterator<Item = Chunk>> Steps<I> {
+    pub(super) fn new(chunks: I, backward: bool) -> Self {
+        Self { chunks, backward, rest: None, rows: BATCH_ROWS }
+    }
+
+    /// Says how long the last step took.
+    pub(super) fn took(&mut self, time: Duration) {
+        if time > LONG_STEP {
+            self.rows = (self.rows / 4).max(MIN_STEP_ROWS);
+        }
+    }
+}
+
+impl<I: Iterator<Item = Chunk>> Iterator for Steps<I> {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        let (slice, Range { start, end }) = self.rest.take().or_else(|| self.chunks.next())?;
+        if end - start <= self.rows {
+            return Some((slice, start..end));
+        }
+        let (now, later) = if self.backward {
+            let middle = end - self.rows;
+            (middle..end, start..middle)
+        } else {
+            let middle = start + self.rows;
+            (start..middle, middle..end)
+        };
+        self.rest = Some((Arc::clone(&slice), later));
+        Some((slice, now))
+    }
+}
