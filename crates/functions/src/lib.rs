@@ -24,6 +24,7 @@ mod geo;
 mod hash;
 pub mod interval;
 mod json;
+mod json_build;
 mod meta;
 mod native;
 mod numeric;
@@ -39,6 +40,7 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 mod text;
+mod text_array;
 
 pub use aggregate::{is_aggregate, is_aggregate_call, resolve_aggregate};
 pub use array::resolve_array;
@@ -55,3 +57,4 @@ pub use registry::{FunctionDoc, FunctionKind, all_functions, is_scalar, resolve_
 pub use resolve::{
     Argument, BuildOperator, ResolveError, ResolvedAggregate, ResolvedOperator, ResolvedScalar,
 };
+pub use text_array::text_array;

@@ -8,8 +8,10 @@ use datafusion::common::Result;
 use tidemark_types::SqlType::{Boolean, Int, Long, String};
 
 use crate::column::{Call, build, build_flags, build_text};
+use crate::json_build::push_quoted;
 use crate::registry::Param::{Any, Is, Text};
 use crate::registry::{Function, direct, pure};
+use crate::text_array::text_array;
 
 /// Settings of `PostgreSQL` that clients ask for, and what holds here. By the version drivers
 /// choose their catalog queries.
@@ -96,14 +98,102 @@ fn schemas(call: &Call<'_>) -> Result<ArrayRef> {
     word(call, if implied { "{pg_catalog,public}" } else { "{public}" })
 }
 
+/// Names of types, each with what narrows it.
+fn narrowed(call: &Call<'_>) -> Result<ArrayRef> {
+    let (names, modifiers) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
+    Ok(build_text(call.rows, |row, out| {
+        let name = names.get(row).map(|name| narrowed_name(name, modifiers.get(row)));
+        out.push_str(name.as_deref().unwrap_or_default());
+        name.is_some()
+    }))
+}
+
+/// `numeric(10,2)`, `character varying(8)`, `timestamp(3) without time zone[]`: the modifier says
+/// how narrow, in the way of each type; -1 that it is not.
+fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
+    let (element, array) = name.strip_suffix("[]").map_or((name, ""), |element| (element, "[]"));
+    let narrow = match (element, modifier) {
+        // CHARACTER alone is one of one character.
+        ("character", Some(-1)) => Some("bpchar".to_owned()),
+        (_, None | Some(..0)) => None,
+        ("numeric", Some(modifier)) => {
+            let packed = modifier - 4;
+            Some(format!("numeric({},{})", packed >> 16 & 0xffff, packed & 0x7ff))
+        }
+        ("character" | "character varying", Some(modifier @ 5..)) => {
+            Some(format!("{element}({})", modifier - 4))
+        }
+        ("interval", Some(modifier)) if modifier & 0xffff != 0xffff => {
+            Some(format!("interval({})", modifier & 0xffff))
+        }
+        (_, Some(digits)) => element.split_once(' ').and_then(|(kind, zone)| {
+            matches!(kind, "time" | "timestamp").then(|| format!("{kind}({digits}) {zone}"))
+        }),
+    };
+    format!("{}{array}", narrow.as_deref().unwrap_or(element))
+}
+
 /// The place of a text in `{a,b}` or `a b`, from 1.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, wanted) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
         let (array, wanted) = (arrays.get(row)?, wanted.get(row)?);
-        let items = array.trim_start_matches('{').trim_end_matches('}').split([',', ' ']);
-        let place = items.map(|item| item.trim_matches('"')).position(|item| item == wanted)?;
+        let place = text_array(array).iter().position(|item| item.as_deref() == Some(wanted))?;
         i32::try_from(place + 1).ok()
+    }))
+}
+
+/// The item at a place of `{a,b}`, from 1.
+fn item(call: &Call<'_>) -> Result<ArrayRef> {
+    let (arrays, places) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
+    Ok(build_text(call.rows, |row, out| {
+        let (Some(array), Some(place)) = (arrays.get(row), places.get(row)) else {
+            return false;
+        };
+        let place = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
+        let item = place.and_then(|place| text_array(array).into_iter().nth(place).flatten());
+        out.push_str(item.as_deref().unwrap_or_default());
+        item.is_some()
+    }))
+}
+
+/// The last place of `{a,b}`; null of none.
+fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
+    let arrays = call.texts(0)?;
+    Ok(build::<Int32Type>(call.rows, |row| {
+        i32::try_from(text_array(arrays.get(row)?).len()).ok().filter(|count| *count > 0)
+    }))
+}
+
+/// `{a,b}` as `["a","b"]`.
+fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
+    let arrays = call.texts(0)?;
+    Ok(build_text(call.rows, |row, out| {
+        let Some(array) = arrays.get(row) else { return false };
+        out.push('[');
+        for (index, item) in text_array(array).iter().enumerate() {
+            out.push_str(if index == 0 { "" } else { "," });
+            match item {
+                Some(item) => push_quoted(out, item),
+                None => out.push_str("null"),
+            }
+        }
+        out.push(']');
+        true
+    }))
+}
+
+/// One number of a row `(x,n)` that `_pg_expandarray` made.
+fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
+    let (rows, names) = (call.texts(0)?, call.texts(1)?);
+    Ok(build::<Int64Type>(call.rows, |row| {
+        let fields = rows.get(row)?.strip_prefix('(')?.strip_suffix(')')?;
+        let (x, n) = fields.split_once(',')?;
+        match names.get(row)? {
+            "x" => x.parse().ok(),
+            "n" => n.parse().ok(),
+            _ => None,
+        }
     }))
 }
 
@@ -161,6 +251,26 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(&[Text, Text], String, |call| argument(call, 0))],
         "an array of the catalog as it is: none holds nulls or doubles",
     ),
+    pure(
+        "pg_array_item",
+        &[direct(&[Text, Is(Long)], String, item)],
+        "value at a place of an array of the catalog, from 1; also written array[place]",
+    ),
+    pure(
+        "array_upper",
+        &[direct(&[Text, Is(Int)], Int, last_place)],
+        "last place of an array of the catalog",
+    ),
+    pure(
+        "array_to_json",
+        &[direct(&[Text], String, json_array)],
+        "an array of the catalog as JSON",
+    ),
+    pure(
+        "row_field",
+        &[direct(&[Text, Text], Long, row_field)],
+        "a field of a row of _pg_expandarray: its number n, or its value x",
+    ),
     pure("current_schemas", &[direct(&[Is(Boolean)], String, schemas)], "names of the schemas"),
     pure(
         "getdatabaseencoding",
@@ -182,7 +292,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("pg_collation_is_visible", Boolean, yes, "whether it is on the search path"),
     always!("pg_ts_config_is_visible", Boolean, yes, "whether it is on the search path"),
     nothing!("pg_tablespace_location", "directory of a tablespace"),
-    always!("format_type", String, no_text, "name of a type of PostgreSQL by its number"),
+    pure(
+        "format_type",
+        &[direct(&[Text, Is(Long)], String, narrowed)],
+        "name of a type of PostgreSQL by its number, with what narrows it",
+    ),
     always!("to_regclass", Int, no_number, "number of a table by its name"),
     always!("to_regtype", Int, no_number, "number of a type of PostgreSQL by its name"),
     always!("pg_get_viewdef", String, no_text, "query of a view by its number"),
@@ -220,3 +334,34 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("has_database_privilege", Boolean, yes, "whether the database may be used"),
     always!("has_function_privilege", Boolean, yes, "whether a function may be used"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::narrowed_name;
+
+    /// As `PostgreSQL` prints them.
+    #[test]
+    fn a_modifier_narrows_a_type() {
+        for (name, modifier, shown) in [
+            ("numeric", Some((10 << 16 | 2) + 4), "numeric(10,2)"),
+            ("numeric", Some(-1), "numeric"),
+            ("numeric", None, "numeric"),
+            ("numeric[]", Some((38 << 16) + 4), "numeric(38,0)[]"),
+            ("character varying", Some(12), "character varying(8)"),
+            ("character varying", Some(-1), "character varying"),
+            ("character", Some(5), "character(1)"),
+            ("character", Some(-1), "bpchar"),
+            ("character", None, "character"),
+            ("timestamp without time zone", Some(3), "timestamp(3) without time zone"),
+            ("timestamp with time zone[]", Some(0), "timestamp(0) with time zone[]"),
+            ("timestamp without time zone", Some(-1), "timestamp without time zone"),
+            ("time without time zone", Some(6), "time(6) without time zone"),
+            ("interval", Some(0x7fff_0003), "interval(3)"),
+            ("interval", Some(0x7fff_ffff), "interval"),
+            ("double precision", Some(4), "double precision"),
+            ("integer", Some(-1), "integer"),
+        ] {
+            assert_eq!(narrowed_name(name, modifier), shown, "{name} {modifier:?}");
+        }
+    }
+}

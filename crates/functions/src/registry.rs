@@ -13,8 +13,8 @@ use crate::native::{Kernel, Native};
 use crate::reference::{self, Other, Shown};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use crate::{
-    aggregate, array_functions, conditional, datetime, decimal, geo, hash, json, meta, numeric,
-    postgres, random, text,
+    aggregate, array_functions, conditional, datetime, decimal, geo, hash, json, json_build, meta,
+    numeric, postgres, random, text,
 };
 
 /// A line of the function list.
@@ -168,6 +168,7 @@ const FAMILIES: &[(&str, &[Function])] = &[
     ("hash", hash::FUNCTIONS),
     ("random", random::FUNCTIONS),
     ("json", json::FUNCTIONS),
+    ("json", json_build::FUNCTIONS),
     ("meta", meta::FUNCTIONS),
     ("meta", postgres::FUNCTIONS),
 ];

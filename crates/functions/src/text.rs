@@ -385,14 +385,37 @@ macro_rules! one {
     };
 }
 
+/// Blanks, or the characters of a second argument, cut off.
+macro_rules! trimming {
+    ($name:literal, $method:ident, $summary:literal) => {
+        pure(
+            $name,
+            &[
+                direct(T1, Str, |call| map(call, |text, out| out.push_str(text.$method(' ')))),
+                direct(T2, Str, |call| {
+                    let (texts, cut) = (call.texts(0)?, call.texts(1)?);
+                    Ok(build_text(call.rows, |row, out| match (texts.get(row), cut.get(row)) {
+                        (Some(text), Some(cut)) => {
+                            out.push_str(text.$method(|c: char| cut.contains(c)));
+                            true
+                        }
+                        _ => false,
+                    }))
+                }),
+            ],
+            $summary,
+        )
+    };
+}
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     one!("upper", |text, out| out.push_str(&text.to_uppercase()), "upper case"),
     one!("to_uppercase", |text, out| out.push_str(&text.to_uppercase()), "upper case"),
     one!("lower", |text, out| out.push_str(&text.to_lowercase()), "lower case"),
     one!("to_lowercase", |text, out| out.push_str(&text.to_lowercase()), "lower case"),
-    one!("trim", |text, out| out.push_str(text.trim_matches(' ')), "without blanks at both ends"),
-    one!("ltrim", |text, out| out.push_str(text.trim_start_matches(' ')), "without leading blanks"),
-    one!("rtrim", |text, out| out.push_str(text.trim_end_matches(' ')), "without trailing blanks"),
+    trimming!("trim", trim_matches, "without blanks, or some characters, at both ends"),
+    trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),
+    trimming!("rtrim", trim_end_matches, "without trailing blanks, or some characters"),
     one!("quote_ident", quote_ident, "in double quotes when an identifier needs them"),
     pure(
         "length",

@@ -10,8 +10,8 @@ use tidemark_storage::{
 };
 use tidemark_types::{Field, SqlType};
 
-use crate::Returning;
 pub use crate::binder::insert::InsertTemplate;
+use crate::{ParameterType, Returning};
 
 /// A table or columns that a statement reads or writes, with the permission it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub struct BoundQuery {
     /// Index of the designated timestamp.
     pub timestamp: Option<usize>,
     /// Types of `$1`, `$2`, ….
-    pub parameters: Vec<SqlType>,
+    pub parameters: Vec<ParameterType>,
     /// What is read.
     pub accesses: Vec<Access>,
     /// The command tag's word: `SELECT`, `SHOW`, `EXPLAIN`.
@@ -105,7 +105,7 @@ pub struct BoundInsert {
     /// RETURNING.
     pub returning: Option<Returning>,
     /// Types of `$1`, `$2`, ….
-    pub parameters: Vec<SqlType>,
+    pub parameters: Vec<ParameterType>,
     /// What is read and written.
     pub accesses: Vec<Access>,
 }
@@ -207,7 +207,7 @@ pub struct BoundUpdate {
     /// with several others comes several times.
     pub plan: LogicalPlan,
     /// Types of `$1`, `$2`, ….
-    pub parameters: Vec<SqlType>,
+    pub parameters: Vec<ParameterType>,
     /// What is read and written.
     pub accesses: Vec<Access>,
 }
@@ -221,7 +221,7 @@ pub struct BoundDelete {
     /// when all rows go.
     pub plan: Option<LogicalPlan>,
     /// Types of `$1`, `$2`, ….
-    pub parameters: Vec<SqlType>,
+    pub parameters: Vec<ParameterType>,
     /// What is read and written.
     pub accesses: Vec<Access>,
 }
@@ -382,7 +382,7 @@ impl BoundStatement {
 
     /// Types of `$1`, `$2`, ….
     #[must_use]
-    pub fn parameters(&self) -> &[SqlType] {
+    pub fn parameters(&self) -> &[ParameterType] {
         match self {
             Self::Query(query) => &query.parameters,
             Self::Insert(insert) => &insert.parameters,

@@ -19,6 +19,7 @@ mod sight;
 
 pub use binder::Planner;
 pub use binder::defaults::Defaults;
+pub use binder::parameters::ParameterType;
 pub use binder::returning::Returning;
 pub use bound::{
     Access, BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,

@@ -25,6 +25,10 @@ pub(super) fn resolve(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate
         ("array_agg", number) if super::is_number(number) || number == SqlType::Null => {
             Some(gather(SqlType::Double))
         }
+        ("array_agg", text) if text.is_text() || text == SqlType::Boolean => {
+            let one = super::text::listed();
+            Some(super::ordered(one, vec![SqlType::String], SqlType::String))
+        }
         ("array_agg", _) => None,
         (name, SqlType::DoubleArray(dimensions)) => Some(by_position(name, dimensions)),
         _ => None,

@@ -39,7 +39,7 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ),
     ("arg_max", "(value, key)", "value on the row with the greatest key"),
     ("arg_min", "(value, key)", "value on the row with the least key"),
-    ("array_agg", "(number) | (array)", "values in order, or arrays joined end to end"),
+    ("array_agg", "(number) | (array) | (text)", "values in order, or arrays joined end to end"),
     ("array_elem_avg", "(array)", "mean by position, over rows"),
     ("array_elem_max", "(array)", "greatest by position, over rows"),
     ("array_elem_min", "(array)", "least by position, over rows"),

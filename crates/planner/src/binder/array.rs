@@ -1,5 +1,6 @@
 //! `ARRAY[…]` and `array[…]`.
 
+use datafusion::logical_expr::Expr;
 use tidemark_ast::{IndexSelector, Node, NodeId, Span};
 use tidemark_functions::{Argument, Selector, resolve_array, resolve_index};
 use tidemark_types::{EngineError, EngineResult};
@@ -65,6 +66,14 @@ impl Binder<'_> {
         }
         let arguments = self.expressions(&nodes, scope)?;
         let spans: Vec<Span> = nodes.iter().map(|node| self.tree.span(*node)).collect();
+        // Arrays of the catalog are text; a column of text is none.
+        let [array, ..] = arguments.as_slice() else {
+            return Err(EngineError::internal("no array"));
+        };
+        let of_catalog = array.sql_type.is_text() && !matches!(array.expr, Expr::Column(_));
+        if of_catalog && kinds == [Selector::Item] {
+            return self.scalar_call("pg_array_item", arguments, position, &spans);
+        }
         let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
         let resolved = resolve_index(&kinds, &described)
             .map_err(|error| located_call(error, position, &spans))?;

@@ -14,7 +14,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::{Scope, has_aggregate, has_window};
 use super::typing::located_call;
-use super::{Binder, Typed, error, literal, window};
+use super::{Binder, Typed, error, literal, pg_catalog, window};
 
 impl Binder<'_> {
     /// A function call.
@@ -24,6 +24,16 @@ impl Binder<'_> {
         position: Span,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
+        // Drivers ask the catalog so, whose rows come in an order of their own.
+        if let Some(item) = call.order_by.first()
+            && !scope.relation.is_some_and(pg_catalog::is_catalog)
+        {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "ORDER BY inside a function is not supported: order the rows in a sub-query",
+                self.tree.span(item.expression),
+            ));
+        }
         if let Some(over) = &call.over {
             return self.window_call(call, over, position, scope);
         }
@@ -45,6 +55,9 @@ impl Binder<'_> {
         }
         if let Some(own) = self.own_function(&name, call) {
             return Ok(own);
+        }
+        if let Some(found) = self.list_call(&name, call, scope)? {
+            return Ok(found);
         }
         if let Some(found) = self.catalog_call(&name, call, scope)? {
             return Ok(found);
@@ -150,6 +163,17 @@ impl Binder<'_> {
         })
     }
 
+    /// The items of an array of the catalog, which is text.
+    fn catalog_items(&mut self, items: Vec<Typed>, position: Span) -> EngineResult<Vec<Typed>> {
+        let text = |item: Typed| {
+            if !item.sql_type.is_integer() {
+                return Ok(item);
+            }
+            self.cast(item, SqlType::String, CastMode::Explicit, position)
+        };
+        items.into_iter().map(text).collect()
+    }
+
     fn aggregate_call(
         &mut self,
         call: &CallNode,
@@ -172,7 +196,10 @@ impl Binder<'_> {
             }
             None => None,
         };
-        let arguments = self.aggregate_arguments(call, name, &inner)?;
+        let mut arguments = self.aggregate_arguments(call, name, &inner)?;
+        if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
+            arguments = self.catalog_items(arguments, position)?;
+        }
         if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
             return Err(error::at(
                 ErrorCode::NotSupported,

@@ -1,5 +1,7 @@
 //! CREATE TABLE.
 
+use std::collections::HashSet;
+
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::{ColumnDefinition, CreateTableNode, Name, OptionValue, TypeName};
 use tidemark_functions::CastMode;
@@ -77,9 +79,10 @@ impl Binder<'_> {
         definitions: &[ColumnDefinition],
     ) -> EngineResult<Vec<ColumnSchema>> {
         let mut columns: Vec<ColumnSchema> = Vec::with_capacity(definitions.len());
+        let mut names = HashSet::with_capacity(definitions.len());
         for definition in definitions {
             let column = self.column_schema(definition)?;
-            if columns.iter().any(|known| identifier::same(&known.name, &column.name)) {
+            if !names.insert(identifier::fold(&column.name)) {
                 return Err(error::at(
                     ErrorCode::DuplicateColumn,
                     format!("Duplicate column [name={}]", column.name),

@@ -7,7 +7,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::pg_catalog::registered::Registered;
 use super::scope::Relation;
-use super::{Binder, Typed, error, literal};
+use super::{Binder, Typed, constant, error, literal};
 
 /// A name given to a select item, visible to later ones.
 #[derive(Debug, Clone)]
@@ -116,10 +116,24 @@ impl Binder<'_> {
             let operand = self.expression(operand, scope)?;
             return self.registered_cast(operand, kind, at);
         }
+        if let Some(array) = text_array_type(type_name) {
+            let operand = self.expression(operand, scope)?;
+            if operand.parameter.is_some() || operand.sql_type.is_text() {
+                return self.settled_array(operand, array);
+            }
+            return self.cast(operand, SqlType::String, CastMode::Explicit, position);
+        }
         let to = Self::cast_type(type_name, double_colon);
         let operand = match (self.node(operand)?, &to) {
             (Node::Call(call), Ok(to)) if is_json_call(call) => self.json_call(call, *to, scope)?,
             _ => self.expression(operand, scope)?,
+        };
+        // The catalog names its functions without their schema.
+        let operand = match operand.constant.as_ref().and_then(constant::as_text) {
+            Some(name) if type_name.name.eq_ignore_ascii_case("regproc") => {
+                literal::text(name.strip_prefix("pg_catalog.").unwrap_or(name))
+            }
+            _ => operand,
         };
         let mode = match operand.constant {
             Some(_) => CastMode::Constant,
@@ -233,15 +247,13 @@ impl Binder<'_> {
     /// The type a cast names. `::float` is DOUBLE, as `PostgreSQL` has it.
     fn cast_type(type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
         let plain = type_name.arguments.is_empty() && type_name.dimensions == 0;
-        if double_colon && plain {
-            match type_name.name.to_ascii_lowercase().as_str() {
-                "float" => return Ok(SqlType::Double),
-                "numeric" => return Ok(SqlType::Decimal(76, 38)),
-                // Types of the catalog: numbers and names of objects.
-                "oid" => return Ok(SqlType::Int),
-                "name" | "regproc" => return Ok(SqlType::String),
-                _ => {}
-            }
+        match type_name.name.to_ascii_lowercase().as_str() {
+            "float" if double_colon && plain => return Ok(SqlType::Double),
+            "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
+            // Types of the catalog: numbers and names of objects.
+            "oid" if plain => return Ok(SqlType::Int),
+            "name" | "regproc" if plain => return Ok(SqlType::String),
+            _ => {}
         }
         Self::type_name(type_name).map_err(|failure| {
             if double_colon {
@@ -264,6 +276,26 @@ impl Binder<'_> {
             },
         )
     }
+}
+
+/// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients are told.
+fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
+    if type_name.dimensions != 1 || !type_name.arguments.is_empty() {
+        return None;
+    }
+    Some(match type_name.name.to_ascii_lowercase().as_str() {
+        "oid" => "OID[]",
+        "name" => "NAME[]",
+        "text" => "TEXT[]",
+        "varchar" | "character varying" | "string" | "symbol" => "VARCHAR[]",
+        "int" | "integer" | "int4" => "INT[]",
+        "bigint" | "int8" | "long" => "LONG[]",
+        "smallint" | "int2" | "short" => "SHORT[]",
+        "bool" | "boolean" => "BOOLEAN[]",
+        "uuid" => "UUID[]",
+        "timestamp" => "TIMESTAMP[]",
+        _ => return None,
+    })
 }
 
 /// Whether a cast of this call says what type the call reads.

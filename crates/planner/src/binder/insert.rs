@@ -27,7 +27,10 @@ pub struct InsertTemplate {
 impl InsertTemplate {
     /// The rows that these parameter rows make, in one batch. Values are text in the parameter's
     /// own type.
-    pub fn rows(&self, parameter_rows: &[Vec<Option<String>>]) -> EngineResult<RecordBatch> {
+    pub fn rows<'p>(
+        &'p self,
+        parameter_rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
+    ) -> EngineResult<RecordBatch> {
         self.rows.with_parameters(parameter_rows)?.batch()
     }
 }
@@ -84,8 +87,8 @@ impl Binder<'_> {
         }
         match &self.context.parameter_values {
             Some(given) => {
-                let given = given.clone();
-                Ok(InsertSource::Batch(rows.with_parameters(&[given])?.batch()?))
+                let given: Vec<Option<&str>> = given.iter().map(Option::as_deref).collect();
+                Ok(InsertSource::Batch(rows.with_parameters([given.as_slice()])?.batch()?))
             }
             None => Ok(InsertSource::Template(InsertTemplate { rows: rows.into_owned() })),
         }

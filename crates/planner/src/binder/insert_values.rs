@@ -102,7 +102,7 @@ impl<'t> ValueRows<'t> {
     /// The rows once for each row of parameters, with their values in place.
     pub(crate) fn with_parameters<'p>(
         &'p self,
-        rows: &'p [Vec<Option<String>>],
+        rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
     ) -> EngineResult<ValueRows<'p>> {
         let (schema, targets) = (Arc::clone(&self.schema), self.targets.clone());
         let mut filled = ValueRows::new(schema, targets, self.defaults.clone());
@@ -110,7 +110,7 @@ impl<'t> ValueRows<'t> {
             for (cell, start) in self.cells.iter().zip(&self.starts) {
                 let cell = match cell {
                     Cell::Parameter(index) => match row.get((*index as usize).wrapping_sub(1)) {
-                        Some(Some(text)) => Cell::Text(Cow::Borrowed(text)),
+                        Some(Some(text)) => Cell::Text(Cow::Borrowed(*text)),
                         Some(None) => Cell::Null,
                         None => {
                             return Err(EngineError::new(

@@ -17,6 +17,9 @@ use super::scope::{Relation, ScopeColumn};
 use super::subquery::{check_correlation, subquery};
 use super::{Binder, Typed, error, predicate, relation, unify};
 
+/// Tables of one chain of joins: the time to plan it grows with the square of their number.
+const MAX_JOINED_TABLES: usize = 100;
+
 /// A join's condition, taken apart.
 #[derive(Default)]
 pub(crate) struct Condition {
@@ -50,6 +53,10 @@ impl Binder<'_> {
         let Node::Join { join, left, right, on, tolerance, keyword_span } = self.node(id)? else {
             return Err(EngineError::internal("a join without its node"));
         };
+        if self.joined_tables(id) > MAX_JOINED_TABLES {
+            let message = format!("too many joined tables [limit={MAX_JOINED_TABLES}]");
+            return Err(error::at(ErrorCode::StatementTooComplex, message, *keyword_span));
+        }
         let left = self.source(*left)?;
         if let Node::Derived { query, alias, lateral: true, .. } = self.node(*right)? {
             let sides = (left, *query, alias.as_ref());
@@ -102,6 +109,15 @@ impl Binder<'_> {
             None => Condition::default(),
         };
         relational(left, right, condition, kind, self.condition_span(on.as_ref(), *keyword_span))
+    }
+
+    /// Tables that follow each other in joins up to this one.
+    fn joined_tables(&self, id: NodeId) -> usize {
+        let left = |id: &NodeId| match self.tree.get(*id) {
+            Some(Node::Join { left, .. }) => Some(*left),
+            _ => None,
+        };
+        std::iter::successors(Some(id), left).count()
     }
 
     fn condition_span(&self, on: Option<&JoinOn>, keyword: Span) -> Span {
@@ -206,7 +222,9 @@ impl Binder<'_> {
             Node::Column { path } if path.len() == 1 => {
                 self.common_column(&path[0], left, right, into)?;
             }
-            Node::Binary { operator: BinaryOperator::Equal, left: a, right: b, .. } => {
+            Node::Binary { operator: BinaryOperator::Equal, left: a, right: b, .. }
+                if !self.is_quantified(*b) =>
+            {
                 let first = self.expression(*a, &scope)?;
                 let second = self.expression(*b, &scope)?;
                 let at = self.tree.span(*b);

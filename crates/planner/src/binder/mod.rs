@@ -34,13 +34,14 @@ mod insert_values;
 mod join;
 mod latest_on;
 mod limit;
+mod list_rows;
 mod literal;
 mod membership;
 mod moving_average;
 mod names;
 mod notice;
 mod order;
-mod parameters;
+pub(crate) mod parameters;
 mod partitions;
 mod pg_catalog;
 mod pivot;
@@ -165,8 +166,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) beneath_view: bool,
     /// What the statement asks for and has no effect here.
     pub(crate) notices: Vec<&'static str>,
+    /// What the select list that is being bound takes apart.
+    pub(crate) list_rows: Option<list_rows::ListRows>,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
+    /// Sources bound so far.
+    sources: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -188,7 +193,9 @@ impl<'a> Binder<'a> {
             views: Vec::new(),
             beneath_view: false,
             notices: Vec::new(),
+            list_rows: None,
             relations: 0,
+            sources: 0,
         }
     }
 

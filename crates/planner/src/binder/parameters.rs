@@ -11,15 +11,37 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use super::{Binder, Typed, error};
 use crate::BindContext;
 
+/// What a parameter is to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterType {
+    /// A value of a type.
+    Value(SqlType),
+    /// An array of `PostgreSQL`, whose text is read here: `OID[]`, `TEXT[]`, ….
+    Array(&'static str),
+}
+
+impl ParameterType {
+    /// The type's text.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Value(sql_type) => sql_type.name(),
+            Self::Array(name) => name.to_owned(),
+        }
+    }
+}
+
 /// Types of the parameters met so far.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     types: Vec<Option<SqlType>>,
+    /// Those that are arrays of `PostgreSQL`.
+    arrays: Vec<(u32, &'static str)>,
 }
 
 impl Parameters {
     pub(crate) fn new(context: &BindContext) -> Self {
-        Self { types: context.parameter_types.clone() }
+        Self { types: context.parameter_types.clone(), arrays: Vec::new() }
     }
 
     fn slot(&mut self, index: u32) -> &mut Option<SqlType> {
@@ -40,8 +62,13 @@ impl Parameters {
     }
 
     /// The types, open ones as VARCHAR.
-    pub(crate) fn types(&self) -> Vec<SqlType> {
-        self.types.iter().map(|known| known.unwrap_or(SqlType::Varchar)).collect()
+    pub(crate) fn types(&self) -> Vec<ParameterType> {
+        let of = |(known, index): (&Option<SqlType>, u32)| {
+            let array = self.arrays.iter().find(|(own, _)| *own == index);
+            let value = ParameterType::Value(known.unwrap_or(SqlType::Varchar));
+            array.map_or(value, |(_, name)| ParameterType::Array(name))
+        };
+        self.types.iter().zip(1..).map(of).collect()
     }
 }
 
@@ -77,6 +104,16 @@ impl Binder<'_> {
             }
             None => Ok(typed),
         }
+    }
+
+    /// A parameter whose type is open as an array of `PostgreSQL`, which is text.
+    pub(crate) fn settled_array(
+        &mut self,
+        typed: Typed,
+        array: &'static str,
+    ) -> EngineResult<Typed> {
+        self.parameters.arrays.extend(typed.parameter.map(|index| (index, array)));
+        self.settled(typed, SqlType::Varchar)
     }
 
     fn parameter_of_type(&mut self, index: u32, sql_type: SqlType) -> EngineResult<Typed> {

@@ -308,7 +308,7 @@ impl Stage {
 
     /// Computes sub-queries of the list below it, where rows must keep their order: the joins
     /// that they become shuffle rows.
-    pub(crate) fn plan_subqueries(&mut self) -> EngineResult<()> {
+    pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
         let mut values: Vec<Expr> = Vec::new();
         for item in &self.items {
             let expr = &item.value.expr;
@@ -316,7 +316,7 @@ impl Stage {
                 values.push(expr.clone());
             }
         }
-        if values.is_empty() || !self.ascending {
+        if values.is_empty() || !(ordered || self.ascending) {
             return Ok(());
         }
         let columns = self.plan.schema().columns();

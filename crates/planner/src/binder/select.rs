@@ -10,6 +10,7 @@ use tidemark_operators::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::{Alias, Scope, has_aggregate, has_window};
+use super::list_rows::ListRows;
 use super::names::{self, NameSet};
 use super::projection::Stage;
 use super::scope::Relation;
@@ -57,22 +58,25 @@ impl Binder<'_> {
             Some(from) => self.source(from)?,
             None => relation::one_row(),
         };
-        let (source, items) = if let Some(pivot) = &select.pivot {
+        let (source, items, rows) = if let Some(pivot) = &select.pivot {
             self.report_deferred()?;
             let source = self.filtered_if(source, select.filter)?;
             let source = self.pivoted(source, pivot)?;
             let items = self.items(&select.items, &source)?;
-            (source, items)
+            (source, items, ListRows::default())
         } else {
             // The list is bound first: of two unknown names the list's is reported.
+            let around = self.list_rows.replace(ListRows::default());
             let items = self.items(&select.items, &source)?;
+            let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
             self.report_deferred()?;
-            (self.filtered_if(source, select.filter)?, items)
+            (self.filtered_if(source, select.filter)?, items, rows)
         };
         let source = match &select.latest_on {
             Some(latest_on) => self.latest_on(source, latest_on)?,
             None => source,
         };
+        let source = rows.over(source)?;
         let grouped = select.sample_by.is_some()
             || !select.group_by.is_empty()
             || items.iter().any(|item| has_aggregate(&item.value.expr));
@@ -110,7 +114,7 @@ impl Binder<'_> {
         };
         let ordering = self.windows_of_order(&stage, aliases, order_by)?;
         stage.plan_windows(&ordering)?;
-        stage.plan_subqueries()?;
+        stage.plan_subqueries(!order_by.is_empty())?;
         if !select.distinct_on.is_empty() {
             stage = self.first_of_each(stage, aliases, &select.distinct_on, order_by)?;
         }

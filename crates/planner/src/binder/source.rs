@@ -9,9 +9,21 @@ use super::scope::Relation;
 use super::view::read_only;
 use super::{Binder, error, relation};
 
+/// Sources of one statement. A common table or a view is bound anew wherever it is named, so that
+/// a few lines that name each other twice would read millions of tables.
+const MAX_SOURCES: usize = 1_000;
+
 impl Binder<'_> {
     /// Binds a source.
     pub(crate) fn source(&mut self, id: NodeId) -> EngineResult<Relation> {
+        self.sources += 1;
+        if self.sources > MAX_SOURCES {
+            let message = format!(
+                "too many tables and sub-queries in a statement [limit={MAX_SOURCES}]: common \
+                 tables and views count once for each use"
+            );
+            return Err(error::at(ErrorCode::StatementTooComplex, message, self.tree.span(id)));
+        }
         match self.node(id)? {
             Node::Table { name, alias, timestamp } => {
                 let relation = self.named_source(name, alias.as_ref())?;

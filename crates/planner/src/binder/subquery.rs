@@ -10,14 +10,14 @@ use datafusion::functions_aggregate::expr_fn::sum;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Subquery, ident};
 use tidemark_ast::{BinaryOperator, Name, Node, NodeId, Span};
-use tidemark_functions::CastMode;
+use tidemark_functions::{CastMode, text_array};
 use tidemark_operators::uncorrelated_clause;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
 use super::projection::never_null;
 use super::scope::{Relation, ScopeColumn};
-use super::{Binder, Typed, error, predicate, relation};
+use super::{Binder, Typed, constant, error, literal, predicate, relation};
 
 /// The rows around a sub-query that is being bound, and what it reads of them.
 #[derive(Debug, Clone)]
@@ -229,6 +229,11 @@ impl Binder<'_> {
             _ if quantifier == Quantifier::Any && operator == BinaryOperator::Equal => {
                 let array = self.expression(*argument, scope)?;
                 let item = self.expression(left, scope)?;
+                let array = self.array_beside(array, &item)?;
+                if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
+                    let items = text_array(text);
+                    return self.any_of(&item, items, position).map(Some);
+                }
                 // Arrays of the catalog are text.
                 let found = if array.sql_type.is_text() {
                     let item = self.cast(item, SqlType::String, CastMode::Explicit, position)?;
@@ -241,6 +246,44 @@ impl Binder<'_> {
             _ => return Err(error::not_supported("ANY of an array but with '=' is", position)),
         };
         Ok(Some(tested))
+    }
+
+    /// The array in `item = ANY($1)`: of items like this one.
+    fn array_beside(&mut self, array: Typed, item: &Typed) -> EngineResult<Typed> {
+        let name = match item.sql_type {
+            SqlType::Double | SqlType::Float => {
+                return self.settled(array, SqlType::DoubleArray(1));
+            }
+            SqlType::Boolean => "BOOLEAN[]",
+            SqlType::Byte | SqlType::Short => "SHORT[]",
+            SqlType::Int => "INT[]",
+            SqlType::Long => "LONG[]",
+            SqlType::Uuid => "UUID[]",
+            SqlType::Timestamp | SqlType::TimestampNs | SqlType::Date => "TIMESTAMP[]",
+            _ => "TEXT[]",
+        };
+        if array.parameter.is_some() { self.settled_array(array, name) } else { Ok(array) }
+    }
+
+    /// `item = ANY('{…}')`: null is no item's equal.
+    fn any_of(
+        &mut self,
+        item: &Typed,
+        items: Vec<Option<String>>,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let mut tests = Vec::with_capacity(items.len());
+        for text in items.into_iter().flatten() {
+            let text = literal::text(&text);
+            let of = item.sql_type;
+            let value = if of.is_text() || of == SqlType::Char {
+                text
+            } else {
+                self.cast(text, of, CastMode::Constant, position)?
+            };
+            tests.push(self.operator(BinaryOperator::Equal, item.clone(), value, position)?);
+        }
+        Ok(predicate::any(tests))
     }
 
     /// ANY: a row exists for which the comparison holds. ALL: none for which it does not.

@@ -30,7 +30,7 @@ impl Binder<'_> {
         let name = call.name.text.to_ascii_lowercase();
         let rows = match name.as_str() {
             "long_sequence" => self.long_sequence(call)?,
-            "generate_series" => self.generate_series(call)?,
+            "generate_series" | "pg_catalog.generate_series" => self.generate_series(call)?,
             "tables" | "all_tables" => self.tables_rows()?,
             "wal_tables" => self.wal_tables_rows()?,
             "table_columns" => {

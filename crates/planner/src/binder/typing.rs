@@ -95,6 +95,8 @@ impl Binder<'_> {
         position: Span,
         spans: &[Span],
     ) -> EngineResult<Typed> {
+        let left = self.whole_element(left, operator, position)?;
+        let right = self.whole_element(right, operator, position)?;
         let left = self.settled_beside(left, &right, operator)?;
         let right = self.settled_beside(right, &left, operator)?;
         let resolved = resolve_operator(binary_op(operator), &left.argument(), &right.argument())
@@ -105,6 +107,25 @@ impl Binder<'_> {
         let expr = (resolved.build)(left.expr, right.expr);
         let typed = Typed::computed(expr, resolved.return_type);
         Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// Bits of an array's element: arrays hold DOUBLEs, numbers without a fraction among them.
+    fn whole_element(
+        &mut self,
+        typed: Typed,
+        operator: BinaryOperator,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        use BinaryOperator::{BitAnd, BitOr, BitXor};
+        let is_element =
+            matches!(&typed.expr, Expr::ScalarFunction(call) if call.func.name() == "array_at");
+        if is_element
+            && typed.sql_type == SqlType::Double
+            && matches!(operator, BitAnd | BitOr | BitXor)
+        {
+            return self.cast(typed, SqlType::Long, CastMode::Explicit, position);
+        }
+        Ok(typed)
     }
 
     /// An operand in the type its operator wants. Symbols and characters that are no numbers

@@ -2,7 +2,7 @@
 //!
 //! A column is its name, a colon and a letter: `o` and `i` INT (an object's number, a number),
 //! `s` SHORT, `l` LONG, `f` FLOAT, `b` BOOLEAN, `p` TIMESTAMP, `t` text, `r` SYMBOL (a function's
-//! name, which clients also compare with the number 0).
+//! name, which clients also compare with the number 0), `v` DOUBLE[] (an array of numbers).
 
 /// A catalog table.
 pub(super) struct Layout {
@@ -34,7 +34,7 @@ pub(super) const PG_CATALOG: &[Layout] = &[
          typispreferred:b typisdefined:b typdelim:t typrelid:o typsubscript:t typelem:o \
          typarray:o typinput:r typoutput:r typreceive:r typsend:r typmodin:r typmodout:r \
          typanalyze:r typalign:t typstorage:t typnotnull:b typbasetype:o typtypmod:i typndims:i \
-         typcollation:o typdefault:t typacl:t",
+         typcollation:o typdefaultbin:t typdefault:t typacl:t",
     ),
     table(
         1249,
@@ -42,15 +42,17 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         "attrelid:o attname:t atttypid:o attstattarget:i attlen:s attnum:s attndims:i \
          attcacheoff:i atttypmod:i attbyval:b attalign:t attstorage:t attcompression:t \
          attnotnull:b atthasdef:b atthasmissing:b attidentity:t attgenerated:t attisdropped:b \
-         attislocal:b attinhcount:i attcollation:o attacl:t attoptions:t attfdwoptions:t",
+         attislocal:b attinhcount:i attcollation:o attacl:t attoptions:t attfdwoptions:t \
+         attmissingval:t",
     ),
     table(
         1255,
         "pg_proc",
         "oid:o proname:t pronamespace:o proowner:o prolang:o procost:f prorows:f provariadic:o \
          prokind:t prosecdef:b proleakproof:b proisstrict:b proretset:b provolatile:t \
-         proparallel:t pronargs:s pronargdefaults:s prorettype:o proargtypes:t proargnames:t \
-         prosrc:t proacl:t",
+         proparallel:t pronargs:s pronargdefaults:s prorettype:o proargtypes:t proallargtypes:t \
+         proargmodes:t proargnames:t proargdefaults:t protrftypes:t prosrc:t probin:t \
+         prosqlbody:t prosupport:r proconfig:t proacl:t",
     ),
     table(
         1259,
@@ -59,7 +61,8 @@ pub(super) const PG_CATALOG: &[Layout] = &[
          reltablespace:o relpages:i reltuples:f relallvisible:i reltoastrelid:o relhasindex:b \
          relisshared:b relpersistence:t relkind:t relnatts:s relchecks:s relhasrules:b \
          relhastriggers:b relhassubclass:b relrowsecurity:b relforcerowsecurity:b \
-         relispopulated:b relreplident:t relispartition:b relrewrite:o relacl:t reloptions:t \
+         relispopulated:b relreplident:t relispartition:b relrewrite:o relfrozenxid:i \
+         relminmxid:i relacl:t reloptions:t \
          relpartbound:t",
     ),
     table(2615, "pg_namespace", "oid:o nspname:t nspowner:o nspacl:t"),
@@ -67,7 +70,8 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         1262,
         "pg_database",
         "oid:o datname:t datdba:o encoding:i datcollate:t datctype:t datistemplate:b \
-         datallowconn:b datconnlimit:i datlastsysoid:o dattablespace:o datacl:t",
+         datallowconn:b datconnlimit:i datlastsysoid:o datlocprovider:t datfrozenxid:i \
+         datminmxid:i dattablespace:o daticulocale:t datcollversion:t datacl:t",
     ),
     table(
         1260,
@@ -97,7 +101,12 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         "oid:o extname:t extowner:o extnamespace:o extrelocatable:b extversion:t extconfig:t \
          extcondition:t",
     ),
-    table(2612, "pg_language", "oid:o lanname:t lanowner:o lanispl:b lanpltrusted:b"),
+    table(
+        2612,
+        "pg_language",
+        "oid:o lanname:t lanowner:o lanispl:b lanpltrusted:b lanplcallfoid:o laninline:o \
+         lanvalidator:o lanacl:t",
+    ),
     table(
         12_002,
         "pg_settings",
@@ -116,7 +125,9 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         12_005,
         "pg_stat_user_tables",
         "relid:o schemaname:t relname:t seq_scan:l seq_tup_read:l idx_scan:l idx_tup_fetch:l \
-         n_tup_ins:l n_tup_upd:l n_tup_del:l n_live_tup:l n_dead_tup:l last_vacuum:p \
+         n_tup_ins:l n_tup_upd:l n_tup_del:l n_tup_hot_upd:l n_live_tup:l n_dead_tup:l \
+         n_mod_since_analyze:l n_ins_since_vacuum:l vacuum_count:l autovacuum_count:l \
+         analyze_count:l autoanalyze_count:l last_vacuum:p \
          last_autovacuum:p last_analyze:p last_autoanalyze:p",
     ),
     table(2604, "pg_attrdef", "oid:o adrelid:o adnum:s adbin:t"),
@@ -127,8 +138,8 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         "pg_index",
         "indexrelid:o indrelid:o indnatts:s indnkeyatts:s indisunique:b indisprimary:b \
          indisexclusion:b indimmediate:b indisclustered:b indisvalid:b indcheckxmin:b \
-         indisready:b indislive:b indisreplident:b indkey:t indcollation:t indclass:t \
-         indoption:t indexprs:t indpred:t",
+         indisready:b indislive:b indisreplident:b indnullsnotdistinct:b \
+         indkey:v indcollation:v indclass:v indoption:v indexprs:t indpred:t",
     ),
     table(12_006, "pg_indexes", "schemaname:t tablename:t indexname:t tablespace:t indexdef:t"),
     table(
@@ -136,8 +147,8 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         "pg_constraint",
         "oid:o conname:t connamespace:o contype:t condeferrable:b condeferred:b convalidated:b \
          conrelid:o contypid:o conindid:o conparentid:o confrelid:o confupdtype:t confdeltype:t \
-         confmatchtype:t conislocal:b coninhcount:i connoinherit:b conkey:t confkey:t \
-         conpfeqop:t conbin:t",
+         confmatchtype:t conislocal:b coninhcount:i connoinherit:b conkey:v confkey:v \
+         conpfeqop:v conppeqop:v conffeqop:v confdelsetcols:v conexclop:v conbin:t",
     ),
     table(
         2616,
@@ -180,7 +191,11 @@ pub(super) const PG_CATALOG: &[Layout] = &[
          tgnargs:s tgattr:t tgargs:t tgqual:t tgoldtable:t tgnewtable:t",
     ),
     table(2618, "pg_rewrite", "oid:o rulename:t ev_class:o ev_type:t ev_enabled:t is_instead:b"),
-    table(2224, "pg_sequence", "seqrelid:o seqtypid:o seqstart:l seqincrement:l seqmax:l seqmin:l"),
+    table(
+        2224,
+        "pg_sequence",
+        "seqrelid:o seqtypid:o seqstart:l seqincrement:l seqmax:l seqmin:l seqcache:l seqcycle:b",
+    ),
     table(
         2607,
         "pg_conversion",
@@ -194,16 +209,29 @@ pub(super) const PG_CATALOG: &[Layout] = &[
         "oid:o evtname:t evtevent:t evtowner:o evtfoid:o evtenabled:t evttags:t",
     ),
     table(3602, "pg_ts_config", "oid:o cfgname:t cfgnamespace:o cfgowner:o cfgparser:o"),
-    table(12_007, "pg_matviews", "schemaname:t matviewname:t matviewowner:t definition:t"),
+    table(
+        12_007,
+        "pg_matviews",
+        "schemaname:t matviewname:t matviewowner:t tablespace:t hasindexes:b ispopulated:b \
+         definition:t",
+    ),
     table(
         2608,
         "pg_depend",
         "classid:o objid:o objsubid:i refclassid:o refobjid:o refobjsubid:i deptype:t",
     ),
     table(3118, "pg_foreign_table", "ftrelid:o ftserver:o ftoptions:t"),
-    table(1417, "pg_foreign_server", "oid:o srvname:t srvowner:o srvfdw:o srvoptions:t"),
+    table(
+        1417,
+        "pg_foreign_server",
+        "oid:o srvname:t srvowner:o srvfdw:o srvtype:t srvversion:t srvacl:t srvoptions:t",
+    ),
     table(12_008, "pg_locks", "locktype:t database:o relation:o page:i pid:i mode:t granted:b"),
-    table(12_009, "pg_cursors", "name:t statement:t is_holdable:b is_binary:b is_scrollable:b"),
+    table(
+        12_009,
+        "pg_cursors",
+        "name:t statement:t is_holdable:b is_binary:b is_scrollable:b creation_time:p",
+    ),
     table(
         12_011,
         "pg_stat_activity",

@@ -14,8 +14,11 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float32Array, Int16Array, Int32Array, Int64Array,
-    StringViewArray, TimestampMicrosecondArray,
+    StringViewArray, TimestampMicrosecondArray, new_null_array,
 };
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::{MemTable, source_as_provider};
+use datafusion::logical_expr::LogicalPlan;
 use tidemark_catalog::View;
 use tidemark_functions::{FunctionKind, SETTINGS};
 use tidemark_storage::{ColumnSchema, TableSchema};
@@ -117,9 +120,12 @@ struct Object {
     bytes: u64,
 }
 
+/// Numbers of the users' own objects go on from here.
+const OBJECTS_OID: i32 = 16_384;
+
 /// The number of a table.
 fn table_oid(schema: &TableSchema) -> i32 {
-    16_384 + schema.id as i32
+    OBJECTS_OID + schema.id as i32
 }
 
 /// The number of a view: views have names alone.
@@ -128,6 +134,21 @@ fn view_oid(view: &View) -> i32 {
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     (1 << 30) | (hash >> 3) as i32
+}
+
+/// Whether all rows come from the catalog: from tables that were made while binding.
+pub(super) fn is_catalog(relation: &Relation) -> bool {
+    let (mut made, mut other) = (false, false);
+    let _ = relation.plan.apply(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            let provider = source_as_provider(&scan.source);
+            let is_made = provider.is_ok_and(|provider| provider.is::<MemTable>());
+            made |= is_made;
+            other |= !is_made;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    made && !other
 }
 
 impl Binder<'_> {
@@ -344,6 +365,10 @@ fn column_of<'a>(letter: &str, cells: impl Iterator<Item = &'a Cell>) -> (SqlTyp
         "p" => {
             let values = cells.map(number).collect::<TimestampMicrosecondArray>();
             (SqlType::Timestamp, Arc::new(values))
+        }
+        "v" => {
+            let sql_type = SqlType::DoubleArray(1);
+            (sql_type, new_null_array(&sql_type.arrow_type(), cells.count()))
         }
         "r" => {
             let names = cells.map(|cell| match cell {

@@ -2,14 +2,15 @@
 //! `oid::regclass`, `format_type(oid, n)` and their kin.
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{lit, when};
+use datafusion::logical_expr::{Expr, case, lit};
 use tidemark_ast::{CallNode, Span, TypeName};
 use tidemark_functions::{CastMode, SETTINGS};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::types::{self, TYPES};
 use super::{
-    INFORMATION_SCHEMA, OWNER, OWNER_OID, PG_CATALOG, SCHEMAS, of_kind, table_oid, view_oid,
+    INFORMATION_SCHEMA, INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, PG_CATALOG, SCHEMAS,
+    of_kind, table_oid, view_oid,
 };
 use crate::binder::expression::Scope;
 use crate::binder::{Binder, Typed, constant, error, literal};
@@ -56,17 +57,25 @@ impl Binder<'_> {
         if operand.is_null_constant() {
             return self.cast(operand, SqlType::Int, CastMode::Explicit, position);
         }
+        let operand = self.settled(operand, SqlType::Varchar)?;
         if let Some(text) = operand.constant.as_ref().and_then(text_of) {
             return self.number_of(kind, &text).map(|oid| number(Some(oid))).ok_or_else(|| {
                 let message = format!("{} \"{text}\" does not exist", kind.word());
                 error::at(ErrorCode::TableNotFound, message, position)
             });
         }
-        if !operand.sql_type.is_integer() {
-            return self.cast(operand, SqlType::String, CastMode::Explicit, position);
-        }
         let names = self.names_of(kind);
-        self.lookup(operand, names, true, position)
+        if operand.sql_type.is_integer() {
+            return self.lookup(operand, names, true, position);
+        }
+        let name = self.cast(operand, SqlType::String, CastMode::Explicit, position)?;
+        let none = lit(ScalarValue::Int32(None));
+        let cases = names.into_iter().flat_map(|(oid, own)| {
+            let schema = if oid < OBJECTS_OID { "pg_catalog" } else { "public" };
+            let whole = format!("{schema}.{own}");
+            [own, whole].map(|text| (lit(ScalarValue::Utf8View(Some(text))), lit(oid)))
+        });
+        Ok(Typed::computed(cases_of(name.expr, cases, none)?, SqlType::Int))
     }
 
     /// Calls whose answer is in the catalog; `None` for every other name.
@@ -88,6 +97,14 @@ impl Binder<'_> {
                     "to_regtype" => number(self.number_of(Registered::Type, &text)),
                     _ => setting(&text),
                 }));
+            }
+            "pg_table_is_visible" => {
+                let argument = self.expression(*first, scope)?;
+                let oid = self.cast(argument, SqlType::Int, CastMode::Explicit, at)?.expr;
+                let (first, last) = (INFORMATION_SCHEMA_OID, INFORMATION_SCHEMA_OID + 999);
+                let elsewhere = oid.clone().between(lit(first), lit(last));
+                let visible = Typed::computed(oid.is_not_null().and(!elsewhere), SqlType::Boolean);
+                return Ok(Some(visible));
             }
             "format_type" => TYPES.iter().map(|one| (one.oid, one.title.to_owned())).collect(),
             "pg_get_viewdef" => {
@@ -113,6 +130,11 @@ impl Binder<'_> {
             argument = number(self.number_of(Registered::Class, &text));
         }
         let found = self.lookup(argument, texts, false, at)?;
+        if let ("format_type", Some(modifier)) = (plain, call.arguments.get(1)) {
+            let modifier = self.expression(*modifier, scope)?;
+            let modifier = self.cast(modifier, SqlType::Long, CastMode::Explicit, at)?;
+            return self.scalar_call(plain, vec![found, modifier], at, &[at, at]).map(Some);
+        }
         if plain.ends_with("_size") {
             return self.cast(found, SqlType::Long, CastMode::Explicit, at).map(Some);
         }
@@ -131,18 +153,9 @@ impl Binder<'_> {
         let as_text = self.cast(operand.clone(), SqlType::String, CastMode::Explicit, position)?;
         let none = lit(ScalarValue::Utf8View(None));
         let otherwise = if keep { as_text.expr } else { none };
-        let mut texts = texts.into_iter().map(|(oid, text)| {
-            (operand.expr.clone().eq(lit(oid)), lit(ScalarValue::Utf8View(Some(text))))
-        });
-        let Some((condition, text)) = texts.next() else {
-            return Ok(Typed::computed(otherwise, SqlType::String));
-        };
-        let mut case = when(condition, text);
-        for (condition, text) in texts {
-            case = case.when(condition, text);
-        }
-        let expr = case.otherwise(otherwise).map_err(error::plan)?;
-        let typed = Typed::computed(expr, SqlType::String);
+        let texts =
+            texts.into_iter().map(|(oid, text)| (lit(oid), lit(ScalarValue::Utf8View(Some(text)))));
+        let typed = Typed::computed(cases_of(operand.expr, texts, otherwise)?, SqlType::String);
         Ok(if operand.constant.is_some() { typed.folded() } else { typed })
     }
 
@@ -183,6 +196,21 @@ impl Binder<'_> {
         let names = self.names_of(kind);
         names.into_iter().find(|(_, name)| identifier::same(name, plain)).map(|(oid, _)| oid)
     }
+}
+
+/// What stands beside the first of the keys that `of` is. `of` stands there once: compared with
+/// each key by itself, look-ups within look-ups would multiply.
+fn cases_of(
+    of: Expr,
+    mut cases: impl Iterator<Item = (Expr, Expr)>,
+    otherwise: Expr,
+) -> EngineResult<Expr> {
+    let Some((key, value)) = cases.next() else { return Ok(otherwise) };
+    let mut found = case(of).when(key, value);
+    for (key, value) in cases {
+        found = found.when(key, value);
+    }
+    found.otherwise(otherwise).map_err(error::plan)
 }
 
 fn number(oid: Option<i32>) -> Typed {

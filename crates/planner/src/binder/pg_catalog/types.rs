@@ -128,6 +128,7 @@ pub(super) fn of_letter(letter: &str) -> &'static PgType {
         "b" => 16,
         "p" => 1114,
         "r" => 24,
+        "v" => 1022,
         _ => 25,
     };
     by_oid(oid).unwrap_or(&TYPES[0])
