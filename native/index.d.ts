@@ -67,7 +67,7 @@ export declare class NativeStatement {
    */
   execute(parameters: string, options: string): Promise<NativeReply>
   /** Runs an INSERT for many parameter rows in one commit; answers the summary as JSON. */
-  executeBatch(parameterRows: string): Promise<string>
+  executeBatch(parameterRows: Buffer): Promise<string>
   /** Lets the plan and its snapshot go. */
   close(): void
 }

@@ -342,18 +342,17 @@ impl NativeStatement {
         }
     }
 
-    /// Runs an INSERT for many parameter rows in one commit; answers the summary as JSON.
+    /// Runs an INSERT for many parameter rows, as Bind messages have them, in one commit; answers
+    /// the summary as JSON.
     #[napi(catch_unwind)]
     pub fn execute_batch<'env>(
         &self,
         env: &'env Env,
-        parameter_rows: String,
+        parameter_rows: BufferSlice<'_>,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         let statement = self.get().map_err(to_napi)?;
-        spawn(env, "execute_batch", async move {
-            let rows: Vec<ParameterValues> = decode(parameter_rows.as_bytes(), "parameters")?;
-            encode(&statement.execute_batch(rows).await?)
-        })
+        let rows = parameter_rows.to_vec();
+        spawn(env, "execute_batch", async move { encode(&statement.execute_batch(rows).await?) })
     }
 
     /// Lets the plan and its snapshot go.

@@ -15,6 +15,7 @@ mod parquet_archive;
 mod parquet_file;
 mod pg;
 mod row_encoder;
+mod row_group;
 mod symbols;
 mod zip;
 

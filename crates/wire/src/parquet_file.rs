@@ -18,13 +18,13 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowSchemaConverter;
-use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{
     BrotliLevel, Compression, GzipLevel, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
 };
-use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, double_array,
@@ -32,6 +32,7 @@ use tidemark_types::{
 
 use crate::cells;
 use crate::columns::{Column, geohash_bits};
+use crate::row_group::{RowGroup, failed};
 
 /// The footer key with the SQL types.
 const METADATA_KEY: &str = "tidemark";
@@ -100,7 +101,11 @@ impl Default for ParquetOptions {
 pub(crate) struct ParquetFile {
     fields: Vec<Field>,
     schema: SchemaRef,
-    writer: ArrowWriter<Vec<u8>>,
+    row_group_rows: usize,
+    file: SerializedFileWriter<Vec<u8>>,
+    row_groups: ArrowRowGroupWriterFactory,
+    /// The row group that is not full yet.
+    open: Option<RowGroup>,
 }
 
 impl std::fmt::Debug for ParquetFile {
@@ -118,45 +123,65 @@ impl ParquetFile {
         let raw = options.raw_arrays;
         let arrow_fields: Vec<_> = fields.iter().map(|field| file_field(field, raw)).collect();
         let schema = Arc::new(Schema::new(arrow_fields));
-        let converted =
-            ArrowSchemaConverter::new().convert(&schema).map_err(|error| failed(&error))?;
+        let converted = ArrowSchemaConverter::new().convert(&schema).map_err(failed)?;
         let writer_options = ArrowWriterOptions::new()
             .with_properties(properties(fields, timestamp, options)?)
             .with_skip_arrow_metadata(true)
             .with_parquet_schema(with_uuids(fields, &converted)?);
         let writer =
             ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), writer_options)
-                .map_err(|error| failed(&error))?;
-        Ok(Self { fields: fields.to_vec(), schema, writer })
+                .map_err(failed)?;
+        let (file, row_groups) = writer.into_serialized_writer().map_err(failed)?;
+        let (fields, row_group_rows) = (fields.to_vec(), options.row_group_rows.max(1));
+        Ok(Self { fields, schema, row_group_rows, file, row_groups, open: None })
     }
 
     pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
         if batch.num_columns() != self.fields.len() {
             return Err(EngineError::internal("a batch with other columns than announced"));
         }
-        let columns = self
-            .fields
-            .iter()
-            .zip(batch.columns())
-            .zip(self.schema.fields())
-            .map(|((field, array), target)| file_column(field, array, target.data_type()))
-            .collect::<EngineResult<Vec<_>>>()?;
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|error| EngineError::internal(format!("columns for Parquet: {error}")))?;
-        self.writer.write(&batch).map_err(|error| failed(&error))?;
-        out.append(self.writer.inner_mut());
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let group = match &mut self.open {
+                Some(group) => group,
+                closed => {
+                    let index = self.file.flushed_row_groups().len();
+                    let columns = self.row_groups.create_column_writers(index).map_err(failed)?;
+                    closed.insert(RowGroup::new(columns))
+                }
+            };
+            let rows = (batch.num_rows() - from).min(self.row_group_rows - group.rows());
+            let (fields, targets) = (&self.fields, self.schema.fields());
+            group.write(rows, targets, |index| {
+                let array = batch.column(index).slice(from, rows);
+                file_column(&fields[index], &array, targets[index].data_type())
+            })?;
+            from += rows;
+            if group.rows() == self.row_group_rows {
+                self.end_row_group()?;
+            }
+        }
+        out.append(self.file.inner_mut());
+        Ok(())
+    }
+
+    fn end_row_group(&mut self) -> EngineResult<()> {
+        let Some(group) = self.open.take() else { return Ok(()) };
+        let columns = group.close()?;
+        let mut row_group = self.file.next_row_group().map_err(failed)?;
+        for column in columns {
+            column.append_to_row_group(&mut row_group).map_err(failed)?;
+        }
+        row_group.close().map_err(failed)?;
         Ok(())
     }
 
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
-        self.writer.finish().map_err(|error| failed(&error))?;
-        out.append(self.writer.inner_mut());
+        self.end_row_group()?;
+        self.file.finish().map_err(failed)?;
+        out.append(self.file.inner_mut());
         Ok(())
     }
-}
-
-fn failed(error: &ParquetError) -> EngineError {
-    EngineError::internal(format!("writing Parquet failed: {error}"))
 }
 
 /// The column in the file. Columns that are never null in the dialect stay required.
@@ -244,7 +269,7 @@ fn with_uuids(fields: &[Field], converted: &SchemaDescriptor) -> EngineResult<Sc
     let root = Type::group_type_builder(converted.root_schema().name())
         .with_fields(columns)
         .build()
-        .map_err(|error| failed(&error))?;
+        .map_err(failed)?;
     Ok(SchemaDescriptor::new(Arc::new(root)))
 }
 
@@ -254,7 +279,7 @@ fn uuid_column(name: &str) -> EngineResult<TypePtr> {
         .with_length(16)
         .with_logical_type(Some(LogicalType::Uuid))
         .build()
-        .map_err(|error| failed(&error))?;
+        .map_err(failed)?;
     Ok(Arc::new(column))
 }
 

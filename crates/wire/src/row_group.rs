@@ -1,0 +1,122 @@
+//! The columns of a row group of Parquet, encoded side by side.
+
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::thread;
+
+use arrow_array::ArrayRef;
+use arrow_schema::Field;
+use parking_lot::Mutex;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_leaves};
+use parquet::errors::ParquetError;
+use tidemark_types::{EngineError, EngineResult};
+
+/// Rows that are worth waking threads for.
+const MANY_ROWS: usize = 8 * 1024;
+
+/// A row group that is being written.
+pub(crate) struct RowGroup {
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl RowGroup {
+    /// An empty row group. Each column of the file is one leaf of Parquet's schema.
+    pub(crate) fn new(columns: Vec<ArrowColumnWriter>) -> Self {
+        Self { columns, rows: 0 }
+    }
+
+    /// Rows so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds rows; `array_of` makes the array of a column.
+    pub(crate) fn write(
+        &mut self,
+        rows: usize,
+        fields: &[impl AsRef<Field> + Sync],
+        array_of: impl Fn(usize) -> EngineResult<ArrayRef> + Sync,
+    ) -> EngineResult<()> {
+        let columns = self.columns.iter_mut().zip(fields).enumerate();
+        side_by_side(columns, rows, |(index, (column, field))| {
+            for leaf in compute_leaves(field.as_ref(), &array_of(index)?).map_err(failed)? {
+                column.write(&leaf).map_err(failed)?;
+            }
+            Ok(())
+        })?;
+        self.rows += rows;
+        Ok(())
+    }
+
+    /// The encoded columns, in their order.
+    pub(crate) fn close(self) -> EngineResult<Vec<ArrowColumnChunk>> {
+        side_by_side(self.columns.into_iter(), self.rows, |column| column.close().map_err(failed))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+pub(crate) fn failed(error: ParquetError) -> EngineError {
+    EngineError::internal(format!("writing Parquet failed: {error}"))
+}
+
+/// What `work` makes of each item, in their order; done by as many threads as there are cores where
+/// the items have many rows.
+fn side_by_side<I: Send, O: Send>(
+    items: impl ExactSizeIterator<Item = I> + Send,
+    rows: usize,
+    work: impl Fn(I) -> EngineResult<O> + Sync,
+) -> EngineResult<Vec<O>> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = if rows < MANY_ROWS { 1 } else { cores.min(items.len()) };
+    if threads < 2 {
+        return items.map(work).collect();
+    }
+    let count = items.len();
+    let queue = Mutex::new(items.enumerate());
+    let next = || queue.lock().next();
+    let run = || -> EngineResult<Vec<(usize, O)>> {
+        let mut done = Vec::with_capacity(count);
+        while let Some((index, item)) = next() {
+            done.push((index, work(item)?));
+        }
+        Ok(done)
+    };
+    let outcomes = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let mut outcomes = vec![run()];
+        for other in others {
+            outcomes.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        outcomes
+    });
+    let mut done = Vec::with_capacity(count);
+    for outcome in outcomes {
+        done.extend(outcome?);
+    }
+    done.sort_unstable_by_key(|(index, _)| *index);
+    Ok(done.into_iter().map(|(_, made)| made).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_keeps_its_order() {
+        for rows in [0, MANY_ROWS] {
+            let made = side_by_side(0..100, rows, |item| Ok(item * 2)).unwrap();
+            assert_eq!(made, (0..100).map(|item| item * 2).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_failure_is_the_answer() {
+        for rows in [0, MANY_ROWS] {
+            let work = |item: usize| {
+                if item == 7 { Err(EngineError::internal("seven")) } else { Ok(item) }
+            };
+            assert_eq!(side_by_side(0..100, rows, work).unwrap_err().message, "seven");
+        }
+    }
+}
