@@ -1,9 +1,11 @@
 /** /exec over a fake database: keys and their order, limits, errors, streaming, cancelling. */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as zlib from 'node:zlib';
 
 import test from 'ava';
 
+import { chooseColumns } from '../../ts/http/routes/exec.js';
 import { type Harness, sendRaw, startHarness } from './harness.js';
 
 let harness: Harness;
@@ -67,6 +69,31 @@ test('timings and explain follow the count', async (t) => {
   const zeroed = body.replace(/("(?:authentication|compiler|execute)":)\d+/g, '$10');
   t.is(zeroed, `{"dataset":[[1]],"count":1,${timings},${explain}}`);
 });
+
+const NAMED = ['a', 'A', 'b', 'two words', 'x,y', 'say "so"'].map((name) => ({
+  name,
+  type: 'LONG',
+  dimensions: 0,
+}));
+const COLUMNS: readonly (readonly [cols: string, chosen: readonly number[] | string | null])[] = [
+  ['', null],
+  [' , ,', null],
+  ['b', [2]],
+  ['b,a', [2, 0]],
+  ['a,a', [0, 0]],
+  ['A', [1]],
+  ['B', [2]],
+  [' b , two words ', [2, 3]],
+  ['"x,y",b', [4, 2]],
+  ['"say ""so"""', [5]],
+  ['b,nothing,a', 'nothing'],
+  ['x,y', 'x'],
+];
+for (const [cols, chosen] of COLUMNS) {
+  test(`cols=${cols}`, (t) => {
+    t.deepEqual(chooseColumns(NAMED, cols), chosen);
+  });
+}
 
 test('an unknown column of cols has no position', async (t) => {
   t.deepEqual(await get('query=rows+1&cols=zz'), [
@@ -135,6 +162,29 @@ test('many rows stream whole, also compressed', async (t) => {
     t.is(body.count, 5000);
     t.is(response.headers.get('content-encoding'), encoding === 'identity' ? null : encoding);
   }
+});
+
+test('zstd is for those who ask for it alone, where Node has it', async (t) => {
+  const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (bytes: Buffer) => Buffer };
+  const answer = await sendRaw(
+    harness.port,
+    'GET /exec?query=rows+5000&nm=true HTTP/1.0\r\nHost: localhost\r\n' +
+      'Accept-Encoding: zstd\r\n\r\n',
+  );
+  const end = answer.indexOf('\r\n\r\n');
+  const body = Buffer.from(answer.slice(end + 4), 'latin1');
+  t.is(/^Content-Encoding: zstd$/m.test(answer.slice(0, end)), zstdDecompressSync !== undefined);
+  const plain = zstdDecompressSync?.(body) ?? body;
+  t.is((JSON.parse(plain.toString()) as { count: number }).count, 5000);
+});
+
+test('answers with rows say how long a connection is kept', async (t) => {
+  const kept = await startHarness({
+    set: ['http.keep-alive.timeout=7s', 'http.keep-alive.max=11'],
+  });
+  const { headers } = await fetch(`${kept.url}/exec?query=rows+1`);
+  t.is(headers.get('keep-alive'), 'timeout=7, max=11');
+  await kept.server.close();
 });
 
 test('a statement with a NUL is refused at its place', async (t) => {

@@ -58,3 +58,22 @@ test('a last line without an end counts when the file ends there', async (t) => 
   t.is((await preview('a,b\n1,2\n3,4', '&header=true'))[1]['rows'], 1);
   t.is((await preview('a,b\n1,2\n3,4', '&header=true&whole=true'))[1]['rows'], 2);
 });
+
+test('a header over nothing but text is guessed, and the guess is told', async (t) => {
+  const header = async (body: string): Promise<unknown[]> => {
+    const [, found] = await preview(body, '&whole=true');
+    return [found['header'], found['headerIsGuess'], found['rows']];
+  };
+  t.deepEqual(await header('name,city\nAnn Lee,Oslo\nBob Ray,Rome\n'), [true, true, 2]);
+  t.deepEqual(await header('Side,Place\nbuy,Oslo\nsell,Rome\nbuy,Oslo\nbuy,Rome\n'), [
+    true,
+    true,
+    4,
+  ]);
+  t.deepEqual(await header('station,v\noslo,1\n'), [true, true, 1]);
+  t.deepEqual(await header('Ann,Oslo\nBob,Rome\nEve,Oslo\n'), [false, true, 3]);
+  t.deepEqual(await header('Ann,Bern\nBob,Rome\nEve,Graz\n'), [false, true, 3]);
+  t.deepEqual(await header('ann@x.example,Oslo\nbob@x.example,Rome\n'), [false, undefined, 2]);
+  t.deepEqual(await header('1,2\n3,4\n5,6\n'), [false, undefined, 3]);
+  t.deepEqual(await header('v,w\n1,2\n3,4\n'), [true, undefined, 2]);
+});

@@ -116,6 +116,26 @@ test.serial('snapshots() shows what a running query still reads', async (t) => {
   await until(t, async () => (await exec('select epoch from snapshots()')).length === 1, 'gone');
 });
 
+test.serial(
+  'Statement-Timeout ends what takes longer; what is no time counts as absent',
+  async (t) => {
+    const ask = async (path: string, query: string, time: string): Promise<[number, string]> => {
+      const headers = { 'Statement-Timeout': time };
+      const target = `${server.url}${path}?query=${encodeURIComponent(query)}`;
+      const response = await fetch(target, { headers });
+      return [response.status, await response.text()];
+    };
+    for (const path of ['/exec', '/exp']) {
+      const [status, text] = await ask(path, `select count() ${ENDLESS}`, '100');
+      t.is(status, 400, path);
+      t.regex(text, /"error":"timeout, query aborted[^"]*"/, path);
+      for (const time of ['', '0', '-1', 'soon', '1e3', '9'.repeat(30)]) {
+        t.is((await ask(path, 'select 1', time))[0], 200, `${path} ${time}`);
+      }
+    }
+  },
+);
+
 for (const path of ['/exec', '/exp']) {
   test.serial(`${path} waits for a slow reader instead of filling memory`, async (t) => {
     if (process.platform !== 'linux') {

@@ -1,11 +1,12 @@
 /** A damaged table comes back by SQL without its damaged parts, on real files. */
-import { mkdtemp, open, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { spoil } from './spoil.js';
 
 interface Answer {
   readonly ddl?: string;
@@ -16,26 +17,6 @@ interface Answer {
 async function exec(server: TestServer, query: string): Promise<Answer> {
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
   return (await response.json()) as Answer;
-}
-
-/** Flips a bit in the middle of the first segment of a table. */
-async function spoil(root: string): Promise<string> {
-  const tables = join(root, 'db', 't');
-  const [table = ''] = await readdir(tables);
-  const files = await readdir(join(tables, table));
-  const segment = files.filter((name) => name.endsWith('.seg')).sort()[0] ?? '';
-  const file = await open(join(tables, table, segment), 'r+');
-  try {
-    const { size } = await file.stat();
-    const byte = Buffer.alloc(1);
-    const at = Math.floor(size / 3);
-    await file.read(byte, 0, 1, at);
-    byte.writeUInt8(byte.readUInt8() ^ 8);
-    await file.write(byte, 0, 1, at);
-  } finally {
-    await file.close();
-  }
-  return segment;
 }
 
 test('RECOVER TABLE tells what is lost, and gives it up with SKIP', async (t) => {

@@ -49,9 +49,16 @@ test('what is wrong has its place', async (t) => {
   t.deepEqual(await validate(''), [200, '{"error":"empty query","query":"","position":"0"}']);
 });
 
-test('only GET asks', async (t) => {
-  const target = `${harness.url}/api/v1/sql/validate?query=rows+1`;
-  t.is((await fetch(target, { method: 'POST' })).status, 405);
+test('a statement comes in the address or, when it is long or secret, in a form', async (t) => {
+  const target = `${harness.url}/api/v1/sql/validate`;
+  const long = `rows 1 -- ${'x'.repeat(200_000)}`;
+  const body = new URLSearchParams({ query: long });
+  const asked = await fetch(target, { method: 'POST', body });
+  t.is(asked.status, 200);
+  t.deepEqual(((await asked.json()) as { columns: unknown }).columns, [
+    { name: 'x', type: 'LONG' },
+  ]);
+  t.is((await fetch(`${target}?query=rows+1`, { method: 'PUT' })).status, 405);
   const bad = await fetch(`${harness.url}/api/v1/sql/validate?query=%ff`);
   t.is(bad.status, 400);
   t.regex(await bad.text(), /Bad UTF8/);

@@ -23,15 +23,16 @@ export function sessionToken(context: HttpContext): string | null {
  */
 export function isFromOwnPage(context: HttpContext): boolean {
   // Foreign origins were refused before.
-  return context.get('Origin') !== '' || context.get('Sec-Fetch-Site') === 'same-origin';
+  const { origin = '', 'sec-fetch-site': site } = context.headers;
+  return origin !== '' || site === 'same-origin';
 }
 
 /** `session=true` after a login begins a session, `session=false` ends it. */
 export function followSession(context: HttpContext, services: HttpServices, path: string): void {
-  const asked = context.state.parameters.get('session')?.toLowerCase();
-  const { login } = context.state;
+  const { login, parameters } = context.state;
   const { required, sessions } = services.authenticator;
-  if (!required || login === null) {
+  const asked = required ? parameters.get('session')?.toLowerCase() : undefined;
+  if (login === null || asked === undefined) {
     return;
   }
   const token = sessionToken(context);
@@ -47,6 +48,8 @@ export function followSession(context: HttpContext, services: HttpServices, path
   } else if (asked === 'false' && token !== null) {
     sessions.close(token);
     setCookie(context, '', 0, path);
+    const { remoteAddress = '' } = context.req.socket;
+    services.witness?.signedOut(login.identity, 'HTTP', remoteAddress);
   }
 }
 

@@ -43,7 +43,8 @@ export function pageAllowed(headers: IncomingHttpHeaders, rules: OriginRules): b
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    count += request.rawHeaders[index]?.toLowerCase() === name ? 1 : 0;
+    const sent = request.rawHeaders[index];
+    count += sent?.length === name.length && sent.toLowerCase() === name ? 1 : 0;
   }
   return count;
 }

@@ -5,6 +5,9 @@
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** Characters of what the language's own decoder is quicker with. */
+const MOST_AT_ONCE = 4096;
+
 /** The words of a switch in lower case; all but `true` leave it off. */
 const SWITCH_VALUES: ReadonlySet<string> = new Set(['', 'true', 'false', '1', '0']);
 
@@ -46,10 +49,14 @@ export class Parameters {
 
   /** Adds the pairs of `a=b&c=d`; `encoded` holds one byte per character. */
   addEncoded(encoded: string): void {
-    for (const pair of encoded.split('&')) {
-      if (pair !== '') {
-        this.#addPair(pair);
+    let from = 0;
+    while (from < encoded.length) {
+      const at = encoded.indexOf('&', from);
+      const end = at < 0 ? encoded.length : at;
+      if (end > from) {
+        this.#addPair(encoded.slice(from, end));
       }
+      from = end + 1;
     }
   }
 
@@ -70,7 +77,16 @@ export class Parameters {
   }
 }
 
+const ASCII = /^[\x00-\x7f]*$/;
+
 function decode(encoded: string): { text: string; valid: boolean } {
+  if (encoded.length <= MOST_AT_ONCE && ASCII.test(encoded)) {
+    try {
+      return { text: decodeURIComponent(encoded.replaceAll('+', ' ')), valid: true };
+    } catch {
+      // What is wrong is found below.
+    }
+  }
   const bytes = percentDecode(encoded);
   if (bytes === null) {
     return { text: encoded.replaceAll('+', ' '), valid: false };

@@ -1,7 +1,5 @@
 /** What a route is, and what routes share. */
-import type { ServerResponse } from 'node:http';
-
-import type Koa from 'koa';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type {
   Authenticator,
@@ -30,6 +28,14 @@ export interface HttpServices {
   readonly version: string;
   /** The directory that `read_parquet` and COPY read, absolute. */
   readonly importRoot: string;
+  /** The wire protocol's own door; absent while it is shut. */
+  readonly wire?: () => WireDoor | null;
+}
+
+/** Where PostgreSQL clients come in. */
+export interface WireDoor {
+  readonly port: number;
+  readonly isEncrypted: boolean;
 }
 
 /** How long the other side may pause, in milliseconds. */
@@ -56,7 +62,27 @@ export interface RequestState {
   statement: string | null;
 }
 
-export type HttpContext = Koa.ParameterizedContext<RequestState>;
+/** A request and its answer, as steps and routes see them: Koa's context, or an `Exchange`. */
+export interface HttpContext {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly method: string;
+  /** The request's. */
+  readonly headers: IncomingMessage['headers'];
+  state: RequestState;
+  status: number;
+  /** Text or bytes. */
+  body: unknown;
+  /** False: the route writes to `res` itself. */
+  respond?: boolean;
+  /** A header of the request; empty when it was not sent. */
+  get(name: string): string;
+  /** Sets a header of the answer, and so do the others. */
+  set(name: string, value: string | string[]): void;
+  append(name: string, value: string): void;
+  remove(name: string): void;
+  vary(name: string): void;
+}
 
 export interface Route {
   readonly path: string;
@@ -64,6 +90,8 @@ export interface Route {
   readonly methods: readonly string[];
   /** `data`: login, and only from pages of this server. `open`: neither. */
   readonly access: 'data' | 'open';
+  /** Whether it is asked so often that Koa is left out. */
+  readonly isHot?: boolean;
   handle(context: HttpContext): Promise<void> | void;
 }
 
@@ -88,9 +116,9 @@ export function keepAliveHeader(config: Config): string {
 }
 
 /** Sets `Keep-Alive` on a connection that stays open. */
-export function promiseKeepAlive(response: ServerResponse, header: string): void {
-  if (response.shouldKeepAlive) {
-    response.setHeader('Connection', 'keep-alive');
-    response.setHeader('Keep-Alive', header);
+export function promiseKeepAlive(context: HttpContext, header: string): void {
+  if (context.res.shouldKeepAlive) {
+    context.set('Connection', 'keep-alive');
+    context.set('Keep-Alive', header);
   }
 }

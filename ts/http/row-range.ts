@@ -14,7 +14,10 @@ const ALL: RowRange = {};
 
 /** `2` rows 1–2, `2,4` rows 2–4; values below 1 become 1, a reversed pair is one row. */
 export function execRange(limit: string | undefined): RowRange {
-  const bounds = (limit ?? '').split(',');
+  if (limit === undefined) {
+    return ALL;
+  }
+  const bounds = limit.split(',');
   const numbers = bounds.map(parseWhole);
   const [first, second] = numbers;
   if (first === undefined || first === null || second === null || bounds.length > 2) {

@@ -6,28 +6,12 @@ import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-import { Router } from '@koa/router';
-import Koa from 'koa';
-
 import { type Config, type Endpoint, KEYS } from '../config/index.js';
 import type { CredentialStore } from '../tls/index.js';
+import { createApplication } from './application.js';
 import { type Application, ConnectionGate, type ConnectionLimits } from './connection-gate.js';
-import {
-  allowOrigins,
-  checkAccess,
-  checkHeaderCount,
-  checkHost,
-  checkMethod,
-  checkPath,
-  closeAfterwards,
-  commonHeaders,
-  errorFunnel,
-  readAddress,
-  routeTable,
-} from './middleware.js';
-import { LOOPBACK_NAMES, type OriginRules } from './origin-guard.js';
 import { httpPaths } from './paths.js';
-import { answerText, type HttpServices, type RequestState, type Route } from './route.js';
+import type { HttpServices } from './route.js';
 import { chkRoute } from './routes/chk.js';
 import { consoleRoutes } from './routes/console.js';
 import { execRoute } from './routes/exec.js';
@@ -40,10 +24,10 @@ import { lineProtocolRoutes } from './routes/line-protocol.js';
 import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
 import { settingsRoutes } from './routes/settings.js';
 import { validateRoute } from './routes/validate.js';
+import { MOST_HEADERS, type Step } from './steps.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 1_000;
-const MOST_HEADERS = 200;
 /** Answers under way at the end get so long. */
 const CLOSE_GRACE_MS = 2_500;
 
@@ -99,80 +83,16 @@ export function startMinimalHttp(
   const endpoint = config.get(KEYS.httpMinBindTo);
   const routes = healthRoutes(services);
   const health = routes[0];
-  const anyPath: Koa.Middleware<RequestState> = async (context, next) => {
+  const anyPath: Step = (context) => {
     if (context.method === 'GET' && !routes.some(({ path }) => path === context.state.path)) {
       context.state.path = health?.path ?? '/status';
     }
-    await next();
+    return true;
   };
   const application = createApplication(services, routes, endpoint, anyPath);
   const all = config.get(KEYS.httpMinConnections);
   const limits = (): ConnectionLimits => ({ all, perAddress: all });
   return listen(endpoint, { application, config, limits, credentials });
-}
-
-/** The request listener of a set of routes; tests call it without a socket's address. */
-export function createApplication(
-  services: HttpServices,
-  routes: readonly Route[],
-  endpoint: Endpoint,
-  ...before: Koa.Middleware<RequestState>[]
-): Application {
-  const rules = originRules(services, endpoint);
-  const table = routeTable(routes);
-  const router = new Router<RequestState>({ sensitive: true, strict: true });
-  for (const route of routes) {
-    const methods = route.methods.includes('GET') ? [...route.methods, 'HEAD'] : route.methods;
-    router.register(route.path, [...methods], (context) => route.handle(context));
-  }
-  const logger = services.logger.child('http');
-  const application = new Koa<RequestState>();
-  application.silent = true;
-  application.on('error', (error: unknown) => {
-    logger.debug('answer_failed', { error });
-  });
-  for (const step of [
-    readAddress(services.config),
-    errorFunnel(logger),
-    commonHeaders(),
-    ...before,
-  ]) {
-    application.use(step);
-  }
-  if (!services.config.get(KEYS.httpServerKeepAlive)) {
-    application.use(closeAfterwards());
-  }
-  application.use(checkHeaderCount(MOST_HEADERS));
-  application.use(checkHost(rules));
-  application.use(allowOrigins(rules));
-  application.use(checkPath(table));
-  application.use(checkAccess(table, services.authenticator, rules, services.witness));
-  application.use(checkMethod(table));
-  application.use(async (context, next) => {
-    // The router reads the path; repeated leading slashes are one.
-    context.path = context.state.path;
-    await next();
-  });
-  application.use(router.routes());
-  application.use((context) => {
-    answerText(context, 404, 'Not Found');
-  });
-  return application.callback();
-}
-
-function originRules(services: HttpServices, endpoint: Endpoint): OriginRules {
-  const { authenticator, config } = services;
-  const bound = endpoint.host ?? '127.0.0.1';
-  const hosts = [
-    ...LOOPBACK_NAMES,
-    bound.includes(':') ? `[${bound}]` : bound,
-    ...config.get(KEYS.httpAllowedHosts),
-  ];
-  const anyHost = authenticator.required || config.get(KEYS.insecurePublic);
-  return {
-    hosts: anyHost ? null : new Set(hosts.map((host) => host.toLowerCase())),
-    corsOrigins: new Set(config.get(KEYS.httpCorsOrigins)),
-  };
 }
 
 /** What a listener is made of. */

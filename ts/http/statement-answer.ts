@@ -111,7 +111,7 @@ export function readStatement(context: HttpContext, keepAlive: string): string |
     refuse(context, BAD_UTF8);
     return null;
   }
-  promiseKeepAlive(context.res, keepAlive);
+  promiseKeepAlive(context, keepAlive);
   if (text.trim() === '') {
     answerEmpty(context, text);
     return null;

@@ -47,7 +47,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     methods: ['GET'],
     access: 'open',
     handle: (context) => {
-      promiseKeepAlive(context.res, keepAlive);
+      promiseKeepAlive(context, keepAlive);
       sendFile(context, file, services);
     },
   }));

@@ -15,7 +15,7 @@ import {
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
 import { BodyWriter, ClientGone } from '../body-writer.js';
-import { setBody, streamedCoding } from '../compression.js';
+import { setBody, SMALLEST_COMPRESSED_BYTES, streamedCoding } from '../compression.js';
 import { followSession } from '../login-cookie.js';
 import type { Parameters } from '../parameters.js';
 import type { HttpPaths } from '../paths.js';
@@ -42,6 +42,7 @@ import {
   whileConnected,
 } from '../statement-answer.js';
 
+const NO_BYTES = Buffer.alloc(0);
 const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session'];
 
 export function execRoute(services: HttpServices, paths: HttpPaths): Route {
@@ -52,8 +53,11 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.execute,
     methods: ['GET', 'POST'],
     access: 'data',
+    isHot: true,
     handle: async (context) => {
-      await readForm(context);
+      if (context.method === 'POST') {
+        await readForm(context);
+      }
       followSession(context, services, `${paths.base}/`);
       const text = readStatement(context, keepAlive);
       if (text === null) {
@@ -67,13 +71,9 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
       const started = process.hrtime.bigint();
       const statement = await openSession(context, services.sessions, readOnly).prepare(text);
       const compilerNanos = Number(process.hrtime.bigint() - started);
-      await whileConnected(context, statement, async (follow) => {
-        if (refusePlaceholders(context, statement)) {
-          return;
-        }
-        const execution = new Execution(context, statement, compilerNanos);
-        await execution.run(follow);
-      });
+      await whileConnected(context, statement, (follow) =>
+        new Execution(context, statement, compilerNanos).run(follow),
+      );
     },
   };
 }
@@ -94,9 +94,11 @@ class Execution {
   }
 
   async run(follow: Follow): Promise<void> {
+    if (refusePlaceholders(this.#context, this.#statement)) {
+      return;
+    }
     const { kind, columns } = this.#statement.description;
-    const head = this.#context.method === 'HEAD';
-    if (head) {
+    if (this.#context.method === 'HEAD') {
       // HEAD is safe: it prepares, and runs nothing.
       answer(this.#context, 200, JSON_TYPE, '');
     } else if (kind === 'select' || columns.length > 0) {
@@ -110,8 +112,7 @@ class Execution {
 
   async #answerDone(follow: Follow): Promise<void> {
     const timeoutMs = statementTimeoutMs(this.#context);
-    const options: ExecuteOptions = { rows: { format: 'json' } };
-    const reply = await this.#statement.execute([], withTimeout(options, timeoutMs));
+    const reply = await this.#statement.execute([], { rows: { format: 'json' }, timeoutMs });
     follow(reply.stream);
     const summary = await finish(reply);
     answer(
@@ -134,26 +135,31 @@ class Execution {
     const range = execRange(this.#parameters.get('limit'));
     const reply = await this.#statement.execute([], this.#options(chosen, range));
     follow(reply.stream);
-    const first = reply.chunk?.bytes ?? Buffer.alloc(0);
+    const first = reply.chunk?.bytes ?? NO_BYTES;
     const head = this.#head(description, chosen);
-    if (reply.summary !== null) {
-      const tail = this.#tail(reply.summary, range);
-      await answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
+    if (reply.summary === null) {
+      await this.#streamRows(reply, range, head, first);
       return;
     }
-    await this.#streamRows(reply, range, head, first);
+    const tail = this.#tail(reply.summary, range);
+    if (head.length + first.length + tail.length < SMALLEST_COMPRESSED_BYTES) {
+      // Text leaves in one piece with the headers.
+      answer(this.#context, 200, JSON_TYPE, head + first.toString() + tail);
+    } else {
+      await answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
+    }
   }
 
   #options(chosen: readonly number[] | null, range: RowRange): ExecuteOptions {
     const parameters = this.#parameters;
     const quote = parameters.isTrue('quoteLargeNum') || parameters.get('src') === 'con';
-    const columns = chosen === null ? {} : { columns: chosen };
-    const options: ExecuteOptions = {
-      rows: { format: 'json', quoteLargeNumbers: quote, ...columns },
+    return {
+      rows: { format: 'json', quoteLargeNumbers: quote, columns: chosen ?? undefined },
       countAll: parameters.isTrue('count'),
-      ...range,
+      skip: range.skip,
+      take: range.take,
+      timeoutMs: statementTimeoutMs(this.#context),
     };
-    return withTimeout(options, statementTimeoutMs(this.#context));
   }
 
   async #streamRows(
@@ -192,13 +198,11 @@ class Execution {
     if (this.#parameters.isTrue('nm')) {
       return '{"dataset":[';
     }
-    const indices = chosen ?? description.columns.keys();
-    const columns = [...indices].map((index) => columnJson(description.columns[index]));
     const timestamp =
       chosen === null ? description.timestamp : chosen.indexOf(description.timestamp);
     return (
-      `{"query":${JSON.stringify(this.#statement.text)},"columns":[${columns.join(',')}],` +
-      `"timestamp":${timestamp},"dataset":[`
+      `{"query":${JSON.stringify(this.#statement.text)},` +
+      `"columns":[${columnsJson(description, chosen)}],"timestamp":${timestamp},"dataset":[`
     );
   }
 
@@ -217,6 +221,21 @@ class Execution {
     const explain = parameters.isTrue('explain') ? ',"explain":{"jitCompiled":false}' : '';
     return `],"count":${count}${timings}${explain}}`;
   }
+}
+
+/** Descriptions are shared by those who ask the same. */
+const described = new WeakMap<StatementDescription, string>();
+
+function columnsJson(description: StatementDescription, chosen: readonly number[] | null): string {
+  if (chosen !== null) {
+    return chosen.map((index) => columnJson(description.columns[index])).join(',');
+  }
+  let text = described.get(description);
+  if (text === undefined) {
+    text = description.columns.map(columnJson).join(',');
+    described.set(description, text);
+  }
+  return text;
 }
 
 /** The rows are out: the answer ends with the error, and the body is cut short. */
@@ -263,15 +282,14 @@ export function chooseColumns(
 
 /** Comma-separated names; a name in double quotes may hold commas. */
 function splitNames(names: string): string[] {
+  if (names === '') {
+    return [];
+  }
   const found = names.match(/"(?:[^"]|"")*"|[^,]+/g) ?? [];
   return found
     .map((name) => name.trim())
     .filter((name) => name !== '')
     .map((name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name));
-}
-
-function withTimeout(options: ExecuteOptions, timeoutMs: number | undefined): ExecuteOptions {
-  return timeoutMs === undefined ? options : { ...options, timeoutMs };
 }
 
 async function answerWhole(context: HttpContext, parts: readonly Buffer[]): Promise<void> {

@@ -1,5 +1,6 @@
 /** GET and POST /exp: the rows of one query as a file, CSV or Parquet. */
 import { KEYS } from '../../config/index.js';
+import type { Logger } from '../../observability/index.js';
 import {
   asDatabaseError,
   DatabaseError,
@@ -9,10 +10,12 @@ import {
   type PreparedStatement,
   type RowFormat,
   type Session,
+  withoutSecrets,
 } from '../../session/index.js';
 import { BodyWriter, ClientGone } from '../body-writer.js';
 import { setBody, streamedCoding } from '../compression.js';
 import { contentDisposition } from '../content-disposition.js';
+import { FormulaGuard } from '../formula-guard.js';
 import type { Parameters } from '../parameters.js';
 import type { HttpPaths } from '../paths.js';
 import {
@@ -26,6 +29,7 @@ import { expRange } from '../row-range.js';
 import {
   BAD_UTF8,
   openSession,
+  principalOf,
   readForm,
   refuse,
   refusePlaceholders,
@@ -42,6 +46,7 @@ interface FileFormat {
 
 export function expRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
+  const logger = services.logger.child('http');
   const keepAlive = keepAliveHeader(config);
   const readOnly = services.config.get(KEYS.httpReadOnly);
   return {
@@ -63,7 +68,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
         const message = 'fmt=parquet works on read-write servers only, use fmt=csv';
         throw new DatabaseError({ code: 'ReadOnly', message });
       }
-      promiseKeepAlive(context.res, keepAlive);
+      promiseKeepAlive(context, keepAlive);
       const statement = await prepareQuery(openSession(context, services.sessions, true), text);
       if (statement === null) {
         refuse(context, '/exp endpoint only accepts SELECT');
@@ -79,8 +84,15 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
           return;
         }
         const reply = await statement.execute([], executeOptions(context, format));
+        const { guard } = services.sessions;
+        guard?.ran(principalOf(context, readOnly), withoutSecrets(text), { command: 'EXPORT' });
         follow(reply.stream);
-        await send(context, reply, format);
+        await send(
+          context,
+          reply,
+          { ...format, guard: formulaGuard(parameters, statement, format) },
+          logger,
+        );
       });
     },
   };
@@ -114,7 +126,7 @@ function refusalOf(
   if (parameters.isInvalid('query')) {
     return BAD_UTF8;
   }
-  return typeof format === 'string' ? format : parameters.wrongSwitch(['nm']);
+  return typeof format === 'string' ? format : parameters.wrongSwitch(['nm', 'formula_guard']);
 }
 
 /** The format, or what is wrong with the parameters. */
@@ -166,9 +178,7 @@ const PARTITIONS = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'];
 
 function executeOptions(context: HttpContext, format: FileFormat): ExecuteOptions {
   const range = expRange(context.state.parameters.get('limit'));
-  const options: ExecuteOptions = { rows: format.rows, ...range };
-  const timeoutMs = statementTimeoutMs(context);
-  return timeoutMs === undefined ? options : { ...options, timeoutMs };
+  return { rows: format.rows, ...range, timeoutMs: statementTimeoutMs(context) };
 }
 
 function setHead(context: HttpContext, format: FileFormat, asked: string): void {
@@ -177,13 +187,34 @@ function setHead(context: HttpContext, format: FileFormat, asked: string): void 
   context.set('Content-Disposition', contentDisposition(`${name}.${format.extension}`));
 }
 
+const TEXTS: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL', 'CHAR']);
+
+/** Null where the file is to be what was stored. */
+function formulaGuard(
+  parameters: Parameters,
+  { description }: PreparedStatement,
+  { rows }: FileFormat,
+): FormulaGuard | null {
+  if (rows.format !== 'csv' || !parameters.isTrue('formula_guard')) {
+    return null;
+  }
+  const isText = description.columns.map(({ type }) => TEXTS.has(type));
+  return new FormulaGuard(isText, rows.delimiter ?? ',', rows.header !== false);
+}
+
 /** Parquet compresses its pages itself. */
 function isCompressible(format: FileFormat): boolean {
   return format.extension === 'csv';
 }
 
-async function send(context: HttpContext, reply: ExecuteReply, format: FileFormat): Promise<void> {
-  const first = reply.chunk?.bytes ?? Buffer.alloc(0);
+async function send(
+  context: HttpContext,
+  reply: ExecuteReply,
+  format: FileFormat & { readonly guard: FormulaGuard | null },
+  logger: Logger,
+): Promise<void> {
+  const shaped = (bytes: Buffer): Buffer => format.guard?.guard(bytes) ?? bytes;
+  const first = shaped(reply.chunk?.bytes ?? Buffer.alloc(0));
   const { stream } = reply;
   if (stream === null) {
     context.status = 200;
@@ -202,14 +233,14 @@ async function send(context: HttpContext, reply: ExecuteReply, format: FileForma
     await writer.write(first);
     let chunk = await stream.next();
     while (chunk !== null) {
-      await writer.write(chunk.bytes);
+      await writer.write(shaped(chunk.bytes));
       chunk = await stream.next();
     }
     writer.end('');
   } catch (error) {
     stream.cancel();
     if (!(error instanceof ClientGone)) {
-      context.app.emit('error', asDatabaseError(error), context);
+      logger.debug('answer_failed', { error });
       // A file that ends early must not look complete.
       await writer.cut('');
     }

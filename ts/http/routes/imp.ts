@@ -3,8 +3,9 @@
  * breaks off leaves no trace, because the import throws before it commits.
  */
 import { KEYS } from '../../config/index.js';
-import { type ImportAccess, importCsv, readImportParameters } from '../../ingest/index.js';
-import { type Access, asDatabaseError, DatabaseError, httpStatusOf } from '../../session/index.js';
+import type { Logger } from '../../observability/index.js';
+import { importCsv, readImportParameters } from '../../ingest/index.js';
+import { asDatabaseError, DatabaseError, httpStatusOf } from '../../session/index.js';
 import { principalOf } from '../statement-answer.js';
 import { multipartProblem, readParts } from '../multipart-parts.js';
 import { BodyError } from '../request-body.js';
@@ -20,6 +21,7 @@ import {
 
 export function impRoute(services: HttpServices, paths: HttpPaths): Route {
   const readOnly = services.config.get(KEYS.httpReadOnly);
+  const logger = services.logger.child('http');
   return {
     path: paths.import,
     methods: ['POST', 'PUT'],
@@ -36,7 +38,7 @@ export function impRoute(services: HttpServices, paths: HttpPaths): Route {
         if (error instanceof BodyError) {
           throw error;
         }
-        answerFailure(context, asDatabaseError(error));
+        answerFailure(context, asDatabaseError(error), logger);
       }
     },
   };
@@ -48,10 +50,10 @@ async function answerImport(
   readOnly: boolean,
 ): Promise<void> {
   const parameters = readImportParameters(context.state.parameters.toSearchParams());
+  const asked = context.state.parameters.get('owner') ?? '';
+  const owner = asked === '' ? null : asked;
   const { database, guard } = services.sessions;
   const principal = principalOf(context, readOnly);
-  const created = new Set<string>();
-  const written = new Set<string>();
   const result = await importCsv(
     database,
     parameters,
@@ -61,39 +63,26 @@ async function answerImport(
         if (readOnly) {
           throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
         }
-        // What an earlier part of the request created is the user's own.
-        if (!created.has(access.table)) {
-          guard?.authorise(principal, importAccesses(access));
-        }
-        written.add(access.table);
-        if (access.creates) {
-          created.add(access.table);
-        }
+        guard?.authorise(principal, guard.importAccesses(principal, { ...access, owner }));
+      },
+      commit: async (access, run) => {
+        const isGuarded = guard !== undefined && access.creates;
+        const report = await (isGuarded
+          ? guard.creating(principal, { ...access, owner }, run)
+          : run());
+        const text = `import into '${access.table}'`;
+        guard?.ran(principal, text, { command: 'IMPORT' });
+        return report;
       },
       analysedLines: services.config.get(KEYS.textAnalysisLines),
     },
   );
-  for (const table of guard === undefined ? [] : created) {
-    await guard?.own(principal, table);
-  }
-  for (const table of written) {
-    guard?.ran(principal, `import into '${table}'`, { command: 'IMPORT' });
-  }
   answer(context, result.status, result.contentType, result.body);
 }
 
-/** What the rows of an import take; structure that goes takes as much as dropping the table. */
-function importAccesses({ table, creates, overwrites }: ImportAccess): readonly Access[] {
-  if (creates) {
-    return [{ table: '', columns: [], permission: 'CREATE TABLE' }];
-  }
-  const names = overwrites ? ['INSERT', 'TRUNCATE TABLE', 'DROP TABLE'] : ['INSERT'];
-  return names.map((permission) => ({ table, columns: [], permission }));
-}
-
 /** The database failed, or refused; the status says so beside the text. */
-function answerFailure(context: HttpContext, error: DatabaseError): void {
-  context.app.emit('error', error, context);
+function answerFailure(context: HttpContext, error: DatabaseError, logger: Logger): void {
+  logger.debug('answer_failed', { error });
   const status = httpStatusOf(error.code);
   if (context.state.parameters.get('fmt')?.toLowerCase() === 'json') {
     answer(context, status, JSON_TYPE, JSON.stringify({ status: error.message }));

@@ -32,7 +32,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       access: 'open',
       handle: async (context) => {
         const { version, preferences } = await load(database);
-        const config = { ...fixed, ...signOnConfig(services) };
+        const config = { ...fixed, ...wireConfig(services), ...signOnConfig(services) };
         const body = { config, 'preferences.version': version, preferences };
         answer(context, 200, JSON_TYPE, JSON.stringify(body));
       },
@@ -50,7 +50,11 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
         services.sessions.guard?.authorise(principalOf(context, readOnly), [
           { table: '', columns: [], permission: 'SETTINGS' },
         ]);
-        await saver.handle(context);
+        if (await saver.handle(context)) {
+          const text = `preferences of the console: ${context.method}`;
+          const command = 'SETTINGS';
+          services.sessions.guard?.ran(principalOf(context, readOnly), text, { command });
+        }
       },
     },
   ];
@@ -62,7 +66,10 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
     'release.type': 'OSS',
     'release.version': version,
     'http.settings.readonly': isReadOnly(services),
-    'accepting.writes': ['http', 'pgwire'],
+    'accepting.writes': [
+      ...(config.get(KEYS.httpReadOnly) ? [] : ['http']),
+      ...(config.get(KEYS.pgReadOnly) ? [] : ['pgwire']),
+    ],
     'line.proto.support.versions': [],
     'ilp.proto.transports': [],
     'posthog.enabled': false,
@@ -71,6 +78,12 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
     ...(authenticator.required ? { 'acl.enabled': true } : {}),
     ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
   };
+}
+
+/** Where PostgreSQL clients come in: people are shown how to connect one. */
+function wireConfig({ wire }: HttpServices): Record<string, unknown> {
+  const door = wire?.() ?? null;
+  return door === null ? {} : { 'pg.port': door.port, 'pg.tls.enabled': door.isEncrypted };
 }
 
 /** How the console signs people on; addresses are there once the provider has told them. */
@@ -91,6 +104,7 @@ function signOnConfig({ authenticator, config }: HttpServices): Record<string, u
     'acl.oidc.state.required': settings.stateRequired,
     'acl.oidc.groups.encoded.in.token': settings.groupsInToken,
     'acl.oidc.sub.claim': settings.subClaim,
+    'acl.oidc.pg.token.as.password.enabled': settings.tokenAsPassword,
     ...(metadata === null
       ? {}
       : {
@@ -110,13 +124,14 @@ function isReadOnly({ config }: HttpServices): boolean {
 /** PUT replaces, POST merges; both count the version up. One at a time. */
 class PreferenceSaver {
   readonly #database: Database;
-  #last: Promise<void> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(database: Database) {
     this.#database = database;
   }
 
-  async handle(context: HttpContext): Promise<void> {
+  /** Whether anything was saved. */
+  async handle(context: HttpContext): Promise<boolean> {
     const body = await readBody(
       context.req,
       LARGEST_PREFERENCES_BYTES,
@@ -124,33 +139,34 @@ class PreferenceSaver {
     );
     const turn = this.#last.then(() => this.#save(context, body.toString('utf8')));
     this.#last = turn.catch(() => undefined);
-    await turn;
+    return await turn;
   }
 
-  async #save(context: HttpContext, text: string): Promise<void> {
+  async #save(context: HttpContext, text: string): Promise<boolean> {
     const sent = parseObject(text);
     if (sent === null) {
       refuse(context, 'Malformed preferences message [expected a JSON object]');
-      return;
+      return false;
     }
     const version = context.state.parameters.get('version') ?? '';
     if (!/^\d{1,15}$/.test(version)) {
       const error = `invalid version: '${version}', expected the version last read, a whole number`;
       answer(context, 400, JSON_TYPE, JSON.stringify({ error }));
-      return;
+      return false;
     }
     const expected = Number(version);
     const stored = await load(this.#database);
     if (expected !== stored.version) {
       const versions = `[currentVersion=${stored.version}, expectedVersion=${expected}]`;
       refuse(context, `preferences view is out of date ${versions}`);
-      return;
+      return false;
     }
     const preferences = context.method === 'PUT' ? sent : { ...stored.preferences, ...sent };
     const next: Stored = { version: stored.version + 1, preferences };
     const record = new Map([[RECORD_KEY, Buffer.from(JSON.stringify(next))]]);
     await this.#database.commitRecords(RECORD_KIND, record);
     answer(context, 200, JSON_TYPE, '{"status":"OK"}\r\n');
+    return true;
   }
 }
 

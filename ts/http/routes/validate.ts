@@ -1,12 +1,18 @@
 /**
- * GET /api/v1/sql/validate: what a statement would give, without running it. Editors ask while
- * their user types.
+ * GET and POST /api/v1/sql/validate: what a statement would give, without running it. Editors ask
+ * while their user types.
  */
 import { KEYS } from '../../config/index.js';
 import type { PreparedStatement } from '../../session/index.js';
 import type { HttpPaths } from '../paths.js';
 import { answer, type HttpServices, JSON_TYPE, keepAliveHeader, type Route } from '../route.js';
-import { columnJson, openSession, readStatement, refusePlaceholders } from '../statement-answer.js';
+import {
+  columnJson,
+  openSession,
+  readForm,
+  readStatement,
+  refusePlaceholders,
+} from '../statement-answer.js';
 
 export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
@@ -14,9 +20,10 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
   const readOnly = config.get(KEYS.httpReadOnly);
   return {
     path: paths.validate,
-    methods: ['GET'],
+    methods: ['GET', 'POST'],
     access: 'data',
     handle: async (context) => {
+      await readForm(context);
       const text = readStatement(context, keepAlive);
       if (text === null) {
         return;

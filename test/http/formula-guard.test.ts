@@ -1,0 +1,53 @@
+/** Formulas in exported files: kept as they are, or made texts where that is asked for. */
+import test from 'ava';
+
+import { FormulaGuard } from '../../ts/http/formula-guard.js';
+import { startTestServer } from '../golden/server.js';
+
+const LINES: readonly (readonly [string, string])[] = [
+  ['"=head","n","s"\r\n', '"\'=head","n","s"\r\n'],
+  ['"=1+1",-5,"+x"\r\n', '"\'=1+1",-5,"\'+x"\r\n'],
+  ['"-5",-5,"@cmd"\r\n', '"\'-5",-5,"\'@cmd"\r\n'],
+  ['"\ttab",,"\r"\r\n', '"\'\ttab",,"\'\r"\r\n'],
+  ['"\0","","a=b"\r\n', '"\'\0","","a=b"\r\n'],
+  ['"""=quoted""",1,"a,\n=b"\r\n', '"""=quoted""",1,"a,\n=b"\r\n'],
+  ['=plain,=1,-\r\n', "'=plain,=1,'-\r\n"],
+  ['"a""","=not a text",\r\n', '"a""","=not a text",\r\n'],
+  [',,\r\n', ',,\r\n'],
+];
+
+test('texts that begin like formulas, wherever the file is cut', (t) => {
+  const bytes = Buffer.from(LINES.map(([given]) => given).join(''));
+  const expected = LINES.map(([, made]) => made).join('');
+  for (let piece = 1; piece <= bytes.length; piece += 1) {
+    const guard = new FormulaGuard([true, false, true], ',', true);
+    const made: Buffer[] = [];
+    for (let at = 0; at < bytes.length; at += piece) {
+      made.push(guard.guard(bytes.subarray(at, at + piece)));
+    }
+    t.is(Buffer.concat(made).toString(), expected, `pieces of ${piece}`);
+  }
+});
+
+test('a tab that separates is no beginning, and without a header there are texts only', (t) => {
+  const guard = new FormulaGuard([true, false], '\t', false);
+  t.is(guard.guard(Buffer.from('=a\t=b\r\n\t\r\n')).toString(), "'=a\t=b\r\n\t\r\n");
+});
+
+test('exports are what was stored, or guarded', async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.stop());
+  const values = ["'=1+1'", "'@x'", "'plain'", 'null', "'a''=b'"];
+  const rows = values.map((value) => `SELECT ${value}::varchar s, ${value}::symbol k, -1 n`);
+  const exported = async (rest: string): Promise<string> => {
+    const query = encodeURIComponent(rows.join(' UNION ALL '));
+    return await (await fetch(`${server.url}/exp?query=${query}&nm=true${rest}`)).text();
+  };
+  const plain = await exported('');
+  t.true(plain.startsWith('"=1+1","=1+1",-1\r\n"@x","@x",-1\r\n'));
+  const guarded = await exported('&formula_guard=true');
+  t.true(guarded.startsWith('"\'=1+1","\'=1+1",-1\r\n"\'@x","\'@x",-1\r\n'));
+  t.is(guarded.replaceAll('"\'', '"'), plain);
+  t.is(await exported('&formula_guard=false'), plain);
+  t.regex(await exported('&formula_guard=maybe'), /invalid formula_guard/);
+});

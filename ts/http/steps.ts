@@ -1,0 +1,299 @@
+/**
+ * What every request passes, in this order: its address is read, common headers are set, header
+ * count, Host check, CORS, 404 for unknown paths, login and page check, 405 for wrong methods.
+ * Every step goes the same way whatever serves the request: Koa, or the short way of `exchange.ts`.
+ */
+import type { Authenticator, Login, LoginWitness } from '../auth/index.js';
+import { type Config, KEYS } from '../config/index.js';
+import type { Logger } from '../observability/index.js';
+import { asDatabaseError, errorMeaning } from '../session/index.js';
+import { ClientGone } from './body-writer.js';
+import { isFromOwnPage, sessionToken } from './login-cookie.js';
+import { refuseLogin, refuseTwice } from './login-refusal.js';
+import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
+import { Parameters } from './parameters.js';
+import { BodyError } from './request-body.js';
+import { answerText, type HttpContext, type Route, type TransferTimeouts } from './route.js';
+import { answerStatementError } from './statement-answer.js';
+
+export const MOST_HEADERS = 200;
+
+/** False when it has answered, and nothing follows. */
+export type Step = (context: HttpContext) => boolean | Promise<boolean>;
+
+/** The one place where errors become answers. */
+export function failRequest(context: HttpContext, error: unknown, logger: Logger): void {
+  if (context.res.headersSent || context.res.destroyed) {
+    logger.debug('answer_broken_off', { error });
+    context.respond = false;
+    context.res.destroy();
+    return;
+  }
+  answerError(context, error, logger);
+}
+
+function answerError(context: HttpContext, error: unknown, logger: Logger): void {
+  context.respond = true;
+  if (error instanceof ClientGone) {
+    context.respond = false;
+    return;
+  }
+  if (error instanceof BodyError) {
+    // What is left of the body must not be read as the next request.
+    context.set('Connection', 'close');
+    context.remove('Keep-Alive');
+    answerText(context, error.status, error.message);
+    return;
+  }
+  const failure = asDatabaseError(error);
+  const { httpStatus, logLevel } = errorMeaning(failure.code);
+  logger.log(logLevel, 'request_failed', {
+    path: context.state.path,
+    code: failure.code,
+    message: failure.message,
+    ...(failure.cause === undefined ? {} : { cause: failure.cause }),
+  });
+  context.remove('Content-Disposition');
+  if (context.state.statement === null) {
+    answerText(context, httpStatus, failure.message);
+  } else {
+    answerStatementError(context, failure);
+  }
+}
+
+/** Splits the address without ever treating it as a URL: `//exec` is a path, not a host. */
+export function readAddress(config: Config): Step {
+  const timeouts: TransferTimeouts = {
+    bodyMs: config.get(KEYS.httpBodyTimeout),
+    sendMs: config.get(KEYS.httpSendTimeout),
+  };
+  return (context) => {
+    const target = context.req.url ?? '/';
+    const at = target.indexOf('?');
+    const path = at < 0 ? target : target.slice(0, at);
+    const rawQuery = at < 0 ? '' : target.slice(at + 1);
+    const parameters = new Parameters();
+    parameters.addEncoded(rawQuery);
+    context.state = {
+      path: path.startsWith('//') ? path.replace(/^\/+/, '/') : path,
+      rawQuery,
+      parameters,
+      identity: null,
+      login: null,
+      timeouts,
+      authenticationNanos: 0,
+      statement: null,
+    };
+    return true;
+  };
+}
+
+/** Node adds the date. */
+export function commonHeaders(): Step {
+  return (context) => {
+    context.set('Server', 'tidemark');
+    context.set('X-Content-Type-Options', 'nosniff');
+    context.set('Referrer-Policy', 'no-referrer');
+    context.set('Cross-Origin-Resource-Policy', 'same-origin');
+    context.set('Cache-Control', 'no-store');
+    return true;
+  };
+}
+
+export function closeAfterwards(): Step {
+  return (context) => {
+    context.res.shouldKeepAlive = false;
+    return true;
+  };
+}
+
+/** Node leaves out headers beyond the limit without a word; one of them may matter. */
+export function checkHeaderCount(): Step {
+  return (context) => {
+    if (context.req.rawHeaders.length / 2 <= MOST_HEADERS) {
+      return true;
+    }
+    context.set('Connection', 'close');
+    answerText(context, 431, `Request Header Fields Too Large [limit=${MOST_HEADERS}]`);
+    return false;
+  };
+}
+
+export function checkHost(rules: OriginRules): Step {
+  return (context) => {
+    if (hostAllowed(context.req, rules)) {
+      return true;
+    }
+    answerText(context, 421, 'Misdirected Request: add the name to http.allowed.hosts');
+    return false;
+  };
+}
+
+export function allowOrigins(rules: OriginRules): Step {
+  return (context) => {
+    if (rules.corsOrigins.size === 0) {
+      return true;
+    }
+    const origin = context.get('Origin');
+    context.vary('Origin');
+    if (!rules.corsOrigins.has(origin)) {
+      return true;
+    }
+    context.set('Access-Control-Allow-Origin', origin);
+    context.set('Access-Control-Allow-Credentials', 'true');
+    context.set('Access-Control-Expose-Headers', 'Content-Disposition, Retry-After');
+    context.set('Cross-Origin-Resource-Policy', 'cross-origin');
+    if (context.method !== 'OPTIONS') {
+      return true;
+    }
+    context.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT');
+    context.set('Access-Control-Allow-Headers', 'Authorization, Content-Type, Statement-Timeout');
+    context.set('Access-Control-Max-Age', '600');
+    context.status = 204;
+    return false;
+  };
+}
+
+/** What is served at one path. */
+export interface ServedPath {
+  /** GET brings HEAD along. */
+  readonly byMethod: ReadonlyMap<string, Route>;
+  /** Whether any of its routes serves data. */
+  readonly hasData: boolean;
+  /** For `Allow`. */
+  readonly methods: string;
+}
+
+export type RouteTable = ReadonlyMap<string, ServedPath>;
+
+export function routeTable(routes: readonly Route[]): RouteTable {
+  const paths = new Set(routes.map(({ path }) => path));
+  return new Map([...paths].map((path) => [path, served(routes, path)]));
+}
+
+function served(routes: readonly Route[], path: string): ServedPath {
+  const here = routes.filter((route) => route.path === path);
+  const byMethod = new Map<string, Route>();
+  for (const route of here) {
+    for (const method of route.methods) {
+      byMethod.set(method, byMethod.get(method) ?? route);
+    }
+  }
+  const get = byMethod.get('GET');
+  if (get !== undefined) {
+    byMethod.set('HEAD', get);
+  }
+  return {
+    byMethod,
+    hasData: here.some(({ access }) => access === 'data'),
+    methods: [...byMethod.keys(), 'OPTIONS'].join(', '),
+  };
+}
+
+export function checkPath(table: RouteTable): Step {
+  return (context) => {
+    if (table.has(context.state.path)) {
+      return true;
+    }
+    answerText(context, 404, 'Not Found');
+    return false;
+  };
+}
+
+/** Login, and no pages of other sites, where a path serves data. */
+export function checkAccess(
+  table: RouteTable,
+  authenticator: Authenticator,
+  rules: OriginRules,
+  witness?: LoginWitness,
+): Step {
+  const settle = (context: HttpContext, login: Login, started: bigint): boolean => {
+    context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
+    const { remoteAddress = '' } = context.req.socket;
+    if (login.kind !== 'known') {
+      if (login.kind !== 'unavailable' && context.headers.authorization !== undefined) {
+        const name = login.kind === 'denied' ? login.identity.name : '';
+        witness?.refusedLogin(name, 'HTTP', remoteAddress);
+      }
+      refuseLogin(context, login, authenticator);
+      return false;
+    }
+    context.state.login = login;
+    context.state.identity = login.identity;
+    witness?.signedIn(login.identity, 'HTTP', remoteAddress);
+    return true;
+  };
+  return (context) => {
+    const path = table.get(context.state.path);
+    const route = path?.byMethod.get(context.method);
+    // A wrong method on a data path is told about its login first.
+    if (route === undefined ? path?.hasData !== true : route.access === 'open') {
+      return true;
+    }
+    if (!pageAllowed(context.headers, rules)) {
+      answerText(context, 403, 'Forbidden: the request comes from a page of another site');
+      return false;
+    }
+    if (countHeader(context.req, 'authorization') > 1) {
+      refuseTwice(context, authenticator);
+      return false;
+    }
+    const started = process.hrtime.bigint();
+    const login = loginOf(context, authenticator);
+    return login instanceof Promise
+      ? login.then((found) => settle(context, found, started))
+      : settle(context, login, started);
+  };
+}
+
+function loginOf(context: HttpContext, authenticator: Authenticator): Login | Promise<Login> {
+  const fresh = (): Login | Promise<Login> => {
+    const { remoteAddress = '' } = context.req.socket;
+    return authenticator.login(context.headers.authorization, remoteAddress);
+  };
+  const kept = sessionLogin(context, authenticator);
+  return kept instanceof Promise ? kept.then((login) => login ?? fresh()) : (kept ?? fresh());
+}
+
+/**
+ * A cookie counts where no credentials are sent, and for pages of this server alone. The session
+ * ends with what began it: a token the provider takes no more, a user who is gone.
+ */
+function sessionLogin(
+  context: HttpContext,
+  { sessions }: Authenticator,
+): Login | null | Promise<Login | null> {
+  if (context.headers.authorization !== undefined || !isFromOwnPage(context)) {
+    return null;
+  }
+  const token = sessionToken(context);
+  const login = token === null ? null : sessions.find(token);
+  if (token === null || login?.renew === undefined) {
+    return login;
+  }
+  const settle = (renewed: Login): Login => {
+    if (renewed.kind === 'unknown') {
+      sessions.close(token);
+    }
+    return renewed;
+  };
+  const renewed = login.renew();
+  return renewed instanceof Promise ? renewed.then(settle) : settle(renewed);
+}
+
+/** OPTIONS tells the methods; others than those get 405. */
+export function checkMethod(table: RouteTable): Step {
+  return (context) => {
+    const path = table.get(context.state.path);
+    if (path === undefined || path.byMethod.has(context.method)) {
+      return true;
+    }
+    context.set('Allow', path.methods);
+    if (context.method === 'OPTIONS') {
+      context.status = 204;
+    } else {
+      answerText(context, 405, `Method ${context.method} not supported`);
+    }
+    return false;
+  };
+}
