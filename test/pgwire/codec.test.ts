@@ -4,7 +4,7 @@ import test from 'ava';
 import fc from 'fast-check';
 
 import { mockVerifier, scramVerifier } from '../../ts/auth/index.js';
-import { readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
+import { type ClientMessage, readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
 import { sessionCommand, timeoutOf } from '../../ts/pgwire/commands.js';
 import { FrameReader } from '../../ts/pgwire/frames.js';
 import { microsText, parameterText } from '../../ts/pgwire/parameter-values.js';
@@ -12,7 +12,7 @@ import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
 import { ScramExchange } from '../../ts/pgwire/scram.js';
 import * as reply from '../../ts/pgwire/server-messages.js';
 import { describeField, Oid, oidOf } from '../../ts/pgwire/types.js';
-import { clientMessage, startup } from './raw-client.js';
+import { clientMessage, shown, startup } from './raw-client.js';
 import { suiteSeed } from '../seed.js';
 
 const seed = suiteSeed();
@@ -88,7 +88,7 @@ test('random bodies are read or refused', (t) => {
 });
 
 test('client messages are read', (t) => {
-  const read = (bytes: Buffer): unknown => {
+  const read = (bytes: Buffer): ClientMessage | null => {
     const reader = new FrameReader();
     reader.push(bytes);
     const frame = reader.next(LIMIT);
@@ -101,7 +101,7 @@ test('client messages are read', (t) => {
     types: [23],
   });
   const bind = clientMessage('B', '', 's', [1], [1], [2], 2, Buffer.from('ab'), -1, [1], [0]);
-  t.deepEqual(read(bind), {
+  t.deepEqual(shown(read(bind)), {
     kind: 'bind',
     portal: '',
     statement: 's',
@@ -115,7 +115,7 @@ test('client messages are read', (t) => {
   t.throws(() => read(mixed), { message: /format/ });
   const fitting = [...texts, 1, Buffer.from('x')];
   const both = clientMessage('B', '', 's', [4], [0], [0], [0], [1], [4], ...fitting, [0]);
-  t.like(read(both), { parameters: ['ab', long, 'ü', Buffer.from('x')] });
+  t.like(shown(read(both)), { parameters: ['ab', long, 'ü', Buffer.from('x')] });
   t.deepEqual(read(clientMessage('E', 'p', 7)), { kind: 'execute', portal: 'p', maxRows: 7 });
   t.throws(() => read(clientMessage('Q', Buffer.from([0xff, 0]))), { message: /UTF8/ });
   t.throws(() => read(clientMessage('S', Buffer.from([1]))), { message: /message format/ });
@@ -192,6 +192,18 @@ test('binary parameters become text', (t) => {
       '00000001 00000001 000002bd 00000002 00000001 00000008 3ff8000000000000 ffffffff',
       '{1.5,NULL}',
     ],
+    [
+      Oid.OidArray,
+      '00000001 00000000 0000001a 00000002 00000001 00000004 000003fe 00000004 00000017',
+      '{1022,23}',
+    ],
+    [
+      Oid.TextArray,
+      '00000001 00000001 00000019 00000004 00000001 00000001 61 ffffffff 00000004 4e554c4c ' +
+        '00000004 2c22205c',
+      String.raw`{a,NULL,"NULL",",\" \\"}`,
+    ],
+    [Oid.Int8Array, '00000000 00000000 00000014', '{}'],
   ];
   for (const [oid, hex, text] of cases) {
     t.is(parameterText(bytes(hex), 1, oid), text);

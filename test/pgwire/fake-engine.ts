@@ -22,7 +22,7 @@ import type {
   TableMetadata,
   Transaction,
 } from '../../ts/engine/types.js';
-import { DatabaseError } from '../../ts/session/index.js';
+import { DatabaseError, type ParameterBatch } from '../../ts/session/index.js';
 
 const CHUNK_ROWS = 1_000;
 
@@ -161,9 +161,10 @@ function checkValues(parameters: ParameterValues): void {
 async function executeBatch(
   { journal }: Context,
   transaction: Transaction | undefined,
-  rows: readonly ParameterValues[],
+  batch: ParameterBatch,
 ): Promise<Summary> {
   await Promise.resolve();
+  const rows = batch.rows();
   rows.forEach(checkValues);
   const into = transaction instanceof FakeTransaction ? transaction.held : journal.committed;
   into.push(rows.map((row) => row.join(',')).join(';'));

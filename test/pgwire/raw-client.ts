@@ -1,6 +1,8 @@
 /** A client of bare messages: what it sends is exactly what a test says. */
 import { connect, type Socket } from 'node:net';
 
+import type { ClientMessage } from '../../ts/pgwire/client-messages.js';
+
 /** One message of the server. */
 export interface ServerMessage {
   readonly type: string;
@@ -35,6 +37,13 @@ function part(value: string | number | readonly [number] | Buffer): Buffer {
     bytes.writeInt16BE(value[0]);
   }
   return bytes;
+}
+
+/** A message as it was read, with the values of a Bind in place of where they are. */
+export function shown(message: ClientMessage | null): unknown {
+  return message?.kind === 'bind'
+    ? { ...message, parameters: message.parameters.values() }
+    : message;
 }
 
 export function startup(user: string, minor = 0, more: readonly string[] = []): Buffer {

@@ -46,9 +46,11 @@ test('rights are asked for at prepare and at every execution', async (t) => {
       sight: () => undefined,
       sightVersion: () => 0,
       asksLists: () => false,
-      lists: () => Promise.resolve({}),
+      lists: () => Promise.resolve({ lists: {}, tree: null }),
       follow: (_change, run) => run(),
-      own: () => Promise.resolve(),
+      authoriseUnbound: () => undefined,
+      importAccesses: () => [],
+      creating: (_principal, _target, run) => run(),
       ran: () => undefined,
     },
   });

@@ -4,8 +4,10 @@
  */
 import { native } from './addon.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
+import type { ParameterBatch } from './parameter-batch.js';
 import type {
   ActiveQuery,
+  AllExecuteOptions,
   AppenderSpec,
   Appender,
   AppendProgress,
@@ -42,6 +44,7 @@ import type {
 } from './addon.js';
 
 export { DatabaseError } from './error.js';
+export { ParameterBatch } from './parameter-batch.js';
 export type * from './types.js';
 
 /** Opens a root directory, recovering what a crash left. */
@@ -214,15 +217,20 @@ class EngineStatement implements Statement {
   }
 
   async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs } = options;
     const queryId = Number(options.queryId ?? this.#newQueryId());
-    const call = decodedSync(() =>
-      this.#native.execute(JSON.stringify(parameters), JSON.stringify({ ...options, queryId })),
-    );
-    return reply(await decoded(call));
+    const told = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
+    const all: Record<keyof AllExecuteOptions, unknown> = told;
+    try {
+      const given = parameters.length === 0 ? '[]' : JSON.stringify(parameters);
+      return reply(await this.#native.execute(given, JSON.stringify(all)));
+    } catch (error) {
+      throw asEngineError(error);
+    }
   }
 
-  async executeBatch(parameterRows: readonly ParameterValues[]): Promise<Summary> {
-    const call = decodedSync(() => this.#native.executeBatch(JSON.stringify(parameterRows)));
+  async executeBatch(rows: ParameterBatch): Promise<Summary> {
+    const call = decodedSync(() => this.#native.executeBatch(rows.bytes));
     return JSON.parse(await decoded(call)) as Summary;
   }
 

@@ -4,6 +4,7 @@
  * `ts/engine` is the only importer of the native addon; everything else imports these types and
  * the functions of `ts/engine/index.ts`. 64-bit integers are bigint.
  */
+import type { ParameterBatch } from './parameter-batch.js';
 
 /** What a statement does, decided by the binder. */
 export type StatementKind = 'select' | 'insert' | 'update' | 'ddl' | 'session' | 'empty';
@@ -81,7 +82,7 @@ export type RowFormat =
   | {
       readonly format: 'json';
       readonly quoteLargeNumbers?: boolean;
-      readonly columns?: readonly number[];
+      readonly columns?: readonly number[] | undefined;
     }
   /** Rows only, CRLF line ends; `header` writes the name line first. */
   | { readonly format: 'csv'; readonly delimiter?: string; readonly header?: boolean }
@@ -112,19 +113,24 @@ export interface ParquetOptions {
 export interface ExecuteOptions {
   readonly rows: RowFormat;
   /** Rows left out at the start. */
-  readonly skip?: number;
+  readonly skip?: number | undefined;
   /** Rows returned at the most, after `skip`. */
-  readonly take?: number;
+  readonly take?: number | undefined;
   /** Keep counting after `take` rows, so that `Summary.rowsTotal` is the whole. */
-  readonly countAll?: boolean;
+  readonly countAll?: boolean | undefined;
   /** Only the last `last` rows (then `skip`/`take` count within them). */
-  readonly last?: number;
-  readonly timeoutMs?: number;
+  readonly last?: number | undefined;
+  readonly timeoutMs?: number | undefined;
   /** Rows of the first chunk at the most (portals with a row limit). */
-  readonly firstChunkRows?: number;
+  readonly firstChunkRows?: number | undefined;
   /** From `Database.newQueryId`, for whoever wants to cancel the execution before its reply. */
-  readonly queryId?: bigint;
+  readonly queryId?: bigint | undefined;
 }
+
+/** The same with every member, so that none is forgotten where they are copied by name. */
+export type AllExecuteOptions = {
+  readonly [Name in keyof ExecuteOptions]-?: ExecuteOptions[Name];
+};
 
 /** Encoded rows. */
 export interface Chunk {
@@ -169,7 +175,7 @@ export interface Statement {
   readonly description: StatementDescription;
   execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Many parameter rows of one INSERT in one crossing, one commit. */
-  executeBatch(parameterRows: readonly ParameterValues[]): Promise<Summary>;
+  executeBatch(rows: ParameterBatch): Promise<Summary>;
   /** Whether preparing it anew would surely give the same description. */
   isCurrent(): boolean;
   close(): void;

@@ -1,10 +1,12 @@
 /** Prepared statements of a conversation, and what Bind makes of them. */
-import type { ParameterTypes, ParameterValues, PreparedStatement } from '../session/index.js';
+import type { ParameterTypes, PreparedStatement } from '../session/index.js';
+import { BoundValues } from './bound-values.js';
 import type { BindMessage } from './client-messages.js';
 import type { SessionCommand } from './commands.js';
 import type { CopyCommand } from './copy-command.js';
 import type { Declaration } from './cursor-commands.js';
-import { formatCodes, parameterText } from './parameter-values.js';
+import { isHeldBack } from './insert-run.js';
+import { formatCodes } from './parameter-values.js';
 import { Portal } from './portal.js';
 import { ProtocolError } from './protocol-error.js';
 
@@ -48,7 +50,7 @@ export type Bound =
       readonly kind: 'declare';
       readonly declares: Declaration;
       readonly types: ParameterTypes;
-      readonly values: ParameterValues;
+      readonly values: BoundValues;
     }
   | { readonly kind: 'engine'; readonly portal: Portal; done: boolean; cursor?: CursorState };
 
@@ -61,25 +63,15 @@ export function boundOf(stored: Stored, message: BindMessage): Bound {
     return { kind: 'session', command: stored.command, formats: message.resultFormats };
   }
   const { prepared, oids } = stored;
-  const count = message.parameters.length;
+  const { count } = message.parameters;
   if (count !== oids.length || count > PARAMETERS_MAX) {
     const given = `bind message supplies ${count} parameters`;
     throw new ProtocolError('08P01', `${given}, but the statement requires ${oids.length}`);
   }
-  const values = valuesOf(message, oids);
+  const values = BoundValues.ofBind(message, oids, isHeldBack(prepared));
   if (stored.declares !== null) {
     return { kind: 'declare', declares: stored.declares, types: stored.types, values };
   }
   const formats = formatCodes(message.resultFormats, prepared.description.columns.length, 'result');
   return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
-}
-
-function valuesOf(
-  { parameters, parameterFormats }: BindMessage,
-  oids: readonly number[],
-): ParameterValues {
-  const formatOf = formatCodes(parameterFormats, parameters.length, 'parameter');
-  return parameters.map((value, index) =>
-    value === null ? null : parameterText(value, formatOf[index] ?? 0, oids[index] ?? 0),
-  );
 }

@@ -23,8 +23,7 @@ export interface BindMessage {
   readonly portal: string;
   readonly statement: string;
   readonly parameterFormats: readonly number[];
-  /** Text where its format is text, else bytes. */
-  readonly parameters: readonly (string | Buffer | null)[];
+  readonly parameters: BoundParameters;
   readonly resultFormats: readonly number[];
 }
 
@@ -71,27 +70,33 @@ function decodeRange(bytes: Buffer, start: number, end: number): string {
 
 /** Reads a body from its start to its end. */
 class BodyReader {
-  private readonly body: Buffer;
-  private at = 0;
+  readonly body: Buffer;
+  private at: number;
 
-  constructor(body: Buffer) {
+  constructor(body: Buffer, at = 0) {
     this.body = body;
+    this.at = at;
+  }
+
+  /** How far it has read. */
+  get place(): number {
+    return this.at;
   }
 
   int16(): number {
-    return this.body.readInt16BE(this.need(2));
+    return this.body.readInt16BE(this.pass(2));
   }
 
   uint16(): number {
-    return this.body.readUInt16BE(this.need(2));
+    return this.body.readUInt16BE(this.pass(2));
   }
 
   int32(): number {
-    return this.body.readInt32BE(this.need(4));
+    return this.body.readInt32BE(this.pass(4));
   }
 
   uint32(): number {
-    return this.body.readUInt32BE(this.need(4));
+    return this.body.readUInt32BE(this.pass(4));
   }
 
   /** Text up to a zero byte. */
@@ -108,12 +113,12 @@ class BodyReader {
 
   /** Text of so many bytes. */
   textOf(count: number): string {
-    const start = this.need(count);
+    const start = this.pass(count);
     return decodeRange(this.body, start, start + count);
   }
 
   bytes(count: number): Buffer {
-    const start = this.need(count);
+    const start = this.pass(count);
     return this.body.subarray(start, start + count);
   }
 
@@ -128,7 +133,7 @@ class BodyReader {
   }
 
   /** Passes `count` bytes that must be there; answers where they begin. */
-  private need(count: number): number {
+  pass(count: number): number {
     if (count < 0 || this.left < count) {
       throw cutShort();
     }
@@ -225,22 +230,52 @@ function readParse(body: BodyReader): ClientMessage {
 /** Most binds name no formats. */
 const NO_CODES: readonly number[] = [];
 
+/**
+ * The values of a Bind where they came. Each is known to be there whole; most are read together, by
+ * the engine.
+ */
+export class BoundParameters {
+  readonly count: number;
+  readonly body: Buffer;
+  /** Of the count before the values, and of their end. */
+  readonly start: number;
+  readonly end: number;
+  private readonly formats: readonly number[];
+
+  constructor(reader: BodyReader, formats: readonly number[]) {
+    this.body = reader.body;
+    this.formats = formats;
+    this.start = reader.place;
+    this.count = reader.uint16();
+    for (let index = 0; index < this.count; index += 1) {
+      const length = reader.int32();
+      if (length !== -1) {
+        reader.pass(length);
+      }
+    }
+    this.end = reader.place;
+  }
+
+  /** Text where its format is text, else bytes. */
+  values(): (string | Buffer | null)[] {
+    const reader = new BodyReader(this.body, this.start);
+    const values = new Array<string | Buffer | null>(reader.uint16());
+    const { length: codes } = this.formats;
+    for (let index = 0; index < values.length; index += 1) {
+      const length = reader.int32();
+      const format = codes === 0 ? 0 : (this.formats[codes === 1 ? 0 : index] ?? 0);
+      values[index] =
+        length === -1 ? null : format === 0 ? reader.textOf(length) : reader.bytes(length);
+    }
+    return values;
+  }
+}
+
 function readBind(body: BodyReader): BindMessage {
   const portal = body.text();
   const statement = body.text();
   const parameterFormats = readCodes(body);
-  const formats = parameterFormats.length;
-  const count = body.uint16();
-  const parameters = new Array<string | Buffer | null>(count);
-  for (let index = 0; index < count; index += 1) {
-    const length = body.int32();
-    if (length < -1) {
-      throw cutShort();
-    }
-    const format = formats === 0 ? 0 : (parameterFormats[formats === 1 ? 0 : index] ?? 0);
-    parameters[index] =
-      length === -1 ? null : format === 0 ? body.textOf(length) : body.bytes(length);
-  }
+  const parameters = new BoundParameters(body, parameterFormats);
   const resultFormats = readCodes(body);
   return { kind: 'bind', portal, statement, parameterFormats, parameters, resultFormats };
 }

@@ -13,7 +13,9 @@ export type SessionCommand =
   | { readonly command: 'deallocate'; readonly name: string | null }
   | { readonly command: 'close'; readonly name: string | null }
   | { readonly command: 'discard' | 'ignore'; readonly tag: string }
-  | { readonly command: 'set'; readonly name: string; readonly value: string | null };
+  | { readonly command: 'set'; readonly name: string; readonly value: string | null }
+  /** `name`: the service account to become; null: whoever logged in. */
+  | { readonly command: 'role'; readonly name: string | null; readonly tag: string };
 
 /** The session command a text is, or null. `text` has no semicolon and no leading comment. */
 export function sessionCommand(text: string): SessionCommand | null {
@@ -48,7 +50,9 @@ export function sessionCommand(text: string): SessionCommand | null {
     case 'DISCARD':
       return { command: 'discard', tag: `DISCARD ${second ?? 'ALL'}` };
     case 'RESET':
-      return { command: 'ignore', tag: 'RESET' };
+      return second === 'ROLE' || second === 'SESSION'
+        ? { command: 'role', name: null, tag: 'RESET' }
+        : { command: 'ignore', tag: 'RESET' };
     default:
       return namedCommand(text, first ?? '');
   }
@@ -97,11 +101,33 @@ function namedCommand(text: string, first: string): SessionCommand | null {
   if (first !== 'SET') {
     return null;
   }
+  const role = ROLE.exec(text.trim());
+  if (role !== null) {
+    return roleCommand(role);
+  }
   const match = /^set\s+(?:session\s+|local\s+)?([\w."]+)(?:\s*=\s*|\s+to\s+)(.*)$/is.exec(
     text.trim(),
   );
   const value = match?.[2]?.trim().replace(/^'(.*)'$/s, '$1') ?? null;
   return { command: 'set', name: (match?.[1] ?? '').toLowerCase(), value };
+}
+
+const ROLE = new RegExp(
+  '^set\\s+(?:(?:session\\s+|local\\s+)?(role)|session\\s+authorization)' +
+    `(?:\\s*=\\s*|\\s+(?:to\\s+)?)('(?:[^']|'')*'|"(?:[^"]|"")*"|[^\\s"']+)$`,
+  'i',
+);
+
+/** Who does not know it asks for a role and goes on with the rights it had before. */
+function roleCommand([, role, written = '']: readonly string[]): SessionCommand {
+  const isNobody = /^(?:none|default)$/i.test(written);
+  if (role === undefined && !isNobody) {
+    return { command: 'unsupported', what: 'SET SESSION AUTHORIZATION, use SET ROLE' };
+  }
+  const name = written.startsWith("'")
+    ? written.slice(1, -1).replaceAll("''", "'")
+    : unquoted(written);
+  return { command: 'role', name: isNobody ? null : name, tag: 'SET' };
 }
 
 /** A name without its quotes, folded as PostgreSQL folds it; null for ALL. */

@@ -158,6 +158,9 @@ export class Connection {
     } finally {
       this.working = false;
     }
+    if (this.socket.isPaused()) {
+      this.socket.resume();
+    }
     this.flush();
     if (this.stage === 'ready') {
       this.setTimer(this.services.idleMs, 'idle for too long');
@@ -172,8 +175,18 @@ export class Connection {
     if (this.stage === 'startup') {
       return this.reader.nextStartup();
     }
-    const limit = this.stage === 'login' ? AUTH_MESSAGE_BYTES : this.services.messageBytesMax;
-    return this.reader.next(limit);
+    if (this.stage === 'login') {
+      return this.reader.next(AUTH_MESSAGE_BYTES);
+    }
+    while (this.reader.peek(this.services.messageBytesMax)) {
+      const { conversation } = this;
+      const mayRepeat = conversation?.isRepeating === true && this.visitor?.refusal() === null;
+      if (!mayRepeat || !conversation.repeats(this.reader)) {
+        return this.reader.pick();
+      }
+      this.reader.skip();
+    }
+    return null;
   }
 
   /** A promise where the next frame has to wait. */
@@ -315,13 +328,13 @@ export class Connection {
     if (user === '' && !isElsewhere) {
       throw new ProtocolError('28000', 'no PostgreSQL user name specified in startup packet', true);
     }
-    this.services.logins.throttle.check(user, this.socket.remoteAddress ?? '');
+    const { remoteAddress = '' } = this.socket;
     const endPoint = this.isEncrypted ? (this.services.credentials?.endPoint ?? null) : null;
     if (authenticator !== undefined && isElsewhere) {
       this.refuseOpenPasswords(authenticator);
-      this.login = new ProvidedLogin(authenticator, user, this.socket.remoteAddress ?? '');
+      this.login = new ProvidedLogin(authenticator, user, remoteAddress);
     } else {
-      this.login = this.services.logins.begin(user, endPoint);
+      this.login = this.services.logins.begin(user, remoteAddress, endPoint);
     }
     this.stage = 'login';
     this.write(this.login.challenge());
@@ -364,7 +377,6 @@ export class Connection {
     } catch (error) {
       const user = this.parameters.get('user') ?? '';
       const { remoteAddress = '' } = this.socket;
-      this.services.logins.throttle.failed(user, remoteAddress);
       this.services.witness?.refusedLogin(user, 'PGWIRE', remoteAddress);
       this.services.logger.info('login_failed', { user, address: this.socket.remoteAddress });
       await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));

@@ -20,13 +20,15 @@ import {
 } from '../session/index.js';
 import { Block, type BlockSession } from './block.js';
 import { boundOf, type Stored } from './bound.js';
-import type { BindMessage, ClientMessage } from './client-messages.js';
+import { BoundValues } from './bound-values.js';
+import { type BindMessage, type ClientMessage, readMessage } from './client-messages.js';
 import { commandTag, sessionCommand, type SessionCommand } from './commands.js';
 import { Copies } from './copies.js';
 import { copyCommand } from './copy-command.js';
 import { declaration } from './cursor-commands.js';
 import { Cursors } from './cursors.js';
 import { errorReport, located } from './failure.js';
+import type { FramePlace } from './frames.js';
 import { InsertRun } from './insert-run.js';
 import { Portal, type PortalRun, type Send } from './portal.js';
 import { Portals } from './portals.js';
@@ -40,6 +42,8 @@ import { declaredType, describeRows, oidOf } from './types.js';
 export interface ConversationSession extends BlockSession {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
+  /** Goes on as somebody else; null: as whoever logged in. */
+  become(principal: Principal | null): void;
   prepare(text: string, parameterTypes?: ParameterTypes): Promise<PreparedStatement>;
 }
 
@@ -95,7 +99,8 @@ export class Conversation {
     };
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
-    this.commands = new SessionCommands({ ...setting, statements: this.statements, limits });
+    const { statements } = this;
+    this.commands = new SessionCommands({ ...setting, session, statements, limits });
     this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
 
@@ -109,6 +114,7 @@ export class Conversation {
    * once: a pipeline consists of thousands of such messages.
    */
   handle(message: ClientMessage): boolean | Promise<boolean> {
+    this.finishBind();
     if (!mayJoin(message) || this.copies.isOpen) {
       return this.handleInTurn(message);
     }
@@ -116,6 +122,24 @@ export class Conversation {
       return this.skipping || this.handledAtOnce(message) || this.handleInTurn(message);
     } catch (error) {
       return this.refuse(error).then(() => true);
+    }
+  }
+
+  /** Takes a message that repeats what waits already; false: it has to be read and handled. */
+  repeats(message: FramePlace): boolean {
+    return this.inserts.repeats(message);
+  }
+
+  /** Whether it may be so. */
+  get isRepeating(): boolean {
+    return this.inserts.isRepeating;
+  }
+
+  /** Handles a Bind that was taken as bytes and is followed by something else than its Execute. */
+  private finishBind(): void {
+    const body = this.inserts.takeBack();
+    if (body !== null) {
+      this.bind(readMessage({ type: 'B', body }) as BindMessage);
     }
   }
 
@@ -170,6 +194,7 @@ export class Conversation {
 
   /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
   async malformed(error: unknown, simple: boolean): Promise<void> {
+    this.finishBind();
     if (this.copies.isOpen) {
       this.failCopy(error);
       return;
@@ -256,7 +281,7 @@ export class Conversation {
     }
     const declares = declaration(text);
     if (declares !== null) {
-      const tag = await this.cursors.declare(declares, undefined, []);
+      const tag = await this.cursors.declare(declares, undefined, BoundValues.of([]));
       this.outlet.queue(reply.commandComplete(tag));
       return;
     }
@@ -267,7 +292,7 @@ export class Conversation {
       if (columns.length > 0) {
         this.outlet.queue(describeRows(prepared.description, formats));
       }
-      const portal = new Portal(prepared, [], formats);
+      const portal = new Portal(prepared, BoundValues.of([]), formats);
       await this.runPortal(portal, 0);
     } finally {
       prepared.close();
@@ -390,7 +415,7 @@ export class Conversation {
       return false;
     }
     bound.done = true;
-    this.inserts.add(bound.portal);
+    this.inserts.add(bound.portal, name);
     return true;
   }
 

@@ -1,5 +1,6 @@
 /** COPY over the connection: what one conversation copies in, and out. */
 import type { ClientMessage } from './client-messages.js';
+import { BoundValues } from './bound-values.js';
 import { commandComplete, copyDone, copyResponse } from './server-messages.js';
 import type { CopyCommand } from './copy-command.js';
 import { CopyIn, type CopySetting } from './copy-in.js';
@@ -91,7 +92,7 @@ export class Copies {
       const rows = new CopyRows(columns, command.options);
       outlet.queue(copyResponse('out', format, columns.length));
       outlet.queue(rows.head());
-      const portal = new Portal(statement, [], formats);
+      const portal = new Portal(statement, BoundValues.of([]), formats);
       const run = await this.setting.run(portal, 0, (bytes) => outlet.send(rows.rows(bytes)));
       outlet.queue(rows.tail());
       outlet.queue(copyDone());

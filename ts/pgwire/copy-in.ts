@@ -4,13 +4,8 @@
  */
 import { totalmem } from 'node:os';
 
-import type {
-  ParameterTypes,
-  ParameterValues,
-  PreparedStatement,
-  TableMetadata,
-} from '../session/index.js';
-import { DatabaseError } from '../session/index.js';
+import type { ParameterTypes, PreparedStatement, TableMetadata } from '../session/index.js';
+import { DatabaseError, ParameterBatch } from '../session/index.js';
 import type { Block } from './block.js';
 import { type CopyCommand, quotedName } from './copy-command.js';
 import { type CopiedRow, type CopyReader, copyReader } from './copy-reader.js';
@@ -192,8 +187,7 @@ export class CopyIn {
   }
 
   private async insertRows(rows: readonly CopiedRow[]): Promise<void> {
-    const values: ParameterValues[] = rows.map((row) => row.values);
-    await this.insert.executeBatch(values);
+    await this.insert.executeBatch(ParameterBatch.of(rows.map((row) => row.values)));
   }
 
   /** Line of the first row that cannot be inserted. What is tried is undone with the COPY. */

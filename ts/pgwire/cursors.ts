@@ -1,6 +1,7 @@
 /** Cursors of SQL: DECLARE makes a portal of a query, FETCH and MOVE read it in steps. */
-import type { ParameterTypes, ParameterValues, PreparedStatement } from '../session/index.js';
+import type { ParameterTypes, PreparedStatement } from '../session/index.js';
 import type { Block } from './block.js';
+import type { BoundValues } from './bound-values.js';
 import type { Declaration, FetchCommand } from './cursor-commands.js';
 import { shifted } from './failure.js';
 import { formatCodes } from './parameter-values.js';
@@ -29,7 +30,7 @@ export class Cursors {
   async declare(
     { name, query, start, binary, hold }: Declaration,
     types: ParameterTypes | undefined,
-    values: ParameterValues,
+    values: BoundValues,
   ): Promise<string> {
     const { block, portals } = this.setting;
     if (block.status === 'I' && !hold) {
@@ -44,7 +45,7 @@ export class Cursors {
       if (kind !== 'select') {
         throw new ProtocolError('42601', 'DECLARE CURSOR must be for a query');
       }
-      if (parameters.length !== values.length) {
+      if (parameters.length !== values.count) {
         throw new ProtocolError('08P01', `the cursor requires ${parameters.length} parameters`);
       }
       const formats = formatCodes([binary ? 1 : 0], columns.length, 'result');

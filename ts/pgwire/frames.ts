@@ -9,6 +9,7 @@ const STARTUP_BYTES_MIN = 8;
 const STARTUP_BYTES_MAX = 10_000;
 const HEADER_BYTES = 5;
 const LENGTH_BYTES = 4;
+const NOTHING = Buffer.alloc(0);
 
 /** One message of a client: its letter (empty for start-up packets) and its body. */
 export interface Frame {
@@ -16,7 +17,20 @@ export interface Frame {
   readonly body: Buffer;
 }
 
-export class FrameReader {
+/** Where a message lies: its letter's code, and its body in `bytes`. */
+export interface FramePlace {
+  readonly type: number;
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+export class FrameReader implements FramePlace {
+  /** What `peek` found. */
+  type = 0;
+  bytes: Buffer = NOTHING;
+  start = 0;
+  end = 0;
   private chunks: Buffer[] = [];
   /** Bytes of the first chunk that were given out. */
   private given = 0;
@@ -52,8 +66,13 @@ export class FrameReader {
 
   /** The next message, or null while it is incomplete. */
   next(maxBytes: number): Frame | null {
+    return this.peek(maxBytes) ? this.pick() : null;
+  }
+
+  /** Looks at the next message where it lies; false while it is incomplete. */
+  peek(maxBytes: number): boolean {
     if (this.size < HEADER_BYTES) {
-      return null;
+      return false;
     }
     const header = this.gathered(HEADER_BYTES);
     const length = header.readInt32BE(this.given + 1);
@@ -61,10 +80,26 @@ export class FrameReader {
       throw new ProtocolError('08P01', `invalid message length [length=${length}]`, true);
     }
     if (this.size < length + 1) {
-      return null;
+      return false;
     }
-    const type = String.fromCharCode(header[this.given] ?? 0);
-    return { type, body: this.take(length + 1, HEADER_BYTES) };
+    this.bytes = this.gathered(length + 1);
+    this.type = this.bytes[this.given] ?? 0;
+    this.start = this.given + HEADER_BYTES;
+    this.end = this.given + length + 1;
+    return true;
+  }
+
+  /** Takes the message that was looked at. */
+  pick(): Frame {
+    const body = this.bytes.subarray(this.start, this.end);
+    this.skip();
+    return { type: String.fromCharCode(this.type), body };
+  }
+
+  /** Passes over the message that was looked at. */
+  skip(): void {
+    this.pass(this.end - this.start + HEADER_BYTES);
+    this.bytes = NOTHING;
   }
 
   /** The first chunk, with so many bytes from `given` on in one piece. */
@@ -83,12 +118,17 @@ export class FrameReader {
   private take(count: number, skipped: number): Buffer {
     const whole = this.gathered(count);
     const start = this.given;
+    this.pass(count);
+    return whole.subarray(start + skipped, start + count);
+  }
+
+  /** Gives out `count` bytes of the first chunk. */
+  private pass(count: number): void {
     this.size -= count;
     this.given += count;
-    if (this.given === whole.length) {
+    if (this.given === this.chunks[0]?.length) {
       this.chunks.shift();
       this.given = 0;
     }
-    return whole.subarray(start + skipped, start + count);
   }
 }

@@ -6,6 +6,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 import {
   type Directory,
+  type FailureLimiter,
   type Identity,
   type KnownLogin,
   mockVerifier,
@@ -48,79 +49,33 @@ interface Entry {
   fits(password: string): boolean | Promise<boolean>;
 }
 
-/** Failures of one user from one address in this window… */
-const WINDOW_MS = 60_000;
-/** …before further tries are refused unseen. */
-const FAILURES_MAX = 10;
-const TRACKED_MAX = 10_000;
-
-/** A clock that setting the machine's does not move. */
-const monotonicMs = (): number => performance.now();
-
-/** Counts failed logins per user and address. */
-export class LoginThrottle {
-  private readonly failures = new Map<string, { count: number; since: number }>();
-  private readonly now: () => number;
-
-  constructor(now: () => number = monotonicMs) {
-    this.now = now;
-  }
-
-  check(user: string, address: string): void {
-    const entry = this.failures.get(`${address} ${user}`);
-    if (entry === undefined || this.now() - entry.since > WINDOW_MS) {
-      return;
-    }
-    if (entry.count >= FAILURES_MAX) {
-      throw new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
-    }
-  }
-
-  failed(user: string, address: string): void {
-    const key = `${address} ${user}`;
-    const entry = this.failures.get(key);
-    if (entry !== undefined && this.now() - entry.since <= WINDOW_MS) {
-      entry.count += 1;
-      return;
-    }
-    this.failures.delete(key);
-    if (this.failures.size >= TRACKED_MAX) {
-      const oldest = this.failures.keys().next().value;
-      if (oldest !== undefined) {
-        this.failures.delete(oldest);
-      }
-    }
-    this.failures.set(key, { count: 1, since: this.now() });
-  }
+/** Where logins are looked up and counted. */
+export interface LoginSetting {
+  /** The users of the database; absent where access control is off. */
+  readonly directory?: Directory | undefined;
+  /** Wrong passwords, here and elsewhere. */
+  readonly failures: FailureLimiter;
 }
 
 /** Who may log in: the users of the database, or else the accounts of the configuration. */
 export class LoginBook {
   readonly method: LoginMethod;
-  readonly throttle: LoginThrottle;
-  private readonly directory: Directory | undefined;
+  private readonly setting: LoginSetting;
   private readonly key = randomBytes(32);
   private readonly entries = new Map<string, Entry>();
 
-  private constructor(
-    method: LoginMethod,
-    directory: Directory | undefined,
-    throttle = new LoginThrottle(),
-  ) {
+  private constructor(method: LoginMethod, setting: LoginSetting) {
     this.method = method;
-    this.directory = directory;
-    this.throttle = throttle;
+    this.setting = setting;
   }
 
-  /** `before` is the book this one replaces: who failed too often there waits here as well. */
   static async of(
     accounts: readonly Account[],
     method: LoginMethod,
-    directory?: Directory,
-    before?: LoginBook,
+    setting: LoginSetting,
   ): Promise<LoginBook> {
-    const book = new LoginBook(method, directory, before?.throttle);
-    for (const { user, password, readOnly } of directory === undefined ? accounts : []) {
+    const book = new LoginBook(method, setting);
+    for (const { user, password, readOnly } of setting.directory === undefined ? accounts : []) {
       const expected = book.digest(password);
       book.entries.set(user, {
         entered: { user, readOnly, identity: { name: user, kind: 'admin' } },
@@ -132,8 +87,9 @@ export class LoginBook {
   }
 
   /** `endPoint`: what a login can be bound to on an encrypted connection. */
-  begin(user: string, endPoint: Buffer | null = null): LoginExchange {
-    const { directory } = this;
+  begin(user: string, address: string, endPoint: Buffer | null = null): LoginExchange {
+    const { directory, failures } = this.setting;
+    refuseMany(failures, user, address);
     const entry = directory === undefined ? this.entries.get(user) : storedEntry(directory, user);
     return new LoginExchange(this.method, {
       entry,
@@ -141,18 +97,29 @@ export class LoginBook {
       verifier: entry?.verifier ?? mockVerifier(user, directory?.hashIterations),
       fits: (password) => entry?.fits(password) ?? this.refuses(user, password),
       mayEnter: ({ identity }) => directory?.mayConnect(identity, 'PGWIRE') !== false,
+      count: (isRight) => {
+        // Many tries sent at once are not more tries: those that come too late learn nothing.
+        refuseMany(failures, user, address);
+        failures[isRight ? 'succeeded' : 'failed'](user, address);
+      },
     });
   }
 
   /** As slow as for users there are. */
   private async refuses(user: string, password: string): Promise<false> {
-    await this.directory?.verifyPassword(user, password);
+    await this.setting.directory?.verifyPassword(user, password);
     this.digest(password);
     return false;
   }
 
   private digest(password: string): Buffer {
     return createHmac('sha256', this.key).update(password).digest();
+  }
+}
+
+function refuseMany(failures: FailureLimiter, user: string, address: string): void {
+  if (failures.waitSeconds(user, address) > 0) {
+    throw new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
   }
 }
 
@@ -183,6 +150,8 @@ interface Candidate {
   readonly verifier: ScramVerifier;
   fits(password: string): boolean | Promise<boolean>;
   mayEnter(entered: Entered): boolean;
+  /** Told of each password; throws when there were too many wrong ones. */
+  count(isRight: boolean): void;
 }
 
 export class LoginExchange {
@@ -217,6 +186,7 @@ export class LoginExchange {
       return this.scramFirst(body);
     }
     const proved = this.scram.final(decodeText(body));
+    this.candidate.count(proved !== null);
     if (proved === null) {
       throw this.refused();
     }
@@ -226,7 +196,9 @@ export class LoginExchange {
   private async cleartext(body: Buffer): Promise<LoginStep> {
     const end = body.indexOf(0);
     const password = decodeText(end < 0 ? body : body.subarray(0, end));
-    if (!(await this.candidate.fits(password))) {
+    const isRight = await this.candidate.fits(password);
+    this.candidate.count(isRight);
+    if (!isRight) {
       throw this.refused();
     }
     return { send: null, entered: this.enter() };

@@ -18,14 +18,16 @@ export function parameterText(value: string | Buffer, format: number, oid: numbe
   return binaryValue(value, oid);
 }
 
+/** Whether the engine takes the text of a value as it came. */
+export function isPlainText(oid: number): boolean {
+  return oid !== Oid.Bool;
+}
+
 function textValue(text: string, oid: number): string {
   if (text.includes('\0')) {
     throw new ProtocolError('22021', 'invalid byte sequence for encoding "UTF8": 0x00');
   }
-  if (oid === Oid.Bool) {
-    return booleanText(text);
-  }
-  return text;
+  return isPlainText(oid) ? text : booleanText(text);
 }
 
 /** PostgreSQL's words for truth. */
@@ -43,6 +45,7 @@ function binaryValue(bytes: Buffer, oid: number): string {
     case Oid.Int2:
       return String(sized(bytes, 2).readInt16BE(0));
     case Oid.Int4:
+    case Oid.Oid:
       return String(sized(bytes, 4).readInt32BE(0));
     case Oid.Int8:
       return String(sized(bytes, 8).readBigInt64BE(0));
@@ -62,13 +65,26 @@ function binaryValue(bytes: Buffer, oid: number): string {
     case Oid.Bytea:
       return `\\x${bytes.toString('hex')}`;
     case Oid.Float8Array:
-      return arrayText(bytes);
+    case Oid.Float4Array:
+      return arrayText(bytes, FLOATS);
     case Oid.Numeric:
       return numericText(bytes);
     default:
-      return textValue(decodeText(bytes), oid);
+      return ARRAYS.has(oid) ? arrayText(bytes, ELEMENTS) : textValue(decodeText(bytes), oid);
   }
 }
+
+const FLOATS: ReadonlySet<number> = new Set([Oid.Float8, Oid.Float4]);
+/** What the elements of a parameter that is an array may be. */
+const ELEMENTS: ReadonlySet<number> = new Set([
+  ...FLOATS,
+  ...[Oid.Bool, Oid.Int2, Oid.Int4, Oid.Int8, Oid.Oid, Oid.Text, Oid.Varchar, Oid.Bpchar],
+  ...[Oid.Name, Oid.Date, Oid.Timestamp, Oid.Timestamptz, Oid.Uuid, Oid.Numeric, Oid.Unknown],
+]);
+const ARRAYS: ReadonlySet<number> = new Set([
+  ...[Oid.BoolArray, Oid.NameArray, Oid.Int2Array, Oid.Int4Array, Oid.Int8Array, Oid.OidArray],
+  ...[Oid.TextArray, Oid.VarcharArray, Oid.TimestampArray, Oid.TimestamptzArray, Oid.UuidArray],
+]);
 
 function sized(bytes: Buffer, size: number): Buffer {
   if (bytes.length !== size) {
@@ -87,8 +103,8 @@ export function microsText(micros: bigint): string {
   return date.toISOString().replace(/\.\d{3}Z$/, `.${String(fraction).padStart(6, '0')}Z`);
 }
 
-/** `{1.0,NULL,{…}}` of the binary array of float8. */
-function arrayText(bytes: Buffer): string {
+/** `{1.0,NULL,{…}}` of a binary array. */
+function arrayText(bytes: Buffer, elements: ReadonlySet<number>): string {
   const malformed = (): ProtocolError =>
     new ProtocolError('22P03', 'incorrect binary data format in bind parameter');
   if (bytes.length < 12) {
@@ -103,7 +119,7 @@ function arrayText(bytes: Buffer): string {
     lengths.push(bytes.readInt32BE(12 + index * 8));
   }
   const element = bytes.readInt32BE(8);
-  if (element !== Oid.Float8 && element !== Oid.Float4) {
+  if (!elements.has(element)) {
     throw malformed();
   }
   let at = 12 + dimensions * 8;
@@ -116,12 +132,11 @@ function arrayText(bytes: Buffer): string {
     if (size === -1) {
       return 'NULL';
     }
-    if (at + size > bytes.length || size !== (element === Oid.Float8 ? 8 : 4)) {
+    if (size < 0 || at + size > bytes.length) {
       throw malformed();
     }
-    const number = size === 8 ? bytes.readDoubleBE(at) : bytes.readFloatBE(at);
     at += size;
-    return String(number);
+    return elementText(binaryValue(bytes.subarray(at - size, at), element));
   };
   const level = (depth: number): string => {
     const length = lengths[depth];
@@ -135,6 +150,12 @@ function arrayText(bytes: Buffer): string {
     return `{${members.join(',')}}`;
   };
   return dimensions === 0 ? '{}' : level(0);
+}
+
+/** An element as the text of an array has it. */
+function elementText(text: string): string {
+  const isPlain = /^[^\s{}",\\]+$/.test(text) && !/^null$/i.test(text);
+  return isPlain ? text : `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
 /** Decimal text of the binary numeric: groups of four digits. */

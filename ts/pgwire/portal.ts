@@ -2,13 +2,8 @@
  * A bound statement on its way to a client. Rows arrive as ready DataRow messages; when a client
  * asks for a number of rows, the bytes of a chunk are cut at message borders.
  */
-import type {
-  Chunk,
-  ParameterValues,
-  PreparedStatement,
-  ResultStream,
-  Summary,
-} from '../session/index.js';
+import type { Chunk, PreparedStatement, ResultStream, Summary } from '../session/index.js';
+import type { BoundValues } from './bound-values.js';
 import { ProtocolError } from './protocol-error.js';
 
 /** What a portal needs of a prepared statement. */
@@ -35,16 +30,16 @@ const NOTHING = Buffer.alloc(0);
 
 export class Portal {
   readonly statement: Executable;
-  readonly parameters: ParameterValues;
+  readonly values: BoundValues;
   private chosenFormats: readonly number[];
   private stream: ResultStream | null = null;
   private summary: Summary | null = null;
   private rest: Buffer = NOTHING;
   private started = false;
 
-  constructor(statement: Executable, parameters: ParameterValues, formats: readonly number[]) {
+  constructor(statement: Executable, values: BoundValues, formats: readonly number[]) {
     this.statement = statement;
-    this.parameters = parameters;
+    this.values = values;
     this.chosenFormats = formats;
   }
 
@@ -102,7 +97,7 @@ export class Portal {
 
   private async start(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<number> {
     this.started = true;
-    const reply = await this.statement.execute(this.parameters, {
+    const reply = await this.statement.execute(this.values.texts, {
       rows: { format: 'pg', formatCodes: this.chosenFormats },
       ...(maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),

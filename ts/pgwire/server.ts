@@ -1,7 +1,12 @@
 /** The listener of the PostgreSQL wire protocol. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-import type { Authenticator, Directory, LoginWitness } from '../auth/index.js';
+import {
+  type Authenticator,
+  type Directory,
+  FailureLimiter,
+  type LoginWitness,
+} from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
@@ -129,7 +134,8 @@ export async function listenPgWire(
     requireEncryption: options.requireEncryption,
   };
   let limits: PgWireLimits = options;
-  let logins = await LoginBook.of(options.accounts, options.method, directory);
+  const setting = { directory, failures: authenticator?.failures ?? new FailureLimiter() };
+  let logins = await LoginBook.of(options.accounts, options.method, setting);
   const accept = (socket: Socket): void => {
     const { connectionsMax, messageBytesMax, statementsMax } = limits;
     if (connections.size >= connectionsMax + REFUSED_AT_ONCE) {
@@ -156,7 +162,7 @@ export async function listenPgWire(
     address: `${shown}:${port}`,
     port,
     reconfigure: async (next) => {
-      logins = await LoginBook.of(next.accounts, options.method, directory, logins);
+      logins = await LoginBook.of(next.accounts, options.method, setting);
       limits = next;
     },
     close: () => closeAll(server, connections),

@@ -1,4 +1,5 @@
 /** Carries out the statements of a session that the protocol answers itself. */
+import type { PreparedStatement, Principal } from '../session/index.js';
 import type { Block } from './block.js';
 import { type SessionCommand, timeoutOf } from './commands.js';
 import type { FetchCommand } from './cursor-commands.js';
@@ -21,6 +22,11 @@ export interface CommandSetting {
   readonly statements: Statements;
   readonly outlet: { queue(bytes: Buffer): void };
   readonly limits: ConversationLimits;
+  readonly session: {
+    readonly principal: Principal;
+    become(principal: Principal | null): void;
+  };
+  prepare(text: string): Promise<PreparedStatement>;
 }
 
 export class SessionCommands {
@@ -72,12 +78,19 @@ export class SessionCommands {
         this.setting.portals.closeAll();
         this.setting.statements.closeAll();
         this.timeoutMs = this.setting.limits.timeoutMs;
+        if (command.tag === 'DISCARD ALL') {
+          // Whoever gets the connection from its pool next is whoever logged in.
+          this.setting.session.become(null);
+        }
         return command.tag;
       case 'ignore':
         return command.tag;
       case 'set':
         this.set(command.name, command.value);
         return 'SET';
+      case 'role':
+        await this.become(command.name);
+        return command.tag;
       default:
         return assertNever(command);
     }
@@ -93,6 +106,19 @@ export class SessionCommands {
     const timeout = timeoutOf(value);
     // Zero switches it off for PostgreSQL; here the server's own limit stays.
     this.timeoutMs = timeout === 0 ? this.setting.limits.timeoutMs : timeout;
+  }
+
+  /** A service account is what comes nearest to a role. */
+  private async become(name: string | null): Promise<void> {
+    const { session } = this.setting;
+    if (name === null) {
+      session.become(null);
+    } else if (name !== session.principal.name) {
+      const account = `"${name.replaceAll('"', '""')}"`;
+      const statement = await this.setting.prepare(`ASSUME SERVICE ACCOUNT ${account}`);
+      await statement.execute([], { rows: { format: 'json' } });
+      statement.close();
+    }
   }
 
   private deallocate(name: string | null): string {

@@ -5,22 +5,36 @@ import { noData, rowDescription } from './server-messages.js';
 export const Oid = {
   Bool: 16,
   Bytea: 17,
+  Name: 19,
   Int8: 20,
   Int2: 21,
   Int4: 23,
   Text: 25,
+  Oid: 26,
   Json: 114,
   Float4: 700,
   Float8: 701,
   Unknown: 705,
+  BoolArray: 1000,
+  NameArray: 1003,
+  Int2Array: 1005,
+  Int4Array: 1007,
+  TextArray: 1009,
+  VarcharArray: 1015,
+  Int8Array: 1016,
+  Float4Array: 1021,
   Float8Array: 1022,
+  OidArray: 1028,
   Bpchar: 1042,
   Varchar: 1043,
   Date: 1082,
   Timestamp: 1114,
+  TimestampArray: 1115,
   Timestamptz: 1184,
+  TimestamptzArray: 1185,
   Numeric: 1700,
   Uuid: 2950,
+  UuidArray: 2951,
 } as const;
 
 /** One column of a RowDescription. */
@@ -54,13 +68,27 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   DECIMAL: [Oid.Numeric, -1],
 };
 
+/** Arrays that are parameters; the engine reads their text. */
+const ARRAYS: Readonly<Record<string, number>> = {
+  'BOOLEAN[]': Oid.BoolArray,
+  'NAME[]': Oid.NameArray,
+  'SHORT[]': Oid.Int2Array,
+  'INT[]': Oid.Int4Array,
+  'LONG[]': Oid.Int8Array,
+  'OID[]': Oid.OidArray,
+  'TEXT[]': Oid.TextArray,
+  'VARCHAR[]': Oid.VarcharArray,
+  'TIMESTAMP[]': Oid.TimestampArray,
+  'UUID[]': Oid.UuidArray,
+};
+
 /** CHAR is `character(1)`: a length of one plus the header's four. */
 const CHAR_MODIFIER = 5;
 
 function shapeOf(type: string): Shape {
   const bare = /^[A-Z0-9_]+/i.exec(type)?.[0].toUpperCase() ?? '';
   if (type.endsWith('[]')) {
-    return [Oid.Float8Array, -1];
+    return [ARRAYS[type] ?? Oid.Float8Array, -1];
   }
   // Symbols, texts, addresses, geohashes and whatever comes later are text to a client.
   return SHAPES[bare] ?? [Oid.Varchar, -1];
@@ -104,6 +132,10 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.Timestamp]: 'TIMESTAMP',
   [Oid.Timestamptz]: 'TIMESTAMP',
   [Oid.Uuid]: 'UUID',
+  [Oid.Name]: 'VARCHAR',
+  [Oid.Oid]: 'INT',
+  ...Object.fromEntries(Object.values(ARRAYS).map((oid) => [oid, 'VARCHAR'])),
+  [Oid.TimestamptzArray]: 'VARCHAR',
 };
 
 /** The engine's type for a declared parameter; null leaves it to be inferred. */

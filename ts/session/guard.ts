@@ -17,6 +17,23 @@ export interface CatalogChange {
   readonly description: StatementDescription;
 }
 
+/** What the engine does not know of users and rights. */
+export interface Listed {
+  /** By their names. */
+  readonly lists: Readonly<Record<string, ListedRows>>;
+  /** What runs in place of the statement; null: itself. */
+  readonly tree: object | null;
+}
+
+/** What rows from outside go into. */
+export interface ImportTarget {
+  readonly table: string;
+  readonly creates: boolean;
+  readonly overwrites: boolean;
+  /** Whom a new table is for; null: whoever imports. */
+  readonly owner: string | null;
+}
+
 export interface Guard {
   /** Throws `AccessDenied` when `principal` lacks a right; asked before every execution. */
   authorise(principal: Principal, accesses: readonly Access[]): void;
@@ -24,14 +41,21 @@ export interface Guard {
   sight(principal: Principal): Sight | undefined;
   /** Tells whether what is seen is still the same; 0 for those who see everything. */
   sightVersion(principal: Principal): number;
-  /** Whether a statement asks for lists of users and rights. */
+  /** Whether a statement asks for users and rights. */
   asksLists(tree: object): boolean;
-  /** The lists a statement asks for; rejects with `AccessDenied`. */
-  lists(principal: Principal, tree: object): Promise<Readonly<Record<string, ListedRows>>>;
+  /** What a statement asks for; rejects with `AccessDenied`. */
+  lists(principal: Principal, tree: object, text: string): Promise<Listed>;
   /** Runs a change of the catalog, and lets the rights follow it. */
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
-  /** Told of a table that `principal` has created without a statement. */
-  own(principal: Principal, table: string): Promise<void>;
+  /**
+   * Throws `AccessDenied` where `principal` could not have run a statement that cannot be bound:
+   * why it cannot is not for everybody to know.
+   */
+  authoriseUnbound(principal: Principal, tree: object): void;
+  /** What the rows of an import take; throws where its table could not have an owner. */
+  importAccesses(principal: Principal, target: ImportTarget): readonly Access[];
+  /** Runs the end of an import that makes a table, and gives it to its owner. */
+  creating<T>(principal: Principal, target: ImportTarget, run: () => Promise<T>): Promise<T>;
   /** Told what ran and is neither a query nor a change of rows. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }

@@ -1,7 +1,7 @@
 /** One statement's path, shared by every protocol. */
 export { asDatabaseError } from './error.js';
 export { parquetOptions, type ReadOption } from './parquet-options.js';
-export type { CatalogChange, Guard, Principal } from './guard.js';
+export type { CatalogChange, Guard, ImportTarget, Listed, Principal } from './guard.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export {
@@ -23,6 +23,7 @@ export { scan, TokenKind, type Tokens } from '../sql/lexer.js';
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.
 export { DatabaseError, type ErrorFields } from '../engine/error.js';
+export { ParameterBatch } from '../engine/parameter-batch.js';
 export type {
   Access,
   Chunk,

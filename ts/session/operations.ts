@@ -27,6 +27,8 @@ export interface Operation {
   run(setting: OperationSetting): Promise<boolean | number>;
   /** What the statement is described by, before it runs. */
   readonly placeholder: boolean | number;
+  /** Whether something is different afterwards. */
+  readonly isChange: boolean;
 }
 
 const CALL = /^\s*select\s+(?:pg_catalog\.)?(\w+)\s*\(([\d\s,]*)\)\s*;?\s*$/i;
@@ -35,6 +37,7 @@ function reload(name: keyof Operations): Operation {
   return {
     name,
     placeholder: false,
+    isChange: true,
     run: async ({ user, authorise, operations }) => {
       authorise();
       if (user.readOnly) {
@@ -50,6 +53,7 @@ function stop(how: 'cancel' | 'terminate', backend: number): Operation {
   return {
     name: `pg_${how}_backend`,
     placeholder: false,
+    isChange: true,
     run: async ({ user, authorise, backends }) => {
       await Promise.resolve();
       return backends.stop(how, backend, { ...user, authorise });
@@ -60,6 +64,7 @@ function stop(how: 'cancel' | 'terminate', backend: number): Operation {
 const OWN_NUMBER: Operation = {
   name: 'pg_backend_pid',
   placeholder: 0,
+  isChange: false,
   run: ({ backend }) => Promise.resolve(backend),
 };
 

@@ -3,7 +3,7 @@ import { scan, TokenKind } from '../sql/lexer.js';
 
 /** Texts without these words hold no secrets. */
 const MENTIONED = /password|\btoken\b|tdm_/i;
-const TOKEN = /tdm_[\w-]{10,}/g;
+const TOKEN = /'?tdm_[\w-]{10,}'?/g;
 const MASK = "'****'";
 
 /**

@@ -5,7 +5,9 @@
  * the wire protocol; it holds no socket.
  */
 import { DatabaseError } from '../engine/error.js';
+import type { ParameterBatch } from '../engine/parameter-batch.js';
 import type {
+  AllExecuteOptions,
   Database,
   ExecuteOptions,
   ExecuteReply,
@@ -18,7 +20,7 @@ import type {
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
 import { Backends } from './backends.js';
-import type { Guard, Principal } from './guard.js';
+import type { Guard, Listed, Principal } from './guard.js';
 import { type Operation, operationAnswer, operationOf, type Operations } from './operations.js';
 import { withoutSecrets } from './secrets.js';
 import { type Parse, StatementCache } from './statement-cache.js';
@@ -156,7 +158,10 @@ export class Session implements Actor {
       throw new DatabaseError({ code: 'Syntax', message, start: nul, end: nul + 1 });
     }
     const statement = new PreparedStatement(this.#host, this, text, parameterTypes);
-    await statement.bind();
+    const binding = statement.bind();
+    if (binding !== null) {
+      await binding;
+    }
     return statement;
   }
 }
@@ -172,8 +177,6 @@ export class PreparedStatement {
   readonly #host: SessionHost;
   readonly #session: Session;
   readonly #parameterTypes: ParameterTypes | undefined;
-  /** The text as others may see it. */
-  readonly #shownText: string;
   /** The same for statements that may stand for each other; null for those that hardly do. */
   #key: string | null = null;
   /** Whose rights `#statement` was bound with, and which sight of the catalog. */
@@ -191,7 +194,7 @@ export class PreparedStatement {
   /** The block `#statement` was bound in. */
   #transaction: Transaction | null = null;
   /** Executions without a reply. */
-  readonly #waiting = new Set<Execution>();
+  readonly #waiting: Execution[] = [];
 
   /** Use `Session.prepare`. */
   constructor(
@@ -204,7 +207,6 @@ export class PreparedStatement {
     this.#session = session;
     this.#principal = session.principal;
     this.text = text;
-    this.#shownText = withoutSecrets(text);
     this.#parameterTypes = parameterTypes;
     this.#operation = operationOf(text);
     this.#boundText =
@@ -224,24 +226,25 @@ export class PreparedStatement {
       queryId: this.#host.database.newQueryId(),
       isCancelled: false,
     };
-    this.#waiting.add(execution);
+    this.#waiting.push(execution);
     try {
-      await this.#operate();
+      if (this.#operation !== null) {
+        await this.#operate(this.#operation);
+      }
       return await this.#guarded((statement) => {
         if (execution.isCancelled) {
           throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
         }
-        const { queryId } = execution;
-        return statement.execute(parameters, { ...options, timeoutMs, queryId });
+        return statement.execute(parameters, limited(options, timeoutMs, execution.queryId));
       });
     } finally {
-      this.#waiting.delete(execution);
+      this.#waiting.splice(this.#waiting.indexOf(execution), 1);
     }
   }
 
-  /** Many parameter rows of one INSERT or UPDATE: one crossing, one commit. */
-  executeBatch(parameterRows: readonly ParameterValues[]): Promise<Summary> {
-    return this.#run((statement) => statement.executeBatch(parameterRows));
+  /** Many parameter rows of one INSERT: one crossing, one commit. */
+  executeBatch(rows: ParameterBatch): Promise<Summary> {
+    return this.#run((statement) => statement.executeBatch(rows));
   }
 
   /** Stops what still waits for its first rows; a stream has its own `cancel`. */
@@ -256,8 +259,28 @@ export class PreparedStatement {
     this.#letGo();
   }
 
-  /** Called by `Session.prepare`, and again when the catalog or the rights moved. */
-  async bind(): Promise<void> {
+  /**
+   * Called by `Session.prepare`, and again when the catalog or the rights moved. Null when it is
+   * done: the same was bound before.
+   */
+  bind(): Promise<void> | null {
+    return this.#bindKnown() ? null : this.#bindAnew(this.#session.transaction);
+  }
+
+  async #bindAnew(transaction: Transaction | null): Promise<void> {
+    try {
+      const statement = await this.#prepare(transaction);
+      // What depends on more than the tables is nobody else's.
+      const mayShare = transaction === null && !this.#isListing;
+      const isShared = mayShare && this.#host.statements.share(this.#key, statement);
+      this.#hold(statement, isShared, transaction);
+    } catch (error) {
+      throw asDatabaseError(error);
+    }
+  }
+
+  /** Takes the query that was bound before for the same text and user; false when there is none. */
+  #bindKnown(): boolean {
     const { statements, guard } = this.#host;
     const { transaction, principal } = this.#session;
     try {
@@ -265,13 +288,10 @@ export class PreparedStatement {
       this.#sightVersion = guard?.sightVersion(principal) ?? 0;
       this.#key = this.#sharedKey();
       const known = transaction === null ? statements.query(this.#key) : undefined;
-      const statement = known ?? (await this.#prepare(transaction));
-      // What depends on more than the tables is nobody else's.
-      const mayShare = transaction === null && !this.#isListing;
-      const isShared = known !== undefined || (mayShare && statements.share(this.#key, statement));
-      this.#hold(statement, isShared);
-      this.#transaction = transaction;
-      guard?.authorise(principal, this.description.accesses);
+      if (known !== undefined) {
+        this.#hold(known, true, null);
+      }
+      return known !== undefined;
     } catch (error) {
       throw asDatabaseError(error);
     }
@@ -287,54 +307,66 @@ export class PreparedStatement {
     return StatementCache.key(name, readOnly, types, this.text, this.#sightVersion);
   }
 
-  async #context(listing: object | null): Promise<StatementContext> {
+  #context(listed: Listed | null): StatementContext {
     const { guard } = this.#host;
     const { name: user, readOnly } = this.#principal;
     const parameterTypes = this.#parameterTypes;
     const sight = guard?.sight(this.#principal);
-    const lists = listing === null ? undefined : await guard?.lists(this.#principal, listing);
     return {
       user,
-      text: this.#shownText,
+      text: withoutSecrets(this.text),
       readOnly,
       ...(parameterTypes === undefined ? {} : { parameterTypes }),
       ...(sight === undefined ? {} : { sight }),
-      ...(lists === undefined ? {} : { lists }),
+      ...(listed === null ? {} : { lists: listed.lists }),
     };
   }
 
   /** Does what the statement asks of the server, and binds the query that tells the result. */
-  async #operate(): Promise<void> {
-    const operation = this.#operation;
-    if (operation === null) {
-      return;
-    }
+  async #operate(operation: Operation): Promise<void> {
     const { operations, backends, guard } = this.#host;
     const { principal: user, backend } = this.#session;
     const authorise = (): void =>
       guard?.authorise(user, [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }]);
     const result = await operation.run({ user, authorise, backend, backends, operations });
+    if (operation.isChange) {
+      guard?.ran(user, withoutSecrets(this.text), { command: operation.name.toUpperCase() });
+    }
     this.#boundText = operationAnswer(operation, result);
     await this.bind();
   }
 
   async #prepare(transaction: Transaction | null): Promise<Statement> {
-    const { database, own, statements } = this.#host;
+    const { database, guard, own, statements } = this.#host;
     const parsed = statements.parsed(this.#boundText);
     this.#isListing = parsed.listing !== null;
-    const context = await this.#context(parsed.listing);
+    const listed =
+      parsed.listing === null || guard === undefined
+        ? null
+        : await guard.lists(this.#principal, parsed.listing, this.#boundText);
+    const context = this.#context(listed);
+    const asked = listed?.tree ?? null;
+    const bound = asked === null ? parsed.tree : Buffer.from(JSON.stringify(asked));
     if (own !== undefined && parsed.own !== null) {
       return await own.prepare(parsed.own, context, this.#session);
     }
-    return transaction === null
-      ? await database.prepare(parsed.tree, context)
-      : await database.prepare(parsed.tree, context, transaction);
+    try {
+      return transaction === null
+        ? await database.prepare(bound, context)
+        : await database.prepare(bound, context, transaction);
+    } catch (error) {
+      const tree = JSON.parse(parsed.tree.toString('utf8')) as object;
+      guard?.authoriseUnbound(this.#principal, tree);
+      throw error;
+    }
   }
 
-  #hold(statement: Statement, isShared: boolean): void {
+  #hold(statement: Statement, isShared: boolean, transaction: Transaction | null): void {
     this.#letGo();
     this.#statement = statement;
     this.#isShared = isShared;
+    this.#transaction = transaction;
+    this.#host.guard?.authorise(this.#principal, statement.description.accesses);
   }
 
   #letGo(): void {
@@ -352,17 +384,19 @@ export class PreparedStatement {
   }
 
   /** Rights follow what changes the catalog, and the audit log is told of it. */
-  async #guarded<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
+  #guarded<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
     const { guard } = this.#host;
     const { kind, command } = this.description;
-    if (guard === undefined || (kind !== 'ddl' && command !== 'CANCEL QUERY')) {
-      return await this.#run(step);
-    }
+    const isFollowed = guard !== undefined && (kind === 'ddl' || command === 'CANCEL QUERY');
+    return isFollowed ? this.#followed(guard, step) : this.#run(step);
+  }
+
+  async #followed<T>(guard: Guard, step: (statement: Statement) => Promise<T>): Promise<T> {
     const { principal } = this.#session;
     const { description } = this;
     const change = { principal, text: this.text, description };
     const result = await guard.follow(change, () => this.#run(step));
-    guard.ran(principal, this.#shownText, description);
+    guard.ran(principal, withoutSecrets(this.text), description);
     return result;
   }
 
@@ -415,6 +449,12 @@ export class PreparedStatement {
       });
     }
   }
+}
+
+/** Member by member: a spread that others are added to takes several times as long. */
+function limited(options: ExecuteOptions, timeoutMs: number, queryId: bigint): AllExecuteOptions {
+  const { rows, skip, take, countAll, last, firstChunkRows } = options;
+  return { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
 }
 
 function shape(description: StatementDescription): string {

@@ -66,7 +66,10 @@ export class StatementCache {
     if (text.length > LONGEST_CACHED_TEXT) {
       return null;
     }
-    return `${JSON.stringify([user, readOnly, types, sight])}${text}`;
+    const declared = types === undefined ? '' : JSON.stringify(types);
+    // The length tells where a name ends.
+    const who = `${readOnly ? 'reads' : 'writes'} ${sight} ${user.length} ${user}`;
+    return `${who}${declared} ${text}`;
   }
 
   /** The query bound before under `key`, if it is current. */
