@@ -233,6 +233,12 @@ test.serial('all of it outlives a kill; the log of it holds no secret', async (t
   const made = "ALTER USER canary CREATE TOKEN TYPE REST WITH TTL '1d'";
   const token = String((await rows(server, ADMIN, made))[0]?.[1]);
   t.not(await errorOf(ADMIN, "CREATE USER canary WITH PASSWORD 'canary-7f3a9' x"), '');
+  const watched = await rows(
+    server,
+    ADMIN,
+    `SELECT query FROM query_activity() WHERE query != '${token}'`,
+  );
+  t.is(watched.length, 1);
   server.process.kill('SIGKILL');
   await once(server.process, 'exit');
   const log = server.log();
@@ -244,7 +250,7 @@ test.serial('all of it outlives a kill; the log of it holds no secret', async (t
   t.is(brokenLine(audit), null);
   t.true(audit.includes('CREATE USER canary WITH PASSWORD'));
   const metrics = await fetch(`${server.url}/metrics`, { headers: credentials(ADMIN) });
-  const everything = [audit, log, server.log(), await metrics.text()].join('\n');
+  const everything = [audit, log, server.log(), await metrics.text(), String(watched)].join('\n');
   t.false(everything.includes('canary-7f3a9'));
   t.false(everything.includes(token));
   t.teardown(() => rm(root, { recursive: true, force: true }));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import test from 'ava';
 
+import { exec as access, rows, run, startAccessServer } from '../access/harness.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 
 const NAMES = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'];
@@ -63,6 +64,36 @@ test.serial('as keys of preferences and of a schema they are data', async (t) =>
   });
   t.true(imported.status < 500, await imported.text());
   t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
+});
+
+test.serial('as users, groups, accounts and what is granted they are names', async (t) => {
+  const own = await startAccessServer();
+  t.teardown(() => own.stop());
+  for (const name of NAMES) {
+    const table = `"${name}"`;
+    await run(
+      own,
+      `CREATE TABLE ${table} (${table} INT, other INT)`,
+      `INSERT INTO ${table} VALUES (7, 8)`,
+      `CREATE USER "u ${name}"`,
+      `CREATE USER ${table} WITH PASSWORD 'p'`,
+      `CREATE GROUP "g ${name}" WITH EXTERNAL ALIAS '${name}'`,
+      `CREATE SERVICE ACCOUNT "s ${name}" OWNED BY ${table}`,
+      `ADD USER ${table} TO "g ${name}"`,
+      `GRANT HTTP TO ${table}`,
+    );
+    const who = `${name}:p`;
+    t.regex((await access(own, who, `SELECT * FROM ${table}`)).error ?? '', /^Access denied/);
+    t.deepEqual(await rows(own, who, 'SHOW TABLES'), []);
+    await run(own, `GRANT SELECT ON ${table}(${table}) TO "g ${name}"`);
+    t.deepEqual(await rows(own, who, `SELECT ${table} FROM ${table}`), [[7]], name);
+    t.regex((await access(own, who, `SELECT other FROM ${table}`)).error ?? '', /^Access denied/);
+    t.deepEqual(await rows(own, who, 'SHOW TABLES'), [[name]]);
+    t.deepEqual((await rows(own, who, `SHOW PERMISSIONS ${table}`)).at(-1)?.slice(0, 1), [
+      `ASSUME SERVICE ACCOUNT s ${name}`,
+    ]);
+    await run(own, `REVOKE ALL FROM "g ${name}"`);
+  }
 });
 
 test.serial('as table names, paths stay names or are refused', async (t) => {

@@ -1,8 +1,13 @@
 /** Which ways to start are refused, and what of the others listens where: gate S1. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import test from 'ava';
 
 import { loadConfig } from '../../ts/config/index.js';
 import { plainTextDoors, refuseOpenDoors } from '../../ts/open-doors.js';
+import { exitCode, runCli } from '../golden/server.js';
 import { EXIT_CONFIG, StartError } from '../../ts/start-error.js';
 
 const WIDE = 'http.bind.to=0.0.0.0:9000';
@@ -24,6 +29,12 @@ const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[WIDE_PG, 'pg.password=a good one'], null],
   [[WIDE_PG, 'pg.password=a good one', 'pg.readonly.user.enabled=true'], /default password/],
   [[WIDE, ...LOGIN, 'security.require.tls=true'], /plain text/],
+  [[WIDE, 'acl.enabled=true'], /http\.bind\.to=0\.0\.0\.0:9000 .*acl\.admin\.password.*insecure/],
+  [[WIDE_PG, 'acl.enabled=true'], /pg\.net\.bind\.to=0\.0\.0\.0:8812 .*acl\.admin\.password/],
+  [['http.min.bind.to=0.0.0.0:9003', 'acl.enabled=true'], /http\.min.*administrator/],
+  [[WIDE, WIDE_PG, 'acl.enabled=true', 'acl.admin.password=a good one'], null],
+  [[WIDE, WIDE_PG, 'acl.enabled=true', 'acl.admin.user.enabled=false'], null],
+  [[WIDE, 'acl.enabled=true', 'security.insecure.public=true'], null],
   [['http.bind.to=127.0.0.2:9000', 'pg.net.bind.to=localhost:8812'], null],
 ];
 
@@ -41,6 +52,15 @@ for (const [set, refusal] of STARTS) {
     t.is(error.exitCode, EXIT_CONFIG);
   });
 }
+
+test('a server that others could administer does not start', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-posture-'));
+  t.teardown(() => rm(root, { recursive: true, force: true }));
+  const set = ['http.bind.to=0.0.0.0:0', 'acl.enabled=true'].flatMap((one) => ['--set', one]);
+  const { process: child, err } = runCli(['serve', '--root', root, ...set]);
+  t.is(await exitCode(child), EXIT_CONFIG);
+  t.regex(err(), /default password: set acl\.admin\.password/);
+});
 
 test('nothing configured listens for this machine alone', (t) => {
   const config = loadConfig({});

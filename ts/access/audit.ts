@@ -1,10 +1,11 @@
 /**
  * The audit log: who came in or was refused, what changed. One JSON line per event in a file of its
  * own; each line carries a digest of itself and of the line before, so that a line taken out or
- * changed is told.
+ * changed is told. A file that is full becomes `audit.jsonl.1`, the one before `.2`, and so on; the
+ * chain goes on from file to file.
  */
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
 
 export type AuditFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
@@ -14,40 +15,46 @@ const LONGEST_VALUE = 8 * 1024;
 /** Only the server's user reads who did what. */
 const MODE = 0o600;
 
+export interface AuditSetting {
+  /** Bytes of one file; 0: one file for ever. */
+  readonly fileBytes: number;
+  /** Files kept, the current one among them. */
+  readonly files: number;
+  /** Told when a line cannot be written. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Lines kept while they cannot be written. */
+const MOST_WAITING = 10_000;
+
 export class AuditLog {
-  readonly #file: FileHandle;
-  readonly #failed: (error: unknown) => void;
+  readonly #path: string;
+  readonly #setting: AuditSetting;
+  #file: FileHandle;
+  /** Bytes of the current file. */
+  #bytes: number;
   #last: string;
   #sequence: number;
+  #waiting: string[] = [];
   #queue: Promise<void> = Promise.resolve();
 
   private constructor(
-    file: FileHandle,
-    { last, sequence }: { last: string; sequence: number },
-    failed: (error: unknown) => void,
+    path: string,
+    setting: AuditSetting,
+    { file, bytes, last, sequence }: End & { readonly file: FileHandle },
   ) {
+    this.#path = path;
+    this.#setting = setting;
     this.#file = file;
+    this.#bytes = bytes;
     this.#last = last;
     this.#sequence = sequence;
-    this.#failed = failed;
   }
 
-  /** Goes on with the chain that is there. `failed` is told when a line cannot be written. */
-  static async open(path: string, failed: (error: unknown) => void): Promise<AuditLog> {
-    const text = await readFile(path, 'utf8').catch(() => '');
-    const file = await open(path, 'a', MODE);
-    await file.chmod(MODE);
-    const lines = text.split('\n').filter((line) => line !== '');
-    // A line that a crash cut off begins no new one.
-    if (text !== '' && !text.endsWith('\n')) {
-      await file.appendFile('\n');
-    }
-    const last = [...lines]
-      .reverse()
-      .map(parsed)
-      .find((line) => line !== null);
-    const end = { last: last?.hash ?? FIRST, sequence: last?.sequence ?? 0 };
-    return new AuditLog(file, end, failed);
+  /** Goes on with the chain that is there. */
+  static async open(path: string, setting: AuditSetting): Promise<AuditLog> {
+    const end = (await endOf(path)) ?? { ...((await endOf(`${path}.1`)) ?? NO_LINES), bytes: 0 };
+    return new AuditLog(path, setting, { ...end, file: await openFile(path) });
   }
 
   /** Takes an event; it is written in its turn. */
@@ -63,24 +70,118 @@ export class AuditLog {
     };
     const hash = digest(JSON.stringify(entry));
     this.#last = hash;
-    const line = `${escaped(JSON.stringify({ ...entry, hash }))}\n`;
-    this.#queue = this.#queue.then(() => this.#file.appendFile(line)).catch(this.#failed);
+    if (this.#waiting.length < MOST_WAITING) {
+      this.#waiting.push(`${escaped(JSON.stringify({ ...entry, hash }))}\n`);
+    }
+    this.#enqueue();
   }
 
-  /** Resolves when everything taken is with the operating system. */
+  /** Resolves when everything taken is with the operating system, or cannot be brought there. */
   async flush(): Promise<void> {
     await this.#queue;
+  }
+
+  /** Whether the log can be written; what could not be written before is tried again. */
+  async isWritable(): Promise<boolean> {
+    await this.#queue;
+    if (this.#waiting.length > 0) {
+      this.#enqueue();
+      await this.#queue;
+    }
+    return this.#waiting.length === 0;
   }
 
   async close(): Promise<void> {
     await this.#queue;
     await this.#file.close();
   }
+
+  #enqueue(): void {
+    this.#queue = this.#queue.then(() => this.#drain()).catch(this.#setting.failed);
+  }
+
+  async #drain(): Promise<void> {
+    for (let line = this.#waiting[0]; line !== undefined; line = this.#waiting[0]) {
+      const { fileBytes } = this.#setting;
+      const bytes = Buffer.byteLength(line);
+      if (fileBytes > 0 && this.#bytes > 0 && this.#bytes + bytes > fileBytes) {
+        await this.#rotate();
+      }
+      await this.#file.appendFile(line);
+      this.#bytes += bytes;
+      this.#waiting.shift();
+    }
+  }
+
+  /** The current file steps back, and those before it as far as they are in its way. */
+  async #rotate(): Promise<void> {
+    const at = (number: number): string =>
+      number === 0 ? this.#path : `${this.#path}.${String(number)}`;
+    const oldest = this.#setting.files - 1;
+    let free = 1;
+    while (free < oldest && (await isThere(at(free)))) {
+      free += 1;
+    }
+    for (let number = Math.min(free, oldest); number > 0; number -= 1) {
+      await rename(at(number - 1), at(number));
+    }
+    if (oldest === 0) {
+      await rm(this.#path);
+    }
+    const file = await openFile(this.#path);
+    await this.#file.close();
+    this.#file = file;
+    this.#bytes = 0;
+  }
 }
 
-/** The first line of an audit log that is not what was written; null when all are. */
+/** Where a file's chain ends. */
+interface End {
+  readonly bytes: number;
+  readonly last: string;
+  readonly sequence: number;
+}
+
+const NO_LINES: End = { bytes: 0, last: FIRST, sequence: 0 };
+
+/** Null for a file without a whole line. */
+async function endOf(path: string): Promise<End | null> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => line !== '');
+  // A line that a crash cut off begins no new one.
+  if (text !== '' && !text.endsWith('\n')) {
+    const file = await openFile(path);
+    await file.appendFile('\n');
+    await file.close();
+  }
+  const found = [...lines]
+    .reverse()
+    .map(parsed)
+    .find((line) => line !== null);
+  return found === undefined
+    ? null
+    : { bytes: Buffer.byteLength(text), last: found.hash, sequence: found.sequence };
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  const file = await open(path, 'a', MODE);
+  await file.chmod(MODE);
+  return file;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * The first line of an audit log that is not what was written; null when all are. Of several files
+ * the texts one after the other, the oldest first; what stood before the oldest is not known.
+ */
 export function brokenLine(text: string): number | null {
-  let previous = FIRST;
+  let previous: string | null = null;
   const lines = text.split('\n').filter((line) => line !== '');
   for (const [index, line] of lines.entries()) {
     const entry = parsed(line);
@@ -88,7 +189,8 @@ export function brokenLine(text: string): number | null {
       return index + 1;
     }
     const { hash, ...rest } = entry;
-    if (rest.previous !== previous || digest(JSON.stringify(rest)) !== hash) {
+    const expected = previous ?? (rest.sequence === 1 ? FIRST : rest.previous);
+    if (rest.previous !== expected || digest(JSON.stringify(rest)) !== hash) {
       return index + 1;
     }
     previous = hash;

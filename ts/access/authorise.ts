@@ -4,7 +4,7 @@ import { refusal } from './model.js';
 import type { Rights } from './store.js';
 
 /** A view is read as a whole, and so is a definition; no grant on columns reaches that far. */
-const WHOLE = '*';
+export const WHOLE = '*';
 
 /** Throws when `rights` do not cover all of it. `ownerOf`: what the owner of a view may do. */
 export function authorise(

@@ -5,8 +5,8 @@
  */
 import { randomBytes } from 'node:crypto';
 
-import type { CatalogChange, Principal } from '../session/index.js';
-import { parse, type Tree } from '../sql/index.js';
+import type { CatalogChange, ImportTarget, Principal } from '../session/index.js';
+import { parse, scan, type Tree } from '../sql/index.js';
 import { permissionsAt } from './catalogue.js';
 import {
   dropColumn,
@@ -25,7 +25,12 @@ type Effect =
   | { readonly effect: 'create'; readonly table: string; readonly owner: string | null }
   | { readonly effect: 'drop'; readonly table: string }
   | { readonly effect: 'rename'; readonly table: string; readonly to: string }
-  | { readonly effect: 'add column'; readonly table: string; readonly column: string }
+  | {
+      readonly effect: 'add column';
+      readonly table: string;
+      readonly column: string;
+      readonly owner: string | null;
+    }
   | { readonly effect: 'drop column'; readonly table: string; readonly column: string }
   | {
       readonly effect: 'rename column';
@@ -71,16 +76,29 @@ export class Changes {
     if (effects.length === 0) {
       return await run();
     }
-    const turn = this.#last.then(() => this.#inTurn(change.principal, effects, run));
-    this.#last = turn.catch(() => undefined);
-    return await turn;
+    return await this.#next(change.principal, effects, run);
   }
 
-  /** Gives a table to whoever has just created it. */
-  async own(principal: Principal, table: string): Promise<void> {
-    await this.#context.store.change((draft) => {
-      apply(draft, [{ effect: 'create', table, owner: null }], principal);
-    });
+  /** Runs what makes a table without a statement, and gives it to its owner. */
+  async create<T>(
+    principal: Principal,
+    { table, owner }: ImportTarget,
+    run: () => Promise<T>,
+  ): Promise<T> {
+    return await this.#next(principal, [{ effect: 'create', table, owner }], run);
+  }
+
+  /** Throws where a new table could not have an owner. */
+  requireOwner(principal: Principal, { table, creates, owner }: ImportTarget): void {
+    if (creates) {
+      this.#checkOwners(principal, [{ effect: 'create', table, owner }]);
+    }
+  }
+
+  #next<T>(principal: Principal, effects: readonly Effect[], run: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(() => this.#inTurn(principal, effects, run));
+    this.#last = turn.catch(() => undefined);
+    return turn;
   }
 
   async #inTurn<T>(
@@ -116,7 +134,7 @@ export class Changes {
 
   #checkOwners({ identity }: Principal, effects: readonly Effect[]): void {
     for (const effect of effects) {
-      if (effect.effect !== 'create') {
+      if (effect.effect !== 'create' && effect.effect !== 'add column') {
         continue;
       }
       if (effect.owner !== null && this.#context.store.find(effect.owner) === undefined) {
@@ -176,7 +194,9 @@ function apply(draft: Draft, effects: readonly Effect[], creator: Principal | nu
         own(draft, effect.owner, creator, (grants) => ownerGrants(grants, effect.table, null));
         break;
       case 'add column':
-        own(draft, null, creator, (grants) => ownerGrants(grants, effect.table, effect.column));
+        own(draft, effect.owner, creator, (grants) =>
+          ownerGrants(grants, effect.table, effect.column),
+        );
         break;
       case 'drop':
         draft.mapGrants((grants) => dropTable(grants, effect.table));
@@ -232,12 +252,13 @@ function effectsOf({ text, description }: CatalogChange): readonly Effect[] {
       return [{ effect: 'create', table: node.name.text, owner: ownerOf(node.options) }];
     case 'Rename':
       return [{ effect: 'rename', table: node.table.text, to: node.to.text }];
-    case 'AlterTable':
+    case 'AlterTable': {
+      const table = node.table.text;
+      const owner = ownerOfColumns(text);
       return node.actions.flatMap((action): readonly Effect[] => {
-        const table = node.table.text;
         switch (action.action) {
           case 'AddColumn':
-            return [{ effect: 'add column', table, column: action.column.name.text }];
+            return [{ effect: 'add column', table, column: action.column.name.text, owner }];
           case 'DropColumn':
             return [{ effect: 'drop column', table, column: action.column.text }];
           case 'RenameColumn': {
@@ -248,6 +269,7 @@ function effectsOf({ text, description }: CatalogChange): readonly Effect[] {
             return [];
         }
       });
+    }
     default:
       return [];
   }
@@ -261,4 +283,16 @@ interface Option {
 function ownerOf(options: readonly Option[]): string | null {
   const owned = options.find(({ name }) => name.text.toUpperCase() === 'OWNED');
   return owned?.value?.text ?? null;
+}
+
+/** OWNED BY at the end of ADD COLUMN; the engine has no use for it, and the tree no place. */
+function ownerOfColumns(text: string): string | null {
+  const { values, starts, ends } = scan(text);
+  const at = values.lastIndexOf('OWNED');
+  if (at < 0 || values[at + 1] !== 'BY') {
+    return null;
+  }
+  const written = text.slice(starts[at + 2], ends[at + 2]);
+  const quote = /^["'`]/.exec(written)?.[0];
+  return quote === undefined ? written : written.slice(1, -1).replaceAll(quote + quote, quote);
 }

@@ -1,4 +1,6 @@
 /** Logins against what the database keeps, and the administrator of the configuration. */
+import { LRUCache } from 'lru-cache';
+
 import {
   type Directory,
   fitsVerifier,
@@ -8,7 +10,8 @@ import {
   scramVerifier,
   type ScramVerifier,
 } from '../auth/index.js';
-import type { StoredPrincipal } from './principals.js';
+import type { AuditLog } from './audit.js';
+import type { RestToken, StoredPrincipal } from './principals.js';
 import { holds, type AccessSetting } from './setting.js';
 import type { AccessStore } from './store.js';
 import { refreshed, tokenDigest } from './tokens.js';
@@ -19,15 +22,26 @@ export interface Administrator {
   readonly enabled: boolean;
 }
 
+const MOST_TOLD = 10_000;
+
 export class StoredDirectory implements Directory {
   readonly hashIterations: number;
   readonly #store: AccessStore;
+  readonly #audit: Pick<AuditLog, 'write'>;
+  /** Ends of tokens that were told. */
+  readonly #told = new LRUCache<string, true>({ max: MOST_TOLD });
   readonly #refreshMs: number;
   readonly #now: () => number;
   #administrator: { readonly name: string; readonly verifier: ScramVerifier } | null = null;
 
-  constructor(store: AccessStore, setting: AccessSetting, now: () => number = Date.now) {
+  constructor(
+    store: AccessStore,
+    setting: AccessSetting,
+    audit: Pick<AuditLog, 'write'>,
+    now: () => number = Date.now,
+  ) {
     this.#store = store;
+    this.#audit = audit;
     this.hashIterations = setting.hashIterations;
     this.#refreshMs = setting.tokenRefreshMs;
     this.#now = now;
@@ -70,13 +84,28 @@ export class StoredDirectory implements Directory {
     const owner = digest === null ? undefined : this.#store.ownerOfToken(digest);
     const found = owner?.tokens.find((one) => one.digest === digest);
     const now = this.#now();
-    if (owner?.enabled !== true || found === undefined || found.expires <= now) {
+    if (owner === undefined || found === undefined) {
+      return null;
+    }
+    if (found.expires <= now) {
+      this.#tellEnd(owner.name, found);
+      return null;
+    }
+    if (!owner.enabled) {
       return null;
     }
     if (refreshed(found, now, this.#refreshMs) !== found) {
       void this.#refresh(owner.name, found.digest, now);
     }
     return identityOf(owner);
+  }
+
+  /** Once; its owner may go on trying. */
+  #tellEnd(owner: string, { digest, expires }: RestToken): void {
+    if (!this.#told.has(digest)) {
+      this.#told.set(digest, true);
+      this.#audit.write('token_expired', owner, { expired: new Date(expires).toISOString() });
+    }
   }
 
   async #refresh(owner: string, digest: string, now: number): Promise<void> {

@@ -8,20 +8,26 @@ import { LRUCache } from 'lru-cache';
 
 import type { Identity, LoginEndpoint } from '../auth/index.js';
 import {
+  type Access as NeededAccess,
   asDatabaseError,
   type CatalogChange,
   type Database,
+  DatabaseError,
   type Guard,
+  type ImportTarget,
   type OwnStatements,
   type Principal,
   type Sight,
 } from '../session/index.js';
 import type { Logger } from '../observability/index.js';
-import { AuditLog } from './audit.js';
+import type { Tree } from '../sql/index.js';
+import { AuditLog, type AuditSetting } from './audit.js';
 import { authorise } from './authorise.js';
 import { Changes } from './changes.js';
 import { type Administrator, StoredDirectory } from './directory.js';
+import { importAccesses } from './imports.js';
 import { asksLists, Lists } from './lists.js';
+import { neededAtLeast } from './needed.js';
 import { type AccessContext, type AccessSetting, rightsOf, rightsOfOwner } from './setting.js';
 import { sightOf } from './sight.js';
 import { AccessStatements } from './statements.js';
@@ -34,6 +40,7 @@ export interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
   readonly database: Database;
   /** Where the audit log lies. */
   readonly root: string;
+  readonly auditFiles: Pick<AuditSetting, 'fileBytes' | 'files'>;
   readonly administrator: Administrator;
   readonly logger: Logger;
 }
@@ -68,13 +75,16 @@ export class Access implements Guard {
   }
 
   static async open(options: AccessOptions): Promise<Access> {
-    const { database, root, administrator, logger, ...rest } = options;
+    const { database, root, administrator, logger, auditFiles, ...rest } = options;
     const store = await AccessStore.open(database);
-    const audit = await AuditLog.open(join(root, AUDIT_FILE), (error) => {
-      logger.error('audit_failed', { message: asDatabaseError(error).message });
+    const audit = await AuditLog.open(join(root, AUDIT_FILE), {
+      ...auditFiles,
+      failed: (error) => {
+        logger.error('audit_failed', { message: asDatabaseError(error).message });
+      },
     });
     const setting = { ...rest, adminName: administrator.name };
-    const directory = new StoredDirectory(store, setting);
+    const directory = new StoredDirectory(store, setting, audit);
     await directory.setAdministrator(administrator);
     const access = new Access({ setting, database, store, audit }, directory);
     await access.#changes.settle();
@@ -112,16 +122,35 @@ export class Access implements Guard {
     return asksLists(tree);
   }
 
-  lists(principal: Principal, tree: object): ReturnType<Guard['lists']> {
-    return this.#lists.of(principal, tree);
+  lists(principal: Principal, tree: object, text: string): ReturnType<Guard['lists']> {
+    return this.#lists.of(principal, tree as Tree, text);
   }
 
-  follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T> {
-    return this.#changes.follow(change, run);
+  async follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T> {
+    await this.#requireAudit();
+    return await this.#changes.follow(change, run);
   }
 
-  own(principal: Principal, table: string): Promise<void> {
-    return this.#changes.own(principal, table);
+  authoriseUnbound(principal: Principal, tree: object): void {
+    this.authorise(principal, neededAtLeast(tree));
+  }
+
+  importAccesses(principal: Principal, target: ImportTarget): readonly NeededAccess[] {
+    this.#changes.requireOwner(principal, target);
+    return importAccesses(rightsOf(this.#context.store, principal), target);
+  }
+
+  async creating<T>(principal: Principal, target: ImportTarget, run: () => Promise<T>): Promise<T> {
+    await this.#requireAudit();
+    return await this.#changes.create(principal, target, run);
+  }
+
+  /** What cannot be recorded is not done. */
+  async #requireAudit(): Promise<void> {
+    if (!(await this.audit.isWritable())) {
+      const message = 'the audit log cannot be written, so nothing is changed: see the log';
+      throw new DatabaseError({ code: 'Io', message, retryable: true });
+    }
   }
 
   ran(principal: Principal, text: string, { command }: { readonly command: string }): void {
@@ -144,6 +173,12 @@ export class Access implements Guard {
 
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void {
     this.audit.write('sign_in_refused', name, { endpoint, address });
+  }
+
+  signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void {
+    const { name, kind } = identity;
+    this.#signedIn.delete(JSON.stringify([name, kind, address]));
+    this.audit.write('sign_out', name, { kind, endpoint, address });
   }
 
   async close(): Promise<void> {

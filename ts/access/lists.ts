@@ -1,10 +1,16 @@
-/** The rows of SHOW USERS and its kind, and of `all_permissions()`. */
-import type { ListedRows, Principal } from '../session/index.js';
+/**
+ * What statements ask of users and rights: the rows of SHOW USERS and its kind, of
+ * `all_permissions()`, of SHOW CREATE DATABASE, and the answers of has_table_privilege().
+ */
+import type { Listed, ListedRows, Principal } from '../session/index.js';
 import type { AccessList, Tree } from '../sql/index.js';
 import { denied } from './authorise.js';
 import { allPermissions, ASSUME, DATABASE_ADMIN } from './catalogue.js';
+import { dumped, dumpOf } from './dump.js';
 import { fold, type GrantRow, grantRows } from './model.js';
 import type { StoredPrincipal } from './principals.js';
+import { answeredPrivileges, asksPrivilege } from './privileges.js';
+import { replaced, type Replacement } from './replaced.js';
 import { type CurrentSchema, readSchema } from './schema.js';
 import { type AccessContext, holds, rightsOf } from './setting.js';
 import { refused, type Rights } from './store.js';
@@ -24,7 +30,11 @@ const CATALOGUE = 'all_permissions';
 /** Whether a tree names any of the lists. */
 export function asksLists(tree: object): boolean {
   return nodesOf(tree).some(
-    (node) => (node.kind === 'Show' && node.subject.subject === 'Access') || isCatalogue(node),
+    (node) =>
+      (node.kind === 'Show' && node.subject.subject === 'Access') ||
+      isCatalogue(node) ||
+      dumpOf(node) !== null ||
+      asksPrivilege(node),
   );
 }
 
@@ -45,19 +55,29 @@ export class Lists {
     this.#context = context;
   }
 
-  /** All that `tree` asks for; `AccessDenied` for what is not the asker's to know. */
-  async of(principal: Principal, tree: object): Promise<Record<string, ListedRows>> {
+  /** All that a statement asks for; `AccessDenied` for what is not the asker's to know. */
+  async of(principal: Principal, tree: Tree, text: string): Promise<Listed> {
     const lists: Record<string, ListedRows> = {};
-    for (const node of nodesOf(tree)) {
+    const dumps: Replacement[] = [];
+    for (const [id, node] of tree.nodes.entries()) {
+      const dump = dumpOf(node);
+      const span = tree.spans[id];
       if (isCatalogue(node)) {
         lists[CATALOGUE] = catalogue();
       } else if (node.kind === 'Show' && node.subject.subject === 'Access') {
         const { list, of } = node.subject;
         const asked = { list, of: of?.text ?? null, span: of?.span };
         lists[`${list}:${of?.text ?? ''}`] = await this.#rows(principal, asked);
+      } else if (dump !== null && span !== undefined) {
+        const rows = dumped(this.#context, rightsOf(this.#context.store, principal), dump);
+        // The one list that stands where a table may.
+        lists[CATALOGUE] = { columns: strings('ddl'), rows: rows.map((row) => [row]) };
+        dumps.push({ ...span, text: withList(text.slice(span.start, span.end)) });
       }
     }
-    return lists;
+    const answers = await answeredPrivileges(this.#context, principal, tree, text);
+    const changes = [...dumps, ...answers];
+    return { lists, tree: changes.length === 0 ? null : replaced(text, changes) };
   }
 
   async #rows(principal: Principal, asked: Asked): Promise<ListedRows> {
@@ -88,7 +108,7 @@ export class Lists {
     if (all === null) {
       requireDetails(principal, rights, of, 'LIST USERS');
     }
-    const shown = all ?? this.#find(of ?? '', span)?.groups ?? [];
+    const shown = all ?? [...(this.#find(of ?? '', span)?.groups ?? [])].sort();
     const rows = shown.map((name) => [name, (store.find(name)?.aliases ?? []).join(', ')]);
     return { columns: strings('name', 'external_aliases'), rows };
   }
@@ -220,6 +240,11 @@ function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
 function waysIn({ enabled, verifier, publicKey, tokens }: StoredPrincipal): readonly boolean[] {
   const isAlive = tokens.some(({ expires }) => expires > Date.now());
   return [verifier !== null, publicKey !== null, isAlive].map((has) => has && enabled);
+}
+
+/** A SHOW of one column `ddl`, with the rows of the list behind its own. */
+function withList(shown: string): string {
+  return `SELECT ddl FROM (${shown}) UNION ALL SELECT ddl FROM ${CATALOGUE}()`;
 }
 
 function catalogue(): ListedRows {

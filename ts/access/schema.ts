@@ -46,9 +46,9 @@ const VIEWS = 'SELECT view_name FROM views()';
 
 export async function readSchema(database: Database): Promise<CurrentSchema> {
   const [tables, views, columns] = [
-    await rows(database, TABLES),
-    await rows(database, VIEWS),
-    await rows(database, COLUMNS),
+    await readRows(database, TABLES),
+    await readRows(database, VIEWS),
+    await readRows(database, COLUMNS),
   ];
   const byTable = new Map<string, string[]>();
   for (const [table = '', column = ''] of columns) {
@@ -73,7 +73,8 @@ export async function readSchema(database: Database): Promise<CurrentSchema> {
   return new CurrentSchema([...shapes, ...viewShapes]);
 }
 
-async function rows(database: Database, sql: string): Promise<readonly unknown[][]> {
+/** All rows of a query; for few and short ones. */
+export async function readRows(database: Database, sql: string): Promise<readonly unknown[][]> {
   const tree = Buffer.from(JSON.stringify(parse(sql)));
   const statement = await database.prepare(tree, { user: 'access', text: sql });
   try {

@@ -60,11 +60,11 @@ export function createBasicAuthenticator(
 
 class Doorkeeper implements Authenticator {
   readonly sessions = new LoginSessions();
+  readonly failures: FailureLimiter;
   readonly required: boolean;
   readonly challenges: Authenticator['challenges'];
   readonly #directory: Directory | undefined;
   readonly #provider: IdentityProvider | undefined;
-  readonly #limiter: FailureLimiter;
   readonly #sprays = new FailureLimiter(undefined, SPRAYED_PER_MINUTE);
   readonly #stored: StoredPasswords | undefined;
   readonly #isOwner: (user: string, password: string) => boolean;
@@ -78,7 +78,7 @@ class Doorkeeper implements Authenticator {
     };
     this.#directory = directory;
     this.#provider = provider;
-    this.#limiter = limiter ?? new FailureLimiter();
+    this.failures = limiter ?? new FailureLimiter();
     this.#stored = directory === undefined ? undefined : new StoredPasswords(directory);
     this.#isOwner = directory === undefined && owner !== undefined ? proofOf(owner) : () => false;
     this.#owner = { kind: 'known', identity: { name: owner?.user ?? '', kind: 'admin' } };
@@ -131,24 +131,33 @@ class Doorkeeper implements Authenticator {
     endpoint: LoginEndpoint,
   ): Login | Promise<Login> {
     const asksProvider = this.#asksProvider(user);
-    const seconds = Math.max(
-      this.#limiter.waitSeconds(user, address),
-      asksProvider ? this.#sprays.waitSeconds('', address) : 0,
-    );
-    if (seconds > 0) {
-      return { kind: 'wait', seconds };
-    }
+    const wait = (): Login | null => {
+      const seconds = Math.max(
+        this.failures.waitSeconds(user, address),
+        asksProvider ? this.#sprays.waitSeconds('', address) : 0,
+      );
+      return seconds > 0 ? { kind: 'wait', seconds } : null;
+    };
     const count = (login: Login): Login => {
+      // Many tries sent at once are not more tries: those that come too late learn nothing.
+      const late = wait();
+      if (late !== null) {
+        return late;
+      }
       if (login.kind === 'unknown') {
-        this.#limiter.failed(user, address);
+        this.failures.failed(user, address);
         if (asksProvider) {
           this.#sprays.failed('', address);
         }
       } else if (login.kind === 'known') {
-        this.#limiter.succeeded(user, address);
+        this.failures.succeeded(user, address);
       }
       return login;
     };
+    const before = wait();
+    if (before !== null) {
+      return before;
+    }
     const found = this.#check(user, password, endpoint);
     return found instanceof Promise ? found.then(count) : count(found);
   }

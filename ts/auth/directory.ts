@@ -8,6 +8,8 @@ import type { ScramVerifier } from './scram-verifier.js';
 /** Told of logins, for the audit log. */
 export interface LoginWitness {
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void;
+  /** Only where somebody says so; most just go. */
+  signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void;
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Slows down guessing: after ten failures in a minute, a user name at an address waits. Others
- * at the same name are not locked out.
+ * Slows down guessing: after ten failures in a minute, a user name at an address waits, whichever
+ * way it tries to come in. Others at the same name are not locked out.
  */
 import { LRUCache } from 'lru-cache';
 
@@ -54,5 +54,6 @@ export class FailureLimiter {
 }
 
 function nameOf(user: string, address: string): string {
-  return `${address}\u0000${user}`;
+  // Of the same machine, whichever kind of socket it came by.
+  return `${address.replace(/^::ffff:/, '')}\u0000${user}`;
 }

@@ -1,4 +1,5 @@
 /** Who asks, and what a login can come to. */
+import type { FailureLimiter } from './failure-limiter.js';
 import type { LoginSessions } from './login-sessions.js';
 import type { ProviderMetadata, OidcSettings } from './oidc/index.js';
 
@@ -51,6 +52,8 @@ export interface Authenticator {
   readonly required: boolean;
   /** Logins that a cookie stands for. */
   readonly sessions: LoginSessions;
+  /** Wrong passwords, by whichever way in they came. */
+  readonly failures: FailureLimiter;
   /** Which kinds of credentials a client without any is told of. */
   readonly challenges: { readonly basic: boolean; readonly bearer: boolean };
   readonly signOn: SignOn | null;

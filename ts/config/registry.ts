@@ -2,6 +2,7 @@
  * Every configuration key that has an effect: name, type, default, meaning. One list serves the
  * loader, `docs/configuration.md` and `SHOW PARAMETERS`. Names are QuestDB's where it has one.
  */
+import { ACL_KEYS } from './acl-keys.js';
 import {
   bool,
   choice,
@@ -241,25 +242,7 @@ export const KEYS = {
     'password of the second user',
     RELOAD,
   ),
-  aclEnabled: bool('acl.enabled', false, 'users, groups and grants; without it all may do all'),
-  aclAdminUser: text('acl.admin.user', 'admin', 'name of the administrator of the configuration'),
-  aclAdminPassword: secret('acl.admin.password', 'quest', 'password of that administrator', RELOAD),
-  aclAdminEnabled: bool('acl.admin.user.enabled', true, 'that administrator may log in'),
-  aclNameLength: integer(
-    'acl.entity.name.max.length',
-    '255',
-    'characters of the name of a user, group or service account',
-  ),
-  aclHashIterations: integer(
-    'acl.password.hash.iteration.count',
-    '100000',
-    'rounds of the hash over a password; wire protocol clients do as many for every login',
-  ),
-  aclTokenRefresh: seconds(
-    'acl.rest.token.refresh.threshold',
-    '10',
-    'least time between two extensions of a REST token made with REFRESH',
-  ),
+  ...ACL_KEYS,
   pgReadOnly: bool('pg.security.readonly', false, 'the wire protocol refuses writes'),
   pgConnections: integer('pg.net.connection.limit', '512', 'open connections', RELOAD),
   pgIdle: duration('pg.net.connection.timeout', '5m', 'a session idles so long'),

@@ -65,7 +65,7 @@ export class PasswordFlow {
     } catch (error) {
       if (error instanceof ProviderUnavailable) {
         logger.warn('provider_unavailable', { reason: error.message });
-        return unavailable(error.message);
+        return unavailable(error.message, error.seconds);
       }
       throw error;
     }

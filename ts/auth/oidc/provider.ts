@@ -1,5 +1,6 @@
 /** The identity provider as logins see it: whose a token is, whose name and password are. */
 import type { Logger } from '../../observability/index.js';
+import { CircuitBreaker } from './circuit-breaker.js';
 import { KeySet } from './key-set.js';
 import { MetadataSource, type ProviderMetadata } from './metadata.js';
 import { PasswordFlow } from './password-flow.js';
@@ -29,8 +30,9 @@ export class IdentityProvider {
   readonly #cache: VerdictCache;
 
   constructor(settings: OidcSettings, logger: Logger, parts: ProviderParts = {}) {
-    const transport = parts.transport ?? new HttpTransport(settings);
     const clocks = parts.clocks ?? SYSTEM_CLOCKS;
+    const calls = parts.transport ?? new HttpTransport(settings);
+    const transport = new CircuitBreaker(calls, clocks, logger);
     const metadata = new MetadataSource(settings, transport, logger);
     const keys = new KeySet(metadata, transport, clocks);
     this.settings = settings;

@@ -42,7 +42,7 @@ export class TokenProver {
     } catch (error) {
       if (error instanceof ProviderUnavailable) {
         this.#services.logger.warn('provider_unavailable', { reason: error.message });
-        return unavailable(error.message);
+        return unavailable(error.message, error.seconds);
       }
       return refused(reasonOf(error));
     }

@@ -32,6 +32,13 @@ export interface ProviderCall {
 /** Nothing that can be used came back; whether somebody may enter cannot be told. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
+  /** When it is worth asking again, if that is known. */
+  readonly seconds: number | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly seconds?: number } = {}) {
+    super(message, options);
+    this.seconds = options.seconds;
+  }
 }
 
 export interface Transport {

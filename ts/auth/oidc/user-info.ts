@@ -56,7 +56,7 @@ export class UserInfo {
     } catch (error) {
       if (error instanceof ProviderUnavailable) {
         this.#services.logger.warn('provider_unavailable', { reason: error.message });
-        return unavailable(error.message);
+        return unavailable(error.message, error.seconds);
       }
       throw error;
     }

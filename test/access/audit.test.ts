@@ -1,0 +1,194 @@
+/** The audit log: what is in it, how it is rotated, and that nothing changes without it. */
+import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { AuditLog } from '../../ts/access/audit.js';
+import { StoredDirectory } from '../../ts/access/directory.js';
+import { brokenLine } from '../../ts/access/index.js';
+import { newPrincipal } from '../../ts/access/principals.js';
+import { AccessStore } from '../../ts/access/store.js';
+import { newToken, tokenDigest } from '../../ts/access/tokens.js';
+import type { TestServer } from '../golden/server.js';
+import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harness.js';
+
+interface Line {
+  readonly event: string;
+  readonly user: string;
+  readonly command?: string;
+  readonly text?: string;
+}
+
+async function folder(t: ExecutionContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'tidemark-audit-'));
+  t.teardown(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function linesOf(server: TestServer): Promise<readonly Line[]> {
+  const text = await readFile(join(server.root, 'audit.jsonl'), 'utf8');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+}
+
+test('who came, what was changed, exported, imported, reloaded and saved', async (t) => {
+  const server = await startAccessServer();
+  t.teardown(() => server.stop());
+  await run(server, 'CREATE TABLE x (i INT)', "CREATE USER ann WITH PASSWORD 'a'");
+  await run(server, 'GRANT HTTP TO ann', 'SELECT reload_config()');
+  const headers = credentials(ADMIN);
+  const query = encodeURIComponent("SELECT 'tdm_0123456789abc' FROM x");
+  await (await fetch(`${server.url}/exp?query=${query}`, { headers })).text();
+  await (await fetch(`${server.url}/exp?query=SELECT+1&fmt=parquet`, { headers })).arrayBuffer();
+  const saved = await fetch(`${server.url}/settings?version=0`, {
+    method: 'PUT',
+    headers,
+    body: '{"instance_name":"mine"}',
+  });
+  t.is(saved.status, 200);
+  const stale = await fetch(`${server.url}/settings?version=0`, {
+    method: 'PUT',
+    headers,
+    body: '{}',
+  });
+  t.is(stale.status, 409);
+  const form = new FormData();
+  form.set('data', new Blob(['i\n5\n']), 'data.csv');
+  await fetch(`${server.url}/imp?name=x&forceHeader=true`, { method: 'POST', headers, body: form });
+  const session = await fetch(`${server.url}/exec?query=SELECT+1&session=true`, {
+    headers: credentials('ann:a'),
+  });
+  const cookie = session.headers.get('set-cookie')?.split(';')[0] ?? '';
+  await fetch(`${server.url}/exec?query=SELECT+1&session=false`, {
+    headers: { cookie, 'Sec-Fetch-Site': 'same-origin' },
+  });
+  t.is((await exec(server, 'ann:wrong', 'SELECT 1')).status, 401);
+
+  const lines = await linesOf(server);
+  const told = lines.map(({ event, user, command = '' }) => `${event} ${user} ${command}`.trim());
+  t.deepEqual(told, [
+    'sign_in admin',
+    'statement admin CREATE TABLE',
+    'statement admin CREATE USER',
+    'statement admin GRANT',
+    'configuration_reloaded',
+    'statement admin RELOAD_CONFIG',
+    'statement admin EXPORT',
+    'statement admin EXPORT',
+    'statement admin SETTINGS',
+    'statement admin IMPORT',
+    'sign_in ann',
+    'sign_out ann',
+    'sign_in_refused',
+  ]);
+  const text = JSON.stringify(lines);
+  t.false(text.includes('tdm_0123456789abc'));
+  t.is(lines.find(({ command }) => command === 'EXPORT')?.text, "SELECT '****' FROM x");
+});
+
+test('files are rotated by size, and the chain goes on through them and a start', async (t) => {
+  const path = join(await folder(t), 'audit.jsonl');
+  const setting = { fileBytes: 2000, files: 3, failed: (): void => undefined };
+  let written = 0;
+  for (let start = 0; start < 3; start += 1) {
+    const log = await AuditLog.open(path, setting);
+    for (let line = 0; line < 10; line += 1) {
+      written += 1;
+      log.write('statement', 'ann', { text: `statement ${written}` });
+    }
+    await log.close();
+  }
+  const files = await Promise.all(['.2', '.1', ''].map((end) => readFile(path + end, 'utf8')));
+  t.true(files.every((text) => Buffer.byteLength(text) <= setting.fileBytes));
+  t.is(brokenLine(files.join('')), null);
+  const texts = files.join('').match(/statement \d+/g) ?? [];
+  t.deepEqual(texts.at(-1), `statement ${written}`);
+  t.true(texts.length > 10 && texts.length < written, 'the oldest are gone');
+  await t.throwsAsync(readFile(`${path}.3`), { code: 'ENOENT' });
+  const changed = files.join('').replace('statement 20', 'statement 99');
+  t.not(brokenLine(changed), null);
+});
+
+test('one file is begun anew, and without a size it grows for ever', async (t) => {
+  const path = join(await folder(t), 'audit.jsonl');
+  const failed = (): void => undefined;
+  const write = async (fileBytes: number): Promise<string> => {
+    const log = await AuditLog.open(path, { fileBytes, files: 1, failed });
+    for (let line = 0; line < 10; line += 1) {
+      log.write('statement', 'ann', { text: 'x'.repeat(200) });
+    }
+    await log.close();
+    return await readFile(path, 'utf8');
+  };
+  const small = await write(1000);
+  t.true(small.length <= 1000 && small.length > 0);
+  t.is((await write(0)).split('\n').length - 1, small.split('\n').length - 1 + 10);
+  await t.throwsAsync(readFile(`${path}.1`), { code: 'ENOENT' });
+});
+
+test('what cannot be recorded is not done, until it can be', async (t) => {
+  const server = await startAccessServer(
+    undefined,
+    'acl.audit.file.size=2000',
+    'acl.audit.file.count=2',
+  );
+  t.teardown(() => server.stop());
+  const inTheWay = join(server.root, 'audit.jsonl.1');
+  await mkdir(inTheWay);
+  await writeFile(join(inTheWay, 'file'), '');
+  let error: string | undefined;
+  let made = 0;
+  for (; made < 20 && error === undefined; made += 1) {
+    ({ error } = await exec(server, ADMIN, `CREATE GROUP g${made}`));
+  }
+  t.regex(error ?? '', /^the audit log cannot be written/);
+  t.is((await exec(server, ADMIN, 'CREATE TABLE x (i INT)')).status, 500);
+  t.deepEqual(await rows(server, ADMIN, 'SELECT 1'), [[1]]);
+  await rm(join(inTheWay, 'file'));
+  await rmdir(inTheWay);
+  await run(server, 'CREATE TABLE x (i INT)');
+  const texts = await Promise.all(
+    [inTheWay, join(server.root, 'audit.jsonl')].map((path) => readFile(path, 'utf8')),
+  );
+  t.is(brokenLine(texts.join('')), null);
+  t.false(texts.join('').includes(`g${made - 1}`), 'what was refused is not told as done');
+  t.true(texts.join('').includes('CREATE TABLE x'));
+});
+
+test('the end of a token is told once', async (t) => {
+  const store = await AccessStore.open({
+    loadRecords: () => Promise.resolve(new Map()),
+    commitRecords: () => Promise.resolve(1n),
+  });
+  const path = join(await folder(t), 'audit.jsonl');
+  const log = await AuditLog.open(path, {
+    fileBytes: 0,
+    files: 1,
+    failed: (error) => t.fail(String(error)),
+  });
+  const setting = { adminName: 'admin', nameLengthMax: 255, hashIterations: 1, tokenRefreshMs: 0 };
+  let now = 0;
+  const directory = new StoredDirectory(store, setting, log, () => now);
+  const token = newToken();
+  const digest = tokenDigest(token) ?? '';
+  await store.change((draft) => {
+    const tokens = [{ digest, expires: 60_000, ttlMs: 60_000, refresh: false }];
+    draft.put({ ...newPrincipal('ann', 'user'), tokens });
+  });
+  t.is(directory.verifyRestToken(token)?.name, 'ann');
+  now = 60_000;
+  t.is(directory.verifyRestToken(token), null);
+  t.is(directory.verifyRestToken(token), null);
+  await log.close();
+  const lines = (await readFile(path, 'utf8')).trim().split('\n');
+  t.is(lines.length, 1);
+  t.like(JSON.parse(lines[0] ?? ''), {
+    event: 'token_expired',
+    user: 'ann',
+    expired: '1970-01-01T00:01:00.000Z',
+  });
+});

@@ -1,0 +1,196 @@
+/** What somebody without a right is told: the same whether an object is there or not. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import type { TestServer } from '../golden/server.js';
+import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harness.js';
+
+const ANN = 'ann:a';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer();
+  await mkdir(join(server.root, 'import'), { recursive: true });
+  await writeFile(join(server.root, 'import', 'x.csv'), 'x\n5\n');
+  await run(
+    server,
+    'CREATE TABLE t (ts TIMESTAMP, a INT, s SYMBOL) TIMESTAMP(ts) PARTITION BY DAY WAL',
+    "CREATE USER ann WITH PASSWORD 'a'",
+  );
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+test.beforeEach(async () => {
+  await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann');
+});
+
+async function errorOf(query: string): Promise<string> {
+  return (await exec(server, ANN, query)).error ?? '';
+}
+
+async function imported(table: string, query = ''): Promise<string> {
+  const form = new FormData();
+  form.set('data', new Blob(['x\n5\n']), 'data.csv');
+  const response = await fetch(`${server.url}/imp?name=${table}&forceHeader=true${query}`, {
+    method: 'POST',
+    headers: credentials(ANN),
+    body: form,
+  });
+  return `${response.status} ${(await response.text()).trim()}`;
+}
+
+/** Statements with the name of a table in the place of `_`. */
+const ON_TABLES = [
+  "COPY _ FROM 'x.csv'",
+  "COPY _ FROM 'x.csv' WITH FORMAT 'yyyy-MM-dd'",
+  "COPY _ TO 'out' WITH FORMAT CSV",
+  "COPY _ TO 'out' WITH FORMAT PARQUET",
+  "COPY (SELECT a FROM _) TO 'out' WITH FORMAT PARQUET",
+  'ALTER TABLE _ ADD COLUMN b INT',
+  'ALTER TABLE _ DROP COLUMN a',
+  'INSERT INTO _ (a) VALUES (1)',
+  'UPDATE _ SET a = 1',
+  'DELETE FROM _ WHERE a = 1',
+  'TRUNCATE TABLE _',
+  "RENAME TABLE _ TO 'other'",
+  'CREATE TABLE _ (a INT)',
+  'CREATE TABLE n (LIKE _)',
+  'CREATE TABLE n AS (SELECT a FROM _)',
+  'CREATE VIEW n AS (SELECT a FROM _)',
+  'DROP TABLE _',
+  'VACUUM TABLE _',
+  'SHOW CREATE TABLE _',
+  'SHOW COLUMNS FROM _',
+];
+
+for (const statement of ON_TABLES) {
+  test.serial(`no table is told of by ${statement}`, async (t) => {
+    const there = await errorOf(statement.replace('_', 't'));
+    const missing = await errorOf(statement.replace('_', 'nothing'));
+    t.regex(there, /^Access denied /);
+    t.is(missing.replace('nothing', 't'), there);
+  });
+}
+
+/** The same for columns, in the place of `_`, to somebody who may read another one. */
+const ON_COLUMNS = [
+  'SELECT _ FROM t',
+  'ALTER TABLE t DROP COLUMN _',
+  'ALTER TABLE t RENAME COLUMN _ TO z',
+  'ALTER TABLE t ALTER COLUMN _ TYPE LONG',
+  'ALTER TABLE t ALTER COLUMN _ ADD INDEX',
+  'ALTER TABLE t ALTER COLUMN _ SYMBOL CAPACITY 512',
+  'ALTER TABLE t ALTER COLUMN _ NOCACHE',
+  'ALTER TABLE t ADD COLUMN _ INT',
+  'ALTER TABLE t DEDUP ENABLE UPSERT KEYS(ts, _)',
+  'INSERT INTO t (_) VALUES (1)',
+  'UPDATE t SET _ = 1',
+  'DELETE FROM t WHERE _ = 1',
+];
+
+for (const statement of ON_COLUMNS) {
+  test.serial(`no column is told of by ${statement}`, async (t) => {
+    await run(server, 'GRANT SELECT ON t(s) TO ann');
+    const there = await errorOf(statement.replace('_', 'a'));
+    const missing = await errorOf(statement.replace('_', 'nothing'));
+    t.regex(there, /^Access denied /);
+    t.is(missing.replace('nothing', 'a'), there);
+  });
+}
+
+test.serial('an import tells of no table', async (t) => {
+  t.is(await imported('t'), '403 Access denied [INSERT on t]');
+  t.is(await imported('nothing'), '403 Access denied [INSERT on nothing]');
+  t.is(await imported('t', '&overwrite=true'), '403 Access denied [INSERT on t]');
+  t.is(await imported('nothing', '&overwrite=true'), '403 Access denied [INSERT on nothing]');
+  await run(server, 'GRANT INSERT ON ALL TABLES TO ann');
+  t.is(await imported('nothing'), '403 Access denied [CREATE TABLE]', 'who sees tables is told');
+});
+
+test.serial('the owner of an imported table', async (t) => {
+  await run(server, 'GRANT CREATE TABLE, READ FILES TO ann', 'CREATE GROUP plant');
+  t.regex(await imported('own'), /^200/);
+  t.deepEqual(await rows(server, ANN, 'SELECT x FROM own'), [[5]]);
+  t.regex(await imported('theirs', '&owner=plant'), /^200/);
+  t.is(await errorOf('SELECT x FROM theirs'), 'Access denied [SELECT on theirs]');
+  await run(server, 'ADD USER ann TO plant');
+  t.deepEqual(await rows(server, ANN, 'SELECT x FROM theirs'), [[5]]);
+  t.regex(await imported('nobodys', '&owner=nobody'), /no user, group or service account 'nobody'/);
+  t.deepEqual(
+    await rows(server, ADMIN, "SELECT count() FROM tables() WHERE table_name = 'nobodys'"),
+    [[0]],
+  );
+  await run(server, 'DROP GROUP plant', 'DROP TABLE own', 'DROP TABLE theirs');
+});
+
+test.serial('a table that others make during an import stays theirs', async (t) => {
+  await run(server, 'GRANT CREATE TABLE TO ann');
+  let feed: ((text: string | null) => void) | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      feed = (text): void => {
+        if (text === null) {
+          controller.close();
+        } else {
+          controller.enqueue(Buffer.from(text));
+        }
+      };
+    },
+  });
+  const part = 'Content-Disposition: form-data; name="data"; filename="d"';
+  feed?.(`--b\r\n${part}\r\n\r\nx\r\n${'5\r\n'.repeat(200_000)}`);
+  const answered = fetch(`${server.url}/imp?name=raced&forceHeader=true`, {
+    method: 'POST',
+    headers: { ...credentials(ANN), 'Content-Type': 'multipart/form-data; boundary=b' },
+    body,
+    duplex: 'half',
+  });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await run(server, 'CREATE TABLE raced (x INT)');
+  feed?.('6\r\n--b--\r\n');
+  feed?.(null);
+  const answer = await answered;
+  t.regex(await answer.text(), /already exists|was created meanwhile/);
+  t.is(await errorOf('SELECT x FROM raced'), 'Access denied [SELECT on raced]');
+  t.deepEqual(await rows(server, ADMIN, 'SELECT count() FROM raced'), [[0]]);
+});
+
+test.serial('ADD COLUMN … OWNED BY gives the column to somebody else', async (t) => {
+  await run(server, 'CREATE USER bob', 'GRANT ADD COLUMN ON t TO ann');
+  t.is(await errorOf('ALTER TABLE t ADD COLUMN o INT OWNED BY bob'), '');
+  t.is(await errorOf('SELECT o FROM t'), 'Access denied [SELECT on t(o)]');
+  const held = await rows(server, ADMIN, 'SHOW PERMISSIONS bob');
+  t.true(held.some((row) => row.slice(0, 3).join(' ') === 'SELECT t o'));
+  t.is(
+    await errorOf('ALTER TABLE t ADD COLUMN p INT OWNED BY nobody'),
+    "no user, group or service account 'nobody'",
+  );
+  t.is(await errorOf('ALTER TABLE t ADD COLUMN q INT'), '');
+  t.is(await errorOf('SELECT q FROM t'), '');
+  await run(server, 'DROP USER bob');
+});
+
+test.serial('a file is put where COPY reads by those who may write files', async (t) => {
+  const put = (method: string, query = ''): Promise<Response> =>
+    fetch(`${server.url}/api/v1/import/file${query}`, {
+      method,
+      headers: credentials(ANN),
+      ...(method === 'POST' ? { body: 'PAR1' } : {}),
+    });
+  for (const method of ['POST', 'DELETE']) {
+    const refused = await put(method);
+    t.is(refused.status, 403);
+    t.regex(await refused.text(), /Access denied \[WRITE FILES\]/);
+  }
+  await run(server, 'GRANT WRITE FILES TO ann');
+  const taken = await put('POST');
+  t.is(taken.status, 200);
+  const { file } = (await taken.json()) as { file: string };
+  t.is((await put('DELETE', `?file=${file}`)).status, 200);
+});

@@ -1,0 +1,67 @@
+/** Guessing passwords: failures at every way in are counted together. */
+import test from 'ava';
+import pg from 'pg';
+
+import type { TestServer } from '../golden/server.js';
+import { exec, run, startAccessServer } from './harness.js';
+
+const MOST = 10;
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer();
+  await run(
+    server,
+    "CREATE USER ann WITH PASSWORD 'a'",
+    "CREATE USER bob WITH PASSWORD 'b'",
+    "CREATE USER eve WITH PASSWORD 'e'",
+    'GRANT HTTP, PGWIRE TO ann',
+    'GRANT HTTP TO bob',
+    'GRANT HTTP TO eve',
+  );
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+/** The SQLSTATE of a refused login; null for one that came in. */
+async function wireLogin(user: string, password: string): Promise<string | null> {
+  const [host = '', port = ''] = server.pg.split(':');
+  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  try {
+    await client.connect();
+    await client.end();
+    return null;
+  } catch (error) {
+    return error instanceof pg.DatabaseError ? (error.code ?? '') : String(error);
+  }
+}
+
+async function httpLogin(user: string, password: string): Promise<number> {
+  return (await exec(server, `${user}:${password}`, 'SELECT 1')).status;
+}
+
+test('ten failures are ten, whichever way they come', async (t) => {
+  for (let round = 0; round < MOST / 2; round += 1) {
+    t.is(await httpLogin('ann', 'wrong'), 401);
+    t.is(await wireLogin('ann', 'wrong'), '28P01');
+  }
+  t.is(await httpLogin('ann', 'a'), 429);
+  t.is(await wireLogin('ann', 'a'), '28000');
+});
+
+test('a right password without the permission is no failure', async (t) => {
+  for (let round = 0; round <= MOST; round += 1) {
+    t.is(await wireLogin('bob', 'b'), '42501');
+  }
+  t.is(await httpLogin('bob', 'b'), 200);
+});
+
+test('tries sent at once are as many as tries one after the other', async (t) => {
+  const tries = Array.from({ length: 4 * MOST }, () => httpLogin('eve', 'wrong'));
+  const statuses = await Promise.all(tries);
+  t.is(statuses.filter((status) => status === 401).length, MOST);
+  t.is(statuses.filter((status) => status === 429).length, 3 * MOST);
+});

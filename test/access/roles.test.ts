@@ -1,0 +1,77 @@
+/** SET ROLE and its kin: what clients of PostgreSQL say for a service account. */
+import test from 'ava';
+import pg from 'pg';
+
+import type { TestServer } from '../golden/server.js';
+import { startTestServer } from '../golden/server.js';
+import { run, startAccessServer } from './harness.js';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer();
+  await run(
+    server,
+    "CREATE USER ann WITH PASSWORD 'a'",
+    'GRANT PGWIRE TO ann',
+    'CREATE SERVICE ACCOUNT "feed er" OWNED BY ann',
+    'CREATE SERVICE ACCOUNT other',
+  );
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+async function connect(place: TestServer, user: string, password: string): Promise<pg.Client> {
+  const [host = '', port = ''] = place.pg.split(':');
+  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  await client.connect();
+  return client;
+}
+
+async function nameOf(client: pg.Client): Promise<string | undefined> {
+  return (await client.query<{ me: string }>('SELECT current_user() me')).rows[0]?.me;
+}
+
+test('a role is a service account, and is left in every way there is', async (t) => {
+  const client = await connect(server, 'ann', 'a');
+  const enters = ['SET ROLE "feed er"', "SET SESSION ROLE 'feed er'", "set role to 'feed er'"];
+  const leaves = [
+    'SET ROLE NONE',
+    'RESET ROLE',
+    'SET SESSION AUTHORIZATION DEFAULT',
+    'RESET SESSION AUTHORIZATION',
+    'DISCARD ALL',
+    'EXIT SERVICE ACCOUNT',
+  ];
+  for (const [index, leave] of leaves.entries()) {
+    await client.query(enters[index % enters.length] ?? '');
+    t.is(await nameOf(client), 'feed er');
+    await client.query(leave);
+    t.is(await nameOf(client), 'ann', leave);
+  }
+  await client.query('SET ROLE ann');
+  await client.query('SET ROLE NONE');
+  await client.end();
+});
+
+test('a role somebody may not take is refused, and so is another login', async (t) => {
+  const client = await connect(server, 'ann', 'a');
+  const refused = 'Access denied [ASSUME SERVICE ACCOUNT other]';
+  await t.throwsAsync(client.query('SET ROLE other'), { message: refused });
+  const unknown = 'Access denied [ASSUME SERVICE ACCOUNT nobody]';
+  await t.throwsAsync(client.query('SET ROLE nobody'), { message: unknown });
+  await t.throwsAsync(client.query('SET SESSION AUTHORIZATION other'), { message: /SET ROLE/ });
+  t.is(await nameOf(client), 'ann');
+  await client.end();
+});
+
+test('without users there is no role to take', async (t) => {
+  const plain = await startTestServer();
+  const client = await connect(plain, 'admin', 'quest');
+  await t.throwsAsync(client.query('SET ROLE other'), { message: /access control is off/ });
+  await client.query('SET ROLE NONE');
+  await client.end();
+  await plain.stop();
+});

@@ -1,0 +1,96 @@
+/** A provider that is down is not waited for by everybody. */
+import test from 'ava';
+
+import { IdentityProvider } from '../../ts/auth/index.js';
+import { ProviderUnavailable } from '../../ts/auth/oidc/transport.js';
+import { SILENT } from '../../ts/observability/index.js';
+import { FakeTransport, HandClock, settingsOf } from './fakes.js';
+
+const MOST = 5;
+
+function place(): {
+  readonly transport: FakeTransport;
+  readonly clocks: HandClock;
+  readonly provider: IdentityProvider;
+} {
+  const transport = new FakeTransport();
+  const clocks = new HandClock();
+  const provider = new IdentityProvider(settingsOf(), SILENT, { transport, clocks });
+  transport.json('/me', { sub: 'jo', groups: [] });
+  return { transport, clocks, provider };
+}
+
+const DOWN = [
+  new ProviderUnavailable('down'),
+  { status: 502 },
+  { status: 503 },
+  { status: 504 },
+] as const;
+
+for (const [index, failure] of DOWN.entries()) {
+  test(`after some failures nobody is asked for a while: ${index}`, async (t) => {
+    const { transport, clocks, provider } = place();
+    t.is((await provider.token('first')).kind, 'known');
+    transport.replies.set('/me', () => failure);
+    for (let round = 0; round < MOST; round += 1) {
+      t.is((await provider.token(`a${round}`)).kind, 'unavailable');
+    }
+    const asked = transport.count('/me');
+    t.like(await provider.token('b'), { kind: 'unavailable', seconds: 10 });
+    clocks.pass(9_500);
+    t.like(await provider.token('c'), { kind: 'unavailable', seconds: 1 });
+    t.is(transport.count('/me'), asked);
+    t.is((await provider.token('first')).kind, 'known', 'what is known goes on');
+
+    clocks.pass(500);
+    t.is((await provider.token('d')).kind, 'unavailable');
+    t.is((await provider.token('e')).kind, 'unavailable');
+    t.is(transport.count('/me'), asked + 1, 'one tries again, and nobody after it');
+
+    clocks.pass(10_000);
+    transport.json('/me', { sub: 'jo', groups: [] });
+    t.is((await provider.token('f')).kind, 'known');
+    t.is((await provider.token('g')).kind, 'known');
+  });
+}
+
+test('only one tries while the others are told at once', async (t) => {
+  const { transport, clocks, provider } = place();
+  transport.replies.set('/me', () => new ProviderUnavailable('down'));
+  for (let round = 0; round < MOST; round += 1) {
+    await provider.token(`a${round}`);
+  }
+  clocks.pass(10_000);
+  const asked = transport.count('/me');
+  let answer = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  transport.replies.set('/me', async () => {
+    await held;
+    return { body: JSON.stringify({ sub: 'jo' }) };
+  });
+  const trying = provider.token('b');
+  const others = await Promise.all(
+    ['c', 'd', 'e'].map(async (token) => await provider.token(token)),
+  );
+  t.deepEqual(
+    others.map(({ kind }) => kind),
+    ['unavailable', 'unavailable', 'unavailable'],
+  );
+  answer();
+  t.is((await trying).kind, 'known');
+  t.is(transport.count('/me'), asked + 1);
+});
+
+test('answers that one token may be the cause of stop nobody else', async (t) => {
+  const { transport, provider } = place();
+  const statuses = [400, 401, 429, 500];
+  for (const status of statuses) {
+    transport.replies.set('/me', () => ({ status }));
+    for (let round = 0; round < 2 * MOST; round += 1) {
+      await provider.token(`t${status}-${round}`);
+    }
+  }
+  t.is(transport.count('/me'), statuses.length * 2 * MOST);
+});

@@ -1,0 +1,111 @@
+/** The users and rights of SHOW CREATE DATABASE: statements that make them, without any secret. */
+import type { Tree } from '../sql/index.js';
+import { denied } from './authorise.js';
+import { type GrantRow, grantRows } from './model.js';
+import type { StoredPrincipal } from './principals.js';
+import { type AccessContext, holds } from './setting.js';
+import type { Rights } from './store.js';
+
+type Node = Tree['nodes'][number];
+type Shown = Extract<Extract<Node, { kind: 'Show' }>['subject'], { subject: 'CreateDatabase' }>;
+
+/** What may be left out, and the permission each takes. */
+const CATEGORIES = {
+  GROUPS: 'LIST USERS',
+  USERS: 'LIST USERS',
+  SERVICE_ACCOUNTS: 'LIST USERS',
+  PERMISSIONS: 'USER DETAILS',
+} as const;
+type Category = keyof typeof CATEGORIES;
+
+export function dumpOf(node: Node): Shown | null {
+  return node.kind === 'Show' && node.subject.subject === 'CreateDatabase' ? node.subject : null;
+}
+
+/** One statement per line; whoever needs another stands after it. */
+export function dumped(context: AccessContext, rights: Rights, shown: Shown): readonly string[] {
+  const parts = new Set(
+    (Object.keys(CATEGORIES) as Category[]).filter((part) => isWanted(shown, part, rights)),
+  );
+  const all = [...context.store.list()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const of = (kind: StoredPrincipal['kind'], part: Category): readonly StoredPrincipal[] =>
+    parts.has(part) ? all.filter((one) => one.kind === kind) : [];
+  const users = of('user', 'USERS');
+  return [
+    ...of('group', 'GROUPS').flatMap(groupStatements),
+    ...users.flatMap((one) => loginStatements('USER', one)),
+    ...of('service account', 'SERVICE_ACCOUNTS').flatMap((one) =>
+      loginStatements('SERVICE ACCOUNT', one),
+    ),
+    ...(parts.has('GROUPS') ? users : []).flatMap(memberStatements),
+    ...(parts.has('PERMISSIONS') ? all : []).flatMap(grantStatements),
+  ];
+}
+
+/** What is asked for by name must be permitted; the rest is left out where it is not. */
+function isWanted({ exclude, categories }: Shown, part: Category, rights: Rights): boolean {
+  const names = categories.map(({ text }) => text.toUpperCase());
+  const isNamed = [part, 'ACL', 'ALL'].some((name) => names.includes(name));
+  if (names.length > 0 && isNamed === exclude) {
+    return false;
+  }
+  const isPermitted = holds(rights, CATEGORIES[part]);
+  if (!isPermitted && !exclude && (names.includes(part) || names.includes('ACL'))) {
+    throw denied(CATEGORIES[part]);
+  }
+  return isPermitted;
+}
+
+function groupStatements({ name, aliases }: StoredPrincipal): readonly string[] {
+  return [
+    `CREATE GROUP ${quoted(name)};`,
+    ...aliases.map((alias) => `ALTER GROUP ${quoted(name)} WITH EXTERNAL ALIAS ${text(alias)};`),
+  ];
+}
+
+/** Passwords, tokens and keys have to be given anew. */
+function loginStatements(
+  kind: 'USER' | 'SERVICE ACCOUNT',
+  { name, enabled }: StoredPrincipal,
+): readonly string[] {
+  const made = `CREATE ${kind} ${quoted(name)};`;
+  return enabled ? [made] : [made, `ALTER ${kind} ${quoted(name)} DISABLE;`];
+}
+
+function memberStatements({ name, groups }: StoredPrincipal): readonly string[] {
+  const to = [...groups].sort().map(quoted).join(', ');
+  return groups.length === 0 ? [] : [`ADD USER ${quoted(name)} TO ${to};`];
+}
+
+function grantStatements({ name, grants, accounts }: StoredPrincipal): readonly string[] {
+  const to = (option: boolean): string =>
+    `TO ${quoted(name)}${option ? ' WITH GRANT OPTION' : ''};`;
+  const columns = new Map<string, { readonly row: GrantRow; readonly names: string[] }>();
+  for (const row of grantRows(grants)) {
+    const key = JSON.stringify([row.permission, row.table, row.column === null, row.option]);
+    const known = columns.get(key) ?? { row, names: [] };
+    known.names.push(...(row.column === null ? [] : [row.column]));
+    columns.set(key, known);
+  }
+  const permissions = new Map<string, string[]>();
+  for (const { row, names } of columns.values()) {
+    const list = names.length === 0 ? '' : `(${names.map(quoted).join(', ')})`;
+    const on = row.table === null ? '' : `ON ${quoted(row.table)}${list} `;
+    const rest = `${on}${to(row.option)}`;
+    permissions.set(rest, [...(permissions.get(rest) ?? []), row.permission]);
+  }
+  return [
+    ...[...permissions].map(([rest, names]) => `GRANT ${names.join(', ')} ${rest}`),
+    ...[...accounts]
+      .sort()
+      .map(([one, option]) => `GRANT ASSUME SERVICE ACCOUNT ${quoted(one)} ${to(option)}`),
+  ];
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,24 @@
+/** What an import takes. */
+import type { Access, ImportTarget } from '../session/index.js';
+import { refusal } from './model.js';
+import { holds } from './setting.js';
+import type { Rights } from './store.js';
+
+/**
+ * A new table takes CREATE TABLE; structure that goes takes as much as dropping the table. Whoever
+ * may do neither is told the same whether the table is there or not.
+ */
+export function importAccesses(
+  rights: Rights,
+  { table, creates, overwrites }: ImportTarget,
+): readonly Access[] {
+  const names = overwrites ? ['INSERT', 'TRUNCATE TABLE', 'DROP TABLE'] : ['INSERT'];
+  const fill = names.map((permission) => ({ table, columns: [], permission }));
+  if (!creates) {
+    return fill;
+  }
+  const mayFill = rights.all || fill.every((access) => refusal(rights.sets, access) === null);
+  return mayFill || holds(rights, 'CREATE TABLE')
+    ? [{ table: '', columns: [], permission: 'CREATE TABLE' }]
+    : fill;
+}

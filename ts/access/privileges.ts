@@ -1,0 +1,212 @@
+/**
+ * has_table_privilege() and its kin, as clients of PostgreSQL ask them: answered here, because the
+ * engine knows no rights. A call with texts becomes its answer; where the table comes from rows,
+ * such as those of a catalog, the tables are listed on which the asker has not the right.
+ */
+import type { Principal } from '../session/index.js';
+import type { NodeId, Tree } from '../sql/index.js';
+import { denied, WHOLE } from './authorise.js';
+import { fold, refusal } from './model.js';
+import type { Replacement } from './replaced.js';
+import { type CurrentSchema, readRows, readSchema } from './schema.js';
+import { type AccessContext, holds, rightsOf, rightsOfOwner } from './setting.js';
+import { refused, type Rights } from './store.js';
+
+type Node = Tree['nodes'][number];
+
+const NAME = /^(?:pg_catalog\.)?has_(table|any_column|column|schema|database)_privilege$/i;
+const OPTION = /\s+with\s+grant\s+option$/i;
+const CATALOG = /^(?:pg_|information_schema\.)/;
+
+/** What PostgreSQL calls a right; null: nobody has it, there is no such thing here. */
+const ON_TABLES: ReadonlyMap<string, string | null> = new Map([
+  ['SELECT', 'SELECT'],
+  ['INSERT', 'INSERT'],
+  ['UPDATE', 'UPDATE'],
+  ['DELETE', 'DELETE'],
+  ['TRUNCATE', 'TRUNCATE TABLE'],
+  ['MAINTAIN', 'VACUUM TABLE'],
+  ['REFERENCES', null],
+  ['TRIGGER', null],
+  ['RULE', null],
+]);
+const ON_ALL: ReadonlyMap<string, string | null> = new Map([
+  ['CREATE', 'CREATE TABLE'],
+  ['CONNECT', 'PGWIRE'],
+  ['TEMP', null],
+  ['TEMPORARY', null],
+]);
+
+/** One right that is asked about. */
+interface Asked {
+  readonly permission: string | null;
+  readonly least: 'yes' | 'option';
+}
+
+/** One call, read. */
+interface Call {
+  readonly kind: string;
+  readonly rights: Rights;
+  /** Any of them will do. */
+  readonly asked: readonly Asked[];
+  /** The table, and the column. */
+  readonly objects: readonly NodeId[];
+}
+
+export function asksPrivilege(node: Node): boolean {
+  return node.kind === 'Call' && NAME.test(node.name.text);
+}
+
+/** The calls of a tree, each with what answers it. */
+export async function answeredPrivileges(
+  context: AccessContext,
+  principal: Principal,
+  tree: Tree,
+  text: string,
+): Promise<readonly Replacement[]> {
+  const calls = tree.nodes.flatMap((node, id) => {
+    const call = callOf(context, principal, tree, node);
+    const span = tree.spans[id];
+    return call === null || span === undefined ? [] : [{ call, span }];
+  });
+  if (calls.length === 0) {
+    return [];
+  }
+  const schema = await readSchema(context.database);
+  const numbers = new Map(
+    (await readRows(context.database, 'SELECT relname, oid FROM pg_class')).map(
+      ([name, oid]) => [fold(String(name)), String(oid)] as const,
+    ),
+  );
+  return calls.map(({ call, span }) => ({
+    start: span.start,
+    end: span.end,
+    text: new Answer(call, schema, numbers).of(tree, text),
+  }));
+}
+
+function callOf(context: AccessContext, principal: Principal, tree: Tree, node: Node): Call | null {
+  const kind = node.kind === 'Call' ? NAME.exec(node.name.text)?.[1]?.toLowerCase() : undefined;
+  if (node.kind !== 'Call' || kind === undefined) {
+    return null;
+  }
+  const objects = kind === 'column' ? 2 : 1;
+  const given = node.arguments.length - 1;
+  const words = textOf(tree, node.arguments.at(-1));
+  if (words === null || given < objects || given > objects + 1) {
+    return null;
+  }
+  const of = given > objects ? textOf(tree, node.arguments[0]) : null;
+  const known = kind === 'schema' || kind === 'database' ? ON_ALL : ON_TABLES;
+  return {
+    kind,
+    rights: rightsOfUser(context, principal, of),
+    asked: words.split(',').flatMap((word) => askedBy(word.trim(), known)),
+    objects: node.arguments.slice(given - objects, given),
+  };
+}
+
+function askedBy(word: string, known: ReadonlyMap<string, string | null>): readonly Asked[] {
+  const name = word.replace(OPTION, '').toUpperCase();
+  if (name === 'USAGE' && known === ON_ALL) {
+    return [];
+  }
+  const permission = known.get(name);
+  if (permission === undefined) {
+    throw refused(`unrecognized privilege type: '${word}', such as 'SELECT'`);
+  }
+  return [{ permission, least: OPTION.test(word) ? 'option' : 'yes' }];
+}
+
+/** What others may do is known to those who may see their details. */
+function rightsOfUser(context: AccessContext, principal: Principal, of: string | null): Rights {
+  const own = rightsOf(context.store, principal);
+  if (of === null || of === principal.name) {
+    return own;
+  }
+  if (!holds(own, 'USER DETAILS')) {
+    throw denied('USER DETAILS');
+  }
+  if (of !== context.setting.adminName && context.store.find(of) === undefined) {
+    throw refused(`no user, group or service account '${of}'`);
+  }
+  return rightsOfOwner(context, of);
+}
+
+/** A text, with or without a cast such as `::regclass`. */
+function textOf({ nodes }: Tree, id: NodeId | undefined): string | null {
+  let node = id === undefined ? undefined : nodes[id];
+  while (node?.kind === 'Cast') {
+    node = nodes[node.operand];
+  }
+  return node?.kind === 'String' ? node.value : null;
+}
+
+class Answer {
+  readonly #call: Call;
+  readonly #schema: CurrentSchema;
+  readonly #numbers: ReadonlyMap<string, string>;
+
+  constructor(call: Call, schema: CurrentSchema, numbers: ReadonlyMap<string, string>) {
+    this.#call = call;
+    this.#schema = schema;
+    this.#numbers = numbers;
+  }
+
+  of(tree: Tree, text: string): string {
+    const { kind, objects } = this.#call;
+    if (kind === 'schema' || kind === 'database') {
+      return String(this.#onAll());
+    }
+    const [table, column] = objects;
+    const name = textOf(tree, table);
+    if (name !== null) {
+      return String(this.#on(bareName(name), textOf(tree, column)));
+    }
+    const without = this.#schema.tables().filter((one) => !this.#on(one, null));
+    const named = without.flatMap((one) => [one, this.#numbers.get(fold(one)) ?? one]);
+    const span = table === undefined ? undefined : tree.spans[table];
+    const list = named.map((one) => `'${one.replaceAll("'", "''")}'`).join(', ');
+    const asked = text.slice(span?.start, span?.end);
+    return list === '' ? 'true' : `((${asked})::string NOT IN (${list}))`;
+  }
+
+  /** On the database; USAGE is everybody's. */
+  #onAll(): boolean {
+    const { asked, rights } = this.#call;
+    return asked.length === 0 || asked.some((one) => isHeld(rights, one, '', []));
+  }
+
+  #on(table: string, column: string | null): boolean {
+    if (!this.#schema.has(table)) {
+      const reads = this.#call.asked.some(({ permission }) => permission === 'SELECT');
+      return CATALOG.test(fold(table)) && reads;
+    }
+    const { kind, asked, rights } = this.#call;
+    const timestamp = this.#schema.timestamp(table) ?? undefined;
+    const holdsOn = (name: string): boolean =>
+      asked.some((one) => isHeld(rights, one, table, [name], timestamp));
+    if (kind === 'table' || holdsOn(WHOLE)) {
+      return holdsOn(WHOLE);
+    }
+    return column === null ? this.#schema.columns(table).some(holdsOn) : holdsOn(column);
+  }
+}
+
+function isHeld(
+  rights: Rights,
+  { permission, least }: Asked,
+  table: string,
+  columns: readonly string[],
+  timestamp?: string,
+): boolean {
+  return (
+    permission !== null &&
+    (rights.all || refusal(rights.sets, { permission, table, columns, timestamp }, least) === null)
+  );
+}
+
+/** As PostgreSQL reads the name of a table in a text. */
+function bareName(text: string): string {
+  return text.replace(/^(?:"public"|public)\./i, '').replace(/^"(.*)"$/s, '$1');
+}
