@@ -5,6 +5,7 @@
 import type { Page } from 'playwright-core';
 
 import { seriousViolations } from './axe.js';
+import { statementOf } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('permissions in a browser', {
@@ -37,7 +38,7 @@ const LISTS: Readonly<Record<string, string>> = {
 async function prepare(page: Page, refused = ''): Promise<string[]> {
   const sent: string[] = [];
   await page.route('**/exec?*', async (route) => {
-    const query = new URL(route.request().url()).searchParams.get('query') ?? '';
+    const query = statementOf(route.request());
     const known = LISTS[query];
     if (known !== undefined) {
       await route.fulfill({ contentType: 'application/json', body: known });
@@ -62,6 +63,12 @@ browserTest('clicks plan changes, and applying runs them in order', async (t) =>
       page.getByRole('button', { name: new RegExp(`^${name}`) });
     await cell('SELECT on trades: granted, may pass on').waitFor();
     await cell('INSERT on trades: from all tables').waitFor();
+    t.deepEqual(await page.locator('.access-legend span').allInnerTexts(), [
+      'granted',
+      'granted, may pass on',
+      'from all tables',
+      'on some columns',
+    ]);
     await cell('SELECT on quotes: on some columns').click();
     await cell('SELECT on trades').click();
     await cell('PGWIRE on PostgreSQL clients').click();

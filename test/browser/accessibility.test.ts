@@ -52,7 +52,7 @@ browserTest('what is done with rows, statements and charts', async (t) => {
     await page.getByRole('menuitemcheckbox', { name: 'Freeze up to here' }).click();
     await page.locator('.grid').focus();
     await page.keyboard.press('Enter');
-    await page.locator('.inspector .facts').waitFor();
+    await page.locator('.inspector .profile-facts').waitFor();
     await look(t, shown, 'inspector');
     await page.keyboard.press('Control+K');
     await page.getByRole('combobox', { name: 'Type a table' }).fill('tra');
@@ -100,6 +100,7 @@ browserTest('tables, running queries and their dialogs', async (t) => {
 });
 
 browserTest('imports and first steps', async (t) => {
+  await onPage(t, (shown) => look(t, shown, 'start'), { page: 'start' });
   await onPage(
     t,
     async (shown) => {
@@ -117,5 +118,4 @@ browserTest('imports and first steps', async (t) => {
     },
     { page: 'import' },
   );
-  await onPage(t, (shown) => look(t, shown, 'start'), { page: 'start' });
 });

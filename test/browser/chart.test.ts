@@ -1,5 +1,7 @@
 /** Charts of every kind: chosen by the result, zoomed with the server, told as a table. */
-import type { ConsolePage } from './console-page.js';
+import type { Request } from 'playwright-core';
+
+import { statementOf, type ConsolePage } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('charts in a browser', { args: ['--demo'] });
@@ -26,7 +28,7 @@ browserTest('a zoom asks the server for its range, in finer steps', async (t) =>
     t.is(await shown.query(query), 'done');
     await page.locator('.u-over').waitFor();
     const asked = page.waitForRequest((request) => {
-      const sent = new URL(request.url()).searchParams.get('query') ?? '';
+      const sent = statementOf(request);
       return /WHERE timestamp >= '[^']+' AND timestamp <= '[^']+' SAMPLE BY \d+[sm]$/.test(sent);
     });
     await drag(shown, 0.4, 0.6);
@@ -145,4 +147,92 @@ browserTest('a million points are drawn as few, and say so', async (t) => {
     t.true(drawn < 50_000, `${drawn} points`);
     t.true((await shown.inkOfChart()) > 5000);
   });
+});
+
+/** When the range that a request asks for begins. */
+function beginOf(request: Request): string {
+  return /timestamp >= '([^']+)'/.exec(statementOf(request))?.[1] ?? '';
+}
+
+browserTest('a drag with Shift moves the range in view', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h';
+    t.is(await shown.query(query), 'done');
+    await page.locator('.u-over').waitFor();
+    const zoomed = page.waitForRequest((request) => beginOf(request) !== '');
+    await drag(shown, 0.4, 0.6);
+    const begin = beginOf(await zoomed);
+    await page.locator('.zoom-hint', { hasText: 'Drag to zoom' }).waitFor();
+    const moved = page.waitForRequest((request) => beginOf(request) !== '');
+    await page.keyboard.down('Shift');
+    await drag(shown, 0.2, 0.7);
+    await page.keyboard.up('Shift');
+    const before = beginOf(await moved);
+    t.true(before < begin, `${before} is before ${begin}`);
+  });
+});
+
+browserTest('Enter on the crosshair goes to its row in the grid', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const times = "timestamp_sequence('2024-01-01', 60000000)";
+    t.is(await shown.query(`SELECT ${times} AS ts, x * 1.5 AS v FROM long_sequence(500)`), 'done');
+    await page.locator('.u-over').waitFor();
+    await page.getByLabel('Filter the loaded rows').fill('v > 15');
+    await page.locator('.inline-filter .hint', { hasText: '490 of 500' }).waitFor();
+    await page.locator('.plot').focus();
+    for (let step = 0; step < 12; step += 1) {
+      await page.keyboard.press('ArrowRight');
+    }
+    await page.keyboard.press('Enter');
+    const selected = page.locator('.grid-row.selected');
+    t.is(await selected.locator('.grid-number').innerText(), '12');
+    t.is(await selected.locator('.grid-cell').nth(1).innerText(), '18');
+    t.true(await page.evaluate<boolean>("document.activeElement?.role === 'grid'"));
+  });
+});
+
+/** The texts along the axes, as they are drawn from now on. */
+async function drawnTexts({ page }: ConsolePage): Promise<() => Promise<string[]>> {
+  await page.evaluate(`(() => {
+    globalThis.drawn = [];
+    const { prototype } = CanvasRenderingContext2D;
+    const { fillText } = prototype;
+    prototype.fillText = function (text, ...place) {
+      globalThis.drawn.push(text);
+      return fillText.call(this, text, ...place);
+    };
+  })()`);
+  return async () => {
+    // Not waitForFunction: it needs eval, which the page's policy refuses.
+    while ((await page.evaluate<number>('globalThis.drawn.length')) <= 5) {
+      await page.waitForTimeout(50);
+    }
+    return await page.evaluate<string[]>('globalThis.drawn.splice(0)');
+  };
+}
+
+browserTest('the axis of time has round hours where the clocks change', async (t) => {
+  const work = async (shown: ConsolePage): Promise<void> => {
+    const { page } = shown;
+    const drawn = await drawnTexts(shown);
+    const hours = async (): Promise<string[]> =>
+      (await drawn()).filter((text) => /^\d\d:\d\d$/.test(text));
+    const query = (begin: string, rows: number): string =>
+      `SELECT timestamp_sequence('${begin}', 600000000) AS ts, x FROM long_sequence(${rows})`;
+    // 29 March 2026, 1:00 UTC: 2:00 becomes 3:00 in Berlin, and nothing happens in UTC.
+    t.is(await shown.query(query('2026-03-29T00:00:00', 36)), 'done');
+    t.deepEqual([...new Set(await hours())], ['00:00', '02:00', '04:00']);
+    t.is(await shown.query(query('2026-03-28T00:00:00', 400)), 'done');
+    await drawn();
+    await page.getByRole('button', { name: 'Local', exact: true }).click();
+    const local = await hours();
+    t.true(local.length > 3 && local.includes('00:00'), local.join());
+    t.true(
+      local.every((text) => Number(text.slice(0, 2)) % 3 === 0 && text.endsWith(':00')),
+      local.join(),
+    );
+  };
+  await onPage(t, work, { timezone: 'Europe/Berlin' });
 });

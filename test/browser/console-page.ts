@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import { type Browser, chromium, type Locator, type Page, type Request } from 'playwright-core';
 
 const PLACES = [
   process.env['TIDEMARK_CHROMIUM'],
@@ -33,10 +33,17 @@ export async function launchBrowser(): Promise<Browser> {
   });
 }
 
+/** The statement that a request of the page carries in its body. */
+export function statementOf(request: Request): string {
+  return new URLSearchParams(request.postData() ?? '').get('query') ?? '';
+}
+
 export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: 'light' | 'dark';
+  /** The zone of the person; the machine's, if nothing else is said. */
+  readonly timezone?: string;
   /** What stands behind the `#` of the address; the workspace, if nothing else is said. */
   readonly page?: string;
 }
@@ -77,6 +84,7 @@ export class ConsolePage {
     const context = await browser.newContext({
       viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
       colorScheme: options.scheme ?? 'light',
+      ...(options.timezone === undefined ? {} : { timezoneId: options.timezone }),
       // Pictures and waits must not meet a colour on its way to another.
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],

@@ -184,6 +184,54 @@ browserTest('values of every kind are told apart', async (t) => {
   });
 });
 
+browserTest('values of every type are shown exactly and copied as they are stored', async (t) => {
+  const kinds: readonly (readonly [string, string, string])[] = [
+    ['-0.0', '-0.0', '-0.0'],
+    ['-9007199254740993::LONG', '-9,007,199,254,740,993', '-9007199254740993'],
+    ['12345678901234567890.123m', '12,345,678,901,234,567,890.123', '12345678901234567890.123'],
+    [
+      "'2026-01-01T00:00:00.123456789Z'::TIMESTAMP_NS",
+      '2026-01-01 00:00:00.123456789',
+      '2026-01-01T00:00:00.123456789Z',
+    ],
+    ['ARRAY[1.0, 2.5]', '1, 2.5', '[1,2.5]'],
+    [
+      "'11111111-2222-3333-4444-555555555555'::UUID",
+      '11111111-2222-3333-4444-555555555555',
+      '11111111-2222-3333-4444-555555555555',
+    ],
+    ['#u33d8', 'u33d8', 'u33d8'],
+    ["'10.0.0.1'::IPV4", '10.0.0.1', '10.0.0.1'],
+    ["'two\nlines'", 'two lines', 'two\nlines'],
+  ];
+  await onPage(t, async (shown) => {
+    const columns = kinds.map(([value], index) => `${value} AS c${index}`);
+    t.is(await shown.query(`SELECT ${columns.join(', ')}`), 'done');
+    const cells = shown.page.locator('.grid-row[aria-rowindex="2"] .grid-cell');
+    const shownTexts: string[] = [];
+    const copied: string[] = [];
+    await shown.page.locator('.grid-cell').first().click();
+    for (const [index] of kinds.entries()) {
+      const cell = cells.and(shown.page.locator('.focused'));
+      shownTexts.push(await cell.innerText());
+      await shown.page.keyboard.press('Control+C');
+      await shown.page.locator('.toast').waitFor();
+      copied.push(await shown.page.evaluate<string>('navigator.clipboard.readText()'));
+      if (index + 1 < kinds.length) {
+        await shown.page.keyboard.press('ArrowRight');
+      }
+    }
+    t.deepEqual(
+      shownTexts,
+      kinds.map(([, text]) => text),
+    );
+    t.deepEqual(
+      copied,
+      kinds.map(([, , text]) => text),
+    );
+  });
+});
+
 browserTest('text from the server is shown, never run', async (t) => {
   await onPage(t, async (shown) => {
     const payload = '<img src=x onerror=console.error(1)><script>console.error(2)</script>';

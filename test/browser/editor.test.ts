@@ -1,7 +1,7 @@
 /** The editor as help: what it marks, offers, explains, lays out, asks for and shares. */
 import { readFile } from 'node:fs/promises';
 
-import type { ConsolePage } from './console-page.js';
+import { statementOf, type ConsolePage } from './console-page.js';
 import { browserSuite, picture } from './suite.js';
 
 const { browserTest, onPage, server } = browserSuite('the editor in a browser', {
@@ -167,7 +167,7 @@ browserTest('a shared link runs what reads and asks before what changes', async 
     await question.getByText('CREATE TABLE from_link').waitFor();
     await question.getByRole('button', { name: 'Only open it' }).click();
     t.regex(await shown.editor.innerText(), /CREATE TABLE from_link/);
-    t.is(await shown.page.locator('.cm-run-mark:not([title=""])').count(), 0);
+    t.is(await shown.page.locator('.cm-run-mark:not(.cm-run-ready, [title=""])').count(), 0);
   });
 });
 
@@ -228,7 +228,11 @@ browserTest('running while a query runs asks first', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     let held: (() => void) | undefined;
-    await page.route('**/exec?*slow*', async (route) => {
+    await page.route('**/exec?*', async (route) => {
+      if (!statementOf(route.request()).includes('slow')) {
+        await route.continue();
+        return;
+      }
       await new Promise<void>((resolve) => (held = resolve));
       await route.abort().catch(() => undefined);
     });
@@ -246,5 +250,24 @@ browserTest('running while a query runs asks first', async (t) => {
     await page.locator('.summary[data-state="done"]').waitFor();
     t.deepEqual(await shown.columns(), ['quick']);
     held?.();
+  });
+});
+
+browserTest('a tab is dragged to another place, and stays there', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const tabs = page.locator('.tab-item');
+    const titles = async (): Promise<string[]> => await page.locator('.tab bdi').allInnerTexts();
+    await page.keyboard.press('Alt+T');
+    await page.keyboard.press('Alt+T');
+    t.deepEqual(await titles(), ['Query 1', 'Query 2', 'Query 3']);
+    await page.locator('.tab').first().dragTo(tabs.nth(2));
+    t.deepEqual(await titles(), ['Query 2', 'Query 3', 'Query 1']);
+    await page.locator('.tab').nth(1).dragTo(tabs.first());
+    t.deepEqual(await titles(), ['Query 3', 'Query 2', 'Query 1']);
+    await page.locator('.toolbar .hint').waitFor();
+    await page.waitForTimeout(600);
+    await shown.reload();
+    t.deepEqual(await titles(), ['Query 3', 'Query 2', 'Query 1']);
   });
 });

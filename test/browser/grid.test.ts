@@ -109,6 +109,82 @@ browserTest('a frozen column stays in view while others scroll', async (t) => {
   });
 });
 
+browserTest('rows and cells stand in their order once a scroll has come to rest', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const columns = Array.from({ length: 60 }, (_, index) => `x + ${index} AS c${index}`);
+    t.is(await shown.query(`SELECT ${columns.join(', ')} FROM long_sequence(1000)`), 'done');
+    const indexes = (selector: string, name: string): Promise<number[]> =>
+      page.evaluate<number[]>(
+        `[...document.querySelectorAll('${selector}')].map((one) => +one.getAttribute('${name}'))`,
+      );
+    const areSorted = (numbers: number[]): boolean =>
+      numbers.every((number, at) => at === 0 || number > (numbers[at - 1] ?? 0));
+    const first = await indexes('.grid-row', 'aria-rowindex');
+    await page.locator('.grid').hover();
+    await page.mouse.wheel(400, 130);
+    const settled = async (): Promise<boolean> =>
+      areSorted(await indexes('.grid-row', 'aria-rowindex')) &&
+      areSorted(await indexes('.grid-row:nth-child(3) .grid-cell', 'aria-colindex'));
+    while ((await indexes('.grid-row', 'aria-rowindex')).join() === first.join()) {
+      await page.waitForTimeout(20);
+    }
+    while (!(await settled())) {
+      await page.waitForTimeout(20);
+    }
+    const [row] = await indexes('.grid-row:nth-child(3)', 'aria-rowindex');
+    const [column] = await indexes('.grid-row:nth-child(3) .grid-cell', 'aria-colindex');
+    const text = await page.locator('.grid-row:nth-child(3) .grid-cell').first().innerText();
+    t.is(text, ((row ?? 0) - 1 + (column ?? 0) - 2).toLocaleString('en'));
+  });
+});
+
+browserTest('a large result is walked through, 100,000 rows at a time', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const note = page.locator('.grid-note');
+    const after = page.getByRole('button', { name: 'Rows after' });
+    const before = page.getByRole('button', { name: 'Rows before' });
+    t.is(await shown.query('SELECT x * 10 AS v FROM long_sequence(250000)'), 'done');
+    t.true(await before.isDisabled());
+    await after.click();
+    await note.getByText('Rows 100,001 to 200,000 of 250,000.').waitFor();
+    t.deepEqual(await shown.row(1), ['1,000,010']);
+    t.is(await page.locator('.grid-row .grid-number').first().innerText(), '100001');
+    await after.click();
+    await note.getByText('Rows 200,001 to 250,000 of 250,000.').waitFor();
+    t.true(await after.isDisabled());
+    await page.locator('.grid').focus();
+    await page.keyboard.press('Control+End');
+    const last = page.locator('.grid-row[aria-rowindex="50001"]');
+    await last.waitFor();
+    t.is(await last.locator('.grid-number').innerText(), '250000');
+    t.is(await last.locator('.grid-cell').innerText(), '2,500,000');
+    await before.click();
+    await note.getByText('Rows 100,001 to 200,000 of 250,000.').waitFor();
+  });
+});
+
+browserTest(
+  'of wide rows the page reads as much as it can hold, and the rest on request',
+  async (t) => {
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      const note = page.locator('.grid-note');
+      t.is(
+        await shown.query("SELECT x, lpad('', 2000, 'y') AS t FROM long_sequence(60000)"),
+        'done',
+      );
+      t.regex(await shown.summary(), /^more than [\d,]+ rows$/);
+      const end = Number(/to ([\d,]+) of more/.exec(await note.innerText())?.[1]?.replace(',', ''));
+      t.true(end > 25_000 && end < 40_000, String(end));
+      await page.getByRole('button', { name: 'Rows after' }).click();
+      await note.getByText(`Rows ${(end + 1).toLocaleString('en')} to 60,000 of 60,000.`).waitFor();
+      t.is((await shown.row(1))[0], (end + 1).toLocaleString('en'));
+    });
+  },
+);
+
 browserTest('the inspector shows a value in full and profiles its column', async (t) => {
   await onPage(t, async (shown) => {
     const json = '{"fw":"2.4.1","big":9007199254740993}';
@@ -126,11 +202,11 @@ browserTest('the inspector shows a value in full and profiles its column', async
     const value = inspector.locator('.snippet');
     t.is(await value.innerText(), '{\n  "fw": "2.4.1",\n  "big": 9007199254740993\n}');
     t.regex(await inspector.innerText(), /row 1, \w+, 37 characters/);
-    t.regex(await inspector.locator('.facts').innerText(), /Distinct\s+1\b/);
+    t.regex(await inspector.locator('.profile-facts').innerText(), /Distinct\s+1\b/);
     await shown.page.keyboard.press('ArrowRight');
     t.is(await value.innerText(), '[\n  [1.5, 1],\n  [2, 3]\n]');
     await shown.page.keyboard.press('Home');
-    t.regex(await inspector.locator('.facts').innerText(), /Mean\s+20\.5/);
+    t.regex(await inspector.locator('.profile-facts').innerText(), /Mean\s+20\.5/);
     t.is(await inspector.locator('.histogram rect').count(), 24);
     await shown.screenshot(picture('inspector-light'));
     await shown.page.keyboard.press('Escape');

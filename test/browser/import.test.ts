@@ -1,8 +1,9 @@
 /** Files into tables, as a person drops them. */
-import { readdir } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import type { ConsolePage } from './console-page.js';
+import { startTestServer } from '../golden/server.js';
+import { ConsolePage, launchBrowser } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows, server } = browserSuite('imports in a browser');
@@ -116,6 +117,28 @@ browserTest('files that are none are told so, and nothing is written', async (t)
   );
 });
 
+browserTest('a byte order mark, quotes and a file of one line are taken calmly', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      const text = '\uFEFFname,"said, twice",n\r\n"O""Neil","a\r\nb, c",1\r\nplain,,2\r\n';
+      await choose(shown, 'quoted.csv', text);
+      await page.getByLabel('Name of name').waitFor();
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('heading', { name: 'quoted.csv is loaded' }).waitFor();
+      t.deepEqual(await rows('SELECT name, n FROM quoted'), [
+        ['O"Neil', 1],
+        ['plain', 2],
+      ]);
+      t.deepEqual(await rows('SELECT saidTwice FROM quoted'), [['a\r\nb, c'], [null]]);
+      await choose(shown, 'line.csv', '1,2.5,x');
+      await page.locator('.import-pane', { hasText: 'not enough lines' }).waitFor();
+    },
+    { page: 'import' },
+  );
+});
+
 browserTest('an import can be stopped, and goes on while other pages are looked at', async (t) => {
   await onPage(
     t,
@@ -140,6 +163,35 @@ browserTest('an import can be stopped, and goes on while other pages are looked 
         "SELECT table_name FROM tables() WHERE table_name IN ('stopped', 'kept')",
       );
       t.deepEqual(names, [['kept']]);
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('where the server was faster than the stop, the page says so', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      // The server writes the rows, and its answer does not come.
+      await page.route('**/imp?*', async (route) => {
+        await route.fetch();
+      });
+      for (const count of [20, 40]) {
+        await choose(shown, 'faster.csv', weather(20));
+        await page.locator('[data-action="import"]').click();
+        const written = `SELECT count() FROM tables() WHERE table_name = 'faster'`;
+        while ((await rows(written))[0]?.[0] === 0) {
+          await page.waitForTimeout(50);
+        }
+        while ((await rows('SELECT count() FROM faster'))[0]?.[0] !== count) {
+          await page.waitForTimeout(50);
+        }
+        await page.getByRole('button', { name: 'Stop this file' }).click();
+        const said = `The server was faster: faster has changed and has ${count} rows now.`;
+        await page.locator('.import-note', { hasText: said }).waitFor();
+        await page.getByRole('button', { name: 'Take it off the list' }).click();
+      }
     },
     { page: 'import' },
   );
@@ -205,4 +257,132 @@ browserTest('a Parquet file is looked at on the server and becomes a table', asy
     },
     { page: 'import' },
   );
+});
+
+const LARGE_MIB = Number(process.env['TIDEMARK_IMPORT_MIB'] ?? 64);
+
+/** Writes a CSV file of so many MiB, a piece at a time; resolves to its number of rows. */
+async function writeLarge(path: string): Promise<number> {
+  const line = `Oslo,2026-01-01T00:00:00.000000Z,1.25,${'x'.repeat(216)}\n`;
+  const piece = line.repeat(Math.floor((1024 * 1024) / line.length));
+  const file = await open(path, 'w');
+  await file.write('city,ts,temperature,note\n');
+  for (let written = 0; written < LARGE_MIB; written += 1) {
+    await file.write(piece);
+  }
+  await file.close();
+  return LARGE_MIB * (piece.length / line.length);
+}
+
+browserTest('a large file is streamed: progress moves, stop works, memory stays', async (t) => {
+  t.timeout(600_000);
+  const path = join(server().root, 'large.csv');
+  const count = await writeLarge(path);
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      const session = await page.context().newCDPSession(page);
+      // Slow enough that something is to be seen, fast enough for the whole file.
+      const upload = (mib: number): Promise<unknown> =>
+        session.send('Network.emulateNetworkConditions', {
+          offline: false,
+          latency: 0,
+          downloadThroughput: -1,
+          uploadThroughput: mib * 1024 * 1024,
+        });
+      const heap = async (): Promise<number> => {
+        await session.send('HeapProfiler.collectGarbage');
+        return (await session.send('Runtime.getHeapUsage')).usedSize;
+      };
+      await upload(LARGE_MIB / 8);
+      await page.locator('input[type="file"]').setInputFiles(path);
+      const start = page.locator('[data-action="import"]');
+      await start.waitFor();
+      const before = await heap();
+      await start.click();
+      const bar = page.locator('.import-progress progress');
+      const seen = new Set<number>();
+      while (seen.size < 4) {
+        seen.add(Number(await bar.getAttribute('value')));
+        await page.waitForTimeout(100);
+      }
+      t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file');
+      await page.getByRole('button', { name: 'Stop this file' }).click();
+      await page.getByText('Stopped. Nothing was written.').last().waitFor();
+      t.deepEqual(await rows("SELECT count() FROM tables() WHERE table_name = 'large'"), [[0]]);
+      await upload(-1);
+      await start.click();
+      await page.getByRole('heading', { name: 'is loaded' }).waitFor({ timeout: 500_000 });
+      t.deepEqual(await rows('SELECT count() FROM large'), [[count]]);
+      t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file afterwards');
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('stop ends the statement of a Parquet import on the server', async (t) => {
+  t.timeout(300_000);
+  // Compresses to little and takes long to write.
+  const query =
+    'SELECT x % 7 AS a, x % 11 AS b, x % 13 AS c, x % 17 AS d FROM long_sequence(30000000)';
+  const exported = await fetch(
+    `${server().url}/exp?fmt=parquet&query=${encodeURIComponent(query)}`,
+  );
+  const path = join(server().root, 'long.parquet');
+  const file = await open(path, 'w');
+  await file.write(Buffer.from(await exported.arrayBuffer()));
+  await file.close();
+  const running = async (): Promise<unknown[][]> =>
+    await rows("SELECT query_id FROM query_activity() WHERE query LIKE 'CREATE TABLE long AS%'");
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.locator('input[type="file"]').setInputFiles(path);
+      await page.getByLabel('Name of a').waitFor();
+      // A conversion to text makes it slower still.
+      for (const name of ['a', 'b', 'c', 'd']) {
+        await page.getByLabel(`Type of ${name}`, { exact: true }).selectOption('VARCHAR');
+      }
+      await page.locator('[data-action="import"]').click();
+      while ((await running()).length === 0) {
+        await page.waitForTimeout(20);
+      }
+      await page.getByRole('button', { name: 'Stop this file' }).click();
+      await page.getByText('Stopped. Nothing was written.').last().waitFor();
+      while ((await running()).length > 0) {
+        await page.waitForTimeout(50);
+      }
+      t.deepEqual(await rows("SELECT count() FROM tables() WHERE table_name = 'long'"), [[0]]);
+    },
+    { page: 'import' },
+  );
+});
+
+browserTest('a server that is read-only says so before anything is chosen', async (t) => {
+  const closed = await startTestServer({ set: ['http.security.readonly=true'] });
+  const browser = await launchBrowser();
+  try {
+    const shown = await ConsolePage.open(browser, closed.url, { page: 'import' });
+    await shown.page.getByText('This server is read-only').waitFor();
+    t.is(await shown.page.locator('input[type="file"]').count(), 0);
+    t.is(await shown.page.locator('.status').getByText('Read-only').count(), 1);
+    await shown.screenshot(picture('read-only-light'));
+    await shown.page.evaluate('location.hash = "start"');
+    await shown.page.getByText('Connect a client').waitFor();
+    t.is(await shown.page.locator('[data-action="demo"]').count(), 0);
+    await shown.go('SQL workspace');
+    t.is(await shown.query('CREATE TABLE refused (x INT)'), 'failed');
+    t.regex(await shown.page.locator('.outcome-message').innerText(), /read-only|read only/);
+    t.is(await shown.query('SELECT 1'), 'done');
+    // The browser itself reports the statement that was refused.
+    t.deepEqual(
+      shown.complaints.filter((text) => !text.includes('status of 403')),
+      [],
+    );
+  } finally {
+    await browser.close();
+    await closed.stop();
+  }
 });

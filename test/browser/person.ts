@@ -66,6 +66,15 @@ export class Person {
     await this.page.getByRole('button', { name: 'Continue' }).click();
   }
 
+  /** Name and password, on the console's own page. */
+  async signIn(name: string, password: string): Promise<void> {
+    await this.isOut();
+    await this.page.getByLabel('User', { exact: true }).fill(name);
+    await this.page.getByLabel('Password').fill(password);
+    await this.page.keyboard.press('Enter');
+    await this.isIn(name);
+  }
+
   async isIn(name: string): Promise<void> {
     await this.page.locator('.account', { hasText: name }).waitFor();
     await this.page.locator('.signin').waitFor({ state: 'detached' });
@@ -97,12 +106,28 @@ export class Person {
     return (await summary.getAttribute('data-state')) ?? '';
   }
 
-  async cookies(): Promise<readonly { name: string; httpOnly: boolean; sameSite: string }[]> {
+  /** The file that the menu of exports brings. */
+  async export(format: string): Promise<Buffer> {
+    await this.page.getByRole('button', { name: 'Export rows' }).click();
+    const coming = this.page.waitForEvent('download');
+    await this.page.getByRole('menuitem', { name: `All rows as ${format}` }).click();
+    const stream = await (await coming).createReadStream();
+    return Buffer.concat((await stream.toArray()) as Buffer[]);
+  }
+
+  async cookies(): Promise<
+    readonly { name: string; httpOnly: boolean; sameSite: string; path: string }[]
+  > {
     return await this.#context.cookies();
   }
 
-  async forgetServer(url: string): Promise<void> {
+  /** The session's cookie is gone. */
+  async forgetSession(): Promise<void> {
     await this.#context.clearCookies({ name: 'qdb_session' });
+  }
+
+  async forgetServer(url: string): Promise<void> {
+    await this.forgetSession();
     await this.page.goto(url);
   }
 }

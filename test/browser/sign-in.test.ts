@@ -49,8 +49,73 @@ browserTest(
     t.is(await joe.query('select 1'), 'done');
     t.true(sent.includes(`Basic ${btoa('joe:s3cret')}`));
     t.notRegex(await joe.stored(), /s3cret|am9l/);
+    // No link carries what was typed: the page fetches files itself, into memory or into a file.
+    await joe.page.evaluate('delete globalThis.showSaveFilePicker');
+    t.is((await joe.export('CSV')).toString(), '"1"\r\n1\r\n');
+    await joe.page.evaluate(`globalThis.showSaveFilePicker = async ({ suggestedName }) => {
+      const folder = await navigator.storage.getDirectory();
+      return globalThis.chosen = await folder.getFileHandle(suggestedName, { create: true });
+    }`);
+    await joe.page.getByRole('button', { name: 'Export rows' }).click();
+    await joe.page.getByRole('menuitem', { name: 'All rows as CSV' }).click();
+    const size = 'globalThis.chosen?.getFile().then((file) => file.size) ?? 0';
+    while ((await joe.page.evaluate<number>(size)) === 0) {
+      await joe.page.waitForTimeout(50);
+    }
+    const text = 'globalThis.chosen.getFile().then((file) => file.text())';
+    t.is(await joe.page.evaluate<string>(text), '"1"\r\n1\r\n');
+    t.deepEqual(joe.complaints, []);
   },
 );
+
+browserTest('below a path of its own everything works, and the cookie stays there', async (t) => {
+  const login = ['http.user=joe', 'http.password=s3cret'];
+  const server = await serverFor(t, ['http.context.web.console=/x', ...login]);
+  const joe = await Person.arrive(t);
+  await joe.page.goto(`${server.url}/x/#sql`);
+  await joe.signIn('joe', 's3cret');
+  t.is((await joe.cookies())[0]?.path, '/x/');
+  t.is(await joe.query('SELECT 1 AS one, nonesuch'), 'failed');
+  t.is(await joe.query('SELECT 1 AS one'), 'done');
+  await joe.page.evaluate('delete globalThis.showSaveFilePicker');
+  t.is((await joe.export('CSV')).toString(), '"one"\r\n1\r\n');
+  await joe.page.getByRole('navigation', { name: 'Main' }).getByLabel('Import').click();
+  const buffer = Buffer.from('city,v\nOslo,1\nRome,2\nBern,3\n');
+  const file = { name: 'few.csv', mimeType: 'text/csv', buffer };
+  await joe.page.locator('input[type="file"]').setInputFiles(file);
+  await joe.page.locator('[data-action="import"]').click();
+  await joe.page.getByRole('heading', { name: 'few.csv is loaded' }).waitFor();
+  await joe.page.getByRole('button', { name: 'Look at the rows' }).click();
+  await joe.page.locator('.summary[data-state="done"]').waitFor();
+  await joe.page.reload();
+  await joe.isIn('joe');
+  const outside = joe.requests.filter(({ pathname }) => !pathname.startsWith('/x/'));
+  t.deepEqual(outside, []);
+  t.deepEqual(joe.complaints, []);
+});
+
+browserTest('a session that ends asks for it once, and the draft stays', async (t) => {
+  const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
+  const joe = await Person.arrive(t);
+  await joe.page.goto(`${server.url}/#sql`);
+  await joe.signIn('joe', 's3cret');
+  t.is(await joe.query('SELECT 42 AS answer'), 'done');
+  await joe.forgetSession();
+  t.is(await joe.query('SELECT 43 AS answer'), 'failed');
+  await joe.isOut();
+  t.regex(await joe.problem(), /session has ended/);
+  // Two more beats of the page: it asks how the server is, and signs nobody in by itself.
+  const before = joe.requests.length;
+  for (let beat = 0; beat < 2; beat += 1) {
+    await joe.page.waitForResponse((response) => response.url().endsWith('/settings'));
+  }
+  const since = joe.requests.slice(before).map(({ pathname }) => pathname);
+  t.deepEqual([...new Set(since)].sort(), ['/settings']);
+  await joe.signIn('joe', 's3cret');
+  t.is(await joe.page.locator('.cm-content').innerText(), 'SELECT 43 AS answer');
+  t.is(await joe.query('SELECT 44 AS answer'), 'done');
+  t.deepEqual(joe.complaints, []);
+});
 
 browserTest('the sign-in page in every theme, as axe sees it', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);

@@ -1,7 +1,7 @@
 /** An empty database: what a person who never saw it finds. */
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
-const { browserTest, onPage, rows } = browserSuite('first steps in a browser');
+const { browserTest, onPage, rows, server } = browserSuite('first steps in a browser');
 
 browserTest('an empty database begins with three ways to the first rows', async (t) => {
   await onPage(
@@ -11,7 +11,10 @@ browserTest('an empty database begins with three ways to the first rows', async 
       await page.getByRole('heading', { name: 'Tidemark is running' }).waitFor();
       for (const client of ['psql', 'Python', 'Node', 'Go', 'Java']) {
         await page.getByRole('tab', { name: client, exact: true }).click();
-        t.regex(await page.locator('.start-connect pre').innerText(), /127\.0\.0\.1:8812|host=127/);
+        t.true(
+          (await page.locator('.start-connect pre').innerText()).includes(server().pg),
+          client,
+        );
       }
       await page.getByRole('tab', { name: 'curl' }).click();
       await inEveryTheme(shown, async (theme) => {
@@ -55,4 +58,37 @@ browserTest('the first rows of another client come to the front', async (t) => {
     },
     { page: 'start' },
   );
+});
+
+browserTest('where there are rows the page stays until others come', async (t) => {
+  t.deepEqual(await rows('SELECT count() FROM arrivals'), [[1]]);
+  await onPage(
+    t,
+    async (shown) => {
+      await shown.page.getByRole('treeitem', { name: /^arrivals/ }).waitFor();
+      await shown.page.locator('.start-connect pre').waitFor();
+      t.true(await shown.page.getByRole('heading', { name: 'Tidemark is running' }).isVisible());
+      await rows('CREATE TABLE others AS (SELECT 8 AS v)');
+      await shown.page.locator('.summary[data-state="done"]').waitFor();
+      t.is((await shown.row(1))[0], '8');
+    },
+    { page: 'start' },
+  );
+});
+
+browserTest('the instance is told by name, role and colour', async (t) => {
+  const body = JSON.stringify({
+    instance_name: 'eu <b>1</b>',
+    instance_type: 'production',
+    instance_rgb: 'rgb(200, 40, 30)',
+  });
+  const saved = await fetch(`${server().url}/settings?version=0`, { method: 'PUT', body });
+  t.is(saved.status, 200);
+  await onPage(t, async (shown) => {
+    const head = shown.page.locator('.instance');
+    t.regex(await head.innerText(), /eu <b>1<\/b>\s+production/);
+    const bar = "getComputedStyle(document.querySelector('.instance-bar')).backgroundColor";
+    t.is(await shown.page.evaluate<string>(bar), 'rgb(200, 40, 30)');
+    t.is(await shown.page.title(), 'eu <b>1</b> – Tidemark');
+  });
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { startTestServer } from '../golden/server.js';
+import { spoil } from '../http/spoil.js';
 import { ConsolePage, launchBrowser } from './console-page.js';
 import { browserSuite, picture } from './suite.js';
 
@@ -53,6 +54,44 @@ browserTest('a server that ends and comes again while a query runs loses nothing
   } finally {
     await browser.close();
     await first.stop();
+    await rm(root, { recursive: true, force: true });
+  }
+});
+
+browserTest('a damaged table says so, and comes back without its damaged part', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-damaged-'));
+  const first = await startTestServer({ root });
+  const query = 'SELECT x, timestamp_sequence(0, 86400000) AS ts FROM long_sequence(3000)';
+  const make = `CREATE TABLE t AS (${query}) TIMESTAMP(ts) PARTITION BY DAY`;
+  await fetch(`${first.url}/exec?query=${encodeURIComponent(make)}`);
+  await first.stop();
+  await spoil(root);
+  const server = await startTestServer({ root, set: ['cairo.verify=open'] });
+  const browser = await launchBrowser();
+  try {
+    const shown = await ConsolePage.open(browser, server.url);
+    const { page } = shown;
+    const entry = page.getByRole('treeitem', { name: /^t\b/ });
+    const choose = async (action: string): Promise<void> => {
+      await entry.click({ button: 'right' });
+      await page.getByRole('menuitem', { name: action }).click();
+    };
+    await page.locator('.status', { hasText: '1 suspended' }).waitFor();
+    await page.getByPlaceholder('Filter tables and columns').fill('suspended');
+    t.regex(await entry.innerText(), /suspended/);
+    await choose('Show what is damaged');
+    await page.locator('.outcome-message', { hasText: '1000 rows in damaged parts' }).waitFor();
+    await choose('Recover what is sound');
+    await page.getByRole('dialog').getByText('RECOVER TABLE t SKIP').waitFor();
+    await page.getByRole('button', { name: 'Recover t' }).click();
+    await page.locator('.toast', { hasText: 't takes writes again' }).waitFor();
+    await page.locator('.status', { hasText: 'suspended' }).waitFor({ state: 'detached' });
+    // The browser itself reports the statement that told of the damage.
+    const complaints = shown.complaints.filter((text) => !text.includes('status of 500'));
+    t.deepEqual(complaints, []);
+  } finally {
+    await browser.close();
+    await server.stop();
     await rm(root, { recursive: true, force: true });
   }
 });

@@ -1,5 +1,14 @@
 import test from 'ava';
-import { grantsOf, markOf, statementOf, toggled, type Change } from '../src/access/model.js';
+import {
+  applies,
+  grantsOf,
+  markOf,
+  passwordStatement,
+  stepsOf,
+  toggled,
+  type Change,
+  type Place,
+} from '../src/access/model.js';
 
 const COLUMNS = ['permission', 'table_name', 'column_name', 'grant_option', 'origin'];
 const GRANTS = grantsOf({
@@ -8,36 +17,79 @@ const GRANTS = grantsOf({
     ['SELECT', 'trades', null, true, 'G'],
     ['INSERT', null, null, false, 'G'],
     ['SELECT', 'clients', 'id', 'f', 'G'],
+    ['SELECT', 'clients', 'ts', 'f', 'I'],
     ['HTTP', '', '', 't', 'G'],
   ],
 });
 
+function at(table?: string, column?: string): Place {
+  return { table, column };
+}
+
+function change(permission: string, place: Place, isGrant = true): Change {
+  return { permission, ...place, isGrant };
+}
+
 test('a right is held here, passed on, from all tables, on some columns, or not', (t) => {
-  t.is(markOf(GRANTS, 'SELECT', 'trades'), 'option');
-  t.is(markOf(GRANTS, 'INSERT', undefined), 'granted');
-  t.is(markOf(GRANTS, 'INSERT', 'trades'), 'inherited');
-  t.is(markOf(GRANTS, 'SELECT', 'clients'), 'part');
-  t.is(markOf(GRANTS, 'SELECT', undefined), 'none');
-  t.is(markOf(GRANTS, 'HTTP', undefined), 'option');
-  const admin = [{ permission: 'ALL', table: undefined, column: undefined, option: false }];
-  t.is(markOf(admin, 'DROP TABLE', 'trades'), 'inherited');
+  t.is(markOf(GRANTS, 'SELECT', at('trades')), 'option');
+  t.is(markOf(GRANTS, 'INSERT', at()), 'granted');
+  t.is(markOf(GRANTS, 'INSERT', at('trades')), 'inherited');
+  t.is(markOf(GRANTS, 'SELECT', at('clients')), 'part');
+  t.is(markOf(GRANTS, 'SELECT', at()), 'none');
+  t.is(markOf(GRANTS, 'HTTP', at()), 'option');
+  const admin = [{ permission: 'ALL', ...at(), option: false, isImplied: false }];
+  t.is(markOf(admin, 'DROP TABLE', at('trades')), 'inherited');
+});
+
+test('a column has what is granted on it, what its table has, and what comes along', (t) => {
+  t.is(markOf(GRANTS, 'SELECT', at('clients', 'ID')), 'granted');
+  t.is(markOf(GRANTS, 'SELECT', at('clients', 'ts')), 'implied');
+  t.is(markOf(GRANTS, 'SELECT', at('clients', 'email')), 'none');
+  t.is(markOf(GRANTS, 'SELECT', at('trades', 'price')), 'inherited');
+  t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id')), 'none');
+  t.true(applies('SELECT', 'column') && !applies('INSERT', 'column'));
+  t.true(applies('SELECT', 'view') && !applies('UPDATE', 'view'));
 });
 
 test('a second click takes the plan back', (t) => {
-  const once = toggled([], 'SELECT', 'clients', 'part');
-  t.deepEqual(once, [{ permission: 'SELECT', table: 'clients', isGrant: true }]);
-  t.deepEqual(toggled(once, 'SELECT', 'clients', 'part'), []);
-  t.false(toggled([], 'SELECT', 'trades', 'option')[0]?.isGrant);
+  const once = toggled([], 'SELECT', at('clients'), 'part');
+  t.deepEqual(once, [change('SELECT', at('clients'))]);
+  t.deepEqual(toggled(once, 'SELECT', at('clients'), 'part'), []);
+  t.false(toggled([], 'SELECT', at('trades'), 'option')[0]?.isGrant);
+  const column = toggled(once, 'SELECT', at('clients', 'email'), 'none');
+  t.is(column.length, 2, 'a column is planned beside its table');
 });
 
 test('a plan is SQL with names quoted where they must be', (t) => {
   const quants = { kind: 'group', name: 'the quants' } as const;
-  const text = (change: Change): string => statementOf(change, quants);
-  const grant = { permission: 'SELECT', table: 'my "table"', isGrant: true };
-  t.is(text(grant), 'GRANT SELECT ON "my ""table""" TO "the quants"');
-  t.is(
-    text({ permission: 'INSERT', table: undefined, isGrant: false }),
-    'REVOKE INSERT ON ALL TABLES FROM "the quants"',
+  const text = (one: Change): string | undefined => stepsOf([one], quants)[0]?.statement;
+  t.is(text(change('SELECT', at('my "table"'))), 'GRANT SELECT ON "my ""table""" TO "the quants"');
+  t.is(text(change('INSERT', at(), false)), 'REVOKE INSERT ON ALL TABLES FROM "the quants"');
+  t.is(text(change('HTTP', at())), 'GRANT HTTP TO "the quants"');
+});
+
+test('columns that go together are one statement, behind what concerns their table', (t) => {
+  const steps = stepsOf(
+    [
+      change('SELECT', at('clients', 'id')),
+      change('SELECT', at('clients'), false),
+      change('UPDATE', at('clients', 'id')),
+      change('SELECT', at('clients', 'my tier')),
+    ],
+    { kind: 'user', name: 'ada' },
   );
-  t.is(text({ permission: 'HTTP', table: undefined, isGrant: true }), 'GRANT HTTP TO "the quants"');
+  t.deepEqual(
+    steps.map(({ statement, changes }) => [statement, changes.length]),
+    [
+      ['REVOKE SELECT ON clients FROM ada', 1],
+      ['GRANT SELECT ON clients(id, "my tier") TO ada', 2],
+      ['GRANT UPDATE ON clients(id) TO ada', 1],
+    ],
+  );
+});
+
+test('a password is a literal, whatever it holds', (t) => {
+  const ada = { kind: 'user', name: 'ada' } as const;
+  t.is(passwordStatement(ada, "it's"), "ALTER USER ada WITH PASSWORD 'it''s'");
+  t.is(passwordStatement(ada, ''), 'ALTER USER ada WITH NO PASSWORD');
 });

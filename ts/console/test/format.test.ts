@@ -61,6 +61,7 @@ test('arrays, booleans, binary and long text stay on one line', (t) => {
 test('a copy holds the value itself', (t) => {
   t.is(copyText('9223372036854775807'), '9223372036854775807');
   t.is(copyText(1234.5), '1234.5');
+  t.is(copyText(-0), '-0.0');
   t.is(copyText(null), '');
   t.is(copyText([1, null]), '[1,null]');
   const columns: Column[] = [

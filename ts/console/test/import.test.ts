@@ -11,6 +11,7 @@ import {
   type Choices,
   type ColumnChoice,
 } from '../src/import/model.js';
+import { endingText } from '../src/import/ending.js';
 import { parquetStatements } from '../src/import/parquet.js';
 import { advanced, begun, percent, remaining } from '../src/import/progress.js';
 
@@ -110,6 +111,9 @@ test('a Parquet file goes into its table by SQL, and a replaced table stays unti
   t.deepEqual(parquetStatements('upload/a', proposal, choices, undefined), [
     `CREATE TABLE weather AS (${rows}) TIMESTAMP(at) PARTITION BY DAY`,
   ]);
+  const [owned] = parquetStatements('upload/a', proposal, { ...choices, owner: 'ops' }, undefined);
+  t.true(owned?.endsWith(' PARTITION BY DAY OWNED BY ops'));
+  t.is(parametersOf(proposal, { ...choices, owner: ' ops' }, undefined)['owner'], 'ops');
   const existing = {
     timestamp: undefined,
     partitionBy: 'NONE',
@@ -125,4 +129,19 @@ test('a Parquet file goes into its table by SQL, and a replaced table stays unti
     'DROP TABLE weather',
     'RENAME TABLE weather_importing TO weather',
   ]);
+});
+
+test('what an import that was stopped has left is told by the table', (t) => {
+  const before = { rows: '10', transaction: '4' };
+  const after = { rows: '1200', transaction: '5' };
+  t.is(endingText('weather', before, { ...before }, 'part'), 'Nothing was written.');
+  t.is(endingText('weather', undefined, undefined, 'part'), 'Nothing was written.');
+  t.regex(endingText('weather', before, before, 'whole'), /may still write it: look at weather/);
+  for (const known of [before, undefined]) {
+    t.regex(endingText('weather', known, after, 'whole'), /has changed and has 1,200 rows now/);
+  }
+  // Replaced by as many rows as there were.
+  const replaced = { rows: '10', transaction: '6' };
+  t.regex(endingText('weather', before, replaced, 'part'), /has changed and has 10 rows now/);
+  t.is(endingText('weather', before, undefined, 'part'), 'The table weather is gone.');
 });

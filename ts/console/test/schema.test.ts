@@ -74,6 +74,8 @@ test('the tree shows groups, opened tables and what the filter finds', (t) => {
   t.true(ids([], [], 'pri').includes('table:trades:price'));
   t.false(ids([], [], 'pri').includes('table:hourly'));
   t.true(ids(['hourly'], [], '').includes('table:hourly:loading'));
+  const suspended = ids([], [], 'Suspended').filter((id) => id.startsWith('table:'));
+  t.deepEqual(suspended, ['table:open']);
 });
 
 test('names are quoted only where they must be', (t) => {

@@ -10,8 +10,7 @@ import {
   Switch,
   type JSX,
 } from 'solid-js';
-import { quoted } from '../schema/model.js';
-import { showToast } from '../shell/announce.js';
+import { showFailure } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import { openPage, spot } from '../shell/pages.js';
 import type { Loading } from '../state/schema.js';
@@ -19,7 +18,7 @@ import type { Session } from '../state/session.js';
 import { PendingPane } from './PendingPane.js';
 import { RightsPane } from './RightsPane.js';
 import { AccessState, type Rights } from './state.js';
-import type { Principal, PrincipalKind } from './model.js';
+import { creationOf, type Principal, type PrincipalKind } from './model.js';
 
 const KINDS: readonly (readonly [PrincipalKind, string])[] = [
   ['user', 'Users'],
@@ -163,15 +162,14 @@ function NewPrincipal(props: {
   const create = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const { kind } = props;
-    const secret = password() === '' ? '' : ` WITH PASSWORD '${password().replaceAll("'", "''")}'`;
     const made = { kind, name: name().trim() };
     try {
-      await props.state.run(`CREATE ${kind.toUpperCase()} ${quoted(made.name)}${secret}`, made);
+      await props.state.run(creationOf(made, password()), made);
       setName('');
       setPassword('');
       props.onMade(made);
     } catch (cause) {
-      showToast({ text: cause instanceof Error ? cause.message : String(cause) });
+      showFailure(cause);
     }
   };
   return (

@@ -2,12 +2,13 @@
 import { For, Show, type JSX } from 'solid-js';
 import { announce, copy } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
-import { statementOf, type Principal } from './model.js';
+import { stepsOf, type Principal } from './model.js';
 import type { AccessState } from './state.js';
 
 export function PendingPane(props: { state: AccessState; principal: Principal }): JSX.Element {
   const statements = (): string[] =>
-    props.state.changes().map((change) => statementOf(change, props.principal));
+    stepsOf(props.state.changes(), props.principal).map(({ statement }) => statement);
+  const count = (): number => props.state.changes().length;
   const apply = async (): Promise<void> => {
     if (await props.state.apply()) {
       announce('The changes are applied.');
@@ -16,7 +17,7 @@ export function PendingPane(props: { state: AccessState; principal: Principal })
   return (
     <aside class="access-pending" aria-label="Planned changes">
       <strong>
-        {statements().length} {statements().length === 1 ? 'change' : 'changes'} not applied yet
+        {count()} {count() === 1 ? 'change' : 'changes'} not applied yet
       </strong>
       <p class="hint">These statements run in this order and stop at the first error.</p>
       <ol>

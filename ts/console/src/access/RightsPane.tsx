@@ -1,44 +1,28 @@
 /** The rights of one: how it may connect, its groups, and a table of objects by rights. */
 import { For, Show, type JSX } from 'solid-js';
-import { quoted, type TableEntry } from '../schema/model.js';
-import { showToast } from '../shell/announce.js';
-import { confirmed } from '../shell/ConfirmDialog.js';
+import { quoted } from '../schema/model.js';
+import { showFailure } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
-import { openMenu, type MenuItem } from '../shell/Menu.js';
-import type { Session } from '../state/session.js';
-import { PermissionMark } from './PermissionMark.js';
-import {
-  concerns,
-  ENDPOINTS,
-  markOf,
-  RIGHT_GROUPS,
-  RIGHTS,
-  type Mark,
-  type Principal,
-} from './model.js';
-import type { AccessState, Rights } from './state.js';
+import { ENDPOINTS, type Principal } from './model.js';
+import { PrincipalHead } from './PrincipalHead.js';
+import { MarkLegend, RightButton, RightsMatrix, type MatrixProps } from './RightsMatrix.js';
 
-interface PaneProps {
-  readonly session: Session;
-  readonly state: AccessState;
-  readonly rights: Rights;
+interface PaneProps extends MatrixProps {
   readonly all: readonly Principal[];
 }
 
+const SERVER = { table: undefined, column: undefined };
+
 export function RightsPane(props: PaneProps): JSX.Element {
-  const tables = (): readonly TableEntry[] => {
-    const loaded = props.session.schema.tables();
-    return loaded.state === 'ready' ? loaded.value : [];
-  };
   return (
     <div class="access-main">
-      <Head {...props} />
+      <PrincipalHead state={props.state} principal={props.rights.principal} />
       <fieldset class="access-endpoints">
         <legend>May connect with</legend>
         <For each={ENDPOINTS}>
           {([permission, name]) => (
             <span>
-              <Cell {...props} permission={permission} table={undefined} object={name} />
+              <RightButton {...props} permission={permission} place={SERVER} object={name} />
               {name}
             </span>
           )}
@@ -47,142 +31,9 @@ export function RightsPane(props: PaneProps): JSX.Element {
       <Show when={props.rights.principal.kind === 'user'}>
         <Groups {...props} />
       </Show>
-      <div class="matrix-wrap" role="region" aria-label="Rights by table" tabindex="0">
-        <table class="listing matrix">
-          <thead>
-            <tr>
-              <td />
-              <For each={RIGHT_GROUPS}>
-                {(group) => (
-                  <th scope="colgroup" colspan={group.rights.length}>
-                    {group.name}
-                  </th>
-                )}
-              </For>
-            </tr>
-            <tr>
-              <th scope="col">Object</th>
-              <For each={RIGHTS}>{(right) => <th scope="col">{right}</th>}</For>
-            </tr>
-          </thead>
-          <tbody>
-            <Row {...props} table={undefined} name="All tables and views" />
-            <For each={tables()}>
-              {(table) => <Row {...props} table={table.name} name={table.name} />}
-            </For>
-          </tbody>
-        </table>
-      </div>
+      <MarkLegend />
+      <RightsMatrix session={props.session} state={props.state} rights={props.rights} />
     </div>
-  );
-}
-
-function Row(props: PaneProps & { table: string | undefined; name: string }): JSX.Element {
-  return (
-    <tr>
-      <th scope="row" classList={{ data: props.table !== undefined }}>
-        <bdi>{props.name}</bdi>
-      </th>
-      <For each={RIGHTS}>
-        {(permission) => (
-          <td>
-            <Cell {...props} permission={permission} object={props.name} />
-          </td>
-        )}
-      </For>
-    </tr>
-  );
-}
-
-const MARK_NAMES: Readonly<Record<Mark, string>> = {
-  granted: 'granted',
-  option: 'granted, may pass on',
-  inherited: 'from all tables',
-  part: 'on some columns',
-  none: 'not granted',
-};
-
-function Cell(
-  props: PaneProps & { permission: string; table: string | undefined; object: string },
-): JSX.Element {
-  const mark = (): Mark => markOf(props.rights.grants, props.permission, props.table);
-  const planned = (): boolean =>
-    props.state.changes().some((change) => concerns(change, props.permission, props.table));
-  const shown = (): Mark => {
-    if (!planned()) {
-      return mark();
-    }
-    return mark() === 'none' || mark() === 'part' ? 'granted' : 'none';
-  };
-  const label = (): string => {
-    const now = `${props.permission} on ${props.object}: ${MARK_NAMES[mark()]}`;
-    return planned() ? `${now}; planned: ${MARK_NAMES[shown()]}` : now;
-  };
-  return (
-    <button
-      class="permission"
-      classList={{ planned: planned() }}
-      aria-label={label()}
-      title={label()}
-      onClick={() => props.state.plan(props.permission, props.table, mark())}
-    >
-      <PermissionMark mark={shown()} />
-    </button>
-  );
-}
-
-function Head(props: PaneProps): JSX.Element {
-  const principal = (): Principal => props.rights.principal;
-  const run = async (statement: string, isGone: boolean): Promise<void> => {
-    try {
-      await props.state.run(statement, isGone ? undefined : principal());
-      showToast({ text: statement });
-    } catch (cause) {
-      showToast({ text: cause instanceof Error ? cause.message : String(cause) });
-    }
-  };
-  const drop = async (): Promise<void> => {
-    const statement = `DROP ${principal().kind.toUpperCase()} ${quoted(principal().name)}`;
-    const isSure = await confirmed({
-      title: `Drop the ${principal().kind} ${principal().name}?`,
-      text: 'Its rights go with it. This cannot be undone.',
-      statement,
-      keep: 'Keep it',
-      destroy: `Drop ${principal().name}`,
-    });
-    if (isSure) {
-      await run(statement, true);
-    }
-  };
-  const items = (): MenuItem[] => {
-    const words = `ALTER ${principal().kind.toUpperCase()} ${quoted(principal().name)}`;
-    const mayLogIn = principal().kind !== 'group';
-    return [
-      ...(mayLogIn
-        ? [
-            { label: 'Let log in', run: () => void run(`${words} ENABLE`, false) },
-            { label: 'Keep from logging in', run: () => void run(`${words} DISABLE`, false) },
-          ]
-        : []),
-      { label: `Drop ${principal().kind}…`, apart: mayLogIn, run: () => void drop() },
-    ];
-  };
-  return (
-    <header class="details-head">
-      <h2>
-        <bdi>{principal().name}</bdi> <span class="hint">{principal().kind}</span>
-      </h2>
-      <button
-        class="icon-button"
-        aria-label={`More about ${principal().name}`}
-        onClick={(event) => {
-          const box = event.currentTarget.getBoundingClientRect();
-          openMenu(principal().name, box.left, box.bottom, items());
-        }}
-      >
-        <Icon name="more" />
-      </button>
-    </header>
   );
 }
 
@@ -195,7 +46,7 @@ function Groups(props: PaneProps): JSX.Element {
     try {
       await props.state.run(statement, props.rights.principal);
     } catch (cause) {
-      showToast({ text: cause instanceof Error ? cause.message : String(cause) });
+      showFailure(cause);
     }
   };
   const user = (): string => quoted(props.rights.principal.name);

@@ -5,11 +5,12 @@ import { quoted } from '../schema/model.js';
 import { settle, type Loading } from '../state/schema.js';
 import {
   grantsOf,
-  statementOf,
+  stepsOf,
   toggled,
   type Change,
   type Grant,
   type Mark,
+  type Place,
   type Principal,
   type PrincipalKind,
 } from './model.js';
@@ -76,9 +77,9 @@ export class AccessState {
     this.#setRights(await settle(() => rightsOf(principal)));
   }
 
-  plan(permission: string, table: string | undefined, mark: Mark): void {
+  plan(permission: string, place: Place, mark: Mark): void {
     this.#setFailure('');
-    this.#setChanges(toggled(this.changes(), permission, table, mark));
+    this.#setChanges(toggled(this.changes(), permission, place, mark));
   }
 
   discard(): void {
@@ -95,9 +96,9 @@ export class AccessState {
     const { principal } = rights.value;
     this.#setFailure('');
     try {
-      for (const change of this.changes()) {
-        await query(statementOf(change, principal));
-        this.#setChanges(this.changes().filter((left) => left !== change));
+      for (const { statement, changes } of stepsOf(this.changes(), principal)) {
+        await query(statement);
+        this.#setChanges(this.changes().filter((left) => !changes.includes(left)));
       }
     } catch (cause) {
       this.#setFailure(cause instanceof Error ? cause.message : String(cause));

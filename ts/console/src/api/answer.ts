@@ -34,6 +34,8 @@ export interface Timings {
 
 export interface AnswerTail {
   readonly count?: number;
+  /** Not all was read: there are more rows than the count says. */
+  readonly isCut?: boolean;
   readonly timings?: Timings;
   readonly ddl?: string;
   readonly dml?: string;
@@ -62,6 +64,11 @@ export class AnswerReader {
   /** The columns, once they are known. */
   get head(): AnswerHead | undefined {
     return this.#head;
+  }
+
+  /** Whether more rows may come. */
+  get inRows(): boolean {
+    return this.#state === 'rows';
   }
 
   /** Takes the next piece of text and returns the rows that it completed. */

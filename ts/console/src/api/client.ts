@@ -3,7 +3,7 @@
  * Every failure leaves as a `SqlError` (the server said no) or a `Unreachable` (it said nothing).
  */
 import { AnswerReader, type AnswerHead, type AnswerTail, type Column, type Row } from './answer.js';
-import { credentialHeaders, loginRefused } from './credentials.js';
+import { awaitsLogin, credentialHeaders, loginRefused } from './credentials.js';
 
 /** The server refused a statement. `position` counts UTF-16 units from the statement's start. */
 export class SqlError extends Error {
@@ -34,6 +34,8 @@ export interface Settings {
 export interface ExecuteOptions {
   /** At most this many rows are asked for; the count is of all of them. */
   readonly maxRows: number;
+  /** Rows of the result before those that are asked for. */
+  readonly skip?: number;
   readonly signal?: AbortSignal;
   readonly onHead?: (head: AnswerHead) => void;
   readonly onRows?: (rows: Row[]) => void;
@@ -41,21 +43,27 @@ export interface ExecuteOptions {
 
 const SILENT = 'The server does not answer. Your drafts are safe.';
 const BROKEN_OFF = 'The answer broke off before its end.';
+/** No more text than this is read: wide rows fill the memory of a page sooner than many. */
+const MAX_TEXT = 64 * 1024 * 1024;
+const SIGNED_OUT = 'You are not signed in.';
 
 /** Runs one statement; rows are handed over as they arrive. */
 export async function execute(statement: string, options: ExecuteOptions): Promise<AnswerTail> {
+  const { skip = 0, maxRows } = options;
   const parameters = new URLSearchParams({
-    query: statement,
-    limit: `1,${options.maxRows}`,
+    limit: `${skip + 1},${skip + maxRows}`,
     count: 'true',
     timings: 'true',
     quoteLargeNum: 'true',
     src: 'con',
   });
-  const response = await request(`exec?${parameters}`, options.signal);
+  const response = await request(`exec?${parameters}`, options.signal, statement);
   const reader = new AnswerReader();
   try {
-    await readRows(response, reader, options);
+    const taken = await readRows(response, reader, options);
+    if (taken !== undefined) {
+      return { count: skip + taken, isCut: true };
+    }
   } catch (cause) {
     // A server that fails after the first rows says why, and cuts the connection.
     const late = cause instanceof Unreachable ? lateError(reader, response.status) : undefined;
@@ -77,12 +85,15 @@ function lateError(reader: AnswerReader, status: number): SqlError | undefined {
   }
 }
 
+/** Reads to the end, or until it is too much: then the number of rows that were taken. */
 async function readRows(
   response: Response,
   reader: AnswerReader,
   options: ExecuteOptions,
-): Promise<void> {
+): Promise<number | undefined> {
   let headSeen = false;
+  let length = 0;
+  let taken = 0;
   for await (const text of pieces(response)) {
     const rows = read(() => reader.feed(text), response.status);
     if (!headSeen && reader.head) {
@@ -92,7 +103,13 @@ async function readRows(
     if (rows.length > 0) {
       options.onRows?.(rows);
     }
+    taken += rows.length;
+    length += text.length;
+    if (length > MAX_TEXT && taken > 0 && reader.inRows) {
+      return taken;
+    }
   }
+  return undefined;
 }
 
 /** What a statement would give, without running it: its columns, or why it cannot run. */
@@ -100,8 +117,7 @@ export async function validate(
   statement: string,
   signal?: AbortSignal,
 ): Promise<{ readonly columns: readonly Column[] }> {
-  const parameters = new URLSearchParams({ query: statement });
-  const response = await request(`api/v1/sql/validate?${parameters}`, signal);
+  const response = await request('api/v1/sql/validate', signal, statement);
   const body = (await response.json()) as AnswerTail & { readonly columns?: readonly Column[] };
   if (body.error !== undefined) {
     throw refusal(body, response.status);
@@ -109,15 +125,16 @@ export async function validate(
   return { columns: body.columns ?? [] };
 }
 
-/** Runs a small statement to its end. */
+/** Runs a statement with a small answer to its end. */
 export async function query(
   statement: string,
-  maxRows = 10_000,
+  { maxRows = 10_000, signal }: Partial<Pick<ExecuteOptions, 'maxRows' | 'signal'>> = {},
 ): Promise<{ head: AnswerHead; rows: Row[] }> {
   let head: AnswerHead = { query: statement, columns: [], timestamp: -1 };
   const rows: Row[] = [];
   await execute(statement, {
     maxRows,
+    ...(signal ? { signal } : {}),
     onHead: (seen) => (head = seen),
     onRows: (more) => rows.push(...more),
   });
@@ -144,17 +161,57 @@ export const FORMAT_NAMES = { csv: 'CSV', parquet: 'Parquet', json: 'JSON' } as 
 
 /** The address that downloads a statement's whole result. */
 export function exportAddress(statement: string, format: ExportFormat): string {
-  if (format === 'json') {
-    return `exec?${new URLSearchParams({ query: statement })}`;
-  }
-  return `exp?${new URLSearchParams({ query: statement, fmt: format })}`;
+  const query = new URLSearchParams({ query: statement }).toString();
+  const { path, separator } = exportPath(format);
+  return `${path}${separator}${query}`;
 }
 
-async function request(address: string, signal: AbortSignal | undefined): Promise<Response> {
+function exportPath(format: ExportFormat): { path: string; separator: string } {
+  return format === 'json'
+    ? { path: 'exec', separator: '?' }
+    : { path: `exp?fmt=${format}`, separator: '&' };
+}
+
+/** The bytes of a statement's whole result, with the credentials that the page holds. */
+export async function exported(
+  statement: string,
+  format: ExportFormat,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const response = await request(exportPath(format).path, signal, statement);
+  if (!response.ok || !response.body) {
+    const text = await response.text();
+    const tail = read(() => JSON.parse(text) as AnswerTail, response.status);
+    throw refusal(tail, response.status);
+  }
+  return response.body;
+}
+
+/**
+ * Statements go in the body: addresses are short, and stand in the logs of whatever lies between,
+ * where a statement with a password has no business.
+ */
+async function request(
+  address: string,
+  signal: AbortSignal | undefined,
+  statement?: string,
+): Promise<Response> {
+  if (statement !== undefined && awaitsLogin()) {
+    throw new SqlError(SIGNED_OUT, undefined, 401);
+  }
   const headers = await credentialHeaders();
+  const sent =
+    statement === undefined
+      ? {}
+      : { method: 'POST', body: new URLSearchParams({ query: statement }) };
   let response;
   try {
-    response = await fetch(address, { cache: 'no-store', headers, ...(signal ? { signal } : {}) });
+    response = await fetch(address, {
+      cache: 'no-store',
+      headers,
+      ...sent,
+      ...(signal ? { signal } : {}),
+    });
   } catch (cause) {
     throw aborted(cause) ? cause : new Unreachable(SILENT, { cause });
   }
@@ -195,7 +252,7 @@ function read<T>(parse: () => T, status: number): T {
       throw new Unreachable(SILENT, { cause });
     }
     if (status === 401) {
-      throw new SqlError('You are not signed in.', undefined, status);
+      throw new SqlError(SIGNED_OUT, undefined, status);
     }
     if (status >= 400) {
       throw new SqlError(`The server answered ${status}.`, undefined, status);

@@ -9,6 +9,7 @@
 export type TokenSource = () => Promise<string>;
 
 let tokens: TokenSource | undefined;
+let isRefused = false;
 const listeners = new Set<() => void>();
 
 /** `undefined` forgets what was held. */
@@ -25,8 +26,18 @@ export async function credentialHeaders(): Promise<Record<string, string>> {
   return tokens === undefined ? {} : { Authorization: await tokens() };
 }
 
+/** Whether the server waits for a login: until then statements would be refused one by one. */
+export function awaitsLogin(): boolean {
+  return isRefused;
+}
+
+export function loginTaken(): void {
+  isRefused = false;
+}
+
 /** Whoever sends requests tells of an answer 401 here. */
 export function loginRefused(): void {
+  isRefused = true;
   for (const listener of listeners) {
     listener();
   }

@@ -22,6 +22,8 @@ export interface Proposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
+  /** Whether that is a guess, because the types do not tell. */
+  readonly headerIsGuess?: boolean;
   readonly headerBytes: number;
   /** Whether the file itself has types, and so nothing was found out. */
   readonly isTyped?: boolean;
@@ -46,7 +48,7 @@ export interface Upload {
   readonly onProgress: (sentBytes: number, allBytes: number) => void;
 }
 
-const SILENT = 'The server does not answer. Nothing was written.';
+const SILENT = 'The server does not answer.';
 
 /** Asks what `/imp` would make of the beginning of a file. */
 export async function preview(
@@ -72,7 +74,8 @@ export async function preview(
 
 /**
  * Imports a file. Rejects with a `SqlError` in the server's words, with an `Unreachable`, or with
- * an `AbortError`; of a file that was not taken whole nothing stays.
+ * an `AbortError`; of a file that was not sent whole nothing stays, otherwise the server may have
+ * written it all the same.
  */
 export async function upload(task: Upload): Promise<ImportReport> {
   const form = new FormData();
@@ -115,6 +118,7 @@ async function send(
   task: Pick<Upload, 'signal' | 'onProgress'>,
 ): Promise<{ text: string; status: number }> {
   const headers = await credentialHeaders();
+  task.signal.throwIfAborted();
   const request = new XMLHttpRequest();
   request.open('POST', address);
   for (const [name, value] of Object.entries(headers)) {

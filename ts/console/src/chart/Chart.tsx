@@ -19,6 +19,7 @@ import { ChartTable } from './ChartTable.js';
 import { decimated, onSecondAxis } from './decimate.js';
 import {
   chooseChart,
+  rowNear,
   SHOWN_SERIES,
   spoken,
   type AxisKind,
@@ -34,6 +35,8 @@ interface ChartProps {
   readonly result: Result;
   readonly revision: number;
   readonly zone: Zone;
+  /** Shows a row of the result in the grid. */
+  readonly onPick: (row: number) => void;
 }
 
 export default function Chart(props: ChartProps): JSX.Element {
@@ -118,6 +121,7 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
           zone={props.zone}
           zoom={zoom}
           onCursor={setCursor}
+          onPick={(place) => pick(props, place, drawn())}
         />
       </Show>
       <Show when={!isCandles()} fallback={<CandleKeys note={note()} />}>
@@ -125,6 +129,18 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
       </Show>
     </>
   );
+}
+
+/** The row behind a point: of the loaded ones, the nearest that stands at its place. */
+function pick(
+  { plan, result, onPick }: ChartProps & { plan: ChartPlan },
+  place: number,
+  drawn: ChartData,
+): void {
+  const row = rowNear(result.rows, plan, place, drawn.names);
+  if (row !== undefined) {
+    onPick(row);
+  }
 }
 
 /** What the picture leaves out, or how to look closer. */
@@ -288,6 +304,8 @@ interface CanvasProps {
   readonly zone: Zone;
   readonly zoom: Zoom;
   readonly onCursor: (index: number | undefined) => void;
+  /** By the place along the bottom. */
+  readonly onPick: (place: number) => void;
 }
 
 function Canvas(props: CanvasProps): JSX.Element {
@@ -328,6 +346,11 @@ function Canvas(props: CanvasProps): JSX.Element {
     const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
     if (steps !== undefined) {
       plot?.moveCursor(steps);
+    } else if (event.key === 'Enter') {
+      const place = props.data.times[plot?.cursorIndex() ?? -1];
+      if (place !== undefined) {
+        props.onPick(place);
+      }
     } else if (event.key === '0') {
       props.zoom.reset();
     } else if (event.key === '+' || event.key === '-') {

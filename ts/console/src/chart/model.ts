@@ -201,6 +201,30 @@ function namedSeries(
   };
 }
 
+/** The first row at a place of the axis, or where none stands there, the nearest one. */
+export function rowNear(
+  rows: readonly Row[],
+  { axis, x }: Pick<ChartPlan, 'axis' | 'x'>,
+  place: number,
+  names: readonly string[] = [],
+): number | undefined {
+  if (axis === 'names') {
+    const found = rows.findIndex((row) => nameOf(row[x] ?? null) === names[place]);
+    return found < 0 ? undefined : found;
+  }
+  const placeOf = axis === 'time' ? milliseconds : numberOf;
+  let best: number | undefined;
+  let least = Infinity;
+  rows.forEach((row, index) => {
+    const at = placeOf(row[x] ?? null);
+    const distance = typeof at === 'number' ? Math.abs(at - place) : Infinity;
+    if (distance < least) {
+      [best, least] = [index, distance];
+    }
+  });
+  return best;
+}
+
 function nameOf(value: Value): string {
   return value === null ? 'null' : copyText(value);
 }

@@ -8,6 +8,18 @@ import { drawCandles, lastPrice, spacing } from './candles.js';
 import type { Range } from './decimate.js';
 import type { AxisKind, ChartData } from './model.js';
 import type { Role } from './candles.js';
+import {
+  DAY,
+  HOUR,
+  LOCAL,
+  MINUTE,
+  MONTH,
+  SECOND,
+  timeTicks,
+  UTC,
+  UtcDate,
+  YEAR,
+} from './time-ticks.js';
 
 export type ChartKind = 'line' | 'area' | 'step' | 'bars' | 'scatter' | 'candles';
 
@@ -35,6 +47,8 @@ export interface Plot {
   resize(): void;
   /** Moves the crosshair by points, for the keyboard. */
   moveCursor(steps: number): void;
+  /** The point under the crosshair. */
+  cursorIndex(): number | undefined;
   destroy(): void;
 }
 
@@ -55,7 +69,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
     {
       ...sizeOf(host),
       ms: 1,
-      tzDate: (at) => (options.zone === 'utc' ? uPlot.tzDate(new Date(at), 'UTC') : new Date(at)),
+      tzDate: (at) => (options.zone === 'utc' ? new UtcDate(at) : new Date(at)),
       legend: { show: false },
       padding: [10, candles || options.second.includes(true) ? 0 : endRoom(options), 0, 0],
       cursor: {
@@ -83,6 +97,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   return {
     resize: () => plot.setSize(sizeOf(host)),
     moveCursor: (steps) => moveCursor(plot, steps),
+    cursorIndex: () => plot.cursor.idx ?? undefined,
     destroy: () => plot.destroy(),
   };
 }
@@ -164,17 +179,12 @@ function endRoom({ data, shown }: PlotOptions): number {
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const RIGHT: Pick<uPlot.Axis, 'side'> = { side: 1 };
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
 // Step, its label, and the second line when year, month, day, hour or minute rolls over.
 const DATE_LINE = '\n{D} {MMM} {YYYY}';
 const DAY_LINE = '\n{D} {MMM}';
 const TIME_LABELS = [
-  [365 * DAY, '{YYYY}', null, null, null, null, null, null, 1],
-  [28 * DAY, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [YEAR, '{YYYY}', null, null, null, null, null, null, 1],
+  [MONTH, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
   [DAY, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
   [HOUR, '{HH}:{mm}', DATE_LINE, null, DAY_LINE, null, null, null, 1],
   [MINUTE, '{HH}:{mm}', DATE_LINE, null, DAY_LINE, null, null, null, 1],
@@ -229,10 +239,14 @@ const SECOND_AXIS: uPlot.Axis = {
 const NAME_SHOWN = 12;
 
 /** What is written along the bottom. */
-function acrossOf({ axis, data }: PlotOptions): uPlot.Axis {
+function acrossOf({ axis, data, zone }: PlotOptions): uPlot.Axis {
   switch (axis) {
     case 'time':
-      return { values: TIME_LABELS };
+      return {
+        values: TIME_LABELS,
+        splits: (_self, _axis, min, max, step) =>
+          timeTicks(min, max, step, zone === 'utc' ? UTC : LOCAL),
+      };
     case 'number':
       return { values: (_self, splits) => splits.map(axisNumber) };
     case 'names':

@@ -245,7 +245,7 @@ export class SqlEditor {
     const run = (): boolean => (this.#events.run(), true);
     const runAll = (): boolean => (this.#events.runAll(), true);
     return [
-      runMarks,
+      runMarks(this.#events.run),
       lineNumbers(),
       history(),
       drawSelection(),

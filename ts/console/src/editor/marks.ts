@@ -1,12 +1,21 @@
-/** What runs have left in the editor: a mark beside each statement. */
-import { RangeSet, StateEffect, StateField } from '@codemirror/state';
+/** Beside each statement: what its run has left, or that a press there runs it. */
+import {
+  RangeSet,
+  StateEffect,
+  StateField,
+  type EditorState,
+  type Extension,
+  type Transaction,
+} from '@codemirror/state';
 import { gutter, GutterMarker } from '@codemirror/view';
+import { allStatements, statementBar } from './text.js';
 
 export type MarkState = 'running' | 'done' | 'failed' | 'cancelled';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-const SHAPES: Readonly<Record<MarkState, string>> = {
+const SHAPES: Readonly<Record<MarkState | 'ready', string>> = {
+  ready: 'M5 3.5v9l7-4.5z',
   running: 'M8 2.5A5.5 5.5 0 1 1 2.5 8',
   done: 'M3.5 8.5l3 3 6-7',
   failed: 'M8 2.5 14.2 13.3H1.8zM8 6.5v3.2M8 11.3v.3',
@@ -14,10 +23,10 @@ const SHAPES: Readonly<Record<MarkState, string>> = {
 };
 
 class RunMarker extends GutterMarker {
-  readonly state: MarkState;
+  readonly state: MarkState | 'ready';
   readonly title: string;
 
-  constructor(state: MarkState, title: string) {
+  constructor(state: MarkState | 'ready', title: string) {
     super();
     this.state = state;
     this.title = title;
@@ -48,10 +57,26 @@ export const setMark = StateEffect.define<{ at: number; state: MarkState; title:
   map: (value, changes) => ({ ...value, at: changes.mapPos(value.at) }),
 });
 
+/** The marks of statements that are as they were when they ran. */
+function untouched(
+  marks: RangeSet<RunMarker>,
+  { startState, changes }: Transaction,
+): RangeSet<RunMarker> {
+  const statements = allStatements(startState);
+  return marks
+    .update({
+      filter: (from, _to, { state }) => {
+        const ran = statements.find(({ start }) => start >= from);
+        return state === 'running' || !ran || changes.touchesRange(ran.start, ran.end) === false;
+      },
+    })
+    .map(changes);
+}
+
 const marks = StateField.define<RangeSet<RunMarker>>({
   create: () => RangeSet.empty,
   update: (before, transaction) => {
-    let value = before.map(transaction.changes);
+    let value = transaction.docChanged ? untouched(before, transaction) : before;
     for (const effect of transaction.effects) {
       if (!effect.is(setMark)) {
         continue;
@@ -67,11 +92,42 @@ const marks = StateField.define<RangeSet<RunMarker>>({
   },
 });
 
-export const runMarks = [
-  marks,
-  gutter({
-    class: 'cm-run-gutter',
-    markers: (view) => view.state.field(marks),
-    initialSpacer: () => new RunMarker('done', ''),
-  }),
-];
+const READY = new RunMarker('ready', 'Run this statement');
+
+/** Where the statement under the cursor begins, unless a run has left its mark there. */
+function readyMarks(state: EditorState): RangeSet<RunMarker> {
+  const { from, value } = state.field(statementBar).iter();
+  const isMarked = state.field(marks).iter(from).from === from;
+  return RangeSet.of(value === null || isMarked ? [] : [READY.range(from)]);
+}
+
+/** Where the statement begins that a line belongs to; of several, the first that begins there. */
+function statementOn(state: EditorState, lineStart: number): number | undefined {
+  const { from, to } = state.doc.lineAt(lineStart);
+  const near = allStatements(state).filter(({ start, end }) => start <= to && end >= from);
+  return (near.find(({ start }) => start >= from) ?? near[0])?.start;
+}
+
+/** A press beside a statement calls `run` with the cursor in it. */
+export function runMarks(run: () => void): Extension {
+  return [
+    marks,
+    gutter({
+      class: 'cm-run-gutter',
+      markers: ({ state }) => [state.field(marks), readyMarks(state)],
+      initialSpacer: () => new RunMarker('done', ''),
+      domEventHandlers: {
+        click: (view, { from }) => {
+          const start = statementOn(view.state, from);
+          if (start === undefined) {
+            return false;
+          }
+          view.dispatch({ selection: { anchor: start } });
+          view.focus();
+          run();
+          return true;
+        },
+      },
+    }),
+  ];
+}

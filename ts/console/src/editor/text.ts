@@ -74,7 +74,7 @@ export const highlighting = ViewPlugin.fromClass(
 
 /** The statement that would run now. */
 export function currentStatement(state: EditorState): Statement | undefined {
-  return statementAt(state.doc.toString(), state.selection.main.head);
+  return statementAt(state.doc.toString(), state.selection.main.head, allStatements(state));
 }
 
 const IN_STATEMENT = Decoration.line({ class: 'cm-in-statement' });

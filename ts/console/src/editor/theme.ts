@@ -36,7 +36,7 @@ export const theme = EditorView.theme({
     color: 'var(--text)',
     fontWeight: 'var(--weight-strong)',
   },
-  '.cm-run-gutter': { width: '24px' },
+  '.cm-run-gutter': { width: '24px', cursor: 'pointer' },
   '.cm-run-mark': { display: 'grid', placeItems: 'center', height: '20px' },
   '.cm-run-mark svg': {
     width: '13px',
@@ -47,6 +47,8 @@ export const theme = EditorView.theme({
     strokeLinecap: 'round',
     strokeLinejoin: 'round',
   },
+  '.cm-run-ready': { color: 'var(--text-faint)' },
+  '.cm-run-gutter:hover .cm-run-ready': { color: 'var(--accent-text)' },
   '.cm-run-done': { color: 'var(--ok)' },
   '.cm-run-failed': { color: 'var(--error)' },
   '.cm-run-running': { color: 'var(--accent)' },

@@ -30,12 +30,16 @@ export function Grid(props: GridProps): JSX.Element {
   const [moved, setCell] = createSignal<Cell>({ row: 0, column: 0 });
   const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
 
-  follow(props, layout, () => scroller, setCell);
-
-  const act = (place: number): void => {
-    setCell({ ...cell(), column: place });
+  const go = (to: Partial<Cell>): void => {
+    setCell({ ...cell(), ...to });
     layout.reveal(scroller, cell());
   };
+  const act = (column: number): void => go({ column });
+  follow(props, layout, () => scroller, setCell);
+  followSought(props, layout, (row) => {
+    go({ row });
+    scroller.focus();
+  });
   const parts = gridParts(props, layout, cell, setCell);
   const commands = (): void => {
     const focused = document.getElementById(cellId(cell()));
@@ -82,16 +86,15 @@ export function Grid(props: GridProps): JSX.Element {
         </div>
       </div>
       <Show when={props.state.inspected()}>
-        <Inspector
-          {...parts}
-          onClose={() => {
-            props.state.inspect(false);
-            scroller.focus();
-          }}
-        />
+        <Inspector {...parts} onClose={() => leaveInspector(props, scroller)} />
       </Show>
     </div>
   );
+}
+
+function leaveInspector({ state }: GridProps, scroller: HTMLElement): void {
+  state.inspect(false);
+  scroller.focus();
 }
 
 /** A filter may leave fewer rows than the cursor has come to. */
@@ -114,10 +117,32 @@ function follow(
   createEffect(on(() => props.result, startOver, { defer: true }));
   createEffect(on(() => props.order, toTop, { defer: true }));
   onMount(() => {
-    const observer = new ResizeObserver(() => layout.follow(scroller()));
+    const observer = new ResizeObserver(() => layout.fit(scroller()));
     observer.observe(scroller());
     onCleanup(() => observer.disconnect());
   });
+}
+
+/** Goes to the row that something else points at, where the filter has left it. */
+function followSought(props: GridProps, layout: GridLayout, go: (place: number) => void): void {
+  createEffect(
+    on(
+      () => props.state.sought(),
+      (sought) => {
+        if (!sought) {
+          return;
+        }
+        props.state.found();
+        const place = props.order?.indexOf(sought.row) ?? sought.row;
+        if (place < 0) {
+          announce('The filter hides this row.');
+        } else if (place < layout.rowCount()) {
+          // What is sought is found before the grid has its size, when it comes to the front.
+          queueMicrotask(() => go(place));
+        }
+      },
+    ),
+  );
 }
 
 /** What the parts read: the grid's properties as they are now, its layout and cursor. */
@@ -204,6 +229,6 @@ function announceCell({ result, layout, zone }: GridParts, cell: Cell): void {
   const column = result.columns[place.column];
   if (column) {
     const { text, faint } = shownCell(result, place, zone);
-    announce(`${column.name}, row ${place.row + 1}: ${text}${faint ?? ''}`);
+    announce(`${column.name}, row ${layout.numberAt(cell.row)}: ${text}${faint ?? ''}`);
   }
 }

@@ -62,6 +62,7 @@ function HeadCell(props: HeadCellProps): JSX.Element {
       classList={{
         right: isNumeric(column()?.type ?? ''),
         held: props.layout.isFrozen(props.place),
+        'held-last': props.layout.isLastFrozen(props.place),
         'gap-before': props.gap === props.place,
         'gap-behind': props.gap === props.place + 1,
         sorted: sorted() !== undefined,

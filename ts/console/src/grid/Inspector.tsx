@@ -55,7 +55,7 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
           <Icon name="close" />
         </button>
       </header>
-      <p class="hint">{sizeText(value(), column(), row())}</p>
+      <p class="hint">{sizeText(value(), column(), props.result.numberOf(row()))}</p>
       <pre class="snippet" tabindex="0" aria-label="Value">
         {wholeText(value())}
       </pre>
@@ -66,13 +66,13 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
   );
 }
 
-function sizeText(value: Value, column: Column | undefined, row: number): string {
+function sizeText(value: Value, column: Column | undefined, number: number): string {
   const size = Array.isArray(value)
     ? `, ${grouped(String(value.flat(Infinity).length))} elements`
     : typeof value === 'string' && ['text', 'symbol'].includes(familyOf(column?.type ?? ''))
       ? `, ${grouped(String(charactersOf(value)))} characters`
       : '';
-  return `row ${grouped(String(row + 1))}, ${column ? typeName(column) : ''}${size}`;
+  return `row ${grouped(String(number))}, ${column ? typeName(column) : ''}${size}`;
 }
 
 /** Code points, as the server counts. */
@@ -135,7 +135,7 @@ function ProfileFacts(props: { profile: Profile; column: Column | undefined }): 
   return (
     <>
       <h3>Column, of the loaded rows</h3>
-      <dl class="facts">
+      <dl class="profile-facts">
         <For each={facts()}>
           {([name, text]) => (
             <>

@@ -47,16 +47,19 @@ export class GridLayout {
   readonly numberWidth: Accessor<number>;
   readonly rows: Accessor<number[]>;
   readonly columns: Accessor<number[]>;
+  /** Another object whenever columns have another order, place or width. */
+  readonly arrangement: Accessor<object>;
   readonly #shown: Shown;
   readonly #order: Accessor<readonly number[]>;
   readonly #widths: Accessor<readonly number[]>;
   readonly #edges: Accessor<readonly number[]>;
   readonly #view: Accessor<{ width: number; height: number }>;
   readonly #follow: (scroller: HTMLElement) => void;
+  readonly #fit: (scroller: HTMLElement) => void;
 
   constructor(shown: Shown) {
-    const [scroll, setScroll] = createSignal({ top: 0, left: 0 });
-    const [view, setView] = createSignal({ width: 800, height: 400 });
+    const [scroll, setScroll] = createSignal({ top: 0, left: 0 }, { equals: areSame });
+    const [view, setView] = createSignal({ width: 800, height: 400 }, { equals: areSame });
     const { state } = shown;
     const order = createMemo(() => state.order(shown.result.columns.length));
     const natural = createMemo(() =>
@@ -74,29 +77,48 @@ export class GridLayout {
       () => shown.order?.length ?? asOf(shown.result, shown.revision).rows.length,
     );
     this.numberWidth = createMemo(() => {
-      const count = asOf(shown.result, shown.revision).rows.length;
+      const count = shown.result.numberOf(asOf(shown.result, shown.revision).rows.length);
       return Math.max(48, String(count).length * 8 + 20);
     });
-    this.rows = createMemo(() => {
-      const height = view().height - HEAD_HEIGHT;
-      return indexes(rowWindow(scroll().top, height, ROW_HEIGHT, this.rowCount(), SPARE_ROWS));
-    });
-    this.columns = createMemo(() => {
-      const held = state.frozen();
-      const room = view().width - this.numberWidth() - this.#heldWidth();
-      const from = scroll().left + this.#heldWidth();
-      const moving = indexes(columnWindow(from, room, this.#edges()));
-      return [...indexes({ first: 0, end: held }), ...moving.filter((place) => place >= held)];
-    });
-    this.#follow = (scroller) => {
-      setScroll({ top: scroller.scrollTop, left: scroller.scrollLeft });
-      setView({ width: scroller.clientWidth, height: scroller.clientHeight });
-    };
+    this.arrangement = createMemo(() => ({
+      order: order(),
+      edges: this.#edges(),
+      frozen: state.frozen(),
+      from: this.numberWidth(),
+    }));
+    // Most scrolls stay within the rows and columns that are there.
+    this.rows = createMemo(
+      () => {
+        const height = view().height - HEAD_HEIGHT;
+        return indexes(rowWindow(scroll().top, height, ROW_HEIGHT, this.rowCount(), SPARE_ROWS));
+      },
+      undefined,
+      { equals: areSame },
+    );
+    this.columns = createMemo(
+      () => {
+        const held = state.frozen();
+        const room = view().width - this.numberWidth() - this.#heldWidth();
+        const from = scroll().left + this.#heldWidth();
+        const moving = indexes(columnWindow(from, room, this.#edges()));
+        return [...indexes({ first: 0, end: held }), ...moving.filter((place) => place >= held)];
+      },
+      undefined,
+      { equals: areSame },
+    );
+    this.#follow = ({ scrollTop, scrollLeft }) => setScroll({ top: scrollTop, left: scrollLeft });
+    this.#fit = ({ clientWidth, clientHeight }) =>
+      setView({ width: clientWidth, height: clientHeight });
   }
 
   /** The result's row at a place. */
   rowAt(place: number): number {
     return this.#shown.order?.[place] ?? place;
+  }
+
+  /** The number of the row at a place. */
+  numberAt(place: number): number {
+    return this.#shown.result.numberOf(this.rowAt(place));
   }
 
   /** The result's column at a place. */
@@ -107,6 +129,11 @@ export class GridLayout {
   /** Whether the column at a place stays in view. */
   isFrozen(place: number): boolean {
     return place < this.#shown.state.frozen();
+  }
+
+  /** Whether the columns behind a place move under it. */
+  isLastFrozen(place: number): boolean {
+    return place === this.#shown.state.frozen() - 1;
   }
 
   /** The place whose left edge is nearest to a distance from the grid's own left edge. */
@@ -155,9 +182,14 @@ export class GridLayout {
     this.#shown.state.setWidth(this.columnAt(place), kept);
   }
 
-  /** Takes over where the element is scrolled to and how large it is. */
+  /** Takes over where the element is scrolled to. */
   follow(scroller: HTMLElement): void {
     this.#follow(scroller);
+  }
+
+  /** Takes over how large the element is. */
+  fit(scroller: HTMLElement): void {
+    this.#fit(scroller);
   }
 
   /** Scrolls a cell into view. */
@@ -181,6 +213,12 @@ function naturalWidth({ chars, column }: ColumnLayout): number {
   const marks = isNumeric(column.type) ? 0 : 6;
   const width = chars * charWidth() + CELL_PADDING + marks;
   return Math.round(Math.max(NARROWEST, Math.min(WIDEST, width)));
+}
+
+/** Two lists of numbers, or two objects of them. */
+function areSame(left: object, right: object): boolean {
+  const [before, after] = [Object.values(left), Object.values(right)];
+  return before.length === after.length && before.every((value, at) => value === after[at]);
 }
 
 function indexes({ first, end }: { first: number; end: number }): number[] {

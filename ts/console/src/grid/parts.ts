@@ -27,6 +27,13 @@ export function cellId({ row, column }: Cell): string {
   return `cell-${row}-${column}`;
 }
 
+/** The place of the cell that an element of the page is in. */
+export function cellAt(target: EventTarget | null): Cell | undefined {
+  const cell = target instanceof Element ? target.closest('.grid-cell') : null;
+  const match = /^cell-(\d+)-(\d+)$/.exec(cell?.id ?? '');
+  return match ? { row: Number(match[1]), column: Number(match[2]) } : undefined;
+}
+
 /** A cell of the result as text. */
 export function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
   const layout = result.layout[column];

@@ -14,6 +14,9 @@ export class GridState {
   /** Whether the inspector is open. */
   readonly inspected: Accessor<boolean>;
   readonly inspect: (open: boolean) => void;
+  /** The row of the result that something else points at, each time anew. */
+  readonly sought: Accessor<{ readonly row: number } | undefined>;
+  readonly #seek: (place: { readonly row: number } | undefined) => void;
   readonly #order: Accessor<readonly number[]>;
   readonly #setOrder: (order: readonly number[]) => void;
   readonly #setSort: (sort: Sort | undefined) => void;
@@ -28,6 +31,9 @@ export class GridState {
     const [frozen, setFrozen] = createSignal(0);
     const [order, setOrder] = createSignal<readonly number[]>([]);
     const [inspected, inspect] = createSignal(false);
+    const [sought, seek] = createSignal<{ readonly row: number }>();
+    this.sought = sought;
+    this.#seek = seek;
     this.sort = sort;
     this.filter = filter;
     this.setFilter = setFilter;
@@ -58,6 +64,16 @@ export class GridState {
     this.#setWidths(new Map());
     this.#setFrozen(0);
     this.#setOrder([]);
+  }
+
+  /** Brings a row of the result under the cursor of the grid. */
+  seek(row: number): void {
+    this.#seek({ row });
+  }
+
+  /** Whoever shows rows has taken note. */
+  found(): void {
+    this.#seek(undefined);
   }
 
   /** The result's column at each place, from the left. */

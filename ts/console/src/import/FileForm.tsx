@@ -2,6 +2,7 @@
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { Icon } from '../shell/icons.js';
+import { signIn } from '../signin/state.js';
 import { bytesText } from '../tables/model.js';
 import { ColumnTable } from './ColumnTable.js';
 import {
@@ -33,6 +34,7 @@ export function FileForm(props: FormProps): JSX.Element {
             <div class="form-grid">
               <TableField {...props} choices={chosen()} />
               <ModeField {...props} choices={chosen()} />
+              <OwnerField {...props} choices={chosen()} />
               <TimeField {...props} choices={chosen()} />
               <PartitionField {...props} choices={chosen()} />
               <Show when={!props.file.proposal?.isTyped}>
@@ -99,6 +101,33 @@ function ModeField(props: FieldProps): JSX.Element {
           : 'Rows that are there stay as they are'}
       </span>
     </div>
+  );
+}
+
+/** People of an identity provider own nothing: they say for whom a new table is. */
+function OwnerField(props: FieldProps): JSX.Element {
+  const isAsked = (): boolean => {
+    const now = signIn();
+    return now.state === 'in' && now.byProvider && !isAppended(props.choices, existingOf(props));
+  };
+  return (
+    <Show when={isAsked()}>
+      <div class="stack">
+        <label for="import-owner">Owner</label>
+        <input
+          id="import-owner"
+          class="input data"
+          aria-describedby="import-owner-hint"
+          value={props.choices.owner}
+          onInput={(event) =>
+            props.queue.decide(props.file.id, { owner: event.currentTarget.value })
+          }
+        />
+        <span id="import-owner-hint" class="hint">
+          Group or user that the table is for
+        </span>
+      </div>
+    </Show>
   );
 }
 
@@ -270,6 +299,11 @@ function DelimiterField(props: FormProps): JSX.Element {
         />
         The first line names the columns
       </label>
+      <Show when={props.file.proposal?.headerIsGuess}>
+        <span class="hint warn">
+          <Icon name="alert" /> A guess: all values are text
+        </span>
+      </Show>
     </div>
   );
 }
@@ -343,7 +377,7 @@ function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Ele
         <span class="spring" />
         <span>
           {props.progress.sent === props.progress.all && props.progress.all > 0
-            ? 'the server writes the last rows'
+            ? 'the server writes the rows'
             : remaining(props.progress)}
         </span>
       </div>

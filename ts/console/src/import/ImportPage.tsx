@@ -31,7 +31,9 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
     const files = props.session.dropped();
     if (files.length > 0) {
       untrack(() => {
-        take(files);
+        if (!props.session.isReadOnly) {
+          take(files);
+        }
         props.session.setDropped([]);
       });
     }
@@ -44,7 +46,14 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
         <h1 id="import-title">Import files</h1>
         <p class="hint">{overview(queue.files, spot().subject)}</p>
       </header>
-      <Show when={queue.files.length > 0} fallback={<DropZone onFiles={take} />}>
+      <Show
+        when={queue.files.length > 0}
+        fallback={
+          <Show when={!props.session.isReadOnly} fallback={<ReadOnlyNote />}>
+            <DropZone onFiles={take} />
+          </Show>
+        }
+      >
         <div class="import">
           <div class="import-files">
             <ul aria-label="Files">
@@ -81,6 +90,19 @@ function overview(files: readonly ImportFile[], table: string): string {
   const done = files.filter(({ state }) => state === 'done').length;
   const count = `${files.length} ${files.length === 1 ? 'file' : 'files'}`;
   return `${count}, ${bytesText(bytes)}, ${done} done`;
+}
+
+/** Why there is nothing to drop a file on. */
+export function ReadOnlyNote(): JSX.Element {
+  return (
+    <div class="empty">
+      <strong>This server is read-only</strong>
+      <p>
+        It takes no files over HTTP (<code>http.security.readonly</code>). What is there can be
+        queried and exported.
+      </p>
+    </div>
+  );
 }
 
 /** The whole page takes files; here is where that is said, and the button for those without one. */
@@ -216,6 +238,26 @@ function FilePane(props: { session: Session; queue: ImportQueue; file: ImportFil
         <Match when={props.file.state === 'reading'}>
           <div class="empty">
             <strong>Looking at the columns</strong>
+            <Show when={props.file.progress}>
+              {(progress) => (
+                <>
+                  <p>
+                    The server reads Parquet files: {sendingText(props.file)} of{' '}
+                    {bytesText(props.file.size)} is there.
+                  </p>
+                  <progress
+                    value={percent(progress())}
+                    max="100"
+                    aria-label={`Transfer of ${props.file.name}`}
+                  />
+                  <p>
+                    <button class="button" onClick={() => props.queue.remove(props.file.id)}>
+                      Stop this file
+                    </button>
+                  </p>
+                </>
+              )}
+            </Show>
           </div>
         </Match>
       </Switch>

@@ -12,6 +12,8 @@ export interface ColumnChoice {
 export interface Choices {
   readonly table: string;
   readonly overwrite: boolean;
+  /** Whose a new table is; empty: whoever imports. */
+  readonly owner: string;
   /** Name of the time column; empty for none. */
   readonly timestamp: string;
   readonly partitionBy: string;
@@ -70,6 +72,7 @@ export function firstChoices(proposal: Proposal): Choices {
   return {
     table: proposal.table,
     overwrite: false,
+    owner: '',
     timestamp: time,
     partitionBy: time === '' ? 'NONE' : 'DAY',
     atomicity: 'skipCol',
@@ -195,7 +198,9 @@ export function parametersOf(
   choices: Choices,
   existing: Existing | undefined,
 ): Record<string, string> {
-  const ordered = choices.timestamp !== '' && !isAppended(choices, existing);
+  const isMade = !isAppended(choices, existing);
+  const ordered = choices.timestamp !== '' && isMade;
+  const owner = choices.owner.trim();
   return {
     name: choices.table.trim(),
     delimiter: proposal.delimiter,
@@ -203,6 +208,7 @@ export function parametersOf(
     atomicity: choices.atomicity,
     overwrite: String(choices.overwrite && existing !== undefined),
     ...(ordered ? { timestamp: choices.timestamp, partitionBy: choices.partitionBy } : {}),
+    ...(isMade && owner !== '' ? { owner } : {}),
   };
 }
 

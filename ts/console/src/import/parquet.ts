@@ -8,10 +8,14 @@ import { isAppended, targetType, type Choices, type Existing } from './model.js'
 const SHOWN_VALUES = 3;
 
 /** What the file holds: its own types, all of its rows counted. */
-export async function proposeParquet(path: string, fileName: string): Promise<Proposal> {
+export async function proposeParquet(
+  path: string,
+  fileName: string,
+  signal: AbortSignal,
+): Promise<Proposal> {
   const [{ head, rows }, count] = await Promise.all([
-    query(`SELECT * FROM ${source(path)} LIMIT ${SHOWN_VALUES}`),
-    query(`SELECT count() FROM ${source(path)}`),
+    query(`SELECT * FROM ${source(path)} LIMIT ${SHOWN_VALUES}`, { signal }),
+    query(`SELECT count() FROM ${source(path)}`, { signal }),
   ]);
   return {
     table: fileName.replace(/\.[^.]*$/, '').replace(/[^\p{L}\p{N}_.-]+/gu, '_'),
@@ -29,17 +33,33 @@ export async function proposeParquet(path: string, fileName: string): Promise<Pr
   };
 }
 
-/** Runs what takes the file into its table. */
+/**
+ * Runs what takes the file into its table. The server drops a statement whose request is taken
+ * back, and `ended` waits for that; once a new table is whole it takes the place of the old one,
+ * come what may.
+ */
 export async function importParquet(
   path: string,
   proposal: Proposal,
   choices: Choices,
   existing: Existing | undefined,
+  signal: AbortSignal,
+  ended: () => Promise<unknown>,
 ): Promise<ImportReport> {
-  for (const statement of parquetStatements(path, proposal, choices, existing)) {
-    await query(statement);
-  }
   const { table } = choices;
+  for (const statement of parquetStatements(path, proposal, choices, existing)) {
+    if (!statement.includes(source(path))) {
+      await query(statement);
+      continue;
+    }
+    try {
+      await query(statement, { signal });
+    } catch (cause) {
+      await ended();
+      await query(`DROP TABLE IF EXISTS ${aside(table)}`).catch(() => undefined);
+      throw cause;
+    }
+  }
   return { location: table, rowsImported: proposal.rows, rowsRejected: 0, columns: [] };
 }
 
@@ -69,16 +89,22 @@ export function parquetStatements(
     choices.timestamp === ''
       ? ''
       : ` TIMESTAMP(${quoted(choices.timestamp)}) PARTITION BY ${choices.partitionBy}`;
+  const owner = choices.owner.trim() === '' ? '' : ` OWNED BY ${quoted(choices.owner.trim())}`;
   if (existing === undefined) {
-    return [`CREATE TABLE ${table} AS (${rows})${order}`];
+    return [`CREATE TABLE ${table} AS (${rows})${order}${owner}`];
   }
-  const aside = quoted(`${choices.table}_importing`);
+  const made = aside(choices.table);
   return [
-    `DROP TABLE IF EXISTS ${aside}`,
-    `CREATE TABLE ${aside} AS (${rows})${order}`,
+    `DROP TABLE IF EXISTS ${made}`,
+    `CREATE TABLE ${made} AS (${rows})${order}${owner}`,
     `DROP TABLE ${table}`,
-    `RENAME TABLE ${aside} TO ${table}`,
+    `RENAME TABLE ${made} TO ${table}`,
   ];
+}
+
+/** Where a new table is made while the one that it replaces stays. */
+function aside(table: string): string {
+  return quoted(`${table}_importing`);
 }
 
 function source(path: string): string {

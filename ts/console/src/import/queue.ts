@@ -1,6 +1,6 @@
 /** The files that were chosen: looked at, decided about, sent one after the other. */
 import { createStore, produce } from 'solid-js/store';
-import { aborted, query } from '../api/client.js';
+import { aborted, query, Unreachable } from '../api/client.js';
 import {
   preview,
   removeFile,
@@ -12,6 +12,7 @@ import {
 import { quoted } from '../schema/model.js';
 import { announce } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
+import { endingOf, isOver, stateOf, type TableState } from './ending.js';
 import {
   firstChoices,
   headerLine,
@@ -55,6 +56,8 @@ export class ImportQueue {
   readonly #uploaded = new Map<number, string>();
   readonly #state: { readonly files: ImportFile[] };
   #lastId = 0;
+  /** As it was chosen last: the same people import the next file. */
+  #owner = '';
   #sending = false;
 
   constructor(session: Session) {
@@ -111,16 +114,16 @@ export class ImportQueue {
     const whole = String(blob.size <= SAMPLE_BYTES);
     const isParquet = (await sample.slice(0, PARQUET_MARK.length).text()) === PARQUET_MARK;
     const proposal = isParquet
-      ? await proposeParquet(await this.#bring(id, blob), blob.name)
+      ? await this.#bring(id, blob)
       : await preview(sample, { name: blob.name, whole, ...form });
     const proposed = firstChoices(proposal);
-    const choices = { ...proposed, table: form['name'] ?? proposed.table };
+    const choices = { ...proposed, table: form['name'] ?? proposed.table, owner: this.#owner };
     this.#change(id, { state: 'ready', proposal, choices });
     await this.rename(id, choices.table);
   }
 
-  /** Brings a Parquet file to the server, which alone can read it; its name there. */
-  async #bring(id: number, blob: File): Promise<string> {
+  /** Brings a Parquet file to the server, which alone can read it, and asks what it holds. */
+  async #bring(id: number, blob: File): Promise<Proposal> {
     const abort = new AbortController();
     this.#aborts.set(id, abort);
     this.#change(id, { progress: begun(performance.now(), blob.size) });
@@ -129,7 +132,7 @@ export class ImportQueue {
       const onProgress = (sent: number, all: number): void => this.#advance(id, sent, all);
       const path = await uploadFile(blob, { signal, onProgress });
       this.#uploaded.set(id, path);
-      return path;
+      return await proposeParquet(path, blob.name, signal);
     } finally {
       this.#aborts.delete(id);
     }
@@ -162,6 +165,7 @@ export class ImportQueue {
 
   decide(id: number, changes: Partial<Choices>): void {
     const choices = this.of(id)?.choices;
+    this.#owner = changes.owner ?? this.#owner;
     if (choices) {
       this.#change(id, { choices: { ...choices, ...changes } });
     }
@@ -214,30 +218,56 @@ export class ImportQueue {
     }
     const abort = new AbortController();
     this.#aborts.set(id, abort);
+    const { signal } = abort;
     const startedAt = performance.now();
-    this.#change(id, { state: 'sending', progress: begun(startedAt, blob.size) });
+    const path = this.#uploaded.get(id);
+    const progress = begun(startedAt, blob.size);
+    // A Parquet file is on the server by now.
+    const sent = path === undefined ? 0 : blob.size;
+    this.#change(id, { state: 'sending', progress: { ...progress, sent } });
+    const table = choices.table.trim();
+    const before = await stateOf(table).catch(() => undefined);
     try {
-      const path = this.#uploaded.get(id);
       const report =
         path === undefined
           ? await upload({
               parameters: parametersOf(proposal, choices, existing),
               schema: schemaOf(proposal, choices, existing),
               data: new Blob([headerLine(proposal, choices), blob.slice(proposal.headerBytes)]),
-              signal: abort.signal,
+              signal,
               onProgress: (sent, all) => this.#advance(id, sent, all),
             })
-          : await importParquet(path, proposal, choices, existing);
+          : await importParquet(path, proposal, choices, existing, signal, () =>
+              isOver(this.#session.activity, path),
+            );
       this.#discard(id);
       this.#change(id, { state: 'done', report, tookMs: performance.now() - startedAt });
       announce(`${name} is loaded: ${report.rowsImported} rows.`);
     } catch (cause) {
-      const message = aborted(cause) ? 'Stopped. Nothing was written.' : messageOf(cause);
+      const message = await this.#ending(id, table, before, cause);
       this.#change(id, { state: 'failed', message });
       announce(`${name}: ${message}`);
     } finally {
       this.#aborts.delete(id);
     }
+  }
+
+  /** Why an import failed; where the server did not say so, what has become of the table. */
+  async #ending(
+    id: number,
+    table: string,
+    before: TableState | undefined,
+    cause: unknown,
+  ): Promise<string> {
+    const isStopped = aborted(cause);
+    if (!isStopped && !(cause instanceof Unreachable)) {
+      return messageOf(cause);
+    }
+    const path = this.#uploaded.get(id);
+    const { sent = 0, all = 0 } = this.of(id)?.progress ?? {};
+    const isDecided = path === undefined ? sent < all : await isOver(this.#session.activity, path);
+    const ending = await endingOf(table, before, isDecided ? 'part' : 'whole');
+    return `${isStopped ? 'Stopped.' : 'The server does not answer.'} ${ending}`;
   }
 
   #advance(id: number, sent: number, all: number): void {

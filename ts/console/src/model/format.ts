@@ -130,7 +130,10 @@ export function copyText(value: Value): string {
   if (value === null) {
     return '';
   }
-  return Array.isArray(value) ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value)) {
+    return JSON.stringify(value);
+  }
+  return Object.is(value, -0) ? '-0.0' : String(value);
 }
 
 /** Rows with a header line, tab-separated, as spreadsheets take them. */

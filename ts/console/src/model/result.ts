@@ -6,7 +6,7 @@ import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
 import { cellText, fractionDigits } from './format.js';
 import { familyOf } from './types.js';
 
-/** The most rows that are kept in the page. What lies beyond is said, never silently dropped. */
+/** The most rows that are kept in the page; the others are asked for by people, as many at once. */
 export const MAX_ROWS = 100_000;
 
 /** Rows whose width is measured: enough for a first page, cheap for any result. */
@@ -27,10 +27,15 @@ export class Result {
   readonly timestamp: number;
   readonly layout: readonly ColumnLayout[];
   readonly rows: Row[] = [];
+  /** Rows of the whole result before the first of these. */
+  readonly skipped: number;
   /** Rows of the whole result, known when the answer has ended. */
   total: number | undefined;
+  /** Whether there are more than `total`. */
+  isCut = false;
 
-  constructor(head: AnswerHead, statement: string) {
+  constructor(head: AnswerHead, statement: string, skipped = 0) {
+    this.skipped = skipped;
     this.statement = statement;
     this.columns = head.columns;
     this.timestamp = head.timestamp;
@@ -50,6 +55,11 @@ export class Result {
     for (const row of rows.slice(0, unmeasured)) {
       this.#measureWidths(row);
     }
+  }
+
+  /** What the row is called: its number in the whole result. */
+  numberOf(row: number): number {
+    return this.skipped + row + 1;
   }
 
   cell(row: number, column: number): Value {

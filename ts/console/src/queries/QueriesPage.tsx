@@ -1,19 +1,9 @@
 /** What runs on the server now, for whom and since when; any of it can be cancelled. */
-import {
-  createComputed,
-  createSignal,
-  For,
-  Match,
-  onCleanup,
-  onMount,
-  Show,
-  Switch,
-  type JSX,
-} from 'solid-js';
-import { createStore, reconcile } from 'solid-js/store';
+import { createSignal, For, Show, type JSX } from 'solid-js';
 import { duration } from '../model/format.js';
-import { announce, showToast } from '../shell/announce.js';
+import { announce, showFailure } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
+import { LivePage } from '../shell/LivePage.js';
 import type { RunningQuery } from '../state/activity.js';
 import type { Session } from '../state/session.js';
 
@@ -22,51 +12,29 @@ const REFRESH_MS = 1000;
 export default function QueriesPage(props: { session: Session }): JSX.Element {
   const { activity } = props.session;
   const [now, setNow] = createSignal(Date.now());
-  onMount(() => {
-    const look = (): void => {
-      setNow(Date.now());
-      if (!document.hidden) {
-        void activity.refresh();
-      }
-    };
-    look();
-    const timer = setInterval(look, REFRESH_MS);
-    onCleanup(() => clearInterval(timer));
-  });
-  const queries = (): readonly RunningQuery[] => {
-    const loaded = activity.queries();
-    return loaded.state === 'ready' ? loaded.value : [];
+  const look = (): void => {
+    setNow(Date.now());
+    void activity.refresh();
   };
-  const failure = (): string => {
-    const loaded = activity.queries();
-    return loaded.state === 'failed' ? loaded.message : '';
-  };
-
   return (
-    <section class="page" aria-labelledby="queries-title" data-region="queries">
-      <header class="page-head">
-        <h1 id="queries-title">Running queries</h1>
-        <p class="hint">Of all clients of this server. The list is asked for every second.</p>
-      </header>
-      <Switch
-        fallback={
-          <div class="empty">
-            <strong>Nothing is running</strong>
-            <p>A query appears here while the server works on it, whoever sent it.</p>
-          </div>
-        }
-      >
-        <Match when={failure()}>
-          <div class="empty">
-            <strong>The running queries could not be read</strong>
-            <p>{failure()}</p>
-          </div>
-        </Match>
-        <Match when={queries().length > 0}>
-          <QueryTable session={props.session} queries={queries()} now={now()} />
-        </Match>
-      </Switch>
-    </section>
+    <LivePage
+      page="queries"
+      title="Running queries"
+      hint={() => 'Of all clients of this server. The list is asked for every second.'}
+      everyMs={REFRESH_MS}
+      look={look}
+      loaded={activity.queries()}
+      key="id"
+      unread="The running queries could not be read"
+      empty={
+        <>
+          <strong>Nothing is running</strong>
+          <p>A query appears here while the server works on it, whoever sent it.</p>
+        </>
+      }
+    >
+      {(queries) => <QueryTable session={props.session} queries={queries} now={now()} />}
+    </LivePage>
   );
 }
 
@@ -75,9 +43,6 @@ function QueryTable(props: {
   queries: readonly RunningQuery[];
   now: number;
 }): JSX.Element {
-  // Rows keep their identity by id, and so their elements, and so the focus.
-  const [kept, setKept] = createStore<{ queries: RunningQuery[] }>({ queries: [] });
-  createComputed(() => setKept('queries', reconcile([...props.queries], { key: 'id' })));
   return (
     <div class="page-table" role="region" aria-label="Running queries" tabindex="0">
       <table class="listing">
@@ -95,7 +60,7 @@ function QueryTable(props: {
           </tr>
         </thead>
         <tbody>
-          <For each={kept.queries}>
+          <For each={props.queries}>
             {(running) => <QueryRow session={props.session} query={running} now={props.now} />}
           </For>
         </tbody>
@@ -114,7 +79,7 @@ function QueryRow(props: { session: Session; query: RunningQuery; now: number })
       announce('The query is being cancelled.');
     } catch (cause) {
       setStopping(false);
-      showToast({ text: cause instanceof Error ? cause.message : String(cause) });
+      showFailure(cause);
     }
   };
   return (

@@ -1,5 +1,5 @@
 /** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
-import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
+import { createEffect, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
@@ -83,8 +83,16 @@ function Instance(props: { session: Session }): JSX.Element {
     const value = props.session.settings()?.preferences[name];
     return typeof value === 'string' ? value : '';
   };
+  const paint = (bar: HTMLElement): void => {
+    createEffect(() => {
+      bar.style.background = preference('instance_rgb');
+    });
+  };
   return (
     <span class="instance">
+      <Show when={preference('instance_rgb')}>
+        <span class="instance-bar" ref={paint} />
+      </Show>
       <strong>
         <bdi>{preference('instance_name') || location.hostname}</bdi>
       </strong>

@@ -1,14 +1,9 @@
 /** What can be done with a table of the tree. */
-import {
-  EXPORT_FORMATS,
-  exportAddress,
-  FORMAT_NAMES,
-  query,
-  type ExportFormat,
-} from '../api/client.js';
+import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { grouped } from '../model/format.js';
-import { copy, showToast } from '../shell/announce.js';
+import { copy, showFailure, showToast } from '../shell/announce.js';
 import { confirmed } from '../shell/ConfirmDialog.js';
+import { download } from '../shell/files.js';
 import type { MenuItem } from '../shell/Menu.js';
 import { openPage } from '../shell/pages.js';
 import type { Session } from '../state/session.js';
@@ -45,14 +40,21 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
       label: `Download as ${FORMAT_NAMES[format]}`,
       icon: 'export',
       apart: index === 0,
-      run: () => download(name, format),
+      run: () => void download(name, `SELECT * FROM ${quoted(name)}`, format),
     })),
     isTable && { label: 'Import into…', icon: 'import', run: () => openPage('import', name) },
     isTable &&
       table.suspended && {
-        label: 'Resume writing',
+        label: 'Show what is damaged',
+        icon: 'alert',
+        apart: true,
+        run: () => session.preview(`RECOVER TABLE ${quoted(name)}`),
+      },
+    isTable &&
+      table.suspended && {
+        label: 'Recover what is sound…',
         icon: 'refresh',
-        run: () => void run(session, `ALTER TABLE ${quoted(name)} RESUME WAL`, 'Writing resumed'),
+        run: () => void recoverTable(session, name),
       },
     {
       label: `Drop ${WORDS[table.kind]}…`,
@@ -70,15 +72,8 @@ async function copyStatement(table: TableEntry): Promise<void> {
   try {
     await copy(await createStatement(table.name, table.kind), 'DDL');
   } catch (cause) {
-    showToast({ text: messageOf(cause) });
+    showFailure(cause);
   }
-}
-
-function download(name: string, format: ExportFormat): void {
-  const link = document.createElement('a');
-  link.href = exportAddress(`SELECT * FROM ${quoted(name)}`, format);
-  link.download = `${name}.${format}`;
-  link.click();
 }
 
 async function dropTable(session: Session, table: TableEntry): Promise<void> {
@@ -97,16 +92,26 @@ async function dropTable(session: Session, table: TableEntry): Promise<void> {
   }
 }
 
+async function recoverTable(session: Session, name: string): Promise<void> {
+  const statement = `RECOVER TABLE ${quoted(name)} SKIP`;
+  const isSure = await confirmed({
+    title: `Give up the damaged parts of ${name}?`,
+    text: 'Their rows are lost; "Show what is damaged" tells which. This cannot be undone.',
+    statement,
+    keep: 'Keep it as it is',
+    destroy: `Recover ${name}`,
+  });
+  if (isSure) {
+    await run(session, statement, `${name} takes writes again`);
+  }
+}
+
 async function run(session: Session, statement: string, done: string): Promise<void> {
   try {
     await query(statement);
     showToast({ text: done });
   } catch (cause) {
-    showToast({ text: messageOf(cause) });
+    showFailure(cause);
   }
   await session.schema.refresh();
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

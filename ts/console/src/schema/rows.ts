@@ -61,10 +61,15 @@ export function treeRows(
 }
 
 function matches(table: TableEntry, columns: Columns, wanted: string): boolean {
-  if (wanted === '' || table.name.toLowerCase().includes(wanted)) {
+  if (wanted === '' || isMeant(table, wanted)) {
     return true;
   }
   return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(wanted));
+}
+
+/** By its name, or by the word that stands beside it in the tree. */
+function isMeant({ name, suspended }: TableEntry, wanted: string): boolean {
+  return name.toLowerCase().includes(wanted) || (suspended && wanted === 'suspended');
 }
 
 function columnsOf(table: TableEntry, columns: Columns): readonly ColumnEntry[] {
@@ -79,7 +84,7 @@ function pushTable(
   opened: ReadonlySet<string>,
   wanted: string,
 ): void {
-  const byColumn = wanted !== '' && !table.name.toLowerCase().includes(wanted);
+  const byColumn = wanted !== '' && !isMeant(table, wanted);
   const open = opened.has(table.name) || byColumn;
   const id = `table:${table.name}`;
   rows.push({ kind: 'table', id, table, open });

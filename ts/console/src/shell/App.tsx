@@ -4,15 +4,17 @@ import {
   createSignal,
   For,
   lazy,
+  Match,
   onCleanup,
   onMount,
   Show,
   Suspense,
+  Switch,
   type JSX,
 } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { SchemaPanel } from '../schema/SchemaPanel.js';
-import { dismissToast, holdToast, spoken, toast } from './announce.js';
+import { dismissToast, holdToast, spoken, toast, type Toast as ShownToast } from './announce.js';
 import { ConfirmDialog } from './ConfirmDialog.js';
 import { HelpDialog } from './HelpDialog.js';
 import { Icon, Logo, type IconName } from './icons.js';
@@ -59,14 +61,16 @@ export function App(props: { session: Session }): JSX.Element {
   });
 
   return (
-    <div class="app" classList={{ 'drawer-open': drawer(), dropping: dropping() }}>
-      <Show when={session.settings()?.config['security.insecure.public'] === true}>
-        <div class="insecure" role="alert">
-          <Icon name="alert" />
-          This server is open to the network without sign-in. Anyone who reaches it can read and
-          change its data.
-        </div>
-      </Show>
+    <div
+      class="app"
+      classList={{
+        'drawer-open': drawer(),
+        dropping: dropping(),
+        // The people of this page take the place of the tables.
+        'without-side': spot().page === 'access',
+      }}
+    >
+      <OpenServer session={session} />
       <Rail session={session} drawer={drawer()} setDrawer={setDrawer} help={() => setHelp(true)} />
       <SchemaPanel session={session} onOpened={() => setDrawer(false)} />
       <main class="main">
@@ -91,6 +95,19 @@ export function App(props: { session: Session }): JSX.Element {
       </div>
       <Toast />
     </div>
+  );
+}
+
+/** Says that anybody may use this server. */
+function OpenServer(props: { session: Session }): JSX.Element {
+  return (
+    <Show when={props.session.settings()?.config['security.insecure.public'] === true}>
+      <div class="insecure" role="alert">
+        <Icon name="alert" />
+        This server is open to the network without sign-in. Anyone who reaches it can read and
+        change its data.
+      </div>
+    </Show>
   );
 }
 
@@ -194,7 +211,7 @@ function Rail(props: {
 /** The first steps are offered while there is nothing else to look at. */
 function isOffered({ page }: Entry, session: Session): boolean {
   if (page === 'access') {
-    return session.settings()?.config['acl.enabled'] === true;
+    return session.hasUsers;
   }
   return page !== 'start' || spot().page === 'start' || isEmpty(session);
 }
@@ -215,7 +232,7 @@ function Toast(): JSX.Element {
           onFocusIn={() => holdToast(true)}
           onFocusOut={() => holdToast(false)}
         >
-          <Icon name="check" class="ok" />
+          <ToastIcon state={shown().state} />
           <span>{shown().text}</span>
           <Show when={shown().action}>
             {(action) => (
@@ -230,8 +247,26 @@ function Toast(): JSX.Element {
               </button>
             )}
           </Show>
+          <Show when={shown().state === 'failed'}>
+            <button class="icon-button" aria-label="Dismiss" onClick={dismissToast}>
+              <Icon name="close" />
+            </button>
+          </Show>
         </div>
       )}
     </Show>
+  );
+}
+
+function ToastIcon(props: { state: ShownToast['state'] }): JSX.Element {
+  return (
+    <Switch fallback={<Icon name="check" class="ok" />}>
+      <Match when={props.state === 'failed'}>
+        <Icon name="alert" class="error" />
+      </Match>
+      <Match when={props.state === 'running'}>
+        <Icon name="running" class="spin accent" />
+      </Match>
+    </Switch>
   );
 }

@@ -1,12 +1,14 @@
-/** The result bar's controls that act on the loaded rows: filter them, copy them. */
+/** The result bar's controls that act on rows: filter the loaded ones, copy or export them. */
 import { createMemo, Show, type JSX } from 'solid-js';
+import { EXPORT_FORMATS, FORMAT_NAMES } from '../api/client.js';
 import type { GridState } from '../grid/state.js';
 import { COPY_FORMS, rowsAs, type CopyForm } from '../model/copies.js';
 import { grouped } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';
 import type { Result } from '../model/result.js';
 import { announce, copy } from './announce.js';
-import { Icon } from './icons.js';
+import { download, saveFile } from './files.js';
+import { Icon, type IconName } from './icons.js';
 import { openMenuBelow, type MenuItem } from './Menu.js';
 
 const COPIED_ROWS = 10_000;
@@ -46,7 +48,7 @@ export function FilterField(props: {
       <Icon name="filter" />
       <input
         type="search"
-        placeholder="Filter loaded rows"
+        placeholder="Filter rows"
         aria-label="Filter the loaded rows"
         title={'Any text, or one column: price > 100, symbol: btc, note = null'}
         value={props.state.filter()}
@@ -60,38 +62,82 @@ export function FilterField(props: {
   );
 }
 
-export function CopyMenu(props: {
-  state: GridState;
-  result: Result;
-  order: RowOrder;
-}): JSX.Element {
+interface ShownProps {
+  readonly state: GridState;
+  readonly result: Result;
+  readonly order: RowOrder;
+}
+
+function shownCount({ order, result }: ShownProps): number {
+  return order?.length ?? result.rows.length;
+}
+
+/** The loaded rows as the grid shows them: filtered, in its order of rows and columns. */
+function shownAs(form: CopyForm, { state, result, order }: ShownProps, most: number): string {
+  const { columns, rows } = result;
+  const places = state.order(columns.length);
+  const taken = Array.from(order ?? rows.keys())
+    .slice(0, most)
+    .map((row) => places.map((column) => result.cell(row, column)));
+  const named = places.flatMap((column) => columns[column] ?? []);
+  return rowsAs(form, named, taken);
+}
+
+function rowCount(count: number): string {
+  return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
+}
+
+/** All rows as the server has them, or those that are loaded, as they are shown. */
+export function ExportMenu(props: ShownProps): JSX.Element {
+  const items = (): MenuItem[] => [
+    ...EXPORT_FORMATS.map((format) => ({
+      label: `All rows as ${FORMAT_NAMES[format]}`,
+      run: () => void download('result', props.result.statement, format),
+    })),
+    ...(['csv', 'json'] as const).map((format, index) => ({
+      label: `The ${rowCount(shownCount(props))} shown as ${FORMAT_NAMES[format]}`,
+      apart: index === 0,
+      run: () => saveFile(`result.${format}`, TYPES[format], shownAs(format, props, Infinity)),
+    })),
+  ];
+  return <RowsMenu name="Export" hint="Take rows away as a file" icon="export" items={items} />;
+}
+
+const TYPES = { csv: 'text/csv', json: 'application/json' } as const;
+
+export function CopyMenu(props: ShownProps): JSX.Element {
   const copyAs = (form: CopyForm): void => {
-    const { columns, rows } = props.result;
-    const places = props.order ?? rows.keys();
-    const order = props.state.order(columns.length);
-    const taken = [...Array.from(places).slice(0, COPIED_ROWS)].map((row) =>
-      order.map((column) => props.result.cell(row, column)),
-    );
-    const shown = order.flatMap((column) => columns[column] ?? []);
-    const count = `${grouped(String(taken.length))} ${taken.length === 1 ? 'row' : 'rows'}`;
-    const cut = taken.length < (props.order?.length ?? rows.length) ? 'The first ' : '';
-    void copy(rowsAs(form, shown, taken), `${cut}${count}`);
+    const count = shownCount(props);
+    const cut = count > COPIED_ROWS ? 'The first ' : '';
+    const text = shownAs(form, props, COPIED_ROWS);
+    void copy(text, `${cut}${rowCount(Math.min(count, COPIED_ROWS))}`);
   };
   const items = (): MenuItem[] =>
     (Object.keys(COPY_FORMS) as CopyForm[]).map((form) => ({
       label: COPY_FORMS[form],
       run: () => copyAs(form),
     }));
+  const hint = 'Copy the shown rows with a header line';
+  return <RowsMenu name="Copy" hint={hint} icon="copy" items={items} />;
+}
+
+function RowsMenu(props: {
+  name: string;
+  hint: string;
+  icon: IconName;
+  items: () => MenuItem[];
+}): JSX.Element {
+  const label = (): string => `${props.name} rows`;
   return (
     <button
       class="button ghost"
       aria-haspopup="menu"
-      aria-label="Copy rows"
-      title="Copy the shown rows with a header line"
-      onClick={(event) => openMenuBelow('Copy rows as', event.currentTarget, items())}
+      aria-label={label()}
+      title={props.hint}
+      onClick={(event) => openMenuBelow(label(), event.currentTarget, props.items())}
     >
-      <Icon name="copy" />
-      <span>Copy</span>
+      <Icon name={props.icon} />
+      <span>{props.name}</span>
       <Icon name="down" />
     </button>
   );

@@ -14,7 +14,6 @@ import {
   Switch,
   type JSX,
 } from 'solid-js';
-import { EXPORT_FORMATS, exportAddress, FORMAT_NAMES } from '../api/client.js';
 import { familyOf } from '../model/types.js';
 import { Grid } from '../grid/Grid.js';
 import { gridStateOf, type GridState } from '../grid/state.js';
@@ -25,7 +24,7 @@ import type { Run, Runner } from '../state/run.js';
 import { outcome, rowsText, runTitle, type Session } from '../state/session.js';
 import type { ResultView, Workspace } from '../state/workspace.js';
 import { copy } from './announce.js';
-import { CopyMenu, FilterField } from './GridTools.js';
+import { CopyMenu, ExportMenu, FilterField } from './GridTools.js';
 import { Icon } from './icons.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
@@ -48,6 +47,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
     const now = run();
     return now?.state === 'failed' || (now?.state === 'done' && !now.hasRows);
   };
+  const isOutcome = (): boolean => isRowless() && !kept();
 
   return (
     <section class="result" aria-label="Result" aria-busy={run()?.state === 'running'}>
@@ -55,7 +55,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
         <ViewButtons views={views} onPlan={() => props.session.showPlan()} />
         <Summary run={run()} result={result()} revision={runner().revision()} />
         <span class="spring" />
-        <Show when={result()}>
+        <Show when={isOutcome() ? undefined : result()}>
           {(shown) => (
             <>
               <Show when={views.grid()}>
@@ -63,7 +63,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
               </Show>
               <ZoneSwitch session={props.session} />
               <CopyMenu state={state()} result={shown()} order={order()} />
-              <ResultActions result={shown()} />
+              <ExportMenu state={state()} result={shown()} order={order()} />
             </>
           )}
         </Show>
@@ -77,7 +77,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
             <PlanView session={props.session} />
           </Suspense>
         </Match>
-        <Match when={isRowless() && !kept()}>
+        <Match when={isOutcome()}>
           <Outcome run={run()} keep={() => setKept(true)} hasRows={result() !== undefined} />
         </Match>
         <Match when={result()}>
@@ -197,7 +197,17 @@ function Rows(props: RowsProps & { views: Views }): JSX.Element {
       </Show>
       <Show when={props.views.chart()}>
         <Suspense fallback={<div class="chart" />}>
-          <Chart result={props.result} revision={props.revision} zone={props.session.zone()} />
+          <Chart
+            result={props.result}
+            revision={props.revision}
+            zone={props.session.zone()}
+            onPick={(row) => {
+              if (!props.views.grid()) {
+                props.views.press('grid');
+              }
+              props.state.seek(row);
+            }}
+          />
         </Suspense>
       </Show>
     </div>
@@ -236,7 +246,7 @@ function Summary(props: {
           </Show>
           <Show when={run().totalMs}>{(total) => <span>total {duration(total())}</span>}</Show>
           <Show when={run().hasRows && run().state === 'done' && rows() < (run().tail?.count ?? 0)}>
-            <span class="warn">first {grouped(String(rows()))} shown</span>
+            <span class="warn">{shownText(props.result, rows())}</span>
           </Show>
         </div>
       )}
@@ -262,6 +272,19 @@ function stateText(run: Run, rows: number): string {
   return run.hasRows ? `${word}, ${rowsText(rows)} so far` : word;
 }
 
+/** Which of the rows are in the page. */
+function shownText(result: Result | undefined, count: number): string {
+  const skipped = result?.skipped ?? 0;
+  return skipped === 0
+    ? `first ${grouped(String(count))} shown`
+    : `${grouped(String(skipped + 1))} to ${grouped(String(skipped + count))} shown`;
+}
+
+function timedOutcome(run: Run): string {
+  const server = run.tail?.timings ? `, server ${duration(serverMs(run))}` : '';
+  return runTitle(run) + server;
+}
+
 function serverMs({ tail }: Run): number {
   const timings = tail?.timings;
   return ((timings?.compiler ?? 0) + (timings?.execute ?? 0) + (timings?.count ?? 0)) / 1e6;
@@ -284,28 +307,12 @@ function ZoneSwitch(props: { session: Session }): JSX.Element {
   );
 }
 
-function ResultActions(props: { result: Result }): JSX.Element {
-  return (
-    <>
-      <For each={EXPORT_FORMATS}>
-        {(format) => (
-          <a
-            class="button ghost"
-            title={`Download the whole result as ${FORMAT_NAMES[format]}`}
-            href={exportAddress(props.result.statement, format)}
-            download={`result.${format}`}
-          >
-            <Icon name="export" />
-            <span>{FORMAT_NAMES[format]}</span>
-          </a>
-        )}
-      </For>
-    </>
-  );
-}
-
 function GridOrNothing(props: RowsProps): JSX.Element {
   const empty = createMemo(() => asOf(props.result, props.revision).rows.length === 0);
+  const isPart = createMemo(() => {
+    const { rows, total = 0, isCut } = asOf(props.result, props.revision);
+    return isCut || rows.length < total;
+  });
   return (
     <div class="grid-pane">
       <Grid
@@ -328,13 +335,44 @@ function GridOrNothing(props: RowsProps): JSX.Element {
           <p>The filter looks at the rows in the page; empty it to see all of them.</p>
         </div>
       </Show>
-      <Show when={!props.running && props.result.rows.length >= MAX_ROWS}>
-        <p class="grid-note">
-          The page keeps the first {grouped(String(MAX_ROWS))} rows. Download the result for all of
-          them.
-        </p>
+      <Show when={!props.running && isPart()}>
+        <PartOfResult session={props.session} result={props.result} />
       </Show>
     </div>
+  );
+}
+
+/** Which rows of a large result these are, and the way to the others. */
+function PartOfResult(props: { session: Session; result: Result }): JSX.Element {
+  const first = (): number => props.result.skipped;
+  const end = (): number => first() + props.result.rows.length;
+  const all = (): string => {
+    const { total = 0, isCut } = props.result;
+    return isCut ? 'more' : grouped(String(total));
+  };
+  return (
+    <p class="grid-note">
+      <span>
+        Rows {grouped(String(first() + 1))} to {grouped(String(end()))} of {all()}. Exports have all
+        of them.
+      </span>
+      <button
+        class="button small"
+        disabled={first() === 0}
+        title="Runs the query again"
+        onClick={() => void props.session.showRows(Math.max(0, first() - MAX_ROWS))}
+      >
+        Rows before
+      </button>
+      <button
+        class="button small"
+        disabled={!props.result.isCut && end() >= (props.result.total ?? 0)}
+        title="Runs the query again"
+        onClick={() => void props.session.showRows(end())}
+      >
+        Rows after
+      </button>
+    </p>
   );
 }
 
@@ -437,7 +475,7 @@ function Log(props: { session: Session }): JSX.Element {
               <time dateTime={at.toISOString()}>{at.toTimeString().slice(0, 8)}</time>
               <bdi class="log-tab">{tab}</bdi>
               <code>{run.statement.text.replace(/\s+/g, ' ').slice(0, 300)}</code>
-              <span class="log-outcome">{runTitle(run)}</span>
+              <span class="log-outcome">{timedOutcome(run)}</span>
             </li>
           )}
         </For>

@@ -10,6 +10,11 @@ export function StatusBar(props: { session: Session }): JSX.Element {
     const value = props.session.settings()?.config['release.version'];
     return typeof value === 'string' ? `Tidemark ${value}` : '';
   });
+  const suspended = createMemo(() => {
+    const tables = props.session.schema.tables();
+    const known = tables.state === 'ready' ? tables.value : [];
+    return known.filter((table) => table.suspended).length;
+  });
   const running = (): number => props.session.activity.count;
   return (
     <footer class="status" aria-label="Status">
@@ -28,10 +33,19 @@ export function StatusBar(props: { session: Session }): JSX.Element {
         </span>
       </Show>
       <span>{location.host}</span>
+      <Show when={props.session.isReadOnly}>
+        <span title="The server refuses everything that writes">Read-only</span>
+      </Show>
       <Show when={running() > 0}>
         <a href={addressOf('queries')} title="Running queries">
           <Icon name="queries" />
           {running()} running
+        </a>
+      </Show>
+      <Show when={suspended() > 0}>
+        <a class="warn" href={addressOf('tables')} title="Tables that take no writes">
+          <Icon name="alert" />
+          {suspended()} suspended
         </a>
       </Show>
       <span class="spring" />

@@ -18,17 +18,18 @@ import { ResultPane } from './ResultPane.js';
 import { takeShared } from './share.js';
 import { TabBar } from './TabBar.js';
 
-const DEFAULT_EDITOR = 356;
+/** Of the window: the result has more to show. */
+const EDITOR_SHARE = 0.38;
 const LEAST_EDITOR = 96;
 const LEAST_RESULT = 140;
 const STEP = 24;
 
 export function WorkspaceView(props: { session: Session; palette: () => void }): JSX.Element {
   let pane!: HTMLDivElement;
-  const [height, setHeight] = createSignal(DEFAULT_EDITOR);
+  const [height, setHeight] = createSignal(Math.round(innerHeight * EDITOR_SHARE));
 
   onMount(() => {
-    void load<number>('editor-height').then((height) => setHeight(height ?? DEFAULT_EDITOR));
+    void load<number>('editor-height').then((saved) => setHeight(saved ?? height()));
   });
 
   const resize = (wanted: number): void => {

@@ -12,6 +12,8 @@ export function announce(sentence: string): void {
 
 export interface Toast {
   readonly text: string;
+  /** What is under way stays until something takes its place, what failed until it is dismissed. */
+  readonly state?: 'running' | 'failed';
   readonly action?: { readonly label: string; readonly run: () => void };
 }
 
@@ -28,10 +30,15 @@ export function showToast(next: Toast): void {
   holdToast(false);
 }
 
+/** Says why something did not work. */
+export function showFailure(cause: unknown): void {
+  showToast({ text: cause instanceof Error ? cause.message : String(cause), state: 'failed' });
+}
+
 /** Keeps the toast while it is hovered or focused. */
 export function holdToast(held: boolean): void {
   clearTimeout(timer);
-  if (!held) {
+  if (!held && toast()?.state === undefined) {
     timer = setTimeout(() => setToast(undefined), SHOWN_MS);
   }
 }

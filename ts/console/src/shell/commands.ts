@@ -70,6 +70,9 @@ function namedCommands(session: Session, help: () => void): Command[] {
     command('tables', 'Open tables and ingestion', '', () => openPage('tables')),
     command('import', 'Open the import of files', '', () => openPage('import')),
     command('queries', 'Open the running queries', '', () => openPage('queries')),
+    ...(session.hasUsers
+      ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
+      : []),
     command('sql', 'Open the SQL workspace', '', () => openPage('sql')),
     command('theme', `Switch to the theme ${THEME_NAMES[nextTheme()]}`, '', () =>
       setTheme(nextTheme()),

@@ -1,11 +1,98 @@
-/** Files that the page makes. */
+/**
+ * Files that people take away: texts of the page, and whole results of the server.
+ *
+ * Where nobody signs in or a cookie stands for the user, a link is enough: the browser takes the
+ * file itself, of any size. A token is in the memory of this page alone. No link carries it, and it
+ * must not stand in an address, which histories and logs keep; so the page fetches the file itself,
+ * into a file of the user's choice where the browser lets it, else into memory up to a limit.
+ */
+import { exportAddress, exported, type ExportFormat } from '../api/client.js';
+import { holdsTokens } from '../api/credentials.js';
+import { bytesText } from '../tables/model.js';
+import { showFailure, showToast } from './announce.js';
+
+const LARGEST_IN_MEMORY = 512 * 1024 * 1024;
+/** Servers and what lies before them refuse longer addresses. */
+const LONGEST_ADDRESS = 8000;
+/** The browser may look at the address of a file a moment after the click. */
+const FORGOTTEN_AFTER_MS = 60_000;
 
 /** Offers a text as a download. */
 export function saveFile(name: string, type: string, text: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+  saveBlob(name, new Blob([text], { type }));
+}
+
+function saveBlob(name: string, blob: Blob): void {
+  const address = URL.createObjectURL(blob);
+  follow(name, address);
+  setTimeout(() => URL.revokeObjectURL(address), FORGOTTEN_AFTER_MS);
+}
+
+function follow(name: string, address: string): void {
   const link = document.createElement('a');
   link.href = address;
   link.download = name;
   link.click();
-  URL.revokeObjectURL(address);
+}
+
+/** Takes the whole result of a statement away as a file. */
+export async function download(
+  name: string,
+  statement: string,
+  format: ExportFormat,
+): Promise<void> {
+  const file = `${name}.${format}`;
+  const address = exportAddress(statement, format);
+  if (!holdsTokens() && address.length <= LONGEST_ADDRESS) {
+    follow(file, address);
+    return;
+  }
+  const abort = new AbortController();
+  try {
+    const target = await chosenFile(file);
+    const stop = { label: 'Stop', run: () => abort.abort() };
+    showToast({ text: `${file} is on its way`, state: 'running', action: stop });
+    const bytes = await exported(statement, format, abort.signal);
+    const size = await (target ? toFile(bytes, target) : toMemory(bytes, file));
+    showToast({ text: `${file} is there: ${bytesText(size)}` });
+  } catch (cause) {
+    const isStopped = cause instanceof DOMException && cause.name === 'AbortError';
+    showFailure(isStopped ? new Error(`${file} was not taken.`) : cause);
+  }
+}
+
+type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
+
+/** Not in all browsers, nor in their types. */
+interface FilePicker {
+  showSaveFilePicker?(options: { suggestedName: string }): Promise<FileSystemFileHandle>;
+}
+
+async function chosenFile(name: string): Promise<FileSystemFileHandle | undefined> {
+  return await (globalThis as FilePicker).showSaveFilePicker?.({ suggestedName: name });
+}
+
+/** The file is as it was before until all of it has come. */
+async function toFile(bytes: Bytes, target: FileSystemFileHandle): Promise<number> {
+  await bytes.pipeTo(await target.createWritable());
+  return (await target.getFile()).size;
+}
+
+async function toMemory(bytes: Bytes, name: string): Promise<number> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  const reader = bytes.getReader();
+  let size = 0;
+  for (let next = await reader.read(); next.value; next = await reader.read()) {
+    size += next.value.length;
+    if (size > LARGEST_IN_MEMORY) {
+      void reader.cancel();
+      throw new Error(
+        `${name} is larger than ${bytesText(LARGEST_IN_MEMORY)}, the most that this browser can` +
+          ' take while you are signed in with a token. Ask for less of it, or fetch it with curl.',
+      );
+    }
+    pieces.push(next.value);
+  }
+  saveBlob(name, new Blob(pieces));
+  return size;
 }

@@ -28,6 +28,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   },
   { keys: 'Ctrl+C, Ctrl+Shift+C', does: 'Copy the cell, copy the row with its header' },
   { keys: 'Enter, Escape', does: 'In the grid: open and close the inspector' },
+  { keys: 'Left, Right, Enter', does: 'In the chart: move the crosshair, go to its row' },
   { keys: '/, Ctrl+B', does: 'In the grid: column to the front, reset the grid' },
   { keys: 'Shift+F10', does: 'In the grid: all commands of the column' },
   {

@@ -1,6 +1,6 @@
 /** What can be done with all tabs: bring closed ones back, write a file of them, read one. */
 import type { Session } from '../state/session.js';
-import { showToast } from './announce.js';
+import { showFailure, showToast } from './announce.js';
 import { saveFile } from './files.js';
 import type { MenuItem } from './Menu.js';
 
@@ -43,6 +43,6 @@ async function readTabs({ workspace }: Session, file: File | undefined): Promise
     showToast({ text: `${count} ${count === 1 ? 'tab' : 'tabs'} imported` });
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    showToast({ text: `${file.name} was not imported: ${why}` });
+    showFailure(`${file.name} was not imported: ${why}`);
   }
 }

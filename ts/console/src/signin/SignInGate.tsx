@@ -2,6 +2,8 @@
 import { createEffect, lazy, on, Show, Suspense, untrack, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { query } from '../api/client.js';
+import { lastUser } from './memory.js';
+import { hasProvider } from './provider.js';
 import { signedIn, signIn } from './state.js';
 
 const SignInPage = lazy(() => import('./SignInPage.jsx'));
@@ -17,10 +19,17 @@ export function SignInGate(props: { session: Session; children: JSX.Element }): 
   );
   // After a reload the cookie still counts: who is it?
   createEffect(() => {
-    const asksForLogin = props.session.settings()?.config['acl.enabled'] === true;
+    const asksForLogin = props.session.hasUsers;
     if (asksForLogin && untrack(signIn).state === 'unasked') {
-      void query('select current_user()', 1).then(
-        ({ rows }) => signedIn(String(rows[0]?.[0] ?? '')),
+      void query('select current_user()', { maxRows: 1 }).then(
+        ({ rows }) => {
+          const user = String(rows[0]?.[0] ?? '');
+          // No user of the database has the name of a person of the provider.
+          signedIn(
+            user,
+            hasProvider(props.session.settings()?.config ?? {}) && user === lastUser(),
+          );
+        },
         () => undefined,
       );
     }
@@ -33,7 +42,10 @@ export function SignInGate(props: { session: Session; children: JSX.Element }): 
       <Show when={asks() && props.session.settings()}>
         {(settings) => (
           <Suspense>
-            <SignInPage settings={settings()} />
+            <SignInPage
+              settings={settings()}
+              beforeLeaving={() => props.session.workspace.saveNow()}
+            />
           </Suspense>
         )}
       </Show>

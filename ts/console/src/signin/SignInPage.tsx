@@ -2,14 +2,17 @@
 import { createSignal, onMount, Show, type JSX } from 'solid-js';
 import type { Settings } from '../api/client.js';
 import { useTokens } from '../api/credentials.js';
-import { Logo } from '../shell/icons.js';
+import { Icon, Logo } from '../shell/icons.js';
 import { askProvider, type Prompt } from './leave.js';
 import { basic, beginSession } from './login.js';
 import { hasLeft, lastUser, mayTryAgain } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
 import { signedIn, signIn } from './state.js';
 
-export default function SignInPage(props: { settings: Settings }): JSX.Element {
+export default function SignInPage(props: {
+  settings: Settings;
+  beforeLeaving: () => Promise<void>;
+}): JSX.Element {
   const [problem, setProblem] = createSignal(noticeOf());
   const [busy, setBusy] = createSignal(false);
   const byProvider = (): boolean => hasProvider(props.settings.config);
@@ -26,7 +29,10 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
     }
   };
   const leave = (prompt?: Prompt): Promise<void> =>
-    attempt(() => askProvider(readProvider(props.settings.config), prompt));
+    attempt(async () => {
+      await props.beforeLeaving();
+      await askProvider(readProvider(props.settings.config), prompt);
+    });
 
   onMount(() => {
     const expected = signIn();
@@ -46,6 +52,9 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
           <Logo />
         </span>
         <h1 id="signin-title">{titleOf(props.settings)}</h1>
+        <Show when={preferenceOf(props.settings, 'instance_type')}>
+          {(role) => <span class="role">{role()}</span>}
+        </Show>
         <Show when={byProvider()}>
           <ProviderChoice busy={busy()} leave={(prompt) => void leave(prompt)} />
         </Show>
@@ -64,7 +73,10 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
           }
         />
         <p class="signin-problem" role="alert">
-          {problem()}
+          <Show when={problem()}>
+            <Icon name="alert" />
+            {problem()}
+          </Show>
         </p>
       </div>
     </div>
@@ -137,7 +149,11 @@ function noticeOf(): string {
   return now.state === 'out' ? (now.notice ?? '') : '';
 }
 
-function titleOf({ preferences }: Settings): string {
-  const name = preferences['instance_name'];
-  return typeof name === 'string' && name !== '' ? `Sign in to ${name}` : 'Sign in to Tidemark';
+function titleOf(settings: Settings): string {
+  return `Sign in to ${preferenceOf(settings, 'instance_name') || 'Tidemark'}`;
+}
+
+function preferenceOf({ preferences }: Settings, name: string): string {
+  const value = preferences[name];
+  return typeof value === 'string' ? value : '';
 }

@@ -44,12 +44,14 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   tokens.use();
   const name = user ?? tokens.name ?? 'unknown';
   succeeded(name);
-  signedIn(name);
+  signedIn(name, true);
 }
 
 /** What the page was asked for before it left: same page, only query and fragment. */
 function restoreAddress(returnTo: string): void {
   if (/^(?:\?[^#]*)?(?:#.*)?$/s.test(returnTo)) {
     history.replaceState(null, '', location.pathname + returnTo);
+    // The page in front follows, which a replaced address alone tells nobody.
+    dispatchEvent(new HashChangeEvent('hashchange'));
   }
 }

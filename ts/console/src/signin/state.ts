@@ -1,11 +1,11 @@
 /** Whether somebody is signed in on this page, as far as it knows. */
 import { createSignal, type Accessor } from 'solid-js';
-import { onLoginRefused, useTokens } from '../api/credentials.js';
+import { loginTaken, onLoginRefused, useTokens } from '../api/credentials.js';
 
 export type SignIn =
   /** Nobody was asked to sign in so far. */
   | { readonly state: 'unasked' }
-  | { readonly state: 'in'; readonly user: string }
+  | { readonly state: 'in'; readonly user: string; readonly byProvider: boolean }
   /** The server wants to know who asks; `notice` tells why again. */
   | { readonly state: 'out'; readonly notice: string | undefined };
 
@@ -13,8 +13,10 @@ const [current, setCurrent] = createSignal<SignIn>({ state: 'unasked' });
 
 export const signIn: Accessor<SignIn> = current;
 
-export function signedIn(user: string): void {
-  setCurrent({ state: 'in', user });
+/** `byProvider`: the identity provider knows this name, the database does not. */
+export function signedIn(user: string, byProvider = false): void {
+  loginTaken();
+  setCurrent({ state: 'in', user, byProvider });
 }
 
 export function signedOut(notice?: string): void {

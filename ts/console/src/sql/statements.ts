@@ -39,8 +39,11 @@ export function statementsOf(tokens: readonly Token[]): Statement[] {
  * The statement a cursor stands in. Behind a semicolon on the same line it is still the one that
  * was closed there; between statements it is the next one, at the end of the text the last one.
  */
-export function statementAt(text: string, offset: number): Statement | undefined {
-  const statements = statementsOf(scan(text));
+export function statementAt(
+  text: string,
+  offset: number,
+  statements: readonly Statement[] = statementsOf(scan(text)),
+): Statement | undefined {
   let before: Statement | undefined;
   for (const statement of statements) {
     if (offset < statement.start) {

@@ -1,13 +1,24 @@
 /** What a new server shows: three ways to the first rows, and it follows when they come. */
-import { createEffect, createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
-import { ChooseButton } from '../import/ImportPage.js';
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  onCleanup,
+  onMount,
+  Show,
+  type JSX,
+} from 'solid-js';
+import { ChooseButton, ReadOnlyNote } from '../import/ImportPage.js';
 import { quoted, type TableEntry } from '../schema/model.js';
-import { copy, showToast } from '../shell/announce.js';
+import { copy, showFailure, showToast } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import { openPage } from '../shell/pages.js';
+import { signIn } from '../signin/state.js';
 import type { Session } from '../state/session.js';
 import { DEMO_QUERY, DEMO_TABLES, loadDemo, removeDemo } from './demo.js';
-import { snippets } from './snippets.js';
+import { doorsOf } from './doors.js';
+import { snippets, type Doors, type Snippet } from './snippets.js';
 
 const LOOK_MS = 2000;
 const PREVIEW_ROWS = 1000;
@@ -23,6 +34,9 @@ export default function StartPage(props: { session: Session }): JSX.Element {
   let known: ReadonlySet<string> | undefined;
   createEffect(() => {
     const filled = filledTables(session);
+    if (filled === undefined) {
+      return;
+    }
     const fresh = filled.find(({ name }) => known !== undefined && !known.has(name));
     known = new Set(filled.map(({ name }) => name));
     if (fresh && busy() === '') {
@@ -43,35 +57,45 @@ export default function StartPage(props: { session: Session }): JSX.Element {
           </p>
         </header>
         <div class="start-ways">
-          <div class="start-left">
-            <section class="dropzone">
-              <Icon name="import" />
-              <h2>Drop CSV or Parquet files here</h2>
-              <p>
-                You see the proposed columns and types first. Nothing is written until you confirm.
-              </p>
-              <ChooseButton
-                label="Choose files"
-                primary
-                onFiles={(files) => {
-                  openPage('import');
-                  session.setDropped([...files]);
-                }}
-              />
-            </section>
-            <Demo session={session} busy={busy()} setBusy={setBusy} />
-          </div>
-          <Connect />
+          <Show
+            when={!session.isReadOnly}
+            fallback={
+              <div class="start-left">
+                <ReadOnlyNote />
+              </div>
+            }
+          >
+            <div class="start-left">
+              <section class="dropzone">
+                <Icon name="import" />
+                <h2>Drop CSV or Parquet files here</h2>
+                <p>
+                  You see the proposed columns and types first. Nothing is written until you
+                  confirm.
+                </p>
+                <ChooseButton
+                  label="Choose files"
+                  primary
+                  onFiles={(files) => {
+                    openPage('import');
+                    session.setDropped([...files]);
+                  }}
+                />
+              </section>
+              <Demo session={session} busy={busy()} setBusy={setBusy} />
+            </div>
+          </Show>
+          <Connect session={session} />
         </div>
       </div>
     </section>
   );
 }
 
-function filledTables(session: Session): TableEntry[] {
+/** Nothing while it is not known which tables there are. */
+function filledTables(session: Session): TableEntry[] | undefined {
   const tables = session.schema.tables();
-  const all = tables.state === 'ready' ? tables.value : [];
-  return all.filter(({ rows }) => (rows ?? 0) > 0);
+  return tables.state === 'ready' ? tables.value.filter(({ rows = 0 }) => rows > 0) : undefined;
 }
 
 function Demo(props: {
@@ -96,7 +120,7 @@ function Demo(props: {
         action: { label: 'Remove them', run: () => void remove() },
       });
     } catch (cause) {
-      showToast({ text: cause instanceof Error ? cause.message : String(cause) });
+      showFailure(cause);
     } finally {
       props.setBusy('');
     }
@@ -123,14 +147,31 @@ function Demo(props: {
   );
 }
 
-function Connect(): JSX.Element {
-  const http = new URL('.', location.href).href.replace(/[#?].*$/, '');
-  const all = snippets(http, location.hostname);
-  const [client, setClient] = createSignal(0);
+function Connect(props: { session: Session }): JSX.Element {
+  const [doors, setDoors] = createSignal<Doors>();
+  const known = createMemo(() => props.session.settings(), undefined, {
+    equals: (before, now) => JSON.stringify(before?.config) === JSON.stringify(now?.config),
+  });
+  createEffect(() => {
+    const settings = known();
+    let isCurrent = true;
+    onCleanup(() => (isCurrent = false));
+    if (settings) {
+      void doorsOf(settings, signIn()).then((found) => isCurrent && setDoors(found));
+    }
+  });
+  return <Show when={doors()}>{(shown) => <Snippets doors={shown()} />}</Show>;
+}
+
+function Snippets(props: { doors: Doors }): JSX.Element {
+  const all = createMemo(() => snippets(props.doors));
+  const [chosen, setClient] = createSignal(0);
+  const client = (): number => Math.min(chosen(), all().length - 1);
+  const shown = (): Snippet | undefined => all()[client()];
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step !== undefined) {
-      const next = (client() + step + all.length) % all.length;
+      const next = (client() + step + all().length) % all().length;
       setClient(next);
       document.getElementById(`client-${next}`)?.focus();
       event.preventDefault();
@@ -141,7 +182,7 @@ function Connect(): JSX.Element {
       <h2>Connect a client</h2>
       <div class="start-clients">
         <div class="small-tabs" role="tablist" aria-label="Client" onKeyDown={onKeyDown}>
-          <For each={all}>
+          <For each={all()}>
             {(snippet, index) => (
               <button
                 id={`client-${index()}`}
@@ -155,20 +196,13 @@ function Connect(): JSX.Element {
             )}
           </For>
         </div>
-        <button
-          class="button small"
-          onClick={() => void copy(all[client()]?.code ?? '', 'The example')}
-        >
+        <button class="button small" onClick={() => void copy(shown()?.code ?? '', 'The example')}>
           <Icon name="copy" />
           Copy
         </button>
       </div>
-      <pre
-        class="code-block"
-        tabindex="0"
-        aria-label={`Example for ${all[client()]?.client ?? ''}`}
-      >
-        {all[client()]?.code}
+      <pre class="code-block" tabindex="0" aria-label={`Example for ${shown()?.client ?? ''}`}>
+        {shown()?.code}
       </pre>
       <dl class="facts">
         <div>
@@ -177,9 +211,18 @@ function Connect(): JSX.Element {
         </div>
         <div>
           <dt>PostgreSQL clients</dt>
-          <dd class="data">{location.hostname}:8812</dd>
+          <dd class="data">
+            <Show when={props.doors.place} fallback="switched off">
+              {(place) => `${place().host}:${place().port}${place().isEncrypted ? ', TLS' : ''}`}
+            </Show>
+          </dd>
         </div>
       </dl>
+      <Show when={props.doors.place && !props.doors.wire}>
+        <p class="hint">
+          PostgreSQL clients come in as users of the database: this server takes no tokens there.
+        </p>
+      </Show>
       <p class="hint">
         <Icon name="clock" /> This page follows by itself when the first rows come.
       </p>

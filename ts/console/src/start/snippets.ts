@@ -1,75 +1,150 @@
-/** How clients of each kind write a row and read it back, with this server's own address. */
+/**
+ * How clients of each kind write a row and read it back, with this server's own addresses. They
+ * run as they stand; tests take them from the page and do so. A password that is not the one of a
+ * new installation comes from the environment, never from the page.
+ */
+
+/** How clients get in. */
+export interface Doors {
+  /** Origin and path of the HTTP interface, with a slash at the end. */
+  readonly http: string;
+  /** Whom HTTP asks for a password; nobody where it asks nobody. */
+  readonly httpUser: string | undefined;
+  /** The kind of token that stands for somebody who signed on through an identity provider. */
+  readonly token: string | undefined;
+  /** Absent where the server speaks HTTP alone. */
+  readonly place: WirePlace | undefined;
+  /** Absent where whoever looks at the page cannot come in by the wire protocol. */
+  readonly wire: WireLogin | undefined;
+}
+
+export interface WirePlace {
+  /** As in an address: IPv6 in brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly isEncrypted: boolean;
+}
+
+export interface WireLogin {
+  readonly user: string;
+  /** Absent: in the environment. */
+  readonly password: string | undefined;
+}
+
+type Wire = WirePlace & WireLogin & Pick<Doors, 'token'>;
 
 export interface Snippet {
   readonly client: string;
   readonly code: string;
 }
 
-/** `http`: the page's own origin and path; `host`: the name without a port. */
-export function snippets(http: string, host: string): Snippet[] {
-  const pg = `host=${host} port=8812 user=admin password=quest dbname=qdb`;
-  const url = `postgresql://admin:quest@${host}:8812/qdb`;
+export function snippets(doors: Doors): Snippet[] {
+  const { place, wire, token } = doors;
+  const first = { client: 'curl', code: curl(doors) };
+  if (place === undefined || wire === undefined) {
+    return [first];
+  }
+  const door = { ...place, ...wire, token };
   return [
-    { client: 'curl', code: curl(http) },
-    { client: 'psql', code: psql(url) },
-    { client: 'Python', code: python(pg) },
-    { client: 'Node', code: node(url) },
-    { client: 'Go', code: go(url) },
-    { client: 'Java', code: java(host) },
+    first,
+    { client: 'psql', code: psql(door) },
+    { client: 'Python', code: python(door) },
+    { client: 'Node', code: node(door) },
+    { client: 'Go', code: go(door) },
+    { client: 'Java', code: java(door) },
   ];
 }
 
-const CREATE =
-  'CREATE TABLE IF NOT EXISTS readings (ts TIMESTAMP, station SYMBOL, temperature DOUBLE)' +
-  ' TIMESTAMP(ts) PARTITION BY DAY';
+/** What stands for a group: tables of people of an identity provider belong to others. */
+const OWNER = 'your_group';
 
-function curl(http: string): string {
-  return `# a CSV file becomes a table
+function create({ token }: Wire): string {
+  return (
+    'CREATE TABLE IF NOT EXISTS readings (ts TIMESTAMP, station SYMBOL, temperature DOUBLE)' +
+    ` TIMESTAMP(ts) PARTITION BY DAY${token === undefined ? '' : ` OWNED BY ${OWNER}`}`
+  );
+}
+
+/** For drivers that take `postgresql://` addresses; apostrophes would end a text around it. */
+function addressOf({ host, port, isEncrypted, user, password }: Wire): string {
+  const secret = password === undefined ? '' : `:${encoded(password)}`;
+  const encryption = isEncrypted ? '?sslmode=require' : '';
+  return `postgresql://${encoded(user)}${secret}@${host}:${port}/qdb${encryption}`;
+}
+
+function encoded(text: string): string {
+  return encodeURIComponent(text).replaceAll("'", '%27');
+}
+
+function note(mark: string, { user, password, token }: Wire): string {
+  return password === undefined ? hint(mark, user, token) : '';
+}
+
+function hint(mark: string, user: string, token: string | undefined): string {
+  return token === undefined
+    ? `${mark} PGPASSWORD holds the password of ${user}\n`
+    : `${mark} PGPASSWORD holds an ${token} of your identity provider;\n` +
+        `${mark} ${OWNER} stands for the group that the table is for\n`;
+}
+
+function shellWord(text: string): string {
+  return text.replace(/[\\"$`]/g, '\\$&');
+}
+
+function curl({ http, httpUser: user, token }: Doors): string {
+  const login =
+    token !== undefined
+      ? ' -H "Authorization: Bearer $PGPASSWORD"'
+      : user === undefined
+        ? ''
+        : ` -u "${shellWord(user)}:$PGPASSWORD"`;
+  const owner = token === undefined ? '' : `&owner=${OWNER}`;
+  return `${user === undefined ? '' : hint('#', user, token)}# a CSV file becomes a table
 cat > readings.csv <<END
 ts,station,temperature
 2026-01-01T00:00:00.000000Z,oslo-1,4.2
 2026-01-01T00:10:00.000000Z,oslo-1,4.1
 END
-curl -F data=@readings.csv '${http}imp?name=readings&timestamp=ts&partitionBy=DAY'
+curl${login} -F data=@readings.csv '${http}imp?name=readings&timestamp=ts&partitionBy=DAY${owner}'
 
 # ask for it
-curl -G '${http}exec' --data-urlencode 'query=SELECT * FROM readings'`;
+curl${login} -G '${http}exec' --data-urlencode 'query=SELECT * FROM readings'`;
 }
 
-function psql(url: string): string {
-  return `psql '${url}'
-
-${CREATE};
+function psql(door: Wire): string {
+  return `${note('#', door)}psql '${addressOf(door)}' <<'END'
+${create(door)};
 INSERT INTO readings VALUES (now(), 'oslo-1', 4.2);
-SELECT * FROM readings;`;
+SELECT * FROM readings;
+END`;
 }
 
-function python(pg: string): string {
+function python(door: Wire): string {
   return `# pip install "psycopg[binary]"
-import psycopg
+${note('#', door)}import psycopg
 
-with psycopg.connect("${pg}", autocommit=True) as db:
-    db.execute("""${CREATE}""")
+with psycopg.connect("${addressOf(door)}", autocommit=True) as db:
+    db.execute("""${create(door)}""")
     db.execute("INSERT INTO readings VALUES (now(), %s, %s)", ("oslo-1", 4.2))
     for row in db.execute("SELECT * FROM readings"):
         print(row)`;
 }
 
-function node(url: string): string {
+function node(door: Wire): string {
   return `// npm install pg
-import pg from 'pg';
+${note('//', door)}import pg from 'pg';
 
-const db = new pg.Client('${url}');
+const db = new pg.Client('${addressOf(door)}');
 await db.connect();
-await db.query(\`${CREATE}\`);
+await db.query(\`${create(door)}\`);
 await db.query('INSERT INTO readings VALUES (now(), $1, $2)', ['oslo-1', 4.2]);
 console.log((await db.query('SELECT * FROM readings')).rows);
 await db.end();`;
 }
 
-function go(url: string): string {
+function go(door: Wire): string {
   return `// go get github.com/jackc/pgx/v5
-package main
+${note('//', door)}package main
 
 import (
 	"context"
@@ -80,28 +155,39 @@ import (
 
 func main() {
 	ctx := context.Background()
-	db, err := pgx.Connect(ctx, "${url}")
+	db, err := pgx.Connect(ctx, "${addressOf(door)}")
+	check(err)
+	defer db.Close(ctx)
+	_, err = db.Exec(ctx, \`${create(door)}\`)
+	check(err)
+	_, err = db.Exec(ctx, "INSERT INTO readings VALUES (now(), $1, $2)", "oslo-1", 4.2)
+	check(err)
+	var rows int64
+	check(db.QueryRow(ctx, "SELECT count() FROM readings").Scan(&rows))
+	fmt.Println(rows, "rows")
+}
+
+func check(err error) {
 	if err != nil {
 		panic(err)
 	}
-	defer db.Close(ctx)
-	db.Exec(ctx, \`${CREATE}\`)
-	db.Exec(ctx, "INSERT INTO readings VALUES (now(), $1, $2)", "oslo-1", 4.2)
-	var count int64
-	db.QueryRow(ctx, "SELECT count() FROM readings").Scan(&count)
-	fmt.Println(count)
 }`;
 }
 
-function java(host: string): string {
+function java(door: Wire): string {
+  const { host, port, isEncrypted, user, password } = door;
+  const literal = (text: string): string => JSON.stringify(text);
+  const secret = password === undefined ? 'System.getenv("PGPASSWORD")' : literal(password);
+  const encryption = isEncrypted ? '?sslmode=require' : '';
+  const url = `jdbc:postgresql://${host}:${port}/qdb${encryption}`;
   return `// org.postgresql:postgresql
-import java.sql.*;
+${note('//', door)}import java.sql.*;
 
 public class Readings {
   public static void main(String[] arguments) throws SQLException {
-    String url = "jdbc:postgresql://${host}:8812/qdb";
-    try (Connection db = DriverManager.getConnection(url, "admin", "quest")) {
-      db.createStatement().execute("${CREATE}");
+    String url = ${literal(url)};
+    try (Connection db = DriverManager.getConnection(url, ${literal(user)}, ${secret})) {
+      db.createStatement().execute("${create(door)}");
       PreparedStatement row = db.prepareStatement("INSERT INTO readings VALUES (now(), ?, ?)");
       row.setString(1, "oslo-1");
       row.setDouble(2, 4.2);

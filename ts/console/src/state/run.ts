@@ -9,6 +9,8 @@ export interface StatementText {
   readonly text: string;
   /** Where the statement begins in the tab's text. */
   readonly start: number;
+  /** Rows of its result before those that are shown. */
+  readonly skip?: number;
   /** What is sent in its stead, with the values of parameters. */
   readonly bound?: Bound;
 }
@@ -114,9 +116,10 @@ export class Runner {
     const sent = statement.bound?.text ?? statement.text;
     const tail = await execute(sent, {
       maxRows: MAX_ROWS,
+      skip: statement.skip ?? 0,
       signal,
       onHead: (head) => {
-        const shown = new Result(head, sent);
+        const shown = new Result(head, sent, statement.skip);
         result = shown;
         if (!current()) {
           return;
@@ -141,6 +144,7 @@ export class Runner {
     });
     if (result) {
       result.total = tail.count ?? result.rows.length;
+      result.isCut = tail.isCut === true;
     }
     if (current()) {
       this.#bump();

@@ -76,6 +76,17 @@ export class Session {
     this.#setProblems = setProblems;
   }
 
+  /** Whether the server tells people apart, so that there are rights to look at. */
+  get hasUsers(): boolean {
+    return this.settings()?.config['acl.enabled'] === true;
+  }
+
+  /** Whether the server refuses everything that writes and comes over HTTP. */
+  get isReadOnly(): boolean {
+    const writers = this.settings()?.config['accepting.writes'];
+    return Array.isArray(writers) && !writers.includes('http');
+  }
+
   /** Asks the server who it is, now and every few seconds while the page is looked at. */
   watch(): () => void {
     const beat = async (): Promise<void> => {
@@ -182,6 +193,17 @@ export class Session {
       if (finished.state !== 'done') {
         return;
       }
+    }
+  }
+
+  /** Runs the query of the shown result again, for other rows of it. */
+  async showRows(skip: number): Promise<void> {
+    const tab = this.workspace.active();
+    const runner = this.workspace.runner(tab);
+    const text = runner.result()?.statement;
+    if (text !== undefined && !runner.running) {
+      const start = runner.run()?.statement.start ?? 0;
+      announce(runTitle(await this.workspace.run(tab, { text, start, skip })));
     }
   }
 
@@ -341,7 +363,7 @@ export function runTitle(run: Run): string {
 /** What a finished run did: `72 rows`, `OK`, `2 rows updated`. */
 export function outcome({ hasRows, tail }: Run): string {
   if (hasRows) {
-    return rowsText(tail?.count ?? 0);
+    return `${tail?.isCut ? 'more than ' : ''}${rowsText(tail?.count ?? 0)}`;
   }
   if (tail?.updated !== undefined) {
     return `${rowsText(tail.updated)} updated`;

@@ -231,6 +231,12 @@ export class Workspace {
     return { id: `${Date.now().toString(36)}-${number}`, title: `Query ${number}`, draft };
   }
 
+  /** Saves what was to be saved in a moment: the page is about to be left. */
+  async saveNow(): Promise<void> {
+    clearTimeout(this.#saveTimer);
+    await this.#save();
+  }
+
   #saveSoon(): void {
     clearTimeout(this.#saveTimer);
     this.#saveTimer = setTimeout(() => void this.#save(), SAVE_AFTER_MS);

@@ -1,10 +1,12 @@
 /** Everything about one table: columns, partitions, its statement, what is being written. */
 import { createEffect, createSignal, For, Match, on, Show, Switch, type JSX } from 'solid-js';
-import { EXPORT_FORMATS, exportAddress, FORMAT_NAMES, query } from '../api/client.js';
+import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { grouped } from '../model/format.js';
 import { quoted } from '../schema/model.js';
 import { copy } from '../shell/announce.js';
+import { download } from '../shell/files.js';
 import { Icon } from '../shell/icons.js';
+import { openMenuBelow } from '../shell/Menu.js';
 import { settle, type Loading } from '../state/schema.js';
 import type { Session } from '../state/session.js';
 import { createStatement } from './statement.js';
@@ -95,7 +97,7 @@ async function readDetails(name: string): Promise<Details> {
   const text = `'${name.replaceAll("'", "''")}'`;
   const [columns, partitions, statement] = await Promise.all([
     query(`SHOW COLUMNS FROM ${quoted(name)}`),
-    query(`SELECT * FROM table_partitions(${text})`, 100_000),
+    query(`SELECT * FROM table_partitions(${text})`, { maxRows: 100_000 }),
     createStatement(name, 'table'),
   ]);
   return {
@@ -128,18 +130,24 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
           <Icon name="copy" />
           Copy DDL
         </button>
-        <For each={EXPORT_FORMATS}>
-          {(format) => (
-            <a
-              class="button small"
-              href={exportAddress(all(), format)}
-              download={`${props.facts.name}.${format}`}
-            >
-              <Icon name="export" />
-              {FORMAT_NAMES[format]}
-            </a>
-          )}
-        </For>
+        <button
+          class="button small"
+          aria-haspopup="menu"
+          onClick={(event) =>
+            openMenuBelow(
+              'Export',
+              event.currentTarget,
+              EXPORT_FORMATS.map((format) => ({
+                label: `All rows as ${FORMAT_NAMES[format]}`,
+                run: () => void download(props.facts.name, all(), format),
+              })),
+            )
+          }
+        >
+          <Icon name="export" />
+          Export
+          <Icon name="down" />
+        </button>
       </div>
     </header>
   );

@@ -1,19 +1,9 @@
 /** All tables with their sizes and how fast they grow, and everything about one of them. */
-import {
-  createComputed,
-  createSignal,
-  For,
-  Match,
-  onCleanup,
-  onMount,
-  Show,
-  Switch,
-  type JSX,
-} from 'solid-js';
-import { createStore, reconcile } from 'solid-js/store';
+import { createSignal, For, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { approximate, grouped } from '../model/format.js';
 import { Icon } from '../shell/icons.js';
+import { LivePage } from '../shell/LivePage.js';
 import { addressOf, openPage, spot } from '../shell/pages.js';
 import { settle, type Loading } from '../state/schema.js';
 import type { Session } from '../state/session.js';
@@ -26,7 +16,6 @@ const REFRESH_MS = 2000;
 export default function TablesPage(props: { session: Session }): JSX.Element {
   const rates = new Rates();
   const [loaded, setLoaded] = createSignal<Loading<readonly TableFacts[]>>({ state: 'loading' });
-  const [kept, setKept] = createStore<{ tables: TableFacts[] }>({ tables: [] });
   const [noted, setNoted] = createSignal(0);
 
   const look = async (): Promise<void> => {
@@ -37,44 +26,27 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
     setLoaded(next);
     setNoted((count) => count + 1);
   };
-  onMount(() => {
-    void look();
-    const timer = setInterval(() => !document.hidden && void look(), REFRESH_MS);
-    onCleanup(() => clearInterval(timer));
-  });
-  // Rows keep their identity by name, and so their elements, and so the focus.
-  createComputed(() => {
-    const now = loaded();
-    if (now.state === 'ready') {
-      setKept('tables', reconcile([...now.value], { key: 'name' }));
-    }
-  });
-  const chosen = (): TableFacts | undefined =>
-    kept.tables.find((table) => table.name === spot().subject);
   const rateOf = (name: string): number | undefined => (noted(), rates.of(name));
   const historyOf = (name: string): number[] => (noted(), rates.history(name));
 
   return (
-    <section class="page" aria-labelledby="tables-title" data-region="tables">
-      <header class="page-head">
-        <h1 id="tables-title">Tables and ingestion</h1>
-        <p class="hint">{overview(kept.tables)}</p>
-      </header>
-      <Switch>
-        <Match when={failureOf(loaded())}>
-          {(message) => (
-            <div class="empty">
-              <strong>The tables could not be read</strong>
-              <p>{message()}</p>
-            </div>
-          )}
-        </Match>
-        <Match when={loaded().state === 'ready' && kept.tables.length === 0}>
-          <NoTables />
-        </Match>
-        <Match when={kept.tables.length > 0}>
+    <LivePage
+      page="tables"
+      title="Tables and ingestion"
+      hint={overview}
+      everyMs={REFRESH_MS}
+      look={() => void look()}
+      loaded={loaded()}
+      key="name"
+      unread="The tables could not be read"
+      empty={<NoTables />}
+    >
+      {(tables) => {
+        const chosen = (): TableFacts | undefined =>
+          tables.find((table) => table.name === spot().subject);
+        return (
           <div class="tables-split" classList={{ detailed: chosen() !== undefined }}>
-            <TableList tables={kept.tables} chosen={chosen()?.name} rateOf={rateOf} />
+            <TableList tables={tables} chosen={chosen()?.name} rateOf={rateOf} />
             <Show when={chosen()}>
               {(table) => (
                 <TableDetails
@@ -86,20 +58,20 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
               )}
             </Show>
           </div>
-        </Match>
-      </Switch>
-    </section>
+        );
+      }}
+    </LivePage>
   );
 }
 
 function NoTables(): JSX.Element {
   return (
-    <div class="empty">
+    <>
       <strong>No tables yet</strong>
       <p>
         Create one with CREATE TABLE, or <a href={addressOf('import')}>import a file</a>.
       </p>
-    </div>
+    </>
   );
 }
 
@@ -109,10 +81,6 @@ async function readTables(): Promise<TableFacts[]> {
     query('SELECT * FROM table_storage()'),
   ]);
   return tableFacts(tables, storage);
-}
-
-function failureOf(loaded: Loading<unknown>): string | undefined {
-  return loaded.state === 'failed' ? loaded.message : undefined;
 }
 
 function overview(tables: readonly TableFacts[]): string {

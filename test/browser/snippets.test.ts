@@ -1,0 +1,239 @@
+/**
+ * The examples of the first page: taken from the page of a server and run as they stand, against
+ * that server. Clients that are not installed are named and left out.
+ */
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+
+import type { ExecutionContext } from 'ava';
+import type { Page } from 'playwright-core';
+
+import { has, run, SOURCES, TOOLS } from '../clients/tools.js';
+import type { TestServer } from '../golden/server.js';
+import { TestProvider } from '../oidc/provider.js';
+import { CertificateFolder } from '../tls/certificates.js';
+import { browserTest, openBrowser, Person, serverFor } from './person.js';
+
+openBrowser();
+
+/** Inside the project, so that Node finds its packages. */
+const BUILD = fileURLToPath(new URL('../../', import.meta.url));
+const JAR = join(TOOLS, 'jars', 'postgresql.jar');
+const WAIT_MS = 240_000;
+
+interface Client {
+  readonly name: string;
+  readonly isThere: () => Promise<boolean> | boolean;
+  readonly file: string;
+  readonly command: readonly [string, ...string[]];
+  readonly prints: RegExp;
+  readonly rows: number;
+}
+
+const CLIENTS: readonly Client[] = [
+  {
+    name: 'curl',
+    isThere: () => has('curl', '--version'),
+    file: 'example.sh',
+    command: ['bash', '-eu', 'example.sh'],
+    prints: /"oslo-1",4\.2\]/,
+    rows: 2,
+  },
+  {
+    name: 'psql',
+    isThere: () => has('psql', '--version'),
+    file: 'example.sh',
+    command: ['bash', '-eu', 'example.sh'],
+    prints: /oslo-1 +\| +4\.2\n\(1 row\)/,
+    rows: 1,
+  },
+  {
+    name: 'Python',
+    isThere: () => has('python3', '-c', 'import psycopg'),
+    file: 'example.py',
+    command: ['python3', 'example.py'],
+    prints: /datetime\(.*'oslo-1', 4\.2\)/,
+    rows: 1,
+  },
+  {
+    name: 'Node',
+    isThere: () => true,
+    file: 'example.mjs',
+    command: [process.execPath, 'example.mjs'],
+    prints: /station: 'oslo-1', temperature: 4\.2/,
+    rows: 1,
+  },
+  {
+    name: 'Go',
+    isThere: async () =>
+      existsSync(join(TOOLS, 'bin', 'pgx-client')) && (await has('go', 'version')),
+    file: 'main.go',
+    command: ['go', 'run', '.'],
+    prints: /^1 rows$/m,
+    rows: 1,
+  },
+  {
+    name: 'Java',
+    isThere: async () => existsSync(JAR) && (await has('java', '-version')),
+    file: 'Readings.java',
+    command: ['java', '-cp', JAR, 'Readings.java'],
+    prints: /oslo-1/,
+    rows: 1,
+  },
+];
+
+async function examples(page: Page): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  await page.locator('.start-connect pre').waitFor();
+  for (const { name } of CLIENTS) {
+    await page.getByRole('tab', { name, exact: true }).click();
+    texts.set(name, await page.locator('.start-connect pre').innerText());
+  }
+  return texts;
+}
+
+type Ask = (query: string) => Promise<unknown>;
+
+/** Runs every example that a client is there for. */
+async function runAll(
+  t: ExecutionContext,
+  texts: ReadonlyMap<string, string>,
+  ask: Ask,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  for (const { name, isThere, file, command, prints, rows } of CLIENTS) {
+    if (!(await isThere())) {
+      process.stdout.write(`SKIPPED: ${t.title}: ${name} is not installed\n`);
+      continue;
+    }
+    const folder = await mkdtemp(join(BUILD, 'example-'));
+    t.teardown(() => rm(folder, { recursive: true, force: true }));
+    await writeFile(join(folder, file), texts.get(name) ?? '');
+    for (const part of name === 'Go' ? ['go.mod', 'go.sum'] : []) {
+      await copyFile(new URL(`pgx/${part}`, SOURCES), join(folder, part));
+    }
+    const [program, ...parts] = command;
+    const env = { ...process.env, ...environment };
+    const { stdout } = await run(program, parts, { cwd: folder, env });
+    t.regex(stdout, prints, name);
+    t.deepEqual(await ask('SELECT count() FROM readings'), [[rows]], name);
+    await ask('DROP TABLE readings');
+  }
+}
+
+function asker(server: TestServer, login?: string): Ask {
+  const headers: Record<string, string> =
+    login === undefined ? {} : { Authorization: `Basic ${btoa(login)}` };
+  return async (query) => {
+    const address = `${server.url}/exec?query=${encodeURIComponent(query)}`;
+    const response = await fetch(address, { headers });
+    const { dataset, error } = (await response.json()) as { dataset?: unknown; error?: string };
+    return dataset ?? error;
+  };
+}
+
+browserTest('a new server: its own ports, its first password', async (t) => {
+  t.timeout(WAIT_MS);
+  const server = await serverFor(t, []);
+  const person = await Person.arrive(t);
+  await person.page.goto(`${server.url}/#start`);
+  const texts = await examples(person.page);
+  const port = server.pg.split(':').at(-1) ?? '';
+  t.true(texts.get('psql')?.includes(`admin:quest@127.0.0.1:${port}/`));
+  await runAll(t, texts, asker(server));
+  t.deepEqual(person.complaints, []);
+});
+
+browserTest('a server with users: the name of who is signed in, no password', async (t) => {
+  t.timeout(WAIT_MS);
+  const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
+  const admin = asker(server, 'admin:secret');
+  await admin("CREATE USER \"ann o'neil\" WITH PASSWORD 'p w$'");
+  await admin('GRANT HTTP, PGWIRE, CREATE TABLE TO "ann o\'neil"');
+  const ann = await Person.arrive(t);
+  await ann.page.goto(`${server.url}/#start`);
+  await ann.signIn("ann o'neil", 'p w$');
+  await ann.page.getByText("holds the password of ann o'neil").waitFor();
+  const texts = await examples(ann.page);
+  t.notRegex([...texts.values()].join(), /p w\$|quest@/);
+  await runAll(t, texts, admin, { PGPASSWORD: 'p w$' });
+});
+
+browserTest('an encrypted server: the clients encrypt too', async (t) => {
+  t.timeout(WAIT_MS);
+  const folder = new CertificateFolder();
+  t.teardown(() => folder.remove());
+  folder.make('server');
+  const certificate = folder.file('server.crt');
+  const pg = ['pg.tls.enabled=true', `pg.tls.cert.path=${certificate}`];
+  const server = await serverFor(t, [
+    ...pg,
+    `pg.tls.private.key.path=${folder.file('server.key')}`,
+  ]);
+  const person = await Person.arrive(t);
+  await person.page.goto(`${server.url}/#start`);
+  const texts = await examples(person.page);
+  t.regex(texts.get('Go') ?? '', /sslmode=require/);
+  await runAll(t, texts, asker(server), { NODE_EXTRA_CA_CERTS: certificate });
+});
+
+browserTest(
+  'people of an identity provider: a token, and the group that a table is for',
+  async (t) => {
+    t.timeout(WAIT_MS);
+    const provider = await TestProvider.start();
+    t.teardown(() => provider.close());
+    provider.addPerson('jo', { groups: ['writers'] });
+    const here = async (...set: readonly string[]): Promise<TestServer> => {
+      const server = await serverFor(t, [
+        ...['acl.enabled=true', 'acl.admin.password=secret'],
+        ...provider.settings(...set),
+      ]);
+      await provider.allowRedirects([`${server.url}/`]);
+      const admin = asker(server, 'admin:secret');
+      await admin("CREATE GROUP crew WITH EXTERNAL ALIAS 'writers'");
+      await admin('GRANT HTTP, PGWIRE, CREATE TABLE TO crew');
+      return server;
+    };
+    const arrive = async (server: TestServer): Promise<Person> => {
+      const jo = await Person.arrive(t);
+      await jo.page.goto(`${server.url}/#start`);
+      await jo.page.locator('[data-action=sso]').click();
+      await jo.logIn('jo');
+      await jo.isIn('jo');
+      return jo;
+    };
+    const server = await here('acl.oidc.pg.token.as.password.enabled=true');
+    const jo = await arrive(server);
+    for (const visit of ['signed on', 'after a reload']) {
+      await jo.page.getByText('holds an access token of your identity provider').waitFor();
+      const texts = await examples(jo.page);
+      t.true(texts.get('psql')?.includes('//_sso@127.0.0.1:'), visit);
+      t.notRegex([...texts.values()].join(), /\bjo\b/, visit);
+      if (visit === 'signed on') {
+        const ours = new Map(
+          [...texts].map(([name, text]) => [name, text.replaceAll('your_group', 'crew')]),
+        );
+        const { access } = await provider.token('jo');
+        await runAll(t, ours, asker(server, 'admin:secret'), { PGPASSWORD: access });
+      }
+      // The first rows have led to their table.
+      await jo.page.goto(`${server.url}/?again#start`);
+      await jo.isIn('jo');
+    }
+    const closed = await here();
+    const other = await arrive(closed);
+    await other.page.getByText('takes no tokens there').waitFor();
+    t.deepEqual(await other.page.getByRole('tab').allInnerTexts(), ['curl']);
+  },
+);
+
+browserTest('without the wire protocol there is HTTP alone', async (t) => {
+  const server = await serverFor(t, ['pg.enabled=false']);
+  const person = await Person.arrive(t);
+  await person.page.goto(`${server.url}/#start`);
+  await person.page.getByText('switched off').waitFor();
+  t.deepEqual(await person.page.getByRole('tab').allInnerTexts(), ['curl']);
+});

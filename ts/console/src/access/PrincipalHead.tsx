@@ -1,0 +1,92 @@
+/** Who the rights are of, and what can be done with them as a whole. */
+import { createSignal, Show, type JSX } from 'solid-js';
+import { quoted } from '../schema/model.js';
+import { showFailure, showToast } from '../shell/announce.js';
+import { confirmed } from '../shell/ConfirmDialog.js';
+import { Icon } from '../shell/icons.js';
+import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
+import { passwordStatement, type Principal } from './model.js';
+import { PasswordDialog } from './PasswordDialog.js';
+import type { AccessState } from './state.js';
+
+export function PrincipalHead(props: { state: AccessState; principal: Principal }): JSX.Element {
+  const [isAsking, setAsking] = createSignal(false);
+  const items = (): MenuItem[] => menuOf(props.state, props.principal, () => setAsking(true));
+  return (
+    <header class="details-head">
+      <h2>
+        <bdi>{props.principal.name}</bdi> <span class="hint">{props.principal.kind}</span>
+      </h2>
+      <button
+        class="icon-button"
+        aria-haspopup="menu"
+        aria-label={`More about ${props.principal.name}`}
+        onClick={(event) => openMenuBelow(props.principal.name, event.currentTarget, items())}
+      >
+        <Icon name="more" />
+      </button>
+      <Show when={isAsking()}>
+        <PasswordDialog
+          name={props.principal.name}
+          set={(password) =>
+            props.state.run(passwordStatement(props.principal, password), props.principal)
+          }
+          onClose={() => setAsking(false)}
+        />
+      </Show>
+    </header>
+  );
+}
+
+/** What can be done with somebody as a whole. */
+function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
+  /** Tells what was done, never with a password in it. */
+  const run = async (statement: string, isGone: boolean, done = statement): Promise<void> => {
+    try {
+      await state.run(statement, isGone ? undefined : principal);
+      showToast({ text: done });
+    } catch (cause) {
+      showFailure(cause);
+    }
+  };
+  const drop = async (): Promise<void> => {
+    const { kind, name } = principal;
+    const statement = `DROP ${kind.toUpperCase()} ${quoted(name)}`;
+    const isSure = await confirmed({
+      title: `Drop the ${kind} ${name}?`,
+      text: 'Its rights go with it. This cannot be undone.',
+      statement,
+      keep: 'Keep it',
+      destroy: `Drop ${name}`,
+    });
+    if (isSure) {
+      await run(statement, true);
+    }
+  };
+  const takePassword = async (): Promise<void> => {
+    const statement = passwordStatement(principal, '');
+    const isSure = await confirmed({
+      title: `Take the password of ${principal.name} away?`,
+      text: 'Nobody can log in with it from then on. Tokens and keys stay as they are.',
+      statement,
+      keep: 'Keep it',
+      destroy: 'Take it away',
+    });
+    if (isSure) {
+      await run(statement, false);
+    }
+  };
+  const { kind, name } = principal;
+  const words = `ALTER ${kind.toUpperCase()} ${quoted(name)}`;
+  const isLogin = kind !== 'group';
+  const ofLogins: MenuItem[] = [
+    { label: 'Set the password…', run: setPassword },
+    { label: 'Take the password away…', run: () => void takePassword() },
+    { label: 'Let log in', apart: true, run: () => void run(`${words} ENABLE`, false) },
+    { label: 'Keep from logging in', run: () => void run(`${words} DISABLE`, false) },
+  ];
+  return [
+    ...(isLogin ? ofLogins : []),
+    { label: `Drop ${kind}…`, apart: isLogin, run: () => void drop() },
+  ];
+}

@@ -1,0 +1,134 @@
+/**
+ * Places of ticks along an axis of time: round times of the zone that is shown. A day begins at
+ * its own midnight, also where the clocks change and it has 23 or 25 hours.
+ */
+
+/** Wall clocks of a zone. */
+export interface Calendar {
+  readonly partsOf: (at: number) => WallTime;
+  /** When a day of the zone begins; months count from 0 and roll over. */
+  readonly dayStart: (year: number, month: number, day: number) => number;
+}
+
+export interface WallTime {
+  readonly year: number;
+  /** From 0. */
+  readonly month: number;
+  readonly day: number;
+  /** What clocks show, as milliseconds. */
+  readonly clock: number;
+}
+
+export const UTC: Calendar = {
+  partsOf: (at) => {
+    const date = new Date(at);
+    return {
+      year: date.getUTCFullYear(),
+      month: date.getUTCMonth(),
+      day: date.getUTCDate(),
+      clock: at - Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()),
+    };
+  },
+  dayStart: (year, month, day) => Date.UTC(year, month, day),
+};
+
+/**
+ * A date whose wall clock is that of UTC, for code that asks dates for their local time. Shifting
+ * a local date instead fails in the hours that the browser's own zone leaves out.
+ */
+export class UtcDate extends Date {
+  override getFullYear(): number {
+    return this.getUTCFullYear();
+  }
+  override getMonth(): number {
+    return this.getUTCMonth();
+  }
+  override getDate(): number {
+    return this.getUTCDate();
+  }
+  override getDay(): number {
+    return this.getUTCDay();
+  }
+  override getHours(): number {
+    return this.getUTCHours();
+  }
+  override getMinutes(): number {
+    return this.getUTCMinutes();
+  }
+  override getSeconds(): number {
+    return this.getUTCSeconds();
+  }
+  override getMilliseconds(): number {
+    return this.getUTCMilliseconds();
+  }
+}
+
+/** The zone of the browser. */
+export const LOCAL: Calendar = {
+  partsOf: (at) => {
+    const date = new Date(at);
+    const minutes = date.getHours() * 60 + date.getMinutes();
+    return {
+      year: date.getFullYear(),
+      month: date.getMonth(),
+      day: date.getDate(),
+      clock: (minutes * 60 + date.getSeconds()) * 1000 + date.getMilliseconds(),
+    };
+  },
+  dayStart: (year, month, day) => new Date(year, month, day).getTime(),
+};
+
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+export const MONTH = 28 * DAY;
+export const YEAR = 365 * DAY;
+
+/** Zones are apart by multiples of it. */
+const QUARTER = 15 * MINUTE;
+const USUAL_MONTH = 30 * DAY;
+
+/** Ticks about `step` milliseconds apart, of the range's own zone. */
+export function timeTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
+  const ticks =
+    step >= DAY ? calendarTicks(min, max, step, calendar) : clockTicks(min, max, step, calendar);
+  return ticks.filter((at) => at >= min && at <= max);
+}
+
+/** Whenever the clocks show a multiple of the step. */
+function clockTicks(min: number, max: number, step: number, { partsOf }: Calendar): number[] {
+  const grain = Math.min(step, QUARTER);
+  const ticks: number[] = [];
+  for (let at = Math.ceil(min / grain) * grain; at <= max; at += grain) {
+    if (partsOf(at).clock % step === 0) {
+      ticks.push(at);
+    }
+  }
+  return ticks;
+}
+
+/** Days, months or years, as many at a time as the step has. */
+function calendarTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
+  const { year, month, day } = calendar.partsOf(min);
+  const count = (unit: number): number => Math.max(1, Math.round(step / unit));
+  const place = (index: number): [year: number, month: number, day: number] => {
+    if (step >= YEAR) {
+      const years = count(YEAR);
+      return [Math.floor(year / years) * years + index * years, 0, 1];
+    }
+    if (step >= MONTH) {
+      const months = count(USUAL_MONTH);
+      return [year, Math.floor(month / months) * months + index * months, 1];
+    }
+    return [year, month, day + index * count(DAY)];
+  };
+  const ticks: number[] = [];
+  for (let index = 0; ; index++) {
+    const at = calendar.dayStart(...place(index));
+    if (!(at <= max)) {
+      return ticks;
+    }
+    ticks.push(at);
+  }
+}

@@ -1,0 +1,262 @@
+/**
+ * The elements of the rows and cells in view. What leaves the view is filled anew with what
+ * enters it, and only what differs is written: a scroll makes no elements, and what stays is left
+ * alone. Elements stand in the order of their places, which screen readers follow, as soon as a
+ * scroll has come to rest: to move them costs more than to fill them.
+ */
+import type { CellText } from '../model/format.js';
+import { isNumeric } from '../model/types.js';
+import type { Cell } from './keys.js';
+import { HEAD_HEIGHT, ROW_HEIGHT, type GridLayout } from './layout.js';
+import { cellId, shownCell, type GridProps } from './parts.js';
+
+/** All that decides what the body looks like. */
+export interface BodyPicture {
+  readonly shown: Pick<GridProps, 'result' | 'zone'>;
+  readonly layout: GridLayout;
+  /** Places of the rows and columns in view, ascending. */
+  readonly rows: readonly number[];
+  readonly columns: readonly number[];
+  readonly cell: Cell;
+  /** Changes whenever cells that stay in place may show something else. */
+  readonly edition: object;
+}
+
+const AT_REST_MS = 120;
+
+export class BodyView {
+  readonly #host: HTMLElement;
+  #rows: RowView[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(host: HTMLElement) {
+    this.#host = host;
+  }
+
+  show(picture: BodyPicture): void {
+    const { rows } = picture;
+    this.#rows = refilled(this.#host, this.#rows, rows, () => new RowView());
+    this.#rows.forEach((row, index) => row.show(rows[index] ?? 0, picture));
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#arrange(), AT_REST_MS);
+  }
+
+  #arrange(): void {
+    inOrder(this.#host, this.#rows);
+    for (const row of this.#rows) {
+      row.arrange();
+    }
+  }
+}
+
+interface PlacedView {
+  readonly element: HTMLElement;
+  place: number;
+}
+
+/** Views for `places`, ascending: those that are there stay, the others are filled anew. */
+function refilled<View extends PlacedView>(
+  host: HTMLElement,
+  views: readonly View[],
+  places: readonly number[],
+  make: () => View,
+): View[] {
+  const wanted = new Set(places);
+  const kept = new Map<number, View>();
+  const free: View[] = [];
+  for (const view of views) {
+    if (wanted.has(view.place)) {
+      kept.set(view.place, view);
+    } else {
+      free.push(view);
+    }
+  }
+  const next = places.map((place) => {
+    const view = kept.get(place) ?? free.pop() ?? make();
+    if (view.element.parentNode === null) {
+      host.append(view.element);
+    }
+    return view;
+  });
+  for (const view of free) {
+    view.element.remove();
+  }
+  return next;
+}
+
+/** Moves the elements that do not stand behind the one before; most do. */
+function inOrder(
+  host: HTMLElement,
+  views: readonly PlacedView[],
+  before: Element | null = null,
+): void {
+  let after = before;
+  for (const { element } of views) {
+    const expected = after ? after.nextElementSibling : host.firstElementChild;
+    if (element !== expected) {
+      host.insertBefore(element, expected);
+    }
+    after = element;
+  }
+}
+
+class RowView {
+  readonly element = document.createElement('div');
+  place = -1;
+  readonly #number = document.createElement('span');
+  readonly #numberText = this.#number.appendChild(new Text());
+  #views: CellView[] = [];
+  #edition: object | undefined;
+  #isSelected = false;
+  #numberWidth = -1;
+
+  constructor() {
+    this.element.className = 'grid-row';
+    this.element.setAttribute('role', 'row');
+    this.#number.className = 'grid-number';
+    this.#number.setAttribute('role', 'rowheader');
+    this.element.append(this.#number);
+  }
+
+  show(place: number, picture: BodyPicture): void {
+    const { layout, cell } = picture;
+    const isOther = place !== this.place;
+    if (isOther) {
+      this.place = place;
+      this.element.setAttribute('aria-rowindex', String(place + 2));
+      this.element.style.transform = `translateY(${HEAD_HEIGHT + place * ROW_HEIGHT}px)`;
+    }
+    if (isOther || picture.edition !== this.#edition) {
+      this.#edition = picture.edition;
+      this.#numberText.data = String(layout.numberAt(place));
+    }
+    const width = layout.numberWidth();
+    if (width !== this.#numberWidth) {
+      this.#numberWidth = width;
+      this.#number.style.width = `${width}px`;
+    }
+    const isSelected = place === cell.row;
+    if (isSelected !== this.#isSelected) {
+      this.#isSelected = isSelected;
+      this.element.classList.toggle('selected', isSelected);
+    }
+    const { columns } = picture;
+    this.#views = refilled(this.element, this.#views, columns, () => new CellView());
+    this.#views.forEach((view, index) => view.show(place, columns[index] ?? 0, picture));
+  }
+
+  arrange(): void {
+    inOrder(this.element, this.#views, this.#number);
+  }
+}
+
+const NOTHING: CellText = { kind: 'plain', text: '' };
+
+class CellView {
+  readonly element = document.createElement('span');
+  /** Of the column. */
+  place = -1;
+  readonly #value = document.createElement('span');
+  /** Written to as it is: another text node would be laid out from nothing. */
+  readonly #text = this.#value.appendChild(new Text());
+  #faint: HTMLElement | undefined;
+  #row = -1;
+  #edition: object | undefined;
+  #look = '';
+  #left = -1;
+  #width = -1;
+  #shown = NOTHING;
+
+  constructor() {
+    this.element.setAttribute('role', 'gridcell');
+    this.#value.className = 'grid-value';
+    this.element.append(this.#value);
+  }
+
+  show(row: number, column: number, picture: BodyPicture): void {
+    const { layout, cell } = picture;
+    const isOther = row !== this.#row || column !== this.place;
+    if (isOther || picture.edition !== this.#edition) {
+      this.#fill(row, column, picture, isOther);
+    }
+    const isFocused = row === cell.row && column === cell.column;
+    const look = this.#lookOf(column, isFocused, picture);
+    if (look !== this.#look) {
+      this.#look = look;
+      this.element.className = look;
+    }
+    const [left, width] = [layout.left(column), layout.width(column)];
+    if (left !== this.#left) {
+      this.#left = left;
+      this.element.style.left = `${left}px`;
+    }
+    if (width !== this.#width) {
+      this.#width = width;
+      this.element.style.width = `${width}px`;
+      this.#hint(column, layout);
+    }
+  }
+
+  #fill(
+    row: number,
+    column: number,
+    { shown, layout, edition }: BodyPicture,
+    isOther: boolean,
+  ): void {
+    if (isOther) {
+      this.element.id = cellId({ row, column });
+      if (column !== this.place) {
+        this.element.setAttribute('aria-colindex', String(column + 2));
+      }
+      this.#row = row;
+      this.place = column;
+    }
+    this.#edition = edition;
+    const place = { row: layout.rowAt(row), column: layout.columnAt(column) };
+    const next = shownCell(shown.result, place, shown.zone);
+    if (next.text !== this.#shown.text) {
+      this.#text.data = next.text;
+    }
+    if (next.faint !== this.#shown.faint) {
+      this.#showFaint(next.faint);
+    }
+    this.#shown = next;
+    this.#hint(column, layout);
+  }
+
+  #showFaint(text: string | undefined): void {
+    if (text === undefined || text === '') {
+      this.#faint?.remove();
+      this.#faint = undefined;
+      return;
+    }
+    if (!this.#faint) {
+      this.#faint = document.createElement('span');
+      this.#faint.className = 'grid-faint';
+      this.element.append(this.#faint);
+    }
+    this.#faint.textContent = text;
+  }
+
+  /** A text that is cut off is there in full when it is pointed at. */
+  #hint(column: number, layout: GridLayout): void {
+    const { text } = this.#shown;
+    const title = layout.cuts(column, text.length) ? text : '';
+    if (this.element.title !== title) {
+      this.element.title = title;
+    }
+  }
+
+  #lookOf(column: number, isFocused: boolean, { shown, layout }: BodyPicture): string {
+    const { kind, text } = this.#shown;
+    const type = shown.result.columns[layout.columnAt(column)]?.type ?? '';
+    return (
+      `grid-cell is-${kind}` +
+      (isNumeric(type) ? ' right' : '') +
+      (layout.isFrozen(column) ? ' held' : '') +
+      (layout.isLastFrozen(column) ? ' held-last' : '') +
+      (isFocused ? ' focused' : '') +
+      (kind === 'boolean' && text === 'false' ? ' no' : '')
+    );
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * What has become of an import that ended without the server's word: stopped, or the server has
+ * gone silent. It may have been faster, so the table itself is asked.
+ */
+import { reader } from '../api/cells.js';
+import { query } from '../api/client.js';
+import { grouped } from '../model/format.js';
+import type { Activity } from '../state/activity.js';
+
+export interface TableState {
+  readonly rows: string;
+  /** Another one for every change, whatever it was. */
+  readonly transaction: string;
+}
+
+/** How much of the file the server may have. */
+export type Reach = 'part' | 'whole';
+
+const LOOKS = 20;
+const LOOK_MS = 250;
+
+/** Nothing where there is no such table. */
+export async function stateOf(table: string): Promise<TableState | undefined> {
+  const answer = await query('SELECT table_name, table_row_count, table_txn FROM tables()');
+  const name = reader(answer, 'table_name');
+  const rows = reader(answer, 'table_row_count');
+  const transaction = reader(answer, 'table_txn');
+  const row = answer.rows.find((one) => String(name(one)).toLowerCase() === table.toLowerCase());
+  return row && { rows: String(rows(row)), transaction: String(transaction(row)) };
+}
+
+/** Waits until no statement that reads a file runs any more; false when that takes too long. */
+export async function isOver(activity: Activity, path: string): Promise<boolean> {
+  for (let look = 0; look < LOOKS; look += 1) {
+    await activity.refresh();
+    const queries = activity.queries();
+    if (queries.state !== 'ready') {
+      return false;
+    }
+    if (!queries.value.some(({ text }) => text.includes(path))) {
+      return true;
+    }
+    await pause();
+  }
+  return false;
+}
+
+/** What is true about the table, in a sentence that follows why the import has ended. */
+export async function endingOf(
+  table: string,
+  before: TableState | undefined,
+  reach: Reach,
+): Promise<string> {
+  try {
+    let after = await stateOf(table);
+    // The server may still be writing.
+    for (let look = 1; reach === 'whole' && look < LOOKS && isSame(before, after); look += 1) {
+      await pause();
+      after = await stateOf(table);
+    }
+    return endingText(table, before, after, reach);
+  } catch {
+    return endingText(table, before, before, reach);
+  }
+}
+
+export function endingText(
+  table: string,
+  before: TableState | undefined,
+  after: TableState | undefined,
+  reach: Reach,
+): string {
+  if (!isSame(before, after)) {
+    return after === undefined
+      ? `The table ${table} is gone.`
+      : `The server was faster: ${table} has changed and has ${grouped(after.rows)} rows now.`;
+  }
+  return reach === 'part'
+    ? 'Nothing was written.'
+    : `The server has all of it and may still write it: look at ${table} before you try again.`;
+}
+
+function isSame(before: TableState | undefined, after: TableState | undefined): boolean {
+  return before?.transaction === after?.transaction;
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+}

@@ -1,0 +1,58 @@
+/** A page of rows that are asked for again and again while somebody looks at it. */
+import { createComputed, Match, onCleanup, onMount, Switch, type JSX } from 'solid-js';
+import { createStore, reconcile } from 'solid-js/store';
+import type { Loading } from '../state/schema.js';
+import type { PageName } from './pages.js';
+
+interface LivePageProps<Row extends object> {
+  readonly page: PageName;
+  readonly title: string;
+  readonly hint: (rows: readonly Row[]) => string;
+  readonly everyMs: number;
+  readonly look: () => unknown;
+  readonly loaded: Loading<readonly Row[]>;
+  /** What tells one row from the others. */
+  readonly key: keyof Row & string;
+  /** The title where the rows could not be read. */
+  readonly unread: string;
+  readonly empty: JSX.Element;
+  readonly children: (rows: readonly Row[]) => JSX.Element;
+}
+
+export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Element {
+  // Rows keep their identity by key, and so their elements, and so the focus.
+  const [kept, setKept] = createStore<{ rows: Row[] }>({ rows: [] });
+  createComputed(() => {
+    if (props.loaded.state === 'ready') {
+      setKept('rows', reconcile([...props.loaded.value], { key: props.key }));
+    }
+  });
+  onMount(() => {
+    props.look();
+    const timer = setInterval(() => !document.hidden && props.look(), props.everyMs);
+    onCleanup(() => clearInterval(timer));
+  });
+  const failure = (): string => (props.loaded.state === 'failed' ? props.loaded.message : '');
+  return (
+    <section class="page" aria-labelledby={`${props.page}-title`} data-region={props.page}>
+      <header class="page-head">
+        <h1 id={`${props.page}-title`}>{props.title}</h1>
+        <p class="hint">{props.hint(kept.rows)}</p>
+      </header>
+      <Switch>
+        <Match when={failure()}>
+          <div class="empty">
+            <strong>{props.unread}</strong>
+            <p>
+              <bdi>{failure()}</bdi>
+            </p>
+          </div>
+        </Match>
+        <Match when={kept.rows.length > 0}>{props.children(kept.rows)}</Match>
+        <Match when={props.loaded.state === 'ready'}>
+          <div class="empty">{props.empty}</div>
+        </Match>
+      </Switch>
+    </section>
+  );
+}

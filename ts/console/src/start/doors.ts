@@ -1,0 +1,53 @@
+/** How clients get into this server, as far as it tells whoever looks at the page. */
+import { query, type Settings } from '../api/client.js';
+import type { SignIn } from '../signin/state.js';
+import type { Doors, WireLogin } from './snippets.js';
+
+/** Of a new installation. */
+const FIRST_PASSWORD = 'quest';
+const FIRST_USER = 'admin';
+/** Who sends a token as the password. */
+const TOKEN_USER = '_sso';
+
+export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doors> {
+  const http = new URL('.', location.href).href.replace(/[#?].*$/, '');
+  const httpUser = signIn.state === 'in' ? signIn.user : undefined;
+  const sent = config['acl.oidc.groups.encoded.in.token'] === true ? 'ID token' : 'access token';
+  const token = signIn.state === 'in' && signIn.byProvider ? sent : undefined;
+  const port = config['pg.port'];
+  if (typeof port !== 'number') {
+    return { http, httpUser, token, place: undefined, wire: undefined };
+  }
+  const place = { host: location.hostname, port, isEncrypted: config['pg.tls.enabled'] === true };
+  const takesTokens = config['acl.oidc.pg.token.as.password.enabled'] === true;
+  const wire =
+    token === undefined
+      ? await wireLogin(httpUser)
+      : takesTokens
+        ? { user: TOKEN_USER, password: undefined }
+        : undefined;
+  return { http, httpUser, token, place, wire };
+}
+
+/** With users of the database it is the same people that come in; otherwise there is one name. */
+async function wireLogin(user: string | undefined): Promise<WireLogin> {
+  const own = { user: user ?? FIRST_USER, password: undefined };
+  try {
+    const { rows } = await query(
+      'SELECT property_path, value, value_source FROM (SHOW PARAMETERS) ' +
+        "WHERE property_path IN ('acl.enabled', 'pg.user', 'pg.password')",
+    );
+    const known = new Map(rows.map(([name, value, source]) => [name, { value, source }]));
+    if (known.get('acl.enabled')?.value !== 'false') {
+      return own;
+    }
+    const isFirst = known.get('pg.password')?.source === 'default';
+    return {
+      user: String(known.get('pg.user')?.value ?? FIRST_USER),
+      password: isFirst ? FIRST_PASSWORD : undefined,
+    };
+  } catch {
+    // Who may not see the server's parameters is a user of the database.
+    return own;
+  }
+}
