@@ -32,9 +32,7 @@ export function openCopy(
   guard?: Guard,
 ): Copy {
   return createCopy({
-    ...(guard === undefined
-      ? {}
-      : { created: (principal, table): Promise<void> => guard.own(principal, table) }),
+    guard,
     ...directories,
     database,
     logRetentionDays: config.get(KEYS.copyLogRetention),

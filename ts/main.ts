@@ -21,6 +21,7 @@ import {
   type RunningHttp,
   startHttp,
   startMinimalHttp,
+  type WireDoor,
 } from './http/index.js';
 import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
 import { plainTextDoors, refuseOpenDoors } from './open-doors.js';
@@ -90,7 +91,15 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       ...listeners,
     ];
     const operations: Operations = {
-      reload_config: () => reloadConfig(config, database, reloads(), logger),
+      reload_config: async () => {
+        const reloaded = await reloadConfig(config, database, reloads(), logger);
+        if (reloaded !== null) {
+          const { applied, waiting } = reloaded;
+          const keys = { applied: applied.join(', '), waiting: waiting.join(', ') };
+          access?.audit.write('configuration_reloaded', '', keys);
+        }
+        return reloaded !== null;
+      },
       reload_tls: () => Promise.resolve(encryption.reload()),
     };
     copy = openCopy(directories, database, config, logger, access);
@@ -142,26 +151,26 @@ function readCertificates(config: Config, logger: Logger): Encryption {
   }
 }
 
-/** Takes over what may change; false when something cannot be used, and then nothing did. */
+/** Takes over what may change; null when something cannot be used, and then nothing did. */
 async function reloadConfig(
   config: Config,
   database: Database,
   listeners: readonly Pick<Listener, 'reconfigure'>[],
   logger: Logger,
-): Promise<boolean> {
+): Promise<Reloaded | null> {
   let reloaded: Reloaded;
   try {
     reloaded = config.reload(refuseOpenDoors);
   } catch (error) {
     logger.error('configuration_refused', { reason: reasonOf(error) });
-    return false;
+    return null;
   }
   showParameters(database, config);
   for (const listener of listeners) {
     await listener.reconfigure();
   }
   logger.info('configuration_reloaded', { ...reloaded });
-  return true;
+  return reloaded;
 }
 
 function logNotices(config: Config, logger: Logger): void {
@@ -286,6 +295,10 @@ async function openAccess(
     nameLengthMax: config.get(KEYS.aclNameLength),
     hashIterations: config.get(KEYS.aclHashIterations),
     tokenRefreshMs: config.get(KEYS.aclTokenRefresh),
+    auditFiles: {
+      fileBytes: config.get(KEYS.aclAuditSize),
+      files: config.get(KEYS.aclAuditFiles),
+    },
     logger: logger.child('access'),
   });
 }
@@ -353,15 +366,19 @@ async function startListeners(
     running.push(listener);
     return listener.address;
   };
+  let wire: WireDoor | null = null;
   const http = await start(config.get(KEYS.httpEnabled), () =>
-    startHttp(services, encryption.of('http')),
+    startHttp({ ...services, wire: () => wire }, encryption.of('http')),
   );
   await start(config.get(KEYS.httpMinEnabled), () =>
     startMinimalHttp(services, encryption.of('http.min')),
   );
-  const pg = await start(config.get(KEYS.pgEnabled), () =>
-    startPgWire(services, encryption.of('pg')),
-  );
+  const pg = await start(config.get(KEYS.pgEnabled), async () => {
+    const credentials = encryption.of('pg');
+    const listener = await startPgWire(services, credentials);
+    wire = { port: listener.port, isEncrypted: credentials !== null };
+    return listener;
+  });
   return { http, pg };
 }
 

@@ -12,6 +12,8 @@ import {
 import {
   asDatabaseError,
   DatabaseError,
+  type Guard,
+  type ImportTarget,
   type Principal,
   type TableMetadata,
 } from '../session/index.js';
@@ -40,8 +42,8 @@ export interface ImportServices {
   /** Bytes read at once. */
   readonly bufferBytes: number;
   readonly analysedLines: number;
-  /** Told of a table that an import has made. */
-  readonly created?: (principal: Principal, table: string) => Promise<void>;
+  /** Absent where everybody may do everything. */
+  readonly guard?: Guard;
 }
 
 /** What became of the rows. */
@@ -134,19 +136,27 @@ export class ImportWork implements Work {
   }
 
   async #import(id: string, file: FileHandle, signal: AbortSignal): Promise<Outcome> {
-    const { table, settings } = this.#request;
-    const existing = await this.#services.sql.database.tableMetadata(table);
+    const { table, settings, principal } = this.#request;
+    const { guard, sql } = this.#services;
+    const existing = await sql.database.tableMetadata(table);
     if (existing === null && cleanTableName(table) !== table) {
       throw new ImportError(`invalid table name [table=${table}]`);
     }
+    // The table may have come or gone since the statement was allowed.
+    guard?.authorise(principal, guard.importAccesses(principal, importTarget(table, existing)));
     const isParquet = settings.fileFormat === 'parquet' || (await this.#seemsParquet(file));
-    const outcome = isParquet
+    return isParquet
       ? await this.#importParquet(id, existing, signal)
       : await this.#importCsv(id, file, existing, signal);
-    if (existing === null) {
-      await this.#services.created?.(this.#request.principal, table);
-    }
-    return outcome;
+  }
+
+  /** Runs what commits; a table that it makes has an owner at once. */
+  async #commit<T>(existing: TableMetadata | null, run: () => Promise<T>): Promise<T> {
+    const { guard } = this.#services;
+    const { principal, table } = this.#request;
+    return guard !== undefined && existing === null
+      ? await guard.creating(principal, importTarget(table, existing), run)
+      : await run();
   }
 
   async #seemsParquet(file: FileHandle): Promise<boolean> {
@@ -175,7 +185,7 @@ export class ImportWork implements Work {
       header,
       atomicity: onError,
       overwrite: false,
-      create: true,
+      create: existing === null,
       skipExtraValues: false,
       timestamp,
       partitionBy,
@@ -193,7 +203,7 @@ export class ImportWork implements Work {
     const report = await importText(
       sql.database,
       { parameters, schema, content },
-      { analysedLines, analysed },
+      { analysedLines, analysed, commit: (_access, run) => this.#commit(existing, run) },
     );
     return outcomeOf(report, onError);
   }
@@ -228,7 +238,7 @@ export class ImportWork implements Work {
         ? this.#createFrom(source)
         : await this.#insertFrom(source, existing, context);
     const [[handled] = []] = await sql.rows(`SELECT count() FROM ${source}`, context);
-    await sql.run(statement, [], context);
+    await this.#commit(existing, () => sql.run(statement, [], context));
     return { handled: Number(handled), imported: Number(handled), errors: 0 };
   }
 
@@ -270,6 +280,12 @@ export class ImportWork implements Work {
       `SELECT ${columns} FROM ${source}`
     );
   }
+}
+
+/** What an import into a table that is there, or into a new one, asks for. */
+export function importTarget(name: string, existing: TableMetadata | null): ImportTarget {
+  const table = existing?.name ?? name;
+  return { table, creates: existing === null, overwrites: false, owner: null };
 }
 
 function noHint({ message }: ImportError): { readonly message: string; readonly hint?: string } {

@@ -8,7 +8,7 @@ import {
   asDatabaseError,
   type Database,
   type OwnStatements,
-  type Principal,
+  type Guard,
 } from '../session/index.js';
 import { leftOver, removeLeftOver } from './export-work.js';
 import { Jobs } from './jobs.js';
@@ -32,8 +32,8 @@ export interface CopyOptions {
   /** Bytes an export leaves free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
   readonly diskKept?: number;
   readonly logger?: Logger;
-  /** Told of a table that an import has made for `principal`. */
-  readonly created?: (principal: Principal, table: string) => Promise<void>;
+  /** Absent where everybody may do everything. */
+  readonly guard?: Guard | undefined;
 }
 
 export interface Copy {
@@ -72,7 +72,7 @@ export function createCopy(options: CopyOptions): Copy {
     root: { directory: importRoot, key: 'cairo.sql.copy.root', purpose: 'import' } as const,
     bufferBytes: Math.max(bufferBytes, LEAST_BUFFER_BYTES),
     analysedLines,
-    ...(options.created === undefined ? {} : { created: options.created }),
+    ...(options.guard === undefined ? {} : { guard: options.guard }),
   };
   const ready = cleanUp().catch((error: unknown) => {
     logger?.warn('copy_clean_up_failed', { message: asDatabaseError(error).message });

@@ -6,6 +6,7 @@ import {
   type ExecuteReply,
   type ParameterValues,
   type RowFormat,
+  type Sight,
   type Statement,
   type Summary,
 } from '../session/index.js';
@@ -33,9 +34,16 @@ export class Sql {
     this.database = database;
   }
 
-  async prepare(tree: Tree | string, user: string, text: string): Promise<Statement> {
+  /** `sight`: what `user` may see of the catalog; absent: everything. */
+  async prepare(
+    tree: Tree | string,
+    user: string,
+    text: string,
+    sight?: Sight,
+  ): Promise<Statement> {
     const node = typeof tree === 'string' ? parse(tree) : tree;
-    return await this.database.prepare(Buffer.from(JSON.stringify(node)), { user, text });
+    const context = { user, text, ...(sight === undefined ? {} : { sight }) };
+    return await this.database.prepare(Buffer.from(JSON.stringify(node)), context);
   }
 
   /** Runs a statement without rows. */

@@ -15,7 +15,7 @@ import {
 } from '../session/index.js';
 import { type CopyStatement, type Name, parse, type Tree } from '../sql/index.js';
 import { type ExportServices, type ExportSource, ExportWork } from './export-work.js';
-import { type ImportServices, ImportWork } from './import-work.js';
+import { type ImportServices, importTarget, ImportWork } from './import-work.js';
 import type { Jobs, Work } from './jobs.js';
 import { exportSettings, importSettings } from './options.js';
 import { isPartitionUnit, type PartitionUnit } from './partitions.js';
@@ -95,7 +95,13 @@ export class CopyStatements implements OwnStatements {
     const settings = importSettings(copy.options);
     const file = partsBelow(imports.root, copy.file);
     const existing = await sql.database.tableMetadata(copy.table.text);
-    const table = existing?.name ?? copy.table.text;
+    const target = importTarget(copy.table.text, existing);
+    const accesses: readonly Access[] = [
+      ...(imports.guard?.importAccesses(principal, target) ?? []),
+      { table: '', columns: [], permission: 'READ FILES' },
+    ];
+    // Before anything is told of the table.
+    imports.guard?.authorise(principal, accesses);
     if (settings.needsTimestamp !== null && (settings.timestamp ?? existing?.timestamp) == null) {
       throw new DatabaseError({
         code: 'InvalidValue',
@@ -105,29 +111,27 @@ export class CopyStatements implements OwnStatements {
         ...settings.needsTimestamp.span,
       });
     }
-    const permission = existing === null ? 'CREATE TABLE' : 'INSERT';
-    const work = new ImportWork(imports, { user, principal, text, table, file, settings });
-    const target = permission === 'INSERT' ? table : '';
-    return this.#started(
-      [
-        { table: target, columns: [], permission },
-        { table: '', columns: [], permission: 'READ FILES' },
-      ],
+    const work = new ImportWork(imports, {
       user,
-      work,
-      null,
-    );
+      principal,
+      text,
+      table: target.table,
+      file,
+      settings,
+    });
+    return this.#started(accesses, user, work, null);
   }
 
   async #export(
     copy: Extract<CopyStatement, { copy: 'Export' }>,
     tree: Tree,
-    { user, text = '' }: StatementContext,
+    context: StatementContext,
   ): Promise<OwnAction> {
+    const { user, text = '' } = context;
     const { exports } = this.#services;
     const settings = exportSettings(copy.options, copy.path);
     const path = partsBelow(exports.root, copy.path);
-    const { accesses, source } = await this.#source(copy, tree, user, text);
+    const { accesses, source } = await this.#source(copy, tree, context);
     const asked =
       settings.partitionBy ?? (await this.#usualPartitions(copy.table, settings.format));
     const partitionBy = asked === 'NONE' ? null : asked;
@@ -157,15 +161,14 @@ export class CopyStatements implements OwnStatements {
   async #source(
     copy: Extract<CopyStatement, { copy: 'Export' }>,
     tree: Tree,
-    user: string,
-    text: string,
+    { user, text = '', sight }: StatementContext,
   ): Promise<{ readonly accesses: readonly Access[]; readonly source: ExportSource }> {
     const { table, query } = copy;
     const all = table === null ? null : `SELECT * FROM ${quoteName(table.text)}`;
     const source = all === null ? { ...tree, root: query ?? tree.root } : parse(all);
     const span = tree.spans[source.root];
     const prepared = await this.#services.sql
-      .prepare(source, user, text)
+      .prepare(source, user, text, sight)
       .catch((error: unknown) => {
         throw table === null ? error : placed(error, table);
       });

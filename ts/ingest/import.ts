@@ -45,6 +45,8 @@ export type Authorise = (access: ImportAccess) => Promise<void> | void;
 export interface ImportOptions {
   /** Runs before anything is written; by default everything is granted. */
   readonly authorise?: Authorise;
+  /** Runs the commit, in its turn among what changes the catalog. */
+  readonly commit?: <T>(access: ImportAccess, run: () => Promise<T>) => Promise<T>;
   /** Lines from which structure and types are detected; 1000 by default. */
   readonly analysedLines?: number;
   /** Told the structure of each text, before its rows are read. */
@@ -143,6 +145,7 @@ interface ImportRequest {
   readonly database: ImportDatabase;
   readonly parameters: ImportParameters;
   readonly authorise: Authorise;
+  readonly commit: NonNullable<ImportOptions['commit']>;
   readonly linesMax: number;
   readonly analysed: NonNullable<ImportOptions['analysed']>;
 }
@@ -154,7 +157,8 @@ function requestOf(
 ): ImportRequest {
   const { authorise = () => undefined, analysed = () => undefined } = options;
   const { analysedLines: linesMax = ANALYSED_LINES } = options;
-  return { database, parameters, authorise, linesMax, analysed };
+  const commit = options.commit ?? ((_access, run) => run());
+  return { database, parameters, authorise, commit, linesMax, analysed };
 }
 
 async function importParts(
@@ -192,6 +196,7 @@ interface TakenText {
 class ImportRun {
   readonly #request: ImportRequest;
   #appender: Appender | null = null;
+  #access: ImportAccess | null = null;
   /** The table as it will be; known from the first text on. */
   #table: TableMetadata | null = null;
   #first: TakenText | null = null;
@@ -234,8 +239,9 @@ class ImportRun {
     if (place === null) {
       this.#firstReport = await this.#next(csv);
     } else {
-      const spec = appenderSpec(parameters, checked, place, csv);
-      this.#appender = await this.#request.database.openAppender(spec);
+      const spec = appenderSpec(checked, place, csv);
+      this.#appender = await this.#open(spec);
+      this.#access = place;
       this.#table = place.existing ?? tableOf(table, target.columns, checked);
       const { warnings, columns } = target;
       this.#first = { header: structure.header, warnings, columns };
@@ -243,6 +249,17 @@ class ImportRun {
     for await (const chunk of sample.chunks) {
       await this.#appender?.write(chunk);
     }
+  }
+
+  /** What was asked for is what is done, whatever others did to the table since. */
+  async #open(spec: AppenderSpec): Promise<Appender> {
+    const { database } = this.#request;
+    const appender = await database.openAppender(spec);
+    if (spec.create && (await database.tableMetadata(spec.table)) !== null) {
+      await appender.abort();
+      throw new ImportError(`table was created meanwhile [table=${spec.table}], try again`);
+    }
+    return appender;
   }
 
   /** Begins another text and returns what was read of the first one. */
@@ -270,14 +287,15 @@ class ImportRun {
         `table does not exist [table=${table}] and create param was set to false.`,
       );
     }
-    return { table: name, overwrites, existing: overwrites ? null : found };
+    return { table: name, creates, overwrites, existing: overwrites ? null : found };
   }
 
   async #finish(): Promise<ImportReport> {
-    if (this.#appender === null || this.#first === null) {
+    const appender = this.#appender;
+    if (appender === null || this.#access === null || this.#first === null) {
       throw new ImportError('no data part given');
     }
-    const report = await this.#appender.finish();
+    const report = await this.#request.commit(this.#access, () => appender.finish());
     const { header, warnings, columns } = this.#first;
     const first = this.#firstReport ?? report;
     const { rowsImported, rowsRejected, badLines } = first;
@@ -288,9 +306,7 @@ class ImportRun {
 }
 
 /** Where the first text goes. */
-interface Place {
-  readonly table: string;
-  readonly overwrites: boolean;
+interface Place extends ImportAccess {
   /** The table that takes the rows; `null` when it will be made, or made anew. */
   readonly existing: TableMetadata | null;
 }
@@ -318,17 +334,12 @@ function textSpec(
   return { delimiter, header, columns, atomicity, skipExtraValues: skips };
 }
 
-function appenderSpec(
-  { create }: ImportParameters,
-  checked: CheckedParameters,
-  place: Place,
-  csv: CsvTextSpec,
-): AppenderSpec {
+function appenderSpec(checked: CheckedParameters, place: Place, csv: CsvTextSpec): AppenderSpec {
   const { timestamp, maxUncommittedRows, o3MaxLagMicros, partitionBy } = checked;
   return {
     kind: 'csv',
     table: place.table,
-    create,
+    create: place.creates,
     overwrite: place.overwrites,
     partitionBy,
     ...(timestamp === null ? {} : { timestamp }),

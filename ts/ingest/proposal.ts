@@ -4,9 +4,10 @@
  */
 import { type NearType, nearType } from './column-types.js';
 import { splitFields, splitLines } from './csv-lines.js';
+import { areNames, namesColumns } from './header-guess.js';
 import { ANALYSED_LINES } from './limits.js';
 import { cleanTableName } from './names.js';
-import { analyseText, type TextColumn } from './structure.js';
+import { analyseText, type TextColumn, type TextStructure } from './structure.js';
 
 /** What the sender knows already. */
 export interface ProposalHints {
@@ -37,6 +38,8 @@ export interface ImportProposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
+  /** Whether that is a guess, because the types do not tell. */
+  readonly headerIsGuess?: true;
   /** Bytes before the first row: mark of the encoding and header line. */
   readonly headerBytes: number;
   /** Rows that were looked at. */
@@ -50,18 +53,25 @@ const SHOWN_VALUES = 3;
 export function proposeImport(bytes: Buffer, hints: ProposalHints): ImportProposal {
   const table = cleanTableName(hints.name.replace(/\.[^.]*$/, ''));
   const text = bytes.toString('utf8');
-  const { delimiter, header, columns } = analyseText(text, hints.isWhole, {
-    table,
-    delimiter: hints.delimiter,
-    header: hints.header,
-    schema: new Map(),
-    linesMax: ANALYSED_LINES,
-  });
+  const analyse = (header: boolean | null): TextStructure =>
+    analyseText(text, hints.isWhole, {
+      table,
+      delimiter: hints.delimiter,
+      header,
+      schema: new Map(),
+      linesMax: ANALYSED_LINES,
+    });
+  const told = analyse(hints.header);
+  const lines = dataRows(text, told.delimiter, false, hints.isWhole);
+  const isTold = hints.header !== null || told.header || !areNames(lines[0] ?? []);
+  const isGuessed = !isTold && namesColumns(lines);
+  const { delimiter, header, columns } = isGuessed ? analyse(true) : told;
   const rows = dataRows(text, delimiter, header, hints.isWhole);
   return {
     table,
     delimiter,
     header,
+    ...(isTold ? {} : { headerIsGuess: true }),
     headerBytes: bytesBeforeRows(bytes, delimiter, header),
     rows: rows.length,
     columns: columns.map((column, index) =>

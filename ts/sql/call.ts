@@ -51,7 +51,7 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   const open = p.start();
   p.advance();
   const call: { -readonly [Key in keyof CallNode]: CallNode[Key] } = {
-    name,
+    name: trimName(p, name),
     arguments: [],
     distinct: p.take('DISTINCT'),
     order_by: [],
@@ -60,7 +60,7 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
     over: null,
   };
   if (!p.at(')')) {
-    call.arguments = callArguments(p, name.text.toUpperCase(), open);
+    call.arguments = callArguments(p, call.name.text.toUpperCase(), open);
     if (p.take('ORDER', 'BY')) {
       call.order_by = parseOrderItems(p);
     }
@@ -71,11 +71,30 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   return p.add({ kind: 'Call', ...call }, start, p.lastEnd(), ...children);
 }
 
+const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
+
+/** `TRIM(LEADING 'x' FROM text)`: the side is in the function's name. */
+function trimName(p: Parser, name: Name): Name {
+  const isSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
+  if (name.text.toUpperCase() !== 'TRIM' || !isSide) {
+    return name;
+  }
+  const text = p.take('LEADING') ? 'ltrim' : p.take('TRAILING') ? 'rtrim' : name.text;
+  p.take('BOTH');
+  return { ...name, text };
+}
+
 function callArguments(p: Parser, name: string, open: number): NodeId[] {
+  if (TRIMS.has(name) && p.take('FROM')) {
+    return [callArgument(p, name, open)];
+  }
   if (name === 'EXTRACT' && p.kind() === TokenKind.Word && p.value(1) === 'FROM') {
     return extractArguments(p);
   }
   const list = p.list(() => callArgument(p, name, open));
+  if (TRIMS.has(name) && p.take('FROM')) {
+    list.unshift(callArgument(p, name, open));
+  }
   if (name === 'SUBSTRING' && p.take('FROM')) {
     list.push(callArgument(p, name, open));
     if (p.take('FOR')) {

@@ -349,9 +349,23 @@ function unary(p: Parser): NodeId {
   return p.add(node, start, p.lastEnd(), operand);
 }
 
-/** What binds tighter than any prefix: `::type`, `[…]`, COLLATE. */
+/** `(row).field`: a call, as of any function. */
+function rowField(p: Parser, row: NodeId, start: number): NodeId {
+  const dot = p.start();
+  p.advance();
+  const field = p.add({ kind: 'String', value: p.written().toLowerCase() }, p.start(), p.end());
+  p.advance();
+  const name = { text: 'row_field', quoted: false, span: { start: dot, end: p.lastEnd() } };
+  const members = [row, field];
+  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  const call = { kind: 'Call', name, arguments: members, ...rest } as const;
+  return p.add(call, start, p.lastEnd(), ...members);
+}
+
+/** What binds tighter than any prefix: `::type`, `[…]`, COLLATE; `(row).field`. */
 function postfix(p: Parser): NodeId {
   const start = p.start();
+  const isRow = p.at('(');
   let operand = primary(p);
   for (;;) {
     if (p.take('::')) {
@@ -363,6 +377,8 @@ function postfix(p: Parser): NodeId {
     } else if (p.take('COLLATE')) {
       // Text has one order; psql's catalog queries name it all the same.
       p.qualified(p.name('collation name expected'));
+    } else if (isRow && p.at('.') && p.kind(1) === TokenKind.Word) {
+      operand = rowField(p, operand, start);
     } else {
       return operand;
     }
