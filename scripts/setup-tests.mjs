@@ -19,7 +19,13 @@ const PYTHON_PACKAGES = {
   pyarrow: 'pyarrow',
   duckdb: 'duckdb',
 };
-const POSTGRES_JS = 'postgres@3.4.9';
+const NODE_PACKAGES = {
+  postgres: '3.4.9',
+  pg: '8.23.1',
+  'pg-cursor': '2.22.0',
+  'pg-query-stream': '4.17.0',
+  'pg-copy-streams': '7.0.0',
+};
 const JDBC = 'org.postgresql:postgresql:42.7.4';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
 
@@ -109,11 +115,14 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
-/** Clients of the wire protocol in other languages: postgres.js, JDBC, pgx, tokio-postgres. */
+/** Clients of the wire protocol: node-postgres, postgres.js, JDBC, pgx, tokio-postgres. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
-  if (!existsSync(join(node, 'node_modules', 'postgres'))) {
-    await bring('postgres.js', 'npm', ['install', '--silent', '--prefix', node, POSTGRES_JS]);
+  const wanted = Object.entries(NODE_PACKAGES);
+  if (!wanted.every(([name]) => existsSync(join(node, 'node_modules', name)))) {
+    const packages = wanted.map(([name, version]) => `${name}@${version}`);
+    const names = 'postgres.js, pg-cursor, pg-query-stream, pg-copy-streams';
+    await bring(names, 'npm', ['install', '--silent', '--prefix', node, ...packages]);
   }
   const jar = join(toolsDirectory, 'jars', 'postgresql.jar');
   if (!existsSync(jar)) {

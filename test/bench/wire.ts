@@ -120,6 +120,8 @@ async function connect(peer: Peer): Promise<pg.Client> {
       password: 'quest',
       database: database(peer),
     });
+    // A peer that ends while a client is open must not hide why.
+    client.on('error', () => undefined);
     try {
       await client.connect();
       return client;

@@ -11,6 +11,7 @@ import {
   DatabaseError,
   engineInfo,
   openDatabase,
+  ParameterBatch,
   type ResultStream,
 } from '../../ts/engine/index.js';
 import { parse } from '../../ts/sql/index.js';
@@ -91,7 +92,9 @@ async function callEverything(database: Database): Promise<void> {
   await prepare(database, 'select x from t union all select x from t');
   const insert = Buffer.from(JSON.stringify(parse('insert into t values ($1)')));
   const statement = await attempt('prepare', () => database.prepare(insert, { user: 'admin' }));
-  await attempt('executeBatch', async () => statement?.executeBatch([['1'], ['2']]));
+  await attempt('executeBatch', async () =>
+    statement?.executeBatch(ParameterBatch.of([['1'], ['2']])),
+  );
   await attempt('tableMetadata', () => database.tableMetadata('t'));
   await append(database);
   await attempt('activeQueries', () => database.activeQueries());

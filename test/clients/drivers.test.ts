@@ -111,6 +111,19 @@ test.serial('asyncpg: binary values, cursors, savepoints, COPY, a timeout', asyn
     nested: 1,
     cancelled: 1,
     copy: ['COPY 20000', 'COPY 2', '0,x\n1,x\n'],
+    arrays: [
+      [
+        [
+          [1.5, null],
+          [
+            [1, 2],
+            [3, 4],
+          ],
+        ],
+        [[], null],
+      ],
+      [[2], [1], [2], [1], [1, 2], []],
+    ],
   });
 });
 
@@ -124,8 +137,45 @@ test.serial('SQLAlchemy and pandas: read_sql, to_sql, streams, nested transactio
     [3, 'z'],
   ];
   const expected = [rows, 500_500, '42P01', 4, true];
-  t.deepEqual(seen, { psycopg: expected, psycopg2: expected });
+  t.deepEqual(seen, {
+    psycopg: expected,
+    psycopg2: expected,
+    'psycopg reflects': REFLECTED,
+    'psycopg2 reflects': REFLECTED,
+  });
 });
+
+/** What SQLAlchemy reads of a table, and what pandas makes of it. */
+const REFLECTED = {
+  tables: [true, false],
+  views: [false, true],
+  schemas: ['information_schema', 'public'],
+  columns: [
+    'ts TIMESTAMP False None',
+    's VARCHAR True None',
+    'v DOUBLE PRECISION True 1.5',
+    'l BIGINT True None',
+    'u UUID True None',
+    'n NUMERIC(18, 3) True None',
+    'i INTEGER True None',
+    'b BOOLEAN True None',
+    'a ARRAY True None',
+  ],
+  view: ['l BIGINT', 's VARCHAR'],
+  pk: [],
+  comment: { text: null },
+  none: [[], [], [], [], [], []],
+  autoload: ['ts', 's', 'v', 'l', 'u', 'n', 'i', 'b', 'a'],
+  reflect: true,
+  rows: [
+    [0, 1.5],
+    [1, 1.5],
+    [2, 1.5],
+  ],
+  made: ['int64', 'str', 'float64', 'bool', 'datetime64[us]'],
+  back: [4, 6, '2024-01-02 00:00:00.000007'],
+  read: [1, 1],
+};
 
 test.serial('ConnectorX and Polars: results as binary COPY, and through cursors', async (t) => {
   const seen = await python(t, 'connectorx', 'polars', 'pyarrow');
@@ -137,6 +187,22 @@ test.serial('ConnectorX and Polars: results as binary COPY, and through cursors'
     polars: [[100_000, 5], 2_500_025_000],
     redshift: [[100_000, 5], 2_500_025_000],
     empty: 0,
+  });
+});
+
+test.serial('ADBC: results as binary COPY, parameters, transactions', async (t) => {
+  const seen = await python(t, 'adbc_driver_postgresql', 'pyarrow');
+  if (seen === null) {
+    return;
+  }
+  t.deepEqual(seen, {
+    rows: 10_000,
+    kinds: ['int64', 'double', 'string', 'timestamp[us]', 'bool'],
+    last: ['10000', '5000.0', '10000', '1970-01-01 02:46:40', 'True'],
+    error: '42P01',
+    many: 500,
+    undone: 0,
+    kept: 'kept',
   });
 });
 
@@ -194,6 +260,57 @@ test.serial('JDBC: binary values, batches, fetch size, savepoints, cancelling, C
   ]);
 });
 
+/** Rows of the driver's questions about a table, and about what there is. */
+const JDBC_METADATA = {
+  catalogs: ['qdb'],
+  schemas: ['information_schema', 'pg_catalog', 'public'],
+  tables: ['public|jm|TABLE', 'public|jmv|VIEW'],
+  allTables: ['jm|TABLE'],
+  systemTables: ['pg_class|SYSTEM VIEW'],
+  columns: [
+    ...['ts|93|timestamp|29|6|NO|1|null', 'b|-7|bool|1|0|YES|2|null', 'h|5|int2|5|0|YES|3|null'],
+    ...['i|4|int4|10|0|YES|4|null', 'l|-5|int8|19|0|YES|5|null', 'f|7|float4|8|8|YES|6|null'],
+    ...['d|8|float8|17|17|YES|7|1.5', 'v|12|varchar|2147483647|0|YES|8|null'],
+    ...['u|1111|uuid|2147483647|0|YES|9|null', 'n|2|numeric|18|3|YES|10|null'],
+  ],
+  viewColumns: ['i|int4', 'd|float8'],
+  primaryKeys: [],
+  importedKeys: [],
+  exportedKeys: [],
+  indexes: [],
+  uniqueIndexes: [],
+  bestRow: [],
+  versions: ['ctid'],
+  functions: ['abs'],
+  functionColumns: [],
+  procedures: [],
+  userTypes: [],
+  clientInfo: ['ApplicationName'],
+};
+
+test.serial('JDBC: what DatabaseMetaData says', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const jar = join(TOOLS, 'jars', 'postgresql.jar');
+  if (!existsSync(jar) || !(await has('java', '-version'))) {
+    skip(t, 'java or its PostgreSQL driver is not installed: node scripts/setup-tests.mjs');
+    return;
+  }
+  const args = ['-cp', jar, program('JdbcMetadata.java'), String(port)];
+  const seen = (await answerOf('java', args)) as Readonly<Record<string, readonly string[]>>;
+  t.like(seen, JDBC_METADATA);
+  t.true(seen['types']?.includes('float8|8'), String(seen['types']));
+  t.true(seen['types']?.includes('_float8|2003'));
+  t.true(seen['tableTypes']?.includes('VIEW'));
+  t.true(seen['tablePrivileges']?.includes('SELECT'));
+  t.deepEqual(seen['result']?.slice(0, 2), [
+    'ts|timestamp|java.sql.Timestamp|2|false',
+    'b|bool|java.lang.Boolean|2|false',
+  ]);
+});
+
 test.serial('pgx: binary values, batches, nested transactions, CopyFrom, cancelling', async (t) => {
   const port = await portFor(t);
   if (port === null) {
@@ -209,10 +326,23 @@ test.serial('pgx: binary values, batches, nested transactions, CopyFrom, cancell
       ...['2024-01-01 00:00:00.000007 +0000 UTC', 'true', '-7', '123456', '9007199254740993'],
       ...['1.5', '-2.25', 'sym', '<nil>'],
     ],
+    simple: '-2.25 sym',
+    any: [
+      'i = ANY($1) 1',
+      'i = ANY($1::int8[]) 0',
+      's = ANY($1) 1',
+      's = ANY($1::varchar[]) 0',
+      'u = ANY($1) 1',
+    ],
+    array: '[1.5 2] 12.500',
+    loaded: ['1022', '1022', '2951'],
+    described: '[23 2950] 23 1022',
+    cursor: [30, 30, 30, 10],
     many: 501,
     error: '42P01 15',
     nested: 1,
     copied: [20_000, 20_000],
+    copiedOut: '0\tx\n1\tx\n',
     copyError: '42703 8',
     cancelled: '57014 0',
   });
@@ -243,3 +373,32 @@ test.serial(
     });
   },
 );
+
+test.serial('node-postgres: arrays, cursors and streams in steps, COPY, cancelling', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const modules = join(TOOLS, 'node', 'node_modules');
+  if (!existsSync(join(modules, 'pg-query-stream'))) {
+    skip(t, 'pg-query-stream is not installed: node scripts/setup-tests.mjs');
+    return;
+  }
+  const args = [program('nodepg.mjs'), String(port), modules];
+  t.deepEqual(await answerOf(process.execPath, args), {
+    any: [
+      [[0], [2]],
+      [[1], [2]],
+    ],
+    arrays: [[[2, 0.5]]],
+    cursor: [30, 30, 30, 10],
+    early: 5,
+    stream: 12_502_500,
+    copied: '1\ta,b\n2\t\\N\n',
+    rows: [['20001']],
+    error: ['42703', '8'],
+    own: [['1']],
+    undone: [['0']],
+    cancelled: '57014',
+  });
+});

@@ -158,6 +158,27 @@ test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
   }
 });
 
+test('node-postgres: rows keep their ORDER BY beside sub-queries of the list', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const client = await connect(port);
+  const of = (what: string): string =>
+    `(SELECT ${what} FROM long_sequence(50) y WHERE y.x = z.x) ${what.slice(0, 3)}`;
+  const { rows } = await client.query<{ key: string }>(
+    `SELECT x % 1000 key, ${of('count()')}, ${of('sum(y.x)')} FROM long_sequence(100000) z ` +
+      'ORDER BY x % 1000, x',
+  );
+  const keys = rows.map(({ key }) => Number(key));
+  t.deepEqual(
+    keys,
+    [...keys].sort((a, b) => a - b),
+  );
+  t.is(keys.length, 100_000);
+  await client.end();
+});
+
 test('psql: several statements, settings, a long result', async (t) => {
   const port = await portFor(t);
   if (port === null) {

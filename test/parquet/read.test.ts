@@ -127,6 +127,25 @@ test('every type another program writes has its place here', async (t) => {
   t.deepEqual(await rows(server, integers), [['12345678901234.5678'], [null]]);
 });
 
+test('enumerations, BSON, decimals as bytes, times in nanoseconds', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  for (const [file, column, type, value] of [
+    ['enum', 'enum', 'VARCHAR', 'red'],
+    ['bson', 'length(bson)', 'LONG', 5],
+    ['decimal', 'decimal', 'DECIMAL(9,2)', '-12345.67'],
+    ['time_ns', 't', 'VARCHAR', '10:11:12.345678'],
+  ] as const) {
+    const found = await read(`SELECT ${column} c FROM read_parquet('types/${file}.parquet')`);
+    const missing = file === 'bson' ? -1 : null;
+    t.deepEqual([found.columns[0]?.type, found.dataset], [type, [[value], [missing]]], file);
+  }
+  const found = await read("SELECT bson FROM read_parquet('types/bson.parquet')");
+  t.is(found.columns[0]?.type, 'BINARY');
+});
+
 test('what the dialect has no type for is refused by name', async (t) => {
   if (!isHere) {
     t.pass();
@@ -135,6 +154,7 @@ test('what the dialect has no type for is refused by name', async (t) => {
   for (const [file, error] of [
     ['struct', /^cannot read 'refused\/struct\.parquet': column 'point' is Struct/],
     ['map', /^cannot read 'refused\/map\.parquet': column 'tags' is Map/],
+    ['interval', /^cannot read 'refused\/interval\.parquet': column 'interval' is Interval/],
     ['texts', /^cannot read 'refused\/texts\.parquet': column 'names' is List/],
     ['ragged', /^cannot read 'refused\/ragged\.parquet', column 'cells': a nested list is not/],
     ['inexact', /, column 'big': 9007199254740993 in a list is no exact DOUBLE$/],

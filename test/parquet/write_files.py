@@ -90,6 +90,42 @@ def every_type():
     )
     write("types/bytes_decimal.parquet", {"d": columns["dec9"]}, store_decimal_as_integer=False)
     write("types/int_decimal.parquet", {"d": columns["dec18"]}, store_decimal_as_integer=True)
+    annotated()
+
+
+def annotated():
+    """What pyarrow writes no column of: the footer's annotation of another column is changed."""
+    text = b"\x25\x00\x4c\x1c\x00\x00\x00"
+    plain = b"\x00"
+    for name, kind, value, before, after in (
+        # A converted type and its twin, a logical type: of texts, of enumerations, of BSON.
+        ("enum", pa.string(), "red", text, b"\x25\x08\x4c\x4c\x00\x00\x00"),
+        ("bson", pa.string(), "\x05\0\0\0\0", text, b"\x25\x28\x4c\xdc\x00\x00\x00"),
+        # Converted types alone: a decimal of 2 places and 9 digits, an interval.
+        ("decimal", pa.binary(), (-1234567).to_bytes(3, "big", signed=True), plain,
+         b"\x25\x0a\x15\x04\x15\x12\x00"),
+        ("interval", pa.binary(12), bytes([1, 0, 0, 0] * 3), plain, b"\x25\x2a\x00"),
+    ):
+        path = f"{'refused' if name == 'interval' else 'types'}/{name}.parquet"
+        write(path, {name: cells(kind, value)}, store_schema=False, write_statistics=False)
+        annotate(os.path.join(root, path), name.encode(), before, after)
+    when = datetime.time(10, 11, 12, 345678)
+    write("types/time_ns.parquet", {"t": cells(pa.time64("ns"), when)}, version="2.6")
+
+
+def annotate(path, column, before, after):
+    """Changes what follows a column's name in the footer, which is Thrift's compact protocol."""
+    with open(path, "rb") as file:
+        whole = file.read()
+    length = int.from_bytes(whole[-8:-4], "little")
+    body, footer = whole[: -8 - length], whole[-8 - length : -8]
+    name = b"\x18" + bytes([len(column)]) + column
+    assert footer.count(name + before) == 1, footer
+    footer = footer.replace(name + before, name + after)
+    with open(path, "wb") as file:
+        file.write(body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    # Whoever wrote it so can read it.
+    parquet.read_schema(path)
 
 
 def refused():

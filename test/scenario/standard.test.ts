@@ -64,6 +64,70 @@ refusals('LIKE … ESCAPE refuses what it cannot mean', [
   ["SELECT s FROM texts WHERE s LIKE '50!%' ESCAPE ^'!!'", 'ESCAPE must be empty or one character'],
 ]);
 
+answers('TRIM with a side and characters', [
+  [
+    "SELECT trim(both 'x' from 'xaxx') a, trim('x' from 'xaxx') b, trim(' a ') c",
+    [['a', 'a', 'a']],
+  ],
+  [
+    "SELECT trim(leading from ' a ') a, trim(trailing 'xy' from 'axyx') b, ltrim('xa', 'x') c",
+    [['a ', 'a', 'a']],
+  ],
+]);
+
+answers('functions of rows in the list', [
+  [
+    'SELECT x, unnest(ARRAY[1.5, 2]) u FROM long_sequence(2)',
+    [
+      [1, 1.5],
+      [1, 2],
+      [2, 1.5],
+      [2, 2],
+    ],
+  ],
+  // Side by side, as long as the longest.
+  [
+    'SELECT unnest(ARRAY[7, 8]) a, unnest(ARRAY[9]) b, generate_subscripts(ARRAY[7, 8], 1) i',
+    [
+      [7, 9, 1],
+      [8, null, 2],
+    ],
+  ],
+  [
+    'SELECT sum(u) s FROM (SELECT unnest(ARRAY[x * 1.0, 1.0]) u FROM long_sequence(3) WHERE x > 1)',
+    [[7]],
+  ],
+  ['SELECT unnest(current_schemas(true)) s', [['pg_catalog'], ['public']]],
+  ['SELECT (current_schemas(true))[2] a, array_upper(current_schemas(true), 1) b', [['public', 2]]],
+]);
+
+answers('arrays of texts, and what is in them', [
+  ['SELECT array_agg(k) a FROM t', [['{a,b,a}']]],
+  ["SELECT array_agg(s) a FROM texts WHERE s LIKE 'a%'", [['{a_b,axb,"a\\\\b"}']]],
+  ["SELECT i FROM t WHERE k = ANY('{b,\"c d\",NULL}') OR i = ANY('{3}'::int[])", [[2], [3]]],
+  [
+    "SELECT json_build_object('a', i, 'b', k, 'c', d, 'e\"', true) j FROM t WHERE i = 3",
+    [['{"a" : 3, "b" : "a", "c" : null, "e\\"" : true}']],
+  ],
+  [
+    "SELECT json_build_object('k', E'\\b\\f\\n\\t\\x01\\\\') j",
+    [['{"k" : "\\b\\f\\n\\t\\u0001\\\\"}']],
+  ],
+  [
+    'SELECT format_type(1700, 655366), format_type(1043, 12), format_type(1114, 3) t, ' +
+      'format_type(1700, -1), format_type(1700, null)',
+    [
+      [
+        'numeric(10,2)',
+        'character varying(8)',
+        'timestamp(3) without time zone',
+        'numeric',
+        'numeric',
+      ],
+    ],
+  ],
+]);
+
 answers('WITH RECURSIVE', [
   [
     'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) ' +
@@ -96,6 +160,31 @@ answers('WITH RECURSIVE', [
   [
     'WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 1 FROM n) SELECT i FROM n LIMIT 3',
     [[1], [2], [3]],
+  ],
+  // Beside the rows around it: once for each of them.
+  [
+    'SELECT x, (WITH RECURSIVE up (i, steps) AS (SELECT z.x, 0 UNION ALL ' +
+      'SELECT i + 1, steps + 1 FROM up WHERE i < 4) SELECT max(steps) FROM up) m ' +
+      'FROM long_sequence(5) z ORDER BY x',
+    [
+      [1, 3],
+      [2, 2],
+      [3, 1],
+      [4, 0],
+      [5, 0],
+    ],
+  ],
+  [
+    'SELECT e.b, (WITH RECURSIVE reached (x) AS (SELECT e.b UNION SELECT n.b FROM edges n ' +
+      'JOIN reached ON n.a = x WHERE n.b <> e.a) SELECT count() FROM reached) n ' +
+      'FROM edges e ORDER BY e.a, e.b',
+    [
+      [2, 3],
+      [3, 3],
+      [1, 2],
+      [4, 1],
+      [6, 1],
+    ],
   ],
   // RECURSIVE permits it, and does not ask for it.
   [

@@ -45,6 +45,8 @@ const QUERIES = [
 const EXPORT = 'SELECT * FROM t';
 const before = residentBytes(server);
 const times: number[] = [];
+const slowest: { readonly ms: number; readonly way: string; readonly query: string }[] = [];
+const SLOWEST_MAX = 5;
 let early = 0;
 for (let index = 0; index < count && harness.failures < 10; index += 1) {
   const problem = await oneCancel(harness.random.fork(), index).catch(String);
@@ -72,6 +74,8 @@ async function oneCancel(random: Random, index: number): Promise<string | undefi
     return `${way}: '${query}' still runs ${GONE_MS} ms after its end`;
   }
   times.push(gone);
+  slowest.push({ ms: gone, way, query });
+  slowest.sort((left, right) => right.ms - left.ms).splice(SLOWEST_MAX);
   return undefined;
 }
 
@@ -194,6 +198,9 @@ function judgeTimes(): void {
   const [p50, p99] = [0.5, 0.99].map((share) => quantile(times, share));
   const figures = `p50 ${p50?.toFixed(0)} ms, p99 ${p99?.toFixed(0)} ms`;
   harness.say(`${times.length} cancelled, ${early} done before; gone after ${figures}`);
+  for (const { ms, way, query } of slowest) {
+    harness.say(`among the slowest: ${ms.toFixed(0)} ms, ${way}: ${query}`);
+  }
   const late = times.length === 0 || (p99 ?? Infinity) > withinMs;
   harness.judge(late ? `a query is gone after ${figures}, expected ${withinMs} ms` : undefined);
 }

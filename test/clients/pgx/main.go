@@ -2,16 +2,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const slow = "SELECT sum(sqrt(x)) AS pgx FROM long_sequence(100000000000)"
@@ -38,6 +41,10 @@ func main() {
 	defer conn.Close(ctx)
 	out := map[string]any{}
 	types(ctx, conn, out)
+	texts(ctx, conn, out)
+	arrays(ctx, conn, out)
+	metadata(ctx, conn, out)
+	cursor(ctx, conn, out)
 	batch(ctx, conn, out)
 	nested(ctx, conn, out)
 	copies(ctx, conn, out)
@@ -64,6 +71,79 @@ func types(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 		texts = append(texts, fmt.Sprint(value))
 	}
 	out["types"] = texts
+}
+
+// texts: the same rows in text, parameters within the statement.
+func texts(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	var d float64
+	var s string
+	query := "SELECT d, s FROM px WHERE i = $1 AND s = $2"
+	must(conn.QueryRow(ctx, query, pgx.QueryExecModeSimpleProtocol, 123456, "sym").Scan(&d, &s))
+	out["simple"] = fmt.Sprint(d, " ", s)
+}
+
+func arrays(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	_, err := conn.Exec(ctx, "CREATE TABLE pxa (i INT, s SYMBOL, u UUID, n DECIMAL(18,3), a DOUBLE[])")
+	must(err)
+	id := "11111111-2222-3333-4444-555555555555"
+	_, err = conn.Exec(ctx, "INSERT INTO pxa VALUES ($1, $2, $3, $4, $5)",
+		1, "a b", id, "12.5", []float64{1.5, 2})
+	must(err)
+	found := []string{}
+	for test, value := range map[string]any{
+		"i = ANY($1)":            []int32{1, 7},
+		"i = ANY($1::int8[])":    []int64{7},
+		"s = ANY($1)":            []string{"a b", "c"},
+		"u = ANY($1)":            []string{id},
+		"s = ANY($1::varchar[])": []string{},
+	} {
+		n := int64(0)
+		must(conn.QueryRow(ctx, "SELECT count() FROM pxa WHERE "+test, value).Scan(&n))
+		found = append(found, fmt.Sprint(test, " ", n))
+	}
+	slices.Sort(found)
+	out["any"] = found
+	var a []float64
+	var n pgtype.Numeric
+	must(conn.QueryRow(ctx, "SELECT a, n FROM pxa").Scan(&a, &n))
+	value, err := n.Value()
+	must(err)
+	out["array"] = fmt.Sprint(a, " ", value)
+}
+
+// metadata is what the driver itself asks the catalog.
+func metadata(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	told := []string{}
+	for _, name := range []string{"_float8", "double precision[]", "uuid[]"} {
+		found, err := conn.LoadType(ctx, name)
+		must(err)
+		told = append(told, fmt.Sprint(found.OID))
+	}
+	out["loaded"] = told
+	described, err := conn.Prepare(ctx, "described", "SELECT i, a FROM pxa WHERE i = $1 AND u = $2")
+	must(err)
+	out["described"] = fmt.Sprint(described.ParamOIDs, described.Fields[0].DataTypeOID,
+		described.Fields[1].DataTypeOID)
+}
+
+func cursor(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	block, err := conn.Begin(ctx)
+	must(err)
+	_, err = block.Exec(ctx, "DECLARE steps CURSOR FOR SELECT x FROM long_sequence(100)")
+	must(err)
+	steps := []int{}
+	for {
+		rows, err := block.Query(ctx, "FETCH 30 FROM steps")
+		must(err)
+		numbers, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		must(err)
+		steps = append(steps, len(numbers))
+		if len(numbers) < 30 {
+			break
+		}
+	}
+	must(block.Commit(ctx))
+	out["cursor"] = steps
 }
 
 func batch(ctx context.Context, conn *pgx.Conn, out map[string]any) {
@@ -108,6 +188,10 @@ func copies(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	copied, err := conn.CopyFrom(ctx, pgx.Identifier{"pxc"}, columns, source(20000))
 	must(err)
 	out["copied"] = []int64{copied, count(ctx, conn, "SELECT count() FROM pxc")}
+	var text bytes.Buffer
+	_, err = conn.PgConn().CopyTo(ctx, &text, "COPY (SELECT a, v FROM pxc LIMIT 2) TO STDOUT")
+	must(err)
+	out["copiedOut"] = text.String()
 	_, err = conn.CopyFrom(ctx, pgx.Identifier{"pxc"}, []string{"nope"}, source(1))
 	out["copyError"] = stateOf(err)
 }

@@ -209,8 +209,25 @@ async def asyncpg_session():
     query = 'SELECT a, v FROM apc WHERE a < 2'
     out['copy'].append(await c.copy_from_query(query, output=target, format='csv'))
     out['copy'].append(target.getvalue().decode())
+    out['arrays'] = await asyncpg_arrays(c)
     await c.close()
     return out
+
+
+async def asyncpg_arrays(c):
+    """The driver looks types that it does not know up in the catalog."""
+    await c.execute('CREATE TABLE apa (i INT, s SYMBOL, u UUID, a DOUBLE[], m DOUBLE[][])')
+    insert = 'INSERT INTO apa VALUES ($1, $2, $3, $4, $5)'
+    await c.execute(insert, 1, 'a b', ID, [1.5, None], [[1.0, 2.0], [3.0, 4.0]])
+    await c.execute(insert, 2, 'c', None, [], None)
+    rows = await c.fetch('SELECT a, m FROM apa ORDER BY i')
+    found = []
+    for test, values in (
+        ('i = ANY($1)', [2, 9]), ('s = ANY($1)', ['a b', None]), ('s = ANY($1::text[])', ['c']),
+        ('u = ANY($1)', [ID]), ('i::long = ANY($1::bigint[])', [1, 2]), ('i = ANY($1)', []),
+    ):
+        found.append([r['i'] for r in await c.fetch(f'SELECT i FROM apa WHERE {test} ORDER BY i', values)])
+    return [[list(row) for row in rows], found]
 
 
 def driver_asyncpg():
@@ -250,8 +267,54 @@ def driver_sqlalchemy():
             count = c.execute(sa.text(f'SELECT count() FROM {name}')).scalar_one()
         read = [[a, v if isinstance(v, str) else None] for a, v in read.to_numpy().tolist()]
         out[driver] = [read, total, state, count, sa.inspect(engine).has_table(name)]
+        out[f'{driver} reflects'] = reflected(engine, f'{name}_r')
         engine.dispose()
     return out
+
+
+def reflected(engine, name):
+    """What SQLAlchemy reads of the catalog, and what pandas builds on it."""
+    import pandas as pd
+    import sqlalchemy as sa
+
+    with engine.begin() as c:
+        c.execute(sa.text(
+            f'CREATE TABLE {name} (ts TIMESTAMP NOT NULL, s SYMBOL, v DOUBLE DEFAULT 1.5, l LONG, '
+            'u UUID, n DECIMAL(18,3), i INT, b BOOLEAN, a DOUBLE[]) TIMESTAMP(ts) PARTITION BY DAY'
+        ))
+        c.execute(sa.text(f'CREATE VIEW {name}_v AS (SELECT l, s FROM {name})'))
+    of = sa.inspect(engine)
+    columns = of.get_columns(name)
+    none = [of.get_indexes(name), of.get_foreign_keys(name), of.get_unique_constraints(name),
+            of.get_check_constraints(name), of.get_sequence_names(), of.get_enums()]
+    table = sa.Table(name, sa.MetaData(), autoload_with=engine)
+    whole = sa.MetaData()
+    whole.reflect(engine)
+    with engine.begin() as c:
+        c.execute(table.insert(), [{'ts': WHEN, 's': 'x', 'l': n} for n in range(3)])
+        rows = c.execute(sa.select(table.c.l, table.c.v).where(table.c.s == 'x')).all()
+    made = f'{name}_m'
+    frame = pd.DataFrame({'a': [1, 2], 'v': ['x', None], 'd': [0.5, None], 'b': [True, False],
+                          't': [WHEN, WHEN + datetime.timedelta(days=1)]})
+    for exists in ('fail', 'replace', 'append'):
+        frame.to_sql(made, engine, index=False, if_exists=exists)
+    back = pd.read_sql_table(made, engine)
+    return {
+        'tables': [n in of.get_table_names() for n in (name, f'{name}_v')],
+        'views': [n in of.get_view_names() for n in (name, f'{name}_v')],
+        'schemas': of.get_schema_names(),
+        'columns': [f"{c['name']} {c['type']} {c['nullable']} {c['default']}" for c in columns],
+        'view': [f"{c['name']} {c['type']}" for c in of.get_columns(f'{name}_v')],
+        'pk': of.get_pk_constraint(name)['constrained_columns'],
+        'comment': of.get_table_comment(name),
+        'none': none,
+        'autoload': [c.name for c in table.columns],
+        'reflect': name in whole.tables,
+        'rows': [list(row) for row in rows],
+        'made': [str(kind) for kind in back.dtypes],
+        'back': [len(back), int(back['a'].sum()), str(back['t'].max())],
+        'read': pd.read_sql(f'SELECT a FROM {made} WHERE d > 0.1', engine)['a'].tolist(),
+    }
 
 
 def driver_connectorx():
@@ -273,6 +336,41 @@ def driver_connectorx():
         'redshift': [list(old.shape), old['y'].sum()],
         'empty': none.num_rows,
     }
+
+
+def driver_adbc_driver_postgresql():
+    import adbc_driver_postgresql.dbapi as adbc
+
+    out = {}
+    with adbc.connect(URL) as c, c.cursor() as k:
+        k.execute(
+            'SELECT x, x * 0.5 AS y, cast(x AS VARCHAR) AS v, '
+            'cast(x * 1000000 AS TIMESTAMP) AS t, x % 2 = 0 AS b FROM long_sequence(10000)'
+        )
+        table = k.fetch_arrow_table()
+        out['rows'] = table.num_rows
+        out['kinds'] = [str(field.type) for field in table.schema]
+        out['last'] = [str(v) for v in table.slice(table.num_rows - 1).to_pylist()[0].values()]
+        try:
+            k.execute('SELECT * FROM nowhere')
+        except adbc.Error as error:
+            out['error'] = error.sqlstate
+        c.rollback()
+    with adbc.connect(URL, autocommit=True) as c, c.cursor() as k:
+        k.execute('CREATE TABLE ad (i INT, v VARCHAR)')
+        k.executemany('INSERT INTO ad VALUES ($1, $2)', [(n, 'x') for n in range(500)])
+        k.execute('SELECT count() FROM ad')
+        out['many'] = k.fetchone()[0]
+    with adbc.connect(URL) as c, c.cursor() as k:
+        k.execute("INSERT INTO ad VALUES (-1, 'gone')")
+        c.rollback()
+        k.execute('SELECT count() FROM ad WHERE i = $1', [-1])
+        out['undone'] = k.fetchone()[0]
+        k.execute("INSERT INTO ad VALUES (-2, 'kept')")
+        c.commit()
+        k.execute('SELECT v FROM ad WHERE i = -2')
+        out['kept'] = k.fetchone()[0]
+    return out
 
 
 print(json.dumps(globals()[f'driver_{sys.argv[2]}']()), flush=True)

@@ -51,6 +51,12 @@ function row(item: Item, pending: boolean): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
-function testOf({ kind }: Item): string {
+/** Statements about users and rights, whose effects have tests of their own. */
+const FORMS = '29.';
+
+function testOf({ id, kind }: Item): string {
+  if (id.startsWith(FORMS)) {
+    return '`forms.test.ts`';
+  }
   return kind === 'elsewhere' ? '`grammar.test.ts`' : '`grammar-states.test.ts`';
 }

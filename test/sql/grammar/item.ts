@@ -22,6 +22,8 @@ export interface Item {
   readonly statements: readonly string[];
   /** `elsewhere`: the chapter. `rule`: what holds it true. */
   readonly remark: string;
+  /** Needs a server with users and grants. */
+  readonly hasUsers?: true;
 }
 
 export interface Section {
@@ -39,6 +41,11 @@ const entry =
 export const works = entry('works');
 export const noEffect = entry('no effect');
 export const refused = entry('refused');
+
+/** Runs where there are users and grants. */
+export function worksWithUsers(title: string, ...statements: string[]): Entry {
+  return { ...works(title, ...statements), hasUsers: true };
+}
 
 export function elsewhere(chapter: string, title: string, ...statements: string[]): Entry {
   return { title, kind: 'elsewhere', statements, remark: chapter };

@@ -1,5 +1,5 @@
 /** Sections 19 to 32: statements that are no queries, and remarks. */
-import { elsewhere, noEffect, refused, rule, section, works } from './item.js';
+import { elsewhere, noEffect, refused, rule, section, works, worksWithUsers } from './item.js';
 
 const TABLE =
   'CREATE TABLE x (ts TIMESTAMP, k SYMBOL, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY WAL';
@@ -7,8 +7,11 @@ const ROWS =
   "INSERT INTO x VALUES ('2026-01-01', 'a', 1), ('2026-01-02', 'b', 2), ('2026-01-03', 'c', 3)";
 const STORAGE = 'storage tests';
 
-const access = (title: string, ...statements: string[]): ReturnType<typeof elsewhere> =>
-  elsewhere('access control', title, ...statements);
+const ANN = 'CREATE USER ann';
+const OPS = 'CREATE GROUP ops';
+const PLANT = 'CREATE GROUP plant';
+const FEED = 'CREATE SERVICE ACCOUNT feed';
+
 const material = (title: string, ...statements: string[]): ReturnType<typeof elsewhere> =>
   elsewhere('materialized views', title, ...statements);
 const backup = (title: string, ...statements: string[]): ReturnType<typeof elsewhere> =>
@@ -72,8 +75,9 @@ export const STATEMENTS = [
       'CREATE TABLE y (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY WAL WITH ' +
         "maxUncommittedRows = 1, IN VOLUME 'ssd'",
     ),
-    access(
+    worksWithUsers(
       'OWNED BY',
+      PLANT,
       'CREATE TABLE x (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY WAL OWNED BY plant',
     ),
     works(
@@ -311,7 +315,11 @@ export const STATEMENTS = [
       'CREATE VIEW v AS ((SELECT ts, d FROM t) TIMESTAMP(ts))',
       'SELECT ts, sum(d) FROM v SAMPLE BY 1h',
     ),
-    access('rights of a view, owner', 'CREATE VIEW v AS (SELECT k FROM t) OWNED BY plant'),
+    worksWithUsers(
+      'rights of a view, owner',
+      PLANT,
+      'CREATE VIEW v AS (SELECT k FROM t) OWNED BY plant',
+    ),
   ),
   section(
     23,
@@ -483,12 +491,22 @@ export const STATEMENTS = [
     ),
     works('SHOW PARAMETERS', 'SHOW PARAMETERS'),
     works('SHOW SERVER_VERSION', 'SHOW SERVER_VERSION'),
-    access('SHOW USERS', 'SHOW USERS'),
-    access('SHOW USER', 'SHOW USER', 'SHOW USER ann'),
-    access('SHOW GROUPS', 'SHOW GROUPS', 'SHOW GROUPS ann'),
-    access('SHOW SERVICE ACCOUNTS', 'SHOW SERVICE ACCOUNTS', 'SHOW SERVICE ACCOUNTS ann'),
-    access('SHOW SERVICE ACCOUNT', 'SHOW SERVICE ACCOUNT', 'SHOW SERVICE ACCOUNT feed'),
-    access('SHOW PERMISSIONS', 'SHOW PERMISSIONS', 'SHOW PERMISSIONS ann'),
+    worksWithUsers('SHOW USERS', 'SHOW USERS'),
+    worksWithUsers('SHOW USER', ANN, 'SHOW USER', 'SHOW USER ann'),
+    worksWithUsers('SHOW GROUPS', ANN, 'SHOW GROUPS', 'SHOW GROUPS ann'),
+    worksWithUsers(
+      'SHOW SERVICE ACCOUNTS',
+      ANN,
+      'SHOW SERVICE ACCOUNTS',
+      'SHOW SERVICE ACCOUNTS ann',
+    ),
+    worksWithUsers(
+      'SHOW SERVICE ACCOUNT',
+      FEED,
+      'SHOW SERVICE ACCOUNT',
+      'SHOW SERVICE ACCOUNT feed',
+    ),
+    worksWithUsers('SHOW PERMISSIONS', ANN, 'SHOW PERMISSIONS', 'SHOW PERMISSIONS ann'),
     works('text of SHOW CREATE TABLE', 'SHOW CREATE TABLE t'),
     works('settings that clients ask for', 'SHOW TRANSACTION ISOLATION LEVEL', 'SHOW search_path'),
   ),
@@ -512,9 +530,9 @@ export const STATEMENTS = [
     'CANCEL QUERY, CHECKPOINT, SNAPSHOT, BACKUP, session',
     refused('CANCEL QUERY', 'SELECT * FROM query_activity()', 'CANCEL QUERY 987654321'),
     works('cancel_query()', 'SELECT cancel_query(987654321)'),
-    backup('CHECKPOINT CREATE', 'CHECKPOINT CREATE'),
-    backup('CHECKPOINT RELEASE', 'CHECKPOINT RELEASE'),
-    backup('SNAPSHOT PREPARE, COMPLETE', 'SNAPSHOT PREPARE', 'SNAPSHOT COMPLETE'),
+    works('CHECKPOINT CREATE', 'CHECKPOINT RELEASE', 'CHECKPOINT CREATE'),
+    works('CHECKPOINT RELEASE', 'CHECKPOINT RELEASE'),
+    works('SNAPSHOT PREPARE, COMPLETE', 'SNAPSHOT PREPARE', 'SNAPSHOT COMPLETE'),
     backup('BACKUP DATABASE', 'BACKUP DATABASE', 'BACKUP TABLE t, r'),
     backup('BACKUP ABORT', 'BACKUP ABORT'),
     works(
@@ -534,99 +552,163 @@ export const STATEMENTS = [
   section(
     29,
     'Access control',
-    access('CREATE USER', 'CREATE USER ann', 'CREATE USER IF NOT EXISTS ann'),
-    access(
+    worksWithUsers('CREATE USER', ANN, 'CREATE USER IF NOT EXISTS ann'),
+    worksWithUsers(
       'CREATE USER WITH PASSWORD',
       "CREATE USER ann WITH PASSWORD 'x'",
       'CREATE USER IF NOT EXISTS ann WITH PASSWORD xyz',
     ),
-    access('CREATE USER WITH NO PASSWORD', 'CREATE USER ann WITH NO PASSWORD'),
-    access('DROP USER', 'DROP USER ann', 'DROP USER IF EXISTS "a.b"'),
-    access('ENABLE', 'ALTER USER ann ENABLE'),
-    access('DISABLE', 'ALTER USER ann DISABLE'),
-    access('WITH PASSWORD', "ALTER USER ann WITH PASSWORD 'y'"),
-    access('WITH NO PASSWORD', 'ALTER USER ann WITH NO PASSWORD'),
-    access('CREATE TOKEN TYPE JWK', 'ALTER USER ann CREATE TOKEN TYPE JWK'),
-    access(
+    worksWithUsers('CREATE USER WITH NO PASSWORD', 'CREATE USER ann WITH NO PASSWORD'),
+    worksWithUsers('DROP USER', ANN, 'DROP USER ann', 'DROP USER IF EXISTS "a.b"'),
+    worksWithUsers('ENABLE', ANN, 'ALTER USER ann ENABLE'),
+    worksWithUsers('DISABLE', ANN, 'ALTER USER ann DISABLE'),
+    worksWithUsers('WITH PASSWORD', ANN, "ALTER USER ann WITH PASSWORD 'y'"),
+    worksWithUsers('WITH NO PASSWORD', ANN, 'ALTER USER ann WITH NO PASSWORD'),
+    worksWithUsers('CREATE TOKEN TYPE JWK', ANN, 'ALTER USER ann CREATE TOKEN TYPE JWK'),
+    worksWithUsers(
       'CREATE TOKEN TYPE REST',
+      ANN,
       "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '3d'",
       "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h' REFRESH",
     ),
-    access('DROP TOKEN TYPE JWK', 'ALTER USER ann DROP TOKEN TYPE JWK'),
-    access(
+    worksWithUsers('DROP TOKEN TYPE JWK', ANN, 'ALTER USER ann DROP TOKEN TYPE JWK'),
+    worksWithUsers(
       'DROP TOKEN TYPE REST',
+      ANN,
       'ALTER USER ann DROP TOKEN TYPE REST',
+      "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'",
       "ALTER USER ann DROP TOKEN TYPE REST 'tdm_1'",
     ),
-    access('CREATE GROUP', 'CREATE GROUP ops', 'CREATE GROUP IF NOT EXISTS ops'),
-    access('CREATE GROUP WITH EXTERNAL ALIAS', "CREATE GROUP ops WITH EXTERNAL ALIAS 'CN=ops'"),
-    access('ALTER GROUP WITH EXTERNAL ALIAS', "ALTER GROUP ops WITH EXTERNAL ALIAS 'CN=ops2'"),
-    access('ALTER GROUP DROP EXTERNAL ALIAS', "ALTER GROUP ops DROP EXTERNAL ALIAS 'CN=ops'"),
-    access('DROP GROUP', 'DROP GROUP ops', 'DROP GROUP IF EXISTS ops'),
-    access('ADD USER', 'ADD USER ann TO ops, plant'),
-    access('REMOVE USER', 'REMOVE USER ann FROM ops, plant'),
-    access(
-      'CREATE SERVICE ACCOUNT',
-      'CREATE SERVICE ACCOUNT feed',
-      "CREATE SERVICE ACCOUNT IF NOT EXISTS feed WITH PASSWORD 'x' OWNED BY ops",
+    worksWithUsers('CREATE GROUP', OPS, 'CREATE GROUP IF NOT EXISTS ops'),
+    worksWithUsers(
+      'CREATE GROUP WITH EXTERNAL ALIAS',
+      "CREATE GROUP ops WITH EXTERNAL ALIAS 'CN=ops'",
     ),
-    access(
+    worksWithUsers(
+      'ALTER GROUP WITH EXTERNAL ALIAS',
+      OPS,
+      "ALTER GROUP ops WITH EXTERNAL ALIAS 'CN=ops2'",
+    ),
+    worksWithUsers(
+      'ALTER GROUP DROP EXTERNAL ALIAS',
+      "CREATE GROUP ops WITH EXTERNAL ALIAS 'CN=ops'",
+      "ALTER GROUP ops DROP EXTERNAL ALIAS 'CN=ops'",
+    ),
+    worksWithUsers('DROP GROUP', OPS, 'DROP GROUP ops', 'DROP GROUP IF EXISTS ops'),
+    worksWithUsers('ADD USER', ANN, OPS, PLANT, 'ADD USER ann TO ops, plant'),
+    worksWithUsers(
+      'REMOVE USER',
+      ANN,
+      OPS,
+      PLANT,
+      'ADD USER ann TO ops, plant',
+      'REMOVE USER ann FROM ops, plant',
+    ),
+    worksWithUsers(
+      'CREATE SERVICE ACCOUNT',
+      FEED,
+      OPS,
+      "CREATE SERVICE ACCOUNT IF NOT EXISTS other WITH PASSWORD 'x' OWNED BY ops",
+    ),
+    worksWithUsers(
       'DROP SERVICE ACCOUNT',
+      FEED,
       'DROP SERVICE ACCOUNT feed',
       'DROP SERVICE ACCOUNT IF EXISTS feed',
     ),
-    access(
+    worksWithUsers(
       'ALTER SERVICE ACCOUNT ENABLE, DISABLE',
+      FEED,
       'ALTER SERVICE ACCOUNT feed ENABLE',
       'ALTER SERVICE ACCOUNT feed DISABLE',
     ),
-    access(
+    worksWithUsers(
       'ALTER SERVICE ACCOUNT WITH PASSWORD',
+      FEED,
       "ALTER SERVICE ACCOUNT feed WITH PASSWORD 'z'",
       'ALTER SERVICE ACCOUNT feed WITH NO PASSWORD',
     ),
-    access(
+    worksWithUsers(
       'ALTER SERVICE ACCOUNT CREATE TOKEN',
+      FEED,
       'ALTER SERVICE ACCOUNT feed CREATE TOKEN TYPE JWK',
       "ALTER SERVICE ACCOUNT feed CREATE TOKEN TYPE REST WITH TTL '1d'",
     ),
-    access(
+    worksWithUsers(
       'ALTER SERVICE ACCOUNT DROP TOKEN',
+      FEED,
+      "ALTER SERVICE ACCOUNT feed CREATE TOKEN TYPE REST WITH TTL '1d'",
       'ALTER SERVICE ACCOUNT feed DROP TOKEN TYPE JWK',
       "ALTER SERVICE ACCOUNT feed DROP TOKEN TYPE REST 'tdm_1'",
     ),
-    access('ASSUME SERVICE ACCOUNT', 'ASSUME SERVICE ACCOUNT feed'),
-    access('EXIT SERVICE ACCOUNT', 'EXIT SERVICE ACCOUNT', 'EXIT SERVICE ACCOUNT feed'),
-    access(
+    worksWithUsers('ASSUME SERVICE ACCOUNT', FEED, 'ASSUME SERVICE ACCOUNT feed'),
+    worksWithUsers(
+      'EXIT SERVICE ACCOUNT',
+      FEED,
+      'ASSUME SERVICE ACCOUNT feed',
+      'EXIT SERVICE ACCOUNT',
+      'ASSUME SERVICE ACCOUNT feed',
+      'EXIT SERVICE ACCOUNT feed',
+    ),
+    worksWithUsers(
       'GRANT',
+      ANN,
+      OPS,
       'GRANT HTTP, PGWIRE TO ann',
       'GRANT CREATE TABLE TO ops WITH GRANT OPTION WITH VERIFICATION',
       'GRANT ALL TO ann',
     ),
-    access(
+    worksWithUsers(
       'GRANT ON',
+      ANN,
       'GRANT SELECT ON t TO ann',
-      'GRANT SELECT, ADD COLUMN ON t(k, d), r TO ann WITH GRANT OPTION',
+      'GRANT SELECT, DROP COLUMN ON t(k, d), r TO ann WITH GRANT OPTION',
       'GRANT SELECT ON t(* EXCLUDE (d)) TO ann',
       'GRANT INSERT ON ALL TABLES TO ann',
       'GRANT SELECT ON t(*) TO ann',
     ),
-    access('GRANT ASSUME', 'GRANT ASSUME SERVICE ACCOUNT feed TO ann WITH GRANT OPTION'),
-    access('REVOKE', 'REVOKE HTTP, CREATE TABLE FROM ann'),
-    access(
+    worksWithUsers(
+      'GRANT ASSUME',
+      ANN,
+      FEED,
+      'GRANT ASSUME SERVICE ACCOUNT feed TO ann WITH GRANT OPTION',
+    ),
+    worksWithUsers(
+      'REVOKE',
+      ANN,
+      'GRANT HTTP, CREATE TABLE TO ann',
+      'REVOKE HTTP, CREATE TABLE FROM ann',
+    ),
+    worksWithUsers(
       'REVOKE ON',
+      ANN,
+      'GRANT SELECT, INSERT ON ALL TABLES TO ann',
       'REVOKE SELECT ON t(k), r FROM ann',
       'REVOKE INSERT ON ALL TABLES FROM ann',
     ),
-    access('REVOKE ASSUME', 'REVOKE ASSUME SERVICE ACCOUNT feed FROM ops'),
-    access(
+    worksWithUsers(
+      'REVOKE ASSUME',
+      OPS,
+      FEED,
+      'GRANT ASSUME SERVICE ACCOUNT feed TO ops',
+      'REVOKE ASSUME SERVICE ACCOUNT feed FROM ops',
+    ),
+    worksWithUsers(
       'SHOW USERS, GROUPS, SERVICE ACCOUNTS',
+      ANN,
+      OPS,
       'SHOW USERS',
       'SHOW GROUPS ann',
       'SHOW SERVICE ACCOUNTS ops',
     ),
-    access('SHOW USER, SERVICE ACCOUNT', 'SHOW USER ann', 'SHOW SERVICE ACCOUNT feed'),
-    access('SHOW PERMISSIONS', 'SHOW PERMISSIONS ops'),
+    worksWithUsers(
+      'SHOW USER, SERVICE ACCOUNT',
+      ANN,
+      FEED,
+      'SHOW USER ann',
+      'SHOW SERVICE ACCOUNT feed',
+    ),
+    worksWithUsers('SHOW PERMISSIONS', OPS, 'SHOW PERMISSIONS ops'),
   ),
   section(
     30,

@@ -5,8 +5,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 import { parse, SyntaxError_ } from '../../../ts/sql/index.js';
+import { startAccessServer } from '../../access/harness.js';
 import { execute } from '../../golden/http-client.js';
 import { startTestServer } from '../../golden/server.js';
+import { runAccessItem } from './access-states.js';
 import { ITEMS, type Item } from './index.js';
 
 const PENDING = new URL('../../../../test/sql/grammar/pending.json', import.meta.url);
@@ -19,6 +21,8 @@ export function readPending(): readonly string[] {
 export function writePending(ids: readonly string[]): void {
   writeFileSync(PENDING, `${JSON.stringify(ids, null, 2)}\n`);
 }
+
+const FAST = ['cairo.commit.mode=nosync', 'log.level=error'];
 
 /** Tables that every item finds. */
 const TABLES = [
@@ -51,16 +55,36 @@ const TABLES = [
 export async function runItems(
   choose: (id: string) => boolean = () => true,
 ): Promise<ReadonlyMap<string, string | null>> {
-  const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
+  const chosen = ITEMS.filter(({ id, statements }) => choose(id) && statements.length > 0);
+  const plain = await runPlainItems(chosen.filter(({ hasUsers }) => hasUsers !== true));
+  const withUsers = await runAccessItems(chosen.filter(({ hasUsers }) => hasUsers === true));
+  return new Map([...plain, ...withUsers]);
+}
+
+async function runPlainItems(items: readonly Item[]): Promise<ReadonlyMap<string, string | null>> {
+  const server = await startTestServer({ set: FAST });
   const results = new Map<string, string | null>();
   let tidy = false;
   try {
-    for (const item of ITEMS.filter(({ id, statements }) => choose(id) && statements.length > 0)) {
+    for (const item of items) {
       if (!tidy) {
         await setUp(server.url);
       }
       results.set(item.id, await runItem(server.url, item));
       tidy = item.statements.every((text) => /^\s*(?:\(|select|with|t\b|r\b|explain)/i.test(text));
+    }
+  } finally {
+    await server.stop();
+  }
+  return results;
+}
+
+async function runAccessItems(items: readonly Item[]): Promise<ReadonlyMap<string, string | null>> {
+  const server = await startAccessServer(undefined, ...FAST);
+  const results = new Map<string, string | null>();
+  try {
+    for (const item of items) {
+      results.set(item.id, await runAccessItem(server, TABLES, item));
     }
   } finally {
     await server.stop();

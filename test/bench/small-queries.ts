@@ -1,0 +1,186 @@
+/**
+ * npm run small-queries -- [--peer NAME=HOST:PORT[,PID]]… [--query SQL] [--requests N] [--turns N]
+ *
+ * What a small query costs over kept-alive connections, 1 and 32 of them, in a closed loop: the
+ * median and the fastest time of an answer, answers per second, and the processor time the server
+ * took for each, which noise on the machine moves least. Peers that run already (another build,
+ * QuestDB) are asked by turns; without any a server is started. A warm-up goes before.
+ */
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { parseArgs } from 'node:util';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+const { values } = parseArgs({
+  options: {
+    peer: { type: 'string', multiple: true, default: [] },
+    query: { type: 'string', default: 'SELECT 1' },
+    requests: { type: 'string', default: '20000' },
+    turns: { type: 'string', default: '5' },
+  },
+});
+const requests = Number(values.requests);
+const turns = Number(values.turns);
+const CONNECTIONS = [1, 32];
+const TICK_MICROS = 10_000;
+
+interface Peer {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: its processor time is not known. */
+  readonly pid: number | undefined;
+}
+
+interface Measured {
+  readonly p50: number;
+  readonly least: number;
+  readonly perSecond: number;
+  /** Microseconds of processor time per request: of the program, of the system for it. */
+  readonly user: number;
+  readonly system: number;
+}
+
+function peerOf(text: string): Peer {
+  const [, name = '', host = '', port = '', pid] =
+    /^([^=]+)=(.+):(\d+)(?:,(\d+))?$/.exec(text) ?? [];
+  if (port === '') {
+    throw new Error(`--peer ${text}: expected NAME=HOST:PORT or NAME=HOST:PORT,PID`);
+  }
+  return { name, host, port: Number(port), pid: pid === undefined ? undefined : Number(pid) };
+}
+
+function ticks(pid: number | undefined): readonly [user: number, system: number] {
+  if (pid === undefined) {
+    return [Number.NaN, Number.NaN];
+  }
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return [Number(fields[11]), Number(fields[12])];
+}
+
+async function open({ host, port }: Peer): Promise<Socket> {
+  const socket = connect(port, host);
+  socket.setNoDelay(true);
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  return socket;
+}
+
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
+/** QuestDB writes the size of its last chunk with two digits. */
+const LAST_CHUNK_LONG = Buffer.from('\r\n00\r\n\r\n');
+
+/** Whether an answer is whole; throws when it is none. */
+function isWhole(answer: Buffer): boolean {
+  const end = answer.indexOf(END_OF_HEAD);
+  if (end < 0) {
+    return false;
+  }
+  const head = answer.toString('latin1', 0, end);
+  if (!head.startsWith('HTTP/1.1 200')) {
+    throw new Error(head);
+  }
+  const length = /content-length: *(\d+)/i.exec(head)?.[1];
+  if (length !== undefined) {
+    return answer.length >= end + 4 + Number(length);
+  }
+  const tail = answer.subarray(-LAST_CHUNK_LONG.length);
+  return tail.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) || tail.equals(LAST_CHUNK_LONG);
+}
+
+/** Asks until `left` runs out; every time is noted. */
+function loop(socket: Socket, request: Buffer, left: { count: number }, micros: number[]) {
+  return new Promise<void>((resolve, reject) => {
+    let pieces: Buffer | null = null;
+    let started = 0;
+    // Answers of one query are of one length.
+    let length = 0;
+    const ask = (): void => {
+      if (left.count <= 0) {
+        resolve();
+        return;
+      }
+      left.count -= 1;
+      started = performance.now();
+      socket.write(request);
+    };
+    socket.on('error', reject);
+    socket.on('close', () => reject(new Error('the server closed the connection')));
+    socket.on('data', (bytes: Buffer) => {
+      const answer: Buffer = pieces === null ? bytes : Buffer.concat([pieces, bytes]);
+      try {
+        if (answer.length !== length && !isWhole(answer)) {
+          pieces = answer;
+          return;
+        }
+      } catch (error) {
+        reject(error as Error);
+        return;
+      }
+      pieces = null;
+      length = answer.length;
+      micros.push((performance.now() - started) * 1000);
+      ask();
+    });
+    ask();
+  });
+}
+
+async function measure(peer: Peer, connections: number, count: number): Promise<Measured> {
+  const target = `/exec?query=${encodeURIComponent(values.query)}`;
+  const request = Buffer.from(`GET ${target} HTTP/1.1\r\nHost: ${peer.host}:${peer.port}\r\n\r\n`);
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(peer)));
+  const left = { count };
+  const micros: number[] = [];
+  const before = ticks(peer.pid);
+  const started = performance.now();
+  await Promise.all(sockets.map((socket) => loop(socket, request, left, micros)));
+  const seconds = (performance.now() - started) / 1000;
+  const after = ticks(peer.pid);
+  for (const socket of sockets) {
+    socket.removeAllListeners('close').destroy();
+  }
+  micros.sort((a, b) => a - b);
+  return {
+    p50: micros[micros.length >> 1] ?? Number.NaN,
+    least: micros[0] ?? Number.NaN,
+    perSecond: micros.length / seconds,
+    user: ((after[0] - before[0]) * TICK_MICROS) / count,
+    system: ((after[1] - before[1]) * TICK_MICROS) / count,
+  };
+}
+
+let own: TestServer | undefined;
+let peers = values.peer.map(peerOf);
+if (peers.length === 0) {
+  own = await startTestServer();
+  peers = [peerOf(`Tidemark=${own.url.slice('http://'.length)},${own.process.pid ?? ''}`)];
+}
+try {
+  for (const connections of CONNECTIONS) {
+    const all = new Map<Peer, Measured[]>();
+    for (let turn = 0; turn <= turns; turn += 1) {
+      for (const peer of peers) {
+        const measured = await measure(peer, connections, requests);
+        if (turn > 0) {
+          all.set(peer, [...(all.get(peer) ?? []), measured]);
+        }
+      }
+    }
+    for (const [{ name }, found] of all) {
+      const least = (key: keyof Measured): number => Math.min(...found.map((one) => one[key]));
+      const most = Math.max(...found.map(({ perSecond }) => perSecond));
+      const p50s = found.map(({ p50 }) => p50.toFixed(0)).join(' ');
+      process.stdout.write(
+        `${name.padEnd(12)} ${String(connections).padStart(3)} connections: ` +
+          `p50 ${p50s} µs, least ${least('least').toFixed(0)} µs, ` +
+          `${most.toFixed(0)}/s at most, ` +
+          `user ${least('user').toFixed(1)} + system ${least('system').toFixed(1)} µs each\n`,
+      );
+    }
+  }
+} finally {
+  await own?.stop();
+}

@@ -1,0 +1,54 @@
+/** How often a statement crosses the border. Alone in its process: calls are counted for all. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import type * as Addon from '#native';
+
+import { openDatabase } from '../../ts/engine/index.js';
+import { SessionHost } from '../../ts/session/index.js';
+import { parse } from '../../ts/sql/index.js';
+
+type Method = (this: unknown, ...given: unknown[]) => unknown;
+
+/** Names of what is called of the addon's classes from now on. */
+function countCalls(): string[] {
+  const native = createRequire(import.meta.url)('#native') as typeof Addon;
+  const calls: string[] = [];
+  for (const { prototype } of [native.NativeDatabase, native.NativeStatement]) {
+    for (const name of Object.getOwnPropertyNames(prototype)) {
+      const inner = Object.getOwnPropertyDescriptor(prototype, name)?.value as unknown;
+      if (name !== 'constructor' && typeof inner === 'function') {
+        const counted: Method = function (...given) {
+          calls.push(name);
+          return (inner as Method).apply(this, given);
+        };
+        Object.defineProperty(prototype, name, { value: counted });
+      }
+    }
+  }
+  return calls;
+}
+
+test('a small query that comes again crosses twice: is it current, and run it', async (t) => {
+  const calls = countCalls();
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-crossings-'));
+  const database = await openDatabase({ root });
+  const session = new SessionHost({ database, parse }).open({ name: 'admin', readOnly: false });
+  const ask = async (): Promise<readonly string[]> => {
+    calls.length = 0;
+    const statement = await session.prepare('SELECT 1');
+    const { chunk, summary } = await statement.execute([], { rows: { format: 'json' } });
+    statement.close();
+    t.is(chunk?.bytes.toString(), '[1]');
+    t.is(summary?.rowsReturned, 1);
+    return [...calls];
+  };
+  t.deepEqual(await ask(), ['prepare', 'describe', 'execute']);
+  t.deepEqual(await ask(), ['isCurrent', 'execute']);
+  await database.close();
+  await rm(root, { recursive: true, force: true });
+});

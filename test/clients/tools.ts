@@ -1,0 +1,37 @@
+/** Programs of other languages that tests run, where the machine has them. */
+import { execFile } from 'node:child_process';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+import type { ExecutionContext } from 'ava';
+
+export const run = promisify(execFile);
+
+/** Where `scripts/setup-tests.mjs` puts what is no package of ours. */
+const CACHE = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
+export const TOOLS = process.env['TIDEMARK_TOOLS_DIR'] ?? join(CACHE, 'tidemark', 'tools');
+// As in the whole suite, when a test is run by itself.
+process.env['PATH'] = [
+  join(TOOLS, 'bin'),
+  join(TOOLS, 'venv', 'bin'),
+  process.env['PATH'] ?? '',
+].join(delimiter);
+
+/** The sources of this folder, seen from where they are built to. */
+export const SOURCES = new URL('../../../test/clients/', import.meta.url);
+
+export function skip(t: ExecutionContext, why: string): void {
+  process.stdout.write(`SKIPPED: ${t.title}: ${why}\n`);
+  t.pass(`skipped: ${why}`);
+}
+
+/** Whether a command runs and says so. */
+export async function has(command: string, ...args: readonly string[]): Promise<boolean> {
+  try {
+    await run(command, [...args]);
+    return true;
+  } catch {
+    return false;
+  }
+}

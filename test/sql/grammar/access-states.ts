@@ -1,0 +1,46 @@
+/** Items about users and rights: run by the administrator over the wire, where sessions last. */
+import pg from 'pg';
+
+import { rows, run, ADMIN } from '../../access/harness.js';
+import type { TestServer } from '../../golden/server.js';
+import type { Item } from './index.js';
+
+/** Stands in statements for the token shown last. */
+const TOKEN = 'tdm_1';
+
+/** What is wrong with an item, `null` when it runs. Finds `tables`, and no users. */
+export async function runAccessItem(
+  server: TestServer,
+  tables: readonly string[],
+  { statements }: Item,
+): Promise<string | null> {
+  await run(server, 'DROP ALL TABLES', ...(await leftOver(server)), ...tables);
+  const [host = '', port = ''] = server.pg.split(':');
+  const [user, password] = ADMIN.split(':');
+  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  await client.connect();
+  let token = TOKEN;
+  let text = '';
+  try {
+    for (text of statements) {
+      const { rows: answer } = await client.query<{ token?: string }>(text.replace(TOKEN, token));
+      token = answer[0]?.token ?? token;
+    }
+    return null;
+  } catch (error) {
+    return `${text}: ${error instanceof Error ? error.message : String(error)}`;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Statements that drop everybody there is. */
+async function leftOver(server: TestServer): Promise<readonly string[]> {
+  const kinds = ['USER', 'GROUP', 'SERVICE ACCOUNT'];
+  const drops = kinds.map(async (kind) => {
+    const found = await rows(server, ADMIN, `SHOW ${kind}S`);
+    const names = found.map(([name]) => String(name)).filter((name) => name !== 'admin');
+    return names.map((name) => `DROP ${kind} "${name}"`);
+  });
+  return (await Promise.all(drops)).flat();
+}

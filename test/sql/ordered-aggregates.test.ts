@@ -1,0 +1,57 @@
+/** Aggregates that depend on the order of rows take that of a sub-query. */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { ask, rowsOf } from '../limits/client.js';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer();
+  await rowsOf(
+    server,
+    `create table t as (select 'text ' || (x * 7919 % 100003) s, (x % 3)::int k,
+      (x * 31 % 5)::symbol y, x, timestamp_sequence(0, 1000000) ts from long_sequence(200000))
+      timestamp(ts) partition by day`,
+  );
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+for (const direction of ['asc', 'desc'] as const) {
+  const sorted = `(select k, y, s, x from t order by s ${direction}, x)`;
+  const [first, last] = direction === 'asc' ? ['min', 'max'] : ['max', 'min'];
+
+  test(`first and last of rows ordered ${direction}`, async (t) => {
+    t.deepEqual(
+      await rowsOf(server, `select first(s), last(s) from ${sorted}`),
+      await rowsOf(server, `select ${first}(s), ${last}(s) from t`),
+    );
+    for (const key of ['k', 'y']) {
+      t.deepEqual(
+        await rowsOf(server, `select ${key}, first(s), last(s) from ${sorted} order by ${key}`),
+        await rowsOf(server, `select ${key}, ${first}(s), ${last}(s) from t order by ${key}`),
+      );
+    }
+  });
+
+  test(`texts joined in order ${direction}, of a column that is not shown, too`, async (t) => {
+    const few = `(select x from (select s, x from t where x <= 50) order by s ${direction})`;
+    const rows = await rowsOf(server, few.slice(1, -1));
+    const joined = rows.map(([x]) => String(x)).join(',');
+    t.deepEqual(await rowsOf(server, `select string_agg(x::string, ',') from ${few}`), [[joined]]);
+  });
+}
+
+test('an order inside the call is refused, not ignored', async (t) => {
+  for (const rows of ['t', '(select x, x::string s from long_sequence(3))']) {
+    const { status, error } = await ask(
+      server,
+      `select string_agg(s, ',' order by x) from ${rows}`,
+    );
+    t.is(status, 400, rows);
+    t.is(error, 'ORDER BY inside a function is not supported: order the rows in a sub-query');
+  }
+});
