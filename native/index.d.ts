@@ -38,7 +38,7 @@ export declare class NativeDatabase {
   commitRecords(kind: string, changes: string): Promise<bigint>
   /** Effective configuration: a JSON list of `[key, environment variable, value, source]`. */
   setParameters(list: string): void
-  /** Stops what runs, checkpoints, releases the root. */
+  /** Stops what runs, checkpoints, releases the root; the log was told of it. */
   close(): Promise<undefined>
 }
 
@@ -59,8 +59,8 @@ export declare class NativeResultStream {
 export declare class NativeStatement {
   /** Kind, columns, parameters and accesses as JSON. */
   describe(): string
-  /** Whether preparing it anew would surely give the same description. */
-  isCurrent(): boolean
+  /** The newest epoch, if preparing it anew would surely give the same description. */
+  currentEpoch(): number | null
   /**
    * Runs the statement. `parameters` is the JSON list of values as text or null, `options`
    * the JSON of `ExecuteOptions`.
@@ -98,14 +98,14 @@ export interface NativeChunk {
 
 /** The answer of `execute`: the first rows, and either the summary (JSON) or the rest. */
 export interface NativeReply {
-  /** For cancelling. */
-  queryId: bigint
   /** The first rows. */
   chunk?: NativeChunk
   /** Totals, when everything is in `chunk`. */
   summary?: string
   /** The rest. */
   stream?: NativeResultStream
+  /** The epoch as long as which the same question has the same answer. */
+  keptFor?: number
 }
 
 /** Opens a root; `options` is the JSON of `OpenOptions`. */

@@ -11,13 +11,14 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use mimalloc::MiMalloc;
-use napi::JsDeferred;
 use napi::bindgen_prelude::{
     ArrayBuffer, BigInt, BufferSlice, Env, FnArgs, Function, JsValue, PromiseRaw, ToNapiValue,
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::{JsDeferred, Status};
 use napi_derive::napi;
 use serde::Serialize;
 use tidemark_engine::{
@@ -27,6 +28,9 @@ use tidemark_engine::{
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// How long the end of a database waits for its log to be read.
+const LOG_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Arms failure points before the first call; [`open_database`] answers a malformed list.
 #[napi_derive::module_init]
@@ -64,7 +68,14 @@ pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<(
                 loop {
                     let batch = log::take_batch();
                     let text = serde_json::to_string(&batch).unwrap_or_else(|_| "[]".to_owned());
-                    sink.call((text,).into(), ThreadsafeFunctionCallMode::NonBlocking);
+                    let mode = ThreadsafeFunctionCallMode::NonBlocking;
+                    let status = sink.call_with_return_value((text,).into(), mode, |_, _| {
+                        log::delivered();
+                        Ok(())
+                    });
+                    if status != Status::Ok {
+                        log::delivered();
+                    }
                 }
             })
             .map_err(|error| EngineError::io("cannot start the log thread", &error))?;
@@ -197,11 +208,15 @@ impl NativeDatabase {
         sync("set_parameters", || self.database.set_parameters(list.as_bytes()))
     }
 
-    /// Stops what runs, checkpoints, releases the root.
+    /// Stops what runs, checkpoints, releases the root; the log was told of it.
     #[napi(catch_unwind)]
     pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
         let database = Arc::clone(&self.database);
-        spawn_blocking(env, "close", move || database.close())
+        spawn_blocking(env, "close", move || {
+            let closed = database.close();
+            log::wait_until_delivered(LOG_PATIENCE);
+            closed
+        })
     }
 }
 
@@ -279,14 +294,14 @@ impl NativeChunk {
 /// The answer of `execute`: the first rows, and either the summary (JSON) or the rest.
 #[napi(object, object_from_js = false)]
 pub struct NativeReply {
-    /// For cancelling.
-    pub query_id: BigInt,
     /// The first rows.
     pub chunk: Option<NativeChunk>,
     /// Totals, when everything is in `chunk`.
     pub summary: Option<String>,
     /// The rest.
     pub stream: Option<NativeResultStream>,
+    /// The epoch as long as which the same question has the same answer.
+    pub kept_for: Option<f64>,
 }
 
 impl NativeReply {
@@ -294,7 +309,8 @@ impl NativeReply {
         let chunk = reply.chunk.as_ref().map(|chunk| NativeChunk::new(env, chunk)).transpose()?;
         let summary = reply.summary.as_ref().map(encode).transpose().map_err(to_napi)?;
         let stream = reply.stream.map(|stream| NativeResultStream { stream: Arc::new(stream) });
-        Ok(Self { query_id: BigInt::from(reply.query_id), chunk, summary, stream })
+        let kept_for = reply.kept_for.map(|epoch| epoch as f64);
+        Ok(Self { chunk, summary, stream, kept_for })
     }
 }
 
@@ -306,10 +322,10 @@ impl NativeStatement {
         sync("describe", || encode(&self.get()?.describe()))
     }
 
-    /// Whether preparing it anew would surely give the same description.
+    /// The newest epoch, if preparing it anew would surely give the same description.
     #[napi(catch_unwind)]
-    pub fn is_current(&self) -> napi::Result<bool> {
-        sync("is_current", || Ok(self.get()?.is_current()))
+    pub fn current_epoch(&self) -> napi::Result<Option<f64>> {
+        sync("current_epoch", || Ok(self.get()?.current_epoch().map(|epoch| epoch as f64)))
     }
 
     /// Runs the statement. `parameters` is the JSON list of values as text or null, `options`

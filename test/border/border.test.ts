@@ -52,6 +52,37 @@ test('rows written are rows read', async (t) => {
   });
 });
 
+test('a small query is over before its caller waits, a large one leaves the caller free', async (t) => {
+  await withDatabase(async (database) => {
+    await run(
+      database,
+      "create table t as (select timestamp_sequence('2024', 1000000) ts, x from " +
+        'long_sequence(1000000)) timestamp(ts) partition by month',
+    );
+    const statement = await prepare(
+      database,
+      'select count() c, sum(x) s from t where ts >= $1 and ts < $2',
+    );
+    const between = async (from: string, to: string): Promise<[string, boolean]> => {
+      let hasWaited = false;
+      // Comes after everything that is settled already.
+      process.nextTick(() => {
+        hasWaited = true;
+      });
+      const reply = await statement.execute([from, to], { rows: { format: 'json' } });
+      return [reply.chunk?.bytes.toString() ?? '', hasWaited];
+    };
+    const second = ['2024-01-01T00:00:01Z', '2024-01-01T00:00:02Z'] as const;
+    const all = ['2024-01-01', '2025-01-01'] as const;
+    t.deepEqual(await between(...second), ['[1,2]', true], 'nobody knows of the first');
+    t.deepEqual(await between(...second), ['[1,2]', false]);
+    t.deepEqual(await between(...all), ['[1000000,500000500000]', true], 'not where it began');
+    t.deepEqual(await between(...all), ['[1000000,500000500000]', true]);
+    t.deepEqual(await between(...second), ['[1,2]', true]);
+    t.deepEqual(await between(...second), ['[1,2]', false]);
+  });
+});
+
 test('an arena is read by arrow-js-ffi without copies of the columns', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(

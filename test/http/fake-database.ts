@@ -150,12 +150,11 @@ function reply(journal: Journal, text: string, options: ExecuteOptions): Execute
   const returned = Math.max(to - from, 0);
   const summary = summaryOf(returned, total);
   if (returned <= CHUNK_ROWS && !text.startsWith('breaks')) {
-    return { queryId: 1n, chunk: chunk(from, to, options), summary, stream: null };
+    return { chunk: chunk(from, to, options), summary, stream: null };
   }
   let at = from + CHUNK_ROWS;
   let cancelled = false;
   return {
-    queryId: 1n,
     chunk: chunk(from, at, options),
     summary: null,
     stream: {

@@ -180,7 +180,7 @@ async function execute(
   options: ExecuteOptions,
 ): Promise<ExecuteReply> {
   const summary = { rowsReturned: 0, rowsTotal: 0, rowsAffected: 0, executeNanos: 1 };
-  const done = { queryId: 1n, chunk: null, stream: null };
+  const done = { chunk: null, stream: null };
   if (text.startsWith('slow')) {
     await cancelled(context, options.queryId ?? 0n, setting.user, text);
   }
@@ -203,7 +203,7 @@ async function execute(
   const codes = options.rows.format === 'pg' ? options.rows.formatCodes : [];
   const stream = rowStream(context.journal, Number(text.split(' ')[1]), codes);
   const chunk = await stream.next(options.firstChunkRows);
-  return { queryId: 2n, chunk, summary: null, stream };
+  return { chunk, summary: null, stream };
 }
 
 function cancelled(context: Context, id: bigint, user: string, text: string): Promise<never> {

@@ -4,6 +4,7 @@
  */
 import { native } from './addon.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
+import { type Answered, KeptAnswer } from './kept-answer.js';
 import type { ParameterBatch } from './parameter-batch.js';
 import type {
   ActiveQuery,
@@ -88,6 +89,8 @@ interface Observed {
 
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
+  /** What the engine was not asked for, and counts all the same. */
+  readonly #answered: Answered = { statements: 0, rows: 0 };
   #lastQueryId = 0n;
 
   constructor(database: NativeDatabase) {
@@ -101,7 +104,7 @@ class EngineDatabase implements Database {
   ): Promise<Statement> {
     const inner = transaction instanceof EngineTransaction ? transaction.native : undefined;
     const call = this.#native.prepare(tree, JSON.stringify(context), inner);
-    return new EngineStatement(await decoded(call), () => this.newQueryId());
+    return new EngineStatement(await decoded(call), () => this.newQueryId(), this.#answered);
   }
 
   async tableMetadata(name: string): Promise<TableMetadata | null> {
@@ -174,7 +177,13 @@ class EngineDatabase implements Database {
   }
 
   #observed(): Observed {
-    return JSON.parse(decodedSync(() => this.#native.metrics())) as Observed;
+    const observed = JSON.parse(decodedSync(() => this.#native.metrics())) as Observed;
+    const { statements_total: statements = 0, rows_returned_total: rows = 0 } = observed.numbers;
+    const all = {
+      statements_total: statements + this.#answered.statements,
+      rows_returned_total: rows + this.#answered.rows,
+    };
+    return { ...observed, numbers: { ...observed.numbers, ...all } };
   }
 
   async close(): Promise<void> {
@@ -208,10 +217,12 @@ class EngineStatement implements Statement {
   readonly description: StatementDescription;
   readonly #native: NativeStatement;
   readonly #newQueryId: () => bigint;
+  readonly #kept: KeptAnswer;
 
-  constructor(statement: NativeStatement, newQueryId: () => bigint) {
+  constructor(statement: NativeStatement, newQueryId: () => bigint, answered: Answered) {
     this.#native = statement;
     this.#newQueryId = newQueryId;
+    this.#kept = new KeptAnswer(answered);
     const text = decodedSync(() => statement.describe());
     this.description = JSON.parse(text) as StatementDescription;
   }
@@ -221,9 +232,18 @@ class EngineStatement implements Statement {
     const queryId = Number(options.queryId ?? this.#newQueryId());
     const told = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
     const all: Record<keyof AllExecuteOptions, unknown> = told;
+    const known = this.#kept.find(options, () => this.#currentEpoch());
+    if (known !== null) {
+      return known;
+    }
     try {
       const given = parameters.length === 0 ? '[]' : JSON.stringify(parameters);
-      return reply(await this.#native.execute(given, JSON.stringify(all)));
+      const native = await this.#native.execute(given, JSON.stringify(all));
+      const answer = reply(native);
+      if (native.keptFor != null) {
+        this.#kept.keep(native.keptFor, options, answer);
+      }
+      return answer;
     } catch (error) {
       throw asEngineError(error);
     }
@@ -235,7 +255,11 @@ class EngineStatement implements Statement {
   }
 
   isCurrent(): boolean {
-    return decodedSync(() => this.#native.isCurrent());
+    return this.#currentEpoch() !== null;
+  }
+
+  #currentEpoch(): number | null {
+    return decodedSync(() => this.#native.currentEpoch());
   }
 
   close(): void {
@@ -251,7 +275,6 @@ function chunkOf({ bytes, rows }: NativeChunk): Chunk {
 
 function reply(native: NativeReply): ExecuteReply {
   return {
-    queryId: native.queryId,
     chunk: native.chunk == null ? null : chunkOf(native.chunk),
     summary: native.summary == null ? null : (JSON.parse(native.summary) as Summary),
     stream: native.stream == null ? null : new EngineResultStream(native.stream),

@@ -150,7 +150,6 @@ export interface Summary {
 }
 
 export interface ExecuteReply {
-  readonly queryId: bigint;
   /** The first rows, `null` when there are none. */
   readonly chunk: Chunk | null;
   /** Present when everything is in `chunk`. */

@@ -20,7 +20,6 @@ export interface OwnAction {
 }
 
 const NO_ROWS: ExecuteReply = {
-  queryId: 0n,
   chunk: null,
   summary: { rowsReturned: 0, rowsTotal: 0, rowsAffected: 0, executeNanos: 0 },
   stream: null,

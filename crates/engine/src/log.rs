@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
@@ -37,10 +38,54 @@ pub struct LogLine {
 }
 
 #[derive(Default)]
+struct Lines {
+    waiting: Vec<LogLine>,
+    /// Batches that were taken and not yet delivered.
+    on_their_way: usize,
+    /// Somebody takes lines.
+    is_read: bool,
+}
+
+#[derive(Default)]
 struct Queue {
-    lines: Mutex<Vec<LogLine>>,
+    lines: Mutex<Lines>,
     ready: Condvar,
+    delivered: Condvar,
     dropped: AtomicU64,
+}
+
+impl Queue {
+    fn write(&self, line: LogLine) {
+        let mut lines = self.lines.lock();
+        if lines.waiting.len() >= MAX_QUEUED_LINES {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        lines.waiting.push(line);
+        self.ready.notify_one();
+    }
+
+    fn take_batch(&self) -> Vec<LogLine> {
+        let mut lines = self.lines.lock();
+        lines.is_read = true;
+        while lines.waiting.is_empty() {
+            self.ready.wait(&mut lines);
+        }
+        lines.on_their_way += 1;
+        std::mem::take(&mut lines.waiting)
+    }
+
+    fn delivered(&self) {
+        self.lines.lock().on_their_way -= 1;
+        self.delivered.notify_all();
+    }
+
+    fn wait_until_delivered(&self, patience: Duration) -> bool {
+        let is_left = |lines: &mut Lines| {
+            lines.is_read && (lines.on_their_way > 0 || !lines.waiting.is_empty())
+        };
+        !self.delivered.wait_while_for(&mut self.lines.lock(), is_left, patience).timed_out()
+    }
 }
 
 fn queue() -> &'static Queue {
@@ -55,27 +100,59 @@ pub fn write(
     event: &'static str,
     fields: serde_json::Value,
 ) {
-    let queue = queue();
-    let mut lines = queue.lines.lock();
-    if lines.len() >= MAX_QUEUED_LINES {
-        queue.dropped.fetch_add(1, Ordering::Relaxed);
-        return;
-    }
-    lines.push(LogLine { level, component, event, fields });
-    queue.ready.notify_one();
+    queue().write(LogLine { level, component, event, fields });
 }
 
-/// Waits for lines and takes them all. For one thread of the border.
+/// Waits for lines and takes them all. For one thread of the border, which says [`delivered`]
+/// once for each batch.
 pub fn take_batch() -> Vec<LogLine> {
-    let queue = queue();
-    let mut lines = queue.lines.lock();
-    while lines.is_empty() {
-        queue.ready.wait(&mut lines);
-    }
-    std::mem::take(&mut *lines)
+    queue().take_batch()
+}
+
+/// A batch arrived, or never will.
+pub fn delivered() {
+    queue().delivered();
+}
+
+/// Waits until every line written before was delivered, `patience` at most: a process that ends
+/// takes with it what is still on its way. False when some are left. At once where nobody reads.
+pub fn wait_until_delivered(patience: Duration) -> bool {
+    queue().wait_until_delivered(patience)
 }
 
 /// Lines lost because nobody took them in time.
 pub fn dropped_lines() -> u64 {
     queue().dropped.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+
+    fn line(event: &'static str) -> LogLine {
+        LogLine { level: Level::Info, component: "test", event, fields: serde_json::Value::Null }
+    }
+
+    #[test]
+    fn a_line_is_delivered_when_its_reader_says_so() {
+        let queue = Queue::default();
+        queue.write(line("first"));
+        assert!(queue.wait_until_delivered(SHORT), "nobody reads");
+        assert_eq!(queue.take_batch().len(), 1);
+        assert!(!queue.wait_until_delivered(SHORT), "taken, not delivered");
+        queue.delivered();
+        assert!(queue.wait_until_delivered(SHORT));
+        queue.write(line("second"));
+        assert!(!queue.wait_until_delivered(SHORT), "not taken");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                queue.take_batch();
+                std::thread::sleep(SHORT);
+                queue.delivered();
+            });
+            assert!(queue.wait_until_delivered(Duration::from_secs(60)));
+        });
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use arrow::array::StringViewArray;
@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 use tidemark_ast::Tree;
 use tidemark_catalog::RecordKind;
-use tidemark_operators::is_immediate;
+use tidemark_operators::{is_immediate, rows_read};
 use tidemark_planner::{
     Access, BoundInsert, BoundQuery, BoundStatement, InsertSource, ParameterType, Planner,
     StatementKind,
@@ -20,6 +20,7 @@ use tidemark_planner::{
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint, identifier};
 use tidemark_wire::{RowEncoder, RowFormat};
+use tokio::task::yield_now;
 
 use crate::admission::Turn;
 use crate::cancel::Deadline;
@@ -58,6 +59,8 @@ pub struct Statement {
     /// Whether its description depends on those tables alone.
     steady: bool,
     slot: Arc<PlanSlot>,
+    /// Whether its plan of last time was done before a worker could have been woken for it.
+    was_small: AtomicBool,
     /// The rows of an INSERT as they were bound, for its first execution.
     insert: Mutex<Option<BoundInsert>>,
     transaction: Option<Arc<Transaction>>,
@@ -101,16 +104,26 @@ struct Binding {
 /// How often rows are looked for again when others came in between.
 const MOST_ATTEMPTS: usize = 8;
 
+/// Rows a small statement looks at, at the most: read and encoded in less than a millisecond.
+const SMALL_ROWS: usize = 1024;
+
+/// Bytes of a small statement's answer, at the most: few rows may have long cells.
+const SMALL_BYTES: usize = 64 * 1024;
+
+/// Nodes of a small statement's tree, at the most. It runs on the stack of whoever calls, and
+/// without views, whose text is not in the tree, it is no deeper than this.
+const SMALL_NODES: usize = 256;
+
 /// The answer of [`Statement::execute`].
 pub struct ExecuteReply {
-    /// For cancelling.
-    pub query_id: u64,
     /// The first rows.
     pub chunk: Option<Chunk>,
     /// Totals, when everything is in `chunk`.
     pub summary: Option<Summary>,
     /// The rest.
     pub stream: Option<ResultStream>,
+    /// The epoch as long as which everybody who asks the same gets the same answer.
+    pub kept_for: Option<u64>,
 }
 
 impl Statement {
@@ -140,6 +153,7 @@ impl Statement {
             context: Arc::new(context),
             shape,
             slot: Arc::default(),
+            was_small: AtomicBool::default(),
             insert: Mutex::default(),
             transaction,
         };
@@ -170,16 +184,21 @@ impl Statement {
         (version(snapshot, &schema.name) == Some((schema.id, schema.version))).then_some(insert)
     }
 
-    /// Whether preparing it anew would surely give the same description: it depends on tables
-    /// alone, and those are as they were.
-    pub fn is_current(&self) -> bool {
-        let Ok(snapshot) = self.database.snapshot() else { return false };
-        self.steady && self.tables.iter().all(|(name, known)| version(&snapshot, name) == *known)
+    /// The newest epoch, if preparing it anew would surely give the same description: it depends
+    /// on tables alone, and those are as they were.
+    pub fn current_epoch(&self) -> Option<u64> {
+        let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;
+        let is_current = self.steady
+            && self.tables.iter().all(|(name, known)| version(&snapshot, name) == *known);
+        is_current.then(|| snapshot.epoch())
     }
 
-    /// Whether its next execution is over before a worker could be woken for it. A caller may
-    /// then poll it once where it stands.
+    /// Whether its next execution is likely to be over before a worker could be woken for it. A
+    /// caller may then poll it once where it stands.
     pub fn is_immediate(&self) -> bool {
+        if self.was_small.load(Ordering::Relaxed) {
+            return true;
+        }
         let snapshot = self.database.snapshot();
         snapshot.is_ok_and(|snapshot| self.slot.has_rows(snapshot.epoch()))
     }
@@ -352,7 +371,10 @@ impl Statement {
             ReadyQuery::Rows(rows) => {
                 let source = BatchSource::Ready(rows.batches.clone().into_iter());
                 let running = Running { registration, turn: Turn::free() };
-                return self.start(source, &rows.columns, rows.timestamp, options, running).await;
+                let reply =
+                    self.start(source, &rows.columns, rows.timestamp, options, running).await?;
+                let kept_for = keep_for.filter(|_| self.transaction.is_none());
+                return Ok(ExecuteReply { kept_for, ..reply });
             }
         };
         let turn = self.database.turn(query.plan.as_ref());
@@ -371,6 +393,7 @@ impl Statement {
         registration: &Registration,
     ) -> EngineResult<ReadyQuery> {
         let plan = physical_plan(&self.database, &query.plan).await?;
+        self.leave_unless_small(plan.as_ref()).await;
         let BoundQuery { columns, timestamp, plan: logical, .. } = query;
         let planned = PlannedQuery { plan, columns, timestamp };
         let Some(epoch) = keep_for else { return Ok(ReadyQuery::Plan(planned)) };
@@ -388,6 +411,18 @@ impl Statement {
         let running = planned.to_execute()?;
         self.keep(epoch, Kept::Ready(ReadyQuery::Plan(planned)));
         Ok(ReadyQuery::Plan(running))
+    }
+
+    /// Goes on as a task of the runtime when it stands where a small statement may, and is none
+    /// this time.
+    async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
+        let is_simple = self.transaction.is_none()
+            && self.tree.nodes.len() <= SMALL_NODES
+            && self.shape.accesses.iter().all(|access| access.view.is_none());
+        let is_small = is_simple && rows_read(plan).is_some_and(|rows| rows <= SMALL_ROWS);
+        if self.was_small.swap(is_small, Ordering::Relaxed) && !is_small {
+            yield_now().await;
+        }
     }
 
     fn keep(&self, epoch: u64, what: Kept) {
@@ -411,9 +446,11 @@ impl Statement {
         let encoder = RowEncoder::new(columns, timestamp, format)?;
         let window = RowWindow::new(options.skip, options.take, options.count_all);
         let mut cursor = Cursor::new(source, window, options.last, encoder, is_arrow, running);
-        let query_id = cursor.query_id();
         let chunk = cursor.produce(options.first_chunk_rows).await?;
         self.database.metrics.rows_returned.add(chunk.rows);
+        if chunk.bytes.len() > SMALL_BYTES {
+            self.was_small.store(false, Ordering::Relaxed);
+        }
         let summary = cursor.is_finished().then(|| cursor.summary());
         let handle = self.database.handle().clone();
         let stream = match (summary, options.first_chunk_rows) {
@@ -422,7 +459,7 @@ impl Statement {
             (None, Some(_)) => Some(ResultStream::on_demand(cursor, handle)),
         };
         let chunk = (!chunk.bytes.is_empty()).then_some(chunk);
-        Ok(ExecuteReply { query_id, chunk, summary, stream })
+        Ok(ExecuteReply { chunk, summary, stream, kept_for: None })
     }
 
     /// Runs an INSERT that answers its rows.
@@ -451,7 +488,7 @@ impl Statement {
         let started = Instant::now();
         let work = write::apply(&self.database, bound, self.txn(), &registration);
         let rows_affected = registration.until_stopped(work).await?;
-        Ok(written(rows_affected, started, &registration))
+        Ok(written(rows_affected, started))
     }
 
     /// Runs a statement that gives rows new cells. The table's other writers wait meanwhile, so
@@ -493,7 +530,7 @@ impl Statement {
             }
         };
         let rows_affected = registration.until_stopped(work).await?;
-        Ok(written(rows_affected, started, &registration))
+        Ok(written(rows_affected, started))
     }
 
     /// Binds to this snapshot, which must not change what the statement was described as.
@@ -577,13 +614,13 @@ fn version(snapshot: &Snapshot, table: &str) -> Option<TableVersion> {
 }
 
 /// The reply of a statement that wrote.
-fn written(rows_affected: u64, started: Instant, registration: &Registration) -> ExecuteReply {
+fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
     let summary = Summary {
         rows_affected,
         execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
         ..Summary::default()
     };
-    ExecuteReply { query_id: registration.id, chunk: None, summary: Some(summary), stream: None }
+    ExecuteReply { chunk: None, summary: Some(summary), stream: None, kept_for: None }
 }
 
 fn replan() -> EngineError {

@@ -73,10 +73,6 @@ impl Cursor {
         }
     }
 
-    pub(crate) fn query_id(&self) -> u64 {
-        self.running.registration.id
-    }
-
     pub(crate) fn token(&self) -> crate::cancel::CancelToken {
         self.running.registration.token.clone()
     }

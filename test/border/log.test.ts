@@ -1,0 +1,24 @@
+/** The engine's log. Alone in its process: it is told of all databases. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { openDatabase } from '../../ts/engine/index.js';
+
+test('a database that is closed has told its whole log', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-log-'));
+  const events: string[] = [];
+  for (let round = 1; round <= 50; round += 1) {
+    const database = await openDatabase({
+      root,
+      logSink: (lines) => {
+        events.push(...lines.map((line) => line.event));
+      },
+    });
+    await database.close();
+    t.is(events.filter((event) => event === 'closed').length, round);
+  }
+  await rm(root, { recursive: true, force: true });
+});
