@@ -52,7 +52,7 @@ test('rows written are rows read', async (t) => {
   });
 });
 
-test('a small query is over before its caller waits, a large one leaves the caller free', async (t) => {
+test('a small query is over before its caller waits, a large one is not', async (t) => {
   await withDatabase(async (database) => {
     await run(
       database,

@@ -33,7 +33,7 @@ function countCalls(): string[] {
   return calls;
 }
 
-test('a query without rows of a table that comes again only asks whether it is current', async (t) => {
+test('a query without a table that comes again only asks whether it is current', async (t) => {
   const calls = countCalls();
   const root = await mkdtemp(join(tmpdir(), 'tidemark-crossings-'));
   const database = await openDatabase({ root });

@@ -25,7 +25,7 @@ use parquet::basic::{
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, double_array,
 };
@@ -60,6 +60,10 @@ pub enum Codec {
     /// Brotli, levels 0 to 11.
     Brotli,
 }
+
+/// Dictionary of a column of numbers, at the most. Beyond it most values come once, and looking
+/// each of them up takes longer than writing it.
+const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
 
 /// How a Parquet file is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,15 +222,25 @@ fn properties(
     };
     let statistics =
         if options.statistics { EnabledStatistics::Page } else { EnabledStatistics::None };
-    Ok(WriterProperties::builder()
+    let mut properties = WriterProperties::builder()
         .set_created_by(format!("tidemark version {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(vec![KeyValue::new(METADATA_KEY.into(), about.to_string())]))
         .set_compression(compression(options)?)
         .set_max_row_group_row_count(Some(options.row_group_rows.max(1)))
         .set_data_page_size_limit(options.data_page_bytes.max(1))
         .set_statistics_enabled(statistics)
-        .set_writer_version(version)
-        .build())
+        .set_writer_version(version);
+    for (index, field) in fields.iter().enumerate() {
+        let path = ColumnPath::from(field.name.as_str());
+        if timestamp == Some(index) {
+            // Hardly a value comes twice, and each is near the one before.
+            properties = properties.set_column_dictionary_enabled(path, false);
+        } else if file_field(field, options.raw_arrays).data_type().is_primitive() {
+            properties =
+                properties.set_column_dictionary_page_size_limit(path, NUMBER_DICTIONARY_BYTES);
+        }
+    }
+    Ok(properties.build())
 }
 
 fn invalid(message: impl Into<String>) -> EngineError {

@@ -180,6 +180,34 @@ fn json_commas_run_through_all_batches() {
 }
 
 #[test]
+fn parquet_spends_no_dictionary_on_values_that_come_once() {
+    const ROWS: i64 = 50_000;
+    let names = [("ts", SqlType::Timestamp), ("once", SqlType::Double), ("often", SqlType::Double)];
+    let fields = names.map(|(name, sql_type)| Field { name: name.into(), sql_type });
+    let times = TimestampMicrosecondArray::from_iter_values((0..ROWS).map(|row| row * 1_000));
+    let once = Float64Array::from_iter_values((0..ROWS).map(|row| row as f64));
+    let often = Float64Array::from_iter_values((0..ROWS).map(|row| (row % 100) as f64));
+    let columns: [ArrayRef; 3] = [Arc::new(times), Arc::new(once), Arc::new(often)];
+    let batch =
+        RecordBatch::try_from_iter(["ts", "once", "often"].into_iter().zip(columns)).unwrap();
+    let options = ParquetOptions { codec: Codec::Uncompressed, ..Default::default() };
+    let mut encoder = RowEncoder::new(&fields, Some(0), RowFormat::Parquet(options)).unwrap();
+    let mut out = Vec::new();
+    encoder.encode(&batch, &mut out).unwrap();
+    encoder.finish(&mut out).unwrap();
+    let file = std::env::temp_dir().join(format!("tidemark-sizes-{}.parquet", std::process::id()));
+    std::fs::write(&file, &out).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&file).unwrap());
+    std::fs::remove_file(&file).unwrap();
+    let reader = reader.unwrap();
+    let bytes_per_row =
+        |column: usize| reader.metadata().row_group(0).column(column).compressed_size() / ROWS;
+    assert!(bytes_per_row(0) < 1, "times are differences");
+    assert!(bytes_per_row(1) <= 9, "not 8 bytes and an index");
+    assert!(bytes_per_row(2) < 2, "an index");
+}
+
+#[test]
 fn csv_rows() {
     let text = encode_text(RowFormat::Csv { delimiter: b',', header: true });
     let (header, rows) = text.split_once("\r\n").unwrap();
