@@ -152,7 +152,7 @@ mod tests {
                 std::thread::sleep(SHORT);
                 queue.delivered();
             });
-            assert!(queue.wait_until_delivered(Duration::from_secs(60)));
+            assert!(queue.wait_until_delivered(Duration::from_mins(1)));
         });
     }
 }
