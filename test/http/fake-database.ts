@@ -111,7 +111,7 @@ function prepare(
       if (text.startsWith('insert') && context.readOnly === true) {
         throw new DatabaseError({ code: 'ReadOnly', message: 'read-only' });
       }
-      if (text === 'replan' && !journal.moved) {
+      if (text === 'replan always' || (text === 'replan' && !journal.moved)) {
         journal.moved = true;
         throw new DatabaseError({ code: 'Replan', message: 'moved' });
       }

@@ -69,6 +69,14 @@ test('a moved catalog is prepared again once', async (t) => {
   t.deepEqual(database.journal.prepared, ['replan', 'replan']);
 });
 
+test('a catalog that moves each time ends the statement', async (t) => {
+  const database = fakeDatabase();
+  const host = new SessionHost({ database, parse: fakeParse });
+  const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan always');
+  await t.throwsAsync(() => statement.execute([], ROWS), { message: 'moved' });
+  t.is(database.journal.prepared.length, 8);
+});
+
 test('a query that comes again is bound once per user, until its tables change', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });

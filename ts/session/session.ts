@@ -25,6 +25,9 @@ import { type Operation, operationAnswer, operationOf, type Operations } from '.
 import { withoutSecrets } from './secrets.js';
 import { type Parse, StatementCache } from './statement-cache.js';
 
+/** How often a statement runs at the most when its tables change each time before it does. */
+const MOST_ATTEMPTS = 8;
+
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
 
@@ -404,20 +407,18 @@ export class PreparedStatement {
     if (this.#isOutdated()) {
       await this.#rebind();
     }
-    this.#host.guard?.authorise(this.#session.principal, this.description.accesses);
-    try {
-      return await step(this.#bound());
-    } catch (error) {
-      const failure = asDatabaseError(error);
-      if (failure.code !== 'Replan') {
-        throw failure;
+    for (let attempt = 1; ; attempt += 1) {
+      this.#host.guard?.authorise(this.#session.principal, this.description.accesses);
+      try {
+        return await step(this.#bound());
+      } catch (error) {
+        const failure = asDatabaseError(error);
+        if (failure.code !== 'Replan' || attempt === MOST_ATTEMPTS) {
+          throw failure;
+        }
       }
-    }
-    await this.#rebind();
-    try {
-      return await step(this.#bound());
-    } catch (error) {
-      throw asDatabaseError(error);
+      // Nothing was done: the tables changed after it was bound.
+      await this.#rebind();
     }
   }
 

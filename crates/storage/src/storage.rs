@@ -310,7 +310,7 @@ impl Storage {
         let mut working = Snapshot::clone(&self.snapshot());
         let mut group = Group::new(working.lsn + 1);
         let (mut removed, mut unsynced) = (Vec::new(), Vec::new());
-        let mut written = Vec::new();
+        let (mut written, mut refused) = (Vec::new(), Vec::new());
         while group.len() < GROUP_BYTES {
             let Some(ticket) = self.waiting.take() else { break };
             let mut attempt = working.clone();
@@ -352,25 +352,29 @@ impl Storage {
                 Err(error) => {
                     removed.truncate(marks.0);
                     unsynced.truncate(marks.1);
-                    ticket.finish(Err(error));
+                    refused.push((ticket, error));
                 }
             }
         }
-        if group.is_empty() {
-            return;
+        if !group.is_empty() {
+            let outcome = writer.log.write(&mut group);
+            if outcome.is_ok() {
+                self.memory.add(group.len() as u64);
+                working.epoch += 1;
+                let lsn = working.lsn;
+                let removed = removed.into_iter().map(|file| (lsn, file)).collect();
+                self.publish(writer, working, removed);
+                writer.unsynced.append(&mut unsynced);
+                self.wake_if_due(writer);
+            }
+            let epoch = self.snapshot().epoch;
+            for (lsn, ticket) in written {
+                ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
+            }
         }
-        let outcome = writer.log.write(&mut group);
-        if outcome.is_ok() {
-            self.memory.add(group.len() as u64);
-            working.epoch += 1;
-            let lsn = working.lsn;
-            self.publish(writer, working, removed.into_iter().map(|file| (lsn, file)).collect());
-            writer.unsynced.append(&mut unsynced);
-            self.wake_if_due(writer);
-        }
-        let epoch = self.snapshot().epoch;
-        for (lsn, ticket) in written {
-            ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
+        // What stood in their way may be of this group: whoever tries again must see it.
+        for (ticket, error) in refused {
+            ticket.finish(Err(error));
         }
     }
 

@@ -398,6 +398,40 @@ fn changes_while_checkpoints_run() {
     }
 }
 
+/// Found by kills: INSERTs beside ALTER TABLE were refused twice in a row.
+#[test]
+fn whoever_is_refused_sees_what_was_in_the_way() {
+    let directory = TempDir::new().unwrap();
+    let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
+    let storage = Storage::open(vfs, StorageOptions::default()).unwrap();
+    storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers = [0, 1].map(|_| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let known = table(&storage);
+                    let (table_id, schema_version) = (known.schema().id, known.schema().version);
+                    let batch = batch(known.schema(), &[(1, 1, None, None)]);
+                    let change = Change::Append { table: table_id, schema_version, batch };
+                    if let Err(error) = storage.commit(vec![change]) {
+                        assert_eq!(error.code, ErrorCode::Replan);
+                        assert_ne!(table(&storage).schema().version, schema_version);
+                    }
+                }
+            })
+        });
+        for _ in 0..200 {
+            let same = TableSchema::clone(table(&storage).schema());
+            storage.commit(vec![Change::ReplaceSchema(same)]).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.join().unwrap();
+        }
+    });
+}
+
 #[test]
 fn an_update_of_rows_that_moved_is_refused() {
     let directory = TempDir::new().unwrap();

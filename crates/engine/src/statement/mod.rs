@@ -1,0 +1,357 @@
+//! The life of a statement: prepare, describe, execute. What one execution does is in `run`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use tidemark_ast::Tree;
+use tidemark_catalog::RecordKind;
+use tidemark_planner::{
+    Access, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner, StatementKind,
+};
+use tidemark_storage::{Snapshot, TableId};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint, identifier};
+
+use crate::database::{Database, from_json};
+use crate::execution::cursor::Chunk;
+use crate::execution::stream::ResultStream;
+use crate::guard;
+use crate::options::{
+    AccessDescription, ExecuteOptions, ResultColumn, StatementContext, StatementDescription,
+    Summary,
+};
+use crate::parameter_rows::ParameterRows;
+use crate::plans::{Kept, PlanSlot, is_volatile};
+use crate::registry::Registration;
+use crate::transaction::Transaction;
+use crate::write;
+
+mod run;
+
+pub(crate) use run::physical_plan;
+
+/// Parameter values as text in the parameter's own type.
+pub type ParameterValues = Vec<Option<String>>;
+
+/// A bound statement. What it does is known from its first binding; each execution runs against
+/// the newest snapshot, with the plan of an earlier one where that is still true.
+pub struct Statement {
+    database: Arc<Database>,
+    tree: Arc<Tree>,
+    context: Arc<StatementContext>,
+    shape: Shape,
+    /// The tables it names, with their identifier and their definition's version.
+    tables: Vec<(String, Option<TableVersion>)>,
+    /// Whether its description depends on those tables alone.
+    steady: bool,
+    slot: Arc<PlanSlot>,
+    /// Whether its plan of last time was done before a worker could have been woken for it.
+    was_small: AtomicBool,
+    /// The rows of an INSERT as they were bound, for its first execution.
+    insert: Mutex<Option<BoundInsert>>,
+    transaction: Option<Arc<Transaction>>,
+}
+
+/// A table's identifier and its definition's version; 0 and a hash of the record for a view.
+type TableVersion = (TableId, u64);
+
+/// What a client is told about a statement.
+#[derive(Debug)]
+struct Shape {
+    kind: StatementKind,
+    command: String,
+    columns: Vec<Field>,
+    timestamp: Option<usize>,
+    parameters: Vec<ParameterType>,
+    accesses: Vec<Access>,
+    notice: Option<String>,
+}
+
+impl Shape {
+    fn of(bound: &BoundStatement) -> Self {
+        Self {
+            kind: bound.kind(),
+            command: bound.command().to_owned(),
+            columns: bound.columns(),
+            timestamp: bound.timestamp(),
+            parameters: bound.parameters().to_vec(),
+            accesses: bound.accesses().to_vec(),
+            notice: bound.notice().map(str::to_owned),
+        }
+    }
+}
+
+/// A binding, and whether it holds as long as its snapshot is the newest.
+struct Binding {
+    bound: BoundStatement,
+    steady: bool,
+}
+
+/// The answer of [`Statement::execute`].
+pub struct ExecuteReply {
+    /// The first rows.
+    pub chunk: Option<Chunk>,
+    /// Totals, when everything is in `chunk`.
+    pub summary: Option<Summary>,
+    /// The rest.
+    pub stream: Option<ResultStream>,
+    /// The epoch as long as which everybody who asks the same gets the same answer.
+    pub kept_for: Option<u64>,
+}
+
+impl Statement {
+    /// Binds a statement. `tree` is the JSON of a [`Tree`], `context` of a [`StatementContext`].
+    pub fn prepare(
+        database: &Arc<Database>,
+        tree: &[u8],
+        context: &[u8],
+        transaction: Option<Arc<Transaction>>,
+    ) -> EngineResult<Self> {
+        failpoint::hit("engine.prepare")?;
+        let tree = Tree::from_json(tree)
+            .map_err(|error| EngineError::internal(format!("malformed statement tree: {error}")))?;
+        let tree = Arc::new(tree);
+        let context: StatementContext = from_json(context, "statement context")?;
+        let snapshot = database.snapshot()?;
+        database.plans.advance(snapshot.epoch());
+        let Binding { bound, steady } = bind(database, &tree, &context, &snapshot, None)?;
+        let shape = Shape::of(&bound);
+        let tables = shape.accesses.iter();
+        let tables = tables.map(|access| (access.table.clone(), version(&snapshot, &access.table)));
+        let statement = Self {
+            database: Arc::clone(database),
+            tables: tables.collect(),
+            steady,
+            tree,
+            context: Arc::new(context),
+            shape,
+            slot: Arc::default(),
+            was_small: AtomicBool::default(),
+            insert: Mutex::default(),
+            transaction,
+        };
+        if steady && statement.shape.parameters.is_empty() {
+            statement.keep_bound(snapshot.epoch(), bound)?;
+        }
+        Ok(statement)
+    }
+
+    /// Keeps what does not have to be bound again by the first execution.
+    fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
+        match bound {
+            BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
+                self.keep(epoch, Kept::Bound(Box::new(query)));
+            }
+            BoundStatement::Insert(insert) if matches!(insert.source, InsertSource::Batch(_)) => {
+                *self.insert.lock() = Some(insert);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The bound INSERT of the first execution, while its table is as it was.
+    fn take_insert(&self, snapshot: &Snapshot) -> Option<BoundInsert> {
+        let insert = self.insert.lock().take()?;
+        let schema = insert.table.schema();
+        (version(snapshot, &schema.name) == Some((schema.id, schema.version))).then_some(insert)
+    }
+
+    /// The newest epoch, if preparing it anew would surely give the same description: it depends
+    /// on tables alone, and those are as they were.
+    pub fn current_epoch(&self) -> Option<u64> {
+        let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;
+        let is_current = self.steady
+            && self.tables.iter().all(|(name, known)| version(&snapshot, name) == *known);
+        is_current.then(|| snapshot.epoch())
+    }
+
+    /// Whether its next execution is likely to be over before a worker could be woken for it. A
+    /// caller may then poll it once where it stands.
+    pub fn is_immediate(&self) -> bool {
+        if self.was_small.load(Ordering::Relaxed) {
+            return true;
+        }
+        let snapshot = self.database.snapshot();
+        snapshot.is_ok_and(|snapshot| self.slot.has_rows(snapshot.epoch()))
+    }
+
+    /// Kind, columns, parameters and accesses.
+    pub fn describe(&self) -> StatementDescription {
+        let shape = &self.shape;
+        StatementDescription {
+            kind: kind_name(shape.kind),
+            command: shape.command.clone(),
+            columns: shape
+                .columns
+                .iter()
+                .map(|field| ResultColumn::new(&field.name, field.sql_type))
+                .collect(),
+            timestamp: shape.timestamp.map_or(-1, |index| index as i64),
+            parameters: shape.parameters.iter().map(|of| of.name()).collect(),
+            accesses: shape
+                .accesses
+                .iter()
+                .map(|access| AccessDescription {
+                    table: access.table.clone(),
+                    columns: access.columns.clone(),
+                    permission: access.permission.to_owned(),
+                    view: access.view.clone(),
+                    owner: access.owner.clone(),
+                    timestamp: self.designated(access),
+                })
+                .collect(),
+            notice: shape.notice.clone(),
+        }
+    }
+
+    /// The designated timestamp of a table that is read in part: some rights come along with it.
+    /// Whoever sees everything needs none; a view is read with the rights of somebody else.
+    fn designated(&self, access: &Access) -> Option<String> {
+        if access.columns.is_empty() || (self.context.sight.is_none() && access.owner.is_none()) {
+            return None;
+        }
+        let table = self.database.snapshot().ok()?.table(&access.table)?;
+        let schema = table.schema();
+        schema.timestamp.map(|index| schema.columns[index].name.clone())
+    }
+
+    /// The database this statement belongs to.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// Enters an execution among those that run: from now on it can be cancelled.
+    pub fn register(&self, query_id: Option<u64>) -> EngineResult<Registration> {
+        self.database.registry.register(query_id, &self.context)
+    }
+
+    /// Runs the statement: the first chunk in the reply, the rest in its stream. Called on the
+    /// database's own runtime it runs right there, else as a task of that runtime.
+    pub async fn execute(
+        self: &Arc<Self>,
+        registration: Registration,
+        parameters: ParameterValues,
+        options: ExecuteOptions,
+    ) -> EngineResult<ExecuteReply> {
+        self.database.check_open()?;
+        let statement = Arc::clone(self);
+        let work = async move { statement.run(registration, parameters, options).await };
+        let work = Box::pin(guard::catch_async("execute", work));
+        let result = if self.database.is_current() {
+            work.await
+        } else {
+            match self.database.handle().spawn(work).await {
+                Ok(result) => result,
+                Err(error) if error.is_cancelled() => Err(closed()),
+                Err(error) => Err(EngineError::internal(error.to_string())),
+            }
+        };
+        self.database.metrics.statements.add(1);
+        if result.is_err() {
+            self.database.metrics.failures.add(1);
+        }
+        result
+    }
+
+    /// Runs an INSERT once for many parameter rows, in one commit. The rows are as Bind messages
+    /// have them: [`ParameterRows`].
+    pub async fn execute_batch(self: &Arc<Self>, parameter_rows: Vec<u8>) -> EngineResult<Summary> {
+        self.database.check_open()?;
+        let statement = Arc::clone(self);
+        let work = async move {
+            failpoint::hit("engine.execute_batch")?;
+            let snapshot = statement.snapshot()?;
+            let BoundStatement::Insert(insert) = statement.bind(&snapshot, None)?.bound else {
+                return Err(EngineError::new(
+                    ErrorCode::NotSupported,
+                    "only INSERT … VALUES runs in batches",
+                ));
+            };
+            let rows = ParameterRows::read(&parameter_rows)?;
+            write::insert_batch(&statement.database, &insert, &rows, statement.txn()).await
+        };
+        let task = self.database.handle().spawn(guard::catch_async("execute_batch", work));
+        task.await.map_err(|error| EngineError::internal(error.to_string()))?
+    }
+
+    fn bind(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        values: Option<ParameterValues>,
+    ) -> EngineResult<Binding> {
+        bind(&self.database, &self.tree, &self.context, snapshot, values)
+    }
+
+    fn txn(&self) -> Option<&Transaction> {
+        self.transaction.as_deref()
+    }
+
+    /// The newest snapshot; with the rows of its block, where the statement reads.
+    fn snapshot(&self) -> EngineResult<Arc<Snapshot>> {
+        let Shape { kind, accesses, .. } = &self.shape;
+        let writes_alone = *kind == StatementKind::Insert
+            && accesses.iter().all(|access| access.permission == "INSERT");
+        match self.txn().filter(|_| !writes_alone) {
+            Some(transaction) => transaction.snapshot(&self.database),
+            None => self.database.snapshot(),
+        }
+    }
+}
+
+/// Binds a tree to a snapshot, in a statement's setting.
+fn bind(
+    database: &Database,
+    tree: &Tree,
+    setting: &StatementContext,
+    snapshot: &Arc<Snapshot>,
+    values: Option<ParameterValues>,
+) -> EngineResult<Binding> {
+    let mut context = database.bind_context(&setting.user);
+    context.parameter_types = declared_types(setting)?;
+    context.parameter_values = values;
+    context.read_only = setting.read_only;
+    context.sight.clone_from(&setting.sight);
+    context.lists = Arc::clone(&setting.lists);
+    let bound = Planner::bind(tree, snapshot, &context)?;
+    Ok(Binding { bound, steady: !context.momentary.load(Ordering::Relaxed) })
+}
+
+fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<SqlType>>> {
+    let declared = setting.parameter_types.as_deref().unwrap_or_default();
+    let parse = |name: &Option<String>| {
+        let Some(name) = name else { return Ok(None) };
+        let unknown = || {
+            let message = format!("unknown parameter type '{name}'");
+            EngineError::new(ErrorCode::InvalidValue, message)
+        };
+        SqlType::parse(name, &[], 0).map(Some).ok_or_else(unknown)
+    };
+    declared.iter().map(parse).collect()
+}
+
+fn version(snapshot: &Snapshot, table: &str) -> Option<TableVersion> {
+    if let Some(table) = snapshot.table(table) {
+        return Some((table.schema().id, table.schema().version));
+    }
+    let record = snapshot.record(RecordKind::View.name(), &identifier::fold(table))?;
+    let mut hasher = DefaultHasher::new();
+    record.hash(&mut hasher);
+    Some((0, hasher.finish()))
+}
+
+fn closed() -> EngineError {
+    EngineError::new(ErrorCode::Closed, "the database is closed")
+}
+
+fn kind_name(kind: StatementKind) -> &'static str {
+    match kind {
+        StatementKind::Select => "select",
+        StatementKind::Insert => "insert",
+        StatementKind::Update => "update",
+        StatementKind::Ddl => "ddl",
+        StatementKind::Session => "session",
+        StatementKind::Empty => "empty",
+    }
+}
