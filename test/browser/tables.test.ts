@@ -30,6 +30,7 @@ browserTest('a table is shown with columns, partitions, statement and growth', a
       const { page } = shown;
       await page.getByRole('button', { name: 'grows' }).click();
       const details = page.locator('.details');
+      await details.locator('tbody th', { hasText: 'ts' }).waitFor();
       t.deepEqual(await details.locator('tbody th').allInnerTexts(), ['v', 'ts']);
       await rows("INSERT INTO grows VALUES (1, '2026-01-01'), (2, '2026-01-02')");
       await details.getByRole('tab', { name: 'Partitions' }).click();

@@ -8,6 +8,7 @@ import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { ClientGone } from './body-writer.js';
+import { answerBeforeBody } from './early-answer.js';
 import { isFromOwnPage, sessionToken } from './login-cookie.js';
 import { refuseLogin, refuseTwice } from './login-refusal.js';
 import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
@@ -42,7 +43,11 @@ function answerError(context: HttpContext, error: unknown, logger: Logger): void
     // What is left of the body must not be read as the next request.
     context.set('Connection', 'close');
     context.remove('Keep-Alive');
-    answerText(context, error.status, error.message);
+    if (context.req.complete) {
+      answerText(context, error.status, error.message);
+    } else {
+      answerBeforeBody(context, error.status, error.message);
+    }
     return;
   }
   const failure = asDatabaseError(error);

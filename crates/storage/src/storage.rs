@@ -17,6 +17,7 @@ use tidemark_vfs::{Vfs, VfsLock};
 
 use crate::change::{Change, CommitReceipt};
 use crate::checkpoint::FileNumbers;
+use crate::codec::Encoder;
 use crate::disk::Disk;
 use crate::file::StoredFile;
 use crate::hold::Holds;
@@ -326,23 +327,7 @@ impl Storage {
             };
             let work = ticket.take_work();
             let staged = self.refuse_writes().and_then(|()| {
-                let by_clock = self.options.ttl_by_clock;
-                let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
-                group.record(|out| {
-                    let mut tables = BTreeSet::new();
-                    for change in work {
-                        let op = resolve(&attempt, change)?;
-                        encode_op(&op, out, forget)?;
-                        tables.extend(op.table());
-                        apply(&mut attempt, &op, &mut context)?;
-                        crate::limits::check(&attempt, &op, &self.options)?;
-                        if let Some(expiry) = state::expiry(&attempt, &op, by_clock) {
-                            encode_op(&expiry, out, forget)?;
-                            apply(&mut attempt, &expiry, &mut context)?;
-                        }
-                    }
-                    Ok(tables)
-                })
+                group.record(|out| self.stage(work, &mut attempt, &mut context, out))
             });
             match staged {
                 Ok(()) => {
@@ -376,6 +361,32 @@ impl Storage {
         for (ticket, error) in refused {
             ticket.finish(Err(error));
         }
+    }
+
+    /// Makes the changes of a transaction to the snapshot of its group, and writes them to its
+    /// record. Answers the tables that it changes.
+    fn stage(
+        &self,
+        work: Vec<Prepared>,
+        attempt: &mut Snapshot,
+        context: &mut ApplyContext<'_>,
+        out: &mut Encoder,
+    ) -> EngineResult<BTreeSet<TableId>> {
+        let by_clock = self.options.ttl_by_clock;
+        let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
+        let mut tables = BTreeSet::new();
+        for change in work {
+            let op = resolve(attempt, change)?;
+            encode_op(&op, out, forget)?;
+            tables.extend(op.table());
+            apply(attempt, &op, context)?;
+            crate::limits::check(attempt, &op, &self.options)?;
+            if let Some(expiry) = state::expiry(attempt, &op, by_clock) {
+                encode_op(&expiry, out, forget)?;
+                apply(attempt, &expiry, context)?;
+            }
+        }
+        Ok(tables)
     }
 
     fn publish(
