@@ -52,6 +52,19 @@ browserTest('a table is shown with columns, partitions, statement and growth', a
   );
 });
 
+browserTest('the status bar tells how fast rows come in, and the memory', async (t) => {
+  await rows('CREATE TABLE flows (v LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
+  await onPage(t, async ({ page }) => {
+    const status = page.getByRole('contentinfo', { name: 'Status' });
+    await status.getByText(/^Memory \d[\d.]* MiB$/).waitFor();
+    t.is(await status.getByText('Ingesting').count(), 0, 'nothing comes in');
+    await rows('INSERT INTO flows SELECT x, x::timestamp FROM long_sequence(100000)');
+    await status.getByText(/^Ingesting \d[\d,\s]* rows\/s$/).waitFor();
+    await status.getByText('Ingesting').click();
+    t.is(await page.getByRole('heading', { level: 1 }).innerText(), 'Tables and ingestion');
+  });
+});
+
 browserTest('tables and running queries look the same in every theme', async (t) => {
   await onPage(
     t,

@@ -1,9 +1,16 @@
-/** Facts only: the connection, what runs, the time zone, the server's version. */
+/** Facts only: the connection, what runs and comes in, memory, time zone, the server's version. */
 import { createMemo, Show, type JSX } from 'solid-js';
+import { grouped } from '../model/format.js';
 import { Account } from '../signin/Account.js';
 import type { Session } from '../state/session.js';
+import type { Vital } from '../state/vitals.js';
+import { bytesText } from '../tables/model.js';
+import { sparkline } from '../tables/rates.js';
 import { Icon } from './icons.js';
 import { addressOf } from './pages.js';
+
+const SPARK_WIDTH = 60;
+const SPARK_HEIGHT = 14;
 
 export function StatusBar(props: { session: Session }): JSX.Element {
   const version = createMemo(() => {
@@ -49,9 +56,39 @@ export function StatusBar(props: { session: Session }): JSX.Element {
         </a>
       </Show>
       <span class="spring" />
+      <VitalFacts now={props.session.vitals.now()} />
       <Account session={props.session} />
       <span>{props.session.zone() === 'utc' ? 'UTC' : 'Local time'}</span>
       <span>{version()}</span>
     </footer>
+  );
+}
+
+function VitalFacts(props: { now: Vital }): JSX.Element {
+  return (
+    <>
+      <Show when={props.now.history.some((rate) => rate > 0)}>
+        <a class="wide-only" href={addressOf('tables')} title="Rows written to all tables">
+          Ingesting{' '}
+          <svg
+            class="spark-line"
+            width={SPARK_WIDTH}
+            height={SPARK_HEIGHT}
+            viewBox={`0 -1 ${SPARK_WIDTH} ${SPARK_HEIGHT + 2}`}
+            aria-hidden="true"
+          >
+            <path d={sparkline(props.now.history, SPARK_WIDTH, SPARK_HEIGHT)} />
+          </svg>
+          {grouped(String(Math.round(props.now.rate ?? 0)))} rows/s
+        </a>
+      </Show>
+      <Show when={props.now.memory}>
+        {(bytes) => (
+          <a class="wide-only" href={addressOf('queries')} title="Memory the server holds">
+            Memory {bytesText(bytes())}
+          </a>
+        )}
+      </Show>
+    </>
   );
 }

@@ -3,6 +3,7 @@ import { createSignal, type Accessor } from 'solid-js';
 import { reader, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
 import { settle, type Loading } from './schema.js';
+import { VITAL_QUESTIONS } from './vitals.js';
 
 export interface RunningQuery {
   /** As text: the server counts in 64 bits. */
@@ -16,6 +17,9 @@ export interface RunningQuery {
 
 /** Asked again and again; it finds itself among the rest. */
 const QUESTION = 'SELECT query_id, username, query_start, state, query FROM query_activity()';
+
+/** What pages ask by themselves is nothing that somebody runs. */
+const OWN_QUESTIONS: ReadonlySet<string> = new Set([QUESTION, ...VITAL_QUESTIONS]);
 
 export class Activity {
   readonly queries: Accessor<Loading<readonly RunningQuery[]>>;
@@ -68,6 +72,6 @@ export function runningQueries(answer: Answer): RunningQuery[] {
       isCancelled: state(row) === 'cancelled',
       text: String(text(row)),
     }))
-    .filter((running) => running.text.trim() !== QUESTION)
+    .filter((running) => !OWN_QUESTIONS.has(running.text.trim()))
     .sort((left, right) => left.startedAt.localeCompare(right.startedAt));
 }

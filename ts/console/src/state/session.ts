@@ -13,6 +13,7 @@ import { Activity } from './activity.js';
 import { Plans } from './plans.js';
 import type { Run, StatementText } from './run.js';
 import { Schema } from './schema.js';
+import { Vitals } from './vitals.js';
 import { type Workspace, type LogEntry } from './workspace.js';
 
 export interface Problem extends Place {
@@ -31,6 +32,7 @@ export class Session {
   readonly workspace: Workspace;
   readonly schema = new Schema();
   readonly activity = new Activity();
+  readonly vitals = new Vitals();
   readonly plans = new Plans();
   readonly connection: Accessor<Connection>;
   readonly settings: Accessor<Settings | undefined>;
@@ -103,6 +105,7 @@ export class Session {
         // Who may not read the tables is not asked for what runs either.
         if (this.schema.tables().state === 'ready') {
           await this.activity.refresh();
+          await this.vitals.refresh();
         }
       } catch {
         this.#setConnection('lost');

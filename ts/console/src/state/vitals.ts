@@ -1,0 +1,62 @@
+/** The server as a whole: how fast rows come in, and what memory it holds. */
+import { createSignal, type Accessor } from 'solid-js';
+import { query, SqlError } from '../api/client.js';
+import { Rates } from '../tables/rates.js';
+
+const ROWS = 'SELECT sum(table_row_count) FROM tables()';
+const MEMORY = "SELECT bytes FROM memory_metrics() WHERE memory_tag = 'NATIVE_RESIDENT'";
+/** What is asked again and again, by every page. */
+export const VITAL_QUESTIONS: readonly string[] = [ROWS, MEMORY];
+
+const ALL_TABLES = '';
+
+export interface Vital {
+  /** Rows a second over the last ten seconds, of all tables that may be seen. */
+  readonly rate: number | undefined;
+  /** The same from one look to the next, for a minute, the oldest first. */
+  readonly history: readonly number[];
+  /** Bytes, without files that are mapped. */
+  readonly memory: number | undefined;
+}
+
+export class Vitals {
+  readonly now: Accessor<Vital>;
+  readonly #setNow: (vital: Vital) => void;
+  readonly #rates = new Rates();
+  /** Questions that this server, or the rights of who asks, leaves without an answer. */
+  readonly #refused = new Set<string>();
+
+  constructor() {
+    const [now, setNow] = createSignal<Vital>({ rate: undefined, history: [], memory: undefined });
+    this.now = now;
+    this.#setNow = setNow;
+  }
+
+  /** Asks anew. Rejects when the server does not answer. */
+  async refresh(): Promise<void> {
+    const rows = await this.#ask(ROWS);
+    this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
+    this.#setNow({
+      rate: this.#rates.of(ALL_TABLES),
+      history: this.#rates.history(ALL_TABLES),
+      memory: await this.#ask(MEMORY),
+    });
+  }
+
+  async #ask(question: string): Promise<number | undefined> {
+    if (this.#refused.has(question)) {
+      return undefined;
+    }
+    try {
+      const [row] = (await query(question)).rows;
+      const value = Number(row?.[0] ?? Number.NaN);
+      return Number.isNaN(value) ? undefined : value;
+    } catch (cause) {
+      if (cause instanceof SqlError) {
+        this.#refused.add(question);
+        return undefined;
+      }
+      throw cause;
+    }
+  }
+}
