@@ -73,11 +73,18 @@ function store(request: IncomingMessage, path: string, stallMs: number): Promise
       stop();
       request.unpipe(file);
       request.resume();
-      file.destroy();
       const reason = 'code' in error && error.code === 'ENOSPC' ? diskFull() : error;
-      void rm(path, { force: true }).finally(() => {
-        reject(reason);
-      });
+      const remove = (): void =>
+        void rm(path, { force: true }).finally(() => {
+          reject(reason);
+        });
+      // A file that is still being opened would come after it was removed.
+      if (file.closed) {
+        remove();
+      } else {
+        file.once('close', remove);
+        file.destroy();
+      }
     };
     const stop = watchBody(request, stallMs, fail);
     onEarlyEnd(request, fail);
