@@ -241,17 +241,24 @@ test.serial('tokio-postgres: binary values, pipelines, portals, savepoints, COPY
   });
 });
 
-test.serial('JDBC: binary values, batches, fetch size, savepoints, cancelling, COPY', async (t) => {
+const JDBC_JAR = join(TOOLS, 'jars', 'postgresql.jar');
+
+/** Where Java's driver connects to; null, and said, where it is not installed. */
+async function jdbcPort(t: ExecutionContext): Promise<number | null> {
   const port = await portFor(t);
+  if (port !== null && (!existsSync(JDBC_JAR) || !(await has('java', '-version')))) {
+    skip(t, 'java or its PostgreSQL driver is not installed: node scripts/setup-tests.mjs');
+    return null;
+  }
+  return port;
+}
+
+test.serial('JDBC: binary values, batches, fetch size, savepoints, cancelling, COPY', async (t) => {
+  const port = await jdbcPort(t);
   if (port === null) {
     return;
   }
-  const jar = join(TOOLS, 'jars', 'postgresql.jar');
-  if (!existsSync(jar) || !(await has('java', '-version'))) {
-    skip(t, 'java or its PostgreSQL driver is not installed: node scripts/setup-tests.mjs');
-    return;
-  }
-  t.deepEqual(await answerOf('java', ['-cp', jar, program('Jdbc.java'), String(port)]), [
+  t.deepEqual(await answerOf('java', ['-cp', JDBC_JAR, program('Jdbc.java'), String(port)]), [
     '1',
     ...['2024-01-01 00:00:00.000007', 'true', '-7', '123456', '9007199254740993', '1.5', '-2.25'],
     ...['sym', "it's", '11111111-2222-3333-4444-555555555555', '12.500'],
@@ -289,16 +296,11 @@ const JDBC_METADATA = {
 };
 
 test.serial('JDBC: what DatabaseMetaData says', async (t) => {
-  const port = await portFor(t);
+  const port = await jdbcPort(t);
   if (port === null) {
     return;
   }
-  const jar = join(TOOLS, 'jars', 'postgresql.jar');
-  if (!existsSync(jar) || !(await has('java', '-version'))) {
-    skip(t, 'java or its PostgreSQL driver is not installed: node scripts/setup-tests.mjs');
-    return;
-  }
-  const args = ['-cp', jar, program('JdbcMetadata.java'), String(port)];
+  const args = ['-cp', JDBC_JAR, program('JdbcMetadata.java'), String(port)];
   const seen = (await answerOf('java', args)) as Readonly<Record<string, readonly string[]>>;
   t.like(seen, JDBC_METADATA);
   t.true(seen['types']?.includes('float8|8'), String(seen['types']));

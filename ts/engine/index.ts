@@ -228,14 +228,14 @@ class EngineStatement implements Statement {
   }
 
   async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
-    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs } = options;
-    const queryId = Number(options.queryId ?? this.#newQueryId());
-    const told = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
-    const all: Record<keyof AllExecuteOptions, unknown> = told;
     const known = this.#kept.find(options, () => this.#currentEpoch());
     if (known !== null) {
       return known;
     }
+    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs } = options;
+    const queryId = Number(options.queryId ?? this.#newQueryId());
+    const told = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
+    const all: Record<keyof AllExecuteOptions, unknown> = told;
     try {
       const given = parameters.length === 0 ? '[]' : JSON.stringify(parameters);
       const native = await this.#native.execute(given, JSON.stringify(all));

@@ -3,38 +3,30 @@
  * its bytes are taken is reset, and the answer may be lost with it: so the answer is sent, and the
  * connection ends when the body has passed.
  */
+import { watchBody } from './request-body.js';
 import { type HttpContext, TEXT_TYPE } from './route.js';
 
-const CHECK_MS = 250;
 /** A client that sends nothing for so long has its answer, or never reads it. */
 const MOST_IDLE_MS = 2_000;
 const MOST_MS = 30_000;
 
+/** The caller has set what says that the connection ends. */
 export function answerBeforeBody(context: HttpContext, status: number, message: string): void {
   const { req, res } = context;
   const text = `${message}\r\n`;
-  context.set('Connection', 'close');
   context.set('Content-Type', TEXT_TYPE);
   context.set('Content-Length', String(Buffer.byteLength(text)));
   context.respond = false;
   res.statusCode = status;
   res.write(text);
-  const started = Date.now();
-  let [taken, takenAt] = [req.socket.bytesRead, started];
   const end = (): void => {
-    clearInterval(timer);
+    stop();
+    clearTimeout(late);
     req.off('close', end);
     res.end();
   };
-  const timer = setInterval(() => {
-    const now = Date.now();
-    if (req.socket.bytesRead > taken) {
-      [taken, takenAt] = [req.socket.bytesRead, now];
-    }
-    if (now - takenAt > MOST_IDLE_MS || now - started > MOST_MS) {
-      end();
-    }
-  }, CHECK_MS).unref();
+  const stop = watchBody(req, MOST_IDLE_MS, end);
+  const late = setTimeout(end, MOST_MS).unref();
   // Comes when the body has ended, and when the client is gone.
   req.once('close', end);
   req.resume();
