@@ -8,22 +8,23 @@
 // napi's macros expand to unsafe code; nothing written here is.
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use std::future::Future;
+mod calls;
+
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mimalloc::MiMalloc;
-use napi::bindgen_prelude::{
-    ArrayBuffer, BigInt, BufferSlice, Env, FnArgs, Function, JsValue, PromiseRaw, ToNapiValue,
-};
+use napi::Status;
+use napi::bindgen_prelude::{ArrayBuffer, BigInt, BufferSlice, Env, FnArgs, Function, PromiseRaw};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
-use napi::{JsDeferred, Status};
 use napi_derive::napi;
-use serde::Serialize;
 use tidemark_engine::{
     Appender, Chunk, Database, EngineError, EngineResult, ErrorCode, ExecuteOptions, ExecuteReply,
-    OpenOptions, ParameterValues, ResultStream, Statement, Transaction, failpoint, guard, log,
+    OpenOptions, ParameterValues, ResultStream, Statement, Transaction, failpoint, log,
+};
+
+use crate::calls::{
+    decode, encode, guarded, spawn, spawn_blocking, spawn_on, start_here, sync, to_napi,
 };
 
 #[global_allocator]
@@ -465,141 +466,4 @@ impl NativeAppender {
         let appender = Arc::clone(&self.appender);
         spawn(env, "append_abort", async move { appender.abort().await })
     }
-}
-
-/// Runs a short function on the JavaScript thread.
-fn sync<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> napi::Result<T> {
-    guard::catch(entry, || {
-        failpoint::hit(entry)?;
-        work()
-    })
-    .map_err(to_napi)
-}
-
-/// Runs a future on the coordinating runtime and answers its promise.
-fn spawn<'env, T>(
-    env: &'env Env,
-    entry: &'static str,
-    work: impl Future<Output = EngineResult<T>> + Send + 'static,
-) -> napi::Result<PromiseRaw<'env, T>>
-where
-    T: ToNapiValue + Send + 'static,
-{
-    env.spawn_future(async move { guarded(entry, work).await.map_err(to_napi) })
-}
-
-/// A future whose panics are errors, and that a failure point may end.
-async fn guarded<T>(
-    entry: &'static str,
-    work: impl Future<Output = EngineResult<T>>,
-) -> EngineResult<T> {
-    let work = async move {
-        failpoint::hit(entry)?;
-        work.await
-    };
-    guard::catch_async(entry, work).await
-}
-
-/// Runs a future on the database's own runtime, where queries run, and answers its promise:
-/// one hop between threads each way.
-fn spawn_on<'env, R, T>(
-    env: &'env Env,
-    database: &Database,
-    work: impl Future<Output = EngineResult<R>> + Send + 'static,
-    made: Made<R, T>,
-) -> napi::Result<PromiseRaw<'env, T>>
-where
-    R: Send + 'static,
-    T: ToNapiValue + 'static,
-{
-    let (deferred, promise) = env.create_deferred::<T, Settle<T>>()?;
-    let mut settled = Settled { deferred: Some(deferred) };
-    database.handle().spawn(async move { settled.with(work.await, made) });
-    Ok(PromiseRaw::new(env.raw(), promise.raw()))
-}
-
-/// Polls a future once on the JavaScript thread, which saves waking two threads, and hands it to
-/// the database's runtime when that was not enough.
-fn start_here<'env, R, T>(
-    env: &'env Env,
-    database: &Database,
-    work: impl Future<Output = EngineResult<R>> + Send + 'static,
-    made: Made<R, T>,
-) -> napi::Result<PromiseRaw<'env, T>>
-where
-    R: Send + 'static,
-    T: ToNapiValue + 'static,
-{
-    let mut work = Box::pin(work);
-    let first = {
-        let _runtime = database.handle().enter();
-        work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-    };
-    match first {
-        Poll::Ready(result) => PromiseRaw::resolve(env, made(env, result.map_err(to_napi)?)?),
-        Poll::Pending => spawn_on(env, database, work, made),
-    }
-}
-
-/// Turns what the engine answers into what JavaScript gets, on the thread of JavaScript.
-type Made<R, T> = fn(&Env, R) -> napi::Result<T>;
-type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
-
-/// A promise that is settled in any case: a runtime that shuts down drops its tasks.
-struct Settled<T: ToNapiValue> {
-    deferred: Option<JsDeferred<T, Settle<T>>>,
-}
-
-impl<T: ToNapiValue + 'static> Settled<T> {
-    fn with<R: Send + 'static>(&mut self, result: EngineResult<R>, made: Made<R, T>) {
-        let Some(deferred) = self.deferred.take() else { return };
-        match result {
-            Ok(value) => deferred.resolve(Box::new(move |env| made(&env, value))),
-            Err(error) => deferred.reject(to_napi(error)),
-        }
-    }
-}
-
-impl<T: ToNapiValue> Drop for Settled<T> {
-    fn drop(&mut self) {
-        if let Some(deferred) = self.deferred.take() {
-            let error = EngineError::new(ErrorCode::Closed, "the database is closed");
-            deferred.reject(to_napi(error));
-        }
-    }
-}
-
-/// Runs a function that may block (it opens files, waits for a disk) off the runtime's threads.
-fn spawn_blocking<'env, T>(
-    env: &'env Env,
-    entry: &'static str,
-    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
-) -> napi::Result<PromiseRaw<'env, T>>
-where
-    T: ToNapiValue + Send + 'static,
-{
-    spawn(env, entry, async move { guard::run_blocking(entry, work).await })
-}
-
-fn encode<T: Serialize>(value: &T) -> EngineResult<String> {
-    serde_json::to_string(value).map_err(|error| EngineError::internal(error.to_string()))
-}
-
-fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -> EngineResult<T> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
-}
-
-/// The one shape in which errors cross.
-fn to_napi(error: EngineError) -> napi::Error {
-    let json = serde_json::json!({
-        "code": error.code,
-        "message": error.message,
-        "start": error.span.map(|span| span.start),
-        "end": error.span.map(|span| span.end),
-        "detail": error.detail,
-        "hint": error.hint,
-        "retryable": error.retryable,
-    });
-    napi::Error::from_reason(json.to_string())
 }

@@ -7,32 +7,13 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 import { arenaToBatch } from '../../ts/engine/arrow.js';
-import { type Database, DatabaseError, openDatabase } from '../../ts/engine/index.js';
+import { DatabaseError, openDatabase } from '../../ts/engine/index.js';
 import { parse } from '../../ts/sql/index.js';
+import { until } from '../until.js';
+import { prepare, run, withDatabase } from './database.js';
 
 const MOST_FUNCTIONS = 30;
 const declarations = fileURLToPath(new URL('../../../native/index.d.ts', import.meta.url));
-
-async function withDatabase(work: (database: Database) => Promise<void>): Promise<void> {
-  const root = await mkdtemp(join(tmpdir(), 'tidemark-border-'));
-  const database = await openDatabase({ root });
-  try {
-    await work(database);
-  } finally {
-    await database.close();
-    await rm(root, { recursive: true, force: true });
-  }
-}
-
-async function prepare(database: Database, sql: string): ReturnType<Database['prepare']> {
-  return await database.prepare(Buffer.from(JSON.stringify(parse(sql))), { user: 'admin' });
-}
-
-async function run(database: Database, sql: string): Promise<string> {
-  const statement = await prepare(database, sql);
-  const reply = await statement.execute([], { rows: { format: 'json' } });
-  return reply.chunk?.bytes.toString() ?? '';
-}
 
 test('TypeScript and Rust meet in at most 30 functions', async (t) => {
   const text = await readFile(declarations, 'utf8');
@@ -73,6 +54,7 @@ test('a small query is over before its caller waits, a large one is not', async 
       return [reply.chunk?.bytes.toString() ?? '', hasWaited];
     };
     const second = ['2024-01-01T00:00:01Z', '2024-01-01T00:00:02Z'] as const;
+    const day = ['2024-01-01', '2024-01-02'] as const;
     const all = ['2024-01-01', '2025-01-01'] as const;
     t.deepEqual(await between(...second), ['[1,2]', true], 'nobody knows of the first');
     t.deepEqual(await between(...second), ['[1,2]', false]);
@@ -80,6 +62,27 @@ test('a small query is over before its caller waits, a large one is not', async 
     t.deepEqual(await between(...all), ['[1000000,500000500000]', true]);
     t.deepEqual(await between(...second), ['[1,2]', true]);
     t.deepEqual(await between(...second), ['[1,2]', false]);
+    // Read without waiting for other tasks.
+    t.deepEqual(await between(...day), ['[86400,3732523200]', true]);
+  });
+});
+
+test('a parameter that a function takes as it comes is text', async (t) => {
+  await withDatabase(async (database) => {
+    for (const [sql, values, expected] of [
+      ['select concat($1, $2)', ['a', '2'], '["a2"]'],
+      ["select concat('x', $1, 3)", ['y'], '["xy3"]'],
+      ['select coalesce($1, $2)', [null, 'b'], '["b"]'],
+      ["select x from long_sequence(3) where 'n' || x = concat('n', $1)", ['2'], '[2]'],
+    ] as const) {
+      const statement = await prepare(database, sql);
+      t.true(
+        statement.description.parameters.every((type) => type === 'VARCHAR'),
+        sql,
+      );
+      const { chunk } = await statement.execute(values, { rows: { format: 'json' } });
+      t.is(chunk?.bytes.toString(), expected, sql);
+    }
   });
 });
 
@@ -165,7 +168,7 @@ test('cancel by id stops a query', async (t) => {
         'where a.x * b.x % 7 = 3',
     );
     const running = statement.execute([], { rows: { format: 'json' } });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(() => database.activeQueries().length === 1, 'it runs');
     const [query] = database.activeQueries();
     t.true(database.cancelQuery(query?.queryId ?? 0n));
     // The query itself would take hours: an answer at all shows that it was stopped.

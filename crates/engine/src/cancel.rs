@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::Instant;
 
 /// Tells a running query to stop.
@@ -145,6 +146,8 @@ pub(crate) async fn until_stopped<T>(
     if let Poll::Ready(result) = futures::poll!(work.as_mut()) {
         return done(result);
     }
+    // Whoever polls a statement once, to hand it on if it waits, must not be kept by a second look.
+    yield_now().await;
     tokio::select! {
         biased;
         () = token.cancelled() => return Err(token.error()),

@@ -14,7 +14,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use parking_lot::Mutex;
-use tidemark_planner::BoundQuery;
+use tidemark_operators::{PlanSession, Rows};
+use tidemark_planner::{BoundQuery, Conditions, Restriction};
 use tidemark_types::{EngineResult, Field};
 
 use crate::errors::from_datafusion;
@@ -71,11 +72,35 @@ pub(crate) enum ReadyQuery {
     Rows(Arc<KeptRows>),
 }
 
+/// A plan for one value of each parameter that serves other values too: all of them are in the
+/// conditions of its WHERE.
+#[derive(Debug)]
+pub(crate) struct ConditionalPlan {
+    pub(crate) conditions: Conditions,
+    pub(crate) query: PlannedQuery,
+}
+
+impl ConditionalPlan {
+    /// The plan for other rows; `None` where it has to be planned.
+    pub(crate) fn reading(
+        &self,
+        session: &PlanSession,
+        Restriction { ranges, predicate }: &Restriction,
+    ) -> EngineResult<Option<PlannedQuery>> {
+        let known = self.conditions.ranges();
+        let rows = Rows { known, ranges, predicate: predicate.as_ref() };
+        let plan = session.reading(&self.query.plan, rows).map_err(from_datafusion)?;
+        Ok(plan.map(|plan| PlannedQuery { plan, ..self.query.clone() }))
+    }
+}
+
 /// What is kept.
 #[derive(Debug, Clone)]
 pub(crate) enum Kept {
     Bound(Box<BoundQuery>),
     Ready(ReadyQuery),
+    /// For values of parameters that come with each execution.
+    Conditional(Arc<ConditionalPlan>),
 }
 
 /// A statement's place for what it keeps.
@@ -92,6 +117,16 @@ impl PlanSlot {
             kept.as_ref(),
             Some((kept_for, Kept::Ready(ReadyQuery::Rows(_)))) if *kept_for == epoch
         )
+    }
+
+    /// The plan kept for this epoch that waits for the values of parameters.
+    pub(crate) fn conditional(&self, epoch: u64) -> Option<Arc<ConditionalPlan>> {
+        match self.kept.lock().as_ref() {
+            Some((kept_for, Kept::Conditional(plan))) if *kept_for == epoch => {
+                Some(Arc::clone(plan))
+            }
+            _ => None,
+        }
     }
 
     /// What was kept for this epoch, ready for one more execution.

@@ -126,7 +126,6 @@ pub(crate) async fn watch(
     }
 }
 
-/// Bytes of the process that are no mapped file's.
 /// Bytes of the process in memory but for mapped files.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

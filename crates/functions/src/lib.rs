@@ -45,7 +45,7 @@ mod text_array;
 pub use aggregate::{is_aggregate, is_aggregate_call, resolve_aggregate};
 pub use array::resolve_array;
 pub use array_select::{Selector, resolve_index};
-pub use cast::{CastMode, cast, from_texts};
+pub use cast::{CastMode, cast, cast_value, from_texts};
 pub use comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
 pub use json::resolve_json;
 pub use meta::{pages_text, row_bytes};

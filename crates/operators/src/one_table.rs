@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
     UserDefinedLogicalNodeCore,
 };
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
-use datafusion::physical_expr::{Distribution, OrderingRequirements};
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_coop::EnsureCooperative;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -35,6 +35,7 @@ use crate::fill::node::FillNode;
 use crate::order::{TimeConcatExec, follows_scan_order};
 use crate::planner::{Lowering, plan_fill, plan_sample_by};
 use crate::sample_by::node::SampleByNode;
+use crate::scan::exec::TableScanExec;
 use crate::scan::filtered::FilteredScanExec;
 use crate::scan::provider::SnapshotTable;
 
@@ -65,6 +66,28 @@ pub(crate) fn plan(
     let Some(plan) = with_inputs(&planned.plan)? else { return Ok(None) };
     let Some(plan) = distributed(plan, &Distribution::SinglePartition) else { return Ok(None) };
     EnsureCooperative::new().optimize(plan, session.config_options()).map(Some)
+}
+
+/// A condition over columns with these names, for a filter of `scan`; `None` where the scan would
+/// read by a part of it, or it takes more than these columns.
+pub(crate) fn condition(
+    predicate: &Expr,
+    names: &DFSchemaRef,
+    scan: &TableScanExec,
+    session: &SessionState,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    let context = PhysicalPlanningContext::default();
+    let planner = Planner { session, lowering: Lowering { session, context: &context } };
+    if !mark_columns(predicate, names, &mut vec![false; names.fields().len()]) {
+        return Ok(None);
+    }
+    let predicate = planner.folded(predicate, names)?;
+    let parts = split_conjunction(&predicate);
+    if parts.iter().any(|part| scan.time_range(part).is_some()) {
+        return Ok(None);
+    }
+    let Some(predicate) = conjunction(parts.into_iter().cloned()) else { return Ok(None) };
+    planner.lowering.expr(&predicate, names).map(Some)
 }
 
 struct Planner<'a> {
@@ -109,6 +132,7 @@ impl Planner<'_> {
     ) -> Result<Option<Planned>> {
         let Ok(provider) = source_as_provider(&scan.source) else { return Ok(None) };
         let Some(table) = provider.downcast_ref::<SnapshotTable>() else { return Ok(None) };
+        let is_one = filters.len() + scan.filters.len() == 1;
         let filters = filters.iter().map(|filter| &filter.predicate);
         let (mut in_time, mut others) = (Vec::new(), Vec::new());
         for predicate in filters.chain(&scan.filters) {
@@ -140,6 +164,7 @@ impl Planner<'_> {
         let output = places.iter().enumerate().filter(|(_, place)| wanted.columns[**place]);
         let output = output.map(|(at, _)| at).collect();
         let plan = FilteredScanExec::new(plan, predicate, output, wanted.rows)?;
+        let plan = if is_one { plan.named(schema_read) } else { plan };
         Ok(Some(Planned { plan: Arc::new(plan), schema: narrowed(schema, &wanted.columns)? }))
     }
 

@@ -14,8 +14,8 @@ use rand_chacha::ChaCha8Rng;
 use reference_operators::{asof, groups, latest};
 use support::*;
 use tidemark_operators::{
-    AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, LatestOnNode, SampleByNode,
-    StepUnit,
+    AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, LatestOnNode, Rows,
+    SampleByNode, StepUnit,
 };
 use tidemark_storage::TimeRange;
 
@@ -136,8 +136,9 @@ async fn sample_by_agrees_with_a_loop() {
 fn plan_of_one_table(
     rng: &mut ChaCha8Rng,
     table: &std::sync::Arc<tidemark_storage::TableSnapshot>,
+    ranges: &[TimeRange],
 ) -> LogicalPlan {
-    let mut plan = LogicalPlanBuilder::from(scan("t", table, vec![]));
+    let mut plan = LogicalPlanBuilder::from(scan("t", table, ranges.to_vec()));
     for _ in 0..rng.random_range(0..3) {
         let instant = ScalarValue::TimestampMicrosecond(Some(rng.random_range(0..SECOND)), None);
         let test = match rng.random_range(0..5) {
@@ -196,7 +197,7 @@ async fn plans_of_one_walk_agree_with_those_of_the_rules() {
         let store = Store::new();
         let (table, _) = table(&store, &mut rng, "t");
         for _ in 0..20 {
-            let plan = plan_of_one_table(&mut rng, &table);
+            let plan = plan_of_one_table(&mut rng, &table, &[]);
             let shown = plan.display_indent().to_string();
             let ruled = physical_by_rules(plan.clone(), 2).await.unwrap();
             let walked = physical(plan, 2).await.unwrap();
@@ -206,6 +207,100 @@ async fn plans_of_one_walk_agree_with_those_of_the_rules() {
             assert_eq!(walked, ruled, "{shown}");
         }
     }
+}
+
+/// One or two ranges, the second after the first.
+fn ranges(rng: &mut ChaCha8Rng) -> Vec<TimeRange> {
+    let end = |_| {
+        let span = [25, 4_000 * SECOND][rng.random_range(0..2)];
+        rng.random_range(-5..span)
+    };
+    let mut ends: Vec<i64> = (0..4).map(end).collect();
+    ends.sort_unstable();
+    let pairs = ends.chunks(2).map(|pair| TimeRange { lo: pair[0], hi: pair[1] + 1 });
+    let pairs: Vec<_> = pairs.collect();
+    let apart = pairs[0].hi < pairs[1].lo && rng.random_bool(0.5);
+    pairs.into_iter().take(if apart { 2 } else { 1 }).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_for_other_rows_is_the_one_made_for_them() {
+    let mut rng = random();
+    let (mut moved, mut all) = (0, 0);
+    for _ in 0..20 {
+        let store = Store::new();
+        let (table, _) = table(&store, &mut rng, "t");
+        for _ in 0..20 {
+            let (known, other) = (ranges(&mut rng), ranges(&mut rng));
+            let plan = plan_of_one_table(&mut rng.clone(), &table, &known);
+            let wanted = plan_of_one_table(&mut rng, &table, &other);
+            let shown = wanted.display_indent().to_string();
+            let plan = physical(plan, 2).await.unwrap();
+            let wanted = physical(wanted, 2).await.unwrap();
+            all += 1;
+            let reading = |known, ranges, predicate| {
+                let rows = Rows { known, ranges, predicate };
+                session(2).reading(&plan, rows).unwrap()
+            };
+            assert!(reading(&other, &known, None).is_none() || known == other);
+            let in_time = col("t.ts").gt(lit(ScalarValue::TimestampMicrosecond(Some(5), None)));
+            assert!(reading(&known, &other, Some(&in_time)).is_none(), "{shown}");
+            let Some(found) = reading(&known, &other, None) else { continue };
+            moved += 1;
+            let text = |plan| displayable(plan).indent(true).to_string();
+            assert_eq!(text(found.as_ref()), text(wanted.as_ref()), "{shown}");
+            let found = cells(&run_physical(found).await.unwrap());
+            assert_eq!(found, cells(&run_physical(wanted).await.unwrap()), "{shown}");
+        }
+    }
+    assert!(moved * 2 > all, "only {moved} of {all} plans could be kept");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_filter_by_other_values_is_the_one_made_for_them() {
+    let mut rng = random();
+    let mut moved = 0;
+    for _ in 0..20 {
+        let store = Store::new();
+        let (table, _) = table(&store, &mut rng, "t");
+        for _ in 0..20 {
+            let view = |text: String| ScalarValue::Utf8View(Some(text));
+            let test = |rng: &mut ChaCha8Rng, kind: u32| match kind {
+                0 => col("t.symbol").eq(lit(format!("S{}", rng.random_range(0..12)))),
+                1 => col("t.size").gt(lit(rng.random_range(-900..900_i64)) + lit(1_i64)),
+                2 => {
+                    let limit = lit(f64::from(rng.random_range(-90..90)));
+                    col("t.price")
+                        .lt(limit.clone())
+                        .or(col("t.size").gt(lit(3_i64)).and(col("t.price").is_null()))
+                }
+                _ => col("t.note")
+                    .eq(lit(view(format!("note {}", rng.random_range(0..4)))))
+                    .and(col("t.size").lt(lit(rng.random_range(-90..900_i64)))),
+            };
+            let kind = rng.random_range(0..4);
+            let (known, ranges) = (ranges(&mut rng), ranges(&mut rng));
+            let (before, predicate) = (test(&mut rng, kind), test(&mut rng, kind));
+            let wide = rng.random_bool(0.5);
+            let plan_of = |ranges: &[TimeRange], test: &Expr| {
+                let plan = LogicalPlanBuilder::from(scan("t", &table, ranges.to_vec()));
+                let plan = plan.filter(test.clone()).unwrap();
+                let plan =
+                    if wide { plan } else { plan.project([col("t.note"), col("t.ts")]).unwrap() };
+                plan.limit(0, Some(50)).unwrap().build().unwrap()
+            };
+            let plan = physical(plan_of(&known, &before), 2).await.unwrap();
+            let wanted = physical(plan_of(&ranges, &predicate), 2).await.unwrap();
+            let rows = Rows { known: &known, ranges: &ranges, predicate: Some(&predicate) };
+            let Some(found) = session(2).reading(&plan, rows).unwrap() else { continue };
+            moved += 1;
+            let text = |plan| displayable(plan).indent(true).to_string();
+            assert_eq!(text(found.as_ref()), text(wanted.as_ref()));
+            let found = cells(&run_physical(found).await.unwrap());
+            assert_eq!(found, cells(&run_physical(wanted).await.unwrap()), "{predicate}");
+        }
+    }
+    assert!(moved > 200, "only {moved} of 400 plans could be kept");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

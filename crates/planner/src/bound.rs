@@ -10,6 +10,7 @@ use tidemark_storage::{
 };
 use tidemark_types::{Field, SqlType};
 
+pub use crate::binder::conditions::Conditions;
 pub use crate::binder::insert::InsertTemplate;
 use crate::{ParameterType, Returning};
 
@@ -78,6 +79,8 @@ pub struct BoundQuery {
     pub timestamp: Option<usize>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
+    /// The conditions of its WHERE, where all parameters are in them.
+    pub conditions: Option<Conditions>,
     /// What is read.
     pub accesses: Vec<Access>,
     /// The command tag's word: `SELECT`, `SHOW`, `EXPLAIN`.

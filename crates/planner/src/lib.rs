@@ -18,13 +18,14 @@ mod context;
 mod sight;
 
 pub use binder::Planner;
+pub use binder::conditions::Restriction;
 pub use binder::defaults::Defaults;
 pub use binder::parameters::ParameterType;
 pub use binder::returning::Returning;
 pub use bound::{
     Access, BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
-    BoundViewChange, InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
+    BoundViewChange, Conditions, InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
 };
 pub use context::{BindContext, ExternalSources, ExternalTable, Setting};
 pub use sight::{ListedCell, ListedRows, ListedType, Lists, Sight};

@@ -132,9 +132,14 @@ impl TableSnapshot {
     pub fn slices_in(&self, ranges: &[TimeRange]) -> EngineResult<Vec<Slice>> {
         let Some(timestamp) = self.schema().timestamp_column() else { return self.slices() };
         let mut slices = Vec::new();
-        for (ordinal, (floor, partition)) in self.partitions().iter().enumerate() {
-            let ceil = self.schema().partition_ceil(*floor);
-            if !ranges.iter().any(|range| range.lo <= ceil && range.hi > *floor) {
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(slices) };
+        let partitions = self.partitions();
+        // Of a thousand partitions those before and after are not even looked at.
+        let start = partitions.partition_point(|(floor, _)| *floor <= first.lo).saturating_sub(1);
+        let end = partitions.partition_point(|(floor, _)| *floor < last.hi).max(start);
+        for (ordinal, (floor, partition)) in (start..).zip(&partitions[start..end]) {
+            let ranges = &ranges[ranges.partition_point(|range| range.hi <= *floor)..];
+            if ranges.first().is_none_or(|range| range.lo > self.schema().partition_ceil(*floor)) {
                 continue;
             }
             let mut row = row_id(ordinal, 0);

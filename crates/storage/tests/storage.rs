@@ -221,6 +221,35 @@ fn ranges_cut_exactly() {
 }
 
 #[test]
+fn ranges_find_their_partitions_among_many() {
+    let directory = TempDir::new().unwrap();
+    let storage = open(&directory);
+    create(&storage, trades("t", PartitionBy::Hour));
+    // Two hours of three have rows, each at its first instant, within, and at its last.
+    let hours = (0..300).filter(|hour| hour % 3 != 1).map(|hour| hour * HOUR);
+    let rows: Vec<(i64, i64)> =
+        hours.flat_map(|floor| [floor, floor + 7, floor + HOUR - 1]).zip(1..).collect();
+    append(&storage, "t", &rows);
+    let table = storage.snapshot().table("t").unwrap();
+    let ends: Vec<i64> = (-1..302).flat_map(|hour| [hour * HOUR - 1, hour * HOUR]).collect();
+    let check = |ranges: &[TimeRange]| {
+        let inside = |ts: i64| ranges.iter().any(|range| range.lo <= ts && ts < range.hi);
+        let expected: Vec<_> = rows.iter().copied().filter(|row| inside(row.0)).collect();
+        assert_eq!(rows_of(&table, &table.slices_in(ranges).unwrap()), expected, "{ranges:?}");
+    };
+    for (at, &lo) in ends.iter().enumerate().step_by(5) {
+        check(&[TimeRange { lo, hi: lo + 1 }]);
+        for &hi in ends[at + 1..].iter().step_by(97) {
+            check(&[TimeRange { lo, hi }]);
+            check(&[TimeRange { lo: i64::MIN, hi: lo }, TimeRange { lo: hi, hi: i64::MAX }]);
+            check(&[TimeRange { lo: lo - 9, hi: lo - 5 }, TimeRange { lo, hi }]);
+        }
+    }
+    check(&[]);
+    check(&[TimeRange { lo: i64::MIN, hi: i64::MAX }]);
+}
+
+#[test]
 fn bulk_writes_are_seen_only_when_finished() {
     for mode in [CommitMode::Sync, CommitMode::NoSync] {
         let directory = TempDir::new().unwrap();

@@ -2,13 +2,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tidemark_ast::Tree;
 use tidemark_catalog::RecordKind;
 use tidemark_planner::{
-    Access, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner, StatementKind,
+    Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
+    StatementKind,
 };
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint, identifier};
@@ -48,6 +49,8 @@ pub struct Statement {
     slot: Arc<PlanSlot>,
     /// Whether its plan of last time was done before a worker could have been woken for it.
     was_small: AtomicBool,
+    /// Rows that this plan looked at.
+    rows: AtomicUsize,
     /// The rows of an INSERT as they were bound, for its first execution.
     insert: Mutex<Option<BoundInsert>>,
     transaction: Option<Arc<Transaction>>,
@@ -128,6 +131,7 @@ impl Statement {
             shape,
             slot: Arc::default(),
             was_small: AtomicBool::default(),
+            rows: AtomicUsize::default(),
             insert: Mutex::default(),
             transaction,
         };
@@ -308,14 +312,19 @@ fn bind(
     snapshot: &Arc<Snapshot>,
     values: Option<ParameterValues>,
 ) -> EngineResult<Binding> {
+    let mut context = bind_context(database, setting)?;
+    context.parameter_values = values;
+    let bound = Planner::bind(tree, snapshot, &context)?;
+    Ok(Binding { bound, steady: !context.momentary.load(Ordering::Relaxed) })
+}
+
+fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult<BindContext> {
     let mut context = database.bind_context(&setting.user);
     context.parameter_types = declared_types(setting)?;
-    context.parameter_values = values;
     context.read_only = setting.read_only;
     context.sight.clone_from(&setting.sight);
     context.lists = Arc::clone(&setting.lists);
-    let bound = Planner::bind(tree, snapshot, &context)?;
-    Ok(Binding { bound, steady: !context.momentary.load(Ordering::Relaxed) })
+    Ok(context)
 }
 
 fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<SqlType>>> {

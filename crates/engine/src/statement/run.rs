@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::array::StringViewArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_operators::{is_immediate, rows_read};
-use tidemark_planner::{Access, BoundInsert, BoundQuery, BoundStatement};
+use tidemark_planner::{Access, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction};
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
@@ -26,18 +26,23 @@ use crate::execution::window::RowWindow;
 use crate::execution::yielding::let_joins_yield;
 use crate::explain;
 use crate::options::{ExecuteOptions, Summary};
-use crate::plans::{Kept, PlannedQuery, ReadyQuery, is_volatile};
+use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, is_volatile};
 use crate::registry::Registration;
 use crate::rewrite;
 use crate::write;
 
-use super::{Binding, ExecuteReply, ParameterValues, Statement};
+use super::{Binding, ExecuteReply, ParameterValues, Statement, bind_context};
 
 /// How often rows are looked for again when others came in between.
 const MOST_ATTEMPTS: usize = 8;
 
 /// Rows a small statement looks at, at the most: read and encoded in less than a millisecond.
 const SMALL_ROWS: usize = 1024;
+
+/// Rows it may look at if it took no more than [`QUICK`] last time: rows that are only counted and
+/// added cost little.
+const QUICK_ROWS: usize = 16 * 1024;
+const QUICK: Duration = Duration::from_micros(500);
 
 /// Bytes of a small statement's answer, at the most: few rows may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
@@ -64,6 +69,11 @@ impl Statement {
         {
             return self.run_query(kept, Some(epoch), options, registration).await;
         }
+        if let Some(query) = self.conditional_plan(&snapshot, &parameters)? {
+            self.leave_unless_small(query.plan.as_ref()).await;
+            let query = Kept::Ready(ReadyQuery::Plan(query));
+            return self.run_query(query, None, options, registration).await;
+        }
         let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
         if let Some(transaction) = self.txn() {
             transaction.refuse_changes(&self.shape.command, &self.shape.accesses, &snapshot)?;
@@ -79,7 +89,8 @@ impl Statement {
         }
         match bound {
             BoundStatement::Query(query) => {
-                let keep_for = (steady && query.parameters.is_empty()).then_some(epoch);
+                let is_kept = query.parameters.is_empty() || query.conditions.is_some();
+                let keep_for = (steady && is_kept).then_some(epoch);
                 let query = Kept::Bound(Box::new(query));
                 self.run_query(query, keep_for, options, registration).await
             }
@@ -110,6 +121,7 @@ impl Statement {
                 let work = self.plan(*query, keep_for, &registration);
                 registration.until_stopped(work).await?
             }
+            Kept::Conditional(_) => return Err(EngineError::internal("a plan without its rows")),
         };
         let query = match ready {
             ReadyQuery::Plan(query) => query,
@@ -130,6 +142,19 @@ impl Statement {
         self.start(source, &query.columns, query.timestamp, options, running).await
     }
 
+    /// The plan of an earlier execution for these values, where only a WHERE depends on them.
+    fn conditional_plan(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        parameters: &ParameterValues,
+    ) -> EngineResult<Option<PlannedQuery>> {
+        let Some(plan) = self.slot.conditional(snapshot.epoch()) else { return Ok(None) };
+        let mut context = bind_context(&self.database, &self.context)?;
+        context.parameter_values = Some(parameters.clone());
+        let rows = Planner::restriction(&plan.conditions, &self.tree, snapshot, &context)?;
+        rows.map_or(Ok(None), |rows| plan.reading(&self.database.session, &rows))
+    }
+
     /// Plans a query, and keeps the plan, or its few rows, where it may run again.
     async fn plan(
         &self,
@@ -139,11 +164,21 @@ impl Statement {
     ) -> EngineResult<ReadyQuery> {
         let plan = physical_plan(&self.database, &query.plan).await?;
         self.leave_unless_small(plan.as_ref()).await;
-        let BoundQuery { columns, timestamp, plan: logical, .. } = query;
+        let BoundQuery { columns, timestamp, plan: logical, conditions, .. } = query;
         let planned = PlannedQuery { plan, columns, timestamp };
         let Some(epoch) = keep_for else { return Ok(ReadyQuery::Plan(planned)) };
         if is_volatile(&logical)? {
             return Ok(ReadyQuery::Plan(planned));
+        }
+        if let Some(conditions) = conditions {
+            let ranges = conditions.ranges().to_vec();
+            let plan = ConditionalPlan { conditions, query: planned.clone() };
+            let same = Restriction { ranges, predicate: None };
+            let Some(running) = plan.reading(&self.database.session, &same)? else {
+                return Ok(ReadyQuery::Plan(planned));
+            };
+            self.keep(epoch, Kept::Conditional(Arc::new(plan)));
+            return Ok(ReadyQuery::Plan(running));
         }
         if is_immediate(planned.plan.as_ref()) {
             let context = self.database.task_context(registration)?;
@@ -164,7 +199,9 @@ impl Statement {
         let is_simple = self.transaction.is_none()
             && self.tree.nodes.len() <= SMALL_NODES
             && self.shape.accesses.iter().all(|access| access.view.is_none());
-        let is_small = is_simple && rows_read(plan).is_some_and(|rows| rows <= SMALL_ROWS);
+        let rows = rows_read(plan).unwrap_or(usize::MAX);
+        self.rows.store(rows, Ordering::Relaxed);
+        let is_small = is_simple && rows <= QUICK_ROWS;
         if self.was_small.swap(is_small, Ordering::Relaxed) && !is_small {
             yield_now().await;
         }
@@ -191,9 +228,11 @@ impl Statement {
         let encoder = RowEncoder::new(columns, timestamp, format)?;
         let window = RowWindow::new(options.skip, options.take, options.count_all);
         let mut cursor = Cursor::new(source, window, options.last, encoder, is_arrow, running);
+        let started = Instant::now();
         let chunk = cursor.produce(options.first_chunk_rows).await?;
         self.database.metrics.rows_returned.add(chunk.rows);
-        if chunk.bytes.len() > SMALL_BYTES {
+        let is_slow = started.elapsed() > QUICK && self.rows.load(Ordering::Relaxed) > SMALL_ROWS;
+        if chunk.bytes.len() > SMALL_BYTES || is_slow {
             self.was_small.store(false, Ordering::Relaxed);
         }
         let summary = cursor.is_finished().then(|| cursor.summary());

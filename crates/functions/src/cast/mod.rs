@@ -55,16 +55,9 @@ pub fn cast(
         return Ok(expr);
     }
     if from == SqlType::Null {
-        return null_of(to);
+        return null_of(to).map(|null| Expr::Literal(null, None));
     }
-    if !convertible(from, to, mode) {
-        return Err(match mode {
-            CastMode::Explicit | CastMode::Constant => {
-                ResolveError::NoOverload { name: "cast".into(), types: vec![from, to] }
-            }
-            _ => ResolveError::InconvertibleTypes { from, to },
-        });
-    }
+    check_types(from, to, mode)?;
     if let Expr::Literal(value, _) = &expr {
         check_constant(value, from, to, mode)?;
     }
@@ -74,16 +67,51 @@ pub fn cast(
     Ok(call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr]))
 }
 
+/// Casts a value here and now; fails as [`cast`] does. `None`: the conversion fails, which is for
+/// the statement to tell when it runs.
+pub fn cast_value(
+    value: &ScalarValue,
+    from: SqlType,
+    to: SqlType,
+    mode: CastMode,
+) -> std::result::Result<Option<ScalarValue>, ResolveError> {
+    if from == to || (is_plain_text(from) && is_plain_text(to)) {
+        return Ok(Some(value.clone()));
+    }
+    if from == SqlType::Null {
+        return null_of(to).map(Some);
+    }
+    check_types(from, to, mode)?;
+    check_constant(value, from, to, mode)?;
+    let arguments = [ColumnarValue::Scalar(value.clone())];
+    let call = Call { arguments: &arguments, rows: 1, random: None };
+    let cast = convert(&call, from, to, mode).ok();
+    Ok(cast.and_then(|cells| ScalarValue::try_from_array(&cells, 0).ok()))
+}
+
+fn check_types(
+    from: SqlType,
+    to: SqlType,
+    mode: CastMode,
+) -> std::result::Result<(), ResolveError> {
+    match mode {
+        _ if convertible(from, to, mode) => Ok(()),
+        CastMode::Explicit | CastMode::Constant => {
+            Err(ResolveError::NoOverload { name: "cast".into(), types: vec![from, to] })
+        }
+        _ => Err(ResolveError::InconvertibleTypes { from, to }),
+    }
+}
+
 /// The null of a type, or what stands for it where there is none.
-fn null_of(to: SqlType) -> std::result::Result<Expr, ResolveError> {
-    let value = match to {
-        SqlType::Boolean => ScalarValue::Boolean(Some(false)),
-        SqlType::Byte => ScalarValue::Int8(Some(0)),
-        SqlType::Short => ScalarValue::Int16(Some(0)),
+fn null_of(to: SqlType) -> std::result::Result<ScalarValue, ResolveError> {
+    match to {
+        SqlType::Boolean => Ok(ScalarValue::Boolean(Some(false))),
+        SqlType::Byte => Ok(ScalarValue::Int8(Some(0))),
+        SqlType::Short => Ok(ScalarValue::Int16(Some(0))),
         _ => ScalarValue::try_from(&to.arrow_type())
-            .map_err(|_| ResolveError::InconvertibleTypes { from: SqlType::Null, to })?,
-    };
-    Ok(Expr::Literal(value, None))
+            .map_err(|_| ResolveError::InconvertibleTypes { from: SqlType::Null, to }),
+    }
 }
 
 fn check_constant(

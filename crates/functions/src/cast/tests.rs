@@ -1,3 +1,9 @@
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::Schema;
+use datafusion::common::DFSchema;
+use datafusion::execution::context::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::create_physical_expr;
 use datafusion_expr::ColumnarValue;
 
 use super::number::char_value;
@@ -123,4 +129,64 @@ fn impossible_casts_are_refused() {
     );
     let error = cast(column, SqlType::Int, SqlType::Varchar, CastMode::Insert);
     assert_eq!(error.unwrap_err().message(), "inconvertible types: INT -> VARCHAR");
+}
+
+#[test]
+fn a_value_is_cast_as_a_column_of_it() {
+    use SqlType as T;
+    let types = [
+        (T::Boolean, ScalarValue::Boolean(Some(true))),
+        (T::Byte, ScalarValue::Int8(Some(-7))),
+        (T::Int, ScalarValue::Int32(Some(70_000))),
+        (T::Long, ScalarValue::Int64(Some(1_704_067_200_000_000))),
+        (T::Double, ScalarValue::Float64(Some(2.75))),
+        (T::Timestamp, ScalarValue::TimestampMicrosecond(Some(1_704_067_200_123_456), None)),
+        (T::Varchar, view("2024-01-01T00:00:00.5")),
+        (T::Varchar, view("12")),
+        (T::String, view("no number")),
+        (T::Varchar, view("5e1d2c3b-0000-4000-8000-00000000abcd")),
+        (T::Varchar, ScalarValue::Utf8View(None)),
+        (T::Null, ScalarValue::Utf8View(None)),
+    ];
+    let targets = [T::Boolean, T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double, T::Date]
+        .into_iter()
+        .chain([T::Timestamp, T::TimestampNs, T::Varchar, T::String, T::Char, T::Uuid, T::Ipv4])
+        .chain([T::Decimal(10, 2), T::DoubleArray(1), T::Geohash(10), T::Long256]);
+    let mut compared = 0;
+    for to in targets {
+        for (from, value) in &types {
+            for mode in
+                [CastMode::Explicit, CastMode::Implicit, CastMode::Insert, CastMode::Constant]
+            {
+                let literal = Expr::Literal(value.clone(), None);
+                let (now, later) =
+                    (cast_value(value, *from, to, mode), cast(literal, *from, to, mode));
+                let what = format!("{value:?} {from:?} -> {to:?} {mode:?}");
+                match (now, later) {
+                    (Ok(now), Ok(later)) => {
+                        assert_eq!(now, evaluated(&later), "{what}");
+                        compared += 1;
+                    }
+                    (Err(now), Err(later)) => {
+                        assert_eq!(now.to_string(), later.to_string(), "{what}");
+                    }
+                    (now, later) => panic!("{what}: {now:?}, {later:?}"),
+                }
+            }
+        }
+    }
+    assert!(compared > 400, "{compared}");
+}
+
+/// The value of an expression without columns; `None` where it fails.
+fn evaluated(expr: &Expr) -> Option<ScalarValue> {
+    let (schema, props) = (DFSchema::empty(), ExecutionProps::new());
+    let context = PhysicalPlanningContext::default();
+    let physical = create_physical_expr(expr, &schema, &props, &context).unwrap();
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options);
+    match physical.evaluate(&row.unwrap()).ok()? {
+        ColumnarValue::Scalar(value) => Some(value),
+        ColumnarValue::Array(values) => Some(ScalarValue::try_from_array(&values, 0).unwrap()),
+    }
 }

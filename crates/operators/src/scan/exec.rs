@@ -11,6 +11,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::TaskContext;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
@@ -18,11 +19,13 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-    ReplaceChildrenOptions, SendableRecordBatchStream,
+    SendableRecordBatchStream,
 };
 use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
 
+use super::other_rows::Rows;
 use super::pace::paced;
+use super::time_filter;
 use crate::error::engine_error;
 use crate::measured::measured;
 
@@ -45,6 +48,9 @@ pub(crate) struct ScanUnit {
 #[derive(Debug, Clone)]
 pub struct TableScanExec {
     table: Arc<TableSnapshot>,
+    /// The ranges that alone say which rows it reads, none for all; `None` where a filter of the
+    /// plan is among them.
+    ranges: Option<Vec<TimeRange>>,
     projection: Vec<usize>,
     partitions: Vec<Arc<Vec<ScanUnit>>>,
     backward: bool,
@@ -81,7 +87,25 @@ impl TableScanExec {
         let partitions = split(units, parts);
         let properties = properties(&table, &projection, schema, partitions.len(), false);
         let (backward, metrics) = (false, ExecutionPlanMetricsSet::new());
-        Ok(Self { table, projection, partitions, backward, limit, properties, metrics })
+        let ranges = Some(ranges.to_vec());
+        Ok(Self { table, ranges, projection, partitions, backward, limit, properties, metrics })
+    }
+
+    /// The same scan, which a filter of the plan has made of another.
+    pub(crate) fn filtered(self) -> Self {
+        Self { ranges: None, ..self }
+    }
+
+    /// The scan of these rows, whatever holds for them; `None` where more than the known ranges
+    /// says what it reads, or it reads in more than one part, or backward.
+    pub(crate) fn reading(&self, Rows { known, ranges, .. }: Rows<'_>) -> Result<Option<Self>> {
+        if self.ranges.as_deref() != Some(known) || self.backward || self.partitions.len() != 1 {
+            return Ok(None);
+        }
+        let (table, projection) = (Arc::clone(&self.table), self.projection.clone());
+        // As many parts as it has rows for: two are one too many.
+        let scan = Self::try_new(table, ranges, projection, &self.schema(), 2, self.limit)?;
+        Ok((scan.partitions.len() == 1).then_some(scan))
     }
 
     /// The same rows in the opposite order, at most `limit` of them.
@@ -119,6 +143,11 @@ impl TableScanExec {
     /// Whether the last row comes first.
     pub(crate) fn is_backward(&self) -> bool {
         self.backward
+    }
+
+    /// The range of time that a filter keeps, if it does nothing else.
+    pub(crate) fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
+        time_filter::range_in(&self.table, filter)
     }
 
     /// Exact number of rows.
@@ -325,14 +354,6 @@ impl ExecutionPlan for TableScanExec {
         _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
     }
 
     fn with_new_children(

@@ -17,7 +17,7 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::{Field, Schema};
 use datafusion::arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, internal_datafusion_err, internal_err};
+use datafusion::common::{DFSchemaRef, Result, internal_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
@@ -27,8 +27,7 @@ use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
-    SendableRecordBatchStream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
 use tidemark_storage::{Slice, SymbolDictionary};
 
@@ -45,6 +44,8 @@ const SPARSE: usize = 8;
 pub(crate) struct FilteredScanExec {
     scan: TableScanExec,
     predicate: Arc<dyn PhysicalExpr>,
+    /// What the one condition it was made of calls the scan's columns, where that is known.
+    named: Option<DFSchemaRef>,
     tests: Arc<Tests>,
     /// Scan columns that are passed on.
     output: Vec<usize>,
@@ -95,7 +96,30 @@ impl FilteredScanExec {
     ) -> Self {
         let tests = Arc::new(Tests::new(&scan, &predicate));
         let metrics = ExecutionPlanMetricsSet::new();
-        Self { scan, predicate, tests, output, fetch, properties, metrics }
+        Self { scan, predicate, named: None, tests, output, fetch, properties, metrics }
+    }
+
+    /// The same filter, made of one condition over columns with these names.
+    pub(crate) fn named(self, columns: DFSchemaRef) -> Self {
+        Self { named: Some(columns), ..self }
+    }
+
+    /// What its condition calls the scan's columns; `None` where it was made of several.
+    pub(crate) fn names(&self) -> Option<&DFSchemaRef> {
+        self.named.as_ref()
+    }
+
+    /// A filter like this above another scan of the same columns, by another predicate if there is
+    /// one.
+    pub(crate) fn over(
+        &self,
+        scan: TableScanExec,
+        predicate: Option<Arc<dyn PhysicalExpr>>,
+    ) -> Self {
+        let predicate = predicate.unwrap_or_else(|| Arc::clone(&self.predicate));
+        let (output, properties) = (self.output.clone(), Arc::clone(&self.properties));
+        let filter = Self::with_properties(scan, predicate, output, self.fetch, properties);
+        Self { named: self.named.clone(), ..filter }
     }
 
     /// The same rows as those of `filter`, if its input is a scan.
@@ -329,14 +353,6 @@ impl ExecutionPlan for FilteredScanExec {
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         f(&self.predicate)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
     }
 
     fn with_new_children(

@@ -2,6 +2,7 @@
 
 pub(crate) mod exec;
 pub(crate) mod filtered;
+pub(crate) mod other_rows;
 mod pace;
 pub(crate) mod provider;
 pub(crate) mod time_filter;

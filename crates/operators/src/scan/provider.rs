@@ -37,9 +37,8 @@ impl fmt::Debug for SnapshotTable {
 }
 
 impl SnapshotTable {
-    /// A provider of the rows of `table` within `ranges`: sorted, disjoint, in the designated
-    /// timestamp's unit. No range means all rows.
-    pub fn new(table: Arc<TableSnapshot>, ranges: Vec<TimeRange>) -> Self {
+    /// A provider of all rows of `table`.
+    pub fn new(table: Arc<TableSnapshot>) -> Self {
         let definition = table.schema();
         let fields = definition.columns.iter().enumerate().map(|(index, column)| {
             // The designated timestamp has no nulls: its order then needs no rule for them.
@@ -47,7 +46,14 @@ impl SnapshotTable {
             Field::new(&column.name, column.sql_type.arrow_type(), nullable)
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { table, ranges, schema }
+        Self { table, ranges: Vec::new(), schema }
+    }
+
+    /// The rows within `ranges` alone: sorted, disjoint, in the designated timestamp's unit. No
+    /// range means all rows.
+    #[must_use]
+    pub fn within(&self, ranges: Vec<TimeRange>) -> Self {
+        Self { table: Arc::clone(&self.table), ranges, schema: Arc::clone(&self.schema) }
     }
 
     /// The same rows with their identifiers in one more column, [`ROW_ID`].
@@ -59,11 +65,6 @@ impl SnapshotTable {
         self
     }
 
-    /// A provider of no row: what an always false time predicate leaves.
-    pub fn empty(table: Arc<TableSnapshot>) -> Self {
-        Self::new(table, vec![NEVER])
-    }
-
     /// The table's snapshot.
     pub fn table(&self) -> &Arc<TableSnapshot> {
         &self.table
@@ -71,9 +72,7 @@ impl SnapshotTable {
 
     /// The range of time that a filter keeps, if it does nothing else.
     pub(crate) fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
-        let definition = self.table.schema();
-        let timestamp = &definition.columns.get(definition.timestamp?)?.name;
-        time_filter::range_of(filter, timestamp)
+        time_filter::range_in(&self.table, filter)
     }
 
     /// A scan of these columns, and of the rows within all of `times`.
@@ -94,7 +93,8 @@ impl SnapshotTable {
         }
         let schema = Arc::new(self.schema.project(&projection)?);
         let table = Arc::clone(&self.table);
-        TableScanExec::try_new(table, &ranges, projection, &schema, partitions, limit)
+        let scan = TableScanExec::try_new(table, &ranges, projection, &schema, partitions, limit)?;
+        Ok(if times.is_empty() { scan } else { scan.filtered() })
     }
 }
 

@@ -2,10 +2,16 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
-use tidemark_storage::TimeRange;
+use tidemark_storage::{TableSnapshot, TimeRange};
+
+/// The range of a table's designated timestamp that a filter keeps, if it does nothing else.
+pub(crate) fn range_in(table: &TableSnapshot, filter: &Expr) -> Option<TimeRange> {
+    let definition = table.schema();
+    range_of(filter, &definition.columns.get(definition.timestamp?)?.name)
+}
 
 /// The range that a comparison `timestamp op constant` keeps; `None` for any other expression.
-pub(crate) fn range_of(filter: &Expr, timestamp: &str) -> Option<TimeRange> {
+fn range_of(filter: &Expr, timestamp: &str) -> Option<TimeRange> {
     match filter {
         Expr::BinaryExpr(binary) => {
             if let (Some(()), Some(value)) =

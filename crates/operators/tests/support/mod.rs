@@ -147,7 +147,7 @@ impl Store {
 
 /// A scan of a table, its columns qualified by `name`.
 pub fn scan(name: &str, table: &Arc<TableSnapshot>, ranges: Vec<TimeRange>) -> LogicalPlan {
-    let provider = Arc::new(SnapshotTable::new(Arc::clone(table), ranges));
+    let provider = Arc::new(SnapshotTable::new(Arc::clone(table)).within(ranges));
     let source = provider_as_source(provider);
     LogicalPlanBuilder::scan(name, source, None).unwrap().build().unwrap()
 }
@@ -173,7 +173,7 @@ pub fn edge(name: &str, argument: Expr, data_type: DataType) -> Expr {
     ))
 }
 
-fn session(partitions: usize) -> PlanSession {
+pub fn session(partitions: usize) -> PlanSession {
     let options = SessionOptions { target_partitions: partitions, ..SessionOptions::default() };
     PlanSession::new(&options)
 }

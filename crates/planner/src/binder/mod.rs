@@ -21,6 +21,7 @@ mod array;
 mod call;
 mod case;
 mod catalog_rows;
+pub(crate) mod conditions;
 mod constant;
 mod create_table;
 mod ddl;
@@ -74,6 +75,7 @@ mod window_frame;
 mod window_join;
 
 use accesses::Accesses;
+use conditions::ParameterUses;
 use parameters::Parameters;
 
 /// Binds statements.
@@ -143,6 +145,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) context: &'a BindContext,
     pub(crate) parameters: Parameters,
+    pub(crate) parameter_uses: ParameterUses,
     pub(crate) accesses: Accesses,
     /// Common table expressions in scope, innermost last.
     pub(crate) common_tables: Vec<CommonTable>,
@@ -181,6 +184,7 @@ impl<'a> Binder<'a> {
             snapshot,
             context,
             parameters: Parameters::new(context),
+            parameter_uses: ParameterUses::default(),
             accesses: Accesses::default(),
             common_tables: Vec::new(),
             variables: Vec::new(),
@@ -293,11 +297,13 @@ impl<'a> Binder<'a> {
         let relation = self.query(id)?;
         self.report_deferred()?;
         let columns: Vec<Field> = view::fields(&relation);
+        let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
         Ok(BoundStatement::Query(BoundQuery {
             timestamp: relation.timestamp,
             plan: relation.plan,
             columns,
             parameters: self.parameters.types(),
+            conditions,
             accesses: self.accesses.list(),
             command,
         }))

@@ -75,6 +75,7 @@ impl Parameters {
 impl Binder<'_> {
     /// `$index` before its type is known.
     pub(crate) fn parameter(&mut self, index: u32, position: Span) -> EngineResult<Typed> {
+        self.parameter_uses.met += 1;
         let given = self.context.parameter_values.as_ref().map(Vec::len);
         if given.is_some_and(|given| given < index as usize) {
             let is_question_mark = position.end.saturating_sub(position.start) == 1;

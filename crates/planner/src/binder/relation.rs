@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::common::{Column, DFSchema};
-use datafusion::datasource::provider_as_source;
+use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias,
+    EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
 };
 use tidemark_operators::SnapshotTable;
 use tidemark_storage::{TableSnapshot, TimeRange};
-use tidemark_types::{EngineResult, SqlType};
+use tidemark_types::{EngineError, EngineResult, SqlType};
 
 use super::error;
 use super::scope::{BaseScan, Relation, ScopeColumn};
@@ -34,21 +34,30 @@ pub(crate) fn one_row() -> Relation {
     Relation { plan, columns: Vec::new(), timestamp: None, ascending: false, base: None }
 }
 
-/// A scan of a table, whole or of some time ranges; `Some(vec![])` reads nothing.
-pub(crate) fn scan(base: &BaseScan, ranges: Option<Vec<TimeRange>>) -> EngineResult<LogicalPlan> {
-    let nothing = ranges.as_ref().is_some_and(Vec::is_empty);
-    let provider = SnapshotTable::new(Arc::clone(&base.table), ranges.unwrap_or_default());
+/// A scan of a table.
+fn scan(base: &BaseScan) -> EngineResult<LogicalPlan> {
+    let provider = SnapshotTable::new(Arc::clone(&base.table));
     let provider = if base.row_ids { provider.with_row_ids() } else { provider };
     let source = provider_as_source(Arc::new(provider));
-    let scan =
-        TableScanBuilder::new(base.reference.as_str(), source).build().map_err(error::plan)?;
-    if nothing {
-        return Ok(LogicalPlan::EmptyRelation(EmptyRelation {
-            produce_one_row: false,
-            schema: scan.projected_schema,
-        }));
+    let scan = TableScanBuilder::new(base.reference.as_str(), source).build();
+    scan.map(LogicalPlan::TableScan).map_err(error::plan)
+}
+
+/// The scan of a table within some time ranges; without one it reads nothing.
+pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult<LogicalPlan> {
+    let LogicalPlan::TableScan(scan) = plan else {
+        return Err(EngineError::internal("time ranges without a scan"));
+    };
+    if ranges.is_empty() {
+        let schema = Arc::clone(&scan.projected_schema);
+        return Ok(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }));
     }
-    Ok(LogicalPlan::TableScan(scan))
+    let provider = source_as_provider(&scan.source).map_err(error::plan)?;
+    let Some(table) = provider.downcast_ref::<SnapshotTable>() else {
+        return Err(EngineError::internal("a scan of no table of ours"));
+    };
+    let source = provider_as_source(Arc::new(table.within(ranges)));
+    Ok(LogicalPlan::TableScan(TableScan { source, ..scan.clone() }))
 }
 
 /// A table as a source of rows.
@@ -84,7 +93,7 @@ fn of_base(base: BaseScan, qualifier: &str) -> EngineResult<Relation> {
         })
         .collect();
     Ok(Relation {
-        plan: scan(&base, None)?,
+        plan: scan(&base)?,
         columns,
         timestamp: schema.timestamp,
         ascending: schema.timestamp.is_some(),

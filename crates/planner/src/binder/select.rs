@@ -9,6 +9,7 @@ use tidemark_ast::{
 use tidemark_operators::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
+use super::conditions::{Conjunct, Where, both};
 use super::expression::{Alias, Scope, has_aggregate, has_window};
 use super::list_rows::ListRows;
 use super::names::{self, NameSet};
@@ -185,38 +186,39 @@ impl Binder<'_> {
 
     /// Applies WHERE: what can be a time range goes into the scan, the rest above it.
     pub(crate) fn filtered(&mut self, source: Relation, id: NodeId) -> EngineResult<Relation> {
-        let mut conjuncts = Vec::new();
-        self.conjuncts(id, &mut conjuncts);
+        let mut ids = Vec::new();
+        self.conjuncts(id, &mut ids);
         let mut ranges: Option<time_range::Ranges> = None;
-        let mut rest = Vec::new();
-        for conjunct in conjuncts {
+        let mut conjuncts = Vec::with_capacity(ids.len());
+        let (before, mut uses_in_time) = (self.parameter_uses.met, 0);
+        for id in ids {
+            let met = self.parameter_uses.met;
             let found = match source.base {
-                Some(_) => self.time_ranges(conjunct, &source)?,
+                Some(_) => self.time_ranges(id, &source)?,
                 None => None,
             };
-            match found {
-                Some(found) => {
-                    if let Some(column) = source.timestamp_column() {
-                        self.note_column(column);
-                    }
-                    ranges = Some(match ranges {
-                        Some(so_far) => time_range::intersection(&so_far, &found),
-                        None => found,
-                    });
+            conjuncts.push(Conjunct { id, is_in_time: found.is_some() });
+            if let Some(found) = found {
+                if let Some(column) = source.timestamp_column() {
+                    self.note_column(column);
                 }
-                None => rest.push(conjunct),
+                uses_in_time += self.parameter_uses.met - met;
+                ranges = Some(both(ranges, found));
             }
         }
-        let mut plan = match (&source.base, ranges) {
-            (Some(base), Some(ranges)) => relation::scan(base, Some(ranges))?,
-            _ => source.plan.clone(),
+        let mut plan = match &ranges {
+            Some(ranges) => relation::within(&source.plan, ranges.clone())?,
+            None => source.plan.clone(),
         };
         let scope = Scope::rows(&source);
-        let mut tests = Vec::with_capacity(rest.len());
-        for conjunct in rest {
-            tests.push(self.predicate(conjunct, &scope, false)?);
+        let others = conjuncts.iter().filter(|conjunct| !conjunct.is_in_time);
+        let tests = others.map(|conjunct| self.predicate(conjunct.id, &scope, false));
+        let test = predicate::all(tests.collect::<EngineResult<_>>()?);
+        if source.base.is_some() {
+            let uses_in_others = self.parameter_uses.met - before - uses_in_time;
+            let found = Where { conjuncts, uses_in_time, uses_in_others, ranges };
+            self.parameter_uses.note(found, &source);
         }
-        let test = predicate::all(tests);
         if test.as_truth() == Some(true) {
             return Ok(source.with_plan(plan));
         }

@@ -5,8 +5,8 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ScalarUDF, Volatility, lit};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
-    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, resolve_operator,
-    resolve_scalar, resolve_unary,
+    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
+    resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -187,13 +187,30 @@ impl Binder<'_> {
     pub(crate) fn scalar_call(
         &mut self,
         name: &str,
-        arguments: Vec<Typed>,
+        mut arguments: Vec<Typed>,
         position: Span,
         spans: &[Span],
     ) -> EngineResult<Typed> {
-        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
-        let resolved = resolve_scalar(name, &described)
-            .map_err(|error| located_call(error, position, spans))?;
+        let resolve = |arguments: &[Typed]| {
+            let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+            resolve_scalar(name, &described).map_err(|error| located_call(error, position, spans))
+        };
+        let mut resolved = resolve(&arguments)?;
+        let wants = |index: usize, resolved: &ResolvedScalar| {
+            resolved.argument_types.get(index).copied().unwrap_or(SqlType::Null)
+        };
+        let is_open = |(index, typed): (usize, &Typed)| {
+            typed.parameter.is_some() && wants(index, &resolved) == SqlType::Null
+        };
+        let open: Vec<usize> =
+            arguments.iter().enumerate().filter(|of| is_open(*of)).map(|of| of.0).collect();
+        if !open.is_empty() {
+            // The function takes whatever comes: the parameter is text, as where nothing asks.
+            for index in open {
+                arguments[index] = self.settled(arguments[index].clone(), SqlType::Varchar)?;
+            }
+            resolved = resolve(&arguments)?;
+        }
         let resolved = match self.seed {
             Some(seed) if resolved.is_volatile() => {
                 // Every call draws numbers of its own.
@@ -243,11 +260,16 @@ impl Binder<'_> {
         if typed.sql_type == to {
             return Ok(typed);
         }
-        let constant = typed.constant.is_some();
-        let expr = tidemark_functions::cast(typed.expr, typed.sql_type, to, mode)
-            .map_err(|error| located(error, position))?;
-        let typed = Typed::computed(expr, to);
-        Ok(if constant { typed.folded() } else { typed })
+        let known = match &typed.constant {
+            Some(value) => cast_value(value, typed.sql_type, to, mode),
+            None => Ok(None),
+        };
+        if let Some(value) = known.map_err(|error| located(error, position))? {
+            return Ok(Typed::literal(value, to));
+        }
+        let expr =
+            cast(typed.expr, typed.sql_type, to, mode).map_err(|error| located(error, position))?;
+        Ok(Typed::computed(expr, to))
     }
 
     /// The value as a predicate: a BOOLEAN, never null.

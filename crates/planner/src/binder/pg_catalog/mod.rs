@@ -4,18 +4,11 @@
 //! this database has not is a table without rows.
 
 mod activity;
+mod cell;
 mod layout;
 pub(super) mod registered;
 mod types;
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float32Array, Int16Array, Int32Array, Int64Array,
-    StringViewArray, TimestampMicrosecondArray, new_null_array,
-};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
 use datafusion::logical_expr::LogicalPlan;
@@ -24,6 +17,7 @@ use tidemark_functions::{FunctionKind, SETTINGS};
 use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineResult, SqlType, identifier};
 
+use self::cell::{Cell, Row, column_of};
 use self::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
 use self::types::{PgType, TYPES, modifier};
 use super::Binder;
@@ -52,54 +46,6 @@ const FUNCTIONS_OID: i32 = 20_000;
 /// The collation of everything, whose name is `default`.
 const COLLATION_OID: i32 = 100;
 const UTF8: i32 = 6;
-
-/// A value in a catalog table.
-#[derive(Debug, Clone)]
-enum Cell {
-    Null,
-    Boolean(bool),
-    Number(i64),
-    Text(Cow<'static, str>),
-}
-
-impl From<bool> for Cell {
-    fn from(value: bool) -> Self {
-        Self::Boolean(value)
-    }
-}
-
-impl From<i32> for Cell {
-    fn from(value: i32) -> Self {
-        Self::Number(value.into())
-    }
-}
-
-impl From<i16> for Cell {
-    fn from(value: i16) -> Self {
-        Self::Number(value.into())
-    }
-}
-
-impl From<u64> for Cell {
-    fn from(value: u64) -> Self {
-        Self::Number(value as i64)
-    }
-}
-
-impl From<&'static str> for Cell {
-    fn from(value: &'static str) -> Self {
-        Self::Text(Cow::Borrowed(value))
-    }
-}
-
-impl From<String> for Cell {
-    fn from(value: String) -> Self {
-        Self::Text(Cow::Owned(value))
-    }
-}
-
-/// A row by the names of its columns; those not named are null.
-type Row = Vec<(&'static str, Cell)>;
 
 macro_rules! row {
     ($($column:ident: $value:expr),* $(,)?) => {
@@ -337,54 +283,6 @@ fn find(name: &str) -> Option<(&'static Layout, bool)> {
     }
     let plain = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
     PG_CATALOG.iter().find(|one| one.name == plain).map(|one| (one, true))
-}
-
-fn column_of<'a>(letter: &str, cells: impl Iterator<Item = &'a Cell>) -> (SqlType, ArrayRef) {
-    let number = |cell: &Cell| match cell {
-        Cell::Number(number) => Some(*number),
-        _ => None,
-    };
-    match letter {
-        "o" | "i" => {
-            let values = cells.map(|cell| number(cell).map(|number| number as i32));
-            (SqlType::Int, Arc::new(values.collect::<Int32Array>()))
-        }
-        "s" => {
-            let values = cells.map(|cell| Some(number(cell).unwrap_or(0) as i16));
-            (SqlType::Short, Arc::new(values.collect::<Int16Array>()))
-        }
-        "l" => (SqlType::Long, Arc::new(cells.map(number).collect::<Int64Array>())),
-        "f" => {
-            let values = cells.map(|cell| number(cell).map(|number| number as f32));
-            (SqlType::Float, Arc::new(values.collect::<Float32Array>()))
-        }
-        "b" => {
-            let values = cells.map(|cell| Some(matches!(cell, Cell::Boolean(true))));
-            (SqlType::Boolean, Arc::new(values.collect::<BooleanArray>()))
-        }
-        "p" => {
-            let values = cells.map(number).collect::<TimestampMicrosecondArray>();
-            (SqlType::Timestamp, Arc::new(values))
-        }
-        "v" => {
-            let sql_type = SqlType::DoubleArray(1);
-            (sql_type, new_null_array(&sql_type.arrow_type(), cells.count()))
-        }
-        "r" => {
-            let names = cells.map(|cell| match cell {
-                Cell::Text(text) => Some(text.as_ref()),
-                _ => None,
-            });
-            (SqlType::Symbol, Arc::new(names.collect::<DictionaryArray<Int32Type>>()))
-        }
-        _ => {
-            let text = |cell: &'a Cell| match cell {
-                Cell::Text(text) => Some(text.as_ref()),
-                _ => None,
-            };
-            (SqlType::String, Arc::new(cells.map(text).collect::<StringViewArray>()))
-        }
-    }
 }
 
 fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a Object> {

@@ -1,0 +1,151 @@
+//! How a call of JavaScript runs: here, on a runtime, off its threads; and how it ends.
+
+use std::future::Future;
+use std::task::{Context, Poll, Waker};
+
+use napi::JsDeferred;
+use napi::bindgen_prelude::{Env, JsValue, PromiseRaw, ToNapiValue};
+use serde::Serialize;
+use tidemark_engine::{Database, EngineError, EngineResult, ErrorCode, failpoint, guard};
+
+/// Runs a short function on the JavaScript thread.
+pub(crate) fn sync<T>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T>,
+) -> napi::Result<T> {
+    guard::catch(entry, || {
+        failpoint::hit(entry)?;
+        work()
+    })
+    .map_err(to_napi)
+}
+
+/// Runs a future on the coordinating runtime and answers its promise.
+pub(crate) fn spawn<'env, T>(
+    env: &'env Env,
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>> + Send + 'static,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    T: ToNapiValue + Send + 'static,
+{
+    env.spawn_future(async move { guarded(entry, work).await.map_err(to_napi) })
+}
+
+/// A future whose panics are errors, and that a failure point may end.
+pub(crate) async fn guarded<T>(
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>>,
+) -> EngineResult<T> {
+    let work = async move {
+        failpoint::hit(entry)?;
+        work.await
+    };
+    guard::catch_async(entry, work).await
+}
+
+/// Runs a future on the database's own runtime, where queries run, and answers its promise:
+/// one hop between threads each way.
+pub(crate) fn spawn_on<'env, R, T>(
+    env: &'env Env,
+    database: &Database,
+    work: impl Future<Output = EngineResult<R>> + Send + 'static,
+    made: Made<R, T>,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    R: Send + 'static,
+    T: ToNapiValue + 'static,
+{
+    let (deferred, promise) = env.create_deferred::<T, Settle<T>>()?;
+    let mut settled = Settled { deferred: Some(deferred) };
+    database.handle().spawn(async move { settled.with(work.await, made) });
+    Ok(PromiseRaw::new(env.raw(), promise.raw()))
+}
+
+/// Polls a future once on the JavaScript thread, which saves waking two threads, and hands it to
+/// the database's runtime when that was not enough.
+pub(crate) fn start_here<'env, R, T>(
+    env: &'env Env,
+    database: &Database,
+    work: impl Future<Output = EngineResult<R>> + Send + 'static,
+    made: Made<R, T>,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    R: Send + 'static,
+    T: ToNapiValue + 'static,
+{
+    let mut work = Box::pin(work);
+    let first = {
+        let _runtime = database.handle().enter();
+        work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    };
+    match first {
+        Poll::Ready(result) => PromiseRaw::resolve(env, made(env, result.map_err(to_napi)?)?),
+        Poll::Pending => spawn_on(env, database, work, made),
+    }
+}
+
+/// Turns what the engine answers into what JavaScript gets, on the thread of JavaScript.
+pub(crate) type Made<R, T> = fn(&Env, R) -> napi::Result<T>;
+type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
+
+/// A promise that is settled in any case: a runtime that shuts down drops its tasks.
+struct Settled<T: ToNapiValue> {
+    deferred: Option<JsDeferred<T, Settle<T>>>,
+}
+
+impl<T: ToNapiValue + 'static> Settled<T> {
+    fn with<R: Send + 'static>(&mut self, result: EngineResult<R>, made: Made<R, T>) {
+        let Some(deferred) = self.deferred.take() else { return };
+        match result {
+            Ok(value) => deferred.resolve(Box::new(move |env| made(&env, value))),
+            Err(error) => deferred.reject(to_napi(error)),
+        }
+    }
+}
+
+impl<T: ToNapiValue> Drop for Settled<T> {
+    fn drop(&mut self) {
+        if let Some(deferred) = self.deferred.take() {
+            let error = EngineError::new(ErrorCode::Closed, "the database is closed");
+            deferred.reject(to_napi(error));
+        }
+    }
+}
+
+/// Runs a function that may block (it opens files, waits for a disk) off the runtime's threads.
+pub(crate) fn spawn_blocking<'env, T>(
+    env: &'env Env,
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    T: ToNapiValue + Send + 'static,
+{
+    spawn(env, entry, async move { guard::run_blocking(entry, work).await })
+}
+
+/// What crosses as JSON.
+pub(crate) fn encode<T: Serialize>(value: &T) -> EngineResult<String> {
+    serde_json::to_string(value).map_err(|error| EngineError::internal(error.to_string()))
+}
+
+/// Reads what crossed as JSON; `what` it is, for the error.
+pub(crate) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -> EngineResult<T> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
+}
+
+/// The one shape in which errors cross.
+pub(crate) fn to_napi(error: EngineError) -> napi::Error {
+    let json = serde_json::json!({
+        "code": error.code,
+        "message": error.message,
+        "start": error.span.map(|span| span.start),
+        "end": error.span.map(|span| span.end),
+        "detail": error.detail,
+        "hint": error.hint,
+        "retryable": error.retryable,
+    });
+    napi::Error::from_reason(json.to_string())
+}

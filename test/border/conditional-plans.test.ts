@@ -1,0 +1,185 @@
+/**
+ * Prepared statements whose parameters are in WHERE keep their plan from one execution to the next.
+ * Whatever the values, whatever was written in between: each answer, and each error, is that of a
+ * statement which was never run before.
+ */
+import test from 'ava';
+
+import {
+  type Database,
+  DatabaseError,
+  type ParameterValues,
+  type Statement,
+} from '../../ts/engine/index.js';
+import { suiteSeed } from '../seed.js';
+import { Random } from '../torture/harness.js';
+import { type ParameterTypes, prepare, run, withDatabase } from './database.js';
+
+const DAYS = 12;
+
+/** A statement, and how many parameters it has. */
+const STATEMENTS: readonly (readonly [text: string, parameters: number, types?: ParameterTypes])[] =
+  [
+    ['SELECT x, s FROM t WHERE ts = $1', 1],
+    ['SELECT x, s FROM t WHERE ts = $1', 1, ['TIMESTAMP']],
+    ['SELECT * FROM t WHERE ts >= $1 AND ts < $2', 2],
+    ['SELECT ts, x + 1 y FROM t WHERE ts BETWEEN $1 AND $2', 2],
+    ['SELECT x FROM t WHERE ts BETWEEN $1 AND $2 LIMIT 5', 2],
+    ['SELECT x FROM t WHERE ts BETWEEN $1 AND $2 LIMIT -5', 2],
+    ['SELECT x FROM t WHERE ts > $1 LIMIT 3, 9', 1],
+    ['SELECT count() FROM t WHERE ts IN $1', 1],
+    ["SELECT x FROM t WHERE ts IN $1 AND s = 's3'", 1],
+    ['SELECT x, s FROM t WHERE NOT ts < $1 AND d > 50', 1],
+    ['SELECT x FROM t WHERE (ts < $1 OR ts > $2) AND x % 7 = 0', 2],
+    ['SELECT x FROM t WHERE ts > $1 OR x = 3', 1],
+    ["SELECT x FROM t WHERE ts > $1 AND ts > '2024-01-04' AND ts != $2", 2],
+    ['SELECT x FROM t WHERE ts > $1 ORDER BY ts DESC LIMIT 3', 1],
+    ['SELECT s, x FROM t WHERE ts < $1 ORDER BY x DESC LIMIT 3', 1],
+    ['SELECT ts, sum(x), first(d), count() FROM t WHERE ts >= $1 AND ts < $2 SAMPLE BY 1h', 2],
+    ['SELECT ts, s, avg(d) FROM t WHERE ts BETWEEN $1 AND $2 SAMPLE BY 6h FILL(PREV)', 2],
+    ['SELECT ts, max(d) FROM t WHERE ts IN $1 SAMPLE BY 1d FILL(NULL)', 1],
+    ['SELECT s, sum(x), count_distinct(d) FROM t WHERE ts > $1', 1],
+    ['SELECT count(), min(ts), max(ts) FROM t WHERE ts > $1', 1],
+    ['SELECT count() FROM t WHERE ts > $1', 1],
+    ['SELECT DISTINCT s FROM t WHERE ts > $1', 1],
+    ['SELECT * FROM t WHERE ts < $1 LATEST ON ts PARTITION BY s', 1],
+    ["SELECT x FROM t WHERE ts > $1 AND s IN ('s1', 's2') LATEST ON ts PARTITION BY s", 1],
+    ['SELECT x, row_number() OVER (ORDER BY ts) FROM t WHERE ts > $1', 1],
+    ['SELECT sum(x) FROM (SELECT x FROM t WHERE ts > $1)', 1],
+    ['SELECT x FROM t WHERE ts > $1 AND x = (SELECT max(x) FROM t WHERE ts < $2)', 2],
+    ['SELECT a.x, b.x FROM t a ASOF JOIN t b WHERE a.ts > $1', 1],
+    ['SELECT x FROM t WHERE ts > $1 UNION ALL SELECT x FROM t WHERE ts < $2', 2],
+    ['SELECT $1, x FROM t WHERE ts > $2', 2],
+    ['SELECT x FROM t WHERE ts > $1 AND x > $2', 2, ['TIMESTAMP', 'LONG']],
+    ['SELECT x FROM t WHERE s = $1', 1],
+    ['SELECT ts, x FROM t WHERE s = $1 AND ts > $2', 2],
+    ['SELECT x FROM t WHERE s = $1 AND ts BETWEEN $2 AND $3', 3, ['VARCHAR', 'TIMESTAMP', null]],
+    ['SELECT x, d FROM t WHERE x = $1', 1],
+    ['SELECT x, d FROM t WHERE x = $1', 1, ['LONG']],
+    ["SELECT x FROM t WHERE s IN ($1, $2) AND ts IN '2024-01-03'", 2],
+    ['SELECT x FROM t WHERE s LIKE $1 AND ts < $2', 2],
+    ['SELECT x FROM t WHERE s = $1 OR d > $2', 2],
+    ['SELECT x FROM t WHERE d > $1 AND x < $2 LIMIT 9', 2, ['DOUBLE', 'INT']],
+    ['SELECT x FROM t WHERE d = $1 AND NOT (s = $2)', 2],
+    ['SELECT x FROM t WHERE x > 3 AND x < $1 AND ts > $2', 2],
+    ['SELECT x FROM t WHERE $1 AND x < 5', 1, ['BOOLEAN']],
+    ['SELECT x FROM t WHERE s = $1 AND x > $1::long', 1],
+    ['SELECT ts, count() FROM t WHERE s = $1 AND ts > $2 SAMPLE BY 1d FILL(0)', 2],
+    ["SELECT ts, count() FROM t WHERE s = $1 SAMPLE BY 1d FROM '2024-01-02' TO '2024-01-05'", 1],
+    ['SELECT s, sum(d) FROM t WHERE d > $1 GROUP BY s HAVING sum(d) > 100', 1],
+    ['SELECT max(x) FROM t WHERE s = $1', 1],
+    ['SELECT x FROM (SELECT * FROM t WHERE s = $1) WHERE x < 50', 1],
+    ['SELECT x FROM t WHERE s = $1 AND x IN (SELECT x FROM t WHERE x < $2)', 2],
+    ['SELECT x, s = $1 FROM t WHERE s = $1 LIMIT 3', 1],
+    ['SELECT x FROM t WHERE s = $1 LIMIT $2', 2],
+    ['SELECT x FROM t WHERE s = $1 LATEST ON ts PARTITION BY s', 1],
+    ['SELECT x FROM t WHERE s = $1 ORDER BY x DESC LIMIT 2', 1],
+    ['SELECT x FROM t WHERE x = abs($1)', 1],
+    ['SELECT x FROM t WHERE s = concat($1, $2)', 2],
+    ['SELECT x FROM v WHERE ts > $1', 1],
+    ['SELECT x FROM v WHERE s = $1', 1],
+    ['WITH w AS (SELECT * FROM t WHERE ts > $1) SELECT count() FROM w', 1],
+    ["SELECT x FROM t WHERE ts > dateadd('d', 1, $1)", 1],
+  ];
+
+/** The rows, or the error with its place. */
+async function outcome(statement: Statement, values: ParameterValues): Promise<string> {
+  try {
+    const { chunk, stream } = await statement.execute(values, { rows: { format: 'json' } });
+    const parts = [chunk?.bytes.toString() ?? ''];
+    for (let more = await stream?.next(); more != null; more = await stream?.next()) {
+      parts.push(more.bytes.toString());
+    }
+    return parts.join('');
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) {
+      throw error;
+    }
+    return `${error.code} ${error.message} ${error.start ?? '-'}`;
+  }
+}
+
+function instant(random: Random): string {
+  const micros = Date.UTC(2024, 0, 1) + random.between(-1, DAYS * 24 * 60 + 1) * 60_000;
+  return new Date(micros).toISOString().slice(0, -1);
+}
+
+function value(random: Random): string | null {
+  const fate = random.next();
+  if (fate < 0.5) {
+    return instant(random);
+  }
+  if (fate < 0.92) {
+    return random.pick(['s1', 's3', 's12', '7', '60', '1.5', '40.5', 'true', 's%']);
+  }
+  const others = ['2024-01-03', '2024-01', '2024-01-03;1h;1d;4', '2023-05-05', '2999-01-01', '7'];
+  return random.pick([...others, '', 'yesterday', '2024-13-01', null]);
+}
+
+async function fill(database: Database): Promise<void> {
+  const columns = "x, x % 97 * 1.5 d, ('s' || x % 11)::symbol s";
+  await run(
+    database,
+    `CREATE TABLE t AS (SELECT dateadd('m', (x * 7 % ${DAYS * 24 * 60})::int, '2024-01-01') ts, ` +
+      `${columns} FROM long_sequence(20000)) TIMESTAMP(ts) PARTITION BY DAY`,
+  );
+  await run(database, 'CREATE VIEW v AS (SELECT * FROM t WHERE d > 20)');
+}
+
+test('a plan kept for other values answers as one made for these', async (t) => {
+  const random = new Random(suiteSeed());
+  await withDatabase(async (database) => {
+    await fill(database);
+    for (const [text, parameters, types] of STATEMENTS) {
+      const kept = await prepare(database, text, types);
+      for (let round = 0; round < 16; round += 1) {
+        const values = Array.from({ length: parameters }, () => value(random));
+        if (random.next() < 0.1) {
+          await run(database, `INSERT INTO t VALUES ('${instant(random)}', ${round}, 60.5, 's3')`);
+        }
+        const fresh = await prepare(database, text, types);
+        const expected = await outcome(fresh, values);
+        t.is(await outcome(kept, values), expected, `${text} with ${JSON.stringify(values)}`);
+        fresh.close();
+      }
+      kept.close();
+    }
+  });
+});
+
+test('a plan kept for few rows is not one for many, nor the other way round', async (t) => {
+  await withDatabase(async (database) => {
+    await run(
+      database,
+      "CREATE TABLE t AS (SELECT timestamp_sequence('2024', 1000000) ts, x FROM " +
+        'long_sequence(1000000)) TIMESTAMP(ts) PARTITION BY DAY',
+    );
+    const statement = await prepare(
+      database,
+      'SELECT sum(x), count(), first(x), last(x) FROM t WHERE ts >= $1 AND ts < $2',
+    );
+    const few = ['2024-01-01T00:00:10', '2024-01-01T00:00:14'];
+    const many = ['2024-01-01', '2025-01-01'];
+    for (const values of [few, many, few, many, many, few]) {
+      const expected = values === few ? '[50,4,11,14]' : '[500000500000,1000000,1,1000000]';
+      t.is(await outcome(statement, values), expected);
+    }
+    statement.close();
+  });
+});
+
+test('a kept plan ends with the table it was made for', async (t) => {
+  await withDatabase(async (database) => {
+    await fill(database);
+    const statement = await prepare(database, 'SELECT count() FROM t WHERE ts >= $1');
+    t.is(await outcome(statement, ['2024-01-01']), '[20000]');
+    t.is(await outcome(statement, ['2024-01-01']), '[20000]');
+    await run(database, 'ALTER TABLE t DROP COLUMN d');
+    t.is(await outcome(statement, ['2024-01-01']), '[20000]');
+    await run(database, 'TRUNCATE TABLE t');
+    t.is(await outcome(statement, ['2024-01-01']), '[0]');
+    await run(database, 'DROP VIEW v');
+    await run(database, 'DROP TABLE t');
+    t.regex(await outcome(statement, ['2024-01-01']), /table does not exist/);
+  });
+});
