@@ -51,6 +51,7 @@ pub use planner::TidemarkExtensionPlanner;
 pub use sample_by::exec::SampleByExec;
 pub use sample_by::node::SampleByNode;
 pub use scan::exec::TableScanExec;
+pub use scan::other_rows::Rows;
 pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use session::{
     PlanSession, SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules,

@@ -15,8 +15,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, Partitioning, PlanProperties, ReplaceChildrenOptions,
-    SendableRecordBatchStream,
+    InputDistributionRequirements, Partitioning, PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
@@ -154,14 +153,6 @@ impl ExecutionPlan for AsofJoinExec {
         let keys = self.plan.keys.iter().flat_map(|(left, right)| [left, right]);
         let times = [&self.plan.left_timestamp, &self.plan.right_timestamp];
         visit_expressions(times.into_iter().chain(keys), f)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children))
     }
 
     fn with_new_children(

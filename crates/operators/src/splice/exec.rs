@@ -16,7 +16,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning,
-    PlanProperties, ReplaceChildrenOptions, SendableRecordBatchStream,
+    PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 
@@ -149,14 +149,6 @@ impl ExecutionPlan for SpliceJoinExec {
         let SplicePlan { left, right, .. } = self.plan.as_ref();
         let times = [&left.timestamp, &right.timestamp];
         visit_expressions(times.into_iter().chain(&left.keys).chain(&right.keys), f)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children))
     }
 
     fn with_new_children(

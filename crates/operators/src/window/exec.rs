@@ -21,8 +21,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, Partitioning, PlanProperties, ReplaceChildrenOptions,
-    SendableRecordBatchStream,
+    InputDistributionRequirements, Partitioning, PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 
@@ -255,10 +254,6 @@ impl ExecutionPlan for WindowsExec {
         vec![order]
     }
 
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
@@ -266,14 +261,6 @@ impl ExecutionPlan for WindowsExec {
         let keys = self.plan.partitions.iter().flat_map(|partition| &partition.keys);
         let arguments = self.plan.functions.iter().filter_map(|plan| plan.argument.as_ref());
         visit_expressions(self.plan.timestamp.iter().chain(keys).chain(arguments), f)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_input(children))
     }
 
     fn with_new_children(

@@ -19,8 +19,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, Partitioning, PlanProperties, ReplaceChildrenOptions,
-    SendableRecordBatchStream,
+    InputDistributionRequirements, Partitioning, PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
@@ -206,14 +205,6 @@ impl ExecutionPlan for WindowJoinExec {
             [&plan.left_timestamp, &plan.right_timestamp, &plan.low.distance, &plan.high.distance];
         let arguments = plan.aggregates.iter().flat_map(|one| &one.plan.arguments);
         visit_expressions(ends.into_iter().chain(keys).chain(&plan.filter).chain(arguments), f)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children))
     }
 
     fn with_new_children(
