@@ -4,6 +4,7 @@
 const MAY_IMPORT = {
   sql: [],
   config: [],
+  sockets: [],
   observability: ['config'],
   engine: ['observability'],
   auth: ['engine', 'config', 'observability'],
@@ -12,8 +13,8 @@ const MAY_IMPORT = {
   tls: ['config'],
   copy: ['sql', 'engine', 'session', 'ingest', 'config', 'observability'],
   access: ['sql', 'engine', 'session', 'auth', 'observability'],
-  http: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
-  pgwire: ['tls', 'session', 'ingest', 'auth', 'config', 'observability'],
+  http: ['sockets', 'tls', 'session', 'ingest', 'auth', 'config', 'observability'],
+  pgwire: ['sockets', 'tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   console: ['sql'],
 };
 

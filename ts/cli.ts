@@ -3,6 +3,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
 
 import type { RunningServer, ServeOptions } from './main.js';
 import { packageVersion, reasonOf, StartError } from './start-error.js';
@@ -28,6 +29,13 @@ Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 picks a free one.
 `;
 
 const EXIT_USAGE = 64;
+/**
+ * How far the heap of JavaScript may grow, by what it holds after a collection, before the next:
+ * left to itself V8 lets 12 MiB become 40, and answers are no faster for it.
+ */
+const HEAP_GROWTH_PERCENT = 30;
+/** Its nursery does not grow: left to itself it becomes 32 MiB, and answers are no faster. */
+const NURSERY_GROWTH_FACTOR = 1;
 /** The process ends within 5 s of a signal; this leaves room for the exit itself. */
 const SHUTDOWN_MS = 4_500;
 
@@ -83,6 +91,8 @@ async function run(args: readonly string[]): Promise<number> {
 
 /** Serves until a signal comes. */
 async function serve(chosen: Arguments): Promise<void> {
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+  setFlagsFromString(`--semi-space-growth-factor=${NURSERY_GROWTH_FACTOR}`);
   const requests = reloadRequests();
   const stopped = nextSignal();
   const options: ServeOptions = {

@@ -5,6 +5,7 @@
 import Koa from 'koa';
 
 import { type Endpoint, KEYS } from '../config/index.js';
+import { busyPoll } from '../sockets/index.js';
 import type { Application } from './connection-gate.js';
 import { Exchange } from './exchange.js';
 import { LOOPBACK_NAMES, type OriginRules } from './origin-guard.js';
@@ -46,9 +47,12 @@ export function createApplication(
       return;
     }
     const exchange = new Exchange(request, response);
+    const pace = busyPoll.paceOf(request.socket);
+    pace.asked();
     try {
       await serve(exchange);
       exchange.finish();
+      pace.answered();
     } catch (error) {
       failed(error);
       response.destroy();

@@ -9,6 +9,7 @@ import { isLoopback } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Credentials } from '../tls/index.js';
 import type { SessionHost } from '../session/index.js';
+import { busyPoll, type Pace } from '../sockets/index.js';
 import type { CancelBook } from './cancel-book.js';
 import {
   type ClientMessage,
@@ -64,6 +65,7 @@ export class Connection {
   private socket: Socket;
   private readonly services: ConnectionServices;
   private readonly reader = new FrameReader();
+  private readonly pace: Pace;
   private stage: Stage = 'startup';
   private encryptionAsked = new Set<string>();
   private isEncrypted = false;
@@ -80,6 +82,7 @@ export class Connection {
   constructor(socket: Socket, services: ConnectionServices) {
     this.socket = socket;
     this.services = services;
+    this.pace = busyPoll.paceOf(socket);
     socket.setNoDelay(true);
     this.listenTo(socket);
     this.setTimer(services.loginMs, 'login took too long');
@@ -91,6 +94,7 @@ export class Connection {
         this.encrypt(chunk);
         return;
       }
+      this.pace.asked();
       this.reader.push(chunk);
       if (this.reader.buffered > INBOUND_BYTES && this.working) {
         socket.pause();
@@ -162,6 +166,7 @@ export class Connection {
       this.socket.resume();
     }
     this.flush();
+    this.pace.answered();
     if (this.stage === 'ready') {
       this.setTimer(this.services.idleMs, 'idle for too long');
     }

@@ -420,7 +420,9 @@ export class Conversation {
   }
 
   private async execute(name: string, maxRows: number): Promise<void> {
-    await this.settle();
+    if (this.inserts.isWaiting) {
+      await this.settle();
+    }
     // The run was full, or of another statement.
     if (this.skipping || this.joined(name)) {
       return;

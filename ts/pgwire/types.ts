@@ -105,6 +105,12 @@ export function describeField(column: ResultColumn, format: number): FieldDescri
   return { name: column.name, oid, size, modifier, format: oid === Oid.Bytea ? 1 : format };
 }
 
+/** What was last told of the columns of a statement: prepared ones are described each time. */
+const told = new WeakMap<
+  readonly ResultColumn[],
+  { readonly formats: string; readonly bytes: Buffer }
+>();
+
 /** The shape of rows, or that there are none; columns without a format are text. */
 export function describeRows(
   { columns }: { readonly columns: readonly ResultColumn[] },
@@ -113,7 +119,15 @@ export function describeRows(
   if (columns.length === 0) {
     return noData();
   }
-  return rowDescription(columns.map((column, index) => describeField(column, formats[index] ?? 0)));
+  const key = formats.join();
+  const known = told.get(columns);
+  if (known?.formats === key) {
+    return known.bytes;
+  }
+  const fields = columns.map((column, index) => describeField(column, formats[index] ?? 0));
+  const bytes = rowDescription(fields);
+  told.set(columns, { formats: key, bytes });
+  return bytes;
 }
 
 const DECLARED: Readonly<Record<number, string>> = {

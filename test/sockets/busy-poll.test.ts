@@ -1,0 +1,89 @@
+/** Who is waited for awake, and for how long: on a clock of the test's own. */
+import test from 'ava';
+
+import { BusyPoll, SOON_MS } from '../../ts/sockets/busy-poll.js';
+
+/** An event loop whose time the test sets, and which turns when the test says so. */
+class TestLoop {
+  time = 0;
+  turns = 0;
+  waiting: (() => void) | null = null;
+
+  now = (): number => this.time;
+
+  next = (turn: () => void): void => {
+    this.waiting = turn;
+  };
+
+  /** Turns until nobody wants to stay awake, `stepMs` for each turn; how many there were. */
+  run(stepMs: number): number {
+    let turns = 0;
+    for (let turn = this.waiting; turn !== null && turns < 1_000; turn = this.waiting) {
+      this.waiting = null;
+      this.time += stepMs;
+      turn();
+      turns += 1;
+    }
+    return turns;
+  }
+}
+
+test('a client that asks again at once is waited for awake, for a moment', (t) => {
+  const loop = new TestLoop();
+  const pace = new BusyPoll(loop).paceOf({});
+  pace.asked();
+  pace.answered();
+  t.is(loop.run(0.01), 0, 'nobody knows yet that it asks again');
+  loop.time += SOON_MS / 2;
+  pace.asked();
+  loop.time += 5;
+  pace.answered();
+  const turns = loop.run(SOON_MS / 10);
+  t.true(turns >= 10 && turns <= 12, `it takes ${turns} turns of a tenth`);
+  t.is(loop.waiting, null, 'and sleeps again');
+});
+
+test('a client that is slow is not waited for, until it is quick again', (t) => {
+  const loop = new TestLoop();
+  const pace = new BusyPoll(loop).paceOf({});
+  pace.asked();
+  pace.answered();
+  for (const [pause, isWaitedFor] of [
+    [SOON_MS * 2, false],
+    [SOON_MS / 2, true],
+    [SOON_MS * 3, false],
+    [10_000, false],
+    [0, true],
+  ] as const) {
+    loop.time += pause;
+    pace.asked();
+    pace.answered();
+    t.is(loop.waiting !== null, isWaitedFor, `after a pause of ${pause} ms`);
+    loop.time += SOON_MS;
+    loop.run(0);
+    loop.time -= SOON_MS;
+  }
+});
+
+test('all connections share the turns, each has its own pace', (t) => {
+  const loop = new TestLoop();
+  const poll = new BusyPoll(loop);
+  const socket = {};
+  const quick = poll.paceOf(socket);
+  const slow = poll.paceOf({});
+  t.is(poll.paceOf(socket), quick, 'a socket is known again');
+  t.not(quick, slow);
+  for (let round = 0; round < 3; round += 1) {
+    quick.asked();
+    quick.answered();
+    loop.time += SOON_MS / 2;
+  }
+  const turn = loop.waiting;
+  quick.asked();
+  quick.answered();
+  t.is(loop.waiting, turn, 'one turn at a time');
+  loop.run(SOON_MS);
+  slow.asked();
+  slow.answered();
+  t.is(loop.waiting, null);
+});
