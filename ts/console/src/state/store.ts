@@ -2,6 +2,8 @@
 
 const DATABASE = 'tidemark';
 const STORE = 'workspace';
+/** Begins the names of what `saveAtOnce` keeps. */
+const LAST = 'tidemark.last.';
 
 let opened: Promise<IDBDatabase> | undefined;
 
@@ -18,10 +20,26 @@ function database(): Promise<IDBDatabase> {
 /** The value kept under a name; nothing where the browser keeps nothing (private windows). */
 export async function load<T>(key: string): Promise<T | undefined> {
   try {
+    const last = localStorage.getItem(LAST + key);
+    if (last !== null) {
+      return JSON.parse(last) as T;
+    }
     const store = (await database()).transaction(STORE).objectStore(STORE);
     return await settled(store.get(key) as IDBRequest<T | undefined>);
   } catch {
     return undefined;
+  }
+}
+
+/**
+ * Keeps a value of a page that is about to go, for which the database would be too slow. It counts
+ * until the next `save`. Where it is too large the value saved before stays.
+ */
+export function saveAtOnce(key: string, value: unknown): void {
+  try {
+    localStorage.setItem(LAST + key, JSON.stringify(value));
+  } catch {
+    // Full, or switched off.
   }
 }
 
@@ -30,6 +48,7 @@ export async function save(key: string, value: unknown): Promise<boolean> {
   try {
     const store = (await database()).transaction(STORE, 'readwrite').objectStore(STORE);
     await settled(store.put(value, key));
+    localStorage.removeItem(LAST + key);
     return true;
   } catch {
     return false;

@@ -5,7 +5,7 @@
 import { createSignal, type Accessor } from 'solid-js';
 import { createStore, produce } from 'solid-js/store';
 import { Runner, type Run, type StatementText } from './run.js';
-import { load, save } from './store.js';
+import { load, save, saveAtOnce } from './store.js';
 
 export interface Tab {
   readonly id: string;
@@ -51,6 +51,7 @@ export class Workspace {
   readonly #setSavedAt: (at: Date) => void;
   readonly #setLog: (update: (log: readonly LogEntry[]) => readonly LogEntry[]) => void;
   readonly #runners = new Map<string, Runner>();
+  /** There is one from a change until it is saved. */
   #saveTimer: ReturnType<typeof setTimeout> | undefined;
   #lastNumber = 0;
 
@@ -82,7 +83,9 @@ export class Workspace {
   }
 
   static async open(): Promise<Workspace> {
-    return new Workspace(await load<Saved>('tabs'));
+    const workspace = new Workspace(await load<Saved>('tabs'));
+    addEventListener('pagehide', () => workspace.#saveLast());
+    return workspace;
   }
 
   /** There is always at least one. */
@@ -242,10 +245,25 @@ export class Workspace {
     this.#saveTimer = setTimeout(() => void this.#save(), SAVE_AFTER_MS);
   }
 
-  async #save(): Promise<void> {
+  /** Keeps what is not saved yet: anything else may be older than what another window has saved. */
+  #saveLast(): void {
+    if (this.#saveTimer !== undefined) {
+      saveAtOnce('tabs', this.#saved());
+    }
+  }
+
+  #saved(): Saved {
     const tabs = this.tabs.map((tab) => ({ ...tab, parameters: { ...tab.parameters } }));
-    if (await save('tabs', { tabs, active: this.active(), closed: this.closed() })) {
+    return { tabs, active: this.active(), closed: this.closed() };
+  }
+
+  async #save(): Promise<void> {
+    const timer = this.#saveTimer;
+    if (await save('tabs', this.#saved())) {
       this.#setSavedAt(new Date());
+      if (this.#saveTimer === timer) {
+        this.#saveTimer = undefined;
+      }
     }
   }
 }
