@@ -48,6 +48,9 @@ export interface PageOptions {
   readonly page?: string;
 }
 
+/** How long something may take to appear. */
+const WAIT_MS = 60_000;
+
 /** Listens for what the content policy refuses, before any script of the page runs. */
 const REPORT_VIOLATIONS =
   'addEventListener("securitypolicyviolation", (event) => console.error("CSP violation: " + ' +
@@ -89,6 +92,7 @@ export class ConsolePage {
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     });
+    context.setDefaultTimeout(WAIT_MS);
     await context.addInitScript(REPORT_VIOLATIONS);
     const shown = new ConsolePage(await context.newPage(), url);
     await shown.page.goto(`${url}/#${options.page ?? 'sql'}`);
@@ -171,6 +175,12 @@ export class ConsolePage {
   /** Brings another page to the front by the rail. */
   async go(name: string): Promise<void> {
     await this.page.getByRole('navigation', { name: 'Main' }).getByLabel(name).click();
+    await this.isAt(name);
+  }
+
+  /** Waits for a page to be in front: a link changes the address first, the page a little later. */
+  async isAt(name: string): Promise<void> {
+    await this.page.getByRole('heading', { level: 1, name }).waitFor();
   }
 
   async close(): Promise<void> {

@@ -265,8 +265,6 @@ browserTest('a tab is dragged to another place, and stays there', async (t) => {
     t.deepEqual(await titles(), ['Query 2', 'Query 3', 'Query 1']);
     await page.locator('.tab').nth(1).dragTo(tabs.first());
     t.deepEqual(await titles(), ['Query 3', 'Query 2', 'Query 1']);
-    await page.locator('.toolbar .hint').waitFor();
-    await page.waitForTimeout(600);
     await shown.reload();
     t.deepEqual(await titles(), ['Query 3', 'Query 2', 'Query 1']);
   });

@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { chromiumPath, launchBrowser } from './console-page.js';
 
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 
 /** Skipped where there is no Chromium. */
 export const browserTest: typeof test.serial =

@@ -5,6 +5,7 @@ import type { ExecutionContext } from 'ava';
 
 import type { TestServer } from '../golden/server.js';
 import { TestProvider } from '../oidc/provider.js';
+import { until } from '../until.js';
 import { browserTest, openBrowser, Person, serverFor } from './person.js';
 
 openBrowser();
@@ -64,22 +65,10 @@ browserTest('ten steps: to the provider, back with a code, and to the data', asy
 
   // The group is taken away at the provider, and seen when the answer is too old.
   provider.setGroups('jo', []);
-  for (
-    let tries = 0;
-    tries < 100 && (await jo.query('select x from prices')) === 'done';
-    tries += 1
-  ) {
-    await sleep(50);
-  }
+  await until(async () => (await jo.query('select x from prices')) === 'failed', 'refused');
   t.is(await jo.query('select x from prices'), 'failed');
   provider.setGroups('jo', ['writers']);
-  for (
-    let tries = 0;
-    tries < 100 && (await jo.query('select x from prices')) !== 'done';
-    tries += 1
-  ) {
-    await sleep(50);
-  }
+  await until(async () => (await jo.query('select x from prices')) === 'done', 'let in again');
   t.is(await jo.query('select x from prices'), 'done');
 
   await jo.page.locator('[data-action=sign-out]').click();

@@ -21,6 +21,7 @@ browserTest('an empty database begins with three ways to the first rows', async 
         await shown.screenshot(picture(`start-${theme}`));
       });
       await page.getByRole('button', { name: 'Write SQL at once' }).click();
+      await shown.isAt('SQL workspace');
       t.true(await shown.editor.isVisible());
     },
     { page: '' },

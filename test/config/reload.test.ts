@@ -11,7 +11,7 @@ import pg from 'pg';
 import { ConfigError, KEYS, loadConfig } from '../../ts/config/index.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 
-const WAIT_MS = 10_000;
+const WAIT_MS = 60_000;
 
 function folderWith(conf: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-reload-'));

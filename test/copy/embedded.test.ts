@@ -2,13 +2,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import test from 'ava';
 
 import { open } from '../../ts/index.js';
-
-const STEPS = 500;
+import { until } from '../until.js';
 
 test('the embedded library copies too, and stops its jobs when it is closed', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'));
@@ -19,9 +17,7 @@ test('the embedded library copies too, and stops its jobs when it is closed', as
     );
     t.regex(String(answer.getChild('id')?.get(0)), /^[\da-f]{16}$/);
     const log = "SELECT status FROM sys.copy_export_log WHERE phase = 'success'";
-    for (let step = 0; step < STEPS && (await database.query(log)).numRows === 0; step += 1) {
-      await sleep(20);
-    }
+    await until(async () => (await database.query(log)).numRows > 0, 'the first job ends');
     t.is(await readFile(join(root, 'export', 'two.csv'), 'utf8'), '"x"\r\n1\r\n2\r\n');
     const long = 'long_sequence(1000000)';
     await database.execute(

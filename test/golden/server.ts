@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const BUILD = fileURLToPath(new URL('../..', import.meta.url));
 const CLI = commandFile();
 const READY = /^tidemark ready http=(\S+) pg=(\S+)$/m;
-const START_MS = 30_000;
+const START_MS = 120_000;
 
 export interface TestServer {
   readonly root: string;

@@ -1,11 +1,11 @@
 /** /exec over a fake database: keys and their order, limits, errors, streaming, cancelling. */
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as zlib from 'node:zlib';
 
 import test from 'ava';
 
 import { chooseColumns } from '../../ts/http/routes/exec.js';
+import { until } from '../until.js';
 import { type Harness, sendRaw, startHarness } from './harness.js';
 
 let harness: Harness;
@@ -236,10 +236,11 @@ test.serial('a client that goes away cancels what it waits for', async (t) => {
   const before = harness.database.journal.cancelled;
   const socket = connect(harness.port, '127.0.0.1');
   socket.write('GET /exec?query=wait HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  await sleep(200);
+  const { journal } = harness.database;
+  await until(() => journal.executed.at(-1) === 'wait', 'it runs');
   socket.destroy();
-  await sleep(200);
-  t.is(harness.database.journal.cancelled, before + 1);
+  await until(() => journal.cancelled === before + 1, 'it is cancelled');
+  t.is(journal.cancelled, before + 1);
 });
 
 test('HEAD runs nothing', async (t) => {

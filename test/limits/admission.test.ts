@@ -2,6 +2,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
 /** Rows enough for days, and little memory: it ends because it was stopped. */
@@ -40,18 +41,14 @@ async function cancelAll(): Promise<void> {
 }
 
 async function isRunning(count: number): Promise<void> {
-  for (let tries = 0; tries < 500; tries += 1) {
+  await until(async () => {
     const [row] = await rowsOf(
       server,
       `select count() from query_activity()
        where query like '%cross join%' and query not like '%activity%'`,
     );
-    if (Number(row?.[0]) >= count) {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('it does not run');
+    return Number(row?.[0]) >= count;
+  }, `${count} run`);
 }
 
 test.serial(

@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 
 import { runCli, startTestServer, type TestServer } from '../golden/server.js';
+import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
 const TABLE = `create table t (i int, v varchar, s symbol, g geohash(3c), ts timestamp)
@@ -147,13 +148,10 @@ test.serial('a full disk', async (t) => {
   }
   t.deepEqual(await seen(limited), before);
   await inside(limited, 'rm', filler);
-  for (let tries = 0; tries < 50; tries += 1) {
+  await until(async () => {
     const { error } = await ask(limited, `insert into t values (1, 'a', 'b', null, ${DAY})`);
-    if (error === undefined) {
-      break;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+    return error === undefined;
+  }, 'there is room again');
   t.deepEqual(await rowsOf(limited, 'select count() from t'), [[1]]);
   await limited.stop();
   await rm(disk, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
+import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
 /** New cells of three columns and the rows' places: more than are logged. */
@@ -15,7 +16,7 @@ const ROWS = 3_000_000;
 test('a large UPDATE, a joined one and another type for a column', async (t) => {
   const first = await startTestServer();
   const root = first.root;
-  const rows = async (query: string): Promise<unknown> => await rowsOf(server, query);
+  const rows = async (query: string): ReturnType<typeof rowsOf> => await rowsOf(server, query);
   let server = first;
   t.teardown(async () => {
     await server.stop();
@@ -58,15 +59,17 @@ test('a large UPDATE, a joined one and another type for a column', async (t) => 
   const typed = 'select count() from t where x > 0 and d::double != (x * 7919) % 3000001';
   t.deepEqual(await rows(typed), [[0]]);
 
-  // Nothing of one that is cut short stays.
-  const text = `update t set d = 'nothing', v = 'nothing' || x, s = 'two'`;
+  // Nothing of one that is cut short stays. Its text takes long, so that it does not end before.
+  const slow = "regexp_replace(rpad('nothing ' || x, 400, 'no'), '(.|..|...)+(r|w)+9', 'a')";
+  const text = `update t set d = 'nothing', v = ${slow}, s = 'two'`;
   const cut = ask(server, text);
-  await sleep(300);
-  for (const [id, query] of await rowsOf(server, 'select query_id, query from query_activity()')) {
-    if (String(query) === text) {
-      await ask(server, `cancel query ${String(id)}`);
-    }
-  }
+  const running = async (): Promise<unknown> => {
+    const all = await rows('select query_id, query from query_activity()');
+    return all.find(([, query]) => query === text)?.[0];
+  };
+  await until(async () => (await running()) !== undefined, 'it runs');
+  await sleep(500);
+  await rows(`cancel query ${String(await running())}`);
   t.is((await cut).error, 'cancelled by user');
   t.deepEqual(await rows("select count() from t where s = 'two'"), [[0]]);
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
+import { until } from '../until.js';
 import { rowsOf } from './client.js';
 
 test('a long pin of a dropped partition is shown with its age and bytes', async (t) => {
@@ -25,13 +26,10 @@ test('a long pin of a dropped partition is shown with its age and bytes', async 
   reader.write(
     `GET /exec?query=${encodeURIComponent(endless)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
   );
-  for (;;) {
+  await until(async () => {
     const running = await rowsOf(server, 'select query from query_activity()');
-    if (running.some(([text]) => String(text).startsWith('select count() from t a cross'))) {
-      break;
-    }
-    await sleep(10);
-  }
+    return running.some(([text]) => String(text).startsWith('select count() from t a cross'));
+  }, 'it runs');
   await rowsOf(server, "alter table t drop partition list '2026-01-01'");
   await sleep(200);
   const pins = await rowsOf(server, 'select ageMicros, heldBytes, readers from snapshots()');
@@ -42,11 +40,8 @@ test('a long pin of a dropped partition is shown with its age and bytes', async 
   // The writer did not wait for the reader, nor new readers for either.
   t.deepEqual(await rowsOf(server, 'select count() from t'), [[200_000 - 86_400]]);
   reader.destroy();
-  for (let tries = 0; tries < 500; tries += 1) {
-    if ((await rowsOf(server, 'select epoch from snapshots()')).length === 1) {
-      break;
-    }
-    await sleep(10);
-  }
-  t.is((await rowsOf(server, 'select epoch from snapshots()')).length, 1);
+  const snapshots = (): ReturnType<typeof rowsOf> =>
+    rowsOf(server, 'select epoch from snapshots()');
+  await until(async () => (await snapshots()).length === 1, 'nothing is held');
+  t.is((await snapshots()).length, 1);
 });

@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createAuthenticator, IdentityProvider } from '../../ts/auth/index.js';
 import { createLogger, SILENT } from '../../ts/observability/index.js';
 import { type Harness, sendRaw, startHarness } from '../http/harness.js';
+import { until } from '../until.js';
 import { FakeDirectory, settingsOf } from './fakes.js';
 import { TestProvider } from './provider.js';
 
@@ -247,9 +248,7 @@ test('others are not held up by a provider that hangs', async (t) => {
   here.provider.faults.set('/me', { kind: 'hang' });
   const asked = here.provider.count('/me');
   const hanging = Array.from({ length: 50 }, (_, index) => here.exec(bearer(`new${index}`)));
-  while (here.provider.count('/me') - asked < 32) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await until(() => here.provider.count('/me') - asked >= 32, 'all are asked for');
   t.is((await here.exec(bearer(access))).status, 200);
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
   t.is(here.provider.count('/me') - asked, 32, 'no more at once');
@@ -265,12 +264,7 @@ test('a group that is taken away at the provider is gone when the answer is too 
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   here.provider.setGroups('jo', []);
-  for (let tries = 0; tries < 100; tries += 1) {
-    if ((await here.exec(bearer(access))).status !== 200) {
-      break;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await until(async () => (await here.exec(bearer(access))).status !== 200, 'it is too old');
   t.is((await here.exec(bearer(access))).status, 403);
 });
 

@@ -12,7 +12,7 @@ import test from 'ava';
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 const READY = /^tidemark ready http=(\S+) /m;
-const START_MS = 60_000;
+const START_MS = 120_000;
 
 test('the packages install into an empty folder and serve', async (t) => {
   t.timeout(5 * 60_000);

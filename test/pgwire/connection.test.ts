@@ -3,8 +3,9 @@ import type { Socket } from 'node:net';
 import test from 'ava';
 import pg from 'pg';
 
-import { clientMessage, errorFields, RawClient, startup } from './raw-client.js';
+import { until } from '../until.js';
 import { start } from './harness.js';
+import { clientMessage, errorFields, RawClient, startup } from './raw-client.js';
 
 const sync = clientMessage('S');
 const query = (text: string): Buffer => clientMessage('Q', text);
@@ -259,13 +260,13 @@ test('blocks: commit together, roll back, refuse after an error', async (t) => {
   t.is(await run('SET application_name = x'), 'SET I');
   t.is(await run('begin; insert'), 'BEGIN INSERT 0 1 T');
   client.close();
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await until(() => engine.journal.rolledBack === 2, 'the open block is rolled back');
   t.is(engine.journal.rolledBack, 2);
   await server.close();
 });
 
 test('a cancel request stops the statement, a wrong secret does not', async (t) => {
-  const { port, server } = await start();
+  const { port, server, engine } = await start();
   const client = await RawClient.open(port);
   client.send(startup('admin'), clientMessage('p', 'quest'));
   const key = (await client.until('Z')).find(({ type }) => type === 'K')?.body;
@@ -274,7 +275,7 @@ test('a cancel request stops the statement, a wrong secret does not', async (t) 
     return;
   }
   client.send(query('slow'));
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await until(() => engine.activeQueries().length === 1, 'it runs');
   const wrong = await RawClient.open(port);
   wrong.send(clientMessage('', 80_877_102, key.readInt32BE(0), key.readInt32BE(4) ^ 1));
   t.is(await wrong.next(), null);
@@ -304,9 +305,7 @@ test('of two sessions with one text a cancel request stops its own', async (t) =
     t.fail();
     return;
   }
-  while (engine.activeQueries().length < 2) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await until(() => engine.activeQueries().length === 2, 'both run');
   for (const [index, { client, key }] of [second, first].entries()) {
     const canceller = await RawClient.open(port);
     canceller.send(clientMessage('', 80_877_102, key));
@@ -331,7 +330,7 @@ test('rows wait for a client that does not read, and stop when it goes', async (
   t.is(engine.journal.rowsEncoded, encoded);
   t.true(encoded < 2_000_000, String(encoded));
   client.close();
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await until(() => engine.journal.streamsOpen === 0, 'the rows stop');
   t.is(engine.journal.streamsOpen, 0);
   await server.close();
 });

@@ -9,6 +9,7 @@ import { copyReader } from '../../ts/pgwire/copy-reader.js';
 import { CopyRows } from '../../ts/pgwire/copy-rows.js';
 import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
 import { SessionHost } from '../../ts/session/index.js';
+import { until } from '../until.js';
 import { dataRow, type FakeEngine, fakeEngine } from './fake-engine.js';
 import { start } from './harness.js';
 import { clientMessage, errorFields, RawClient } from './raw-client.js';
@@ -324,7 +325,7 @@ test('a client that goes in the middle of a COPY leaves nothing', async (t) => {
   await client.until('G');
   await new Promise((resolve) => setTimeout(resolve, 200));
   client.close();
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await until(() => engine.journal.rolledBack === 1, 'it is rolled back');
   t.deepEqual(engine.journal.committed, []);
   t.is(engine.journal.rolledBack, 1);
 });

@@ -5,6 +5,7 @@ import pg from 'pg';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { TestProvider } from '../oidc/provider.js';
 import { CertificateFolder } from '../tls/certificates.js';
+import { until } from '../until.js';
 
 const TOKENS = 'acl.oidc.pg.token.as.password.enabled=true';
 const PASSWORDS = 'acl.oidc.ropc.flow.enabled=true';
@@ -51,13 +52,6 @@ async function placeFor(t: ExecutionContext, ...set: readonly string[]): Promise
 async function isRefused(t: ExecutionContext, work: Promise<unknown>, code: string): Promise<void> {
   const error = await t.throwsAsync<Error & { code?: string }>(work);
   t.is(error.code, code, error.message);
-}
-
-/** Until what was known of somebody is too old. */
-async function until(work: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200 && !(await work()); tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 test('a token is the password of _sso', async (t) => {
@@ -108,38 +102,35 @@ test('a session is asked again at its next statement', async (t) => {
     type: 'text/plain',
     body: '',
   });
-  await until(() =>
+  const isRefusedNow = (): Promise<boolean> =>
     jo.query('select x from prices').then(
       () => false,
       () => true,
-    ),
-  );
+    );
+  await until(isRefusedNow, 'what was known is too old');
   await isRefused(t, jo.query('select x from prices'), '57P03');
   await isRefused(t, jo.query('select x from prices where x = $1', [7]), '57P03');
   provider.faults.clear();
   t.is((await jo.query('select x from prices where x = $1', [7])).rowCount, 1, 'it was kept');
 
   provider.setGroups('jo', ['others']);
-  await until(() =>
-    jo.query('select x from prices').then(
-      () => false,
-      () => true,
-    ),
-  );
+  await until(isRefusedNow, 'the group is gone');
   await isRefused(t, connect('_sso', (await provider.token('jo')).access), '42501');
 
   provider.setGroups('jo', ['writers']);
   const again = await connect('_sso', (await provider.token('jo')).access);
   provider.people.delete('jo');
   let code: unknown;
-  await until(() =>
-    again.query('select x from prices').then(
-      () => false,
-      (error: unknown) => {
-        code = (error as { code?: string }).code;
-        return true;
-      },
-    ),
+  await until(
+    () =>
+      again.query('select x from prices').then(
+        () => false,
+        (error: unknown) => {
+          code = (error as { code?: string }).code;
+          return true;
+        },
+      ),
+    'jo is gone',
   );
   t.is(code, '28000');
 });

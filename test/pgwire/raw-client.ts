@@ -9,7 +9,7 @@ export interface ServerMessage {
   readonly body: Buffer;
 }
 
-const WAIT_MS = 10_000;
+const WAIT_MS = 60_000;
 
 /** A frontend message; numbers are 32-bit, `[n]` 16-bit, texts end with a zero byte. */
 export function clientMessage(

@@ -6,14 +6,14 @@ import { connect as connectTls } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import pg from 'pg';
 
 import { exitCode, runCli, startTestServer, type TestServer } from '../golden/server.js';
 import { clientMessage, startup } from '../pgwire/raw-client.js';
+import { until } from '../until.js';
 import { CertificateFolder } from './certificates.js';
 
-const WAIT_MS = 15_000;
 const run = promisify(execFile);
 const folder = new CertificateFolder();
 
@@ -167,17 +167,6 @@ test.serial('what was sent in plain text is not read as encrypted', async (t) =>
   t.regex(answer, /^E.*received unencrypted data after encryption request/s);
 });
 
-async function until(t: ExecutionContext, holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + WAIT_MS;
-  while (!(await holds())) {
-    if (Date.now() > end) {
-      t.fail(server.log());
-      return;
-    }
-    await sleep(200);
-  }
-}
-
 test.serial('another certificate is used as soon as its files fit together', async (t) => {
   const shown = async (): Promise<readonly string[]> => [
     await subjectOf(httpsPort()),
@@ -186,10 +175,13 @@ test.serial('another certificate is used as soon as its files fit together', asy
   t.deepEqual(await shown(), ['CN = first', 'CN = first']);
   copyFileSync(folder.file('second.crt'), folder.file('server.crt'));
   server.process.kill('SIGHUP');
-  await until(t, () => Promise.resolve(server.log().includes('certificate_refused')));
+  await until(() => server.log().includes('certificate_refused'), 'the refusal is logged');
   t.deepEqual(await shown(), ['CN = first', 'CN = first'], 'a certificate without its key');
   copyPair('second', 'server');
-  await until(t, async () => (await shown()).every((subject) => subject === 'CN = second'));
+  await until(
+    async () => (await shown()).every((subject) => subject === 'CN = second'),
+    'the second certificate is shown',
+  );
   t.regex(server.log(), /"event":"certificate_loaded","endpoint":"pg"/);
 });
 

@@ -20,6 +20,8 @@ const GONE_MS = 5_000;
 const REST_MS = 500;
 const REST_TICKS = 25;
 const GROWTH_BYTES = 256 * 1024 * 1024;
+/** Freed memory goes back to the system when its thread asks for more, seconds later. */
+const BACK_MS = 10_000;
 const WAYS = ['socket', 'request', 'statement', 'timeout'] as const;
 
 const harness: Harness = new Harness('cancels', ['count', 'rows', 'within']);
@@ -214,8 +216,14 @@ async function judgeRest(): Promise<void> {
   harness.judge(used > REST_TICKS ? `${used * 10} ms of processor in ${REST_MS} ms` : undefined);
   const files = spilledFiles(server);
   harness.judge(files > 0 ? `${files} temporary files stay` : undefined);
-  const grown = residentBytes(server) - before;
-  const mib = Math.round(grown / 1024 / 1024);
-  harness.say(`${mib} MiB more than before, ${used * 10} ms of processor in ${REST_MS} ms of rest`);
-  harness.judge(grown > GROWTH_BYTES ? `${mib} MiB more than before` : undefined);
+  const mib = (): number => Math.round((residentBytes(server) - before) / 1024 / 1024);
+  const first = mib();
+  const began = performance.now();
+  while (mib() * 1024 * 1024 > GROWTH_BYTES && performance.now() - began < BACK_MS) {
+    await sleep(REST_MS);
+  }
+  const waited = Math.round(performance.now() - began);
+  harness.say(`${first} MiB more than before, ${mib()} MiB ${waited} ms later`);
+  harness.say(`${used * 10} ms of processor in ${REST_MS} ms of rest`);
+  harness.judge(first * 1024 * 1024 > GROWTH_BYTES ? `${first} MiB more than before` : undefined);
 }

@@ -78,7 +78,8 @@ const ended = slow.then(
   () => 'done',
   ({ code }) => code,
 );
-setTimeout(() => other.query(`SELECT pg_cancel_backend(${pid})`), 500);
+await new Promise((resolve) => setTimeout(resolve, 500));
+await other.query(`SELECT pg_cancel_backend(${pid})`);
 out.cancelled = await ended;
 await Promise.all([client.end(), other.end()]);
 console.log(JSON.stringify(out));
