@@ -1,5 +1,6 @@
 /** Signing in with a name and a password, in Chromium. */
 import { seriousViolations } from './axe.js';
+import { statementOf } from './console-page.js';
 import { browserTest, openBrowser, Person, serverFor } from './person.js';
 import { picture, THEMES } from './suite.js';
 
@@ -100,8 +101,19 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
+  // The page's own questions wait: whichever is refused first asks for the sign-in.
+  let refused = (): void => undefined;
+  const refusal = new Promise<void>((resolve) => (refused = resolve));
+  await joe.page.route('**/exec?*', async (route) => {
+    if (statementOf(route.request()) !== 'SELECT 43 AS answer') {
+      await refusal;
+    }
+    await route.continue();
+  });
   await joe.forgetSession();
   t.is(await joe.query('SELECT 43 AS answer'), 'failed');
+  refused();
+  await joe.page.unroute('**/exec?*');
   await joe.isOut();
   t.regex(await joe.problem(), /session has ended/);
   // Two more beats of the page: it asks how the server is, and signs nobody in by itself.
