@@ -104,10 +104,15 @@ export class ConsolePage {
     return this.page.locator('.cm-content');
   }
 
+  async editorReady(): Promise<void> {
+    await this.page.locator('.editor-host.ready').waitFor({ state: 'attached' });
+  }
+
   /** The editor is there and the tables have been read. */
   async ready(): Promise<void> {
-    await this.page.locator('.editor-host.ready').waitFor({ state: 'attached' });
+    await this.editorReady();
     await this.page.locator('.status .ok').waitFor({ state: 'attached' });
+    await this.page.locator('.side[aria-busy="false"]').waitFor({ state: 'attached' });
   }
 
   async reload(): Promise<void> {

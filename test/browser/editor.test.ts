@@ -85,6 +85,28 @@ browserTest('completion knows aliases, common tables and the columns in reach', 
   });
 });
 
+browserTest('names that are still being read are offered once they are there', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    let answer = (): void => undefined;
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/exec?*', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.reload();
+    await shown.editorReady();
+    await shown.write('SELECT * FROM ');
+    await type(shown, 'tra');
+    // Completion has asked for names by now, and the page has asked the server.
+    await page.locator('.side[aria-busy="true"]').waitFor();
+    await page.waitForTimeout(500);
+    answer();
+    t.is((await offered(shown, 'trades'))[0], 'trades');
+    await page.unroute('**/exec?*');
+  });
+});
+
 browserTest('a function under the pointer tells its signatures', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT dateadd(1) FROM trades');

@@ -19,6 +19,8 @@ export interface KnownNames {
 
 export interface NameSource {
   readonly names: () => KnownNames;
+  /** Resolves once the names have been asked for, whatever came of it. */
+  readonly asked: Promise<void>;
   /** Reads the columns of a table, if they are not known yet. */
   readonly open: (table: string) => Promise<void>;
   /** The columns that a query would have. */
@@ -54,6 +56,8 @@ export function completions(
     if (end - start > LONGEST_STATEMENT) {
       return null;
     }
+    // Whoever types while the page is still reading the names is offered them when they are there.
+    await source.asked;
     const text = context.state.sliceDoc(start, end);
     const place: Place = { text, offset: context.pos - start, scope: scopeAt(text, from - start) };
     const options =

@@ -30,7 +30,12 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
   };
 
   return (
-    <aside class="side" aria-label="Schema" data-region="schema">
+    <aside
+      class="side"
+      aria-label="Schema"
+      aria-busy={session.schema.tables().state === 'loading'}
+      data-region="schema"
+    >
       <header class="side-head">
         <Instance session={session} />
         <button

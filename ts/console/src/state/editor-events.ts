@@ -22,6 +22,7 @@ function nameSource({ schema }: Session): NameSource {
   const described = new Map<string, ReturnType<NameSource['describe']>>();
   return {
     names: () => schema.names(),
+    asked: schema.asked,
     open: (table) => schema.open(table),
     describe: (query) => {
       let columns = described.get(query);

@@ -21,6 +21,9 @@ export type Loading<T> =
 export class Schema {
   readonly tables: Accessor<Loading<readonly TableEntry[]>>;
   readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>;
+  /** Resolves once tables and functions have been asked for, whatever came of it. */
+  readonly asked: Promise<void>;
+  #wasAsked!: () => void;
   /** What the server binds calls to; the list does not change while it runs. */
   #functions: readonly FunctionEntry[] = [];
   readonly #setTables: (tables: Loading<readonly TableEntry[]>) => void;
@@ -35,6 +38,7 @@ export class Schema {
     this.columns = columns;
     this.#setTables = setTables;
     this.#setColumns = setColumns;
+    this.asked = new Promise((resolve) => (this.#wasAsked = resolve));
   }
 
   /** Asks anew for the tables, and for the columns of those that were opened. */
@@ -44,6 +48,7 @@ export class Schema {
       const asked = await settle(async () => functionEntries(await listFunctions()));
       this.#functions = asked.state === 'ready' ? asked.value : [];
     }
+    this.#wasAsked();
     await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
   }
 
