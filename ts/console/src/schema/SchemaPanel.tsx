@@ -14,7 +14,6 @@ import { TreeState } from './tree.js';
 export function SchemaPanel(props: { session: Session; onOpened: () => void }): JSX.Element {
   const { session } = props;
   const [filter, setFilter] = createSignal('');
-  const [refreshing, setRefreshing] = createSignal(false);
   const tables = (): readonly TableEntry[] => {
     const loaded = session.schema.tables();
     return loaded.state === 'ready' ? loaded.value : [];
@@ -22,11 +21,6 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
   const failure = (): string | undefined => {
     const loaded = session.schema.tables();
     return loaded.state === 'failed' ? loaded.message : undefined;
-  };
-  const refresh = async (): Promise<void> => {
-    setRefreshing(true);
-    await session.schema.refresh();
-    setRefreshing(false);
   };
 
   return (
@@ -38,14 +32,7 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
     >
       <header class="side-head">
         <Instance session={session} />
-        <button
-          class="icon-button"
-          aria-label="Refresh schema"
-          title="Refresh schema"
-          onClick={() => void refresh()}
-        >
-          <Icon name="refresh" class={refreshing() ? 'spin' : ''} />
-        </button>
+        <RefreshButton session={session} />
       </header>
       <label class="field">
         <Icon name="search" />
@@ -80,6 +67,25 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
         </Match>
       </Switch>
     </aside>
+  );
+}
+
+function RefreshButton(props: { session: Session }): JSX.Element {
+  const [refreshing, setRefreshing] = createSignal(false);
+  const refresh = async (): Promise<void> => {
+    setRefreshing(true);
+    await props.session.schema.refresh();
+    setRefreshing(false);
+  };
+  return (
+    <button
+      class="icon-button"
+      aria-label="Refresh schema"
+      title="Refresh schema"
+      onClick={() => void refresh()}
+    >
+      <Icon name="refresh" class={refreshing() ? 'spin' : ''} />
+    </button>
   );
 }
 
