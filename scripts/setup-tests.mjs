@@ -18,6 +18,8 @@ const PYTHON_PACKAGES = {
   numpy: 'numpy',
   pyarrow: 'pyarrow',
   duckdb: 'duckdb',
+  django: 'Django',
+  peewee: 'peewee',
 };
 const NODE_PACKAGES = {
   postgres: '3.4.9',
@@ -25,6 +27,10 @@ const NODE_PACKAGES = {
   'pg-cursor': '2.22.0',
   'pg-query-stream': '4.17.0',
   'pg-copy-streams': '7.0.0',
+  knex: '3.3.0',
+  typeorm: '1.1.1',
+  sequelize: '6.37.8',
+  kysely: '0.28.18',
 };
 const JDBC = 'org.postgresql:postgresql:42.7.4';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
@@ -121,8 +127,13 @@ async function clients() {
   const wanted = Object.entries(NODE_PACKAGES);
   if (!wanted.every(([name]) => existsSync(join(node, 'node_modules', name)))) {
     const packages = wanted.map(([name, version]) => `${name}@${version}`);
-    const names = 'postgres.js, pg-cursor, pg-query-stream, pg-copy-streams';
-    await bring(names, 'npm', ['install', '--silent', '--prefix', node, ...packages]);
+    await bring(Object.keys(NODE_PACKAGES).join(', '), 'npm', [
+      'install',
+      '--silent',
+      '--prefix',
+      node,
+      ...packages,
+    ]);
   }
   const jar = join(toolsDirectory, 'jars', 'postgresql.jar');
   if (!existsSync(jar)) {

@@ -4,26 +4,10 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import test, { type ExecutionContext } from 'ava';
 
-import { answerOf, has, portFor, skip, SOURCES, TOOLS } from './harness.js';
-
-const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, SOURCES));
-
-/** What a driver of Python saw, null when it is not installed. */
-async function python(t: ExecutionContext, driver: string, ...modules: string[]): Promise<unknown> {
-  const port = await portFor(t);
-  if (port === null) {
-    return null;
-  }
-  if (!(await has('python3', '-c', `import ${[driver, ...modules].join(', ')}`))) {
-    skip(t, `${driver} is not installed: node scripts/setup-tests.mjs`);
-    return null;
-  }
-  return answerOf('python3', [program('drivers.py'), String(port), driver]);
-}
+import { answerOf, has, portFor, program, python, skip, TOOLS } from './harness.js';
 
 const TYPES = [
   '2024-01-01 00:00:00.000007',

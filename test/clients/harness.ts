@@ -1,10 +1,11 @@
 /** What the suites of real clients share: one server for each file, and programs that are run. */
 import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { run, skip } from './tools.js';
+import { has, run, skip, SOURCES } from './tools.js';
 
 export { has, run, skip, SOURCES, TOOLS } from './tools.js';
 export const PASSWORD = 'quest';
@@ -26,6 +27,27 @@ export async function portFor(t: ExecutionContext): Promise<number | null> {
     return null;
   }
   return Number((await started).pg.split(':').at(-1));
+}
+
+/** One of the programs that run a driver. */
+export const program = (name: string): string =>
+  fileURLToPath(new URL(`programs/${name}`, SOURCES));
+
+/** What a driver of Python saw, null when it is not installed. */
+export async function python(
+  t: ExecutionContext,
+  driver: string,
+  ...modules: string[]
+): Promise<unknown> {
+  const port = await portFor(t);
+  if (port === null) {
+    return null;
+  }
+  if (!(await has('python3', '-c', `import ${[driver, ...modules].join(', ')}`))) {
+    skip(t, `${driver} is not installed: node scripts/setup-tests.mjs`);
+    return null;
+  }
+  return answerOf('python3', [program('drivers.py'), String(port), driver]);
 }
 
 /** The JSON that a program prints. */

@@ -7,6 +7,9 @@ import { exec, rows, run } from './statements.js';
 type Rows = readonly (readonly unknown[])[];
 type Case = readonly [sql: string, rows: Rows];
 
+const TRUTHS = [true, true, false, true, true];
+const NAMES = ['character varying', 't', 'public'];
+
 let server: TestServer;
 test.before(async () => {
   server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
@@ -45,6 +48,51 @@ function refusals(title: string, cases: readonly (readonly [string, string])[]):
     }
   });
 }
+
+answers('what tools of PostgreSQL ask beside rows', [
+  ['SELECT t.* FROM public.t WHERE i = 2', [['2026-05-01T00:01:00.000000Z', 'b', 2, 20, 2.5]]],
+  ['SELECT pg_namespace.* FROM pg_catalog.pg_namespace LIMIT 1', [[11, 'pg_catalog', 10, null]]],
+  ['SELECT * FROM current_schema()', [['public']]],
+  ["SELECT true = 't', true = 'T', true = 'x', false = 'f', true != 'y'", [TRUTHS]],
+  ["SELECT CASE i > 1 WHEN 't' THEN 'y' ELSE 'n' END FROM t", [['n'], ['y'], ['y']]],
+  ["SELECT 'varchar'::regtype::text, 't'::regclass::text, 2200::regnamespace::text", [NAMES]],
+  [`SELECT ('"public"."' || 't' || '"')::regclass = 't'::regclass`, [[true]]],
+  ["SELECT '2026-05-01 02:00:00.5 +02:00'::timestamp", [['2026-05-01T00:00:00.500000Z']]],
+  ['SELECT pg_my_temp_schema()', [[0]]],
+  ["SELECT count() FROM pg_statio_all_tables WHERE relname = 'edges'", [[1]]],
+  [
+    'SELECT t.i, e.b FROM t JOIN (SELECT a + 0.0 a, b FROM edges) e ON t.i = e.a ORDER BY 1, 2',
+    [
+      [1, 2],
+      [2, 3],
+      [3, 1],
+      [3, 4],
+    ],
+  ],
+  ['SELECT n FROM (SELECT ARRAY[7.0, 8.0] v) CROSS JOIN generate_subscripts(v, 1) n', [[1], [2]]],
+  // A sub-query in ON of an outer join that reads the left side, beside a column of the right.
+  [
+    'SELECT t.i, e.b FROM t LEFT JOIN edges e ON e.a = ' +
+      '(SELECT max(x.b) FROM edges x WHERE x.a = t.i) ORDER BY 1, 2',
+    [
+      [1, 3],
+      [2, 1],
+      [2, 4],
+      [3, null],
+    ],
+  ],
+]);
+
+test('a function that tools of PostgreSQL ask for names its column', async (t) => {
+  const { columns } = await exec(
+    server,
+    'SELECT version(), pg_catalog.now(), now(), count() FROM t',
+  );
+  t.deepEqual(
+    columns?.map(({ name }) => name),
+    ['version', 'now', 'now()', 'count()'],
+  );
+});
 
 answers('LIKE … ESCAPE', [
   ["SELECT s FROM texts WHERE s LIKE '50!%' ESCAPE '!'", [['50%']]],

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { startTestServer, type TestServer } from '../golden/server.js';
 
 export interface Answer {
+  readonly columns?: readonly { readonly name: string }[];
   readonly dataset?: readonly (readonly unknown[])[];
   readonly updated?: number;
   readonly inserted?: number;

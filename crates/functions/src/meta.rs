@@ -76,9 +76,9 @@ pub fn pages_text(bytes: Expr) -> Expr {
     call(&udf, vec![bytes])
 }
 
-/// What `version()` answers: `PostgreSQL` clients parse it.
+/// What `version()` answers: `PostgreSQL` clients parse it. The number is `server_version`'s.
 pub(crate) const VERSION: &str =
-    concat!("PostgreSQL 12.3, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
+    concat!("PostgreSQL 14.0, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     special("cancel_query", bound_elsewhere, "stops a running query; false when there is none"),

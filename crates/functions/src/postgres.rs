@@ -327,6 +327,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("pg_function_is_visible", Boolean, yes, "whether a function is on the search path"),
     always!("pg_relation_is_publishable", Boolean, yes, "whether a table could be published"),
     always!("pg_is_other_temp_schema", Boolean, no, "whether a schema is another session's"),
+    pure(
+        "pg_my_temp_schema",
+        &[direct(&[], Int, |call| Ok(build::<Int32Type>(call.rows, |_| Some(0))))],
+        "0: there is no schema of the session's own",
+    ),
     always!("has_schema_privilege", Boolean, yes, "whether a schema may be used"),
     always!("has_table_privilege", Boolean, yes, "whether a table may be used"),
     always!("has_column_privilege", Boolean, yes, "whether a column may be used"),

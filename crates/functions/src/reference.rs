@@ -309,6 +309,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("pg_function_is_visible", "", "pg_function_is_visible(1)"),
     shown("pg_relation_is_publishable", "", "pg_relation_is_publishable(1)"),
     shown("pg_is_other_temp_schema", "", "pg_is_other_temp_schema(1)"),
+    shown("pg_my_temp_schema", "", "pg_my_temp_schema()"),
     shown("has_table_privilege", "", "has_table_privilege('t', 'SELECT')"),
     shown("has_column_privilege", "", "has_column_privilege('t', 'c', 'SELECT')"),
     shown("has_any_column_privilege", "", "has_any_column_privilege('t', 'SELECT')"),

@@ -131,6 +131,7 @@ pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
         parsed.granularity = Granularity::Nanos(time.granularity_nanos);
         parsed.nanos = time.nanos;
         parsed.seconds += time.seconds;
+        cursor.space_before_offset();
         if let Some(offset) = cursor.offset()? {
             parsed.seconds -= offset;
             parsed.zoned = true;
@@ -225,6 +226,13 @@ impl Cursor<'_> {
         }
         let step = 10_i64.pow(9 - width as u32);
         Some((self.number(width)? * step, step))
+    }
+
+    /// Drivers may write a blank between time and offset, as `PostgreSQL` reads it.
+    fn space_before_offset(&mut self) {
+        if let [b' ', b'+' | b'-', ..] = self.bytes.get(self.at..).unwrap_or_default() {
+            self.at += 1;
+        }
     }
 
     /// `Some(None)` when no offset stands here, `None` when a malformed one does.
@@ -322,6 +330,8 @@ mod tests {
             ("2024-05-17T13:45:56+02:00", "2024-05-17T11:45:56.000000Z"),
             ("2024-05-17T13:45:56-0530", "2024-05-17T19:15:56.000000Z"),
             ("2024-05-17T13:45:56+02", "2024-05-17T11:45:56.000000Z"),
+            ("2024-05-17 13:45:56.5 +02:00", "2024-05-17T11:45:56.500000Z"),
+            ("2024-05-17 13:45:56 -02", "2024-05-17T15:45:56.000000Z"),
             ("0001-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z"),
         ] {
             assert_eq!(iso(text).as_deref(), Some(expected), "{text}");
@@ -342,6 +352,9 @@ mod tests {
             "2024-01-01T",
             "2024-01-01T00:00:00.",
             "2024-01-01Tx",
+            "2024-01-01T00:00:00  +02:00",
+            "2024-01-01T00:00:00 ",
+            "2024-01-01T00:00:00 Z",
             "2024-01-01T00:00:00.1234567890",
             " 2024",
             "2024-01T10",

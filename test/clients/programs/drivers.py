@@ -317,6 +317,71 @@ def reflected(engine, name):
     }
 
 
+def driver_django():
+    import django
+    import psycopg
+    from django.conf import settings
+    from django.core.management import call_command
+
+    with psycopg.connect(DSN, autocommit=True) as c:
+        c.execute('CREATE TABLE dj (ts TIMESTAMP, s SYMBOL, v DOUBLE, l LONG) TIMESTAMP(ts)')
+    settings.configure(DATABASES={'default': {
+        'ENGINE': 'django.db.backends.postgresql', 'NAME': 'qdb', 'USER': 'admin',
+        'PASSWORD': 'quest', 'HOST': '127.0.0.1', 'PORT': sys.argv[1],
+    }}, INSTALLED_APPS=[], USE_TZ=False)
+    django.setup()
+    from django.db import connection, models, transaction
+
+    class Row(models.Model):
+        ts = models.DateTimeField(primary_key=True)
+        s = models.CharField()
+        v = models.FloatField()
+
+        class Meta:
+            app_label = 'app'
+            managed = False
+            db_table = 'dj'
+
+    for n in range(3):
+        Row.objects.create(ts=WHEN, s='x', v=n)
+    with transaction.atomic():
+        Row.objects.create(ts=WHEN, s='y', v=7)
+    out = {
+        'count': Row.objects.filter(v__gt=0).count(),
+        'sums': list(Row.objects.values('s').annotate(sum=models.Sum('v')).order_by('s')
+                     .values_list('s', 'sum')),
+        'first': str(Row.objects.order_by('v').first().ts),
+    }
+    of = connection.introspection
+    with connection.cursor() as k:
+        out['there'] = 'dj' in of.table_names(k)
+        out['columns'] = [f'{c.name} {of.get_field_type(c.type_code, c)}'
+                          for c in of.get_table_description(k, 'dj')]
+        out['none'] = [of.get_constraints(k, 'dj'), of.get_relations(k, 'dj'),
+                       of.get_sequences(k, 'dj')]
+    text = io.StringIO()
+    call_command('inspectdb', 'dj', stdout=text)
+    out['model'] = [line.strip() for line in text.getvalue().split('\n') if ' models.' in line]
+    return out
+
+
+def driver_peewee():
+    import peewee
+    from playhouse.reflection import generate_models
+
+    db = peewee.PostgresqlDatabase(
+        'qdb', user='admin', password='quest', host='127.0.0.1', port=int(sys.argv[1]))
+    db.execute_sql('CREATE TABLE pw (ts TIMESTAMP, s SYMBOL, v DOUBLE, l LONG) TIMESTAMP(ts)')
+    model = generate_models(db, table_names=['pw'])['pw']
+    with db.atomic():
+        model.insert_many([{'ts': WHEN, 's': 'x', 'v': n} for n in range(3)]).execute(db)
+    return {
+        'count': model.select().where(model.v > 0).count(),
+        'columns': [f'{c.name} {c.data_type}' for c in db.get_columns('pw')],
+        'none': [db.get_indexes('pw'), db.get_primary_keys('pw'), db.get_foreign_keys('pw')],
+    }
+
+
 def driver_connectorx():
     import connectorx
     import polars

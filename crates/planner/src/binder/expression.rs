@@ -126,6 +126,16 @@ impl Binder<'_> {
         let to = Self::cast_type(type_name, double_colon);
         let operand = match (self.node(operand)?, &to) {
             (Node::Call(call), Ok(to)) if is_json_call(call) => self.json_call(call, *to, scope)?,
+            (Node::Cast { type_name: inner, .. }, Ok(to)) if to.is_text() => {
+                let value = self.expression(operand, scope)?;
+                match Registered::of(inner) {
+                    // `name::regclass::text`
+                    Some(kind) if value.sql_type == SqlType::Int => {
+                        self.registered_name(value, kind, at)?
+                    }
+                    _ => value,
+                }
+            }
             _ => self.expression(operand, scope)?,
         };
         // The catalog names its functions without their schema.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{JoinConstraint, JoinType, NullEquality};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DataFusionError, JoinConstraint, JoinType, NullEquality};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 use tidemark_ast::{BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
@@ -243,7 +243,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Two keys in one type. Text of all kinds goes together, and so do integers.
+    /// Two keys in one type. Text of all kinds goes together, and so do numbers with integers.
     fn key_pair(
         &mut self,
         left: Typed,
@@ -260,6 +260,13 @@ impl Binder<'_> {
             (one, other) if one.is_integer() && other.is_integer() => {
                 into.widened = Some(at);
                 unify::branches(one, other).ok_or_else(|| mismatch(at))?
+            }
+            (one, other)
+                if one.is_integer() && other.is_floating()
+                    || one.is_floating() && other.is_integer() =>
+            {
+                into.widened = Some(at);
+                SqlType::Double
             }
             _ => return Err(mismatch(at)),
         };
@@ -352,7 +359,8 @@ fn relational(
 }
 
 /// A test with a sub-query, as a column of the side that it reads: an outer join can test a
-/// column, and its rows without a match cannot be known afterwards.
+/// column, and its rows without a match cannot be known afterwards. Where the test reads both
+/// sides, each of its sub-queries becomes a column.
 fn computed_before(
     left: &mut Relation,
     right: &mut Relation,
@@ -360,7 +368,38 @@ fn computed_before(
     number: usize,
     at: Span,
 ) -> EngineResult<Typed> {
-    let side = match (side(&test.expr, left, right), captured_side(&test.expr, left, right)) {
+    // No other condition of the statement stands at this place.
+    let name = format!("on_{}_{number}", at.start);
+    if let Some(column) = column_before(left, right, &test.expr, &name)? {
+        return Ok(Typed::computed(column, test.sql_type));
+    }
+    let mut count = 0;
+    let computed = test.expr.transform_up(|node| {
+        if !matches!(node, Expr::ScalarSubquery(_)) {
+            return Ok(Transformed::no(node));
+        }
+        count += 1;
+        let column = column_before(left, right, &node, &format!("{name}_{count}"));
+        let column = column.map_err(|cause| DataFusionError::External(Box::new(cause)))?;
+        Ok(column.map_or_else(|| Transformed::no(node), Transformed::yes))
+    });
+    let computed = computed.map_err(error::plan)?.data;
+    if has_subquery(&computed) {
+        let what = "a sub-query in ON of an outer join that reads columns of both sides is";
+        return Err(error::not_supported(what, at));
+    }
+    Ok(Typed::computed(computed, test.sql_type))
+}
+
+/// An expression as a column of the one side that it and its sub-queries read; `None` if they read
+/// both.
+fn column_before(
+    left: &mut Relation,
+    right: &mut Relation,
+    expr: &Expr,
+    name: &str,
+) -> EngineResult<Option<Expr>> {
+    let side = match (side(expr, left, right), captured_side(expr, left, right)) {
         (Side::Neither, one) | (one, Side::Neither) => one,
         (one, other) if one == other => one,
         _ => Side::Both,
@@ -368,18 +407,15 @@ fn computed_before(
     let relation = match side {
         Side::Left => left,
         Side::Right | Side::Neither => right,
-        Side::Both => {
-            let what = "a sub-query in ON of an outer join beside columns of both sides is";
-            return Err(error::not_supported(what, at));
-        }
+        Side::Both => return Ok(None),
     };
-    let name = format!("on_{number}");
-    let mut exprs: Vec<Expr> = relation.columns.iter().map(ScopeColumn::expr).collect();
-    exprs.push(test.expr.alias(&name));
+    // All of the plan's columns: what was computed before this one stays.
+    let mut exprs: Vec<Expr> =
+        relation.plan.schema().columns().into_iter().map(Expr::Column).collect();
+    exprs.push(expr.clone().alias(name));
     relation.plan = relation::project(relation.plan.clone(), exprs)?;
     relation.base = None;
-    let column = Expr::Column(datafusion::common::Column::new_unqualified(name));
-    Ok(Typed::computed(column, test.sql_type))
+    Ok(Some(Expr::Column(Column::new_unqualified(name))))
 }
 
 /// Which side's columns the sub-queries of an expression read.

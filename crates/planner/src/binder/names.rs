@@ -18,8 +18,16 @@ const ATOM: Strength = 20;
 
 /// The name an unaliased select item gets.
 pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
-    if let Some(Node::Column { path }) = tree.get(id) {
-        return path.last().map(|name| name.text.clone()).unwrap_or_default();
+    match tree.get(id) {
+        Some(Node::Column { path }) => {
+            return path.last().map(|name| name.text.clone()).unwrap_or_default();
+        }
+        Some(Node::Call(call)) if call.arguments.is_empty() => {
+            if let Some(name) = catalog_function(&call.name.text) {
+                return name;
+            }
+        }
+        _ => {}
     }
     let mut printer = Printer { tree, text: String::new() };
     printer.print(id, 0);
@@ -28,6 +36,30 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
         Some((end, _)) => text[..end].to_owned(),
         None => text,
     }
+}
+
+/// The bare name of a function that only clients of `PostgreSQL` call. They read the column of one
+/// without arguments by it (knex and `TypeORM` that of `version()`, for two).
+pub(crate) fn catalog_function(name: &str) -> Option<String> {
+    let folded = identifier::fold(name);
+    let bare = folded.strip_prefix("pg_catalog.");
+    let plain = bare.unwrap_or(&folded);
+    let is_known = bare.is_some()
+        || plain.starts_with("pg_")
+        || plain.starts_with("has_") && plain.ends_with("_privilege")
+        || matches!(
+            plain,
+            "version"
+                | "current_catalog"
+                | "current_database"
+                | "current_schema"
+                | "current_schemas"
+                | "current_setting"
+                | "format_type"
+                | "obj_description"
+                | "col_description"
+        );
+    is_known.then(|| plain.to_owned())
 }
 
 /// The canonical text of an expression, whole.

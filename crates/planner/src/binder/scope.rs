@@ -119,7 +119,7 @@ pub(crate) const SERIES: &str = "generate_series";
 /// What may stand before a source's name.
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public."];
 
-fn has_qualifier(column: &ScopeColumn, qualifier: &str) -> bool {
+pub(crate) fn has_qualifier(column: &ScopeColumn, qualifier: &str) -> bool {
     let Some(own) = column.qualifier.as_deref() else { return false };
     // `pg_catalog.pg_class` is known as `pg_class` as well.
     let plain = SCHEMAS.iter().find_map(|schema| own.strip_prefix(schema)).unwrap_or(own);

@@ -14,7 +14,7 @@ use super::expression::{Alias, Scope, has_aggregate, has_window};
 use super::list_rows::ListRows;
 use super::names::{self, NameSet};
 use super::projection::Stage;
-use super::scope::Relation;
+use super::scope::{Relation, has_qualifier};
 use super::{Binder, Typed, error, order, predicate, relation, time_range};
 
 /// One output column.
@@ -304,14 +304,7 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
         }
         for column in &source.columns {
-            let wanted = match (qualifier, column.qualifier.as_deref()) {
-                (Some(qualifier), Some(own)) => {
-                    tidemark_types::identifier::same(own, &qualifier.text)
-                }
-                (Some(_), None) => false,
-                (None, _) => true,
-            };
-            if wanted {
+            if qualifier.is_none_or(|qualifier| has_qualifier(column, &qualifier.text)) {
                 self.note_column(column);
                 into.push(Item {
                     name: names.number_star(&column.name),

@@ -22,7 +22,7 @@ use super::{Binder, Typed, constant, error, literal, predicate, relation};
 /// The rows around a sub-query that is being bound, and what it reads of them.
 #[derive(Debug, Clone)]
 pub(crate) struct OuterRows {
-    rows: Relation,
+    pub(super) rows: Relation,
     captured: Vec<Expr>,
 }
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use arrow_array::{Float64Array, Int64Array, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field, Schema};
-use datafusion::common::ScalarValue;
+use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
-use super::scope::{Relation, SERIES};
-use super::{Binder, constant, error, relation};
+use super::scope::{Relation, SERIES, ScopeColumn};
+use super::{Binder, constant, error, names, relation};
 
 /// Most rows that a generator makes while binding.
 const MAX_LITERAL_ROWS: usize = 10_000_000;
@@ -68,7 +68,10 @@ impl Binder<'_> {
             }
             _ => match self.catalog_table(&name)? {
                 Some(rows) => rows,
-                None => return Err(self.not_a_source(call, id)),
+                None => match names::catalog_function(&name) {
+                    Some(column) => self.single_value(id, column)?,
+                    None => return Err(self.not_a_source(call, id)),
+                },
             },
         };
         let reference = self.relation_name();
@@ -78,6 +81,20 @@ impl Binder<'_> {
         relation.timestamp = timestamp;
         relation.ascending = ascending;
         Ok(relation)
+    }
+
+    /// `FROM current_schema()`: one row, whose column has the function's name.
+    fn single_value(&mut self, id: NodeId, name: String) -> EngineResult<Relation> {
+        let value = self.expression(id, &Scope::empty())?;
+        let plan = relation::project(relation::one_row().plan, vec![value.expr.alias(&name)])?;
+        let column = ScopeColumn {
+            qualifier: None,
+            column: Column::new_unqualified(&name),
+            name,
+            sql_type: value.sql_type,
+            origin: None,
+        };
+        Ok(Relation { plan, columns: vec![column], ..relation::one_row() })
     }
 
     fn not_a_source(&mut self, call: &CallNode, id: NodeId) -> EngineError {

@@ -10,7 +10,7 @@ use tidemark_functions::{
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use super::{Binder, Typed, constant, error};
+use super::{Binder, Typed, constant, error, literal, predicate};
 
 impl Typed {
     /// A value known while binding.
@@ -99,6 +99,8 @@ impl Binder<'_> {
         let right = self.whole_element(right, operator, position)?;
         let left = self.settled_beside(left, &right, operator)?;
         let right = self.settled_beside(right, &left, operator)?;
+        let left = self.letter_of_truth(left, &right, operator, position)?;
+        let right = self.letter_of_truth(right, &left, operator, position)?;
         let resolved = resolve_operator(binary_op(operator), &left.argument(), &right.argument())
             .map_err(|error| located_call(error, position, spans))?;
         let left = self.operand(operator, left, resolved.left_type, position)?;
@@ -107,6 +109,24 @@ impl Binder<'_> {
         let expr = (resolved.build)(left.expr, right.expr);
         let typed = Typed::computed(expr, resolved.return_type);
         Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// A letter beside a truth value is one: `t` and `T` are true, all others false.
+    fn letter_of_truth(
+        &mut self,
+        typed: Typed,
+        other: &Typed,
+        operator: BinaryOperator,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let is_equality = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
+        if !is_equality || typed.sql_type != SqlType::Char || other.sql_type != SqlType::Boolean {
+            return Ok(typed);
+        }
+        let [small, capital] = ["t", "T"].map(|letter| {
+            self.operator(BinaryOperator::Equal, typed.clone(), literal::text(letter), position)
+        });
+        Ok(predicate::any(vec![small?, capital?]))
     }
 
     /// Bits of an array's element: arrays hold DOUBLEs, numbers without a fraction among them.

@@ -1,5 +1,5 @@
 //! UNNEST in FROM: elements of arrays, and of JSON documents, as rows beside those of the sources
-//! on its left.
+//! on its left; `generate_subscripts(array, 1)`: their places.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
 use tidemark_ast::{CallNode, JoinKind, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
+use super::pg_catalog::is_catalog;
 use super::projection::never_null;
 use super::scope::{Relation, ScopeColumn};
 use super::{Binder, Typed, error, relation};
@@ -24,11 +25,14 @@ struct Element {
 }
 
 impl Binder<'_> {
-    /// The call, when this source is `UNNEST(…)`.
+    /// The call, when this source is `UNNEST(…)` or `generate_subscripts(…)`.
     pub(crate) fn unnest_of(&self, id: NodeId) -> Option<&CallNode> {
         let Some(Node::TableFunction { call, .. }) = self.tree.get(id) else { return None };
         match self.tree.get(*call) {
-            Some(Node::Call(call)) if call.name.text.eq_ignore_ascii_case("unnest") => Some(call),
+            Some(Node::Call(call)) => {
+                let is_unnest = call.name.text.eq_ignore_ascii_case("unnest");
+                (is_unnest || asks_for_places(call)).then_some(call)
+            }
             _ => None,
         }
     }
@@ -71,13 +75,27 @@ impl Binder<'_> {
             [document, fields] if self.json_fields(*fields).is_some() => {
                 self.json_elements(left, *document, *fields)?
             }
+            [array, _dimension] if asks_for_places(call) => {
+                self.array_elements(left, std::slice::from_ref(array), call)?
+            }
             arrays => self.array_elements(left, arrays, call)?,
         };
         let prefix = format!("{} element ", self.relation_name());
+        // The operator yields the elements' columns, and behind them their place.
         let number = elements.len();
-        if *ordinality {
-            let (name, sql_type) = ("ordinality".to_owned(), SqlType::Long);
-            elements.push(Element { name, sql_type, raw: sql_type });
+        let place = |name: &str| Element {
+            name: name.to_owned(),
+            sql_type: SqlType::Long,
+            raw: SqlType::Long,
+        };
+        let mut first = 0;
+        if asks_for_places(call) {
+            // A function of one column names it as it is named itself.
+            let name = alias.as_ref().unwrap_or(&call.name);
+            elements = vec![place(&name.text)];
+            first = number;
+        } else if *ordinality {
+            elements.push(place("ordinality"));
         }
         renamed(&mut elements, columns)?;
         let node =
@@ -89,7 +107,7 @@ impl Binder<'_> {
         let mut joined = left.clone();
         let mut exprs: Vec<Expr> = left.columns.iter().map(ScopeColumn::expr).collect();
         for (index, element) in elements.into_iter().enumerate() {
-            let column = Column::new_unqualified(format!("{prefix}{}", index.min(number)));
+            let column = Column::new_unqualified(format!("{prefix}{}", first + index));
             let raw = Typed::computed(Expr::Column(column.clone()), element.raw);
             let value = self.cast(raw, element.sql_type, CastMode::Explicit, at)?;
             exprs.push(never_null(value).expr.alias(&column.name));
@@ -122,7 +140,9 @@ impl Binder<'_> {
                     self.tree.span(array),
                 ));
             };
+            let is_column = matches!(self.node(array)?, Node::Column { .. });
             let sql_type = match dimensions {
+                1 if is_column && self.reads_catalog(left) => SqlType::Long,
                 1 => SqlType::Double,
                 more => SqlType::DoubleArray(more - 1),
             };
@@ -132,13 +152,22 @@ impl Binder<'_> {
             };
             arguments.push(value.expr);
             items.push(UnnestItem::Array(dimensions));
-            elements.push(Element { name, sql_type, raw: sql_type });
+            let raw = if dimensions == 1 { SqlType::Double } else { sql_type };
+            elements.push(Element { name, sql_type, raw });
         }
         if arguments.is_empty() {
             let at = call.name.span;
             return Err(error::at(ErrorCode::InvalidValue, "UNNEST needs an argument", at));
         }
         Ok((arguments, items, elements))
+    }
+
+    /// Whether columns come from the catalog, whose arrays of numbers are arrays of integers: from
+    /// the sources on the left, or from those around the sub-query where nothing is on its left.
+    fn reads_catalog(&self, left: &Relation) -> bool {
+        is_catalog(left)
+            || left.columns.is_empty()
+                && self.outer.last().is_some_and(|outer| is_catalog(&outer.rows))
     }
 
     /// The fields of `COLUMNS (name type, …)`.
@@ -190,6 +219,12 @@ impl Binder<'_> {
         }
         Ok((vec![value.expr], vec![UnnestItem::Json(items)], elements))
     }
+}
+
+/// `generate_subscripts(array, dimension)`.
+fn asks_for_places(call: &CallNode) -> bool {
+    let name = identifier::fold(&call.name.text);
+    name.strip_prefix("pg_catalog.").unwrap_or(&name) == "generate_subscripts"
 }
 
 /// `alias (name, …)`.

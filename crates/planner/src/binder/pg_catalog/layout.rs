@@ -24,6 +24,10 @@ const fn table(oid: i32, name: &'static str, columns: &'static str) -> Layout {
     Layout { oid, name, columns }
 }
 
+const STATIO: &str = "relid:o schemaname:t relname:t heap_blks_read:l heap_blks_hit:l \
+     idx_blks_read:l idx_blks_hit:l toast_blks_read:l toast_blks_hit:l tidx_blks_read:l \
+     tidx_blks_hit:l";
+
 /// Tables of the schema `pg_catalog`. Those that nothing fills describe what this database has
 /// not: indexes of their own, constraints, triggers, comments.
 pub(super) const PG_CATALOG: &[Layout] = &[
@@ -130,6 +134,8 @@ pub(super) const PG_CATALOG: &[Layout] = &[
          analyze_count:l autoanalyze_count:l last_vacuum:p \
          last_autovacuum:p last_analyze:p last_autoanalyze:p",
     ),
+    table(12_012, "pg_statio_all_tables", STATIO),
+    table(12_013, "pg_statio_user_tables", STATIO),
     table(2604, "pg_attrdef", "oid:o adrelid:o adnum:s adbin:t"),
     table(2609, "pg_description", "objoid:o classoid:o objsubid:i description:t"),
     table(2396, "pg_shdescription", "objoid:o classoid:o description:t"),

@@ -161,14 +161,16 @@ impl Binder<'_> {
                     )
                 })
                 .collect(),
-            "pg_stat_user_tables" => of_kind(&self.objects()?, "r")
-                .map(|object| {
-                    row!(
-                        relid: object.oid, schemaname: "public", relname: object.name.clone(),
-                        n_live_tup: object.rows, n_dead_tup: 0,
-                    )
-                })
-                .collect(),
+            "pg_stat_user_tables" | "pg_statio_all_tables" | "pg_statio_user_tables" => {
+                of_kind(&self.objects()?, "r")
+                    .map(|object| {
+                        row!(
+                            relid: object.oid, schemaname: "public", relname: object.name.clone(),
+                            n_live_tup: object.rows, n_dead_tup: 0,
+                        )
+                    })
+                    .collect()
+            }
             "pg_roles" | "pg_user" => self.roles(),
             other => fixed(other),
         })

@@ -64,18 +64,34 @@ impl Binder<'_> {
                 error::at(ErrorCode::TableNotFound, message, position)
             });
         }
-        let names = self.names_of(kind);
+        let mut names = self.names_of(kind);
         if operand.sql_type.is_integer() {
             return self.lookup(operand, names, true, position);
         }
         let name = self.cast(operand, SqlType::String, CastMode::Explicit, position)?;
+        // Tools put names together from quoted parts.
+        let [quote, nothing] = ["\"", ""].map(literal::text);
+        let name = self.scalar_call("replace", vec![name, quote, nothing], position, &[])?;
         let none = lit(ScalarValue::Int32(None));
+        if matches!(kind, Registered::Type) {
+            names.extend(TYPES.iter().map(|one| (one.oid, one.name.to_owned())));
+        }
         let cases = names.into_iter().flat_map(|(oid, own)| {
             let schema = if oid < OBJECTS_OID { "pg_catalog" } else { "public" };
             let whole = format!("{schema}.{own}");
             [own, whole].map(|text| (lit(ScalarValue::Utf8View(Some(text))), lit(oid)))
         });
         Ok(Typed::computed(cases_of(name.expr, cases, none)?, SqlType::Int))
+    }
+
+    /// `name::regclass::text`: the number that the first cast made, as its name again.
+    pub(in crate::binder) fn registered_name(
+        &mut self,
+        number: Typed,
+        kind: Registered,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        self.lookup(number, self.names_of(kind), true, position)
     }
 
     /// Calls whose answer is in the catalog; `None` for every other name.
