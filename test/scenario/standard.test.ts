@@ -59,6 +59,10 @@ answers('what tools of PostgreSQL ask beside rows', [
   [`SELECT ('"public"."' || 't' || '"')::regclass = 't'::regclass`, [[true]]],
   ["SELECT '2026-05-01 02:00:00.5 +02:00'::timestamp", [['2026-05-01T00:00:00.500000Z']]],
   ['SELECT pg_my_temp_schema()', [[0]]],
+  ["SELECT s FROM texts WHERE s ~* 'A.B' AND s !~* '^AX'", [['a_b'], ['a\\b']]],
+  ["SELECT s FROM texts WHERE s OPERATOR(pg_catalog.~*) '^A_'", [['a_b']]],
+  ["SELECT substring('abcdef' FOR 2) a, substring('abcdef' FROM 3 FOR 2) b", [['ab', 'cd']]],
+  ["SELECT 'trigger'::regtype::text", [['trigger']]],
   ["SELECT count() FROM pg_statio_all_tables WHERE relname = 'edges'", [[1]]],
   [
     'SELECT t.i, e.b FROM t JOIN (SELECT a + 0.0 a, b FROM edges) e ON t.i = e.a ORDER BY 1, 2',

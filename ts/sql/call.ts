@@ -95,16 +95,30 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if (TRIMS.has(name) && p.take('FROM')) {
     list.unshift(callArgument(p, name, open));
   }
-  if (name === 'SUBSTRING' && p.take('FROM')) {
-    list.push(callArgument(p, name, open));
-    if (p.take('FOR')) {
-      list.push(callArgument(p, name, open));
-    }
+  if (name === 'SUBSTRING') {
+    list.push(...substringPlaces(p, name, open));
   }
   if (name === 'UNNEST' && p.at('COLUMNS', '(')) {
     list.push(jsonColumns(p));
   }
   return list;
+}
+
+/** `FROM start FOR length`, either of which may be left out. */
+function substringPlaces(p: Parser, name: string, open: number): NodeId[] {
+  const places: NodeId[] = [];
+  const at = p.start();
+  if (p.take('FROM')) {
+    places.push(callArgument(p, name, open));
+  }
+  if (p.at('FOR')) {
+    if (places.length === 0) {
+      places.push(p.add({ kind: 'Integer', text: '1' }, at, at));
+    }
+    p.advance();
+    places.push(callArgument(p, name, open));
+  }
+  return places;
 }
 
 function callArgument(p: Parser, name: string, open: number): NodeId {

@@ -36,6 +36,8 @@ const MARK_OPERATORS = new Map<string, readonly [BinaryOperator, number]>([
   ['<>', ['NotEqual', LEVEL_EQUALITY]],
   ['~', ['Matches', LEVEL_EQUALITY]],
   ['!~', ['NotMatches', LEVEL_EQUALITY]],
+  ['~*', ['Matches', LEVEL_EQUALITY]],
+  ['!~*', ['NotMatches', LEVEL_EQUALITY]],
 ]);
 
 const WORD_LEVELS = new Map<string, number>([
@@ -127,8 +129,20 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
   if (!atOperand(p)) {
     failMissing(p, text, operatorSpan.start, 1, 2);
   }
-  const right = binary(p, level - 1);
+  const right = matched(p, text, binary(p, level - 1));
   return addBinary(p, operator, left, right, operatorSpan, start);
+}
+
+/** What stands behind an operator; the pattern of `~*` and `!~*` without regard to case. */
+function matched(p: Parser, mark: string, right: NodeId): NodeId {
+  if (!mark.endsWith('~*')) {
+    return right;
+  }
+  const { start, end } = p.spanOf(right);
+  const flag = p.add({ kind: 'String', value: '(?i)' }, start, start);
+  const operands = [flag, right];
+  const node = { kind: 'Concat', operands, operator_span: { start, end } } as const;
+  return p.add(node, start, end, ...operands);
 }
 
 function addBinary(
@@ -305,14 +319,15 @@ function qualifiedOperator(p: Parser, left: NodeId, start: number): NodeId {
   if (p.kind() === TokenKind.Word && p.value(1) === '.') {
     p.advance(2);
   }
-  const operator = MARK_OPERATORS.get(p.value())?.[0];
+  const mark = p.value();
+  const operator = MARK_OPERATORS.get(mark)?.[0];
   if (operator === undefined) {
     p.fail(`unexpected token [${p.written()}]`);
   }
   p.advance();
   p.expect(')');
   const operatorSpan = { start: at, end: p.lastEnd() };
-  const right = binary(p, LEVEL_EQUALITY - 1);
+  const right = matched(p, mark, binary(p, LEVEL_EQUALITY - 1));
   return addBinary(p, operator, left, right, operatorSpan, start);
 }
 

@@ -318,6 +318,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     nothing!("pg_get_ruledef", "definition of a rule"),
     nothing!("pg_get_partkeydef", "partition key of PostgreSQL"),
     nothing!("pg_get_serial_sequence", "sequence of a column"),
+    nothing!("pg_get_functiondef", "definition of a function"),
     nothing!("pg_get_function_result", "declared type of a function's answer"),
     nothing!("pg_get_function_arguments", "declared arguments of a function"),
     nothing!("pg_get_function_identity_arguments", "declared arguments of a function"),

@@ -301,6 +301,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("pg_get_ruledef", "", "pg_get_ruledef(1)"),
     shown("pg_get_partkeydef", "", "pg_get_partkeydef(1)"),
     shown("pg_get_serial_sequence", "", "pg_get_serial_sequence('t', 'c')"),
+    shown("pg_get_functiondef", "", "pg_get_functiondef(1)"),
     shown("pg_get_function_result", "", "pg_get_function_result(1)"),
     shown("pg_get_function_arguments", "", "pg_get_function_arguments(1)"),
     shown("pg_get_function_identity_arguments", "", "pg_get_function_identity_arguments(1)"),

@@ -136,6 +136,11 @@ pub(super) const PG_CATALOG: &[Layout] = &[
     ),
     table(12_012, "pg_statio_all_tables", STATIO),
     table(12_013, "pg_statio_user_tables", STATIO),
+    table(
+        826,
+        "pg_default_acl",
+        "oid:o defaclrole:o defaclnamespace:o defaclobjtype:t defaclacl:t",
+    ),
     table(2604, "pg_attrdef", "oid:o adrelid:o adnum:s adbin:t"),
     table(2609, "pg_description", "objoid:o classoid:o objsubid:i description:t"),
     table(2396, "pg_shdescription", "objoid:o classoid:o description:t"),
