@@ -445,8 +445,12 @@ const ERRORS: readonly (readonly [string, string])[] = [
   ],
   ['SELECT grouping(k) FROM t', 'arguments of grouping must be keys of GROUP BY'],
   [
-    'SELECT t.i FROM t LEFT JOIN r ON t.i + r.i = (SELECT max(i) FROM r)',
-    'a sub-query in ON of an outer join beside columns of both sides is not supported',
+    'SELECT t.i FROM t LEFT JOIN r ON (SELECT max(x.i) FROM r x WHERE x.i < t.i + r.i) = 1',
+    'a sub-query in ON of an outer join that reads columns of both sides is not supported',
+  ],
+  [
+    'SELECT t.i FROM t LEFT JOIN r ON t.i + r.i IN (SELECT i FROM r)',
+    'a sub-query in ON of an outer join that reads columns of both sides is not supported',
   ],
   [
     'SELECT i, (SELECT sum(s) FROM (SELECT ts, sum(d) s FROM r WHERE r.i = t.i SAMPLE BY 1s ' +

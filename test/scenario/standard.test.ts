@@ -74,6 +74,15 @@ answers('what tools of PostgreSQL ask beside rows', [
     ],
   ],
   ['SELECT n FROM (SELECT ARRAY[7.0, 8.0] v) CROSS JOIN generate_subscripts(v, 1) n', [[1], [2]]],
+  // A sub-query in ON of an outer join that reads no side, beside columns of both.
+  [
+    'SELECT a.i, b.i FROM t a LEFT JOIN t b ON a.i + b.i = (SELECT max(i) FROM t) ORDER BY 1, 2',
+    [
+      [1, 2],
+      [2, 1],
+      [3, null],
+    ],
+  ],
   // A sub-query in ON of an outer join that reads the left side, beside a column of the right.
   [
     'SELECT t.i, e.b FROM t LEFT JOIN edges e ON e.a = ' +
