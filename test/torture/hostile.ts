@@ -1,0 +1,103 @@
+/**
+ * Statements that want too much of something: depth, terms, text, rows, time. Each is a shape with
+ * a size, so that a run tries many members of each kind.
+ */
+import type { Random } from './harness.js';
+
+export interface HostileShape {
+  readonly name: string;
+  /** The statement of a size; a thousand is large for every shape. */
+  readonly statement: (size: number) => string;
+}
+
+const many = (size: number, one: (index: number) => string, between: string): string =>
+  Array.from({ length: size }, (_, index) => one(index)).join(between);
+
+/** Tables `big` (long k, long v, varchar s, timestamp ts) and `one` (long k) exist. */
+export const HOSTILE_SHAPES: readonly HostileShape[] = [
+  {
+    name: 'conjunction',
+    statement: (n) => `SELECT count() FROM big WHERE ${many(n * 5, (i) => `v != ${i}`, ' AND ')}`,
+  },
+  { name: 'union', statement: (n) => many(n, (i) => `SELECT ${i} x`, ' UNION ') },
+  { name: 'except', statement: (n) => many(n, (i) => `SELECT ${i} x`, ' EXCEPT ') },
+  {
+    name: 'sub-queries in sub-queries',
+    statement: (n) => `SELECT * FROM ${'(SELECT * FROM '.repeat(n)}one${')'.repeat(n)}`,
+  },
+  {
+    name: 'correlated sub-queries',
+    statement: (n) => {
+      const one = (i: number): string =>
+        `(SELECT max(v) FROM big b${i} WHERE b${i}.k = one.k) c${i}`;
+      return `SELECT ${many(Math.ceil(n / 50), one, ', ')} FROM one`;
+    },
+  },
+  {
+    name: 'ordering by many',
+    statement: (n) => `SELECT k FROM one ORDER BY ${many(n, (i) => `k + ${i}`, ', ')}`,
+  },
+  {
+    name: 'many windows',
+    statement: (n) => `SELECT ${many(n, (i) => `sum(k + ${i}) OVER (ORDER BY k)`, ', ')} FROM one`,
+  },
+  {
+    name: 'pivot',
+    statement: (n) =>
+      `SELECT * FROM big PIVOT (sum(v) FOR k IN (SELECT k FROM big LIMIT ${n * 5}))`,
+  },
+  {
+    name: 'text times text',
+    statement: (n) =>
+      `SELECT length(replace(rpad('a', ${n * 300}, 'a'), 'a', rpad('b', ${n * 300}, 'b')))`,
+  },
+  {
+    name: 'texts in a text',
+    statement: (n) => `SELECT length(string_agg(rpad('x', ${n * 1000}, 'y'), ',')) FROM big`,
+  },
+  {
+    name: 'long texts in order',
+    statement: (n) =>
+      `SELECT count() FROM (SELECT rpad(s, ${n * 10}, 'z') t FROM big ORDER BY t LIMIT 100000)`,
+  },
+  {
+    name: 'join of all pairs',
+    statement: () => 'SELECT count() FROM big a CROSS JOIN big b WHERE a.v + b.v = -1',
+  },
+  {
+    name: 'join with fan-out',
+    statement: () => 'SELECT count() FROM big a JOIN big b ON a.k % 10 = b.k % 10',
+  },
+  {
+    name: 'groups of everything',
+    statement: () => 'SELECT count() FROM (SELECT s, v, k, count() FROM big GROUP BY s, v, k)',
+  },
+  {
+    name: 'endless rows',
+    statement: () => 'SELECT sum(x * x) FROM long_sequence(1000000000000)',
+  },
+  {
+    name: 'one long gap',
+    statement: (n) =>
+      `SELECT ts, count() FROM big SAMPLE BY ${Math.max(1, 1000 - n)}u ` +
+      "FROM '1970-01-01' TO '2200-01-01' FILL(NULL)",
+  },
+  {
+    name: 'a slow pattern',
+    statement: () => `SELECT count() FROM big WHERE s ~ '(t|e|x|)+(o|f)* (.|..|...)+ 9.*x'`,
+  },
+  {
+    name: 'a pattern of files',
+    statement: (n) => `SELECT * FROM read_parquet('${'**/'.repeat(n * 10)}x')`,
+  },
+  { name: 'brackets', statement: (n) => `SELECT ${'('.repeat(n * 20)}1${')'.repeat(n * 20)}` },
+  {
+    name: 'update of every row',
+    statement: (n) => `UPDATE big SET s = rpad('x', ${n * 100}, 'y') WHERE k > 0`,
+  },
+];
+
+/** One member of a shape; sizes are spread evenly over their magnitude. */
+export function hostileStatement(shape: HostileShape, random: Random): string {
+  return shape.statement(Math.ceil(10 ** (random.next() * 3.3)));
+}
