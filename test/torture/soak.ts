@@ -30,6 +30,8 @@ const BIG_ROWS = 100_000;
 const TIMEOUT_MS = 3_000;
 /** A client of a hostile statement waits no longer than this; an answer that late is counted. */
 const WAIT_MS = 60_000;
+/** After the last statement was sent, every client is answered within this time. */
+const LAST_ANSWERS_MS = 2 * WAIT_MS;
 const ROOM_MS = 5_000;
 /** Log, manifest and symbols of a root whose tables are gone, before anything was written to it. */
 const EMPTY_ROOT_MIB = 64;
@@ -62,7 +64,7 @@ const work = Array.from({ length: clients }, (_, index) => {
 });
 await sleep(minutes * 60_000);
 state.over = true;
-await Promise.all(work);
+await Promise.race([Promise.all(work), sleep(LAST_ANSWERS_MS).then(tooLong)]);
 await Promise.all(watchers);
 harness.say(`${Math.round((performance.now() - started) / 1000)} s of load`);
 judgeAnswers();
@@ -72,6 +74,12 @@ await judgeRoom();
 await judgeEnd();
 await rm(root, { recursive: true, force: true });
 harness.finish();
+
+/** Clients that still wait when the run is over: their statements cannot be ended. */
+function tooLong(): never {
+  harness.fail(`statements run on ${LAST_ANSWERS_MS / 1000} s after the last was sent`);
+  harness.finish();
+}
 
 async function prepare(): Promise<void> {
   await exec(
