@@ -103,8 +103,8 @@ test('cancelling waits for the end and tells it; a waiting job does not begin', 
   await soon();
   t.is(await all.cancel(ids[1] ?? ''), 'finished');
   t.is(await all.cancel('00'), null);
-  t.is(all.userOf(ids[1] ?? ''), 'u');
-  t.is(all.userOf('00'), null);
+  t.is(all.ownerOf(ids[1] ?? ''), 'u');
+  t.is(all.ownerOf('00'), null);
 });
 
 test('the limit of waiting jobs holds, and the end refuses new ones', async (t) => {

@@ -16,17 +16,17 @@ test('a view follows its tables, over renames and a kill', async (t) => {
     t.deepEqual(await rows(server, 'SELECT ts, sum(x) FROM v SAMPLE BY 1d LIMIT 1'), [
       ['2024-01-01T00:00:00.000000Z', 1],
     ]);
-    await run(server, 'RENAME TABLE t TO u');
-    const reason = 'table does not exist [table=t]';
+    await run(server, 'RENAME TABLE t TO u', 'ALTER TABLE u RENAME COLUMN x TO y');
+    await run(server, 'CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x DOUBLE)');
+    await run(server, "INSERT INTO t VALUES ('2024-01-01', 'a', 99.0)");
     t.deepEqual(await rows(server, STATES), [
-      ['v', 'invalid', reason],
-      ['w', 'invalid', `view 'v' is invalid: ${reason}`],
+      ['v', 'valid', ''],
+      ['w', 'valid', ''],
     ]);
-    const { error, position } = await exec(server, 'SELECT * FROM w');
-    t.deepEqual([error, position], [`view 'v' is invalid: ${reason}`, 14]);
-    t.is((await exec(server, 'COMPILE VIEW w')).error, error);
+    t.deepEqual(await rows(server, 'SELECT * FROM w'), [[3]], 'the table it was made over');
     const again = await restart(server);
-    await run(again, 'RENAME TABLE u TO t', 'COMPILE VIEW w');
+    await run(again, 'DROP TABLE t', 'RENAME TABLE u TO t', 'COMPILE VIEW w');
+    await run(again, 'ALTER TABLE t RENAME COLUMN y TO x');
     t.deepEqual(await rows(again, 'SELECT * FROM w'), [[3]]);
     await run(again, 'ALTER TABLE t ALTER COLUMN x TYPE INT');
     const shape = "SELECT type FROM table_columns('v')";
@@ -34,6 +34,65 @@ test('a view follows its tables, over renames and a kill', async (t) => {
     await run(again, "ALTER VIEW v AS (SELECT ts, x, s FROM t WHERE s = 'b')");
     t.deepEqual(await rows(again, 'SELECT * FROM w'), [[2]]);
     return again;
+  });
+});
+
+test('a view is invalid without what it was made over, whatever has the name then', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE, ROWS);
+    await run(
+      server,
+      'CREATE VIEW v AS (SELECT ts, x FROM t)',
+      'CREATE VIEW w AS (SELECT * FROM v)',
+    );
+    await run(server, 'CREATE VIEW narrow AS (SELECT count() n FROM t)');
+    await run(server, 'CREATE VIEW every AS (SELECT * FROM t)');
+    await run(server, 'ALTER TABLE t ADD COLUMN late INT');
+    const names = "SELECT string_agg(\"column\", ',') FROM table_columns('every')";
+    t.deepEqual(await rows(server, names), [['ts,s,x']], 'nothing that came later');
+    await run(server, 'ALTER TABLE t DROP COLUMN x', 'ALTER TABLE t ADD COLUMN x DOUBLE');
+    const gone = "column 'x' of 't' was dropped after the view was made";
+    for (const view of ['v', 'every']) {
+      t.is((await exec(server, view)).error, `view '${view}' is invalid: ${gone}`);
+    }
+    t.is((await exec(server, 'w')).error, `view 'v' is invalid: ${gone}`);
+    t.deepEqual(await rows(server, 'narrow'), [[3]], 'it never named the column');
+    await run(server, 'ALTER VIEW v AS (SELECT ts, x FROM t)');
+    t.deepEqual(await rows(server, 'SELECT count() FROM w'), [[3]], 'the same view, mended');
+    await run(server, 'DROP VIEW v', 'CREATE VIEW v AS (SELECT ts, x FROM t)');
+    t.is((await exec(server, 'w')).error, "view 'w' is invalid: table does not exist [table=v]");
+    await run(server, 'DROP TABLE t', TABLE);
+    const reason = 'table does not exist [table=t]';
+    const { error, position } = await exec(server, 'SELECT * FROM v');
+    t.deepEqual([error, position], [`view 'v' is invalid: ${reason}`, 14]);
+    t.is((await exec(server, 'COMPILE VIEW v')).error, error);
+    t.deepEqual(await rows(server, `${STATES} WHERE view_name = 'v'`), [['v', 'invalid', reason]]);
+    return server;
+  });
+});
+
+test('an import that overwrites a table keeps its views', async (t) => {
+  await withServer(async (server) => {
+    const load = async (csv: string): Promise<void> => {
+      const form = new FormData();
+      form.append('data', new Blob([csv]), 'f.csv');
+      const query = 'name=im&overwrite=true&forceHeader=true';
+      const answer = await fetch(`${server.url}/imp?${query}`, { method: 'POST', body: form });
+      t.is(answer.status, 200, await answer.text());
+    };
+    await load('a,b\n1,2\n');
+    await run(
+      server,
+      'CREATE VIEW v AS (SELECT b FROM im)',
+      'CREATE VIEW every AS (SELECT * FROM im)',
+    );
+    await load('c,b,a\n5,6,7\n');
+    t.deepEqual(await rows(server, 'v'), [[6]]);
+    t.deepEqual(await rows(server, 'every'), [[7, 6]], 'the columns that were there');
+    await load('b\n8\n');
+    t.deepEqual(await rows(server, 'v'), [[8]]);
+    t.regex((await exec(server, 'every')).error ?? '', /column 'a' of 'im' was dropped/);
+    return server;
   });
 });
 

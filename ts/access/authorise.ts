@@ -1,16 +1,17 @@
 /** From what a statement touches to yes or `AccessDenied`. */
-import { type Access, DatabaseError } from '../session/index.js';
+import { type Access, DatabaseError, type Owner } from '../session/index.js';
 import { refusal } from './model.js';
 import type { Rights } from './store.js';
 
 /** A view is read as a whole, and so is a definition; no grant on columns reaches that far. */
 export const WHOLE = '*';
+const NOBODY: Owner = { name: '', id: '' };
 
 /** Throws when `rights` do not cover all of it. `ownerOf`: what the owner of a view may do. */
 export function authorise(
   rights: Rights,
   accesses: readonly Access[],
-  rightsOfOwner: (name: string) => Rights,
+  rightsOfOwner: (owner: Owner) => Rights,
 ): void {
   for (const access of accesses) {
     const { view, owner } = access;
@@ -18,7 +19,7 @@ export function authorise(
       if (!rights.all) {
         check(rights, access);
       }
-    } else if (!isGranted(rightsOfOwner(owner ?? ''), access)) {
+    } else if (!isGranted(rightsOfOwner(owner ?? NOBODY), access)) {
       // What stands behind a view is not for its reader to know.
       throw denied('SELECT', `${view}, whose owner lacks a right it needs`);
     }

@@ -5,6 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 
+import { identityKey } from '../auth/index.js';
 import type { CatalogChange, ImportTarget, Principal } from '../session/index.js';
 import { parse, scan, type Tree } from '../sql/index.js';
 import { permissionsAt } from './catalogue.js';
@@ -17,9 +18,10 @@ import {
   renameColumn,
   renameTable,
 } from './model.js';
+import { makesView, NAME_AN_OWNER, ownerOf, viewOwner } from './owners.js';
 import { type CurrentSchema, readSchema } from './schema.js';
 import type { AccessContext } from './setting.js';
-import { type Draft, refused } from './store.js';
+import { type Draft, keyOf, refused } from './store.js';
 
 type Effect =
   | { readonly effect: 'create'; readonly table: string; readonly owner: string | null }
@@ -72,11 +74,18 @@ export class Changes {
   }
 
   async follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T> {
-    const effects = effectsOf(change);
+    const tree = parse(change.text);
+    const effects = effectsOf(change, tree);
     if (effects.length === 0) {
       return await run();
     }
-    return await this.#next(change.principal, effects, run);
+    return await this.#next(change.principal, effects, async () => {
+      if (makesView(tree)) {
+        // As rights are now: the view may be there already, and be somebody else's.
+        viewOwner(this.#context, change.principal, tree);
+      }
+      return await run();
+    });
   }
 
   /** Runs what makes a table without a statement, and gives it to its owner. */
@@ -118,6 +127,7 @@ export class Changes {
         draft.setIntent(id, Buffer.from(JSON.stringify(possible)));
       });
     }
+    const release = store.withhold((grants) => withoutMoving(grants, possible));
     try {
       return await run();
     } finally {
@@ -129,6 +139,7 @@ export class Changes {
           draft.setIntent(id, null);
         }
       });
+      release();
     }
   }
 
@@ -141,7 +152,7 @@ export class Changes {
         throw refused(`no user, group or service account '${effect.owner}'`);
       }
       if (effect.owner === null && identity?.kind === 'external') {
-        throw refused('name an owner: OWNED BY a group, user or service account');
+        throw refused(NAME_AN_OWNER);
       }
     }
   }
@@ -183,6 +194,33 @@ function happened(effect: Effect, now: CurrentSchema): boolean {
   }
 }
 
+/**
+ * Grants without those on names that go from one object to another: until they follow, nobody can
+ * tell what they are on.
+ */
+function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
+  const left = new Map(
+    effects.reduce((held, effect) => {
+      switch (effect.effect) {
+        case 'rename':
+          return dropTable(dropTable(held, effect.table), effect.to);
+        case 'rename column':
+          return dropColumn(dropColumn(held, effect.table, effect.column), effect.table, effect.to);
+        default:
+          return held;
+      }
+    }, grants),
+  );
+  // The change itself goes on; nobody else's begins before it has ended.
+  for (const permission of ['RENAME TABLE', 'RENAME COLUMN']) {
+    const held = grants.get(permission);
+    if (held !== undefined) {
+      left.set(permission, held);
+    }
+  }
+  return left;
+}
+
 function hasColumn(schema: CurrentSchema, table: string, column: string): boolean {
   return schema.columns(table).some((name) => fold(name) === fold(column));
 }
@@ -220,9 +258,10 @@ function own(
   creator: Principal | null,
   change: (grants: Grants) => Grants,
 ): void {
-  const isStored =
-    creator?.identity?.kind === 'user' || creator?.identity?.kind === 'service account';
-  const holder = draft.find(owner ?? (isStored ? creator.name : ''));
+  const key = creator?.identity === undefined ? null : identityKey(creator.identity);
+  const self = creator === null ? undefined : draft.find(creator.name);
+  const isSame = self !== undefined && keyOf(self) === key;
+  const holder = owner === null ? (isSame ? self : undefined) : draft.find(owner);
   if (holder !== undefined) {
     draft.put({ ...holder, grants: change(holder.grants) });
   }
@@ -238,12 +277,12 @@ function ownerGrants(grants: Grants, table: string, column: string | null): Gran
 // ---- from statements ----
 
 /** What a statement does to names, as far as it can be told before it runs. */
-function effectsOf({ text, description }: CatalogChange): readonly Effect[] {
+function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly Effect[] {
   const dropped = description.accesses.filter(({ permission }) => DROPS.has(permission));
   if (dropped.length > 0) {
     return dropped.map(({ table }) => ({ effect: 'drop', table }));
   }
-  const { nodes, root }: Tree = parse(text);
+  const { nodes, root } = tree;
   const node = nodes[root];
   switch (node?.kind) {
     case 'CreateTable':
@@ -273,16 +312,6 @@ function effectsOf({ text, description }: CatalogChange): readonly Effect[] {
     default:
       return [];
   }
-}
-
-interface Option {
-  readonly name: { readonly text: string };
-  readonly value: { readonly text: string } | null;
-}
-
-function ownerOf(options: readonly Option[]): string | null {
-  const owned = options.find(({ name }) => name.text.toUpperCase() === 'OWNED');
-  return owned?.value?.text ?? null;
 }
 
 /** OWNED BY at the end of ADD COLUMN; the engine has no use for it, and the tree no place. */

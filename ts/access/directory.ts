@@ -49,6 +49,11 @@ export class StoredDirectory implements Directory {
 
   /** Takes over the administrator's password, which may change while the server runs. */
   async setAdministrator({ name, password, enabled }: Administrator): Promise<void> {
+    const known = this.#administrator;
+    if (enabled && known?.name === name && (await fitsVerifier(known.verifier, password))) {
+      // Nothing changed: sessions go on.
+      return;
+    }
     const verifier = enabled ? await scramVerifier(password, undefined, this.hashIterations) : null;
     this.#administrator = verifier === null ? null : { name, verifier };
   }
@@ -130,6 +135,6 @@ export class StoredDirectory implements Directory {
   }
 }
 
-function identityOf({ name, kind }: StoredPrincipal): Identity | null {
-  return kind === 'group' ? null : { name, kind };
+function identityOf({ id, name, kind }: StoredPrincipal): Identity | null {
+  return kind === 'group' ? null : { name, kind, id };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { LRUCache } from 'lru-cache';
 
-import type { Identity, LoginEndpoint } from '../auth/index.js';
+import { type Identity, identityKey, type LoginEndpoint } from '../auth/index.js';
 import {
   type Access as NeededAccess,
   asDatabaseError,
@@ -15,6 +15,7 @@ import {
   DatabaseError,
   type Guard,
   type ImportTarget,
+  type Owner,
   type OwnStatements,
   type Principal,
   type Sight,
@@ -28,6 +29,7 @@ import { type Administrator, StoredDirectory } from './directory.js';
 import { importAccesses } from './imports.js';
 import { asksLists, Lists } from './lists.js';
 import { neededAtLeast } from './needed.js';
+import { described, makesView, viewOwner } from './owners.js';
 import { type AccessContext, type AccessSetting, rightsOf, rightsOfOwner } from './setting.js';
 import { sightOf } from './sight.js';
 import { AccessStatements } from './statements.js';
@@ -93,7 +95,9 @@ export class Access implements Guard {
 
   authorise(principal: Principal, accesses: Parameters<Guard['authorise']>[1]): void {
     const { store } = this.#context;
-    authorise(rightsOf(store, principal), accesses, (name) => rightsOfOwner(this.#context, name));
+    authorise(store.atPresent(rightsOf(store, principal)), accesses, (owner) =>
+      store.atPresent(rightsOfOwner(this.#context, owner)),
+    );
   }
 
   sight(principal: Principal): Sight | undefined {
@@ -126,6 +130,14 @@ export class Access implements Guard {
     return this.#lists.of(principal, tree as Tree, text);
   }
 
+  makesView(tree: object): boolean {
+    return makesView(tree);
+  }
+
+  viewOwner(principal: Principal, tree: object): Owner {
+    return viewOwner(this.#context, principal, tree as Tree);
+  }
+
   async follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T> {
     await this.#requireAudit();
     return await this.#changes.follow(change, run);
@@ -154,21 +166,22 @@ export class Access implements Guard {
   }
 
   ran(principal: Principal, text: string, { command }: { readonly command: string }): void {
-    this.audit.write('statement', principal.name, { command, text });
+    const who = described(principal.identity);
+    this.audit.write('statement', principal.name, { command, text, ...who });
   }
 
   /** Tells the audit log of a login. */
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void {
     const { name, kind } = identity;
     // Over HTTP every request signs in: one of them stands for those that follow it.
-    const key = JSON.stringify([name, kind, address]);
+    const key = JSON.stringify([identityKey(identity), address]);
     if (endpoint === 'HTTP') {
       if (this.#signedIn.has(key)) {
         return;
       }
       this.#signedIn.set(key, true);
     }
-    this.audit.write('sign_in', name, { kind, endpoint, address });
+    this.audit.write('sign_in', name, { kind, endpoint, address, ...described(identity) });
   }
 
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void {
@@ -177,8 +190,8 @@ export class Access implements Guard {
 
   signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void {
     const { name, kind } = identity;
-    this.#signedIn.delete(JSON.stringify([name, kind, address]));
-    this.audit.write('sign_out', name, { kind, endpoint, address });
+    this.#signedIn.delete(JSON.stringify([identityKey(identity), address]));
+    this.audit.write('sign_out', name, { kind, endpoint, address, ...described(identity) });
   }
 
   async close(): Promise<void> {

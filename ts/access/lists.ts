@@ -9,6 +9,7 @@ import { allPermissions, ASSUME, DATABASE_ADMIN } from './catalogue.js';
 import { dumped, dumpOf } from './dump.js';
 import { fold, type GrantRow, grantRows } from './model.js';
 import type { StoredPrincipal } from './principals.js';
+import { isSelf } from './owners.js';
 import { answeredPrivileges, asksPrivilege } from './privileges.js';
 import { replaced, type Replacement } from './replaced.js';
 import { type CurrentSchema, readSchema } from './schema.js';
@@ -132,9 +133,9 @@ export class Lists {
 
   /** How somebody may log in. */
   #logins(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
-    const name = of ?? principal.name;
-    requireDetails(principal, rights, name, 'USER DETAILS');
-    const found = this.#find(name, span);
+    requireDetails(principal, rights, of, 'USER DETAILS');
+    const isGuest = of === null && principal.identity?.kind === 'external';
+    const found = isGuest ? undefined : this.#find(of ?? principal.name, span);
     const has = found === null ? [true, false, false] : waysIn(found);
     const rows = ['Password', 'JWK Token', 'REST Token'].map((type, at) => [
       type,
@@ -153,13 +154,11 @@ export class Lists {
       ['grant_option', 'BOOLEAN'],
       ...strings('origin'),
     ];
-    const isOwn = of === null || of === principal.name;
-    const name = of ?? principal.name;
-    requireDetails(principal, rights, name, 'USER DETAILS');
-    if (isOwn && principal.identity?.kind === 'external') {
+    requireDetails(principal, rights, of, 'USER DETAILS');
+    if (of === null && principal.identity?.kind === 'external') {
       return { columns, rows: shown(rights, await readSchema(this.#context.database)) };
     }
-    const found = this.#find(name, span);
+    const found = this.#find(of ?? principal.name, span);
     if (found === null) {
       return { columns, rows: [[DATABASE_ADMIN, null, null, true, 'G']] };
     }
@@ -237,7 +236,12 @@ function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
   return [...added.values()];
 }
 
-function waysIn({ enabled, verifier, publicKey, tokens }: StoredPrincipal): readonly boolean[] {
+/** Nobody who is kept elsewhere has any. */
+function waysIn(principal: StoredPrincipal | undefined): readonly boolean[] {
+  if (principal === undefined) {
+    return [false, false, false];
+  }
+  const { enabled, verifier, publicKey, tokens } = principal;
   const isAlive = tokens.some(({ expires }) => expires > Date.now());
   return [verifier !== null, publicKey !== null, isAlive].map((has) => has && enabled);
 }
@@ -273,7 +277,7 @@ function requireDetails(
   of: string | null,
   permission: string,
 ): void {
-  if (of !== null && of !== principal.name && !holds(rights, permission)) {
+  if (of !== null && !isSelf(principal, of) && !holds(rights, permission)) {
     throw denied(permission);
   }
 }

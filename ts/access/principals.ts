@@ -1,4 +1,6 @@
 /** Users, groups and service accounts as they are kept: one record each. */
+import { randomBytes } from 'node:crypto';
+
 import type { ScramVerifier } from '../auth/index.js';
 import { type Grants, type GrantRow, grantRows, grantsOf, NO_GRANTS } from './model.js';
 
@@ -21,6 +23,8 @@ export interface PublicKey {
 }
 
 export interface StoredPrincipal {
+  /** Never given to another one: whoever gets the name later is somebody else. */
+  readonly id: string;
   readonly name: string;
   readonly kind: PrincipalKind;
   readonly enabled: boolean;
@@ -36,8 +40,16 @@ export interface StoredPrincipal {
   readonly grants: Grants;
 }
 
+const ID_BYTES = 12;
+
+/** Of a record that an older version wrote, when a name was all there was. */
+export function idOfName(name: string): string {
+  return `named ${name}`;
+}
+
 export function newPrincipal(name: string, kind: PrincipalKind): StoredPrincipal {
   return {
+    id: randomBytes(ID_BYTES).toString('hex'),
     name,
     kind,
     enabled: true,
@@ -59,7 +71,8 @@ interface StoredVerifier {
 }
 
 /** The record's JSON; fields of later versions are optional. */
-interface PrincipalRecord extends Omit<StoredPrincipal, 'verifier' | 'accounts' | 'grants'> {
+interface PrincipalRecord extends Omit<StoredPrincipal, 'id' | 'verifier' | 'accounts' | 'grants'> {
+  readonly id?: string;
   readonly verifier: StoredVerifier | null;
   readonly accounts: readonly (readonly [string, boolean])[];
   readonly grants: readonly GrantRow[];
@@ -81,6 +94,7 @@ export function decodePrincipal(bytes: Buffer): StoredPrincipal {
   const { verifier, accounts, grants } = record;
   return {
     ...record,
+    id: record.id ?? idOfName(record.name),
     verifier: verifier === null ? null : decodeVerifier(verifier),
     accounts: new Map(accounts),
     grants: grantsOf(grants),

@@ -7,10 +7,11 @@ import type { Principal } from '../session/index.js';
 import type { NodeId, Tree } from '../sql/index.js';
 import { denied, WHOLE } from './authorise.js';
 import { fold, refusal } from './model.js';
+import { isSelf } from './owners.js';
 import type { Replacement } from './replaced.js';
 import { type CurrentSchema, readRows, readSchema } from './schema.js';
-import { type AccessContext, holds, rightsOf, rightsOfOwner } from './setting.js';
-import { refused, type Rights } from './store.js';
+import { type AccessContext, holds, rightsOf } from './setting.js';
+import { EVERYTHING, keyOf, refused, type Rights } from './store.js';
 
 type Node = Tree['nodes'][number];
 
@@ -121,16 +122,19 @@ function askedBy(word: string, known: ReadonlyMap<string, string | null>): reado
 /** What others may do is known to those who may see their details. */
 function rightsOfUser(context: AccessContext, principal: Principal, of: string | null): Rights {
   const own = rightsOf(context.store, principal);
-  if (of === null || of === principal.name) {
+  if (of === null || isSelf(principal, of)) {
     return own;
   }
   if (!holds(own, 'USER DETAILS')) {
     throw denied('USER DETAILS');
   }
-  if (of !== context.setting.adminName && context.store.find(of) === undefined) {
+  const found = context.store.find(of);
+  if (of !== context.setting.adminName && found === undefined) {
     throw refused(`no user, group or service account '${of}'`);
   }
-  return rightsOfOwner(context, of);
+  return found === undefined
+    ? EVERYTHING
+    : context.store.rightsOfOwner({ name: of, id: keyOf(found) });
 }
 
 /** A text, with or without a cast such as `::regclass`. */

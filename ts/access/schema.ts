@@ -39,38 +39,27 @@ export class CurrentSchema implements Schema {
   }
 }
 
-const COLUMNS = `SELECT table_name, column_name FROM information_schema.columns
-  ORDER BY table_name, ordinal_position`;
-const TABLES = 'SELECT table_name, designatedTimestamp FROM tables()';
-const VIEWS = 'SELECT view_name FROM views()';
+/** A function, so that no table can stand in its place. */
+const SCHEMA = 'SELECT name, column_name, designated FROM access_schema()';
 
 export async function readSchema(database: Database): Promise<CurrentSchema> {
-  const [tables, views, columns] = [
-    await readRows(database, TABLES),
-    await readRows(database, VIEWS),
-    await readRows(database, COLUMNS),
-  ];
-  const byTable = new Map<string, string[]>();
-  for (const [table = '', column = ''] of columns) {
-    const key = fold(String(table));
-    byTable.set(key, [...(byTable.get(key) ?? []), String(column)]);
+  const shapes = new Map<string, { columns: string[]; timestamp: string | null }>();
+  for (const [name, column, isDesignated] of await readRows(database, SCHEMA)) {
+    const known = shapes.get(String(name)) ?? { columns: [], timestamp: null };
+    shapes.set(String(name), known);
+    if (typeof column === 'string') {
+      known.columns.push(column);
+      known.timestamp = isDesignated === true ? column : known.timestamp;
+    }
   }
-  const viewNames = new Set(views.map(([name]) => fold(String(name))));
-  const shapes: Shape[] = tables
-    .filter(([name]) => !viewNames.has(fold(String(name))))
-    .map(([name, timestamp]) => ({
-      name: String(name),
-      columns: byTable.get(fold(String(name))) ?? [],
-      timestamp: typeof timestamp === 'string' && timestamp !== '' ? timestamp : null,
-      isView: false,
-    }));
-  const viewShapes = views.map(([name]) => ({
-    name: String(name),
-    columns: [],
-    timestamp: null,
-    isView: true,
-  }));
-  return new CurrentSchema([...shapes, ...viewShapes]);
+  return new CurrentSchema(
+    [...shapes].map(([name, { columns, timestamp }]) => ({
+      name,
+      columns,
+      timestamp,
+      isView: columns.length === 0,
+    })),
+  );
 }
 
 /** All rows of a query; for few and short ones. */

@@ -1,6 +1,6 @@
 /** What the parts of access control share. */
-import type { Identity } from '../auth/index.js';
-import type { Database, Principal } from '../session/index.js';
+import { type Identity, identityKey } from '../auth/index.js';
+import type { Database, Owner, Principal } from '../session/index.js';
 import type { AuditLog } from './audit.js';
 import { denied } from './authorise.js';
 import { refusal } from './model.js';
@@ -25,15 +25,19 @@ export interface AccessContext {
   readonly audit: AuditLog;
 }
 
-const NOBODY: Identity = { name: '', kind: 'external', externalGroups: [] };
+/** How the keys of administrators of the configuration begin. */
+const ADMINISTRATORS = identityKey({ kind: 'admin', name: '' });
+export const NOBODY: Identity = { name: '', kind: 'external', externalGroups: [] };
 
 export function rightsOf(store: AccessStore, principal: Principal): Rights {
   return store.rightsOf(principal.identity ?? NOBODY);
 }
 
 /** What the owner of a view may do. */
-export function rightsOfOwner({ setting, store }: AccessContext, name: string): Rights {
-  return name === setting.adminName ? EVERYTHING : store.rightsOfOwner(name);
+export function rightsOfOwner({ setting, store }: AccessContext, owner: Owner): Rights {
+  const { name, id } = owner;
+  const isAdmin = id === null ? name === setting.adminName : id.startsWith(ADMINISTRATORS);
+  return isAdmin ? EVERYTHING : store.rightsOfOwner(owner);
 }
 
 /** Whether a permission on the database as a whole is held. */

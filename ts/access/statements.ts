@@ -1,5 +1,5 @@
 /** The statements of access control, each one commit. */
-import { scramVerifier } from '../auth/index.js';
+import { type Identity, scramVerifier } from '../auth/index.js';
 import {
   type Actor,
   DatabaseError,
@@ -22,9 +22,10 @@ import { denied } from './authorise.js';
 import { assumedAccounts, granted, grantSteps, requireOption, revoked } from './grants.js';
 import { isDatabaseAdmin } from './model.js';
 import { newPrincipal, type PrincipalKind, type StoredPrincipal } from './principals.js';
+import { NAME_AN_OWNER } from './owners.js';
 import { readSchema } from './schema.js';
-import { type AccessContext, require, rightsOf } from './setting.js';
-import { type Draft, refused, type Rights } from './store.js';
+import { type AccessContext, NOBODY, require, rightsOf } from './setting.js';
+import { type AccessStore, type Draft, refused, type Rights } from './store.js';
 import { newKey, newToken, tokenDigest, ttlMs } from './tokens.js';
 
 const KINDS: Readonly<Record<NodeKind, PrincipalKind>> = {
@@ -206,7 +207,7 @@ class Action {
       return;
     }
     if (owner === null && identity?.kind === 'external') {
-      throw refused('name an owner: OWNED BY a group, user or service account');
+      throw refused(NAME_AN_OWNER);
     }
     const holder = this.#existing(draft, owner ?? { text: name, span: { start: 0, end: 0 } });
     draft.put({ ...holder, accounts: new Map([...holder.accounts, [account, true]]) });
@@ -222,7 +223,7 @@ class Action {
       }
       throw this.#missing(kind, name);
     }
-    requireOver(asker, found);
+    requireOver(this.#context.store, asker, found);
     draft.remove(name.text);
     for (const other of draft.list()) {
       const groups = other.groups.filter((group) => group !== name.text);
@@ -236,7 +237,7 @@ class Action {
   async #alter(draft: Draft, access: Of<'Alter'>, asker: Asker): Promise<readonly string[]> {
     const { name, change } = access;
     const found = this.#ofKind(draft, name, KINDS[access.principal]);
-    requireOver(asker, found);
+    requireOver(this.#context.store, asker, found);
     switch (change.change) {
       case 'Enable':
       case 'Disable':
@@ -312,7 +313,7 @@ class Action {
     const user = this.#ofKind(draft, access.user, 'user');
     const groups = access.groups.map((name) => this.#ofKind(draft, name, 'group'));
     groups.forEach((group) => {
-      requireOver(asker, group);
+      requireOver(this.#context.store, asker, group);
     });
     const names = new Set(groups.map(({ name }) => name));
     const others = user.groups.filter((group) => !names.has(group));
@@ -353,7 +354,7 @@ class Action {
     const steps = [...grantSteps({ permissions, on, schema, verification: false })];
     requireOption(rights, steps);
     if (on === null && permissions.some(({ name }) => name === 'ALL')) {
-      requireOver({ actor: this.#actor, rights }, holder);
+      requireOver(this.#context.store, { actor: this.#actor, rights }, holder);
       steps.push({ permission: 'DATABASE ADMIN', target: 'database' });
     }
     const groups = holder.groups.flatMap((name) => draft.find(name) ?? []);
@@ -399,7 +400,17 @@ class Action {
     }
     audit.write('assume', principal.name, { account: name });
     const { readOnly } = principal;
-    this.#actor.become({ name, readOnly, identity: { name, kind: 'service account' } });
+    const { id } = account;
+    const identity: Identity = {
+      name,
+      kind: 'service account',
+      id,
+      // As it is at each statement: groups of people come and go.
+      get assumedBy() {
+        return principal.identity ?? NOBODY;
+      },
+    };
+    this.#actor.become({ name, readOnly, identity });
   }
 
   // ---- names ----
@@ -453,9 +464,10 @@ class Action {
   }
 }
 
-/** Whoever may do everything is changed by such people alone. */
-function requireOver({ rights }: Asker, target: StoredPrincipal): void {
-  if (!rights.all && isDatabaseAdmin([target.grants])) {
+/** Whoever may do everything, by whatever way, is changed by such people alone. */
+function requireOver(store: AccessStore, { rights }: Asker, target: StoredPrincipal): void {
+  const reach = store.reachOf(target).map(({ grants }) => grants);
+  if (!rights.all && isDatabaseAdmin(reach)) {
     throw denied('DATABASE ADMIN');
   }
 }

@@ -2,11 +2,11 @@
  * What is kept of access control: all of it in memory, each change one commit of the catalog. The
  * epoch counts the changes up; whoever remembers rights asks it whether they still hold.
  */
-import type { Identity } from '../auth/index.js';
-import { DatabaseError } from '../session/index.js';
+import { type Identity, identityKey } from '../auth/index.js';
+import { DatabaseError, type Owner } from '../session/index.js';
 import type { Grants } from './model.js';
 import { isDatabaseAdmin } from './model.js';
-import { decodePrincipal, encodePrincipal, type StoredPrincipal } from './principals.js';
+import { decodePrincipal, encodePrincipal, idOfName, type StoredPrincipal } from './principals.js';
 
 const RECORD_KIND = 'access';
 const PRINCIPAL = 'principal:';
@@ -99,6 +99,8 @@ export class AccessStore {
   readonly #tokens = new Map<string, string>();
   readonly #intents = new Map<string, Buffer>();
   readonly #rights = new Map<string, Rights>();
+  /** What grants do not count for while names are given from one object to another. */
+  readonly #withheld = new Set<(grants: Grants) => Grants>();
   #epoch = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -157,21 +159,75 @@ export class AccessStore {
     return turn;
   }
 
+  /** Keeps grants back until the returned function is called; `limit` says what is left of them. */
+  withhold(limit: (grants: Grants) => Grants): () => void {
+    this.#withheld.add(limit);
+    return () => {
+      this.#withheld.delete(limit);
+    };
+  }
+
+  /** The rights that count at this moment. */
+  atPresent(rights: Rights): Rights {
+    if (rights.all || this.#withheld.size === 0) {
+      return rights;
+    }
+    const limited = (grants: Grants): Grants =>
+      [...this.#withheld].reduce((left, limit) => limit(left), grants);
+    return { ...rights, sets: rights.sets.map(limited) };
+  }
+
   /** What `identity` may do now. */
   rightsOf(identity: Identity): Rights {
-    if (identity.kind === 'admin') {
+    const { kind, name, assumedBy } = identity;
+    if (kind === 'admin') {
       return EVERYTHING;
     }
-    const groups = identity.kind === 'external' ? (identity.externalGroups ?? []) : null;
-    const key = groups === null ? `p:${identity.name}` : `x:${JSON.stringify(groups)}`;
-    return this.#remembered(key, () =>
-      groups === null ? this.#rightsOfLogin(identity.name) : this.#rightsOfGroups(groups),
-    );
+    if (assumedBy !== undefined && !this.#mayBecome(assumedBy, name)) {
+      return NOTHING;
+    }
+    if (kind === 'external') {
+      const key = `x:${JSON.stringify(identity.externalGroups ?? [])}`;
+      return this.#remembered(key, () => rightsOf(this.groupsOf(identity)));
+    }
+    return this.#remembered(`p:${identityKey(identity)}`, () => this.#rightsOfLogin(identity));
   }
 
   /** What the owner of a view may do, whether it may log in or not. */
-  rightsOfOwner(name: string): Rights {
-    return this.#remembered(`o:${name}`, () => this.#rightsOfStored(this.#principals.get(name)));
+  rightsOfOwner(owner: Owner): Rights {
+    const key = owner.id ?? idOfName(owner.name);
+    return this.#remembered(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));
+  }
+
+  /** What a user, a group, or whoever is in it can come to: also as somebody they may become. */
+  reachOf(principal: StoredPrincipal): readonly StoredPrincipal[] {
+    const held = [principal, ...principal.groups.flatMap((group) => this.#group(group))];
+    const accounts = held.flatMap((one) => [...one.accounts.keys()]);
+    return [...held, ...accounts.flatMap((name) => this.#principals.get(name) ?? [])];
+  }
+
+  /** The groups that `identity` is in. */
+  groupsOf({ kind, name, externalGroups = [] }: Identity): readonly StoredPrincipal[] {
+    if (kind !== 'external') {
+      return (this.#principals.get(name)?.groups ?? []).flatMap((group) => this.#group(group));
+    }
+    return [...this.#principals.values()].filter(
+      (one) => one.kind === 'group' && one.aliases.some((alias) => externalGroups.includes(alias)),
+    );
+  }
+
+  #mayBecome(identity: Identity, account: string): boolean {
+    const { all, accounts } = this.rightsOf(identity);
+    return all || accounts.has(account);
+  }
+
+  /** A view that an older version made belongs to whoever had the name then. */
+  #ownerOf({ name, id }: Owner): StoredPrincipal | undefined {
+    if (id === null) {
+      const found = this.#principals.get(name);
+      return found?.id === idOfName(name) ? found : undefined;
+    }
+    return [...this.#principals.values()].find((one) => keyOf(one) === id);
   }
 
   #remembered(key: string, make: () => Rights): Rights {
@@ -187,9 +243,11 @@ export class AccessStore {
     return rights;
   }
 
-  #rightsOfLogin(name: string): Rights {
-    const principal = this.#principals.get(name);
-    return principal?.enabled === true ? this.#rightsOfStored(principal) : NOTHING;
+  /** Nothing for those who are gone, whoever has their name now. */
+  #rightsOfLogin(identity: Identity): Rights {
+    const principal = this.#principals.get(identity.name);
+    const isSame = principal !== undefined && keyOf(principal) === identityKey(identity);
+    return isSame && principal.enabled ? this.#rightsOfStored(principal) : NOTHING;
   }
 
   #rightsOfStored(principal: StoredPrincipal | undefined): Rights {
@@ -202,13 +260,6 @@ export class AccessStore {
   #group(name: string): StoredPrincipal[] {
     const group = this.#principals.get(name);
     return group?.kind === 'group' ? [group] : [];
-  }
-
-  #rightsOfGroups(external: readonly string[]): Rights {
-    const mapped = [...this.#principals.values()].filter(
-      ({ kind, aliases }) => kind === 'group' && aliases.some((alias) => external.includes(alias)),
-    );
-    return rightsOf(mapped);
   }
 
   #apply(draft: Draft): void {
@@ -241,6 +292,11 @@ function rightsOf(principals: readonly StoredPrincipal[]): Rights {
     accounts.set(account, option || accounts.get(account) === true);
   }
   return { all: isDatabaseAdmin(sets), sets, accounts };
+}
+
+/** What tells one apart from everybody else, as `identityKey` does for those who log in. */
+export function keyOf({ kind, id }: StoredPrincipal): string {
+  return `${kind} ${id}`;
 }
 
 /** An error of a statement, where it stands. */

@@ -12,8 +12,22 @@ export type IdentityKind = 'admin' | 'user' | 'service account' | 'external';
 export interface Identity {
   readonly name: string;
   readonly kind: IdentityKind;
+  /** Of those whom the database keeps: tells them apart from others who had the name before. */
+  readonly id?: string;
   /** What the identity provider calls the groups of someone external. */
   readonly externalGroups?: readonly string[];
+  /** Of someone external: who vouches, and for whom. The name is what people chose to be called. */
+  readonly issuer?: string;
+  readonly subject?: string;
+  /** Of a service account: whose session has become it, and needs the right to every time. */
+  readonly assumedBy?: Identity;
+}
+
+/** The same for one somebody alone, whatever others are called. */
+export function identityKey({ kind, name, id, issuer, subject }: Identity): string {
+  return kind === 'external'
+    ? `${kind} ${JSON.stringify([issuer ?? '', subject ?? name])}`
+    : `${kind} ${id ?? name}`;
 }
 
 /** Somebody is known. */

@@ -6,6 +6,7 @@ export {
   type Owner,
 } from './authenticator.js';
 export type { Directory, LoginEndpoint, LoginWitness } from './directory.js';
+export { identityKey } from './identity.js';
 export type {
   Authenticator,
   Identity,

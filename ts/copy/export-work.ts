@@ -3,10 +3,19 @@
  * are written and synced in a directory of the job's own and then renamed: under its name a file is
  * whole.
  */
-import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { type FileHandle, link, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 
-import { asDatabaseError, DatabaseError, type RowFormat } from '../session/index.js';
+import {
+  type Access,
+  asDatabaseError,
+  DatabaseError,
+  type Guard,
+  type Principal,
+  principalKey,
+  type RowFormat,
+  type StatementContext,
+} from '../session/index.js';
 import type { Tree } from '../sql/index.js';
 import type { Work } from './jobs.js';
 import type { CopyLog, ExportPhase } from './log.js';
@@ -18,6 +27,11 @@ import { type JobContext, quoteName, type Sql } from './sql.js';
 
 export interface ExportRequest {
   readonly user: string;
+  /** Whose rights and sight count, at the time the job runs. */
+  readonly principal: Principal;
+  readonly accesses: readonly Access[];
+  /** Users and rights that the query asks for. */
+  readonly lists?: StatementContext['lists'];
   /** The statement's text. */
   readonly text: string;
   readonly source: ExportSource;
@@ -45,6 +59,8 @@ export interface ExportServices {
   readonly root: Root;
   /** Bytes that stay free on the disk; 0 is 5 % of it, 1 GiB at most. */
   readonly diskKept: number;
+  /** Absent where everybody may do everything. */
+  readonly guard?: Guard;
 }
 
 /** The table that holds the rows of a query while its partitions are written. */
@@ -78,8 +94,8 @@ export class ExportWork implements Work {
 
   async run(id: string, signal: AbortSignal): Promise<void> {
     const { root, log } = this.#services;
-    const { user, text, path } = this.#request;
-    const context: JobContext = { user, text: `${text} /* ${id} */`, signal };
+    const { path } = this.#request;
+    const context = this.#context(id, signal);
     const table = this.#tableName(id);
     await log.exportStep({ id, table, phase: 'wait_to_run', status: 'finished' });
     const parent = await makeBelow(root, path.slice(0, -1)).catch(asIo);
@@ -96,6 +112,22 @@ export class ExportWork implements Work {
     } finally {
       await rm(stage, { recursive: true, force: true });
     }
+  }
+
+  /** As `/exec` would run the statement now. */
+  #context(id: string, signal: AbortSignal): JobContext {
+    const { guard } = this.#services;
+    const { user, principal, accesses, lists, text } = this.#request;
+    guard?.authorise(principal, accesses);
+    const sight = guard?.sight(principal);
+    return {
+      user,
+      identity: principalKey(principal),
+      text: `${text} /* ${id} */`,
+      ...(sight === undefined ? {} : { sight }),
+      ...(lists === undefined ? {} : { lists }),
+      signal,
+    };
   }
 
   #tableName(id: string): string {
@@ -133,13 +165,16 @@ export class ExportWork implements Work {
     }
     // A query runs once, whatever it counts or rolls, and its files are of one moment.
     const table = stagedTable(id);
+    // Nobody has a right on the job's own table.
+    const { user, text = '', signal } = context;
+    const own = { user, text, signal };
     try {
       const create =
         `CREATE TABLE ${quoteName(table)} AS (${source.sql}\n) ` +
         `TIMESTAMP(${quoteName(source.timestamp ?? '')}) PARTITION BY ${partitionBy}`;
       await this.#step(id, 'populating_temp_table', () => sql.run(create, [], context));
       return await this.#step(id, 'converting_partitions', () =>
-        this.#writePartitions(stage, table, partitionBy, context),
+        this.#writePartitions(stage, table, partitionBy, own),
       );
     } finally {
       await sql.run(`DROP TABLE IF EXISTS ${quoteName(table)}`);
@@ -196,6 +231,11 @@ export class ExportWork implements Work {
     }
   }
 
+  /** Where there is more than one user, others' files go by word alone. */
+  #overwrites(): boolean {
+    return this.#request.settings.overwrite ?? this.#services.guard === undefined;
+  }
+
   #format(): RowFormat {
     const { format, header, delimiter, parquet } = this.#request.settings;
     return format === 'csv' ? { format, header, delimiter } : { format, options: parquet };
@@ -212,19 +252,39 @@ export class ExportWork implements Work {
     signal.throwIfAborted();
     try {
       if (partitionBy !== null) {
-        await moveAll(stage, names, target);
+        await moveAll(stage, names, target, this.#overwrites());
         return target + sep;
       }
       const suffix = `.${settings.format}`;
       const isNamed = basename(target).toLowerCase().endsWith(suffix);
       const path = isNamed ? target : target + suffix;
-      await rename(join(stage, names[0] ?? ''), path);
+      await give(join(stage, names[0] ?? ''), path, this.#overwrites());
       await syncDirectory(dirname(path));
       return path;
     } catch (error) {
       return asIo(error);
     }
   }
+}
+
+/** A name that is taken stays with what has it, unless that may be overwritten. */
+async function give(from: string, to: string, overwrites: boolean): Promise<void> {
+  if (overwrites) {
+    await rename(from, to);
+    return;
+  }
+  await link(from, to).catch((error: unknown) => {
+    if (codeOf(error) !== 'EEXIST') {
+      throw error;
+    }
+    throw isTaken(basename(to));
+  });
+  await unlink(from);
+}
+
+function isTaken(name: string): DatabaseError {
+  const message = `file '${name}' is there already: choose another name, or say OVERWRITE true`;
+  return new DatabaseError({ code: 'InvalidValue', message });
 }
 
 /** Directories of jobs that ended with their process, by the ids of the jobs. */
@@ -248,7 +308,12 @@ export async function removeLeftOver({ sql, root }: ExportServices, id: string):
 }
 
 /** At once where the directory is new; file by file into one that is there. */
-async function moveAll(stage: string, names: readonly string[], target: string): Promise<void> {
+async function moveAll(
+  stage: string,
+  names: readonly string[],
+  target: string,
+  overwrites: boolean,
+): Promise<void> {
   await syncDirectory(stage);
   try {
     await rename(stage, target);
@@ -256,8 +321,13 @@ async function moveAll(stage: string, names: readonly string[], target: string):
     if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) {
       throw error;
     }
+    const taken = new Set(overwrites ? [] : await readdir(target));
+    const first = names.find((name) => taken.has(name));
+    if (first !== undefined) {
+      throw isTaken(first);
+    }
     for (const name of names) {
-      await rename(join(stage, name), join(target, name));
+      await give(join(stage, name), join(target, name), overwrites);
     }
     await syncDirectory(target);
   }

@@ -15,6 +15,7 @@ import {
   type Guard,
   type ImportTarget,
   type Principal,
+  principalKey,
   type TableMetadata,
 } from '../session/index.js';
 import type { Work } from './jobs.js';
@@ -229,8 +230,9 @@ export class ImportWork implements Work {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { sql } = this.#services;
-    const { user, text } = this.#request;
-    const context: JobContext = { user, text: `${text} /* ${id} */`, signal };
+    const { user, principal, text } = this.#request;
+    const identity = principalKey(principal);
+    const context: JobContext = { user, identity, text: `${text} /* ${id} */`, signal };
     const source = `read_parquet(${quoteText(this.#fileName)})`;
     await this.#begin(id, 'partition_import');
     const statement =
@@ -257,11 +259,7 @@ export class ImportWork implements Work {
     if (timestamp !== null && timestamp !== table.timestamp) {
       throw new ImportError(`not a timestamp '${timestamp}'`);
     }
-    const query = await this.#services.sql.prepare(
-      `SELECT * FROM ${source}`,
-      context.user,
-      context.text,
-    );
+    const query = await this.#services.sql.prepare(`SELECT * FROM ${source}`, context);
     const names = query.description.columns.map(({ name }) => name);
     query.close();
     const targets = names.map((name) => {

@@ -65,14 +65,15 @@ export function createCopy(options: CopyOptions): Copy {
     key: 'cairo.sql.copy.export.root',
     purpose: 'export',
   } as const;
-  const exports = { sql, log, root, diskKept };
+  const guard = options.guard === undefined ? {} : { guard: options.guard };
+  const exports = { sql, log, root, diskKept, ...guard };
   const imports = {
     sql,
     log,
     root: { directory: importRoot, key: 'cairo.sql.copy.root', purpose: 'import' } as const,
     bufferBytes: Math.max(bufferBytes, LEAST_BUFFER_BYTES),
     analysedLines,
-    ...(options.guard === undefined ? {} : { guard: options.guard }),
+    ...guard,
   };
   const ready = cleanUp().catch((error: unknown) => {
     logger?.warn('copy_clean_up_failed', { message: asDatabaseError(error).message });

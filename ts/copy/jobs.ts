@@ -25,7 +25,8 @@ export type JobStatus = 'waiting' | 'running' | 'finished' | 'failed' | 'cancell
 
 interface Job {
   readonly id: string;
-  readonly user: string;
+  /** Whose it is: the key of the principal. */
+  readonly owner: string;
   readonly work: Work;
   readonly cancel: AbortController;
   status: JobStatus;
@@ -58,17 +59,17 @@ export class Jobs {
   }
 
   /** Who started the job; `null` when there is none of that id. */
-  userOf(id: string): string | null {
-    return this.#jobs.get(id)?.user ?? null;
+  ownerOf(id: string): string | null {
+    return this.#jobs.get(id)?.owner ?? null;
   }
 
   /** Starts a job and resolves to its id: 16 hexadecimal digits. */
-  async start(user: string, work: Work): Promise<string> {
+  async start(owner: string, work: Work): Promise<string> {
     this.#refuse();
     const id = randomBytes(ID_BYTES).toString('hex');
     const job: Job = {
       id,
-      user,
+      owner,
       work,
       cancel: new AbortController(),
       status: 'waiting',

@@ -27,6 +27,8 @@ export interface ExportSettings {
   readonly partitionBy: PartitionUnit | 'NONE' | null;
   /** Where PARTITION_BY stands, to tell that it cannot be done. */
   readonly partitionName: Name | null;
+  /** Whether files of the same names are replaced; `null` where nothing is said. */
+  readonly overwrite: boolean | null;
   /** What was asked for without effect. */
   readonly notice: string | null;
 }
@@ -178,6 +180,7 @@ export function exportSettings(list: readonly OptionValue[], path: Name): Export
       (text) => `invalid partition by option: ${text}`,
     ),
     partitionName: options.name('PARTITION_BY'),
+    overwrite: options.boolean('OVERWRITE'),
     notice: ignored.length === 0 ? null : `without effect: ${ignored.join(', ')}`,
   };
 }

@@ -6,18 +6,21 @@ import {
   type ExecuteReply,
   type ParameterValues,
   type RowFormat,
-  type Sight,
   type Statement,
+  type StatementContext,
   type Summary,
 } from '../session/index.js';
 import { parse, type Tree } from '../sql/index.js';
 
 const JSON_ROWS = { format: 'json' } as const;
 
-/** Who runs a statement, under which text it is listed. */
-export interface JobContext {
-  readonly user: string;
-  readonly text: string;
+/** Who runs a statement, under which text it is listed, and what they see; absent: everything. */
+export type StatementSetting = Pick<
+  StatementContext,
+  'user' | 'identity' | 'text' | 'sight' | 'lists'
+>;
+
+export interface JobContext extends StatementSetting {
   readonly signal: AbortSignal;
 }
 
@@ -34,15 +37,9 @@ export class Sql {
     this.database = database;
   }
 
-  /** `sight`: what `user` may see of the catalog; absent: everything. */
-  async prepare(
-    tree: Tree | string,
-    user: string,
-    text: string,
-    sight?: Sight,
-  ): Promise<Statement> {
+  async prepare(tree: Tree | string, setting: StatementSetting): Promise<Statement> {
     const node = typeof tree === 'string' ? parse(tree) : tree;
-    const context = { user, text, ...(sight === undefined ? {} : { sight }) };
+    const context = settingOf(setting);
     return await this.database.prepare(Buffer.from(JSON.stringify(node)), context);
   }
 
@@ -83,7 +80,7 @@ export class Sql {
     take: (reply: ExecuteReply) => Promise<T>,
   ): Promise<T> {
     return await this.stoppable(context, async (queryId) => {
-      let statement = await this.prepare(tree, context.user, context.text);
+      let statement = await this.prepare(tree, context);
       try {
         context.signal.throwIfAborted();
         const reply = await statement
@@ -93,7 +90,7 @@ export class Sql {
               throw error;
             }
             statement.close();
-            statement = await this.prepare(tree, context.user, context.text);
+            statement = await this.prepare(tree, context);
             context.signal.throwIfAborted();
             return await statement.execute(parameters, { rows, queryId });
           });
@@ -144,4 +141,15 @@ export function quoteName(name: string): string {
 /** A text in single quotes. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** Without what a job has beside it. */
+function settingOf({ user, identity, text, sight, lists }: StatementSetting): StatementSetting {
+  return {
+    user,
+    ...(identity === undefined ? {} : { identity }),
+    ...(text === undefined ? {} : { text }),
+    ...(sight === undefined ? {} : { sight }),
+    ...(lists === undefined ? {} : { lists }),
+  };
 }

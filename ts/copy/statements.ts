@@ -10,6 +10,7 @@ import {
   OwnStatement,
   type OwnStatements,
   type Principal,
+  principalKey,
   type Statement,
   type StatementContext,
 } from '../session/index.js';
@@ -54,7 +55,7 @@ export class CopyStatements implements OwnStatements {
     const action = await this.#action(copy, tree as Tree, context, actor);
     const { user, text = '' } = context;
     return await OwnStatement.of('COPY', action, (answer) =>
-      this.#services.sql.prepare(answer, user, text),
+      this.#services.sql.prepare(answer, { user, text }),
     );
   }
 
@@ -68,20 +69,20 @@ export class CopyStatements implements OwnStatements {
       case 'Import':
         return await this.#import(copy, context, principal);
       case 'Export':
-        return await this.#export(copy, tree, context);
+        return await this.#export(copy, tree, context, principal);
       case 'Cancel':
-        return this.#cancel(copy.id, context.user);
+        return this.#cancel(copy.id, principalKey(principal));
     }
   }
 
   #started(
     accesses: readonly Access[],
-    user: string,
+    owner: Principal,
     work: Work,
     notice: string | null,
   ): OwnAction {
     const run = async (): Promise<readonly string[]> => [
-      await this.#services.jobs.start(user, work),
+      await this.#services.jobs.start(principalKey(owner), work),
     ];
     return { accesses, columns: ['id'], run, ...(notice === null ? {} : { notice }) };
   }
@@ -119,15 +120,16 @@ export class CopyStatements implements OwnStatements {
       file,
       settings,
     });
-    return this.#started(accesses, user, work, null);
+    return this.#started(accesses, principal, work, null);
   }
 
   async #export(
     copy: Extract<CopyStatement, { copy: 'Export' }>,
     tree: Tree,
     context: StatementContext,
+    principal: Principal,
   ): Promise<OwnAction> {
-    const { user, text = '' } = context;
+    const { user, text = '', lists } = context;
     const { exports } = this.#services;
     const settings = exportSettings(copy.options, copy.path);
     const path = partsBelow(exports.root, copy.path);
@@ -142,10 +144,19 @@ export class CopyStatements implements OwnStatements {
         ...settings.partitionName?.span,
       });
     }
-    const request = { user, text, source, path, settings, partitionBy };
     const writes = { table: '', columns: [], permission: 'WRITE FILES' };
-    const work = new ExportWork(exports, request);
-    return this.#started([...accesses, writes], user, work, settings.notice);
+    const work = new ExportWork(exports, {
+      user,
+      principal,
+      accesses: [...accesses, writes],
+      text,
+      ...(lists === undefined ? {} : { lists }),
+      source,
+      path,
+      settings,
+      partitionBy,
+    });
+    return this.#started([...accesses, writes], principal, work, settings.notice);
   }
 
   /** A table's Parquet files are its partitions; anything else is one file. */
@@ -161,17 +172,16 @@ export class CopyStatements implements OwnStatements {
   async #source(
     copy: Extract<CopyStatement, { copy: 'Export' }>,
     tree: Tree,
-    { user, text = '', sight }: StatementContext,
+    context: StatementContext,
   ): Promise<{ readonly accesses: readonly Access[]; readonly source: ExportSource }> {
     const { table, query } = copy;
     const all = table === null ? null : `SELECT * FROM ${quoteName(table.text)}`;
     const source = all === null ? { ...tree, root: query ?? tree.root } : parse(all);
+    const { text = '' } = context;
     const span = tree.spans[source.root];
-    const prepared = await this.#services.sql
-      .prepare(source, user, text, sight)
-      .catch((error: unknown) => {
-        throw table === null ? error : placed(error, table);
-      });
+    const prepared = await this.#services.sql.prepare(source, context).catch((error: unknown) => {
+      throw table === null ? error : placed(error, table);
+    });
     const { accesses, columns, timestamp, parameters } = prepared.description;
     prepared.close();
     if (parameters.length > 0) {
@@ -189,15 +199,15 @@ export class CopyStatements implements OwnStatements {
     };
   }
 
-  #cancel(id: Name, user: string): OwnAction {
+  #cancel(id: Name, asker: string): OwnAction {
     const { jobs } = this.#services;
     if (!JOB_ID.test(id.text)) {
       const message = `copy cancel ID format is invalid: '${id.text}', use the id of COPY's answer`;
       throw new DatabaseError({ code: 'InvalidValue', message, ...id.span });
     }
     const job = id.text.toLowerCase();
-    const owner = jobs.userOf(job);
-    const isOthers = owner !== null && owner !== user;
+    const owner = jobs.ownerOf(job);
+    const isOthers = owner !== null && owner !== asker;
     return {
       accesses: isOthers ? [{ table: '', columns: [], permission: 'CANCEL ANY COPY' }] : [],
       columns: ['id', 'status'],

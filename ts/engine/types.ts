@@ -17,6 +17,13 @@ export interface ResultColumn {
   readonly dimensions: number;
 }
 
+/** Whoever owns a view. */
+export interface Owner {
+  readonly name: string;
+  /** Tells them apart from others of the name; null where an older version made the view. */
+  readonly id: string | null;
+}
+
 /** A table or column that a statement reads or writes; checked before it runs. */
 export interface Access {
   readonly table: string;
@@ -26,7 +33,7 @@ export interface Access {
   /** The view whose query touches it: the right is that of the view's owner. */
   readonly view?: string;
   /** Of `view`. */
-  readonly owner?: string;
+  readonly owner?: Owner;
   /** The table's designated timestamp, told to those who do not see everything. */
   readonly timestamp?: string;
 }
@@ -64,6 +71,10 @@ export interface StatementDescription {
 /** Who asks, in which setting. Never credentials. */
 export interface StatementContext {
   readonly user: string;
+  /** Tells the user apart from others of the same name; absent: the name does. */
+  readonly identity?: string;
+  /** Who owns a view that the statement makes; absent: the user. */
+  readonly owner?: Owner;
   /** The statement's text, for the list of active queries. */
   readonly text?: string;
   /** Parameter types the client declared (type text), `null` where it left them open. */

@@ -8,7 +8,7 @@ import type { Authenticator, LoginWitness } from '../auth/index.js';
 import { isLoopback } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Credentials } from '../tls/index.js';
-import type { SessionHost } from '../session/index.js';
+import { principalKey, type SessionHost } from '../session/index.js';
 import { busyPoll, type Pace } from '../sockets/index.js';
 import type { CancelBook } from './cancel-book.js';
 import {
@@ -429,7 +429,7 @@ export class Connection {
     this.processId = ticket.processId;
     session.backend = ticket.processId;
     services.sessions.backends.add(ticket.processId, {
-      user: entered.user,
+      key: principalKey(visitor),
       cancel: () => {
         conversation.cancel();
       },

@@ -9,6 +9,7 @@ import {
   type FailureLimiter,
   type Identity,
   type KnownLogin,
+  type Login,
   mockVerifier,
   scramVerifier,
   type ScramVerifier,
@@ -129,8 +130,17 @@ function storedEntry(directory: Directory, user: string): Entry | undefined {
   if (verifier === null || identity === null) {
     return undefined;
   }
+  // Another password is another verifier; who is gone or disabled has none.
+  const renew = (): Login => {
+    if (directory.scramVerifier(user) !== verifier) {
+      return { kind: 'unknown' };
+    }
+    return directory.mayConnect(identity, 'PGWIRE')
+      ? { kind: 'known', identity }
+      : { kind: 'denied', identity, needs: 'PGWIRE' };
+  };
   return {
-    entered: { user, readOnly: false, identity },
+    entered: { user, readOnly: false, identity, renew },
     verifier,
     fits: async (password) => (await directory.verifyPassword(user, password)) !== null,
   };

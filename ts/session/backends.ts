@@ -3,7 +3,8 @@ import { DatabaseError } from '../engine/error.js';
 
 /** A connection as others may act on it. */
 export interface Backend {
-  readonly user: string;
+  /** Whose it is: the key of the principal. */
+  readonly key: string;
   /** Stops the statement that runs. */
   cancel(): void;
   /** Ends the connection. */
@@ -12,7 +13,7 @@ export interface Backend {
 
 /** Who stops one. */
 interface Stopper {
-  readonly name: string;
+  readonly key: string;
   readonly readOnly: boolean;
   /** Throws unless the caller may act on others' connections. */
   readonly authorise: () => void;
@@ -35,7 +36,7 @@ export class Backends {
     if (backend === undefined) {
       return false;
     }
-    if (backend.user !== by.name) {
+    if (backend.key !== by.key) {
       by.authorise();
       if (by.readOnly) {
         const what = `pg_${how}_backend() of another user's connection`;

@@ -1,6 +1,6 @@
 /** Who may do what, as sessions ask it; `ts/access` answers. */
-import type { Identity } from '../auth/index.js';
-import type { Access, ListedRows, Sight, StatementDescription } from '../engine/types.js';
+import { type Identity, identityKey } from '../auth/index.js';
+import type { Access, ListedRows, Owner, Sight, StatementDescription } from '../engine/types.js';
 
 /** Whose session it is. */
 export interface Principal {
@@ -8,6 +8,11 @@ export interface Principal {
   readonly readOnly: boolean;
   /** What the login proved; without it nothing is granted where rights are asked for. */
   readonly identity?: Identity;
+}
+
+/** The same for one somebody alone, whatever others are called. */
+export function principalKey({ name, identity }: Principal): string {
+  return identity === undefined ? `name ${name}` : identityKey(identity);
 }
 
 /** A statement about to run that changes the catalog. */
@@ -45,6 +50,10 @@ export interface Guard {
   asksLists(tree: object): boolean;
   /** What a statement asks for; rejects with `AccessDenied`. */
   lists(principal: Principal, tree: object, text: string): Promise<Listed>;
+  /** Whether a statement makes a view. */
+  makesView(tree: object): boolean;
+  /** Who will own it; throws `AccessDenied` where `principal` cannot act as that owner. */
+  viewOwner(principal: Principal, tree: object): Owner;
   /** Runs a change of the catalog, and lets the rights follow it. */
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
   /**

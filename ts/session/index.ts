@@ -1,7 +1,14 @@
 /** One statement's path, shared by every protocol. */
 export { asDatabaseError } from './error.js';
 export { parquetOptions, type ReadOption } from './parquet-options.js';
-export type { CatalogChange, Guard, ImportTarget, Listed, Principal } from './guard.js';
+export {
+  type CatalogChange,
+  type Guard,
+  type ImportTarget,
+  type Listed,
+  type Principal,
+  principalKey,
+} from './guard.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export {
@@ -32,6 +39,7 @@ export type {
   ExecuteOptions,
   ExecuteReply,
   ListedRows,
+  Owner,
   ParameterValues,
   ParquetOptions,
   ResultColumn,

@@ -10,7 +10,7 @@ export type Operations = Readonly<Record<'reload_config' | 'reload_tls', () => P
 
 /** Who calls, and what can be acted on. */
 export interface OperationSetting {
-  readonly user: { readonly name: string; readonly readOnly: boolean };
+  readonly user: { readonly key: string; readonly readOnly: boolean };
   /** Throws `AccessDenied` unless the caller may act on the server. */
   readonly authorise: () => void;
   /** The number of the caller's own connection; 0 where it has none. */

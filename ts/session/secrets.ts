@@ -1,33 +1,98 @@
-/** Passwords and tokens in statements, hidden from whoever sees the text of others. */
-import { scan, TokenKind } from '../sql/lexer.js';
+/**
+ * Passwords and tokens in statements, hidden from whoever sees the text of others.
+ *
+ * Where they stand is told by the tree: the parser knows a password whatever quotes, comments and
+ * line ends are around it. A text that cannot be read hides all that may be one.
+ */
+import {
+  type AccessStatement,
+  type Name,
+  parse,
+  scan,
+  TokenKind,
+  type Tokens,
+} from '../sql/index.js';
 
 /** Texts without these words hold no secrets. */
 const MENTIONED = /password|\btoken\b|tdm_/i;
-const TOKEN = /'?tdm_[\w-]{10,}'?/g;
+const TOKEN = /["'`]?tdm_[\w-]{10,}["'`]?/g;
 const MASK = "'****'";
+/** Without one of these words no statement sets a password. */
+const MAKERS: ReadonlySet<string> = new Set(['CREATE', 'ALTER', 'DROP']);
 
-/**
- * The text with a mask for what stands after PASSWORD, `TOKEN TYPE REST` and `password =`, and for
- * everything that looks like a token.
- */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The text with a mask for each password, and for everything that looks like a token. */
 export function withoutSecrets(text: string): string {
   if (!MENTIONED.test(text)) {
     return text;
   }
-  const { kinds, values, starts, ends } = scan(text);
+  const tokens = scan(text);
+  const ofTree = tokens.values.some((word) => MAKERS.has(word)) ? spansOfTree(text) : [];
+  const isUnread = ofTree === null || tokens.kinds.includes(TokenKind.Bad);
+  const spans = [...(ofTree ?? []), ...spansOfWords(tokens, isUnread)];
+  spans.sort((a, b) => a.start - b.start);
   let shown = '';
   let from = 0;
-  for (let index = 0; index < kinds.length - 1; index += 1) {
-    const at = secretAfter(values, index);
-    const start = at === null ? undefined : starts[at];
-    const end = at === null ? undefined : ends[at];
-    const isText = at !== null && (kinds[at] === TokenKind.String || kinds[at] === TokenKind.Word);
-    if (isText && start !== undefined && end !== undefined && start >= from) {
+  for (const { start, end } of spans) {
+    if (start >= from) {
       shown += text.slice(from, start) + MASK;
       from = end;
     }
   }
   return (shown + text.slice(from)).replace(TOKEN, MASK);
+}
+
+/** Null where the text cannot be read. */
+function spansOfTree(text: string): readonly Span[] | null {
+  try {
+    const { nodes } = parse(text);
+    return nodes.flatMap((node) => (node.kind === 'Access' ? secretsOf(node.access) : []));
+  } catch {
+    return null;
+  }
+}
+
+function secretsOf(access: AccessStatement): readonly Span[] {
+  const names: (Name | null)[] = [];
+  if (access.statement === 'Create' && access.password?.password === 'Given') {
+    names.push(access.password.value);
+  }
+  if (access.statement === 'Alter') {
+    const { change } = access;
+    if (change.change === 'SetPassword' && change.to.password === 'Given') {
+      names.push(change.to.value);
+    } else if (change.change === 'DropToken') {
+      names.push(change.value);
+    }
+  }
+  return names.flatMap((name) => (name === null ? [] : [name.span]));
+}
+
+/**
+ * What stands after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. `isUnread`: the parser cannot say
+ * what it is, so it is hidden whatever it is, and all that follows what cannot be told apart.
+ */
+function spansOfWords({ kinds, values, starts, ends, text }: Tokens, isUnread: boolean): Span[] {
+  const spans: Span[] = [];
+  for (let index = 0; index < kinds.length - 1; index += 1) {
+    const at = secretAfter(values, index);
+    const start = at === null ? undefined : starts[at];
+    if (at === null || start === undefined || kinds[at] === TokenKind.End) {
+      continue;
+    }
+    if (isUnread) {
+      return [...spans, { start, end: text.length }];
+    }
+    const end = ends[at];
+    if (end !== undefined && (kinds[at] === TokenKind.String || kinds[at] === TokenKind.Quoted)) {
+      spans.push({ start, end });
+    }
+  }
+  return spans;
 }
 
 /** The index of the secret that the word at `index` announces. */

@@ -11,6 +11,7 @@ import type {
   Database,
   ExecuteOptions,
   ExecuteReply,
+  Owner,
   ParameterValues,
   Statement,
   StatementContext,
@@ -20,7 +21,7 @@ import type {
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
 import { Backends } from './backends.js';
-import type { Guard, Listed, Principal } from './guard.js';
+import { type Guard, type Listed, type Principal, principalKey } from './guard.js';
 import { type Operation, operationAnswer, operationOf, type Operations } from './operations.js';
 import { withoutSecrets } from './secrets.js';
 import { type Parse, StatementCache } from './statement-cache.js';
@@ -97,6 +98,7 @@ export class SessionHost {
     this.statements = new StatementCache(options.parse, {
       owns: (tree) => options.own?.owns(tree) === true,
       asksLists: (tree) => options.guard?.asksLists(tree) === true,
+      makesView: (tree) => options.guard?.makesView(tree) === true,
     });
     this.operations = options.operations ?? null;
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
@@ -307,18 +309,22 @@ export class PreparedStatement {
     }
     const { name, readOnly } = this.#principal;
     const types = this.#parameterTypes;
-    return StatementCache.key(name, readOnly, types, this.text, this.#sightVersion);
+    // One somebody may be called otherwise at the next login.
+    const who = `${principalKey(this.#principal)} ${name}`;
+    return StatementCache.key(who, readOnly, types, this.text, this.#sightVersion);
   }
 
-  #context(listed: Listed | null): StatementContext {
+  #context(listed: Listed | null, owner: Owner | null): StatementContext {
     const { guard } = this.#host;
     const { name: user, readOnly } = this.#principal;
     const parameterTypes = this.#parameterTypes;
     const sight = guard?.sight(this.#principal);
     return {
       user,
+      identity: principalKey(this.#principal),
       text: withoutSecrets(this.text),
       readOnly,
+      ...(owner === null ? {} : { owner }),
       ...(parameterTypes === undefined ? {} : { parameterTypes }),
       ...(sight === undefined ? {} : { sight }),
       ...(listed === null ? {} : { lists: listed.lists }),
@@ -331,7 +337,8 @@ export class PreparedStatement {
     const { principal: user, backend } = this.#session;
     const authorise = (): void =>
       guard?.authorise(user, [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }]);
-    const result = await operation.run({ user, authorise, backend, backends, operations });
+    const by = { key: principalKey(user), readOnly: user.readOnly };
+    const result = await operation.run({ user: by, authorise, backend, backends, operations });
     if (operation.isChange) {
       guard?.ran(user, withoutSecrets(this.text), { command: operation.name.toUpperCase() });
     }
@@ -347,7 +354,11 @@ export class PreparedStatement {
       parsed.listing === null || guard === undefined
         ? null
         : await guard.lists(this.#principal, parsed.listing, this.#boundText);
-    const context = this.#context(listed);
+    const owner =
+      parsed.view === null || guard === undefined
+        ? null
+        : guard.viewOwner(this.#principal, parsed.view);
+    const context = this.#context(listed, owner);
     const asked = listed?.tree ?? null;
     const bound = asked === null ? parsed.tree : Buffer.from(JSON.stringify(asked));
     if (own !== undefined && parsed.own !== null) {

@@ -18,6 +18,8 @@ export interface ParsedStatement {
   readonly own: object | null;
   /** The tree itself, when it asks for lists of users and rights. */
   readonly listing: object | null;
+  /** The tree itself, when it makes a view, which somebody has to own. */
+  readonly view: object | null;
 }
 
 /** What is looked for in a tree. */
@@ -26,9 +28,15 @@ export interface TreeQuestions {
   owns(tree: object): boolean;
   /** Whether it asks for lists of users and rights. */
   asksLists(tree: object): boolean;
+  /** Whether it makes a view. */
+  makesView(tree: object): boolean;
 }
 
-const NO_QUESTIONS: TreeQuestions = { owns: () => false, asksLists: () => false };
+const NO_QUESTIONS: TreeQuestions = {
+  owns: () => false,
+  asksLists: () => false,
+  makesView: () => false,
+};
 
 /** Bytes of texts and trees together. */
 const CACHE_BYTES = 32 * 1024 * 1024;
@@ -125,6 +133,7 @@ export class StatementCache {
         tree: Buffer.from(JSON.stringify(tree)),
         own: this.#questions.owns(tree) ? tree : null,
         listing: this.#questions.asksLists(tree) ? tree : null,
+        view: this.#questions.makesView(tree) ? tree : null,
       };
     } catch (error) {
       throw asSyntaxError(error);

@@ -103,6 +103,7 @@ const EXPORT_OPTIONS: ReadonlySet<string> = new Set([
   'RAW_ARRAY_ENCODING',
   'BLOOM_FILTER_COLUMNS',
   'BLOOM_FILTER_FPP',
+  'OVERWRITE',
 ]);
 
 function exportOptions(p: Parser): OptionValue[] {

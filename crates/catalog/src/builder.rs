@@ -76,7 +76,12 @@ impl TableBuilder {
     pub fn build(self) -> EngineResult<TableSchema> {
         let Self { mut schema, timestamp } = self;
         if !identifier::is_valid_table_name(&schema.name) {
-            let message = format!("table name is not valid [table={}]", schema.name);
+            let name = &schema.name;
+            let message = if identifier::is_reserved_table_name(name) {
+                format!("'{name}' is a name of the catalog: choose another one")
+            } else {
+                format!("table name is not valid [table={name}]")
+            };
             return Err(EngineError::new(ErrorCode::InvalidName, message));
         }
         let columns = std::mem::take(&mut schema.columns);

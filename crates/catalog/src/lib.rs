@@ -15,7 +15,9 @@ use tidemark_storage::{Snapshot, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 pub use builder::{TableBuilder, check_new_column};
-pub use records::{RecordKind, View, due_table_types, set_table_type};
+pub use records::{
+    Owner, RecordKind, View, ViewColumn, ViewSource, due_table_types, set_table_type,
+};
 
 /// What a name can stand for.
 #[derive(Debug, Clone)]

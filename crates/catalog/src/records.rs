@@ -1,5 +1,7 @@
 //! Durable records beside the tables.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId, TableSchema};
 use tidemark_types::{EngineError, EngineResult, identifier};
@@ -27,6 +29,51 @@ impl RecordKind {
     }
 }
 
+/// What a view's query named when the view was made. A name can come to mean something else; what
+/// was meant stays the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum ViewSource {
+    /// A table, with the columns it had.
+    Table {
+        /// Its identifier: the columns are told apart by theirs as long as it is the same.
+        id: TableId,
+        /// [`TableSchema::identity`].
+        identity: TableId,
+        /// The columns in their order.
+        columns: Vec<ViewColumn>,
+    },
+    /// Another view, which [`View::id`] tells.
+    View {
+        /// Its name: views keep theirs.
+        name: String,
+        /// Its identifier.
+        id: String,
+        /// The columns it had; absent where they could not be told.
+        columns: Option<Vec<String>>,
+    },
+}
+
+/// A column as a view found it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewColumn {
+    /// [`ColumnSchema::identity`](tidemark_storage::ColumnSchema::identity).
+    pub identity: u32,
+    /// The name it had, which is its name in the view's query for ever.
+    pub name: String,
+}
+
+/// Whoever owns an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The name, for people.
+    pub name: String,
+    /// Tells one apart from others who had or will have the name; absent in what older versions
+    /// wrote, and where there are no users.
+    #[serde(default)]
+    pub id: Option<String>,
+}
+
 /// A named query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
@@ -38,11 +85,27 @@ pub struct View {
     pub tree: String,
     /// Who made it: what it reads is read with the rights of this user.
     pub owner: String,
+    /// [`Owner::id`] of the owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_id: Option<String>,
     /// When it was made or changed, microseconds since 1970.
     pub changed_micros: i64,
+    /// Never given to another view; empty in what older versions wrote, until the next start.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// What its query names, by the node of the tree that does. Absent in what older versions
+    /// wrote, until the next start: the names count there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<BTreeMap<u32, ViewSource>>,
 }
 
 impl View {
+    /// Whoever owns it.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        Owner { name: self.owner.clone(), id: self.owner_id.clone() }
+    }
+
     /// The view with this name, letter case ignored.
     #[must_use]
     pub fn find(snapshot: &Snapshot, name: &str) -> Option<Self> {

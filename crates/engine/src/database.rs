@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::{PlanSession, SessionOptions, rows_read};
-use tidemark_planner::{BindContext, ExternalSources, Setting};
+use tidemark_planner::{BindContext, ExternalSources, Planner, Setting};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
 };
@@ -114,6 +114,7 @@ impl Database {
         runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));
         let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
+        settle_views(&storage);
         Ok(Arc::new(Self {
             storage,
             session,
@@ -476,6 +477,25 @@ fn set_table_types(storage: &Storage) {
     if let Err(error) = storage.commit(due) {
         let fields = serde_json::json!({ "message": error.message });
         log::write(Level::Warn, "engine", "table_types", fields);
+    }
+}
+
+/// Binds views that an older version made to what they name. A disk that refuses it now is asked
+/// again at the next start; the names count until then.
+fn settle_views(storage: &Storage) {
+    let context = BindContext { now_micros: now_micros(), ..BindContext::default() };
+    let settle = || -> EngineResult<()> {
+        loop {
+            let due = Planner::settle_views(&storage.snapshot(), &context)?;
+            if due.is_empty() {
+                return Ok(());
+            }
+            storage.commit(due)?;
+        }
+    };
+    if let Err(error) = settle() {
+        let fields = serde_json::json!({ "message": error.message });
+        log::write(Level::Warn, "engine", "views", fields);
     }
 }
 

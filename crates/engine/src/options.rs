@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use tidemark_catalog::Owner;
 use tidemark_planner::{Lists, Sight};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
 use tidemark_wire::{Codec, ParquetOptions, RowFormat};
@@ -98,6 +99,12 @@ pub struct StatementContext {
     /// The session's user, for `current_user()` and the list of active queries.
     #[serde(default)]
     pub user: String,
+    /// Tells the user apart from others of the same name; absent: the name does.
+    #[serde(default)]
+    pub identity: Option<String>,
+    /// Who owns a view that the statement makes; absent: the user.
+    #[serde(default)]
+    pub owner: Option<Owner>,
     /// The statement's text, for the list of active queries.
     #[serde(default)]
     pub text: String,
@@ -113,6 +120,13 @@ pub struct StatementContext {
     /// Users, groups and rights, as far as the statement asks for them.
     #[serde(default, deserialize_with = "shared_lists")]
     pub lists: Lists,
+}
+
+impl StatementContext {
+    /// Tells the user apart from others.
+    pub(crate) fn identity(&self) -> &str {
+        self.identity.as_deref().unwrap_or(&self.user)
+    }
 }
 
 fn shared_sight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Sight>>, D::Error> {
@@ -309,7 +323,7 @@ pub struct AccessDescription {
     pub view: Option<String>,
     /// Of that view.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
+    pub owner: Option<Owner>,
     /// The table's designated timestamp, told to those who do not see everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
@@ -384,6 +398,9 @@ pub struct ActiveQuery {
     pub query_id: u64,
     /// Who runs it.
     pub user: String,
+    /// Tells them apart from others of the same name.
+    #[serde(skip)]
+    pub identity: String,
     /// Its text.
     pub text: String,
     /// Microseconds since 1970 at its start.

@@ -33,8 +33,9 @@ struct Entry {
 impl Entry {
     fn describe(&self, query_id: u64) -> ActiveQuery {
         let StatementContext { user, text, .. } = self.of.as_ref();
+        let identity = self.of.identity().to_owned();
         let (user, text) = (user.clone(), text.clone());
-        ActiveQuery { query_id, user, text, started_micros: self.started_micros }
+        ActiveQuery { query_id, user, identity, text, started_micros: self.started_micros }
     }
 }
 
@@ -108,7 +109,7 @@ impl QueryRegistry {
     pub(crate) fn cancel(&self, id: u64, of: Option<&str>) -> bool {
         let running = self.running.lock();
         let found = running.get(&id);
-        let found = found.filter(|entry| of.is_none_or(|user| entry.of.user == user));
+        let found = found.filter(|entry| of.is_none_or(|identity| entry.of.identity() == identity));
         found.map(|entry| entry.token.cancel()).is_some()
     }
 

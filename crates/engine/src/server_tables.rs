@@ -31,7 +31,7 @@ impl EngineSources {
     /// none of its own.
     pub(crate) fn running_queries(&self, of: Option<&str>) -> EngineResult<ExternalTable> {
         let mut queries = self.registry.list_with_state();
-        queries.retain(|(query, _)| of.is_none_or(|user| query.user == user));
+        queries.retain(|(query, _)| of.is_none_or(|identity| query.identity == identity));
         let columns = fields(&[
             ("query_id", SqlType::Long),
             ("worker_id", SqlType::Long),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
+use tidemark_catalog::Owner;
 use tidemark_storage::{
     Change, PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot,
 };
@@ -26,7 +27,7 @@ pub struct Access {
     /// The view whose query touches it: the right is that of the view's owner, not the user's.
     pub view: Option<String>,
     /// Whoever owns that view.
-    pub owner: Option<String>,
+    pub owner: Option<Owner>,
 }
 
 impl Access {
@@ -38,11 +39,11 @@ impl Access {
     }
 
     /// The same by way of a view, unless it is by way of another already.
-    pub(crate) fn through(self, view: &str, owner: &str) -> Self {
+    pub(crate) fn through(self, view: &str, owner: &Owner) -> Self {
         if self.view.is_some() {
             return self;
         }
-        Self { view: Some(view.to_owned()), owner: Some(owner.to_owned()), ..self }
+        Self { view: Some(view.to_owned()), owner: Some(owner.clone()), ..self }
     }
 
     /// Whether this view's query does it.

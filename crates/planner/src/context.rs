@@ -1,12 +1,13 @@
 //! What the binder is told beside the tree and the snapshot.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
+use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
 use tidemark_types::{EngineResult, Field, SqlType};
 
@@ -69,6 +70,10 @@ pub struct Setting {
 pub struct BindContext {
     /// The session's user.
     pub user: String,
+    /// Tells the user apart from others of the same name.
+    pub identity: String,
+    /// Who owns a view that the statement makes; `None`: the user.
+    pub owner: Option<Owner>,
     /// The instant that `now()` means, in microseconds since 1970.
     pub now_micros: i64,
     /// Types the client declared for `$1`, `$2`, …; `None` where it left them open.
@@ -85,8 +90,6 @@ pub struct BindContext {
     pub table_defaults: TableDefaults,
     /// What of the catalog is seen; `None`: everything.
     pub sight: Option<Arc<Sight>>,
-    /// The first table the statement reads of which the user sees some columns only.
-    pub partly_seen: Arc<OnceLock<String>>,
     /// Users, groups and rights, as far as the statement asks for them.
     pub lists: Lists,
     /// Opens what lies outside the tables.
@@ -123,7 +126,7 @@ impl BindContext {
     /// Whose queries alone the user sees and cancels; `None`: everybody's.
     pub(crate) fn only_queries_of(&self) -> Option<&str> {
         let is_limited = self.sight.as_ref().is_some_and(|sight| !sight.queries);
-        is_limited.then_some(self.user.as_str())
+        is_limited.then_some(self.identity.as_str())
     }
 
     /// What opens sources outside the tables.

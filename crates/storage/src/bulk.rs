@@ -91,7 +91,8 @@ impl Storage {
                 let old = snapshot.table_by_id(*old).ok_or_else(|| no_such_table(*old))?;
                 let name = identifier::fold(&old.schema().name);
                 without.names.remove(name.as_str());
-                resolve_create(&without, reserved(schema))?
+                let schema = TableSchema { in_place_of: old.schema().identity(), ..schema.clone() };
+                resolve_create(&without, reserved(&schema))?
             }
         };
         let stores = |column: u32| {

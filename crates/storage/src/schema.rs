@@ -30,6 +30,9 @@ pub struct ColumnSchema {
     /// What rows get that name no value; whoever makes rows applies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
+    /// The column whose cells this one took over when its type was changed; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub in_place_of: u32,
 }
 
 /// A column's default, in a form the storage does not read.
@@ -39,6 +42,10 @@ pub struct ColumnDefault {
     pub text: String,
     /// As it is computed.
     pub tree: String,
+}
+
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn default_index_capacity() -> u32 {
@@ -58,7 +65,14 @@ impl ColumnSchema {
             index_capacity: default_index_capacity(),
             not_null: false,
             default: None,
+            in_place_of: 0,
         }
+    }
+
+    /// What stays the same when the column's name or type is changed.
+    #[must_use]
+    pub fn identity(&self) -> u32 {
+        if self.in_place_of == 0 { self.id } else { self.in_place_of }
     }
 }
 
@@ -89,6 +103,9 @@ pub struct TableSchema {
     pub dedup_keys: Vec<u32>,
     /// Time to live: hours when positive, months when negative, none when 0.
     pub ttl_hours_or_months: i64,
+    /// The table whose place this one took when an import overwrote it; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub in_place_of: TableId,
 }
 
 /// What a new table gets where its definition does not say.
@@ -121,7 +138,14 @@ impl TableSchema {
             o3_max_lag_micros: TableDefaults::default().o3_max_lag_micros,
             dedup_keys: Vec::new(),
             ttl_hours_or_months: 0,
+            in_place_of: 0,
         }
+    }
+
+    /// What stays the same when the table is renamed, or overwritten by an import.
+    #[must_use]
+    pub fn identity(&self) -> TableId {
+        if self.in_place_of == 0 { self.id } else { self.in_place_of }
     }
 
     /// The same table with other defaults.

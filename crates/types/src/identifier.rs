@@ -12,7 +12,24 @@ pub fn is_valid_table_name(name: &str) -> bool {
         && name.len() <= MAX_NAME_BYTES
         && dots_fine
         && spaces_fine
+        && !is_reserved_table_name(name)
         && !name.chars().any(is_illegal_in_table_name)
+}
+
+/// What stands before the names of the catalog, and of tables written with their schema.
+const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public.", "qdb."];
+
+/// Tables of the catalog that are written without a schema, beside those of `pg_`.
+const CATALOG_TABLES: &[&str] =
+    &["tables", "query_activity", "memory_metrics", "writer_pool", "checkpoint_status"];
+
+/// Whether the name is the catalog's, so that no table or view of a user may have it.
+#[must_use]
+pub fn is_reserved_table_name(name: &str) -> bool {
+    let folded = fold(name);
+    folded.starts_with("pg_")
+        || SCHEMAS.iter().any(|schema| folded.starts_with(schema))
+        || CATALOG_TABLES.contains(&folded.as_str())
 }
 
 /// Whether a column may have this name.

@@ -11,15 +11,30 @@ export interface ClaimNames {
 const LONGEST_NAME = 255;
 const LONGEST_GROUP = 256;
 const MOST_GROUPS = 1000;
+/** Control characters, and halves of characters. */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
-/** `null`: the claims name nobody. Claims that are no groups give none. */
-export function identityOf(claims: Claims, names: ClaimNames): Identity | null {
+/**
+ * `null`: the claims name nobody. Claims that are no groups give none. `issuer`: who says so, where
+ * the claims do not.
+ */
+export function identityOf(
+  claims: Claims,
+  names: ClaimNames,
+  issuer: string | null = null,
+): Identity | null {
   const subject = textClaim(claims, 'sub');
   const name = textClaim(claims, names.subClaim) ?? subject;
   if (subject === null || name === null) {
     return null;
   }
-  return { kind: 'external', name, externalGroups: groupsOf(claim(claims, names.groupsClaim)) };
+  return {
+    kind: 'external',
+    name,
+    issuer: issuer ?? textClaim(claims, 'iss') ?? '',
+    subject,
+    externalGroups: groupsOf(claim(claims, names.groupsClaim)),
+  };
 }
 
 /** One text is one group, whatever it contains: names of directories have commas. */
@@ -34,7 +49,8 @@ function groupsOf(value: unknown): readonly string[] {
 
 function textClaim(claims: Claims, name: string): string | null {
   const value = claim(claims, name);
-  return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME ? value : null;
+  const fits = typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME;
+  return fits && !UNPRINTABLE.test(value) ? value : null;
 }
 
 /** Only what was sent: `constructor` is a claim like any other. */

@@ -46,7 +46,7 @@ export class UserInfo {
         return this.#refusal(answer);
       }
       const claims = await this.#claims(answer);
-      const identity = claims === null ? null : identityOf(claims, settings);
+      const identity = claims === null ? null : identityOf(claims, settings, provider.issuer);
       if (identity === null) {
         this.#once('user_info_unusable', { type: answer.contentType });
         return refused('the identity provider names nobody');

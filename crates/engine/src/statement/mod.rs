@@ -320,6 +320,8 @@ fn bind(
 
 fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult<BindContext> {
     let mut context = database.bind_context(&setting.user);
+    setting.identity().clone_into(&mut context.identity);
+    context.owner.clone_from(&setting.owner);
     context.parameter_types = declared_types(setting)?;
     context.read_only = setting.read_only;
     context.sight.clone_from(&setting.sight);

@@ -133,6 +133,7 @@ impl Store {
             o3_max_lag_micros: 0,
             dedup_keys: vec![],
             ttl_hours_or_months: 0,
+            in_place_of: 0,
         };
         self.storage.commit(vec![Change::CreateTable(schema)]).unwrap();
         let created = self.storage.snapshot().table(name).unwrap();

@@ -105,13 +105,12 @@ impl Binder<'_> {
                 let index = order::position(text, items.len(), position)?;
                 items[index].value.clone()
             }
-            Node::Column { path } => match (item_named(path, items), source.resolve(path)) {
-                (Some(item), _) if item.node.is_some() => item.value.clone(),
-                (_, Ok(index)) => {
-                    let column = &source.columns[index];
+            Node::Column { path } => match item_named(path, items) {
+                Some(item) if item.node.is_some() => item.value.clone(),
+                _ => {
+                    let column = &source.columns[source.resolve(path)?];
                     Typed::computed(column.expr(), column.sql_type)
                 }
-                (_, Err(failure)) => return Err(failure),
             },
             _ => {
                 let scope = Scope { aggregates: true, ..Scope::rows(source) };

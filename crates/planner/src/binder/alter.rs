@@ -188,7 +188,12 @@ impl Binder<'_> {
             return refuse(ErrorCode::TypeMismatch, message);
         };
         let (not_null, default) = (old.not_null, old.default.clone());
-        let new = ColumnSchema { not_null, default, ..ColumnSchema::new(name.clone(), to) };
+        let new = ColumnSchema {
+            not_null,
+            default,
+            in_place_of: old.identity(),
+            ..ColumnSchema::new(name.clone(), to)
+        };
         schema.columns[index] = new;
         Ok(BoundConversion { table: Arc::clone(table), column: index, plan })
     }

@@ -17,6 +17,7 @@ use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 
+use super::accesses::Origin;
 use super::scope::{Relation, ScopeColumn};
 use super::{Binder, error};
 use crate::sight::Sight;
@@ -131,7 +132,7 @@ impl Binder<'_> {
                 name: name.clone(),
                 sql_type: *sql_type,
                 column: datafusion::common::Column::new(Some(reference.as_str()), name),
-                origin: None,
+                origin: Origin::NONE,
             })
             .collect();
         Ok(Relation {
@@ -140,7 +141,27 @@ impl Binder<'_> {
             timestamp: None,
             ascending: false,
             base: None,
+            gone: Vec::new(),
         })
+    }
+
+    /// `access_schema()`: all tables with their columns, and all views, which are not bound.
+    pub(crate) fn access_schema_rows(&mut self) -> EngineResult<Relation> {
+        let tables = self.sorted_tables();
+        let views = self.sorted_views();
+        let mut rows: Vec<(&str, Option<&str>, bool)> = Vec::new();
+        for table in &tables {
+            let schema = table.schema();
+            for (index, column) in schema.columns.iter().enumerate() {
+                rows.push((&schema.name, Some(&column.name), schema.timestamp == Some(index)));
+            }
+        }
+        rows.extend(views.iter().map(|view| (view.name.as_str(), None, false)));
+        self.literal_rows(vec![
+            ("name", SqlType::String, texts(rows.iter().map(|row| Some(row.0)))),
+            ("column_name", SqlType::String, texts(rows.iter().map(|row| row.1))),
+            ("designated", SqlType::Boolean, booleans(rows.iter().map(|row| row.2))),
+        ])
     }
 
     /// `functions()`.

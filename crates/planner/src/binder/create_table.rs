@@ -132,6 +132,11 @@ impl Binder<'_> {
     }
 }
 
+/// `'pg_class' is a name of the catalog`.
+pub(crate) fn reserved(name: &str) -> String {
+    format!("'{name}' is a name of the catalog: choose another one")
+}
+
 /// Refuses names that no table and no view may have.
 pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
     if identifier::is_valid_table_name(&name.text) {
@@ -139,6 +144,7 @@ pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
     }
     let message = match name.text.chars().find(|c| identifier::is_illegal_in_table_name(*c)) {
         Some(illegal) => format!("'{illegal}' is not allowed"),
+        None if identifier::is_reserved_table_name(&name.text) => reserved(&name.text),
         None => format!("invalid table name: {}", name.text),
     };
     let mut at = name.span;

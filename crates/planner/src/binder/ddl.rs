@@ -6,6 +6,7 @@ use tidemark_ast::{Name, Node, ViewKind};
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
+use super::create_table::reserved;
 use super::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
 
@@ -139,7 +140,11 @@ impl Binder<'_> {
         if !tidemark_types::identifier::is_valid_table_name(&to.text) {
             return Err(error::at(
                 ErrorCode::InvalidName,
-                format!("invalid table name: {}", to.text),
+                if tidemark_types::identifier::is_reserved_table_name(&to.text) {
+                    reserved(&to.text)
+                } else {
+                    format!("invalid table name: {}", to.text)
+                },
                 to.span,
             ));
         }

@@ -17,9 +17,12 @@ pub(crate) fn at(
     EngineError::new(code, message).at(span(position))
 }
 
+/// What is said of a column that is not there, before its name.
+pub(crate) const INVALID_COLUMN: &str = "Invalid column: ";
+
 /// `Invalid column: x`.
 pub(crate) fn invalid_column(name: &str, position: tidemark_ast::Span) -> EngineError {
-    at(ErrorCode::ColumnNotFound, format!("Invalid column: {name}"), position)
+    at(ErrorCode::ColumnNotFound, format!("{INVALID_COLUMN}{name}"), position)
 }
 
 /// `table does not exist [table=x]`.

@@ -6,7 +6,7 @@ use tidemark_functions::{CastMode, UnaryOp};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::pg_catalog::registered::Registered;
-use super::scope::Relation;
+use super::scope::{Relation, is_unknown};
 use super::{Binder, Typed, constant, error, literal};
 
 /// A name given to a select item, visible to later ones.
@@ -181,13 +181,12 @@ impl Binder<'_> {
             None => Err(unknown_column(path)),
         };
         match (found, alias) {
-            (Ok(column), _) => {
-                self.note_column(column);
-                Ok(Typed::computed(column.expr(), column.sql_type))
-            }
+            (Ok(column), _) => Ok(Typed::computed(column.expr(), column.sql_type)),
             (Err(failure), Some(alias)) if failure.code == ErrorCode::ColumnNotFound => {
                 Ok(alias.value.clone())
             }
+            // A name that means too much here, or what is gone, means nothing further out.
+            (Err(failure), _) if !is_unknown(&failure) => Err(failure),
             (Err(failure), _) => match (self.outer_column(path)?, path) {
                 (Some(outer), _) => Ok(outer),
                 // The standard writes these without parentheses.

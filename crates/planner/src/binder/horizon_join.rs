@@ -9,6 +9,7 @@ use tidemark_ast::{JoinKind, JoinOn, Name, Node, NodeId, OrderItem, SelectNode, 
 use tidemark_operators::{Horizon, HorizonJoinNode, HorizonSide};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
+use super::accesses::Origin;
 use super::expression::has_aggregate;
 use super::join::{Condition, combined, filled_in};
 use super::scope::{Relation, ScopeColumn};
@@ -135,7 +136,7 @@ impl<'a> Binder<'a> {
                 name: name.to_owned(),
                 sql_type,
                 column: Column::new(Some(reference.as_str()), name),
-                origin: None,
+                origin: Origin::NONE,
             });
         }
         for right in &rights {

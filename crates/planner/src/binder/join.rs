@@ -197,8 +197,6 @@ impl Binder<'_> {
         let path = std::slice::from_ref(name);
         let left = &left.columns[left.resolve(path)?];
         let right = &right.columns[right.resolve(path)?];
-        self.note_column(left);
-        self.note_column(right);
         let typed = |column: &ScopeColumn| Typed::computed(column.expr(), column.sql_type);
         self.key_pair(typed(left), typed(right), name.span, into)
     }
@@ -315,7 +313,15 @@ fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
 /// The columns of both sides, left first.
 pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
-    Relation { plan: left.plan.clone(), columns, timestamp: None, ascending: false, base: None }
+    let gone = left.gone.iter().chain(&right.gone).cloned().collect();
+    Relation {
+        plan: left.plan.clone(),
+        columns,
+        timestamp: None,
+        ascending: false,
+        base: None,
+        gone,
+    }
 }
 
 fn relational(

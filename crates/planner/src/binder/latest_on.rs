@@ -60,7 +60,7 @@ impl Binder<'_> {
             keys.push(typed.expr);
         }
         let column = source.columns[timestamp].clone();
-        self.note_column(&column);
+        column.origin.note();
         let mut plan = source.plan.clone();
         if source.timestamp != Some(timestamp) || !source.ascending {
             let key = datafusion::logical_expr::SortExpr::new(column.expr(), true, true);

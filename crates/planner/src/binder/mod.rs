@@ -70,6 +70,7 @@ mod unsupported;
 mod update;
 mod view;
 mod view_rows;
+mod view_sources;
 mod window;
 mod window_frame;
 mod window_join;
@@ -90,8 +91,11 @@ impl Planner {
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<BoundStatement> {
-        let statement = Binder::new(tree, snapshot, context).statement(tree.root);
-        let statement = statement.map_err(|failure| hidden(failure, context))?;
+        let binder = Binder::new(tree, snapshot, context);
+        let accesses = binder.accesses.clone();
+        let statement = binder.statement(tree.root);
+        let statement =
+            statement.map_err(|failure| hidden(failure, &accesses.list(), snapshot, context))?;
         if context.read_only && writes(&statement) {
             return Err(EngineError::new(
                 ErrorCode::ReadOnly,
@@ -102,14 +106,42 @@ impl Planner {
     }
 }
 
-/// A column that is not there looks like one the user may not see.
-fn hidden(failure: EngineError, context: &BindContext) -> EngineError {
-    let (ErrorCode::ColumnNotFound, Some(table)) = (failure.code, context.partly_seen.get()) else {
+/// Mistakes in statements on tables that the user sees in part: one that comes after a column that
+/// is not for the user is told as the refusal it would have been, and a column that is not there
+/// looks like one that is not for the user.
+fn hidden(
+    failure: EngineError,
+    accesses: &[Access],
+    snapshot: &Snapshot,
+    context: &BindContext,
+) -> EngineError {
+    let Some(sight) = context.sight.as_deref() else { return failure };
+    if failure.code == ErrorCode::AccessDenied {
         return failure;
-    };
-    let column = failure.message.rsplit(&[' ', '.']).next().unwrap_or_default();
-    let refused = denied("SELECT", &format!("{table}({column})"));
-    EngineError { span: failure.span, ..refused }
+    }
+    let own = |access: &&Access| access.view.is_none() && !access.table.is_empty();
+    for access in accesses.iter().filter(own) {
+        let table = snapshot.table(&access.table);
+        let designated = table.as_ref().and_then(|table| table.schema().timestamp_column());
+        let is_unseen = |column: &&String| {
+            let is_designated = designated.is_some_and(|known| known.name == **column);
+            column.as_str() != WHOLE && !sight.sees_column(&access.table, column, is_designated)
+        };
+        if let Some(column) = access.columns.iter().find(is_unseen) {
+            let refused = denied(access.permission, &format!("{}({column})", access.table));
+            return EngineError { span: failure.span, ..refused };
+        }
+    }
+    let column = failure.message.strip_prefix(error::INVALID_COLUMN);
+    let partly = accesses.iter().filter(own).find(|access| !sight.sees_whole(&access.table));
+    match (failure.code, column, partly) {
+        (ErrorCode::ColumnNotFound, Some(column), Some(Access { table, .. })) => {
+            let column = column.rsplit('.').next().unwrap_or_default();
+            let refused = denied("SELECT", &format!("{table}({column})"));
+            EngineError { span: failure.span, ..refused }
+        }
+        _ => failure,
+    }
 }
 
 fn writes(statement: &BoundStatement) -> bool {
@@ -167,6 +199,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) views: Vec<String>,
     /// Whether a view's query is being bound: its names are not the user's.
     pub(crate) beneath_view: bool,
+    /// What the names of that query mean; without it they mean what has the name now.
+    pub(crate) view_sources: Option<view_sources::ViewSources>,
     /// What the statement asks for and has no effect here.
     pub(crate) notices: Vec<&'static str>,
     /// What the select list that is being bound takes apart.
@@ -196,6 +230,7 @@ impl<'a> Binder<'a> {
             deferred: None,
             views: Vec::new(),
             beneath_view: false,
+            view_sources: None,
             notices: Vec::new(),
             list_rows: None,
             relations: 0,
@@ -361,17 +396,7 @@ impl<'a> Binder<'a> {
 
     /// Notes that a table is read.
     pub(crate) fn note_read(&mut self, table: &str, columns: Vec<String>) {
-        if !self.beneath_view && self.sight().is_some_and(|sight| !sight.sees_whole(table)) {
-            self.context.partly_seen.get_or_init(|| table.to_owned());
-        }
         self.accesses.note(Access { columns, ..Access::new(table, "SELECT") });
-    }
-
-    /// Notes that a column is read, if it is a table's own.
-    pub(crate) fn note_column(&mut self, column: &scope::ScopeColumn) {
-        if let Some(table) = &column.origin {
-            self.note_read(table, vec![column.name.clone()]);
-        }
     }
 }
 

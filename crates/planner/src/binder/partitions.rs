@@ -12,6 +12,7 @@ use tidemark_storage::{
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, TimestampUnit};
 
+use super::accesses::Origin;
 use super::expression::Scope;
 use super::scope::ScopeColumn;
 use super::time_range::timestamp_literal;
@@ -103,7 +104,7 @@ impl Binder<'_> {
             name: timestamp.name.clone(),
             sql_type: timestamp.sql_type,
             column: column.clone(),
-            origin: None,
+            origin: Origin::NONE,
         });
         let test = self.predicate(filter, &Scope::rows(&one), false)?;
         let column = Expr::Column(column);

@@ -126,6 +126,7 @@ impl Binder<'_> {
             timestamp: designated,
             ascending: stage.ascending,
             base: None,
+            gone: Vec::new(),
         };
         if is_distinct {
             output.timestamp = None;

@@ -12,6 +12,7 @@ use tidemark_operators::SnapshotTable;
 use tidemark_storage::{TableSnapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
+use super::accesses::{Accesses, Origin};
 use super::error;
 use super::scope::{BaseScan, Relation, ScopeColumn};
 
@@ -31,7 +32,14 @@ pub(crate) fn one_row() -> Relation {
         produce_one_row: true,
         schema: Arc::new(DFSchema::empty()),
     });
-    Relation { plan, columns: Vec::new(), timestamp: None, ascending: false, base: None }
+    Relation {
+        plan,
+        columns: Vec::new(),
+        timestamp: None,
+        ascending: false,
+        base: None,
+        gone: Vec::new(),
+    }
 }
 
 /// A scan of a table.
@@ -65,8 +73,9 @@ pub(crate) fn of_table(
     table: Arc<TableSnapshot>,
     qualifier: &str,
     reference: String,
+    accesses: &Accesses,
 ) -> EngineResult<Relation> {
-    of_base(BaseScan { table, reference, row_ids: false }, qualifier)
+    of_base(BaseScan { table, reference, row_ids: false }, qualifier, accesses)
 }
 
 /// A table whose rows are to be changed: the plan has their identifiers as well.
@@ -74,12 +83,14 @@ pub(crate) fn of_rows(
     table: Arc<TableSnapshot>,
     qualifier: &str,
     reference: String,
+    accesses: &Accesses,
 ) -> EngineResult<Relation> {
-    of_base(BaseScan { table, reference, row_ids: true }, qualifier)
+    of_base(BaseScan { table, reference, row_ids: true }, qualifier, accesses)
 }
 
-fn of_base(base: BaseScan, qualifier: &str) -> EngineResult<Relation> {
+fn of_base(base: BaseScan, qualifier: &str, accesses: &Accesses) -> EngineResult<Relation> {
     let schema = Arc::clone(base.table.schema());
+    let table: Arc<str> = Arc::from(schema.name.as_str());
     let qualifier: Arc<str> = Arc::from(qualifier);
     let columns = schema
         .columns
@@ -89,7 +100,7 @@ fn of_base(base: BaseScan, qualifier: &str) -> EngineResult<Relation> {
             name: column.name.clone(),
             sql_type: column.sql_type,
             column: Column::new(Some(base.reference.as_str()), &column.name),
-            origin: Some(Arc::from(schema.name.as_str())),
+            origin: Origin::column(&table, &column.name, accesses),
         })
         .collect();
     Ok(Relation {
@@ -98,6 +109,7 @@ fn of_base(base: BaseScan, qualifier: &str) -> EngineResult<Relation> {
         timestamp: schema.timestamp,
         ascending: schema.timestamp.is_some(),
         base: Some(base),
+        gone: Vec::new(),
     })
 }
 
@@ -114,10 +126,16 @@ impl Relation {
                 column: Column::new(Some(reference), column.column.name),
                 name: column.name,
                 sql_type: column.sql_type,
-                origin: None,
+                origin: Origin::NONE,
             })
             .collect();
-        Ok(Self { plan: LogicalPlan::SubqueryAlias(plan), columns, base: None, ..self })
+        Ok(Self {
+            plan: LogicalPlan::SubqueryAlias(plan),
+            columns,
+            base: None,
+            gone: Vec::new(),
+            ..self
+        })
     }
 
     /// The same rows with one plan node more above them.
@@ -153,6 +171,6 @@ pub(crate) fn output_column(name: &str, sql_type: SqlType) -> ScopeColumn {
         name: name.to_owned(),
         sql_type,
         column: Column::new_unqualified(name),
-        origin: None,
+        origin: Origin::NONE,
     }
 }

@@ -58,7 +58,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let reference = self.relation_name();
-        let rows = relation::of_table(Arc::clone(table), &name.text, reference)?;
+        let rows = relation::of_table(Arc::clone(table), &name.text, reference, &self.accesses)?;
         self.note_read(&table.schema().name, Vec::new());
         let bound = self.items(items, &rows)?;
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());

@@ -39,7 +39,7 @@ impl Binder<'_> {
         if !source.ascending {
             return Err(no_timestamp());
         }
-        self.note_column(&timestamp);
+        timestamp.origin.note();
         self.refuse_star(&items)?;
         let spec = self.bucket_spec(sample_by, &timestamp)?;
         let sampled = sampled(&items, extras, &timestamp.expr());

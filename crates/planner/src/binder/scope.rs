@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use tidemark_ast::Name;
+use tidemark_ast::{Name, Span};
 use tidemark_storage::TableSnapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
+use super::accesses::Origin;
 use super::error;
 
 /// A column that names can find.
@@ -21,8 +22,8 @@ pub(crate) struct ScopeColumn {
     pub(crate) sql_type: SqlType,
     /// Where the plan has it.
     pub(crate) column: Column,
-    /// The table it is read from, while it is a table's own column.
-    pub(crate) origin: Option<Arc<str>>,
+    /// The column of a table that it is, while it is one.
+    pub(crate) origin: Origin,
 }
 
 impl ScopeColumn {
@@ -53,6 +54,18 @@ pub(crate) struct Relation {
     /// Whether rows are known to ascend by the designated timestamp.
     pub(crate) ascending: bool,
     pub(crate) base: Option<BaseScan>,
+    /// Columns that a view found here when it was made and that are gone: their names must not
+    /// come to mean anything else.
+    pub(crate) gone: Vec<GoneColumn>,
+}
+
+/// A column that is not there any more.
+#[derive(Debug, Clone)]
+pub(crate) struct GoneColumn {
+    /// The source's alias or name.
+    pub(crate) qualifier: Arc<str>,
+    /// The name it had when the view was made.
+    pub(crate) name: String,
 }
 
 impl Relation {
@@ -61,7 +74,8 @@ impl Relation {
         self.columns.get(self.timestamp?)
     }
 
-    /// The index of the column that a dotted path names.
+    /// The index of the column that a dotted path names. Whatever finds a column by its name reads
+    /// it, so this is where the access is noted: no clause can forget to.
     pub(crate) fn resolve(&self, path: &[Name]) -> EngineResult<usize> {
         let (qualifier, name) = match path {
             [name] => (None, name),
@@ -82,7 +96,17 @@ impl Relation {
                 found = Some(index);
             }
         }
-        found.or_else(|| self.series_named(path)).ok_or_else(|| self.not_found(path))
+        let is_gone = |gone: &&GoneColumn| {
+            let qualifies = qualifier.is_none_or(|wanted| gone.is_of(&wanted.text));
+            qualifies && identifier::same(&gone.name, &name.text)
+        };
+        if let Some(gone) = self.gone.iter().find(is_gone) {
+            return Err(gone.error(name.span));
+        }
+        let found = found.or_else(|| self.series_named(path));
+        let index = found.ok_or_else(|| self.not_found(path))?;
+        self.columns[index].origin.note();
+        Ok(index)
     }
 
     /// The column of a series by the series' own alias, which names both in `PostgreSQL`.
@@ -113,6 +137,26 @@ impl Relation {
     }
 }
 
+impl GoneColumn {
+    /// Whether its source has this alias or name.
+    pub(crate) fn is_of(&self, qualifier: &str) -> bool {
+        same_source(&self.qualifier, qualifier)
+    }
+
+    /// Why the view that reads it is invalid.
+    pub(crate) fn error(&self, at: Span) -> EngineError {
+        let (name, source) = (&self.name, &self.qualifier);
+        let message = format!("column '{name}' of '{source}' was dropped after the view was made");
+        error::at(ErrorCode::InvalidValue, message, at)
+    }
+}
+
+/// Whether a column was not found because nothing here has its name, so that it may be found in
+/// the rows around.
+pub(crate) fn is_unknown(failure: &EngineError) -> bool {
+    matches!(failure.code, ErrorCode::ColumnNotFound | ErrorCode::TableNotFound)
+}
+
 /// The column of `generate_series(…)`.
 pub(crate) const SERIES: &str = "generate_series";
 
@@ -120,7 +164,10 @@ pub(crate) const SERIES: &str = "generate_series";
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public."];
 
 pub(crate) fn has_qualifier(column: &ScopeColumn, qualifier: &str) -> bool {
-    let Some(own) = column.qualifier.as_deref() else { return false };
+    column.qualifier.as_deref().is_some_and(|own| same_source(own, qualifier))
+}
+
+fn same_source(own: &str, qualifier: &str) -> bool {
     // `pg_catalog.pg_class` is known as `pg_class` as well.
     let plain = SCHEMAS.iter().find_map(|schema| own.strip_prefix(schema)).unwrap_or(own);
     identifier::same(own, qualifier) || identifier::same(plain, qualifier)

@@ -14,7 +14,7 @@ use super::expression::{Alias, Scope, has_aggregate, has_window};
 use super::list_rows::ListRows;
 use super::names::{self, NameSet};
 use super::projection::Stage;
-use super::scope::{Relation, has_qualifier};
+use super::scope::{GoneColumn, Relation, has_qualifier};
 use super::{Binder, Typed, error, order, predicate, relation, time_range};
 
 /// One output column.
@@ -200,7 +200,7 @@ impl Binder<'_> {
             conjuncts.push(Conjunct { id, is_in_time: found.is_some() });
             if let Some(found) = found {
                 if let Some(column) = source.timestamp_column() {
-                    self.note_column(column);
+                    column.origin.note();
                 }
                 uses_in_time += self.parameter_uses.met - met;
                 ranges = Some(both(ranges, found));
@@ -303,9 +303,14 @@ impl Binder<'_> {
         if source.columns.is_empty() {
             return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
         }
+        let is_meant =
+            |gone: &&GoneColumn| qualifier.is_none_or(|qualifier| gone.is_of(&qualifier.text));
+        if let Some(gone) = source.gone.iter().find(is_meant) {
+            return Err(gone.error(position));
+        }
         for column in &source.columns {
             if qualifier.is_none_or(|qualifier| has_qualifier(column, &qualifier.text)) {
-                self.note_column(column);
+                column.origin.note();
                 into.push(Item {
                     name: names.number_star(&column.name),
                     value: Typed::computed(column.expr(), column.sql_type),

@@ -84,7 +84,14 @@ impl Binder<'_> {
             .zip(&types)
             .map(|(name, sql_type)| relation::output_column(name, *sql_type))
             .collect();
-        Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None })
+        Ok(Relation {
+            plan,
+            columns,
+            timestamp: None,
+            ascending: false,
+            base: None,
+            gone: Vec::new(),
+        })
     }
 
     /// A side's columns under these names, in these types.
@@ -153,7 +160,14 @@ impl Binder<'_> {
                 relation::output_column(&format!("column{}", index + 1), *sql_type)
             })
             .collect();
-        Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None })
+        Ok(Relation {
+            plan,
+            columns,
+            timestamp: None,
+            ascending: false,
+            base: None,
+            gone: Vec::new(),
+        })
     }
 
     /// A cell of a VALUES block as a value.

@@ -7,6 +7,7 @@ use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use super::scope::Relation;
 use super::view::read_only;
+use super::view_sources::unbound;
 use super::{Binder, error, relation};
 
 /// Sources of one statement. A common table or a view is bound anew wherever it is named, so that
@@ -26,7 +27,7 @@ impl Binder<'_> {
         }
         match self.node(id)? {
             Node::Table { name, alias, timestamp } => {
-                let relation = self.named_source(name, alias.as_ref())?;
+                let relation = self.named_source(id, name, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
             }
             // LATERAL with nothing on its left is a plain sub-query.
@@ -96,7 +97,12 @@ impl Binder<'_> {
         self.derived(id, Some(alias))
     }
 
-    fn named_source(&mut self, name: &Name, alias: Option<&Name>) -> EngineResult<Relation> {
+    fn named_source(
+        &mut self,
+        id: NodeId,
+        name: &Name,
+        alias: Option<&Name>,
+    ) -> EngineResult<Relation> {
         let qualifier = alias.unwrap_or(name).text.as_str();
         if let Some(variable) = name.text.strip_prefix('@') {
             let bare = Name { text: variable.to_owned(), ..name.clone() };
@@ -108,12 +114,26 @@ impl Binder<'_> {
             let reference = self.relation_name();
             return common?.aliased(Some(qualifier), &reference);
         }
+        let recorded = self.view_sources.clone();
+        if let Some(source) = recorded.as_ref().and_then(|sources| sources.get(&id)) {
+            return self.recorded_source(source, name, qualifier);
+        }
+        // No table hides the catalog.
+        if recorded.is_some() || identifier::is_reserved_table_name(&name.text) {
+            if let Some(rows) = self.catalog_table(&name.text)? {
+                let reference = self.relation_name();
+                return rows.aliased(Some(qualifier), &reference);
+            }
+        }
+        if recorded.is_some() {
+            return Err(unbound(name));
+        }
         let sees = self.must_see(name, "SELECT");
         let is_seen = sees.is_ok();
         if let Some(table) = self.snapshot.table(&name.text).filter(|_| is_seen) {
             let reference = self.relation_name();
             self.note_read(&table.schema().name, Vec::new());
-            return relation::of_table(table, qualifier, reference);
+            return relation::of_table(table, qualifier, reference, &self.accesses);
         }
         if let Some(view) = self.view(&name.text).filter(|_| is_seen) {
             self.note_whole(&view.name);
@@ -162,11 +182,7 @@ impl Binder<'_> {
 /// `source TIMESTAMP(column)`: the column is trusted to ascend.
 fn redesignated(mut relation: Relation, column: Option<&Name>) -> EngineResult<Relation> {
     let Some(name) = column else { return Ok(relation) };
-    let found = relation
-        .columns
-        .iter()
-        .position(|column| identifier::same(&column.name, &name.text))
-        .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+    let found = relation.resolve(std::slice::from_ref(name))?;
     if !relation.columns[found].sql_type.is_timestamp() {
         return Err(error::at(ErrorCode::TypeMismatch, "not a TIMESTAMP", name.span));
     }

@@ -16,7 +16,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
 use super::projection::never_null;
-use super::scope::{Relation, ScopeColumn};
+use super::scope::{Relation, ScopeColumn, is_unknown};
 use super::{Binder, Typed, constant, error, literal, predicate, relation};
 
 /// The rows around a sub-query that is being bound, and what it reads of them.
@@ -103,11 +103,18 @@ impl Binder<'_> {
 
     /// The column of the rows around that a path names, innermost rows first.
     pub(crate) fn outer_column(&mut self, path: &[Name]) -> EngineResult<Option<Typed>> {
-        let Some((level, index)) =
-            self.outer.iter().enumerate().rev().find_map(|(level, outer)| {
-                outer.rows.resolve(path).ok().map(|index| (level, index))
-            })
-        else {
+        let mut found = None;
+        for (level, outer) in self.outer.iter().enumerate().rev() {
+            match outer.rows.resolve(path) {
+                Ok(index) => {
+                    found = Some((level, index));
+                    break;
+                }
+                Err(failure) if !is_unknown(&failure) => return Err(failure),
+                Err(_) => {}
+            }
+        }
+        let Some((level, index)) = found else {
             // Of a source around, what it lacks is said.
             let qualified = |outer: &&OuterRows| match path {
                 [qualifier, _] => outer.rows.has_source(&qualifier.text),
@@ -119,7 +126,6 @@ impl Binder<'_> {
         let rows = &self.outer[level].rows;
         let column = rows.columns[index].clone();
         let reference = outer_reference(&column);
-        self.note_column(&column);
         for (number, outer) in self.outer.iter_mut().enumerate().skip(level) {
             let seen = if number == level { column.expr() } else { reference.clone() };
             outer.capture(seen, &column);

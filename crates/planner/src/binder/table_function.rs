@@ -10,6 +10,7 @@ use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use super::accesses::Origin;
 use super::expression::Scope;
 use super::scope::{Relation, SERIES, ScopeColumn};
 use super::{Binder, constant, error, names, relation};
@@ -53,6 +54,8 @@ impl Binder<'_> {
             }
             "snapshots" => self.snapshots_rows()?,
             "views" => self.views_rows()?,
+            // What access control asks; users have the catalog for it, which shows them their part.
+            "access_schema" if self.sight().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
             "read_parquet" | "parquet_scan" => self.read_parquet(call)?,
@@ -92,7 +95,7 @@ impl Binder<'_> {
             column: Column::new_unqualified(&name),
             name,
             sql_type: value.sql_type,
-            origin: None,
+            origin: Origin::NONE,
         };
         Ok(Relation { plan, columns: vec![column], ..relation::one_row() })
     }
@@ -353,6 +356,7 @@ fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
         timestamp: None,
         ascending: false,
         base: None,
+        gone: Vec::new(),
     })
 }
 

@@ -161,8 +161,8 @@ impl Binder<'_> {
                 return None;
             }
         };
-        self.note_column(&times.0);
-        self.note_column(&times.1);
+        times.0.origin.note();
+        times.1.origin.note();
         Some(times)
     }
 

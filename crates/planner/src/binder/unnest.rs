@@ -10,6 +10,7 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
+use super::accesses::Origin;
 use super::expression::Scope;
 use super::pg_catalog::is_catalog;
 use super::projection::never_null;
@@ -116,7 +117,7 @@ impl Binder<'_> {
                 name: element.name,
                 sql_type: element.sql_type,
                 column,
-                origin: None,
+                origin: Origin::NONE,
             });
         }
         joined.plan = relation::project(plan, exprs)?;

@@ -33,7 +33,8 @@ impl Binder<'_> {
         });
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
-        let target = relation::of_rows(Arc::clone(&table), &qualifier, reference.clone())?;
+        let target =
+            relation::of_rows(Arc::clone(&table), &qualifier, reference.clone(), &self.accesses)?;
         let rows = self.changed_rows(target, node.from, node.filter)?;
         let mut list = vec![row_id(reference)];
         for ((_, value), &index) in node.assignments.iter().zip(&columns) {
@@ -56,7 +57,8 @@ impl Binder<'_> {
         self.note_change(&table.schema().name, "DELETE");
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
-        let target = relation::of_rows(Arc::clone(&table), &qualifier, reference.clone())?;
+        let target =
+            relation::of_rows(Arc::clone(&table), &qualifier, reference.clone(), &self.accesses)?;
         let plan = if node.using.is_none() && node.filter.is_none() {
             None
         } else {
@@ -147,7 +149,7 @@ impl Binder<'_> {
         to: SqlType,
     ) -> EngineResult<Option<LogicalPlan>> {
         let reference = self.relation_name();
-        let rows = relation::of_rows(Arc::clone(table), "", reference.clone())?;
+        let rows = relation::of_rows(Arc::clone(table), "", reference.clone(), &self.accesses)?;
         let column = &rows.columns[index];
         let converted =
             tidemark_functions::cast(column.expr(), column.sql_type, to, CastMode::Explicit);
@@ -164,7 +166,7 @@ impl Binder<'_> {
         value: Expr,
     ) -> EngineResult<LogicalPlan> {
         let reference = self.relation_name();
-        let rows = relation::of_rows(Arc::clone(table), "", reference.clone())?;
+        let rows = relation::of_rows(Arc::clone(table), "", reference.clone(), &self.accesses)?;
         relation::project(rows.plan, vec![row_id(reference), value.alias("cell")])
     }
 }

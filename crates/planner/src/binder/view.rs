@@ -5,14 +5,16 @@
 //! all it names is there. What it reads is read with its owner's rights, not the reader's.
 
 use std::mem;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tidemark_ast::{Name, Node, NodeId, Tree, ViewKind};
-use tidemark_catalog::View;
+use tidemark_catalog::{Owner, View};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
 use super::create_table::check_table_name;
 use super::scope::Relation;
+use super::view_sources::new_id;
 use super::{Binder, error, names};
 use crate::{BoundStatement, BoundViewChange};
 
@@ -87,14 +89,25 @@ impl Binder<'_> {
             let message = "bind variables are not allowed in a view";
             return Err(error::at(ErrorCode::NotSupported, message, name.span));
         }
-        let tree = serde_json::to_string(&self.part(view.query))
+        let part = self.part(view.query);
+        let tree = serde_json::to_string(&part)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
+        let sources = self.sources_of(&part);
+        let name = view.owner.unwrap_or(&self.context.user);
+        let owner = self.context.owner.clone();
+        let owner = owner.unwrap_or_else(|| Owner { name: name.to_owned(), id: None });
+        let known_id = known.as_ref().map(|known| known.id.clone()).filter(|id| !id.is_empty());
+        let id = known_id.unwrap_or_else(|| new_id(self.snapshot, self.context.now()));
+        let name = view.name;
         let record = View {
             name: known.map_or_else(|| name.text.clone(), |known| known.name),
             query: view.text.to_owned(),
             tree,
-            owner: view.owner.unwrap_or(&self.context.user).to_owned(),
+            owner: owner.name,
+            owner_id: owner.id,
             changed_micros: self.context.now(),
+            id,
+            sources: Some(sources),
         };
         let change = record.put()?;
         Ok(self.view_change(Some(change), command))
@@ -159,13 +172,14 @@ impl Binder<'_> {
         let outer = mem::take(&mut self.accesses);
         let rows = self.within(&tree, |inner| {
             inner.beneath_view = true;
+            inner.view_sources = view.sources.clone().map(Arc::new);
             inner.views.push(key);
             let rows = inner.query(tree.root);
             inner.views.pop();
             rows
         });
         for access in mem::replace(&mut self.accesses, outer).list() {
-            self.accesses.note(access.through(&view.name, &view.owner));
+            self.accesses.note(access.through(&view.name, &view.owner()));
         }
         let is_limited = self.sight().is_some();
         // Positions in its text mean nothing in the reader's.
@@ -253,8 +267,7 @@ impl Binder<'_> {
 
     /// All views the user sees, by name.
     pub(crate) fn sorted_views(&self) -> Vec<View> {
-        let mut views =
-            tidemark_catalog::Catalog::new(std::sync::Arc::clone(self.snapshot)).views();
+        let mut views = tidemark_catalog::Catalog::new(Arc::clone(self.snapshot)).views();
         if let Some(sight) = self.sight() {
             views.retain(|view| sight.sees(&view.name));
         }

@@ -1,0 +1,353 @@
+/** Ways round rights that were found once, each as it was found, through a real server. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import test from 'ava';
+import pg from 'pg';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { TestProvider } from '../oidc/provider.js';
+import { until } from '../until.js';
+import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
+
+const PASSWORD = 'pw-12345678';
+
+async function connect(place: TestServer, user: string, password: string): Promise<pg.Client> {
+  const [host = '', port = ''] = place.pg.split(':');
+  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer();
+  await run(
+    server,
+    'CREATE TABLE sec (ts TIMESTAMP, pub INT, secret VARCHAR, sym SYMBOL) TIMESTAMP(ts)',
+    "INSERT INTO sec VALUES ('2026-01-01', 1, 'SECRET1', 'A'), ('2026-01-01', 2, 'SECRET2', 'B')",
+  );
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+const error = async (who: string, query: string): Promise<string> =>
+  (await exec(server, who, query)).error ?? '';
+
+test('nobody owns a view with rights that are not theirs', async (t) => {
+  const mal = `mal:${PASSWORD}`;
+  await run(
+    server,
+    `CREATE USER mal WITH PASSWORD '${PASSWORD}'`,
+    'CREATE GROUP mates',
+    'CREATE GROUP others',
+    'CREATE SERVICE ACCOUNT bot',
+    'CREATE SERVICE ACCOUNT foreign_bot',
+    'ADD USER mal TO mates',
+    'GRANT HTTP, CREATE VIEW, CREATE TABLE TO mal',
+    'GRANT SELECT ON sec(pub) TO mal',
+    'GRANT ASSUME SERVICE ACCOUNT bot TO mal',
+  );
+  t.is(await error(mal, 'CREATE VIEW w AS (SELECT pub FROM sec)'), '');
+  const words = ['CREATE VIEW w2', 'CREATE OR REPLACE VIEW w'];
+  for (const owner of ['admin', 'others', 'foreign_bot', 'nobody']) {
+    for (const begin of words) {
+      const refusal = await error(mal, `${begin} AS (SELECT pub FROM sec) OWNED BY ${owner}`);
+      t.is(refusal, `Access denied [OWNED BY on ${owner}]`, `${begin} ${owner}`);
+    }
+  }
+  for (const owner of ['mal', 'mates', 'bot']) {
+    const made = await error(
+      mal,
+      `CREATE OR REPLACE VIEW w AS (SELECT pub FROM sec) OWNED BY ${owner}`,
+    );
+    t.is(made, '', owner);
+  }
+  t.regex(await error(mal, 'SELECT * FROM w'), /whose owner lacks a right/, 'bot reads nothing');
+});
+
+test('a name inside a view never comes to mean something else', async (t) => {
+  const eve = `eve:${PASSWORD}`;
+  await run(
+    server,
+    `CREATE USER eve WITH PASSWORD '${PASSWORD}'`,
+    'GRANT HTTP, CREATE VIEW, CREATE TABLE TO eve',
+    'GRANT SELECT ON sec(pub) TO eve',
+  );
+  for (const statement of [
+    'CREATE TABLE att (ts TIMESTAMP, secret VARCHAR) TIMESTAMP(ts)',
+    "INSERT INTO att VALUES ('2026-01-01', 'x')",
+    'CREATE TABLE future1 (i INT)',
+    'CREATE VIEW over_future AS (SELECT * FROM future1)',
+    'CREATE VIEW inner_name AS (SELECT pub, (SELECT secret FROM att LIMIT 1) x FROM sec)',
+    'ALTER TABLE att DROP COLUMN secret',
+    'DROP TABLE future1',
+  ]) {
+    t.is(await error(eve, statement), '', statement);
+  }
+  await run(server, 'GRANT SELECT ON inner_name TO admin').catch(() => undefined);
+  t.regex(await error(ADMIN, 'SELECT * FROM inner_name'), /column 'secret' of 'att' was dropped/);
+  await run(server, 'CREATE TABLE future1 (i INT)', 'INSERT INTO future1 VALUES (7)');
+  t.regex(
+    await error(ADMIN, 'SELECT * FROM over_future'),
+    /table does not exist \[table=future1\]/,
+  );
+  t.not(await error(eve, 'SELECT * FROM over_future'), '');
+});
+
+test('helpdesk cannot touch whoever may do everything, by whatever way', async (t) => {
+  await run(
+    server,
+    'CREATE GROUP dbas',
+    'GRANT DATABASE ADMIN TO dbas',
+    'CREATE SERVICE ACCOUNT almighty',
+    'GRANT DATABASE ADMIN TO almighty',
+    'CREATE GROUP heirs',
+    'GRANT ASSUME SERVICE ACCOUNT almighty TO heirs',
+    `CREATE USER helpdesk WITH PASSWORD '${PASSWORD}'`,
+    'GRANT HTTP, ADD PASSWORD, CREATE REST TOKEN, DISABLE USER, DROP USER TO helpdesk',
+    'GRANT ADD USER, REMOVE PASSWORD, CREATE JWK, ADD EXTERNAL ALIAS TO helpdesk',
+  );
+  const ways: [string, string][] = [
+    ['boss1', 'ADD USER boss1 TO dbas'],
+    ['boss2', 'GRANT DATABASE ADMIN TO boss2'],
+    ['boss3', 'GRANT ASSUME SERVICE ACCOUNT almighty TO boss3'],
+    ['boss4', 'ADD USER boss4 TO heirs'],
+  ];
+  for (const [boss, way] of ways) {
+    await run(server, `CREATE USER ${boss} WITH PASSWORD '${PASSWORD}'`, way);
+    for (const statement of [
+      `ALTER USER ${boss} WITH PASSWORD 'stolen-1234'`,
+      `ALTER USER ${boss} WITH NO PASSWORD`,
+      `ALTER USER ${boss} CREATE TOKEN TYPE REST WITH TTL '1d'`,
+      `ALTER USER ${boss} CREATE TOKEN TYPE JWK`,
+      `ALTER USER ${boss} DISABLE`,
+      `DROP USER ${boss}`,
+    ]) {
+      const refusal = await error(`helpdesk:${PASSWORD}`, statement);
+      t.is(refusal, 'Access denied [DATABASE ADMIN]', `${statement}, ${way}`);
+    }
+  }
+  for (const statement of [
+    'ADD USER helpdesk TO dbas',
+    'ADD USER helpdesk TO heirs',
+    "ALTER GROUP heirs WITH EXTERNAL ALIAS 'mine'",
+    "ALTER SERVICE ACCOUNT almighty CREATE TOKEN TYPE REST WITH TTL '1d'",
+  ]) {
+    const refusal = await error(`helpdesk:${PASSWORD}`, statement);
+    t.is(refusal, 'Access denied [DATABASE ADMIN]', statement);
+  }
+});
+
+test('a session ends with what it stands on', async (t) => {
+  const setUp = [
+    `CREATE USER carol WITH PASSWORD '${PASSWORD}'`,
+    'GRANT HTTP, PGWIRE TO carol',
+    'GRANT SELECT ON sec TO carol',
+  ];
+  const ends: [string, RegExp][] = [
+    ['ALTER USER carol DISABLE', /login has ended/],
+    ['DROP USER carol', /login has ended/],
+    ['REVOKE PGWIRE FROM carol', /Access denied \[PGWIRE\]/],
+    ["ALTER USER carol WITH PASSWORD 'another-1234'", /login has ended/],
+    ['ALTER USER carol WITH NO PASSWORD', /login has ended/],
+  ];
+  for (const [change, message] of ends) {
+    await run(server, ...setUp);
+    const client = await connect(server, 'carol', PASSWORD);
+    t.is((await client.query('SELECT pub FROM sec')).rowCount, 2);
+    await run(server, change);
+    await t.throwsAsync(client.query('SELECT 1'), { message }, change);
+    await client.end().catch(() => undefined);
+    await run(server, ...(change.startsWith('DROP') ? [] : ['DROP USER carol']));
+  }
+  await run(server, ...setUp);
+  const old = await connect(server, 'carol', PASSWORD);
+  await run(server, 'DROP USER carol', "CREATE USER carol WITH PASSWORD 'new-12345'");
+  await run(server, 'GRANT PGWIRE TO carol', 'GRANT SELECT ON sec TO carol');
+  await t.throwsAsync(old.query('SELECT pub FROM sec'), { message: /login has ended/ });
+  await run(server, 'DROP USER carol');
+});
+
+test('who became a service account needs the right to at every statement', async (t) => {
+  await run(
+    server,
+    'CREATE SERVICE ACCOUNT feed',
+    'GRANT SELECT ON sec TO feed',
+    `CREATE USER dan WITH PASSWORD '${PASSWORD}'`,
+    'GRANT PGWIRE TO dan',
+  );
+  const changes: [string, string[]][] = [
+    ['REVOKE ASSUME SERVICE ACCOUNT feed FROM dan', []],
+    ['DROP SERVICE ACCOUNT feed', ['CREATE SERVICE ACCOUNT feed', 'GRANT SELECT ON sec TO feed']],
+    ['ALTER SERVICE ACCOUNT feed DISABLE', []],
+  ];
+  for (const [change, undo] of changes) {
+    await run(server, 'GRANT ASSUME SERVICE ACCOUNT feed TO dan');
+    const client = await connect(server, 'dan', PASSWORD);
+    await client.query('ASSUME SERVICE ACCOUNT feed');
+    t.is((await client.query('SELECT pub FROM sec')).rowCount, 2, change);
+    await run(server, change, ...undo);
+    await t.throwsAsync(client.query('SELECT pub FROM sec'), { message: /Access denied/ }, change);
+    await client.end();
+  }
+});
+
+test('a renamed table is never read by those whose grant waits for its new name', async (t) => {
+  const ann = `ann:${PASSWORD}`;
+  await run(
+    server,
+    `CREATE USER ann WITH PASSWORD '${PASSWORD}'`,
+    'GRANT HTTP TO ann',
+    'CREATE TABLE salaries (i INT, hidden INT)',
+    'INSERT INTO salaries VALUES (99, 1)',
+  );
+  let isOver = false;
+  const seen: unknown[] = [];
+  const poll = async (query: string): Promise<void> => {
+    while (!isOver) {
+      const { dataset } = await exec(server, ann, query);
+      if (dataset !== undefined) {
+        seen.push(query, dataset);
+      }
+    }
+  };
+  const polls = ['SELECT i FROM u2', 'SELECT i FROM u2', 'SELECT shown FROM salaries'].map(poll);
+  for (let round = 0; round < 15; round += 1) {
+    await run(server, 'GRANT SELECT ON u2 TO ann', 'RENAME TABLE salaries TO u2');
+    await run(server, 'RENAME TABLE u2 TO salaries', 'GRANT SELECT ON salaries(shown) TO ann');
+    await run(server, 'ALTER TABLE salaries RENAME COLUMN hidden TO shown');
+    await run(server, 'ALTER TABLE salaries RENAME COLUMN shown TO hidden');
+  }
+  isOver = true;
+  await Promise.all(polls);
+  t.deepEqual(seen, []);
+});
+
+test('COPY writes what /exec would show, and nobody else’s file', async (t) => {
+  const wes = `wes:${PASSWORD}`;
+  await run(
+    server,
+    `CREATE USER wes WITH PASSWORD '${PASSWORD}'`,
+    'GRANT HTTP, WRITE FILES TO wes',
+    'GRANT SELECT ON sec(pub) TO wes',
+    'CREATE TABLE hidden_table (i INT)',
+    'CREATE VIEW hidden_view AS (SELECT 1 one)',
+  );
+  const written = async (who: string, query: string, name: string): Promise<string> => {
+    const path = join(server.root, 'export', `${name}.csv`);
+    const { error: refusal } = await exec(
+      server,
+      who,
+      `COPY (${query}) TO '${name}' WITH FORMAT CSV`,
+    );
+    t.is(refusal, undefined, query);
+    await until(() => existsSync(path), `the file ${name}`);
+    return readFileSync(path, 'utf8');
+  };
+  const own = await written(wes, 'SELECT table_name FROM tables()', 'own1');
+  t.false(own.includes('hidden_table'), own);
+  t.true(own.includes('sec'), own);
+  t.false(
+    (await written(wes, 'SELECT view_name FROM views()', 'own2')).includes('hidden'),
+    'views',
+  );
+  const columns = 'SELECT column_name FROM information_schema.columns';
+  t.false((await written(wes, columns, 'own3')).includes('secret'), 'columns');
+  const mine = await written(ADMIN, 'SELECT 4711 mine', 'theirs');
+  await exec(server, wes, "COPY (SELECT 1 x) TO 'theirs' WITH FORMAT CSV");
+  const log = "SELECT status FROM sys.copy_export_log WHERE phase = 'move_files'";
+  await until(async () => {
+    const { dataset } = await exec(server, ADMIN, log);
+    return JSON.stringify(dataset ?? []).includes('failed');
+  }, 'the refusal');
+  t.is(readFileSync(join(server.root, 'export', 'theirs.csv'), 'utf8'), mine);
+});
+
+test('people of the provider are nobody who is known here', async (t) => {
+  const provider = await TestProvider.start();
+  t.teardown(() => provider.close());
+  const place = await startTestServer({ set: ['acl.enabled=true', ...provider.settings()] });
+  t.teardown(() => place.stop());
+  await run(
+    place,
+    "CREATE GROUP readers WITH EXTERNAL ALIAS 'g1'",
+    'GRANT HTTP, CREATE VIEW TO readers',
+    `CREATE USER local WITH PASSWORD '${PASSWORD}'`,
+    'GRANT HTTP, PGWIRE TO local',
+    'CREATE TABLE sec (i INT)',
+    'CREATE TABLE pub (i INT)',
+    'GRANT SELECT ON pub TO readers',
+    'CREATE VIEW shared AS (SELECT * FROM sec)',
+    'GRANT ALTER VIEW ON shared TO readers',
+    'GRANT SELECT ON shared TO readers',
+  );
+  const client = await connect(place, 'local', PASSWORD);
+  t.teardown(() => client.end().catch(() => undefined));
+  for (const name of ['local', 'admin']) {
+    provider.addPerson(name, { groups: ['g1'], password: PASSWORD });
+    const { access } = await provider.token(name, PASSWORD);
+    const ask = async (query: string): Promise<string> => {
+      const answer = await fetch(`${place.url}/exec?query=${encodeURIComponent(query)}`, {
+        headers: { authorization: `Bearer ${access}` },
+      });
+      return await answer.text();
+    };
+    t.regex(await ask('SELECT current_user()'), new RegExp(name));
+    for (const query of [
+      `SHOW GROUPS ${name}`,
+      `SHOW USER ${name}`,
+      `SHOW PERMISSIONS ${name}`,
+      `SHOW SERVICE ACCOUNTS ${name}`,
+      'SELECT pg_terminate_backend(1)',
+      `SELECT has_table_privilege('${name}', 'sec', 'SELECT')`,
+      'CREATE VIEW mine AS (SELECT * FROM pub)',
+      'CREATE OR REPLACE VIEW shared AS (SELECT * FROM pub)',
+      'ALTER VIEW shared AS (SELECT * FROM pub)',
+      `CREATE OR REPLACE VIEW shared AS (SELECT * FROM pub) OWNED BY ${name}`,
+    ]) {
+      const answer = await ask(query);
+      t.regex(answer, /Access denied|name an owner|"dataset":\[\[false\]\]/, query);
+    }
+    const heavy =
+      'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b';
+    const running = exec(place, name === 'admin' ? ADMIN : `local:${PASSWORD}`, heavy);
+    const queries = "SELECT query_id, query FROM query_activity() WHERE query LIKE '%CROSS%'";
+    let id: unknown;
+    await until(async () => {
+      id = (await rows(place, ADMIN, queries)).find(([, text]) => text === heavy)?.[0];
+      return id !== undefined;
+    }, 'the query');
+    t.false((await ask('SELECT query FROM query_activity()')).includes('long_sequence'), name);
+    await ask(`CANCEL QUERY ${String(id)}`);
+    t.true(
+      (await rows(place, ADMIN, queries)).some(([one]) => one === id),
+      'it still runs',
+    );
+    await exec(place, ADMIN, `CANCEL QUERY ${String(id)}`);
+    t.is((await running).error, 'cancelled by user');
+  }
+  t.is((await client.query('SELECT 1 a')).rowCount, 1, 'the local session lives');
+});
+
+test('no quotes keep a password out of sight of the mask', async (t) => {
+  const quotings = [
+    `'CANARYPW4'`,
+    `"CANARYPW4"`,
+    '`CANARYPW4`',
+    'CANARYPW4',
+    `/* x */ "CANARYPW4"`,
+  ];
+  for (const [index, quoting] of quotings.entries()) {
+    t.is(await error(ADMIN, `create user masked${index} with password ${quoting}`), '', quoting);
+    t.is(await error(ADMIN, `alter user masked${index} with password ${quoting}`), '', quoting);
+    t.not(await error(ADMIN, `create user masked${index} with password ${quoting} x`), '', quoting);
+  }
+  const audit = readFileSync(join(server.root, 'audit.jsonl'), 'utf8');
+  t.true(audit.includes('create user masked4'));
+  t.false(audit.includes('CANARYPW4'));
+});

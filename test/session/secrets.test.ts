@@ -1,0 +1,87 @@
+/** Passwords and tokens are hidden however they are written: every way, made from parts. */
+import test from 'ava';
+
+import { withoutSecrets } from '../../ts/session/index.js';
+import { parse } from '../../ts/sql/index.js';
+
+const CANARY = 'CANARYpw4';
+const TOKEN = 'tdm_CANARYCANARYCANARY0123456789';
+
+/** How a password can be quoted. */
+const QUOTINGS = [
+  `'${CANARY}'`,
+  `"${CANARY}"`,
+  `\`${CANARY}\``,
+  CANARY,
+  `'it''s ${CANARY}'`,
+  `"a""b ${CANARY}"`,
+  `'${CANARY} "double"'`,
+  `'--${CANARY}'`,
+  `'/* ${CANARY} */'`,
+  `'password ${CANARY}'`,
+  `'\n${CANARY}'`,
+  `"${CANARY}.dotted"`,
+];
+/** What the parser does not read: hidden all the more. */
+const UNREAD = [
+  `E'${CANARY}'`,
+  `e'\\x43${CANARY}'`,
+  `U&'${CANARY}'`,
+  `u&"${CANARY}"`,
+  `N'${CANARY}'`,
+  `$$${CANARY}$$`,
+  `$tag$${CANARY}$tag$`,
+  `'${CANARY}`,
+  `"${CANARY}`,
+  `'a' || '${CANARY}'`,
+  `('${CANARY}')`,
+  `= '${CANARY}' '${CANARY}'`,
+  `'a'\n'${CANARY}'`,
+  `${CANARY} ${CANARY}`,
+];
+const GAPS = [' ', '\n', '\t ', ' /* password */ ', ' -- password\n', '/**/', ' /* a /* b */ '];
+const FORMS: ((password: string, gap: string) => string)[] = [
+  (password, gap) => `create user s4 with${gap}password${gap}${password}`,
+  (password, gap) => `CREATE${gap}USER IF NOT EXISTS s4${gap}WITH PASSWORD${gap}${password}`,
+  (password, gap) => `alter user s4 with${gap}PassWord${gap}${password}`,
+  (password, gap) => `create service account s4 with password${gap}${password}`,
+  (password, gap) => `${gap}ALTER${gap}SERVICE ACCOUNT s4 WITH${gap}PASSWORD${gap}${password};`,
+];
+/** What whoever reads a statement may take from it. */
+const GENERATED = FORMS.flatMap((form) =>
+  GAPS.flatMap((gap) => [...QUOTINGS, ...UNREAD].map((password) => form(password, gap))),
+);
+
+test(`${GENERATED.length} ways to write a password`, (t) => {
+  for (const text of GENERATED) {
+    t.false(withoutSecrets(text).includes(CANARY), text);
+  }
+});
+
+test('what is read as a password is hidden and nothing else', (t) => {
+  for (const quoting of QUOTINGS) {
+    const text = `create user s4 with password ${quoting}`;
+    t.is(withoutSecrets(text), "create user s4 with password '****'", quoting);
+    const { nodes } = parse(text);
+    t.true(JSON.stringify(nodes).includes(CANARY), quoting);
+  }
+  const tables = "select password, x from t where password = 'x' and token = 'y'";
+  t.is(withoutSecrets(tables), "select password, x from t where password = '****' and token = 'y'");
+  const made = 'create table t (password varchar, token varchar)';
+  t.is(withoutSecrets(made), made);
+});
+
+test('tokens are hidden wherever they stand', (t) => {
+  for (const text of [
+    `alter user u drop token type rest '${TOKEN}'`,
+    `alter user u drop token type rest "${TOKEN}"`,
+    `alter user u drop token type rest ${TOKEN}`,
+    `alter user u drop token type rest /* x */ '${TOKEN}'`,
+    `select '${TOKEN}'`,
+    `-- ${TOKEN}\nselect 1`,
+    `select 1 as "${TOKEN}"`,
+    `insert into t values ('a ${TOKEN} b')`,
+  ]) {
+    t.false(withoutSecrets(text).includes('CANARY'), text);
+  }
+});

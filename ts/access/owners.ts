@@ -1,0 +1,88 @@
+/**
+ * Who owns a view, and who may act as an owner. A view reads with its owner's rights, so whoever
+ * names the owner must have those rights already, or be able to get them.
+ */
+import { type Identity, identityKey } from '../auth/index.js';
+import type { Owner, Principal } from '../session/index.js';
+import type { Tree } from '../sql/index.js';
+import { denied } from './authorise.js';
+import type { StoredPrincipal } from './principals.js';
+import { type AccessContext, rightsOf } from './setting.js';
+import { keyOf, refused } from './store.js';
+
+export const NAME_AN_OWNER = 'name an owner: OWNED BY a group, user or service account';
+
+interface Option {
+  readonly name: { readonly text: string };
+  readonly value: { readonly text: string } | null;
+}
+
+/** OWNED BY. */
+export function ownerOf(options: readonly Option[]): string | null {
+  const owned = options.find(({ name }) => name.text.toUpperCase() === 'OWNED');
+  return owned?.value?.text ?? null;
+}
+
+export function makesView({ nodes, root }: Partial<Tree>): boolean {
+  return root !== undefined && nodes?.[root]?.kind === 'CreateView';
+}
+
+/** Who will own the view that a statement makes, replaces or alters. */
+export function viewOwner(context: AccessContext, principal: Principal, tree: Tree): Owner {
+  const node = tree.nodes[tree.root];
+  const name = node?.kind === 'CreateView' ? ownerOf(node.options) : null;
+  const { identity } = principal;
+  if (name === null) {
+    if (identity === undefined || identity.kind === 'external') {
+      throw refused(NAME_AN_OWNER);
+    }
+    return { name: principal.name, id: identityKey(identity) };
+  }
+  const { all } = rightsOf(context.store, principal);
+  if (name === context.setting.adminName) {
+    if (!all) {
+      throw denied('OWNED BY', name);
+    }
+    return { name, id: identityKey({ kind: 'admin', name }) };
+  }
+  const owner = context.store.find(name);
+  if (!all && (owner === undefined || !mayActAs(context, principal, owner))) {
+    throw denied('OWNED BY', name);
+  }
+  if (owner === undefined) {
+    throw refused(`no user, group or service account '${name}'`);
+  }
+  return { name, id: keyOf(owner) };
+}
+
+/** As oneself, as a group one is in, as a service account one may become. */
+function mayActAs(context: AccessContext, principal: Principal, owner: StoredPrincipal): boolean {
+  const { identity } = principal;
+  if (identity === undefined) {
+    return false;
+  }
+  const { store } = context;
+  return (
+    keyOf(owner) === identityKey(identity) ||
+    (owner.kind === 'service account' && rightsOf(store, principal).accounts.has(owner.name)) ||
+    (owner.kind === 'group' && isIn(store.groupsOf(identity), owner))
+  );
+}
+
+function isIn(groups: readonly StoredPrincipal[], group: StoredPrincipal): boolean {
+  return groups.some(({ id }) => id === group.id);
+}
+
+/** Whether a name that a statement gives is the asker's own: no local one is an external's. */
+export function isSelf({ name, identity }: Principal, of: string): boolean {
+  return name === of && identity !== undefined && identity.kind !== 'external';
+}
+
+/** What the audit log tells of people whose name they chose themselves. */
+export function described(identity: Identity | undefined): Record<string, string> {
+  if (identity?.kind !== 'external') {
+    return {};
+  }
+  const { kind, issuer = '', subject = '' } = identity;
+  return { kind, issuer, subject };
+}
