@@ -138,6 +138,7 @@ pub(crate) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -
 
 /// The one shape in which errors cross.
 pub(crate) fn to_napi(error: EngineError) -> napi::Error {
+    let error = guard::outward(error);
     let json = serde_json::json!({
         "code": error.code,
         "message": error.message,

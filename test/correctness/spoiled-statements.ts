@@ -5,6 +5,7 @@
  *   npm run spoiled-statements -- --statements N --seed S
  */
 import { setUp } from '../sql/grammar/states.js';
+import { innerWord } from '../inner-words.js';
 import { generator, spoiled } from '../sql/mutations.js';
 import { Harness } from '../torture/harness.js';
 import { Refusal, Tidemark } from './databases.js';
@@ -13,9 +14,6 @@ import { Refusal, Tidemark } from './databases.js';
 const STATEMENTS_PER_TABLES = 100;
 /** Longest time of one statement: its timeout, and what a busy machine needs to notice it. */
 const LIMIT_MS = 15_000;
-/** What speaks of the program and not of the statement. */
-const INTERNAL =
-  /internal|this is a bug|file a bug|panic|unreachable|physical plan|downcast|schema error/i;
 
 const harness = new Harness('spoiled-statements', ['statements']);
 const tidemark = await Tidemark.start(['cairo.commit.mode=nosync', 'log.level=error']);
@@ -30,7 +28,7 @@ async function problemOf(text: string): Promise<string | undefined> {
       return `no answer: ${String(error)}`;
     }
     const { status, message, position } = error;
-    if (status >= 500 || INTERNAL.test(message)) {
+    if (status >= 500 || innerWord(message) !== null) {
       return `${status} ${message}`;
     }
     if (position === undefined || position < 0 || position > text.length) {

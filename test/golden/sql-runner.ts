@@ -10,6 +10,7 @@ import {
   printExact,
   sameValue,
 } from './exact-json.js';
+import { innerWord } from '../inner-words.js';
 import { execute } from './http-client.js';
 
 interface Members {
@@ -62,6 +63,11 @@ export class SqlRunner {
       return problem;
     }
     const outcome = await this.#ask(golden.sql);
+    const { error } = outcome.body;
+    const inner = typeof error === 'string' ? innerWord(error) : null;
+    if (inner !== null) {
+      return `speaks of the program ('${inner}'): ${shorten(printExact(error ?? null), 200)}`;
+    }
     this.#standing = isReadOnly(golden.sql) ? golden.setup : null;
     return compare(golden.members, outcome);
   }

@@ -75,7 +75,7 @@ const NAMED = ['a', 'A', 'b', 'two words', 'x,y', 'say "so"'].map((name) => ({
   type: 'LONG',
   dimensions: 0,
 }));
-const COLUMNS: readonly (readonly [cols: string, chosen: readonly number[] | string | null])[] = [
+const COLUMNS: readonly (readonly [cols: string, chosen: readonly number[] | null])[] = [
   ['', null],
   [' , ,', null],
   ['b', [2]],
@@ -86,14 +86,21 @@ const COLUMNS: readonly (readonly [cols: string, chosen: readonly number[] | str
   [' b , two words ', [2, 3]],
   ['"x,y",b', [4, 2]],
   ['"say ""so"""', [5]],
-  ['b,nothing,a', 'nothing'],
-  ['x,y', 'x'],
 ];
 for (const [cols, chosen] of COLUMNS) {
   test(`cols=${cols}`, (t) => {
     t.deepEqual(chooseColumns(NAMED, cols), chosen);
   });
 }
+
+test('a name of cols that no column has', (t) => {
+  for (const [cols, name] of [
+    ['b,nothing,a', 'nothing'],
+    ['x,y', 'x'],
+  ] as const) {
+    t.throws(() => chooseColumns(NAMED, cols), { message: `column not found: '${name}'` });
+  }
+});
 
 test('an unknown column of cols has no position', async (t) => {
   t.deepEqual(await get('query=rows+1&cols=zz'), [

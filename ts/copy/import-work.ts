@@ -192,6 +192,7 @@ export class ImportWork implements Work {
       partitionBy,
       o3MaxLag: null,
       maxUncommittedRows: null,
+      encoding: null,
       problem: null,
     } as const;
     const schema = this.#schema(existing);

@@ -118,6 +118,17 @@ export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
   return detectors.some((detector) => detector.fits(text));
 }
 
+/**
+ * Patterns of dates that all `cells` fit, when there are several: 01/02/2026 is in January or in
+ * February.
+ */
+export function ambiguousPatterns(cells: readonly string[]): readonly string[] {
+  const texts = cells.filter((cell) => cell !== '');
+  const dated = DETECTORS.filter(({ pattern }) => pattern !== undefined);
+  const fitting = dated.filter(({ fits }) => texts.every((text) => fits(text)));
+  return texts.length > 0 && fitting.length > 1 ? fitting.map(({ pattern = '' }) => pattern) : [];
+}
+
 const isIsoInstant = matches(
   `\\d{4}-${MONTH}-${DAY}(?:[T ]\\d{2}(?::\\d{2}(?::\\d{2}(?:\\.\\d{1,9})?)?)?${ZONE}?)?`,
 );

@@ -8,6 +8,7 @@ import type {
   TextReport,
 } from '../engine/types.js';
 import { type ImportReport, renderJson, renderTabular } from './answers.js';
+import { asUtf8 } from './encoding.js';
 import { ImportError } from './import-error.js';
 import { ANALYSED_LINES, MAX_SCHEMA_BYTES } from './limits.js';
 import { cleanTableName } from './names.js';
@@ -225,7 +226,8 @@ class ImportRun {
     const opened = this.#table;
     const place = opened === null ? await this.#place(part) : null;
     const table = opened?.name ?? place?.table ?? '';
-    const sample = await readSample(part.content, linesMax);
+    const content = asUtf8(part.content, parameters.encoding);
+    const sample = await readSample(content, linesMax);
     const { delimiter, header } = parameters;
     const hints = { table, delimiter, header, schema, linesMax };
     const structure = analyseText(sample.text, sample.isWhole, hints);

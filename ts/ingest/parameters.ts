@@ -19,6 +19,8 @@ export interface ImportParameters {
   readonly partitionBy: string | null;
   readonly o3MaxLag: string | null;
   readonly maxUncommittedRows: string | null;
+  /** How the text's bytes are characters; `null`: as its byte order mark says, else UTF-8. */
+  readonly encoding: string | null;
   /** What is wrong with the values as they were written. */
   readonly problem: string | null;
 }
@@ -47,6 +49,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     partitionBy: filled('partitionBy'),
     o3MaxLag: filled('o3MaxLag'),
     maxUncommittedRows: filled('maxUncommittedRows'),
+    encoding: filled('encoding'),
     problem: wrongSwitch(last),
   };
 }

@@ -1,5 +1,11 @@
 /** The structure of a text, from its first lines: delimiter, header, columns and their types. */
-import { type ColumnType, areIsoInstants, detectColumnType, fitsType } from './column-types.js';
+import {
+  type ColumnType,
+  ambiguousPatterns,
+  areIsoInstants,
+  detectColumnType,
+  fitsType,
+} from './column-types.js';
 import { DELIMITER_CANDIDATES, splitFields, splitLines } from './csv-lines.js';
 import { detectDelimiter } from './delimiter.js';
 import { ImportError } from './import-error.js';
@@ -12,6 +18,8 @@ export interface TextColumn extends ColumnType {
   readonly isDeclared: boolean;
   /** Detected as another type, its texts could be read as ISO timestamps. */
   readonly couldBeTimestamp: boolean;
+  /** Its dates fit each of these. */
+  readonly ambiguous: readonly string[];
 }
 
 export interface TextStructure {
@@ -51,12 +59,14 @@ export function analyseText(
       hints.schema.get(name.toLowerCase()) ??
       (header ? hints.schema.get((first[index] ?? '').toLowerCase()) : undefined);
     if (declared !== undefined) {
-      return { name, ...declared, isDeclared: true, couldBeTimestamp: false };
+      return { name, ...declared, isDeclared: true, couldBeTimestamp: false, ambiguous: [] };
     }
     // With nothing below it, the header itself is all there is to look at.
     const cells = (data.length > 0 ? data : rows).map((row) => row[index] ?? '');
     const couldBeTimestamp = areIsoInstants(cells);
-    return { name, ...detectColumnType(cells), isDeclared: false, couldBeTimestamp };
+    const ambiguous = ambiguousPatterns(cells);
+    const found = detectColumnType(cells);
+    return { name, ...found, isDeclared: false, couldBeTimestamp, ambiguous };
   });
   return { delimiter, header, columns };
 }

@@ -31,10 +31,20 @@ function designatedType(column: TextColumn): string {
     return type;
   }
   const converts = type === 'DATE' || column.couldBeTimestamp;
+  if (column.ambiguous.length > 0) {
+    throw new ImportError(ambiguity(column));
+  }
   if (!column.isDeclared && converts) {
     return 'TIMESTAMP';
   }
   throw new ImportError(`not a timestamp '${column.name}'`);
+}
+
+/** Rows in the wrong month would be no error: the sender has to say which it is. */
+function ambiguity({ name, ambiguous }: TextColumn): string {
+  const patterns = ambiguous.map((pattern) => `"${pattern}"`).join(' or ');
+  const schema = `[{"name":"${name}","type":"TIMESTAMP","pattern":${patterns}}]`;
+  return `ambiguous dates in timestamp column '${name}', set the pattern: schema=${schema}`;
 }
 
 /** By header name in any order, without a header by position. */
@@ -60,6 +70,9 @@ export function mapToExisting(
     const missing = missingAdapter(target.type);
     if (missing !== null) {
       throw new ImportError(`column '${target.name}': ${missing}`);
+    }
+    if (column.ambiguous.length > 0 && target.name === table.timestamp) {
+      throw new ImportError(ambiguity(column));
     }
     return [columnSpec(index, target.name, target.type, column.pattern)];
   });

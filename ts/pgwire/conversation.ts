@@ -82,6 +82,8 @@ export class Conversation {
   private readonly inserts: InsertRun;
   private preparing = false;
   private cancelAsked = false;
+  /** The client is gone: nothing begins any more. */
+  private closed = false;
 
   constructor(session: ConversationSession, outlet: Outlet, limits: ConversationLimits) {
     this.session = session;
@@ -230,6 +232,8 @@ export class Conversation {
 
   /** Ends everything; an open block is rolled back. */
   close(): void {
+    this.closed = true;
+    this.running?.close();
     this.inserts.drop();
     this.copies.abandon();
     this.block.rollback();
@@ -287,12 +291,11 @@ export class Conversation {
     }
     const prepared = await this.prepare(text);
     try {
-      const { columns } = prepared.description;
-      const formats = columns.map(() => 0);
-      if (columns.length > 0) {
-        this.outlet.queue(describeRows(prepared.description, formats));
-      }
-      const portal = new Portal(prepared, BoundValues.of([]), formats);
+      const portal = new Portal(prepared, BoundValues.of([]), [], (description) => {
+        if (description.columns.length > 0) {
+          this.outlet.queue(describeRows(description, []));
+        }
+      });
       await this.runPortal(portal, 0);
     } finally {
       prepared.close();
@@ -496,6 +499,7 @@ export class Conversation {
   // ---- running ----
 
   private async prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement> {
+    this.refuseIfClosed();
     this.preparing = true;
     this.cancelAsked = false;
     try {
@@ -507,6 +511,12 @@ export class Conversation {
       return prepared;
     } finally {
       this.preparing = false;
+    }
+  }
+
+  private refuseIfClosed(): void {
+    if (this.closed) {
+      throw new ProtocolError('08006', 'the client is gone', true);
     }
   }
 
@@ -534,6 +544,7 @@ export class Conversation {
 
   /** Runs a portal so that it can be cancelled. */
   private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
+    this.refuseIfClosed();
     this.running = portal;
     try {
       return await portal.run(maxRows, send, this.commands.timeoutMs);

@@ -2,7 +2,13 @@
  * A bound statement on its way to a client. Rows arrive as ready DataRow messages; when a client
  * asks for a number of rows, the bytes of a chunk are cut at message borders.
  */
-import type { Chunk, PreparedStatement, ResultStream, Summary } from '../session/index.js';
+import type {
+  Chunk,
+  PreparedStatement,
+  ResultStream,
+  StatementDescription,
+  Summary,
+} from '../session/index.js';
 import type { BoundValues } from './bound-values.js';
 import { ProtocolError } from './protocol-error.js';
 
@@ -36,11 +42,21 @@ export class Portal {
   private summary: Summary | null = null;
   private rest: Buffer = NOTHING;
   private started = false;
+  private closed = false;
 
-  constructor(statement: Executable, values: BoundValues, formats: readonly number[]) {
+  /** Told the shape of the rows when they are there; until then nobody knows it. */
+  private readonly tell: ((description: StatementDescription) => void) | null;
+
+  constructor(
+    statement: Executable,
+    values: BoundValues,
+    formats: readonly number[],
+    tell: ((description: StatementDescription) => void) | null = null,
+  ) {
     this.statement = statement;
     this.values = values;
     this.chosenFormats = formats;
+    this.tell = tell;
   }
 
   /** Format of each result column. */
@@ -59,7 +75,6 @@ export class Portal {
 
   /** Sends at most `maxRows` rows, all of them for 0. */
   async run(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<PortalRun> {
-    const { kind, columns } = this.statement.description;
     let sent = 0;
     if (!this.started) {
       sent += await this.start(maxRows, send, timeoutMs);
@@ -73,6 +88,7 @@ export class Portal {
       }
       sent += await this.take(chunk, maxRows === ROWS_ALL ? 0 : maxRows - sent, send);
     }
+    const { kind, columns } = this.statement.description;
     if (kind !== 'select' && columns.length === 0) {
       return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
     }
@@ -90,20 +106,39 @@ export class Portal {
   }
 
   close(): void {
+    this.closed = true;
     this.stream?.cancel();
     this.stream = null;
     this.rest = NOTHING;
   }
 
+  private get isClosed(): boolean {
+    return this.closed;
+  }
+
   private async start(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<number> {
     this.started = true;
-    const reply = await this.statement.execute(this.values.texts, {
-      rows: { format: 'pg', formatCodes: this.chosenFormats },
+    const options = {
       ...(maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    });
+    };
+    const reply = await this.statement.execute(
+      this.values.texts,
+      this.tell === null
+        ? { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options }
+        : ({ columns }) => {
+            this.chosenFormats = columns.map(() => 0);
+            return { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options };
+          },
+    );
+    if (this.isClosed) {
+      // Its first rows came when nobody waited for them any more.
+      reply.stream?.cancel();
+      throw new ProtocolError('57014', 'the portal was closed while it ran');
+    }
     this.stream = reply.stream;
     this.summary = reply.summary;
+    this.tell?.(this.statement.description);
     return reply.chunk === null ? 0 : this.take(reply.chunk, maxRows, send);
   }
 

@@ -4,6 +4,8 @@
  * A session is one client's setting (user, read-only or not). It knows nothing of HTTP or of
  * the wire protocol; it holds no socket.
  */
+import { setTimeout } from 'node:timers/promises';
+
 import { DatabaseError } from '../engine/error.js';
 import type { ParameterBatch } from '../engine/parameter-batch.js';
 import type {
@@ -27,7 +29,10 @@ import { withoutSecrets } from './secrets.js';
 import { type Parse, StatementCache } from './statement-cache.js';
 
 /** How often a statement runs at the most when its tables change each time before it does. */
-const MOST_ATTEMPTS = 8;
+const MOST_ATTEMPTS = 64;
+/** Attempts that follow each other at once; later ones let those who change the table be done. */
+const QUICK_ATTEMPTS = 4;
+const LONGEST_PAUSE_MS = 64;
 
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
@@ -43,6 +48,12 @@ export interface Actor {
 
 /** Parameter types the client declared, `null` where it left them open. */
 export type ParameterTypes = readonly (string | null)[];
+
+/**
+ * How a statement runs. A function is for callers that have told nobody the shape of the rows yet:
+ * it is asked again when the statement was bound anew to tables that have changed.
+ */
+export type Execute = ExecuteOptions | ((description: StatementDescription) => ExecuteOptions);
 
 /** Statements that the server runs and the engine does not: COPY, GRANT. */
 export interface OwnStatements {
@@ -225,8 +236,8 @@ export class PreparedStatement {
   }
 
   /** Runs once; rights are checked at every execution. */
-  async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
-    const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
+  async execute(parameters: ParameterValues, how: Execute): Promise<ExecuteReply> {
+    const mayChange = typeof how === 'function';
     const execution: Execution = {
       queryId: this.#host.database.newQueryId(),
       isCancelled: false,
@@ -240,8 +251,10 @@ export class PreparedStatement {
         if (execution.isCancelled) {
           throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
         }
+        const options = mayChange ? how(statement.description) : how;
+        const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
         return statement.execute(parameters, limited(options, timeoutMs, execution.queryId));
-      });
+      }, mayChange);
     } finally {
       this.#waiting.splice(this.#waiting.indexOf(execution), 1);
     }
@@ -398,11 +411,11 @@ export class PreparedStatement {
   }
 
   /** Rights follow what changes the catalog, and the audit log is told of it. */
-  #guarded<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
+  #guarded<T>(step: (statement: Statement) => Promise<T>, mayChange: boolean): Promise<T> {
     const { guard } = this.#host;
     const { kind, command } = this.description;
     const isFollowed = guard !== undefined && (kind === 'ddl' || command === 'CANCEL QUERY');
-    return isFollowed ? this.#followed(guard, step) : this.#run(step);
+    return isFollowed ? this.#followed(guard, step) : this.#run(step, mayChange);
   }
 
   async #followed<T>(guard: Guard, step: (statement: Statement) => Promise<T>): Promise<T> {
@@ -414,9 +427,9 @@ export class PreparedStatement {
     return result;
   }
 
-  async #run<T>(step: (statement: Statement) => Promise<T>): Promise<T> {
+  async #run<T>(step: (statement: Statement) => Promise<T>, mayChange = false): Promise<T> {
     if (this.#isOutdated()) {
-      await this.#rebind();
+      await this.#rebind(mayChange);
     }
     for (let attempt = 1; ; attempt += 1) {
       this.#host.guard?.authorise(this.#session.principal, this.description.accesses);
@@ -429,7 +442,12 @@ export class PreparedStatement {
         }
       }
       // Nothing was done: the tables changed after it was bound.
-      await this.#rebind();
+      if (attempt > QUICK_ATTEMPTS) {
+        await setTimeout(
+          Math.random() * Math.min(2 ** (attempt - QUICK_ATTEMPTS), LONGEST_PAUSE_MS),
+        );
+      }
+      await this.#rebind(mayChange);
     }
   }
 
@@ -448,12 +466,12 @@ export class PreparedStatement {
     );
   }
 
-  /** The client was told the shape of the rows: a statement that changed it must fail. */
-  async #rebind(): Promise<void> {
+  /** Where the client was told the shape of the rows, a statement that changed it must fail. */
+  async #rebind(mayChange: boolean): Promise<void> {
     const before = shape(this.description);
     this.#host.statements.forget(this.#key);
     await this.bind();
-    if (shape(this.description) !== before) {
+    if (!mayChange && shape(this.description) !== before) {
       throw new DatabaseError({
         code: 'Replan',
         message: 'the tables of this statement changed, prepare it again',

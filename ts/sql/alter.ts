@@ -108,7 +108,7 @@ function addColumns(p: Parser): AlterAction[] {
     return { action: 'AddColumn', column: parseColumn(p), if_not_exists: conditional };
   });
   if (p.take('OWNED', 'BY')) {
-    p.tableName('owner expected');
+    p.dottedName('owner expected');
   }
   return actions;
 }

@@ -273,12 +273,12 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
     p.take(',');
     p.advance();
     const word = p.takeName(false);
-    table.options.push({ name: word, value: p.tableName('volume alias expected') });
+    table.options.push({ name: word, value: p.dottedName('volume alias expected') });
   }
   if (p.at('OWNED', 'BY')) {
     const word = p.takeName(false);
     p.advance();
-    table.options.push({ name: word, value: p.tableName('owner expected') });
+    table.options.push({ name: word, value: p.dottedName('owner expected') });
   }
 }
 

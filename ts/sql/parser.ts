@@ -12,6 +12,10 @@ import { SyntaxError_ } from './syntax-error.js';
 
 /** UTF-16 units of one statement text. */
 export const MAX_TEXT_LENGTH = 1_048_576;
+/** What a client of PostgreSQL is connected to. */
+const DATABASE = 'qdb';
+/** Schemas beside `public`; a table's name begins with them. */
+const SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'sys']);
 /** Parentheses, sub-queries, prefix operators inside one another. */
 export const MAX_NESTING = 256;
 /** Members of one chain (AND, OR, ||, +) or list. */
@@ -231,30 +235,65 @@ export class Parser {
     return this.fail(missing);
   }
 
-  /** A name of a table or view; single quotes serve as well. */
+  /**
+   * A name of a table or view; single quotes serve as well. Clients of PostgreSQL write the
+   * database and the schema before it: `public` holds every table, the others are part of the name.
+   */
   tableName(missing: string): Name {
-    const first =
-      this.kind() === TokenKind.String ? this.takeName(true) : this.name(missing, 'table');
-    return this.qualified(first);
+    if (this.kind() === TokenKind.String) {
+      return this.takeName(true);
+    }
+    const parts = [this.name(missing, 'table')];
+    while (this.atPart()) {
+      this.advance();
+      parts.push(this.takeName(this.kind() === TokenKind.Quoted));
+    }
+    const [first, ...others] = parts;
+    if (first === undefined || others.length === 0) {
+      return first ?? this.fail(missing);
+    }
+    const named = parts.length > 2 && first.text.toLowerCase() === DATABASE ? others : parts;
+    const [schema = first, table] = named;
+    const known = schema.text.toLowerCase();
+    if (table === undefined || named.length > 2 || !(known === 'public' || SCHEMAS.has(known))) {
+      const { start, end } = first.span;
+      return this.failAt(
+        `schema '${schema.text}' does not exist, tables are in public`,
+        start,
+        end,
+      );
+    }
+    return {
+      text: known === 'public' ? table.text : `${schema.text}.${table.text}`,
+      quoted: parts.some((part) => part.quoted),
+      span: { start: first.span.start, end: table.span.end },
+    };
   }
 
-  /**
-   * `a.b.c` as one name: schemas are part of the name, but for `public`, which holds every table
-   * and is what clients of PostgreSQL write before them.
-   */
+  /** Whether another part of a dotted name follows. */
+  private atPart(): boolean {
+    return this.at('.') && (this.kind(1) === TokenKind.Word || this.kind(1) === TokenKind.Quoted);
+  }
+
+  /** `a.b.c` as one name. */
   qualified(first: Name): Name {
     let name = first;
-    const inPublic = /^public$/i.test(first.text) && this.at('.');
-    while (this.at('.') && (this.kind(1) === TokenKind.Word || this.kind(1) === TokenKind.Quoted)) {
+    while (this.atPart()) {
       this.advance();
       const next = this.takeName(this.kind() === TokenKind.Quoted);
       name = {
-        text: inPublic && name === first ? next.text : `${name.text}.${next.text}`,
+        text: `${name.text}.${next.text}`,
         quoted: name.quoted || next.quoted,
         span: { start: name.span.start, end: next.span.end },
       };
     }
     return name;
+  }
+
+  /** A name that may have dots in it, of a user or a volume. */
+  dottedName(missing: string): Name {
+    const isText = this.kind() === TokenKind.String;
+    return this.qualified(isText ? this.takeName(true) : this.name(missing, 'table'));
   }
 
   /** The current token as a name, whatever it is. */

@@ -39,7 +39,7 @@ export function parseView(p: Parser, start: number, what: ViewKind, replace: boo
     if (p.at('OWNED', 'BY')) {
       const word = p.takeName(false);
       p.advance();
-      options.push({ name: word, value: p.tableName('owner expected') });
+      options.push({ name: word, value: p.dottedName('owner expected') });
     }
   } else {
     materialTail(p, material);
@@ -97,11 +97,11 @@ function materialTail(p: Parser, material: Mutable<MaterialClauses>): void {
   }
   if (p.take('IN')) {
     p.expect('VOLUME');
-    material.volume = p.tableName('volume alias expected');
+    material.volume = p.dottedName('volume alias expected');
   }
   if (p.take('OWNED')) {
     p.expect('BY');
-    material.owner = p.tableName('owner expected');
+    material.owner = p.dottedName('owner expected');
   }
 }
 

@@ -70,7 +70,8 @@ impl CancelToken {
         self.shared.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    fn error(&self) -> EngineError {
+    /// Why it was stopped.
+    pub(crate) fn error(&self) -> EngineError {
         let asked = || EngineError::new(ErrorCode::Cancelled, "cancelled by user");
         self.shared.why.get().cloned().unwrap_or_else(asked)
     }
@@ -80,7 +81,8 @@ impl CancelToken {
         self.shared.state.load(Ordering::Acquire) == STOPPED
     }
 
-    async fn cancelled(&self) {
+    /// Resolves when it was stopped.
+    pub(crate) async fn cancelled(&self) {
         loop {
             let woken = self.shared.wake.notified();
             if self.is_cancelled() {

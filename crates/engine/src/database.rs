@@ -22,7 +22,6 @@ use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
-use crate::errors::from_datafusion;
 use crate::external::EngineSources;
 use crate::log::{self, Level};
 use crate::maintenance::restore_if_asked;
@@ -33,6 +32,7 @@ use crate::pool::SharedPool;
 use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::spill::query_disk;
+use tidemark_operators::from_datafusion;
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";

@@ -10,9 +10,9 @@ use tidemark_planner::{BoundExplain, BoundStatement, InsertSource};
 use tidemark_types::EngineResult;
 
 use crate::database::Database;
-use crate::errors::from_datafusion;
 use crate::execution::yielding::let_joins_yield;
 use crate::registry::Registration;
+use tidemark_operators::from_datafusion;
 
 /// The lines EXPLAIN answers with.
 pub(crate) async fn lines(

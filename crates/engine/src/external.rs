@@ -11,17 +11,18 @@ use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::physical_plan::collect;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use futures::StreamExt;
 use tidemark_planner::{ExternalSources, ExternalTable};
 use tidemark_storage::Storage;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
 use tokio::runtime::Handle;
 
 use crate::cancel_function::cancel_query;
-use crate::errors::from_datafusion;
 use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
+use tidemark_operators::from_datafusion;
 
 /// What the engine offers to the binder beside the tables.
 pub(crate) struct EngineSources {
@@ -115,14 +116,19 @@ impl ExternalSources for EngineSources {
         }
     }
 
-    fn values(&self, plan: &LogicalPlan) -> EngineResult<Vec<ScalarValue>> {
+    fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>> {
         let work = async {
             let plan = self.state.create_physical_plan(plan).await?;
-            let batches = collect(plan, self.state.task_ctx()).await?;
             let mut values = Vec::new();
-            for batch in batches {
-                for row in 0..batch.num_rows() {
-                    values.push(ScalarValue::try_from_array(batch.column(0), row)?);
+            // One partition after the other, as results are read: their order may mean something.
+            for partition in 0..plan.output_partitioning().partition_count() {
+                let mut batches = plan.execute(partition, self.state.task_ctx())?;
+                while values.len() < most
+                    && let Some(batch) = batches.next().await.transpose()?
+                {
+                    for row in 0..batch.num_rows().min(most - values.len()) {
+                        values.push(ScalarValue::try_from_array(batch.column(0), row)?);
+                    }
                 }
             }
             Ok(values)

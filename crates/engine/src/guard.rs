@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::log::{self, Level};
 
@@ -62,17 +62,50 @@ pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError 
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("panic without a message");
-    let incident = NEXT_INCIDENT.fetch_add(1, Ordering::Relaxed);
+    let incident = next_incident();
     let fields = serde_json::json!({ "incident": incident, "entry": entry, "panic": text });
     log::write(Level::Error, "engine", "panic", fields);
-    EngineError::internal(format!("internal error {incident} in {entry}, see the server's log"))
+    let message = format!("internal error {incident} in {entry}, see the server's log");
+    EngineError::new(ErrorCode::Internal, message)
+}
+
+/// The error as a client may see it: what a library says goes to the log, under a number that the
+/// client is told. Everything that crosses the border passes here.
+#[must_use]
+pub fn outward(mut error: EngineError) -> EngineError {
+    let Some(inner) = error.inner.take() else { return error };
+    let incident = next_incident();
+    let is_defect = error.code == ErrorCode::Internal;
+    let level = if is_defect { Level::Error } else { Level::Info };
+    let fields = serde_json::json!({
+        "incident": incident,
+        "code": error.code,
+        "error": error.message,
+        "inner": inner,
+    });
+    log::write(level, "engine", "failed", fields);
+    if is_defect {
+        error.message = format!("internal error {incident}, see the server's log");
+    }
+    error
+}
+
+fn next_incident() -> u64 {
+    NEXT_INCIDENT.fetch_add(1, Ordering::Relaxed)
 }
 
 #[cfg(test)]
 mod tests {
-    use tidemark_types::ErrorCode;
-
     use super::*;
+
+    #[test]
+    fn what_a_library_says_is_for_the_log() {
+        let error = outward(EngineError::internal("Schema error: no field r1.a"));
+        assert!(error.message.starts_with("internal error "), "{error}");
+        assert_eq!(error.inner, None);
+        let known = EngineError::new(ErrorCode::InvalidValue, "out of range").with_inner("Arrow");
+        assert_eq!(outward(known).message, "out of range");
+    }
 
     #[test]
     fn a_panic_becomes_an_internal_error() {

@@ -14,7 +14,6 @@ mod append;
 mod cancel;
 mod cancel_function;
 mod database;
-mod errors;
 mod execution;
 mod explain;
 mod external;

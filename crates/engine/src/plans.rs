@@ -18,8 +18,8 @@ use tidemark_operators::{PlanSession, Rows};
 use tidemark_planner::{BoundQuery, Conditions, Restriction};
 use tidemark_types::{EngineResult, Field};
 
-use crate::errors::from_datafusion;
 use crate::execution::source::BatchSource;
+use tidemark_operators::from_datafusion;
 
 /// Bytes of rows that are kept at the most.
 const MOST_BYTES: usize = 16 * 1024;

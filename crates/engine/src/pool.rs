@@ -15,6 +15,7 @@ use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use parking_lot::Mutex;
+use tidemark_operators::MEMORY;
 
 /// Those that can spill leave one part in so many of their query's memory to the others.
 const LEFT_SHARE: usize = 8;
@@ -100,12 +101,12 @@ impl QueryPool {
         }
     }
 
-    fn exhausted(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionError {
+    fn exhausted(&self, additional: usize) -> DataFusionError {
         let (used, limit) = (mib(self.shared.used()), mib(self.shared.limit));
         let (own, most) = (mib(self.reserved()), mib(self.shared.query_limit));
-        let (name, wanted) = (reservation.consumer().name(), mib(additional));
+        let wanted = mib(additional);
         DataFusionError::ResourcesExhausted(format!(
-            "out of memory for queries: {name} wants {wanted} MiB more, the query holds {own} of \
+            "{MEMORY}: a step wants {wanted} MiB more, the query holds {own} of \
              {most} MiB, all queries {used} of {limit} MiB"
         ))
     }
@@ -148,7 +149,7 @@ impl MemoryPool for QueryPool {
                 return Ok(());
             }
         }
-        Err(self.exhausted(reservation, additional))
+        Err(self.exhausted(additional))
     }
 
     fn reserved(&self) -> usize {
@@ -181,7 +182,7 @@ mod tests {
         let (one, two) = (shared.query(), shared.query());
         let first = reservation(&one, "join", false);
         let error = first.try_grow(61 << 20).unwrap_err().to_string();
-        assert!(error.contains("join wants 61 MiB more, the query holds 0 of 60 MiB"), "{error}");
+        assert!(error.contains("a step wants 61 MiB more, the query holds 0 of 60 MiB"), "{error}");
         first.try_grow(60 << 20).unwrap();
         let second = reservation(&two, "join", false);
         let error = second.try_grow(41 << 20).unwrap_err().to_string();

@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 
 use crate::cancel::CancelToken;
 use crate::database::Database;
-use crate::errors::from_datafusion;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::check_faults;
 use crate::registry::Registration;
 use crate::statement::physical_plan;
+use tidemark_operators::from_datafusion;
 
 /// New cells a statement holds in memory and logs, bytes. With more of them it writes the
 /// partitions anew.

@@ -14,7 +14,7 @@ use futures::Stream;
 use tidemark_types::EngineResult;
 
 use crate::cancel::{CancelToken, Deadline};
-use crate::errors::from_datafusion;
+use tidemark_operators::from_datafusion;
 
 /// The disk of one query: files of `shared`, whose limit counts, as long as the query may run.
 pub(crate) fn query_disk(

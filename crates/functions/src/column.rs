@@ -238,7 +238,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> DataFusionError {
 
 /// A defect of ours.
 pub(crate) fn internal(message: impl Into<String>) -> DataFusionError {
-    failure(ErrorCode::Internal, message)
+    DataFusionError::External(Box::new(EngineError::internal(message)))
 }
 
 fn unexpected(array: &ArrayRef, expected: &str) -> DataFusionError {

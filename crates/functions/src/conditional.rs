@@ -63,7 +63,9 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
         return Err(mismatch(name, std::iter::once(2), arguments));
     };
     let none = || mismatch(name, [1, 2, 3].into_iter(), arguments);
-    let common = common_type(first.sql_type, second.sql_type).ok_or_else(none)?;
+    let common = common_type(first.sql_type, second.sql_type)
+        .filter(|common| !matches!(common, SqlType::DoubleArray(_)))
+        .ok_or_else(none)?;
     let returns = match (first.sql_type, common) {
         (SqlType::Char, SqlType::Char) => SqlType::Char,
         (_, SqlType::Varchar) => SqlType::String,

@@ -168,7 +168,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "abs",
         &[
-            direct(&[Is(Byte)], Byte, |call| map::<Int8Type>(call, i8::wrapping_abs)),
+            // The least BYTE has no positive twin.
+            direct(&[Is(Byte)], Short, |call| {
+                let bytes = call.primitive::<Int8Type>(0)?;
+                Ok(build::<Int16Type>(call.rows, |row| bytes.get(row).map(|x| i16::from(x).abs())))
+            }),
             direct(&[Is(Short)], Short, |call| map::<Int16Type>(call, i16::wrapping_abs)),
             direct(&[Is(Int)], Int, |call| map::<Int32Type>(call, i32::wrapping_abs)),
             direct(&[Is(Long)], Long, |call| map::<Int64Type>(call, i64::wrapping_abs)),

@@ -109,8 +109,14 @@ pub(crate) fn long256(text: &str) -> Option<[u8; 32]> {
 
 const GEOHASH_ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 
-/// A geohash text cut to `bits`; `None` when a character is not of the alphabet or it is too short.
+/// A geohash text cut to `bits`, or these bits themselves.
+/// `None` when a character is not of the alphabet or it is too short.
 pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
+    let is_binary = text.len() == usize::from(bits) && !bits.is_multiple_of(5);
+    if is_binary && text.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
+        // As it is written where the bits are no whole number of characters.
+        return i64::from_str_radix(text, 2).ok();
+    }
     let mut value = 0_i64;
     let mut have = 0_u8;
     for byte in text.bytes() {
@@ -179,6 +185,7 @@ mod tests {
     fn geohashes_round_trip() {
         assert_eq!(geohash_text(geohash("u33d8", 25).unwrap(), 25), "u33d8");
         assert_eq!(geohash("u33d8", 20), geohash("u33d", 20));
+        assert_eq!(geohash(&geohash_text(0b101_0101, 7), 7), Some(0b101_0101));
         assert_eq!(geohash("u3", 25), None);
         assert_eq!(geohash("a", 5), None);
         assert_eq!(geohash_text(0b101, 3), "101");

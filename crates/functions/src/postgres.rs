@@ -197,6 +197,8 @@ fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
+const ADVISORY: &str = "granted always: advisory locks of PostgreSQL exclude nobody here";
+
 /// A function that answers the same whatever it is asked about.
 macro_rules! always {
     ($name:literal, $gives:expr, $body:expr, $summary:expr) => {
@@ -303,11 +305,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("pg_table_size", Long, no_bytes, "bytes of a table on disk"),
     always!("pg_relation_size", Long, no_bytes, "bytes of a table on disk"),
     always!("pg_total_relation_size", Long, no_bytes, "bytes of a table on disk"),
-    always!(
+    pure(
         "pg_get_expr",
-        String,
-        |call| argument(call, 0),
-        "text of an expression, which is text already"
+        &[
+            direct(&[Text], String, |call| argument(call, 0)),
+            direct(&[Text, Any], String, |call| argument(call, 0)),
+            direct(&[Text, Any, Any], String, |call| argument(call, 0)),
+        ],
+        "text of an expression, which is text already",
     ),
     nothing!("obj_description", "comment on an object"),
     nothing!("col_description", "comment on a column"),
@@ -332,6 +337,23 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "pg_my_temp_schema",
         &[direct(&[], Int, |call| Ok(build::<Int32Type>(call.rows, |_| Some(0))))],
         "0: there is no schema of the session's own",
+    ),
+    always!("pg_advisory_lock", String, |call| word(call, ""), ADVISORY),
+    always!("pg_advisory_lock_shared", String, |call| word(call, ""), ADVISORY),
+    always!("pg_advisory_xact_lock", String, |call| word(call, ""), ADVISORY),
+    always!("pg_advisory_xact_lock_shared", String, |call| word(call, ""), ADVISORY),
+    always!("pg_try_advisory_lock", Boolean, yes, ADVISORY),
+    always!("pg_try_advisory_lock_shared", Boolean, yes, ADVISORY),
+    always!("pg_try_advisory_xact_lock", Boolean, yes, ADVISORY),
+    always!("pg_try_advisory_xact_lock_shared", Boolean, yes, ADVISORY),
+    always!("pg_advisory_unlock", Boolean, yes, ADVISORY),
+    always!("pg_advisory_unlock_shared", Boolean, yes, ADVISORY),
+    pure("pg_advisory_unlock_all", &[direct(&[], String, |call| word(call, ""))], ADVISORY),
+    pure("pg_is_in_recovery", &[direct(&[], Boolean, no)], "whether the server is a standby"),
+    pure(
+        "txid_current",
+        &[direct(&[], Long, |call| Ok(build::<Int64Type>(call.rows, |_| Some(1))))],
+        "number of the transaction; always 1: transactions have none",
     ),
     always!("has_schema_privilege", Boolean, yes, "whether a schema may be used"),
     always!("has_table_privilege", Boolean, yes, "whether a table may be used"),

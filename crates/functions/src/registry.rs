@@ -422,7 +422,8 @@ pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
         }
     };
     step(&[T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double]).or_else(|| match (from, to) {
-        (T::Null, _) => Some(1),
+        // What is never null cannot say that the argument was.
+        (T::Null, to) => Some(if to.is_nullable() { 1 } else { 2 }),
         (T::Symbol | T::Varchar | T::Char, T::String) | (T::String, T::Varchar) => Some(1),
         (T::Symbol | T::Char, T::Varchar) | (T::String | T::Varchar, T::Symbol) => Some(2),
         (T::Date, T::Timestamp) | (T::Timestamp, T::TimestampNs) => Some(1),

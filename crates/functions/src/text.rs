@@ -436,7 +436,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last characters"),
     pure(
         "substring",
-        &[direct(&[Text, Is(Int), Is(Int)], Str, substring)],
+        &[made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
+            if bound.arguments[2].integer().is_some_and(|length| length < 0) {
+                let message = "a length of at least 0 expected".into();
+                return Err(ResolveError::InvalidArgument { index: 2, message });
+            }
+            Ok(Arc::new(substring))
+        })],
         "piece from a position, of a length",
     ),
     pure(

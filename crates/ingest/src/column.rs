@@ -155,8 +155,8 @@ impl ColumnBuilder {
         })
     }
 
-    /// Whether every text is a value of this type. Such columns come last in each row, so that a
-    /// dropped row has not reached them.
+    /// Whether every text that is UTF-8 is a value of this type. Such columns come last in
+    /// each row, so that a dropped row has not reached them.
     pub(crate) fn takes_any_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::Symbol { .. })
     }
@@ -169,18 +169,13 @@ impl ColumnBuilder {
             Self::Instant { reader, values, .. } => values.push_read(reader.read(text).map(Some)),
             Self::Double(values) => values.push_read(value_text::double(text)),
             Self::Symbol { texts, keys } => {
-                let key = match std::str::from_utf8(text) {
-                    Ok(text) => texts.intern(text)?,
-                    Err(_) => texts.intern(&String::from_utf8_lossy(text))?,
-                };
-                keys.push(Some(key));
+                let Ok(text) = std::str::from_utf8(text) else { return Ok(false) };
+                keys.push(Some(texts.intern(text)?));
                 true
             }
             Self::Text(values) => {
-                match std::str::from_utf8(text) {
-                    Ok(text) => values.append_value(text),
-                    Err(_) => values.append_value(String::from_utf8_lossy(text)),
-                }
+                let Ok(text) = std::str::from_utf8(text) else { return Ok(false) };
+                values.append_value(text);
                 true
             }
             Self::Int(values) => values.push_read(value_text::int(text)),

@@ -332,6 +332,11 @@ impl CsvReader {
                 return self.missing_value(position, line);
             }
         }
+        if std::str::from_utf8(record).is_err()
+            && let Some(outcome) = self.bad_text(record, fields, line)?
+        {
+            return Ok(outcome);
+        }
         for position in 0..self.inputs.len() {
             let input = &mut self.inputs[position];
             let is_designated = position == 0 && self.designated == Designated::FirstInput;
@@ -361,8 +366,10 @@ impl CsvReader {
             match self.atomicity {
                 Atomicity::Abort => return Err(bad_value(line, field)),
                 Atomicity::SkipColumn if input.required.is_none() => {
+                    let is_text = input.builder.takes_any_text();
                     input.builder.append_null();
-                    self.note(Some(field), BAD_VALUE.into())?;
+                    let problem = if is_text { BAD_TEXT } else { BAD_VALUE };
+                    self.note(Some(field), problem.into())?;
                 }
                 _ => {
                     self.note(Some(field), BAD_VALUE.into())?;
@@ -371,6 +378,36 @@ impl CsvReader {
             }
         }
         Ok(RowOutcome::Taken)
+    }
+
+    /// Ends a row because of a text that is not UTF-8, before anything of it was taken; `None`
+    /// where the column alone is left out.
+    #[cold]
+    fn bad_text(
+        &mut self,
+        record: &[u8],
+        fields: &[FieldRange],
+        line: u64,
+    ) -> EngineResult<Option<RowOutcome>> {
+        for position in 0..self.inputs.len() {
+            let input = &self.inputs[position];
+            let is_left_out =
+                matches!(self.atomicity, Atomicity::SkipColumn) && input.required.is_none();
+            let Some(field) = fields.get(input.field).filter(|_| !is_left_out) else { continue };
+            let text = field.text(record, &mut self.scratch);
+            if !input.builder.takes_any_text() || std::str::from_utf8(text).is_ok() {
+                continue;
+            }
+            let (reported, field) = (input.reported, input.field);
+            self.report.column_errors[reported] += 1;
+            if self.atomicity == Atomicity::Abort {
+                let message = format!("{BAD_TEXT} [line={line}, col={field}]");
+                return Err(EngineError::new(ErrorCode::InvalidValue, message));
+            }
+            self.note(Some(field), BAD_TEXT.into())?;
+            return Ok(Some(RowOutcome::Dropped));
+        }
+        Ok(None)
     }
 
     /// A column that must not be null would be.
@@ -452,6 +489,7 @@ fn arrow_schema_of(target: &[Field]) -> Schema {
 }
 
 const BAD_VALUE: &str = "bad syntax";
+const BAD_TEXT: &str = "not UTF-8: name the encoding of the text (encoding=)";
 const NO_TIMESTAMP: &str = "no designated timestamp";
 const BAD_TIMESTAMP: &str = "the designated timestamp cannot be read";
 

@@ -11,6 +11,7 @@ use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
 use tidemark_types::{EngineResult, Field, SqlType};
 
+use crate::binder::parameters::ParameterType;
 use crate::sight::{Lists, Sight};
 
 /// A source of rows outside the tables, opened by the engine on the binder's behalf.
@@ -44,8 +45,9 @@ pub trait ExternalSources: Send + Sync {
         Ok(None)
     }
 
-    /// The first column of a query whose rows decide what a statement means.
-    fn values(&self, plan: &LogicalPlan) -> EngineResult<Vec<ScalarValue>>;
+    /// The first column of a query whose rows decide what a statement means, in their order and of
+    /// so many rows at the most.
+    fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 
 /// A key of the configuration as SHOW PARAMETERS prints it; also read from a list of the members.
@@ -77,7 +79,7 @@ pub struct BindContext {
     /// The instant that `now()` means, in microseconds since 1970.
     pub now_micros: i64,
     /// Types the client declared for `$1`, `$2`, …; `None` where it left them open.
-    pub parameter_types: Vec<Option<SqlType>>,
+    pub parameter_types: Vec<Option<ParameterType>>,
     /// Values of the parameters, as text in the parameter's own type. With values, parameters
     /// become constants (so that time ranges, LIMIT and SAMPLE BY see them); without, the
     /// statement can be described but not run.

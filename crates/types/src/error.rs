@@ -94,6 +94,9 @@ pub struct EngineError {
     pub hint: Option<String>,
     /// Whether the same call may succeed later without a change.
     pub retryable: bool,
+    /// What a library or a defect of ours has to say about it: for the log alone.
+    #[serde(skip)]
+    pub inner: Option<String>,
 }
 
 /// Result of everything that can fail in the engine.
@@ -112,12 +115,13 @@ impl EngineError {
                 code,
                 ErrorCode::Replan | ErrorCode::Busy | ErrorCode::OutOfMemory | ErrorCode::DiskFull
             ),
+            inner: None,
         }
     }
 
-    /// A defect of ours.
+    /// A defect of ours, told in our words: a client is shown where the log has them.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::Internal, message)
+        Self::new(ErrorCode::Internal, "internal error").with_inner(message)
     }
 
     /// A file operation that failed: `what` names the operation and the file.
@@ -142,6 +146,13 @@ impl EngineError {
     #[must_use]
     pub fn at_if_missing(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
+        self
+    }
+
+    /// The same error with what only the log gets to know.
+    #[must_use]
+    pub fn with_inner(mut self, inner: impl Into<String>) -> Self {
+        self.inner = Some(inner.into());
         self
     }
 

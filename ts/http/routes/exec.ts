@@ -5,7 +5,7 @@
  */
 import {
   asDatabaseError,
-  type DatabaseError,
+  DatabaseError,
   type ExecuteOptions,
   type ExecuteReply,
   type PreparedStatement,
@@ -112,7 +112,8 @@ class Execution {
 
   async #answerDone(follow: Follow): Promise<void> {
     const timeoutMs = statementTimeoutMs(this.#context);
-    const reply = await this.#statement.execute([], { rows: { format: 'json' }, timeoutMs });
+    const options = { rows: { format: 'json' }, timeoutMs } as const;
+    const reply = await this.#statement.execute([], () => options);
     follow(reply.stream);
     const summary = await finish(reply);
     answer(
@@ -124,17 +125,25 @@ class Execution {
   }
 
   async #answerRows(follow: Follow): Promise<void> {
-    const { description } = this.#statement;
-    const chosen = chooseColumns(description.columns, this.#parameters.get('cols') ?? '');
-    if (typeof chosen === 'string') {
-      const message = `column not found: '${chosen}'`;
-      const body = errorBody(this.#statement.text, message, null);
+    const names = this.#parameters.get('cols') ?? '';
+    const range = execRange(this.#parameters.get('limit'));
+    let chosen: readonly number[] | null = null;
+    let reply;
+    try {
+      reply = await this.#statement.execute([], ({ columns }) => {
+        chosen = chooseColumns(columns, names);
+        return this.#options(chosen, range);
+      });
+    } catch (error) {
+      if (!(error instanceof NoSuchColumn)) {
+        throw error;
+      }
+      const body = errorBody(this.#statement.text, error.message, null);
       answer(this.#context, 400, JSON_TYPE, body);
       return;
     }
-    const range = execRange(this.#parameters.get('limit'));
-    const reply = await this.#statement.execute([], this.#options(chosen, range));
     follow(reply.stream);
+    const { description } = this.#statement;
     const first = reply.chunk?.bytes ?? NO_BYTES;
     const head = this.#head(description, chosen);
     if (reply.summary === null) {
@@ -257,11 +266,18 @@ function doneBody(description: StatementDescription, summary: Summary): object {
   }
 }
 
-/** Indices in the order asked for; `null` for all; a name that is not there comes back as text. */
+/** `cols` names a column that the rows do not have. */
+class NoSuchColumn extends DatabaseError {
+  constructor(name: string) {
+    super({ code: 'ColumnNotFound', message: `column not found: '${name}'` });
+  }
+}
+
+/** Indices in the order asked for; `null` for all. */
 export function chooseColumns(
   columns: readonly ResultColumn[],
   names: string,
-): readonly number[] | string | null {
+): readonly number[] | null {
   const asked = splitNames(names);
   if (asked.length === 0) {
     return null;
@@ -273,7 +289,7 @@ export function chooseColumns(
     const index =
       exact >= 0 ? exact : columns.findIndex((column) => column.name.toLowerCase() === folded);
     if (index < 0) {
-      return name;
+      throw new NoSuchColumn(name);
     }
     chosen.push(index);
   }

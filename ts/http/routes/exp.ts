@@ -83,7 +83,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
           context.status = 200;
           return;
         }
-        const reply = await statement.execute([], executeOptions(context, format));
+        const reply = await statement.execute([], () => executeOptions(context, format));
         const { guard } = services.sessions;
         guard?.ran(principalOf(context, readOnly), withoutSecrets(text), { command: 'EXPORT' });
         follow(reply.stream);

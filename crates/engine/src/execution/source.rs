@@ -16,8 +16,8 @@ use tidemark_types::{EngineResult, failpoint};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::errors::from_datafusion;
 use crate::guard;
+use tidemark_operators::from_datafusion;
 
 /// Batches a partition may compute before the reader takes one.
 const BATCHES_AHEAD: usize = 2;

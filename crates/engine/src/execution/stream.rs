@@ -5,6 +5,7 @@
 //! many rows the next chunk may hold.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tidemark_types::{EngineError, EngineResult};
@@ -25,12 +26,18 @@ pub struct ResultStream {
     summary: Arc<Mutex<Option<Summary>>>,
     token: CancelToken,
     runtime: Handle,
+    /// Chunks were made that nobody will get.
+    is_emptied: AtomicBool,
 }
 
 enum Feed {
     Pumped(AsyncMutex<mpsc::Receiver<EngineResult<Chunk>>>),
-    OnDemand(Arc<AsyncMutex<Cursor>>),
+    OnDemand(Paused),
 }
+
+/// A cursor between two chunks; absent once it is over. A stopped one goes at once: its reader may
+/// never come back, and it holds memory and a snapshot.
+type Paused = Arc<AsyncMutex<Option<Cursor>>>;
 
 impl ResultStream {
     /// A stream that runs ahead of its reader.
@@ -39,40 +46,45 @@ impl ResultStream {
         let summary = Arc::new(Mutex::new(None));
         let (sender, receiver) = mpsc::channel(CHUNKS_AHEAD);
         runtime.spawn(pump(cursor, sender, Arc::clone(&summary)));
-        Self { feed: Feed::Pumped(AsyncMutex::new(receiver)), summary, token, runtime }
+        let is_emptied = AtomicBool::default();
+        Self { feed: Feed::Pumped(AsyncMutex::new(receiver)), summary, token, runtime, is_emptied }
     }
 
     /// A stream whose reader says how many rows each chunk may hold.
     pub(crate) fn on_demand(mut cursor: Cursor, runtime: Handle) -> Self {
         cursor.pause();
         let token = cursor.token();
-        let cursor = Arc::new(AsyncMutex::new(cursor));
-        Self { feed: Feed::OnDemand(cursor), summary: Arc::default(), token, runtime }
+        let cursor = Arc::new(AsyncMutex::new(Some(cursor)));
+        runtime.spawn(drop_when_stopped(token.clone(), Arc::clone(&cursor)));
+        let feed = Feed::OnDemand(cursor);
+        Self { feed, summary: Arc::default(), token, runtime, is_emptied: AtomicBool::default() }
     }
 
     /// The next chunk; `None` at the end.
     pub async fn next(&self, max_rows: Option<u64>) -> EngineResult<Option<Chunk>> {
         match &self.feed {
-            Feed::Pumped(receiver) => receiver.lock().await.recv().await.transpose(),
+            Feed::Pumped(receiver) => match receiver.lock().await.recv().await.transpose()? {
+                None if self.is_emptied.load(Ordering::Acquire) => Err(self.token.error()),
+                chunk => Ok(chunk),
+            },
             Feed::OnDemand(cursor) => self.produce(Arc::clone(cursor), max_rows).await,
         }
     }
 
-    async fn produce(
-        &self,
-        cursor: Arc<AsyncMutex<Cursor>>,
-        max_rows: Option<u64>,
-    ) -> EngineResult<Option<Chunk>> {
-        let summary = Arc::clone(&self.summary);
+    async fn produce(&self, cursor: Paused, max_rows: Option<u64>) -> EngineResult<Option<Chunk>> {
+        let (summary, token) = (Arc::clone(&self.summary), self.token.clone());
         let work = async move {
-            let mut cursor = cursor.lock().await;
-            if cursor.is_finished() {
-                return Ok(None);
-            }
+            let mut place = cursor.lock().await;
+            let Some(cursor) = place.as_mut() else {
+                return if summary.lock().is_some() { Ok(None) } else { Err(token.error()) };
+            };
             let chunk = cursor.produce(max_rows).await?;
             cursor.pause();
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
+                *place = None;
+                // Nobody has to wait for its end any more.
+                token.cancel();
             }
             let is_empty = chunk.rows == 0 && chunk.bytes.is_empty();
             Ok((!is_empty).then_some(chunk))
@@ -91,9 +103,16 @@ impl ResultStream {
         self.summary.lock().is_some()
     }
 
-    /// Stops the query.
+    /// Stops the query, and lets go of what it has made.
     pub fn cancel(&self) {
         self.token.cancel();
+        if let Feed::Pumped(receiver) = &self.feed
+            && let Ok(mut chunks) = receiver.try_lock()
+        {
+            self.is_emptied.store(true, Ordering::Release);
+            chunks.close();
+            while chunks.try_recv().is_ok() {}
+        }
     }
 }
 
@@ -101,6 +120,13 @@ impl Drop for ResultStream {
     fn drop(&mut self) {
         self.token.cancel();
     }
+}
+
+/// Lets go of a cursor as soon as its query is stopped, whoever stops it.
+async fn drop_when_stopped(token: CancelToken, cursor: Paused) {
+    token.cancelled().await;
+    // A reader that has it just now is stopped by the same token.
+    *cursor.lock().await = None;
 }
 
 /// Makes chunks until the end, the reader's end, or a cancel. The cursor goes before an error is

@@ -10,7 +10,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
-use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
@@ -20,7 +20,7 @@ use futures::StreamExt;
 use tidemark_operators::rows_read;
 use tidemark_types::EngineResult;
 
-use crate::errors::from_datafusion;
+use tidemark_operators::from_datafusion;
 
 /// Pairs of rows that a join may compare before it yields: some milliseconds.
 const PAIRS_AT_ONCE: usize = 4 << 20;
@@ -39,7 +39,8 @@ pub(crate) fn let_joins_yield(
                 let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
                 Arc::clone(&node).replace_children(inputs, options)?
             }
-            None if node.is::<CrossJoinExec>() => node,
+            // Rows with one key may meet many: what comes of a few batches is polled for long.
+            None if node.is::<CrossJoinExec>() || node.is::<HashJoinExec>() => node,
             None => return Ok(Transformed::no(node)),
         };
         Ok(Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>))

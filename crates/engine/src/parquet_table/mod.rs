@@ -61,8 +61,11 @@ impl ParquetFile {
         Ok(Self { path, name, metadata, columns })
     }
 
+    /// The column of this name; where letter case tells several apart, of exactly this one.
     fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| identifier::same(&column.name, name))
+        let exact = self.columns.iter().position(|column| column.name == name);
+        let same = |column: &Field| identifier::same(&column.name, name);
+        exact.or_else(|| self.columns.iter().position(same))
     }
 
     /// What the footer says of a column's values in a row group.
@@ -165,11 +168,12 @@ fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
     let mut columns: Vec<Field> = Vec::new();
     for file in files {
         for column in &file.columns {
-            let same = |known: &&mut Field| identifier::same(&known.name, &column.name);
+            let exact = columns.iter().position(|known| known.name == column.name);
+            let same = |known: &Field| identifier::same(&known.name, &column.name);
+            let found = exact.or_else(|| columns.iter().position(same));
             // Two of one name in the first file stay two: a query that names them is told.
-            let found =
-                if Arc::ptr_eq(file, &files[0]) { None } else { columns.iter_mut().find(same) };
-            let Some(known) = found else {
+            let found = found.filter(|_| !Arc::ptr_eq(file, &files[0]));
+            let Some(known) = found.and_then(|at| columns.get_mut(at)) else {
                 columns.push(column.clone());
                 continue;
             };

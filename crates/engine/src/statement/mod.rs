@@ -12,7 +12,7 @@ use tidemark_planner::{
     StatementKind,
 };
 use tidemark_storage::{Snapshot, TableId};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint, identifier};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint, identifier};
 
 use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
@@ -329,7 +329,7 @@ fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult
     Ok(context)
 }
 
-fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<SqlType>>> {
+fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<ParameterType>>> {
     let declared = setting.parameter_types.as_deref().unwrap_or_default();
     let parse = |name: &Option<String>| {
         let Some(name) = name else { return Ok(None) };
@@ -337,7 +337,7 @@ fn declared_types(setting: &StatementContext) -> EngineResult<Vec<Option<SqlType
             let message = format!("unknown parameter type '{name}'");
             EngineError::new(ErrorCode::InvalidValue, message)
         };
-        SqlType::parse(name, &[], 0).map(Some).ok_or_else(unknown)
+        ParameterType::parse(name).map(Some).ok_or_else(unknown)
     };
     declared.iter().map(parse).collect()
 }

@@ -18,7 +18,6 @@ use tokio::task::yield_now;
 use crate::admission::Turn;
 use crate::cancel::Deadline;
 use crate::database::Database;
-use crate::errors::from_datafusion;
 use crate::execution::cursor::{Cursor, Running};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
@@ -30,6 +29,7 @@ use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, is_volatile}
 use crate::registry::Registration;
 use crate::rewrite;
 use crate::write;
+use tidemark_operators::from_datafusion;
 
 use super::{Binding, ExecuteReply, ParameterValues, Statement, bind_context};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::new_null_array;
 use arrow::datatypes::Int64Type;
+use datafusion::common::ScalarValue;
 use tidemark_types::SqlType;
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, add_months};
 use tidemark_types::timestamp::TimestampUnit;
@@ -99,11 +100,14 @@ pub(super) fn dateadd(bound: &Bound<'_>) -> Made {
         let types = types_of(bound.arguments);
         return Err(ResolveError::NoOverload { name: "dateadd".into(), types });
     }
-    let letter = period(bound, 0)?;
-    if bound.arguments[1].is_null() {
-        let message = "`null` is not a valid stride".into();
-        return Err(ResolveError::InvalidArgument { index: 1, message });
+    // A parameter without a value yet is not known to be null.
+    for (index, what) in ["period", "stride"].into_iter().enumerate() {
+        if bound.arguments[index].constant.as_ref().is_some_and(ScalarValue::is_null) {
+            let message = format!("`null` is not a valid {what}");
+            return Err(ResolveError::InvalidArgument { index, message });
+        }
     }
+    let letter = period(bound, 0)?;
     let zoned = bound.arguments.len() == 4;
     let known_zone = if zoned { zone_argument(bound, 3)? } else { None };
     Ok(Arc::new(move |call: &Call<'_>| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, FieldRef, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, not_impl_err};
+use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, internal_err};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::functions_window::row_number::row_number_udwf;
@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
 
 use super::relational::join;
 use super::{captured, captured_mut, narrowed};
+use crate::error::not_supported;
 
 /// See the file's head.
 pub(super) struct Domain {
@@ -32,15 +33,20 @@ pub(super) struct Domain {
     recursions: Vec<String>,
 }
 
+/// What the names of a domain's columns begin with.
+pub(super) fn prefix(number: usize) -> String {
+    format!("d{number}c")
+}
+
 impl Domain {
     /// The domain of a sub-query that reads `captured` of the rows of `outer`.
     pub(super) fn try_new(captured: &[Expr], outer: LogicalPlan, number: usize) -> Result<Self> {
         let mut columns = Vec::with_capacity(captured.len());
         let mut exprs = Vec::with_capacity(captured.len());
         for (index, expr) in captured.iter().enumerate() {
-            let name = format!("d{number}c{index}");
+            let name = format!("{}{index}", prefix(number));
             let Expr::Alias(alias) = expr else {
-                return not_impl_err!("a sub-query that reads '{expr}' without naming it");
+                return internal_err!("a sub-query that reads '{expr}' without naming it");
             };
             columns.push((Column::new(alias.relation.clone(), &alias.name), name.clone()));
             exprs.push(alias.expr.as_ref().clone().alias(name));
@@ -150,9 +156,7 @@ impl Domain {
             LogicalPlan::Extension(node) => self.extension(&node),
             LogicalPlan::RecursiveQuery(node) => self.recursive(node),
             LogicalPlan::TableScan(node) => self.scan_of_last_rows(&node),
-            other => {
-                not_impl_err!("{} in a correlated sub-query is not supported", other.display())
-            }
+            _ => not_supported("this clause in a sub-query that reads the rows around it"),
         }
     }
 
@@ -249,12 +253,10 @@ impl Domain {
 
     fn scan_of_last_rows(&self, scan: &TableScan) -> Result<LogicalPlan> {
         let Some(provider) = self.last_rows(scan) else {
-            return not_impl_err!(
-                "a table in a correlated sub-query that reads the rows around it"
-            );
+            return internal_err!("a table that reads the rows around a sub-query");
         };
         let Some(table) = provider.downcast_ref::<CteWorkTable>() else {
-            return not_impl_err!("a recursive query without its last rows");
+            return internal_err!("a recursive query without its last rows");
         };
         let mut fields: Vec<FieldRef> = table.schema().fields().iter().cloned().collect();
         for (field, name) in self.plan.schema().fields().iter().zip(self.names()) {
@@ -271,7 +273,7 @@ impl Domain {
         let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
             (node.get_skip_type()?, node.get_fetch_type()?)
         else {
-            return not_impl_err!("a computed LIMIT in a correlated sub-query is not supported");
+            return not_supported("a computed LIMIT in a correlated sub-query");
         };
         self.limited(skip, fetch, node.input.as_ref().clone())
     }
@@ -345,7 +347,7 @@ pub(super) fn column_named(schema: &DFSchema, name: &str) -> Result<Expr> {
     if let Some((qualifier, _)) = found {
         Ok(Expr::Column(Column::new(qualifier.cloned(), name)))
     } else {
-        not_impl_err!("a correlated sub-query that loses '{name}'")
+        internal_err!("a correlated sub-query that loses '{name}'")
     }
 }
 

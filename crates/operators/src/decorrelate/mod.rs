@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result, not_impl_err};
+use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Expr, Filter, Join, Limit, LogicalPlan, Projection, Subquery, SubqueryAlias, lit,
+    Distinct, Expr, Filter, Join, Limit, LogicalPlan, Projection, Subquery, SubqueryAlias, lit,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 
+use crate::error::not_supported;
 use domain::Domain;
 
 mod domain;
@@ -218,7 +219,7 @@ impl Joins {
     fn values(&mut self, plan: &LogicalPlan) -> Result<LogicalPlan> {
         let inputs = plan.inputs();
         let [input] = inputs.as_slice() else {
-            return not_impl_err!("a sub-query in the condition of a join is not supported");
+            return not_supported("a sub-query in the condition of a join");
         };
         let mut input = LogicalPlan::clone(input);
         let mut exprs = Vec::new();
@@ -268,12 +269,16 @@ impl Joins {
             let value = inner.column(member.subquery.subquery.schema().field(0).name());
             inner.on.push((operand.clone(), value));
         }
-        if inner.on.is_empty() {
-            // One row is as good as many.
+        // One row is as good as many alike.
+        inner.plan = if inner.on.is_empty() {
             let fetch = Some(Box::new(lit(1_i64)));
-            let limit = Limit { skip: None, fetch, input: Arc::new(inner.plan) };
-            inner.plan = LogicalPlan::Limit(limit);
-        }
+            LogicalPlan::Limit(Limit { skip: None, fetch, input: Arc::new(inner.plan) })
+        } else {
+            let keys = inner.on.iter().map(|(_, key)| key.clone()).collect();
+            let keys = Projection::try_new(keys, Arc::new(inner.plan))?;
+            let keys = Arc::new(LogicalPlan::Projection(keys));
+            LogicalPlan::Distinct(Distinct::All(keys))
+        };
         let name = inner.name.clone();
         Ok((joined(input, inner, kind)?, name))
     }
@@ -311,8 +316,17 @@ impl Joins {
             return Ok(None);
         }
         self.made += 1;
+        while is_named(outer, self.made)? || is_named(&subquery.subquery, self.made)? {
+            self.made += 1;
+        }
         Domain::try_new(&subquery.outer_ref_columns, outer.clone(), self.made).map(Some)
     }
+}
+
+/// Whether some column of the plan is called as those of the domain with this number would be.
+fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
+    let prefix = domain::prefix(number);
+    plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))
 }
 
 fn is_plain(expr: &Expr) -> bool {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{
-    Column, JoinConstraint, JoinType, NullEquality, Result, ScalarValue, not_impl_err,
-};
+use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result, ScalarValue};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{
     Aggregate, Expr, Extension, Join, LogicalPlan, Projection, Subquery, Union,
@@ -14,6 +12,7 @@ use datafusion::logical_expr::{
 use super::domain::{Domain, column_named};
 use crate::asof::node::AsofJoinNode;
 use crate::bucket::Bucket;
+use crate::error::not_supported;
 use crate::latest_on::node::LatestOnNode;
 use crate::sample_by::node::SampleByNode;
 use crate::unnest::node::UnnestNode;
@@ -78,7 +77,9 @@ impl Domain {
             self.own_columns(&left).into_iter().map(Expr::Column).collect();
         let right = self.spread(right)?;
         let mut exprs: Vec<Expr> = self.own_columns(&right).into_iter().map(Expr::Column).collect();
-        outputs.extend(exprs.iter().cloned());
+        if !matches!(kind, JoinType::LeftSemi | JoinType::LeftAnti) {
+            outputs.extend(exprs.iter().cloned());
+        }
         for name in self.names() {
             let twin = format!("{name}r");
             exprs.push(column_named(right.schema(), name)?.alias(&twin));
@@ -186,9 +187,7 @@ impl Domain {
         }
         if let Some(asof) = any.downcast_ref::<AsofJoinNode>() {
             if self.in_plan(asof.right())? {
-                return not_impl_err!(
-                    "a correlated right side of a time series join is not supported"
-                );
+                return not_supported("a correlated right side of a time series join");
             }
             let node = AsofJoinNode::try_new(
                 self.spread(asof.left().clone())?,
@@ -212,7 +211,7 @@ impl Domain {
             let functions = self.partitioned(windows.functions().to_vec(), &input)?;
             return Ok(extension(WindowNode::try_new(input, timestamp, functions)?));
         }
-        not_impl_err!("{} in a correlated sub-query is not supported", node.node.name())
+        not_supported("this clause in a sub-query that reads the rows around it")
     }
 
     fn sampled(&self, node: &SampleByNode) -> Result<LogicalPlan> {

@@ -241,6 +241,10 @@ impl GroupIndex {
 
     /// Takes in the groups of a later partial; the number here of each of its groups.
     pub(crate) fn absorb(&mut self, mut later: Self) -> Result<Vec<u32>> {
+        if later.buckets.is_empty() {
+            // A partition without rows; DataFusion's values fail where they have none to emit.
+            return Ok(vec![]);
+        }
         let labels = later.group_labels();
         match (&mut self.keys, &mut later.keys) {
             (Keys::None, Keys::None) => {

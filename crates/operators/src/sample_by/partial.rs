@@ -12,15 +12,17 @@ use arrow_array::{RecordBatchOptions, UInt32Array, new_empty_array};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, SchemaRef};
 use datafusion::arrow::compute::{cast, take_record_batch};
-use datafusion::common::{Result, exec_datafusion_err, internal_err};
+use datafusion::common::{Result, internal_err};
 use datafusion::physical_expr::PhysicalExpr;
 use tidemark_kernels::run_end;
+use tidemark_types::{EngineError, ErrorCode};
 
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, count_rows};
 use super::exec::SampleByPlan;
 use super::fallback::state_of;
 use super::groups::GroupIndex;
 use crate::bucket::BucketSpec;
+use crate::error::engine_error;
 use crate::grid::Grid;
 
 /// Groups and states of the rows seen so far.
@@ -173,7 +175,8 @@ pub(crate) fn timestamps(
 ) -> Result<ScalarBuffer<i64>> {
     let array = expr.evaluate(batch)?.into_array(batch.num_rows())?;
     if array.null_count() > 0 {
-        return Err(exec_datafusion_err!("the designated timestamp holds a null"));
+        let message = "the designated timestamp holds a null";
+        return Err(engine_error(EngineError::new(ErrorCode::InvalidValue, message)));
     }
     if let Some(micros) = array.as_primitive_opt::<TimestampMicrosecondType>() {
         return Ok(micros.values().clone());

@@ -107,10 +107,13 @@ impl Binder<'_> {
             }
             Node::Column { path } => match item_named(path, items) {
                 Some(item) if item.node.is_some() => item.value.clone(),
-                _ => {
-                    let column = &source.columns[source.resolve(path)?];
-                    Typed::computed(column.expr(), column.sql_type)
-                }
+                _ => match source.resolve(path) {
+                    Ok(index) => {
+                        let column = &source.columns[index];
+                        Typed::computed(column.expr(), column.sql_type)
+                    }
+                    Err(failure) => self.outer_column(path)?.ok_or(failure)?,
+                },
             },
             _ => {
                 let scope = Scope { aggregates: true, ..Scope::rows(source) };

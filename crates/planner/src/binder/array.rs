@@ -3,11 +3,11 @@
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{IndexSelector, Node, NodeId, Span};
 use tidemark_functions::{Argument, Selector, resolve_array, resolve_index};
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use super::expression::Scope;
 use super::typing::located_call;
-use super::{Binder, Typed};
+use super::{Binder, Typed, error};
 
 impl Binder<'_> {
     /// Either of them.
@@ -75,6 +75,10 @@ impl Binder<'_> {
             return self.scalar_call("pg_array_item", arguments, position, &spans);
         }
         let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        if let Some(at) = described.iter().skip(1).position(|index| index.integer() == Some(0)) {
+            let message = "array index must be at least 1 [index=0]";
+            return Err(error::at(ErrorCode::InvalidValue, message, spans[at + 1]));
+        }
         let resolved = resolve_index(&kinds, &described)
             .map_err(|error| located_call(error, position, &spans))?;
         self.resolved_call(resolved, arguments, position)

@@ -200,6 +200,17 @@ impl Binder<'_> {
         self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
     }
 
+    /// The same as `PostgreSQL` lists them; which of them can be names it is not told.
+    pub(crate) fn pg_keywords_rows(&mut self) -> EngineResult<Relation> {
+        let words: Vec<&str> = KEYWORDS.split_whitespace().collect();
+        let column = |text: Option<&'static str>| texts(words.iter().map(|_| text));
+        self.literal_rows(vec![
+            ("word", SqlType::String, texts(words.iter().map(|word| Some(*word)))),
+            ("catcode", SqlType::String, column(Some("U"))),
+            ("catdesc", SqlType::String, column(Some("unreserved"))),
+        ])
+    }
+
     /// All tables the user sees, by name.
     pub(crate) fn sorted_tables(&self) -> Vec<Arc<TableSnapshot>> {
         let sight = self.sight();

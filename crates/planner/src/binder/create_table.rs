@@ -103,6 +103,9 @@ impl Binder<'_> {
         let sql_type = column_type(&definition.type_name)?;
         let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
         column.indexed = definition.indexed;
+        if definition.indexed {
+            check_indexed(&column, definition.name.span)?;
+        }
         for option in &definition.options {
             let number = option.value.as_ref().map_or("", |value| value.text.as_str());
             index_capacity(&mut column, [option.name.text.as_str(), number].into_iter());
@@ -139,8 +142,13 @@ pub(crate) fn reserved(name: &str) -> String {
 
 /// Refuses names that no table and no view may have.
 pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
-    if identifier::is_valid_table_name(&name.text) {
+    let is_catalog = super::pg_catalog::has_table(&name.text);
+    if identifier::is_valid_table_name(&name.text) && !is_catalog {
         return Ok(());
+    }
+    if is_catalog {
+        let message = format!("'{}' is a table of the catalog", name.text);
+        return Err(error::at(ErrorCode::InvalidName, message, name.span));
     }
     let message = match name.text.chars().find(|c| identifier::is_illegal_in_table_name(*c)) {
         Some(illegal) => format!("'{illegal}' is not allowed"),
@@ -378,13 +386,29 @@ fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineRes
                 let index = schema
                     .column_index(column)
                     .ok_or_else(|| error::invalid_column(column, name.span))?;
+                check_indexed(&schema.columns[index], name.span)?;
                 schema.columns[index].indexed = true;
                 index_capacity(&mut schema.columns[index], words);
             }
-            _ => {}
+            other if super::notice::is_option(other) => {}
+            other => {
+                let message = format!("unknown option of a table: {other}");
+                return Err(error::at(ErrorCode::Syntax, message, option.name.span));
+            }
         }
     }
     Ok(())
+}
+
+/// Refuses an index on anything but symbols.
+fn check_indexed(column: &ColumnSchema, at: tidemark_ast::Span) -> EngineResult<()> {
+    if column.sql_type == SqlType::Symbol {
+        return Ok(());
+    }
+    let (name, of) = (&column.name, column.sql_type.name());
+    let message =
+        format!("indexes are supported only for SYMBOL columns [column={name}, type={of}]");
+    Err(error::at(ErrorCode::NotSupported, message, at))
 }
 
 /// Notes the number after CAPACITY.

@@ -137,7 +137,8 @@ impl Binder<'_> {
                 ),
             )));
         }
-        if !tidemark_types::identifier::is_valid_table_name(&to.text) {
+        let is_catalog = super::pg_catalog::has_table(&to.text);
+        if is_catalog || !tidemark_types::identifier::is_valid_table_name(&to.text) {
             return Err(error::at(
                 ErrorCode::InvalidName,
                 if tidemark_types::identifier::is_reserved_table_name(&to.text) {

@@ -37,11 +37,5 @@ pub(crate) fn not_supported(what: &str, position: tidemark_ast::Span) -> EngineE
 
 /// An error of plan building: our expressions are typed before they get there, so it is ours.
 pub(crate) fn plan(error: DataFusionError) -> EngineError {
-    match error {
-        DataFusionError::External(inner) => match inner.downcast::<EngineError>() {
-            Ok(engine) => *engine,
-            Err(other) => EngineError::internal(other.to_string()),
-        },
-        other => EngineError::internal(other.to_string()),
-    }
+    tidemark_operators::from_datafusion(error)
 }

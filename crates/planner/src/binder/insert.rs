@@ -343,6 +343,7 @@ pub(crate) fn runtime_value(failure: datafusion::error::DataFusionError) -> Engi
     let mut engine = error::plan(failure);
     if engine.code == ErrorCode::Internal {
         engine.code = ErrorCode::InvalidValue;
+        engine.message = "a value of the row cannot be computed".into();
     }
     engine.at_if_missing(tidemark_types::Span::new(0, 0))
 }

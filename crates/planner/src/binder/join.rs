@@ -65,7 +65,8 @@ impl Binder<'_> {
         if self.unnest_of(*right).is_some() {
             return self.unnest_join(join, &left, *right, *keyword_span);
         }
-        let right = self.source(*right)?;
+        let right_id = *right;
+        let right = self.source(right_id)?;
         let kind = match join {
             JoinKind::Asof => {
                 let tolerance = tolerance.as_ref();
@@ -106,6 +107,11 @@ impl Binder<'_> {
         };
         let condition = match on {
             Some(on) => self.condition(on, &left, &right)?,
+            None if !matches!(join, JoinKind::Cross | JoinKind::Comma) => {
+                let end = self.tree.span(right_id).end;
+                let at = Span { start: end, end };
+                return Err(error::at(ErrorCode::Syntax, "'on' expected", at));
+            }
             None => Condition::default(),
         };
         relational(left, right, condition, kind, self.condition_span(on.as_ref(), *keyword_span))

@@ -7,8 +7,8 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, Limit as LimitPlan, LogicalPlan, SortExpr, Window, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowFunctionDefinition, ident, lit,
+    EmptyRelation, Expr, Limit as LimitPlan, LogicalPlan, SortExpr, Window, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, ident, lit,
 };
 use tidemark_ast::{Limit, NodeId};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -95,6 +95,12 @@ impl Binder<'_> {
 fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     let number = |value: i64| Some(Box::new(lit(value)));
     let fetch = to.saturating_sub(from).max(0);
+    if fetch == 0 {
+        // Nothing has to run, and a sort for its first 0 rows cannot.
+        let schema = Arc::clone(source.plan.schema());
+        let plan = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema });
+        return Ok(source.with_plan(plan));
+    }
     let plan = LogicalPlan::Limit(LimitPlan {
         skip: if from > 0 { number(from) } else { None },
         fetch: if to == i64::MAX { None } else { number(fetch) },
@@ -106,8 +112,8 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
 /// Rows between two places of which one at least is counted from the end: every row gets its
 /// number and the number of all rows.
 fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
-    const ROW: &str = "limit row";
-    const ROWS: &str = "limit rows";
+    let row = relation::fresh("limit row", &source.plan);
+    let rows = relation::fresh("limit rows", &source.plan);
     let endless = || ScalarValue::UInt64(None);
     let window = |function, args: Vec<Expr>, end| {
         Expr::from(WindowFunction {
@@ -137,12 +143,12 @@ fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
         vec![lit(1_i64)],
         WindowFrameBound::Following(endless()),
     );
-    let exprs = vec![number.alias(ROW), total.alias(ROWS)];
+    let exprs = vec![number.alias(&row), total.alias(&rows)];
     let numbered = Window::try_new(exprs, Arc::new(source.plan.clone())).map_err(error::plan)?;
-    let row = datafusion::logical_expr::cast(ident(ROW), arrow_schema::DataType::Int64);
+    let row = datafusion::logical_expr::cast(ident(row), arrow_schema::DataType::Int64);
     let place = |place: Place| match place {
         Place::FromStart(offset) => lit(offset),
-        Place::FromEnd(offset) => ident(ROWS) - lit(offset),
+        Place::FromEnd(offset) => ident(&rows) - lit(offset),
     };
     // Row numbers count from 1.
     let test = row.clone().gt(place(from)).and(row.lt_eq(place(to)));

@@ -2,7 +2,7 @@
 
 use datafusion::common::ScalarValue;
 use tidemark_ast::{Node, Span};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::{Typed, error};
 
@@ -48,14 +48,24 @@ pub(crate) fn floating(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.replace('_', "");
     if let Some(digits) = digits.strip_suffix(['f', 'F']) {
         let value: f32 = digits.parse().map_err(|_| invalid(text, position))?;
-        return Ok(Typed::literal(
-            ScalarValue::Float32(value.is_finite().then_some(value)),
-            SqlType::Float,
-        ));
+        return if value.is_finite() {
+            Ok(Typed::literal(ScalarValue::Float32(Some(value)), SqlType::Float))
+        } else {
+            Err(out_of_range(text, SqlType::Float, position))
+        };
     }
     let digits = digits.strip_suffix(['d', 'D']).unwrap_or(&digits);
     let value: f64 = digits.parse().map_err(|_| invalid(text, position))?;
-    Ok(Typed::literal(ScalarValue::Float64(value.is_finite().then_some(value)), SqlType::Double))
+    if value.is_finite() {
+        Ok(Typed::literal(ScalarValue::Float64(Some(value)), SqlType::Double))
+    } else {
+        Err(out_of_range(text, SqlType::Double, position))
+    }
+}
+
+fn out_of_range(text: &str, of: SqlType, position: Span) -> EngineError {
+    let message = format!("number is out of range: {text} [type={}]", of.name());
+    error::at(ErrorCode::InvalidValue, message, position)
 }
 
 /// `1.50m`: the precision and scale are those of the digits written.
@@ -157,7 +167,7 @@ fn geohash(text: &str, position: Span) -> EngineResult<Typed> {
     Ok(Typed::literal(scalar, sql_type))
 }
 
-fn invalid(text: &str, position: Span) -> tidemark_types::EngineError {
+fn invalid(text: &str, position: Span) -> EngineError {
     error::at(ErrorCode::InvalidValue, format!("invalid constant: {text}"), position)
 }
 

@@ -1,6 +1,7 @@
 //! BETWEEN and IN.
 
 use tidemark_ast::{BinaryOperator, Node, NodeId, Span};
+use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
@@ -58,8 +59,23 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let operand_typed = self.expression(operand, scope)?;
         let is_time = operand_typed.sql_type.is_timestamp();
+        if is_time
+            && let [item] = items
+            && self.is_interval_parameter(*item)?
+            && self.context.parameter_values.is_none()
+        {
+            // Described only: which rows it means its value says.
+            return Ok(Typed::computed(operand_typed.expr.is_not_null(), SqlType::Boolean));
+        }
         if is_time && let Some(ranges) = self.interval_item(items, bare, operand_typed.sql_type)? {
             return Ok(time_range::predicate(&operand_typed, &ranges));
+        }
+        if let [item] = items
+            && let Some(index) = self.parameter_at(*item)?
+            && self.takes_array(index)
+        {
+            let array = self.expression(*item, scope)?;
+            return self.in_parameter(array, &operand_typed, position);
         }
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
@@ -83,6 +99,12 @@ impl Binder<'_> {
                 (left, right) if left.is_timestamp() && right.is_text() => self.tree.span(id),
                 _ => position,
             };
+            let is_number = operand.sql_type.is_integer() || operand.sql_type.is_floating();
+            if is_number && item_type.is_text() && item.constant.is_some() {
+                // A text that is no number would be one row's error, or nobody's.
+                let at = self.tree.span(id);
+                self.cast(item.clone(), SqlType::Double, CastMode::Implicit, at)?;
+            }
             let test = self.operator(BinaryOperator::Equal, operand.clone(), item, at)?;
             tests.push(test);
         }
@@ -107,7 +129,12 @@ impl Binder<'_> {
         ) {
             return Ok(None);
         }
+        if self.is_array_parameter(*item)? {
+            return Ok(None);
+        }
+        let is_parameter = self.is_interval_parameter(*item)?;
         let value = match self.expression(*item, &Scope::empty()) {
+            Ok(value) if is_parameter => self.settled(value, SqlType::Varchar)?,
             Ok(value) => value,
             Err(failure) if failure.code == ErrorCode::ColumnNotFound => return Ok(None),
             Err(failure) => return Err(failure),
@@ -117,10 +144,24 @@ impl Binder<'_> {
         {
             return Ok(Some(time_range::of_interval(value, unit)));
         }
-        if bare && let Some(text) = value.constant.as_ref().and_then(constant::as_text) {
+        if (bare || is_parameter)
+            && let Some(text) = value.constant.as_ref().and_then(constant::as_text)
+        {
             let text = text.to_owned();
             return self.interval_text(&text, unit, position).map(Some);
         }
         Ok(None)
+    }
+
+    /// Whether the item is an array: a list of points in time.
+    pub(crate) fn is_array_parameter(&self, item: NodeId) -> EngineResult<bool> {
+        let index = self.parameter_at(item)?;
+        Ok(index.is_some_and(|index| self.parameters.is_array(index)))
+    }
+
+    /// Whether `ts IN $1` says with a text which ranges of time it means.
+    fn is_interval_parameter(&mut self, item: NodeId) -> EngineResult<bool> {
+        let index = self.parameter_at(item)?;
+        Ok(index.is_some_and(|index| self.parameters.is_text(index)))
     }
 }

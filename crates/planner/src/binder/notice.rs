@@ -41,6 +41,14 @@ const OPTIONS: &[(&str, &str)] = &[
 /// Values of options that ask for what is done anyway.
 const USUAL: [&str; 2] = ["NATIVE", "BITMAP"];
 
+/// Options that say how rows were to come in: one way serves all.
+const SILENT_OPTIONS: [&str; 5] = ["batch", "batch o3maxlag", "atomic", "owner", "ttl"];
+
+/// Whether an option of a table is known, though without effect.
+pub(crate) fn is_option(name: &str) -> bool {
+    SILENT_OPTIONS.contains(&name) || OPTIONS.iter().any(|(known, _)| *known == name)
+}
+
 /// The permission and the notice of an action without effect; `None` for one that has to be
 /// refused.
 pub(crate) fn idle_action(words: &[String]) -> Option<(&'static str, &'static str)> {

@@ -4,7 +4,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, lit};
-use tidemark_ast::Span;
+use tidemark_ast::{Node, NodeId, Span};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -20,7 +20,31 @@ pub enum ParameterType {
     Array(&'static str),
 }
 
+/// Arrays of `PostgreSQL` that a parameter may be.
+const ARRAYS: &[&str] = &[
+    "BOOLEAN[]",
+    "NAME[]",
+    "SHORT[]",
+    "INT[]",
+    "LONG[]",
+    "OID[]",
+    "TEXT[]",
+    "VARCHAR[]",
+    "DOUBLE[]",
+    "TIMESTAMP[]",
+    "UUID[]",
+];
+
 impl ParameterType {
+    /// The type that a client declared.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match ARRAYS.iter().find(|array| **array == name) {
+            Some(array) => Some(Self::Array(array)),
+            None => SqlType::parse(name, &[], 0).map(Self::Value),
+        }
+    }
+
     /// The type's text.
     #[must_use]
     pub fn name(self) -> String {
@@ -41,7 +65,28 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     pub(crate) fn new(context: &BindContext) -> Self {
-        Self { types: context.parameter_types.clone(), arrays: Vec::new() }
+        let mut own = Self::default();
+        for (declared, index) in context.parameter_types.iter().zip(1..) {
+            own.types.push(match declared {
+                Some(ParameterType::Array(name)) => {
+                    own.arrays.push((index, name));
+                    Some(SqlType::Varchar)
+                }
+                Some(ParameterType::Value(sql_type)) => Some(*sql_type),
+                None => None,
+            });
+        }
+        own
+    }
+
+    /// Whether it is text, or may become text.
+    pub(crate) fn is_text(&mut self, index: u32) -> bool {
+        !self.is_array(index) && self.slot(index).is_none_or(SqlType::is_text)
+    }
+
+    /// Whether it is an array of `PostgreSQL`.
+    pub(crate) fn is_array(&self, index: u32) -> bool {
+        self.arrays.iter().any(|(own, _)| *own == index)
     }
 
     fn slot(&mut self, index: u32) -> &mut Option<SqlType> {
@@ -105,6 +150,23 @@ impl Binder<'_> {
             }
             None => Ok(typed),
         }
+    }
+
+    /// The parameter that a node is, or a variable stands for.
+    pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
+        let id = match self.node(id)? {
+            Node::Variable { name } => self.variable_node(name)?.unwrap_or(id),
+            _ => id,
+        };
+        match self.node(id)? {
+            Node::Parameter { index } => Ok(Some(*index)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a parameter is an array, or may become one.
+    pub(crate) fn takes_array(&mut self, index: u32) -> bool {
+        self.parameters.is_array(index) || self.parameters.slot(index).is_none()
     }
 
     /// A parameter whose type is open as an array of `PostgreSQL`, which is text.

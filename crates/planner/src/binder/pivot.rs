@@ -1,9 +1,8 @@
 //! PIVOT: values of a column become columns of aggregates.
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::{Expr, Limit, LogicalPlan, and, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, and};
 use hashbrown::HashSet;
-use std::sync::Arc;
 use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -132,13 +131,11 @@ impl Binder<'_> {
         let value = Typed::computed(column.expr(), column.sql_type);
         let value = self.cast(value, sql_type, CastMode::Implicit, position)?;
         let plan = relation::project(relation.plan.clone(), vec![value.expr.alias("value")])?;
-        let fetch = Some(Box::new(lit(MAX_QUERIED_VALUES as i64 + 1)));
-        let plan = LogicalPlan::Limit(Limit { skip: None, fetch, input: Arc::new(plan) });
-        let mut values = external.values(&plan)?;
+        let mut values = external.values(&plan, MAX_QUERIED_VALUES + 1)?;
         let mut seen = HashSet::new();
         values.retain(|value| seen.insert(value.clone()));
         // The columns must be the same whenever the statement is bound.
-        if matches!(self.node(query)?, Node::Query { order_by, .. } if order_by.is_empty()) {
+        if !has_order(&relation.plan) {
             values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         }
         if values.is_empty() || values.len() > MAX_QUERIED_VALUES {
@@ -189,6 +186,19 @@ impl Binder<'_> {
             base: None,
             gone: Vec::new(),
         })
+    }
+}
+
+/// Whether the plan's rows come in the same order each time: as an ORDER BY or a list says.
+fn has_order(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Sort(_) | LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => true,
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Limit(_)
+        | LogicalPlan::Union(_) => plan.inputs().into_iter().all(has_order),
+        _ => false,
     }
 }
 

@@ -7,10 +7,10 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window};
 use hashbrown::HashMap;
 use tidemark_ast::{Node, NodeId, OrderItem};
-use tidemark_operators::{WindowNode, captured_mut, has_subquery};
-use tidemark_types::{EngineResult, SqlType, identifier};
+use tidemark_operators::{WindowNode, captured, captured_mut, has_subquery};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
-use super::expression::{Alias, Scope, has_window};
+use super::expression::{Alias, Scope, has_aggregate, has_window};
 use super::order::SortKey;
 use super::scope::Relation;
 use super::select::{Item, distinct, is_column};
@@ -84,6 +84,28 @@ impl Binder<'_> {
         }
     }
 
+    /// Refuses an expression that reads what grouping left nothing of.
+    pub(crate) fn check_grouped(&self, stage: &Stage, expr: &Expr, at: NodeId) -> EngineResult<()> {
+        let schema = stage.plan.schema();
+        let is_missing = |expr: &Expr| {
+            expr.exists(|node| {
+                let inside = captured(node).into_iter().flatten();
+                let mut inside = inside.flat_map(Expr::column_refs);
+                let own = matches!(node, Expr::Column(column) if !schema.has_column(column));
+                Ok(own || inside.any(|column| !schema.has_column(column)))
+            })
+        };
+        let (message, code) = if has_aggregate(expr) {
+            ("aggregate functions are not allowed here without GROUP BY", ErrorCode::NotSupported)
+        } else if is_missing(expr).map_err(error::plan)? {
+            let message = "column must appear in GROUP BY clause or aggregate function";
+            (message, ErrorCode::ColumnNotFound)
+        } else {
+            return Ok(());
+        };
+        Err(error::at(code, message, self.tree.span(at)))
+    }
+
     /// Computes the list and applies ORDER BY and DISTINCT.
     pub(crate) fn projected(
         &mut self,
@@ -151,7 +173,9 @@ impl Binder<'_> {
             } else {
                 let scope = Scope { aliases, ..Scope::rows(&stage.source) };
                 let value = self.expression(id, &scope)?;
-                stage.replaced.apply(value.expr)?
+                let key = stage.replaced.apply(value.expr)?;
+                self.check_grouped(&stage, &key, id)?;
+                key
             });
         }
         let sorts = self.sort_keys(&stage, aliases, order_by)?;
@@ -160,8 +184,8 @@ impl Binder<'_> {
             order.push(SortExpr::new(time.clone(), true, true));
         }
         let number = super::window::row_number(partition, order);
-        let name = "distinct row";
-        let exprs = vec![number.alias(name)];
+        let name = relation::fresh("distinct row", &stage.plan);
+        let exprs = vec![number.alias(&name)];
         let plan = Window::try_new(exprs, Arc::new(stage.plan)).map_err(error::plan)?;
         let first = datafusion::logical_expr::ident(name).eq(datafusion::logical_expr::lit(1_u64));
         stage.plan = relation::filter(LogicalPlan::Window(plan), first)?;
@@ -189,6 +213,7 @@ impl Binder<'_> {
                     // Windows over groups are known by what the groups made of them.
                     expr = stage.replaced.apply(expr)?;
                 }
+                self.check_grouped(stage, &expr, item.expression)?;
                 let same = stage.items.iter().position(|item| item.value.expr == expr);
                 (expr, value.sql_type, same)
             };
@@ -211,7 +236,9 @@ impl Binder<'_> {
             {
                 let value = self.expression(item.expression, &order_scope(stage, aliases))?;
                 if has_window(&value.expr) {
-                    found.push(stage.replaced.apply(value.expr)?);
+                    let window = stage.replaced.apply(value.expr)?;
+                    self.check_grouped(stage, &window, item.expression)?;
+                    found.push(window);
                 }
             }
         }
@@ -284,7 +311,7 @@ impl Stage {
         // Functions over rows in time order are computed together, in one pass.
         let timestamp = self.timestamp.clone().filter(|_| self.ascending);
         let named = windows.into_iter().enumerate().map(|(number, window)| {
-            let name = format!("w{number}");
+            let name = relation::fresh(&format!("w{number}"), &self.plan);
             self.replaced.insert(window.clone(), datafusion::logical_expr::ident(&name));
             window.alias(name)
         });
@@ -323,7 +350,7 @@ impl Stage {
         let columns = self.plan.schema().columns();
         let mut exprs: Vec<Expr> = columns.into_iter().map(Expr::Column).collect();
         for (number, value) in values.into_iter().enumerate() {
-            let name = format!("q{number}");
+            let name = relation::fresh(&format!("q{number}"), &self.plan);
             exprs.push(value.clone().alias(&name));
             self.replaced.insert(value, datafusion::logical_expr::ident(name));
         }

@@ -1,11 +1,11 @@
 //! Whole queries: WITH and DECLARE around a body, ORDER BY and LIMIT behind it.
 
 use hashbrown::HashMap;
-use tidemark_ast::{Name, Node, NodeId, OrderItem};
-use tidemark_types::{EngineError, EngineResult, identifier};
+use tidemark_ast::{Declaration, Name, Node, NodeId, OrderItem};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
 use super::scope::Relation;
-use super::{Binder, CommonTable};
+use super::{Binder, CommonTable, error};
 
 impl Binder<'_> {
     /// Binds a query: its rows, with the names and types of its columns.
@@ -16,13 +16,20 @@ impl Binder<'_> {
         let tables_before = self.common_tables.len();
         let frames_before = self.variables.len();
         if !declarations.is_empty() {
+            self.check_declarations(declarations)?;
             let mut frame = HashMap::with_capacity(declarations.len());
             for declaration in declarations {
                 frame.insert(identifier::fold(&declaration.name.text), declaration.value);
             }
             self.variables.push(frame);
         }
-        for table in with {
+        for (index, table) in with.iter().enumerate() {
+            if with[..index].iter().any(|one| identifier::same(&one.name.text, &table.name.text)) {
+                self.common_tables.truncate(tables_before);
+                self.variables.truncate(frames_before);
+                let message = format!("WITH names '{}' twice", table.name.text);
+                return Err(error::at(ErrorCode::InvalidName, message, table.name.span));
+            }
             self.common_tables.push(CommonTable {
                 name: table.name.text.clone(),
                 columns: table.columns.clone(),
@@ -38,6 +45,29 @@ impl Binder<'_> {
         self.common_tables.truncate(tables_before);
         self.variables.truncate(frames_before);
         bound
+    }
+
+    /// A variable's value reads those declared before it: one that reads itself has none.
+    fn check_declarations(&self, declarations: &[Declaration]) -> EngineResult<()> {
+        for (node, at) in self.tree.nodes.iter().zip(&self.tree.spans) {
+            let read = match node {
+                Node::Variable { name } => Some(name.text.as_str()),
+                Node::Table { name, .. } => name.text.strip_prefix('@'),
+                _ => None,
+            };
+            let Some(read) = read else { continue };
+            let within = declarations.iter().position(|declaration| {
+                let value = self.tree.span(declaration.value);
+                value.start <= at.start && at.end <= value.end
+            });
+            let Some(within) = within else { continue };
+            let same = |later: &Declaration| identifier::same(&later.name.text, read);
+            if declarations.iter().skip(within).any(same) {
+                let message = format!("tried to use undeclared variable `@{read}`");
+                return Err(error::at(ErrorCode::ColumnNotFound, message, *at));
+            }
+        }
+        Ok(())
     }
 
     fn body(&mut self, id: NodeId, order_by: &[OrderItem]) -> EngineResult<Relation> {

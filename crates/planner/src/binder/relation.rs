@@ -26,6 +26,15 @@ pub(crate) fn filter(plan: LogicalPlan, predicate: Expr) -> EngineResult<Logical
     Filter::try_new(predicate, Arc::new(plan)).map(LogicalPlan::Filter).map_err(error::plan)
 }
 
+/// The name for a column that is computed beside the plan's own, which users may have named alike.
+pub(crate) fn fresh(name: &str, plan: &LogicalPlan) -> String {
+    let mut name = name.to_owned();
+    while plan.schema().iter().any(|(_, field)| *field.name() == name) {
+        name.push('_');
+    }
+    name
+}
+
 /// One row without columns.
 pub(crate) fn one_row() -> Relation {
     let plan = LogicalPlan::EmptyRelation(EmptyRelation {

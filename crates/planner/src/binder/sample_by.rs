@@ -417,14 +417,19 @@ fn sampled_plan(
 ) -> EngineResult<(LogicalPlan, Replaced)> {
     let mut replaced = Replaced::default();
     let mut keys = Vec::with_capacity(sampled.keys.len());
+    // The bucket keeps the name of its timestamp, which may be any.
+    let beside_time = |prefix: &str, number: usize| {
+        let name = format!("{prefix}{number}");
+        if name == timestamp.column.name { format!("{name}_") } else { name }
+    };
     for (number, key) in sampled.keys.iter().enumerate() {
-        let name = format!("k{number}");
+        let name = beside_time("k", number);
         keys.push(key.clone().alias(&name));
         replaced.insert(key.clone(), ident(name));
     }
     let mut aggregates = Vec::with_capacity(sampled.aggregates.len());
     for (number, aggregate) in sampled.aggregates.iter().enumerate() {
-        let name = format!("a{number}");
+        let name = beside_time("a", number);
         aggregates.push(aggregate.clone().alias(&name));
         replaced.insert(aggregate.clone(), ident(name));
     }

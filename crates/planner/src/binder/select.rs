@@ -113,6 +113,11 @@ impl Binder<'_> {
             Some(having) => self.having(stage, aliases, having)?,
             None => stage,
         };
+        for item in &stage.items {
+            if let Some(id) = item.node {
+                self.check_grouped(&stage, &item.value.expr, id)?;
+            }
+        }
         let ordering = self.windows_of_order(&stage, aliases, order_by)?;
         stage.plan_windows(&ordering)?;
         stage.plan_subqueries(!order_by.is_empty())?;
@@ -169,6 +174,7 @@ impl Binder<'_> {
             ));
         }
         let test = stage.replaced.apply(test.expr)?;
+        self.check_grouped(&stage, &test, having)?;
         stage.plan = relation::filter(stage.plan, test)?;
         Ok(stage)
     }

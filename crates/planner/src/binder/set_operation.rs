@@ -63,10 +63,13 @@ impl Binder<'_> {
                     LogicalPlan::Union(Union::try_new_with_loose_types(both).map_err(error::plan)?);
                 if all { union } else { select::distinct(union) }
             }
+            // A row on the right is as good as many alike, and each costs as many comparisons.
             SetOperator::Except => {
+                let right = select::distinct(right);
                 LogicalPlanBuilder::except(left, right, all).map_err(error::plan)?
             }
             SetOperator::Intersect => {
+                let right = select::distinct(right);
                 LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)?
             }
         };

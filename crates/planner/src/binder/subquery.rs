@@ -235,43 +235,62 @@ impl Binder<'_> {
             _ if quantifier == Quantifier::Any && operator == BinaryOperator::Equal => {
                 let array = self.expression(*argument, scope)?;
                 let item = self.expression(left, scope)?;
-                let array = self.array_beside(array, &item)?;
-                if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
-                    let items = text_array(text);
-                    return self.any_of(&item, items, position).map(Some);
-                }
-                // Arrays of the catalog are text.
-                let found = if array.sql_type.is_text() {
-                    let item = self.cast(item, SqlType::String, CastMode::Explicit, position)?;
-                    self.scalar_call("pg_array_position", vec![array, item], position, &[])?
-                } else {
-                    self.scalar_call("array_position", vec![array, item], position, &[])?
-                };
-                predicate::is_null(found, true)
+                self.in_array(array, item, position)?
             }
             _ => return Err(error::not_supported("ANY of an array but with '=' is", position)),
         };
         Ok(Some(tested))
     }
 
-    /// The array in `item = ANY($1)`: of items like this one.
-    fn array_beside(&mut self, array: Typed, item: &Typed) -> EngineResult<Typed> {
-        let name = match item.sql_type {
-            SqlType::Double | SqlType::Float => {
-                return self.settled(array, SqlType::DoubleArray(1));
-            }
-            SqlType::Boolean => "BOOLEAN[]",
-            SqlType::Byte | SqlType::Short => "SHORT[]",
-            SqlType::Int => "INT[]",
-            SqlType::Long => "LONG[]",
-            SqlType::Uuid => "UUID[]",
-            SqlType::Timestamp | SqlType::TimestampNs | SqlType::Date => "TIMESTAMP[]",
-            _ => "TEXT[]",
+    /// `item = ANY(array)`.
+    fn in_array(&mut self, array: Typed, item: Typed, position: Span) -> EngineResult<Typed> {
+        let array = self.array_beside(array, &item)?;
+        if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
+            let mut items = text_array(text);
+            // Null is no item's equal.
+            items.retain(Option::is_some);
+            return self.any_of(&item, items, position);
+        }
+        // Arrays of the catalog are text.
+        let found = if array.sql_type.is_text() {
+            let item = self.cast(item, SqlType::String, CastMode::Explicit, position)?;
+            self.scalar_call("pg_array_position", vec![array, item], position, &[])?
+        } else {
+            self.scalar_call("array_position", vec![array, item], position, &[])?
         };
-        if array.parameter.is_some() { self.settled_array(array, name) } else { Ok(array) }
+        Ok(predicate::is_null(found, true))
     }
 
-    /// `item = ANY('{…}')`: null is no item's equal.
+    /// `item IN $1`, where that is an array of items like this one; text without braces is the
+    /// only one. Null is an item like any other.
+    pub(crate) fn in_parameter(
+        &mut self,
+        array: Typed,
+        item: &Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let array = self.settled_array(array, array_of(item.sql_type))?;
+        if array.is_null_constant() {
+            return self.any_of(item, vec![None], position);
+        }
+        let Some(text) = array.constant.as_ref().and_then(constant::as_text) else {
+            return self.in_array(array, item.clone(), position);
+        };
+        let is_list = text.starts_with('{') && text.ends_with('}');
+        let items = if is_list { text_array(text) } else { vec![Some(text.to_owned())] };
+        self.any_of(item, items, position)
+    }
+
+    /// The array in `item = ANY($1)`: of items like this one.
+    fn array_beside(&mut self, array: Typed, item: &Typed) -> EngineResult<Typed> {
+        match item.sql_type {
+            SqlType::Double | SqlType::Float => self.settled(array, SqlType::DoubleArray(1)),
+            other if array.parameter.is_some() => self.settled_array(array, array_of(other)),
+            _ => Ok(array),
+        }
+    }
+
+    /// Whether it equals one of the items of `{…}`.
     fn any_of(
         &mut self,
         item: &Typed,
@@ -279,13 +298,12 @@ impl Binder<'_> {
         position: Span,
     ) -> EngineResult<Typed> {
         let mut tests = Vec::with_capacity(items.len());
-        for text in items.into_iter().flatten() {
-            let text = literal::text(&text);
+        for text in items {
             let of = item.sql_type;
-            let value = if of.is_text() || of == SqlType::Char {
-                text
-            } else {
-                self.cast(text, of, CastMode::Constant, position)?
+            let value = match text.map(|text| literal::text(&text)) {
+                None => Typed::null(),
+                Some(text) if of.is_text() || of == SqlType::Char => text,
+                Some(text) => self.cast(text, of, CastMode::Constant, position)?,
             };
             tests.push(self.operator(BinaryOperator::Equal, item.clone(), value, position)?);
         }
@@ -319,6 +337,20 @@ impl Binder<'_> {
         let test = if all { predicate::not(test) } else { test };
         let plan = relation::filter(relation.plan.clone(), test.expr)?;
         Ok(existing(plan, captured, all))
+    }
+}
+
+/// The array of `PostgreSQL` whose items are of this type.
+fn array_of(item: SqlType) -> &'static str {
+    match item {
+        SqlType::Double | SqlType::Float => "DOUBLE[]",
+        SqlType::Boolean => "BOOLEAN[]",
+        SqlType::Byte | SqlType::Short => "SHORT[]",
+        SqlType::Int => "INT[]",
+        SqlType::Long => "LONG[]",
+        SqlType::Uuid => "UUID[]",
+        SqlType::Timestamp | SqlType::TimestampNs | SqlType::Date => "TIMESTAMP[]",
+        _ => "VARCHAR[]",
     }
 }
 

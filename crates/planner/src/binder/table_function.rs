@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Float64Array, Int64Array, TimestampMicrosecondArray};
+use arrow_array::{Int64Array, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field, Schema};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
+use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -58,6 +59,7 @@ impl Binder<'_> {
             "access_schema" if self.sight().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
+            "pg_get_keywords" | "pg_catalog.pg_get_keywords" => self.pg_keywords_rows()?,
             "read_parquet" | "parquet_scan" => self.read_parquet(call)?,
             "all_permissions" => match self.listed_rows("all_permissions")? {
                 Some(rows) => rows,
@@ -112,8 +114,16 @@ impl Binder<'_> {
     fn integer_argument(&mut self, id: NodeId) -> EngineResult<Option<i64>> {
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
-        let value = self.cast(value, SqlType::Long, CastMode::Explicit, position)?;
-        Ok(value.constant.as_ref().and_then(constant::as_i64))
+        // A text that is no number is a mistake, not an absent number.
+        let is_text = value.sql_type.is_text() || value.sql_type == SqlType::Char;
+        let mode = if is_text { CastMode::Implicit } else { CastMode::Explicit };
+        let was_null = value.is_null_constant();
+        let value = self.cast(value, SqlType::Long, mode, position)?;
+        let number = value.constant.as_ref().and_then(constant::as_i64);
+        if is_text && !was_null && number.is_none() {
+            return Err(error::at(ErrorCode::InvalidValue, "number expected", position));
+        }
+        Ok(number)
     }
 
     fn long_sequence(&mut self, call: &CallNode) -> EngineResult<Relation> {
@@ -224,16 +234,20 @@ impl Binder<'_> {
         high: NodeId,
         step: Option<NodeId>,
     ) -> EngineResult<Relation> {
+        let at = self.tree.span(high);
         let (low, high) = (self.double_argument(low)?, self.double_argument(high)?);
         let step = match step {
             Some(step) => self.double_argument(step)?,
             None => 1.0,
         };
-        let count = ((high - low) / step + 1e-9).floor();
-        let count = if count < 0.0 { 0 } else { (count as usize + 1).min(MAX_LITERAL_ROWS) };
-        let values = (0..count).map(|index| low + step * index as f64);
-        let array = Arc::new(Float64Array::from_iter_values(values));
-        self.literal_rows(vec![(SERIES, SqlType::Double, array)])
+        let steps = ((high - low) / step + 1e-9).floor();
+        // Beyond that the next number is the same as the one before.
+        if steps.is_nan() || steps >= MOST_STEPS {
+            return Err(endless(at));
+        }
+        let numbers = self.series("number", 0, if steps < 0.0 { -1 } else { steps as i64 }, 1)?;
+        let number = datafusion::logical_expr::cast(numbers.columns[0].expr(), DataType::Float64);
+        mapped(numbers, lit(low) + lit(step) * number, SqlType::Double)
     }
 
     /// Timestamps a number of microseconds, or a period such as `1d` or `-1M`, apart.
@@ -250,19 +264,22 @@ impl Binder<'_> {
             Some(step) => self.period(step)?,
             None => Period::Micros(1),
         };
-        let mut values = Vec::new();
-        let mut number = 0;
-        while values.len() < MAX_LITERAL_ROWS {
-            let at = period.times(first, number);
-            let beyond = if period.is_negative() { at < last } else { at > last };
-            if beyond {
-                break;
+        let mut rows = match period {
+            // The calendar has less than 10 million months.
+            Period::Months(_) => {
+                let beyond = |at: i64| if period.is_negative() { at < last } else { at > last };
+                let times = (0..).map(|number| period.times(first, number));
+                let times = times.take(MAX_LITERAL_ROWS).take_while(|at| !beyond(*at));
+                let array = Arc::new(TimestampMicrosecondArray::from_iter_values(times));
+                self.literal_rows(vec![(SERIES, unit, array)])?
             }
-            values.push(at);
-            number += 1;
-        }
-        let array = Arc::new(TimestampMicrosecondArray::from(values));
-        let mut rows = self.literal_rows(vec![(SERIES, unit, array)])?;
+            Period::Micros(step) => {
+                let numbers = self.series("number", first, last, step)?;
+                let time = numbers.columns[0].expr();
+                let time = datafusion::logical_expr::cast(time, unit.arrow_type());
+                mapped(numbers, time, unit)?
+            }
+        };
         rows.timestamp = Some(0);
         rows.ascending = !period.is_negative();
         Ok(rows)
@@ -345,6 +362,21 @@ impl Binder<'_> {
         rows.timestamp = table.timestamp;
         Ok(rows)
     }
+}
+
+/// Steps of a series of doubles, less than which each number differs from the next.
+const MOST_STEPS: f64 = 9_007_199_254_740_992.0;
+
+fn endless(at: tidemark_ast::Span) -> EngineError {
+    let message = format!("generate_series has no end: it takes at most {MOST_STEPS} steps");
+    error::at(ErrorCode::InvalidValue, message, at)
+}
+
+/// A value for each number of a series.
+fn mapped(numbers: Relation, value: Expr, sql_type: SqlType) -> EngineResult<Relation> {
+    let plan = relation::project(numbers.plan, vec![value.alias(SERIES)])?;
+    let columns = vec![relation::output_column(SERIES, sql_type)];
+    Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None })
 }
 
 /// A series under the name its function gives it.

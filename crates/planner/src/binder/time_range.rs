@@ -204,6 +204,9 @@ impl Binder<'_> {
     fn points(&mut self, items: &[NodeId], unit: SqlType) -> EngineResult<Option<Ranges>> {
         let mut points = Vec::with_capacity(items.len());
         for item in items {
+            if self.is_array_parameter(*item)? {
+                return Ok(None);
+            }
             let Some(at) = self.instant(*item, unit, "Invalid date")? else { return Ok(None) };
             points.push(TimeRange { lo: at, hi: at.saturating_add(1) });
         }

@@ -20,7 +20,7 @@ use super::projection::{Replaced, Stage};
 use super::scope::Relation;
 use super::select::{Item, aliases_of};
 use super::time_join::{Terms, only};
-use super::{Binder, Typed, constant, error, predicate};
+use super::{Binder, Typed, constant, error, predicate, relation};
 
 /// One WINDOW JOIN of a chain.
 struct Windowed<'a> {
@@ -188,7 +188,7 @@ impl<'a> Binder<'a> {
             self.in_time_order(&right, &right_time, left_time.sql_type)?;
         let mut named = Vec::with_capacity(aggregates.len());
         for (index, aggregate) in aggregates.into_iter().enumerate() {
-            let name = format!("w{number}a{index}");
+            let name = relation::fresh(&format!("w{number}a{index}"), &plan);
             named.push(aggregate.clone().alias(&name));
             replaced.insert(aggregate, ident(name));
         }

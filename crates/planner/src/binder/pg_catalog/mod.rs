@@ -287,6 +287,11 @@ fn find(name: &str) -> Option<(&'static Layout, bool)> {
     PG_CATALOG.iter().find(|one| one.name == plain).map(|one| (one, true))
 }
 
+/// Whether the catalog has a table of this name.
+pub(crate) fn has_table(name: &str) -> bool {
+    find(name).is_some()
+}
+
 fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a Object> {
     objects.iter().filter(move |object| object.kind == kind)
 }

@@ -1,0 +1,168 @@
+//! What `DataFusion` and Arrow report as errors of ours: the one place that knows their words,
+//! which no client is to see. What is known gets a sentence of ours; of the rest the log has the
+//! text.
+
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+use tidemark_types::{EngineError, ErrorCode};
+
+/// How an error of a query's memory begins.
+pub const MEMORY: &str = "out of memory for queries";
+
+/// The engine error inside, or the nearest kind of ours.
+pub fn from_datafusion(error: DataFusionError) -> EngineError {
+    match error {
+        DataFusionError::External(inner) => match inner.downcast::<EngineError>() {
+            Ok(own) => *own,
+            Err(other) => match other.downcast::<DataFusionError>() {
+                Ok(nested) => from_datafusion(*nested),
+                Err(other) => EngineError::internal(other.to_string()),
+            },
+        },
+        DataFusionError::ArrowError(inner, _) => from_arrow(*inner),
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            from_datafusion(*inner)
+        }
+        other => of_datafusion(&other),
+    }
+}
+
+/// What can be told of an error that is not taken apart.
+fn of_datafusion(error: &DataFusionError) -> EngineError {
+    match error {
+        DataFusionError::External(inner) => match inner.downcast_ref::<EngineError>() {
+            Some(own) => own.clone(),
+            None => match inner.downcast_ref::<DataFusionError>() {
+                Some(nested) => of_datafusion(nested),
+                None => EngineError::internal(inner.to_string()),
+            },
+        },
+        DataFusionError::ArrowError(inner, _) => of_arrow(inner),
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            of_datafusion(inner)
+        }
+        DataFusionError::Shared(inner) => of_datafusion(inner),
+        DataFusionError::ResourcesExhausted(text) => exhausted(text),
+        DataFusionError::IoError(error) => spilling(error),
+        DataFusionError::Execution(text) if text.starts_with("Placeholder") => {
+            let message = "a parameter has no value where a constant is needed";
+            EngineError::new(ErrorCode::InvalidValue, message).with_inner(text)
+        }
+        DataFusionError::Execution(text) => {
+            let message = "a value cannot be computed: it is out of its range, or of a wrong kind";
+            EngineError::new(ErrorCode::InvalidValue, message).with_inner(text)
+        }
+        DataFusionError::NotImplemented(text) => {
+            let message = "a part of the statement is not supported in this place";
+            EngineError::new(ErrorCode::NotSupported, message).with_inner(text)
+        }
+        DataFusionError::SchemaError(of, _) => schema(of, error),
+        other => EngineError::internal(other.to_string()),
+    }
+}
+
+/// A column that is not there where it is read: after grouping only keys and aggregates are.
+fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
+    match of {
+        SchemaError::FieldNotFound { .. } => {
+            let message = "a column is read where the rows do not have it any more: after GROUP BY \
+                there are its keys and aggregates, after a set operation the columns of its list";
+            EngineError::new(ErrorCode::ColumnNotFound, message).with_inner(error.to_string())
+        }
+        _ => EngineError::internal(error.to_string()),
+    }
+}
+
+fn exhausted(text: &str) -> EngineError {
+    let hint = "raise query.memory.limit or query.memory.pool, or let the query touch fewer rows";
+    // Ours come as they are, or with what held the memory before them.
+    let error = match text.find(MEMORY) {
+        Some(start) => EngineError::new(ErrorCode::OutOfMemory, &text[start..]),
+        None => EngineError::new(ErrorCode::OutOfMemory, MEMORY).with_inner(text),
+    };
+    error.with_hint(hint)
+}
+
+/// A temporary file that cannot be written. Its own limit comes as an error that names a setting
+/// of `DataFusion`'s.
+fn spilling(error: &std::io::Error) -> EngineError {
+    if error.to_string().contains("max_temp_directory_size") {
+        let message = "disk full: queries hold as much in temporary files as they may";
+        return EngineError::new(ErrorCode::DiskFull, message)
+            .with_hint("retry when other queries have ended, or raise spill.limit");
+    }
+    EngineError::io("a file of the query", error)
+}
+
+fn from_arrow(error: ArrowError) -> EngineError {
+    match error {
+        ArrowError::ExternalError(inner) => match inner.downcast::<EngineError>() {
+            Ok(own) => *own,
+            Err(other) => match other.downcast::<DataFusionError>() {
+                Ok(nested) => from_datafusion(*nested),
+                Err(other) => EngineError::internal(other.to_string()),
+            },
+        },
+        other => of_arrow(&other),
+    }
+}
+
+fn of_arrow(error: &ArrowError) -> EngineError {
+    let (code, message) = match error {
+        ArrowError::ExternalError(inner) => {
+            return match (inner.downcast_ref::<EngineError>(), inner.downcast_ref()) {
+                (Some(own), _) => own.clone(),
+                (None, Some(nested)) => of_datafusion(nested),
+                (None, None) => EngineError::internal(inner.to_string()),
+            };
+        }
+        ArrowError::IoError(_, error) => return spilling(error),
+        ArrowError::NotYetImplemented(_) => {
+            (ErrorCode::NotSupported, "a part of the statement is not supported in this place")
+        }
+        ArrowError::DivideByZero => (ErrorCode::InvalidValue, "division by zero"),
+        ArrowError::ArithmeticOverflow(_) => {
+            (ErrorCode::InvalidValue, "a number is out of its range")
+        }
+        ArrowError::CastError(_) | ArrowError::ParseError(_) => {
+            (ErrorCode::InvalidValue, "a value cannot be converted")
+        }
+        ArrowError::OffsetOverflowError(_)
+        | ArrowError::DictionaryKeyOverflowError
+        | ArrowError::RunEndIndexOverflowError => {
+            (ErrorCode::ResourceLimit, "texts of the answer take more than 2 GiB at once")
+        }
+        other => return EngineError::internal(other.to_string()),
+    };
+    EngineError::new(code, message).with_inner(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_of_a_library_is_told() {
+        let own = EngineError::new(ErrorCode::Busy, "too many queries");
+        let boxed = || DataFusionError::External(Box::new(own.clone()));
+        assert_eq!(from_datafusion(boxed()), own);
+        assert_eq!(from_datafusion(DataFusionError::Shared(boxed().into())), own);
+        let arrow = ArrowError::ExternalError(Box::new(boxed()));
+        assert_eq!(from_datafusion(arrow.into()), own);
+        let text = "AggregateUDF { Schema error }";
+        for error in [
+            DataFusionError::Plan(text.into()),
+            DataFusionError::Execution(text.into()),
+            DataFusionError::NotImplemented(text.into()),
+            DataFusionError::ResourcesExhausted(text.into()),
+            DataFusionError::Internal(text.into()).context(text),
+            ArrowError::ComputeError(text.into()).into(),
+            ArrowError::CastError(text.into()).into(),
+        ] {
+            let told = from_datafusion(error);
+            assert!(!told.message.contains("UDF"), "{}", told.message);
+            assert!(told.inner.is_some_and(|inner| inner.contains(text)));
+        }
+    }
+}

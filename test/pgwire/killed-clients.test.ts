@@ -1,0 +1,135 @@
+/**
+ * Clients that are killed: whatever they were in the middle of, nothing of it stays. No query, no
+ * portal, no snapshot, no memory, no place among the connections.
+ */
+import { existsSync } from 'node:fs';
+
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rows, run } from '../scenario/statements.js';
+import { suiteSeed } from '../seed.js';
+import { generator } from '../sql/mutations.js';
+import { until } from '../until.js';
+import { clientMessage, RawClient } from './raw-client.js';
+
+const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
+const real = addon ? test.serial : test.serial.skip;
+
+/** Bare clients know no SCRAM. */
+const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
+
+const CLIENTS = 100;
+/** Until when nothing may be left. */
+const PATIENCE_MS = 1_000;
+
+const SORTED = 'SELECT * FROM big ORDER BY d';
+
+/** Messages of a client, after which it is killed. */
+const CONVERSATIONS: readonly (() => readonly Buffer[])[] = [
+  // A suspended portal in a block, as fetchrow and a fetch size make it.
+  () => [query('BEGIN'), ...extended(SORTED, 1)],
+  () => [query('BEGIN'), ...extended('SELECT * FROM big', 10)],
+  // Several of them.
+  () => [query('BEGIN'), ...extended(SORTED, 1, 'a'), ...extended(SORTED, 2, 'b')],
+  // A cursor of which a part was fetched.
+  () => [query(`BEGIN; DECLARE c CURSOR FOR ${SORTED}; FETCH 3 FROM c`)],
+  () => [query(`DECLARE h CURSOR WITH HOLD FOR ${SORTED}`), query('FETCH 3 FROM h')],
+  // Results nobody reads.
+  () => [query('SELECT * FROM big')],
+  () => [query(`${SORTED}; ${SORTED}; SELECT count() FROM big`)],
+  // Long work without rows yet.
+  () => [query('SELECT count() FROM big a JOIN big b ON a.k = b.k')],
+  () => [query('BEGIN'), query('INSERT INTO t SELECT x FROM long_sequence(1000)')],
+  () => [clientMessage('P', '', 'SELECT * FROM big WHERE d > $1', [0])],
+];
+
+function query(text: string): Buffer {
+  return clientMessage('Q', text);
+}
+
+function extended(text: string, most: number, name = ''): readonly Buffer[] {
+  return [
+    clientMessage('P', name, text, [0]),
+    clientMessage('B', name, name, [0], [0], [0]),
+    clientMessage('E', name, most),
+    clientMessage('S'),
+  ];
+}
+
+/** Queries and readers of snapshots; the question itself is one of each. */
+async function held(server: TestServer): Promise<readonly (readonly unknown[])[]> {
+  const queries = await rows(server, 'SELECT count() FROM query_activity()');
+  const readers = await rows(server, 'SELECT sum(readers) FROM snapshots()');
+  return [...queries, ...readers];
+}
+
+real('of clients killed at random points nothing is left a second later', async (t) => {
+  const below = generator(suiteSeed());
+  const settings = [`pg.net.connection.limit=${CLIENTS}`, 'query.memory.pool=512M'];
+  const server = await startTestServer({ set: [...PLAIN, ...settings] });
+  try {
+    await run(
+      server,
+      'CREATE TABLE t (x LONG)',
+      "CREATE TABLE big AS (SELECT rnd_symbol('a','b') k, rnd_double() d, x FROM " +
+        'long_sequence(100000))',
+    );
+    const port = Number(server.pg.split(':')[1]);
+    const before = JSON.stringify(await held(server));
+    for (const round of [1, 2]) {
+      const clients = await Promise.all(
+        Array.from({ length: CLIENTS }, () => RawClient.login(port)),
+      );
+      t.true(clients.every(({ socket }) => !socket.destroyed));
+      for (const [index, client] of clients.entries()) {
+        const conversation = CONVERSATIONS[index % CONVERSATIONS.length]?.() ?? [];
+        client.send(...conversation.slice(0, conversation.length - (below(4) === 0 ? 1 : 0)));
+      }
+      const peak = Math.max(0, ...(await held(server)).map(([count]) => Number(count)));
+      t.true(peak > 10, `their queries run: ${peak}`);
+      await Promise.all(
+        clients.map(async (client) => {
+          await new Promise((resolve) => setTimeout(resolve, below(400)));
+          client.close();
+        }),
+      );
+      const killed = performance.now();
+      const isClean = async (): Promise<boolean> => JSON.stringify(await held(server)) === before;
+      await until(isClean, 'nothing of the clients is left');
+      const tookMs = performance.now() - killed;
+      t.log(`round ${round}: ${tookMs.toFixed(0)} ms`);
+      // The gate says a second; a busy machine gets a few.
+      t.true(tookMs < 5 * PATIENCE_MS, `${tookMs}`);
+    }
+    // Their places are free, and what they wrote without COMMIT is gone.
+    const again = await Promise.all(Array.from({ length: CLIENTS }, () => RawClient.login(port)));
+    for (const client of again) {
+      client.close();
+    }
+    t.deepEqual(await rows(server, 'SELECT count() FROM t'), [[0]]);
+  } finally {
+    await server.stop();
+  }
+});
+
+real('a query stopped by somebody lets go of what a suspended portal holds', async (t) => {
+  const server = await startTestServer({ set: PLAIN });
+  try {
+    await run(server, 'CREATE TABLE big AS (SELECT x, rnd_double() d FROM long_sequence(100000))');
+    const client = await RawClient.login(Number(server.pg.split(':')[1]));
+    client.send(query('BEGIN'), ...extended(SORTED, 5));
+    await client.until('Z');
+    await client.until('Z');
+    const listed = "SELECT query_id FROM query_activity() WHERE query LIKE '%ORDER BY d'";
+    const [running] = await rows(server, listed);
+    t.not(running, undefined);
+    await run(server, `CANCEL QUERY ${String(running?.[0])}`);
+    await until(async () => (await rows(server, listed)).length === 0, 'the portal is gone');
+    client.send(clientMessage('E', '', 5), clientMessage('S'));
+    t.is((await client.until('Z')).map(({ type }) => type).join(''), 'EZ');
+    client.close();
+  } finally {
+    await server.stop();
+  }
+});

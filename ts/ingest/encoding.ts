@@ -1,0 +1,73 @@
+/**
+ * A text's bytes as UTF-8, which is what is read: a byte order mark tells what they are,
+ * `encoding=` names it. Nothing is replaced: bytes that are no characters of the encoding end the
+ * import.
+ */
+import { TextDecoder } from 'node:util';
+
+import { ImportError } from './import-error.js';
+
+const MARKS: readonly (readonly [encoding: string, mark: readonly number[]])[] = [
+  ['utf-8', [0xef, 0xbb, 0xbf]],
+  ['utf-16le', [0xff, 0xfe]],
+  ['utf-16be', [0xfe, 0xff]],
+];
+const LONGEST_MARK = 3;
+
+/** The text in UTF-8. UTF-8 itself is left as it is: the reader tells which value is not. */
+export async function* asUtf8(
+  content: AsyncIterable<Buffer>,
+  named: string | null,
+): AsyncGenerator<Buffer> {
+  // Before anything is read, so that a wrong name is told first.
+  const given = named === null ? null : decoder(named);
+  const iterator = content[Symbol.asyncIterator]();
+  let head = Buffer.alloc(0);
+  let isWhole = false;
+  while (head.length < LONGEST_MARK && !isWhole) {
+    const next = await iterator.next();
+    isWhole = next.done === true;
+    head = next.done === true ? head : Buffer.concat([head, next.value]);
+  }
+  const marked = MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte))?.[0];
+  const found = given ?? decoder(marked ?? 'utf-8');
+  const pieces = follow(head, iterator, isWhole);
+  yield* found.encoding === 'utf-8' ? pieces : decoded(pieces, found);
+}
+
+function decoder(encoding: string): TextDecoder {
+  try {
+    return new TextDecoder(encoding, { fatal: true });
+  } catch {
+    throw new ImportError(`unknown encoding: ${encoding}, try utf-8, utf-16le or windows-1252`);
+  }
+}
+
+async function* follow(
+  head: Buffer,
+  rest: AsyncIterator<Buffer>,
+  isWhole: boolean,
+): AsyncGenerator<Buffer> {
+  yield head;
+  while (!isWhole) {
+    const next = await rest.next();
+    if (next.done === true) {
+      return;
+    }
+    yield next.value;
+  }
+}
+
+async function* decoded(pieces: AsyncIterable<Buffer>, from: TextDecoder): AsyncGenerator<Buffer> {
+  const step = (piece?: Buffer): Buffer => {
+    try {
+      return Buffer.from(from.decode(piece, { stream: piece !== undefined }));
+    } catch {
+      throw new ImportError(`the text is not ${from.encoding}: name its encoding (encoding=)`);
+    }
+  };
+  for await (const piece of pieces) {
+    yield step(piece);
+  }
+  yield step();
+}
