@@ -4,7 +4,7 @@
 const MAY_IMPORT = {
   sql: [],
   config: [],
-  sockets: [],
+  sockets: ['config'],
   observability: ['config'],
   engine: ['observability'],
   auth: ['engine', 'config', 'observability'],

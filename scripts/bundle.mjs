@@ -17,7 +17,12 @@ const EXTERNAL = ['apache-arrow', '#native'];
 export async function bundleServer() {
   const bundle = await rolldown({
     cwd: root,
-    input: { cli: join(compiled, 'cli.js'), index: join(compiled, 'index.js') },
+    input: {
+      cli: join(compiled, 'cli.js'),
+      index: join(compiled, 'index.js'),
+      // A thread's own program, which the server finds beside itself.
+      'hash-worker': join(compiled, 'auth', 'hash-worker.js'),
+    },
     platform: 'node',
     external: EXTERNAL,
     // One package builds a function from text to keep its arity; it knows what it does.

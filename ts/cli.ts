@@ -36,8 +36,10 @@ const EXIT_USAGE = 64;
 const HEAP_GROWTH_PERCENT = 30;
 /** Its nursery does not grow: left to itself it becomes 32 MiB, and answers are no faster. */
 const NURSERY_GROWTH_FACTOR = 1;
-/** The process ends within 5 s of a signal; this leaves room for the exit itself. */
-const SHUTDOWN_MS = 4_500;
+/** A stop that had to be forced; `timeout` ends with the same. */
+const EXIT_FORCED = 124;
+/** The process ends within `shutdown.timeout`; this leaves room for the exit itself. */
+const EXIT_MS = 500;
 
 interface Arguments {
   readonly command: string;
@@ -174,12 +176,21 @@ function nextSignal(): Promise<void> {
   });
 }
 
+/** Whatever was not done by then is left: the log has every commit, and the next start reads it. */
 async function shutDown(server: RunningServer): Promise<void> {
-  const late = setTimeout(() => {
-    process.stderr.write('tidemark: stopped before every answer was sent\n');
-    process.exit(0);
-  }, SHUTDOWN_MS);
-  await server.close();
+  const { stopMs } = server;
+  let step = '';
+  const late = setTimeout(
+    () => {
+      const reason = `stopped before its end: ${step} took longer than shutdown.timeout`;
+      process.stderr.write(`tidemark: ${reason} [limit=${stopMs} ms]\n`);
+      process.exit(EXIT_FORCED);
+    },
+    Math.max(stopMs - EXIT_MS, stopMs / 2),
+  );
+  await server.close((what) => {
+    step = what;
+  });
   clearTimeout(late);
 }
 

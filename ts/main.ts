@@ -28,6 +28,7 @@ import { plainTextDoors, refuseOpenDoors } from './open-doors.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { type Operations, ownStatements, SessionHost } from './session/index.js';
 import { parse } from './sql/index.js';
+import { type StopStep, stopServing } from './stop.js';
 import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
 
 export interface ServeOptions {
@@ -57,8 +58,13 @@ export interface RunningServer {
    * nothing, and makes the result false.
    */
   reload(): Promise<boolean>;
-  /** Finishes running commits, refuses new work; resolves when everything is released. */
-  close(): Promise<void>;
+  /**
+   * Refuses new work, lets what runs end within `shutdown.timeout` and stops it then; resolves when
+   * everything is released. `step` is told what it is about.
+   */
+  close(step?: (what: StopStep) => void): Promise<void>;
+  /** `shutdown.timeout` in milliseconds. */
+  readonly stopMs: number;
 }
 
 /** Anything that listens. */
@@ -75,10 +81,14 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const listeners: Listener[] = [];
   let copy: Copy | undefined;
   let access: Access | undefined;
-  const close = async (): Promise<void> => {
+  let sessions: SessionHost | undefined;
+  const stopMs = config.get(KEYS.shutdownTimeout);
+  const close = async (step: (what: StopStep) => void = () => undefined): Promise<void> => {
     encryption.close();
-    await Promise.all([...listeners.map((listener) => listener.close()), copy?.close()]);
+    await stopServing({ listeners, stopWork: () => sessions?.stop(), stopMs, step });
+    await copy?.close();
     await access?.close();
+    step('the last checkpoint');
     await database.close();
   };
   try {
@@ -107,6 +117,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       ...createServices({ database, copy, access, config, logger, operations }),
       importRoot: directories.importRoot,
     };
+    ({ sessions } = services);
     const addresses = await startListeners(services, encryption, listeners);
     encryption.watch();
     logger.info('started', { root: options.root, ...addresses });
@@ -116,7 +127,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const taken = await operations.reload_config();
       return (await operations.reload_tls()) && taken;
     };
-    return { httpAddress, pgAddress, database, logger, httpIsSecure, reload, close };
+    return { httpAddress, pgAddress, database, logger, httpIsSecure, reload, close, stopMs };
   } catch (error) {
     await close().catch(() => undefined);
     throw asStartError(error);

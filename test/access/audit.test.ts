@@ -5,10 +5,11 @@ import { join } from 'node:path';
 
 import test, { type ExecutionContext } from 'ava';
 
-import { AuditLog } from '../../ts/access/audit.js';
+import { type AuditFields, AuditLog, type ChainEnd } from '../../ts/access/audit.js';
 import { StoredDirectory } from '../../ts/access/directory.js';
 import { brokenLine } from '../../ts/access/index.js';
 import { newPrincipal } from '../../ts/access/principals.js';
+import { Refusals } from '../../ts/access/refusals.js';
 import { AccessStore } from '../../ts/access/store.js';
 import { newToken, tokenDigest } from '../../ts/access/tokens.js';
 import type { TestServer } from '../golden/server.js';
@@ -17,6 +18,9 @@ import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harnes
 interface Line {
   readonly event: string;
   readonly user: string;
+  readonly sequence?: number;
+  readonly hash?: string;
+  readonly count?: number;
   readonly command?: string;
   readonly text?: string;
 }
@@ -27,8 +31,8 @@ async function folder(t: ExecutionContext): Promise<string> {
   return path;
 }
 
-async function linesOf(server: TestServer): Promise<readonly Line[]> {
-  const text = await readFile(join(server.root, 'audit.jsonl'), 'utf8');
+async function linesOf(server: TestServer, file = 'audit.jsonl'): Promise<readonly Line[]> {
+  const text = await readFile(join(server.root, file), 'utf8');
   return text
     .split('\n')
     .filter((line) => line !== '')
@@ -83,8 +87,13 @@ test('who came, what was changed, exported, imported, reloaded and saved', async
     'statement admin IMPORT',
     'sign_in ann',
     'sign_out ann',
-    'sign_in_refused',
   ]);
+  const refused = await linesOf(server, 'audit-refused.jsonl');
+  t.deepEqual(
+    refused.map(({ event, user }) => `${event} ${user}`),
+    ['sign_in_refused ann'],
+    'with the name that was attacked',
+  );
   const text = JSON.stringify(lines);
   t.false(text.includes('tdm_0123456789abc'));
   t.is(lines.find(({ command }) => command === 'EXPORT')?.text, "SELECT '****' FROM x");
@@ -191,4 +200,87 @@ test('the end of a token is told once', async (t) => {
     user: 'ann',
     expired: '1970-01-01T00:01:00.000Z',
   });
+});
+
+test('a flood of refusals is counted, in a log of its own, and pushes nothing out', async (t) => {
+  const server = await startAccessServer(
+    undefined,
+    'acl.audit.file.size=4000',
+    'acl.audit.file.count=2',
+  );
+  t.teardown(() => server.stop());
+  await run(server, 'CREATE TABLE evidence (i INT)');
+  const before = await readFile(join(server.root, 'audit.jsonl'), 'utf8');
+  const tokens = Array.from({ length: 60 }, (_, index) => `tdm_${index}`);
+  const names = Array.from({ length: 60 }, (_, index) => `junk${index}:p`);
+  for (const who of [...tokens, ...names]) {
+    t.true([401, 503].includes((await exec(server, who, 'SELECT 1')).status));
+  }
+  t.is(await readFile(join(server.root, 'audit.jsonl'), 'utf8'), before);
+  t.is(await server.stop(), 0);
+});
+
+test('what is refused over and over is one line with its number', (t) => {
+  const lines: (readonly [string, string, AuditFields])[] = [];
+  const refusals = new Refusals({
+    write: (event, user, fields) => {
+      lines.push([event, user, fields ?? {}]);
+    },
+  });
+  for (let round = 0; round < 1_000; round += 1) {
+    refusals.add('ann', 'HTTP', '10.0.0.1');
+    refusals.add('', 'HTTP', '10.0.0.2');
+    refusals.add(`junk${round}`, 'PGWIRE', '10.0.0.3');
+  }
+  t.is(lines.length, 100, 'each of a hundred names at once, and the others later');
+  refusals.flush();
+  const told = new Map(
+    lines.slice(100).map(([event, user, fields]) => [`${event} ${user}`, fields]),
+  );
+  t.like(told.get('sign_in_refused ann'), { address: '10.0.0.1', count: 999 });
+  t.like(told.get('sign_in_refused '), { address: '10.0.0.2', count: 999 });
+  t.like(told.get('sign_ins_refused '), {
+    address: '10.0.0.3',
+    count: 902,
+    names: 'junk98, junk99, junk100, junk101, junk102',
+  });
+  t.is(lines.length, 103);
+  for (let address = 0; address < 100_000; address += 1) {
+    refusals.add('ann', 'HTTP', `10.1.${address >> 8}.${address & 255}`);
+  }
+  refusals.flush();
+  t.true(lines.length < 103 + 100 + 102, 'however many addresses');
+});
+
+test('the end of the chain is told elsewhere: at each new file, and at the end', async (t) => {
+  const path = join(await folder(t), 'audit.jsonl');
+  const ends: { sequence: number; hash: string }[] = [];
+  const failed = (error: unknown): void => t.fail(String(error));
+  const setting = { fileBytes: 1000, files: 9, failed, anchor: (end: ChainEnd) => ends.push(end) };
+  const log = await AuditLog.open(path, setting);
+  for (let line = 0; line < 10; line += 1) {
+    log.write('statement', 'ann', { text: `statement ${line}` });
+  }
+  await log.close();
+  const files = await Promise.all(['.1', ''].map((end) => readFile(path + end, 'utf8')));
+  const lasts = files.map((text) => JSON.parse(text.trim().split('\n').at(-1) ?? '') as ChainEnd);
+  t.deepEqual(
+    ends.slice(-2),
+    lasts.map(({ sequence, hash }) => ({ sequence, hash })),
+  );
+  t.true(ends.length >= 3);
+  await (await AuditLog.open(path, setting)).close();
+  t.is(ends.at(-1)?.sequence, 10, 'nothing new, nothing told');
+});
+
+test('the server log has the end of the chain', async (t) => {
+  const server = await startAccessServer();
+  await run(server, 'CREATE TABLE x (i INT)');
+  const lines = await linesOf(server);
+  t.is(await server.stop(), 0);
+  const told = server
+    .log()
+    .split('\n')
+    .find((line) => line.includes('"audit_chain"') && line.includes('"audit.jsonl"'));
+  t.true(told?.includes(lines.at(-1)?.hash ?? 'none'), told);
 });

@@ -2,6 +2,8 @@
 import test from 'ava';
 import pg from 'pg';
 
+import { FailureLimiter } from '../../ts/auth/index.js';
+
 import type { TestServer } from '../golden/server.js';
 import { exec, run, startAccessServer } from './harness.js';
 
@@ -64,4 +66,32 @@ test('tries sent at once are as many as tries one after the other', async (t) =>
   const statuses = await Promise.all(tries);
   t.is(statuses.filter((status) => status === 401).length, MOST);
   t.is(statuses.filter((status) => status === 429).length, 3 * MOST);
+});
+
+test('junk between two guesses washes nothing out, and locks nobody else out', (t) => {
+  let now = 0;
+  const limiter = new FailureLimiter(() => now);
+  const guess = (): void => {
+    for (let round = 0; round < MOST + 2; round += 1) {
+      limiter.failed('admin', '10.0.0.1');
+    }
+  };
+  guess();
+  t.is(limiter.waitSeconds('admin', '10.0.0.1'), 60);
+  for (let junk = 0; junk < 100_000; junk += 1) {
+    now += 0.5;
+    limiter.failed(`junk${junk}`, '10.0.0.1');
+  }
+  t.is(limiter.waitSeconds('admin', '10.0.0.1'), 10);
+  for (let name = 0; name < 1_000; name += 1) {
+    t.is(limiter.waitSeconds(`user${name}`, '10.0.0.1'), 0);
+  }
+  t.is(limiter.waitSeconds('admin', '10.0.0.2'), 0);
+  now = 60_000;
+  t.is(limiter.waitSeconds('admin', '10.0.0.1'), 0, 'until its minute is over');
+  guess();
+  limiter.succeeded('admin', '10.0.0.1');
+  t.is(limiter.waitSeconds('admin', '10.0.0.1'), 0);
+  guess();
+  t.is(limiter.waitSeconds('admin', '::ffff:10.0.0.1'), 60);
 });

@@ -30,6 +30,13 @@ const REFUSED: Readonly<Record<string, string>> = {
   'a coding that is not the last': `${POST}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
   'a coding nobody knows': `${POST}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
   'a coding after a control character': `${POST}Transfer-Encoding: \u000bchunked\r\n\r\n0\r\n\r\n`,
+  'a coding before chunked': `${POST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+  'no coding before chunked': `${POST}Transfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n`,
+  'chunked twice': `${POST}Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n`,
+  'two lines of codings':
+    `${POST}Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n` + '\r\n0\r\n\r\n',
+  'a coding with a parameter': `${POST}Transfer-Encoding: x;a=b, chunked\r\n\r\n0\r\n\r\n`,
+  'an empty coding before chunked': `${POST}Transfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n`,
   'a chunk size that is no number': `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n0\r\n\r\n`,
   'a negative chunk': `${POST}Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n0\r\n\r\n`,
   'a chunk size over all bounds': `${POST}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n`,

@@ -80,7 +80,34 @@ test('only one tries while the others are told at once', async (t) => {
   );
   answer();
   t.is((await trying).kind, 'known');
-  t.is(transport.count('/me'), asked + 1);
+  t.is(transport.count('/me'), asked + 2, 'one looks whether anybody answers, then asks');
+});
+
+test('tokens that make a call fail lock nobody else out', async (t) => {
+  const { transport, provider } = place();
+  const failures = [...DOWN, new ProviderUnavailable('no answer within 5000 ms')];
+  // What stands before the provider fails for what these tokens are; without them it answers.
+  transport.replies.set('/me', ({ headers }) => {
+    const token = headers?.['Authorization'] ?? '';
+    const at = /^Bearer bad(\d+)$/.exec(token)?.[1];
+    if (token === 'Bearer good') {
+      return { body: JSON.stringify({ sub: 'jo' }) };
+    }
+    return at === undefined ? { status: 401 } : (failures[Number(at) % failures.length] ?? {});
+  });
+  for (let round = 0; round < 10 * MOST; round += 1) {
+    t.is((await provider.token(`bad${round}`)).kind, 'unavailable');
+  }
+  t.is((await provider.token('good')).kind, 'known');
+});
+
+test('what fails while many ask at once is looked at once', async (t) => {
+  const { transport, provider } = place();
+  transport.replies.set('/me', () => ({ status: 503 }));
+  const tokens = Array.from({ length: 4 * MOST }, (_, index) => `a${index}`);
+  await Promise.all(tokens.map(async (token) => await provider.token(token)));
+  t.is(transport.count('/me'), tokens.length + 1);
+  t.like(await provider.token('b'), { kind: 'unavailable', seconds: 10 });
 });
 
 test('answers that one token may be the cause of stop nobody else', async (t) => {

@@ -7,7 +7,12 @@ import {
   type JWTHeaderParameters,
 } from 'jose';
 
-import type { Directory, Identity } from '../../ts/auth/index.js';
+import {
+  type Directory,
+  type Identity,
+  NameSalts,
+  type ScramVerifier,
+} from '../../ts/auth/index.js';
 import { type OidcSettings, readOidcSettings } from '../../ts/auth/index.js';
 import type { ProviderAnswer, ProviderCall, Transport } from '../../ts/auth/oidc/transport.js';
 import type { Clocks } from '../../ts/auth/oidc/verdict-cache.js';
@@ -112,7 +117,6 @@ export class FakeDirectory implements Directory {
   readonly tokens = new Map<string, string>();
   /** External groups whose members may enter. */
   readonly doors = new Set(['writers']);
-  readonly hashIterations = 4096;
   checks = 0;
   readonly #verifiers = new Map<string, ReturnType<Directory['scramVerifier']>>();
 
@@ -128,6 +132,10 @@ export class FakeDirectory implements Directory {
     };
     this.#verifiers.set(name, verifier);
     return verifier;
+  }
+
+  mockVerifier(name: string): ScramVerifier {
+    return new NameSalts(Buffer.alloc(32)).mock(name, 4096);
   }
 
   setPassword(name: string, password: string): void {

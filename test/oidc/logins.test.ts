@@ -9,7 +9,7 @@ import { createAuthenticator, IdentityProvider } from '../../ts/auth/index.js';
 import { createLogger, SILENT } from '../../ts/observability/index.js';
 import { type Harness, sendRaw, startHarness } from '../http/harness.js';
 import { until } from '../until.js';
-import { FakeDirectory, settingsOf } from './fakes.js';
+import { discovery, FakeDirectory, FakeTransport, settingsOf } from './fakes.js';
 import { TestProvider } from './provider.js';
 
 const OWN_PAGE = { 'Sec-Fetch-Site': 'same-origin' };
@@ -381,6 +381,41 @@ test('what the console needs is told to everybody', async (t) => {
     'acl.oidc.end.session.endpoint': `${provider.issuer}/session/end`,
     'acl.oidc.pkce.supported': true,
   });
+});
+
+test('a provider that is slow to tell its addresses is waited for, not for ever', async (t) => {
+  let tell = (): void => undefined;
+  const told = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const transport = new FakeTransport();
+  const document = '/.well-known/openid-configuration';
+  transport.replies.set(document, async () => {
+    await told;
+    return { body: JSON.stringify(discovery()) };
+  });
+  const harness = await startHarness({
+    authenticator: createAuthenticator({
+      directory: new FakeDirectory(),
+      provider: new IdentityProvider(settingsOf(), SILENT, { transport }),
+    }),
+  });
+  t.teardown(() => harness.server.close());
+  const settings = async (): Promise<Record<string, unknown>> => {
+    const answer = await fetch(`${harness.url}/settings`);
+    return ((await answer.json()) as { config: Record<string, unknown> }).config;
+  };
+  const early = await settings();
+  t.is(early['acl.oidc.enabled'], true, 'a page does not wait for a provider that is down');
+  t.false('acl.oidc.token.endpoint' in early);
+  const waiting = Promise.all([settings(), settings()]);
+  await until(() => transport.count(document) > 0, 'it is asked');
+  setTimeout(tell, 200);
+  for (const config of await waiting) {
+    t.regex(String(config['acl.oidc.authorization.endpoint']), /\/auth$/);
+    t.regex(String(config['acl.oidc.token.endpoint']), /\/token$/);
+  }
+  t.is(transport.count(document), 1, 'it was asked once');
 });
 
 test('where people are sent back to never depends on the Host header', async (t) => {

@@ -52,11 +52,49 @@ test('the name can be another claim', async (t) => {
   t.like(await provider.token(await token({ name: '' })), { identity: { name: 'jo' } });
 });
 
+/** Names that would be read as others, or end early, wherever they are shown. */
+const UNUSABLE = [
+  '\ud800',
+  'a\udc00b',
+  'jo\0admin',
+  'jo\r\nadmin',
+  'jo\n',
+  '\u001b[1m',
+  'a\u2028b',
+];
+
+for (const name of UNUSABLE) {
+  test(`nobody is called ${JSON.stringify(name)}`, async (t) => {
+    const { provider, token } = await bench('acl.oidc.sub.claim=name');
+    await isRefused(t, provider.token(await token({ name })), /nobody/);
+    await isRefused(t, provider.token(await token({ sub: name, name: 'jo' })), /nobody/);
+    await isRefused(t, provider.token(await token({ sub: name })), /nobody/);
+  });
+}
+
+test('people have names of every language', async (t) => {
+  const { provider, token } = await bench('acl.oidc.sub.claim=name');
+  for (const name of ['Zoë Ångström', '山田 太郎', "O'Neil, Jo", '👩‍🔬', 'a\u00a0b']) {
+    t.like(await provider.token(await token({ name })), { identity: { name } });
+  }
+});
+
+test('a token for another service of ours may be given to a client of it', async (t) => {
+  const { provider, token } = await bench('acl.oidc.audience=api');
+  const given = await token({ aud: 'api', azp: 'batch' }, { typ: 'at+jwt' });
+  t.is((await provider.token(given)).kind, 'known');
+  await isRefused(t, provider.token(await token({ aud: 'other', azp: 'batch' })), /'aud'/);
+});
+
 const WRONG_CLAIMS: readonly (readonly [string, JWTPayload, RegExp])[] = [
   ['of another issuer', { iss: 'https://evil.example' }, /'iss'/],
   ['for another application', { aud: 'other' }, /'aud'/],
   ['for nobody', { aud: [] }, /'aud'/],
   ['for several, by another', { aud: ['console', 'other'], azp: 'other' }, /'aud'/],
+  ['for us, given to another', { azp: 'other' }, /'aud'/],
+  ['for us alone, given to another', { aud: ['console'], azp: 'other' }, /'aud'/],
+  ['for us, given to nobody', { azp: '' }, /'aud'/],
+  ['for us, given to no text', { azp: ['console'] }, /'aud'/],
   ['of nobody', { sub: '' }, /nobody/],
   ['without a subject', { sub: undefined as unknown as string }, /'sub'/],
   ['of the future', { iat: 4_000_000_000 }, /'iat'/],

@@ -250,7 +250,7 @@ test('a discovery document that is none is not used, and asked for again later',
     t.is((await provider.token('one')).kind, 'unavailable');
     t.is((await provider.token('two')).kind, 'unavailable');
     t.is(transport.count('/.well-known/openid-configuration'), 1, 'not again at once');
-    t.is(provider.metadata, null);
+    t.is(await provider.metadata(1_000), null);
   }
 });
 

@@ -3,7 +3,7 @@ import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
 
-import { mockVerifier, scramVerifier } from '../../ts/auth/index.js';
+import { NameSalts, scramVerifier } from '../../ts/auth/index.js';
 import { type ClientMessage, readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
 import { sessionCommand, timeoutOf } from '../../ts/pgwire/commands.js';
 import { FrameReader } from '../../ts/pgwire/frames.js';
@@ -248,7 +248,7 @@ function boundExchange(chosen: boolean): {
   first(header: string): string;
   exchange: ScramExchange;
 } {
-  const verifier = mockVerifier('joe');
+  const verifier = new NameSalts().mock('joe');
   const channel = { endPoint: Buffer.from('digest of the certificate'), chosen };
   const exchange = new ScramExchange(verifier, channel, 'theirs');
   return { exchange, first: (header) => exchange.first(`${header}n=joe,r=mine`) };
@@ -263,7 +263,7 @@ test('SCRAM with channel binding takes the certificate, and no downgrade', (t) =
   });
   t.throws(() => boundExchange(false).first('y,,'), { message: /negotiation error/ });
   t.regex(boundExchange(false).first('n,,'), /^r=minetheirs,/);
-  const unoffered = new ScramExchange(mockVerifier('joe'), null, 'theirs');
+  const unoffered = new ScramExchange(new NameSalts().mock('joe'), null, 'theirs');
   t.regex(unoffered.first('y,,n=joe,r=mine'), /^r=minetheirs,/, 'nothing was offered');
 });
 

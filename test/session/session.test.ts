@@ -48,6 +48,7 @@ test('rights are asked for at prepare and at every execution', async (t) => {
       asksLists: () => false,
       makesView: () => false,
       viewOwner: () => ({ name: '', id: null }),
+      serverAccesses: () => [],
       lists: () => Promise.resolve({ lists: {}, tree: null }),
       follow: (_change, run) => run(),
       authoriseUnbound: () => undefined,

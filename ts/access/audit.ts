@@ -22,7 +22,20 @@ export interface AuditSetting {
   readonly files: number;
   /** Told when a line cannot be written. */
   readonly failed: (error: unknown) => void;
+  /**
+   * Told where the chain ends, from time to time: kept elsewhere, it shows whether the end of the
+   * log, or all of it, was replaced.
+   */
+  readonly anchor?: (end: ChainEnd) => void;
 }
+
+/** The last line that was written. */
+export interface ChainEnd {
+  readonly sequence: number;
+  readonly hash: string;
+}
+
+const ANCHOR_MS = 10 * 60_000;
 
 /** Lines kept while they cannot be written. */
 const MOST_WAITING = 10_000;
@@ -35,7 +48,10 @@ export class AuditLog {
   #bytes: number;
   #last: string;
   #sequence: number;
-  #waiting: string[] = [];
+  #waiting: (ChainEnd & { readonly line: string })[] = [];
+  #written: ChainEnd;
+  #told: number;
+  readonly #anchors: NodeJS.Timeout;
   #queue: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -49,6 +65,11 @@ export class AuditLog {
     this.#bytes = bytes;
     this.#last = last;
     this.#sequence = sequence;
+    this.#written = { sequence, hash: last };
+    this.#told = sequence;
+    this.#anchors = setInterval(() => {
+      this.#anchor();
+    }, ANCHOR_MS).unref();
   }
 
   /** Goes on with the chain that is there. */
@@ -71,7 +92,8 @@ export class AuditLog {
     const hash = digest(JSON.stringify(entry));
     this.#last = hash;
     if (this.#waiting.length < MOST_WAITING) {
-      this.#waiting.push(`${escaped(JSON.stringify({ ...entry, hash }))}\n`);
+      const line = `${escaped(JSON.stringify({ ...entry, hash }))}\n`;
+      this.#waiting.push({ line, hash, sequence: this.#sequence });
     }
     this.#enqueue();
   }
@@ -92,8 +114,18 @@ export class AuditLog {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#anchors);
     await this.#queue;
+    this.#anchor();
     await this.#file.close();
+  }
+
+  /** Tells the end of the chain, unless it is where it was. */
+  #anchor(): void {
+    if (this.#written.sequence !== this.#told) {
+      this.#told = this.#written.sequence;
+      this.#setting.anchor?.(this.#written);
+    }
   }
 
   #enqueue(): void {
@@ -101,14 +133,17 @@ export class AuditLog {
   }
 
   async #drain(): Promise<void> {
-    for (let line = this.#waiting[0]; line !== undefined; line = this.#waiting[0]) {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       const { fileBytes } = this.#setting;
+      const { line, sequence, hash } = next;
       const bytes = Buffer.byteLength(line);
       if (fileBytes > 0 && this.#bytes > 0 && this.#bytes + bytes > fileBytes) {
         await this.#rotate();
+        this.#anchor();
       }
       await this.#file.appendFile(line);
       this.#bytes += bytes;
+      this.#written = { sequence, hash };
       this.#waiting.shift();
     }
   }

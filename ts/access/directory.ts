@@ -2,11 +2,11 @@
 import { LRUCache } from 'lru-cache';
 
 import {
+  type Caller,
   type Directory,
   fitsVerifier,
   type Identity,
   type LoginEndpoint,
-  mockVerifier,
   scramVerifier,
   type ScramVerifier,
 } from '../auth/index.js';
@@ -25,11 +25,13 @@ export interface Administrator {
 const MOST_TOLD = 10_000;
 
 export class StoredDirectory implements Directory {
-  readonly hashIterations: number;
   readonly #store: AccessStore;
   readonly #audit: Pick<AuditLog, 'write'>;
   /** Ends of tokens that were told. */
   readonly #told = new LRUCache<string, true>({ max: MOST_TOLD });
+  readonly #newRounds: number;
+  #rounds: readonly number[] = [];
+  #roundsEpoch = -1;
   readonly #refreshMs: number;
   readonly #now: () => number;
   #administrator: { readonly name: string; readonly verifier: ScramVerifier } | null = null;
@@ -42,19 +44,21 @@ export class StoredDirectory implements Directory {
   ) {
     this.#store = store;
     this.#audit = audit;
-    this.hashIterations = setting.hashIterations;
+    this.#newRounds = setting.hashIterations;
     this.#refreshMs = setting.tokenRefreshMs;
     this.#now = now;
   }
 
   /** Takes over the administrator's password, which may change while the server runs. */
   async setAdministrator({ name, password, enabled }: Administrator): Promise<void> {
-    const known = this.#administrator;
-    if (enabled && known?.name === name && (await fitsVerifier(known.verifier, password))) {
+    const known = this.#administrator?.name === name ? this.#administrator.verifier : null;
+    const rounds = known?.iterations ?? this.#roundsOf(name);
+    const salt = this.#store.salts.of(name);
+    const verifier = enabled ? await scramVerifier(password, salt, rounds) : null;
+    if (verifier !== null && known?.storedKey.equals(verifier.storedKey) === true) {
       // Nothing changed: sessions go on.
       return;
     }
-    const verifier = enabled ? await scramVerifier(password, undefined, this.hashIterations) : null;
     this.#administrator = verifier === null ? null : { name, verifier };
   }
 
@@ -74,9 +78,27 @@ export class StoredDirectory implements Directory {
     return principal === undefined ? null : identityOf(principal);
   }
 
-  async verifyPassword(name: string, password: string): Promise<Identity | null> {
+  /** Looks like a user's: its salt is the name's own, its rounds are those of some user. */
+  mockVerifier(name: string): ScramVerifier {
+    return this.#store.salts.mock(name, this.#roundsOf(name));
+  }
+
+  /** Users have kept what was configured when they were given their passwords. */
+  #roundsOf(name: string): number {
+    const { epoch, salts } = this.#store;
+    if (epoch !== this.#roundsEpoch) {
+      this.#roundsEpoch = epoch;
+      this.#rounds = [...this.#store.list()]
+        .flatMap(({ enabled, verifier }) => (enabled && verifier !== null ? [verifier] : []))
+        .map(({ iterations }) => iterations)
+        .sort((a, b) => a - b);
+    }
+    return this.#rounds.length === 0 ? this.#newRounds : salts.choose(name, this.#rounds);
+  }
+
+  async verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null> {
     const verifier = this.scramVerifier(name);
-    const fits = await fitsVerifier(verifier ?? mockVerifier(name, this.hashIterations), password);
+    const fits = await fitsVerifier(verifier ?? this.mockVerifier(name), password, caller);
     // Nobody may come in with a password that was changed meanwhile.
     if (!fits || verifier === null || this.scramVerifier(name) !== verifier) {
       return null;

@@ -22,7 +22,7 @@ import {
 } from '../session/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Tree } from '../sql/index.js';
-import { AuditLog, type AuditSetting } from './audit.js';
+import { AuditLog, type AuditSetting, type ChainEnd } from './audit.js';
 import { authorise } from './authorise.js';
 import { Changes } from './changes.js';
 import { type Administrator, StoredDirectory } from './directory.js';
@@ -30,7 +30,9 @@ import { importAccesses } from './imports.js';
 import { asksLists, Lists } from './lists.js';
 import { neededAtLeast } from './needed.js';
 import { described, makesView, viewOwner } from './owners.js';
+import { Refusals } from './refusals.js';
 import { type AccessContext, type AccessSetting, rightsOf, rightsOfOwner } from './setting.js';
+import { serverAccesses } from './server-calls.js';
 import { sightOf } from './sight.js';
 import { AccessStatements } from './statements.js';
 import { AccessStore, type Rights } from './store.js';
@@ -51,12 +53,17 @@ export interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
 const SIGNED_IN_MS = 15 * 60_000;
 const MOST_SIGNED_IN = 10_000;
 const AUDIT_FILE = 'audit.jsonl';
+/** Refused logins, of which anybody can make as many as they like, push nothing else out. */
+const REFUSED_FILE = 'audit-refused.jsonl';
+const REFUSED_FILE_BYTES = 64 * 1024 * 1024;
 
 /** Access control switched on. */
 export class Access implements Guard {
   readonly statements: OwnStatements;
   readonly directory: StoredDirectory;
   readonly audit: AuditLog;
+  readonly #refused: AuditLog;
+  readonly #refusals: Refusals;
   readonly #context: AccessContext;
   readonly #lists: Lists;
   readonly #changes: Changes;
@@ -65,9 +72,11 @@ export class Access implements Guard {
   #versions = 0;
   readonly #signedIn = new LRUCache<string, true>({ max: MOST_SIGNED_IN, ttl: SIGNED_IN_MS });
 
-  private constructor(context: AccessContext, directory: StoredDirectory) {
+  private constructor(context: AccessContext, directory: StoredDirectory, refused: AuditLog) {
     this.#context = context;
     this.audit = context.audit;
+    this.#refused = refused;
+    this.#refusals = new Refusals(refused);
     this.directory = directory;
     this.#lists = new Lists(context);
     this.#changes = new Changes(context);
@@ -79,16 +88,20 @@ export class Access implements Guard {
   static async open(options: AccessOptions): Promise<Access> {
     const { database, root, administrator, logger, auditFiles, ...rest } = options;
     const store = await AccessStore.open(database);
-    const audit = await AuditLog.open(join(root, AUDIT_FILE), {
-      ...auditFiles,
-      failed: (error) => {
-        logger.error('audit_failed', { message: asDatabaseError(error).message });
-      },
-    });
+    const failed = (error: unknown): void => {
+      logger.error('audit_failed', { message: asDatabaseError(error).message });
+    };
+    const anchored = (file: string) => (end: ChainEnd) => {
+      logger.info('audit_chain', { file, ...end });
+    };
+    const open = (file: string, fileBytes: number): Promise<AuditLog> =>
+      AuditLog.open(join(root, file), { ...auditFiles, fileBytes, failed, anchor: anchored(file) });
+    const audit = await open(AUDIT_FILE, auditFiles.fileBytes);
+    const refused = await open(REFUSED_FILE, auditFiles.fileBytes || REFUSED_FILE_BYTES);
     const setting = { ...rest, adminName: administrator.name };
     const directory = new StoredDirectory(store, setting, audit);
     await directory.setAdministrator(administrator);
-    const access = new Access({ setting, database, store, audit }, directory);
+    const access = new Access({ setting, database, store, audit }, directory, refused);
     await access.#changes.settle();
     return access;
   }
@@ -120,6 +133,10 @@ export class Access implements Guard {
       this.#sights.set(rights, known);
     }
     return known;
+  }
+
+  serverAccesses(tree: object): readonly NeededAccess[] {
+    return serverAccesses(tree);
   }
 
   asksLists(tree: object): boolean {
@@ -185,7 +202,7 @@ export class Access implements Guard {
   }
 
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void {
-    this.audit.write('sign_in_refused', name, { endpoint, address });
+    this.#refusals.add(name, endpoint, address);
   }
 
   signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void {
@@ -195,6 +212,8 @@ export class Access implements Guard {
   }
 
   async close(): Promise<void> {
+    this.#refusals.flush();
+    await this.#refused.close();
     await this.audit.close();
   }
 }

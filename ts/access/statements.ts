@@ -187,7 +187,7 @@ class Action {
       const what = existing?.kind ?? 'administrator';
       throw refused(`the name '${name.text}' is taken by a ${what}`, name.span);
     }
-    const verifier = password === null ? null : await this.#verifier(password);
+    const verifier = password === null ? null : await this.#verifier(name.text, password);
     let created = { ...newPrincipal(name.text, kind), verifier };
     if (alias !== null) {
       created = { ...created, aliases: [this.#freeAlias(draft, alias)] };
@@ -244,7 +244,7 @@ class Action {
         draft.put({ ...found, enabled: change.change === 'Enable' });
         return [];
       case 'SetPassword':
-        draft.put({ ...found, verifier: await this.#verifier(change.to) });
+        draft.put({ ...found, verifier: await this.#verifier(found.name, change.to) });
         return [];
       case 'AddAlias': {
         const alias = this.#freeAlias(draft, change.alias);
@@ -457,10 +457,11 @@ class Action {
     return refused(`no ${kind} '${text}'`, span);
   }
 
-  async #verifier(password: Password): Promise<StoredPrincipal['verifier']> {
+  async #verifier(name: string, password: Password): Promise<StoredPrincipal['verifier']> {
+    const { setting, store } = this.#context;
     return password.password === 'None'
       ? null
-      : await scramVerifier(password.value.text, undefined, this.#context.setting.hashIterations);
+      : await scramVerifier(password.value.text, store.salts.of(name), setting.hashIterations);
   }
 }
 

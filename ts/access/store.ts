@@ -2,7 +2,9 @@
  * What is kept of access control: all of it in memory, each change one commit of the catalog. The
  * epoch counts the changes up; whoever remembers rights asks it whether they still hold.
  */
-import { type Identity, identityKey } from '../auth/index.js';
+import { randomBytes } from 'node:crypto';
+
+import { type Identity, identityKey, NameSalts } from '../auth/index.js';
 import { DatabaseError, type Owner } from '../session/index.js';
 import type { Grants } from './model.js';
 import { isDatabaseAdmin } from './model.js';
@@ -11,6 +13,9 @@ import { decodePrincipal, encodePrincipal, idOfName, type StoredPrincipal } from
 const RECORD_KIND = 'access';
 const PRINCIPAL = 'principal:';
 const INTENT = 'intent:';
+/** What salts are made of; the same for the life of the database. */
+const SALT_SECRET = 'salt secret';
+const SECRET_BYTES = 32;
 
 /** The part of the database that keeps records. */
 export interface Records {
@@ -93,6 +98,8 @@ export class Draft {
 }
 
 export class AccessStore {
+  /** Salts of passwords, and of names that nobody has. */
+  readonly salts: NameSalts;
   readonly #records: Records;
   readonly #principals = new Map<string, StoredPrincipal>();
   /** By digest. */
@@ -104,13 +111,22 @@ export class AccessStore {
   #epoch = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(records: Records) {
+  private constructor(records: Records, saltSecret: Buffer) {
     this.#records = records;
+    this.salts = new NameSalts(saltSecret);
   }
 
   static async open(records: Records): Promise<AccessStore> {
-    const store = new AccessStore(records);
-    for (const [key, bytes] of await records.loadRecords(RECORD_KIND)) {
+    const kept = await records.loadRecords(RECORD_KIND);
+    const secret = kept.get(SALT_SECRET) ?? randomBytes(SECRET_BYTES);
+    if (!kept.has(SALT_SECRET)) {
+      // A disk that is full does not keep a server from starting; the next start keeps a secret.
+      await records
+        .commitRecords(RECORD_KIND, new Map([[SALT_SECRET, secret]]))
+        .catch(() => undefined);
+    }
+    const store = new AccessStore(records, secret);
+    for (const [key, bytes] of kept) {
       if (key.startsWith(PRINCIPAL)) {
         store.#take(key.slice(PRINCIPAL.length), decodePrincipal(bytes));
       } else if (key.startsWith(INTENT)) {

@@ -7,6 +7,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Credentials, readCredentials } from './credentials.js';
 import type { Directory, LoginEndpoint } from './directory.js';
 import { FailureLimiter } from './failure-limiter.js';
+import { type Caller, type LoginConnection, LoginsBusy } from './hash-pool.js';
 import type { Authenticator, Identity, KnownLogin, Login, SignOn } from './identity.js';
 import { LoginSessions } from './login-sessions.js';
 import type { IdentityProvider, Verdict } from './oidc/index.js';
@@ -40,6 +41,8 @@ const REST_TOKEN = 'tdm_';
 const TOKEN_USERS = new Set(['', '_sso']);
 /** Failures of one address at the provider: passwords are not sprayed through this server. */
 const SPRAYED_PER_MINUTE = 60;
+
+type NamePassword = Omit<Extract<Credentials, { scheme: 'basic' }>, 'scheme'>;
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   return new Doorkeeper(parts);
@@ -88,10 +91,14 @@ class Doorkeeper implements Authenticator {
     const provider = this.#provider;
     return provider === undefined
       ? null
-      : { settings: provider.settings, metadata: provider.metadata };
+      : { settings: provider.settings, metadata: (waitMs) => provider.metadata(waitMs) };
   }
 
-  login(authorization: string | undefined, address: string): Login | Promise<Login> {
+  login(
+    authorization: string | undefined,
+    address: string,
+    connection?: LoginConnection,
+  ): Login | Promise<Login> {
     if (!this.required) {
       return OPEN;
     }
@@ -104,7 +111,7 @@ class Doorkeeper implements Authenticator {
     }
     return credentials.scheme === 'bearer'
       ? this.#token(credentials.token, 'HTTP')
-      : this.#password(credentials, address, 'HTTP');
+      : this.#password(credentials, { address, connection }, 'HTTP');
   }
 
   needsPlainPassword(user: string): boolean {
@@ -116,20 +123,21 @@ class Doorkeeper implements Authenticator {
     return asToken || this.#asksProvider(user);
   }
 
-  async passwordLogin(user: string, password: string, address: string): Promise<Login> {
+  async passwordLogin(user: string, password: string, caller: Caller): Promise<Login> {
     const takesTokens = this.#provider?.settings.tokenAsPassword === true;
     return takesTokens && TOKEN_USERS.has(user)
       ? await this.#token(password, 'PGWIRE')
-      : await this.#password({ user, password }, address, 'PGWIRE');
+      : await this.#password({ user, password }, caller, 'PGWIRE');
   }
 
   // ---- names and passwords ----
 
   #password(
-    { user, password }: Omit<Extract<Credentials, { scheme: 'basic' }>, 'scheme'>,
-    address: string,
+    { user, password }: NamePassword,
+    caller: Caller,
     endpoint: LoginEndpoint,
   ): Login | Promise<Login> {
+    const { address } = caller;
     const asksProvider = this.#asksProvider(user);
     const wait = (): Login | null => {
       const seconds = Math.max(
@@ -158,8 +166,8 @@ class Doorkeeper implements Authenticator {
     if (before !== null) {
       return before;
     }
-    const found = this.#check(user, password, endpoint);
-    return found instanceof Promise ? found.then(count) : count(found);
+    const found = this.#check({ user, password }, caller, endpoint);
+    return found instanceof Promise ? found.catch(busy).then(count) : count(found);
   }
 
   /** Whether the provider checks the password of `user`: nobody here knows the name. */
@@ -168,7 +176,11 @@ class Doorkeeper implements Authenticator {
     return flow && this.#directory?.isKnown(user) === false;
   }
 
-  #check(user: string, password: string, endpoint: LoginEndpoint): Login | Promise<Login> {
+  #check(
+    { user, password }: NamePassword,
+    caller: Caller,
+    endpoint: LoginEndpoint,
+  ): Login | Promise<Login> {
     if (this.#stored === undefined || this.#directory === undefined) {
       return this.#isOwner(user, password) ? this.#owner : WRONG;
     }
@@ -185,7 +197,7 @@ class Doorkeeper implements Authenticator {
         : WRONG;
     const take = (identity: Identity | null): Login =>
       identity === null ? WRONG : stillHolds(identity);
-    const identity = this.#stored.check(user, password);
+    const identity = this.#stored.check(user, password, caller);
     return identity instanceof Promise ? identity.then(take) : take(identity);
   }
 
@@ -246,6 +258,14 @@ class Doorkeeper implements Authenticator {
       ? { kind: 'denied', identity, needs: endpoint }
       : { kind: 'known', identity, renew };
   }
+}
+
+/** Too many at once is no failure of anybody. */
+function busy(error: unknown): Login {
+  if (error instanceof LoginsBusy) {
+    return { kind: 'busy', seconds: 1 };
+  }
+  throw error;
 }
 
 /** Digests of equal length compare in constant time, whatever the client sends. */

@@ -2,6 +2,7 @@
  * What logins ask of the users and service accounts that the database keeps; the administrator of
  * the configuration is among them.
  */
+import type { Caller } from './hash-pool.js';
 import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
 
@@ -10,6 +11,7 @@ export interface LoginWitness {
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void;
   /** Only where somebody says so; most just go. */
   signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void;
+  /** `name`: the one that was claimed, if any. */
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void;
 }
 
@@ -17,14 +19,17 @@ export interface LoginWitness {
 export type LoginEndpoint = 'HTTP' | 'PGWIRE' | 'ILP';
 
 export interface Directory {
-  /** Rounds of the hash over passwords; unknown names must look alike. */
-  readonly hashIterations: number;
   /** Who a name is that has proved its password. */
   identityOf(name: string): Identity | null;
   /** Null when there is no such principal, it is disabled, or it has no password. */
   scramVerifier(name: string): ScramVerifier | null;
-  /** Takes as long for unknown names and for those without a password. */
-  verifyPassword(name: string, password: string): Promise<Identity | null>;
+  /** What is shown in place of one: looks like those that are. */
+  mockVerifier(name: string): ScramVerifier;
+  /**
+   * Takes as long for unknown names and for those without a password. Rejects with `LoginsBusy`
+   * or `CallerGone`.
+   */
+  verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null>;
   /**
    * Whose a REST token (`tdm_…`) is; null when it is unknown or expired, or its owner disabled.
    * One made with REFRESH lives on for its whole time from here.

@@ -1,26 +1,55 @@
 /**
  * Slows down guessing: after ten failures in a minute, a user name at an address waits, whichever
  * way it tries to come in. Others at the same name are not locked out.
+ *
+ * Failures are counted in cells that names and addresses share by two keyed hashes; the lesser of
+ * two cells counts. There are as many cells as nobody fills within a minute, so nothing has to be
+ * forgotten before its time: junk that is sent between two guesses can only add to a count.
  */
-import { LRUCache } from 'lru-cache';
+import { createHmac, randomBytes } from 'node:crypto';
 
 export const FAILURES_PER_MINUTE = 10;
 const WINDOW_MS = 60_000;
-/** Names and addresses remembered at once. */
-const MOST_ENTRIES = 10_000;
-
-interface Failures {
-  readonly count: number;
-  readonly since: number;
-}
+const CELLS = 2 ** 18;
+const MOST_COUNTED = 255;
 
 /** A clock that setting the machine's does not move. */
 const monotonicMs = (): number => performance.now();
 
+/** One of the two rows. Memory that was never written to takes no room. */
+class Cells {
+  readonly #counts = new Uint8Array(CELLS);
+  readonly #since = new Float64Array(CELLS);
+
+  /** Failures that count at `now`. */
+  count(cell: number, now: number): number {
+    return now < this.endOf(cell) ? (this.#counts[cell] ?? 0) : 0;
+  }
+
+  endOf(cell: number): number {
+    return (this.#since[cell] ?? 0) + WINDOW_MS;
+  }
+
+  add(cell: number, now: number): void {
+    const before = this.count(cell, now);
+    if (before === 0) {
+      this.#since[cell] = now;
+    }
+    this.#counts[cell] = Math.min(before + 1, MOST_COUNTED);
+  }
+
+  clear(cell: number): void {
+    this.#counts[cell] = 0;
+  }
+}
+
 export class FailureLimiter {
-  readonly #failures = new LRUCache<string, Failures>({ max: MOST_ENTRIES });
   readonly #now: () => number;
   readonly #most: number;
+  readonly #key = randomBytes(32);
+  /** Made by the first failure. */
+  #rows: readonly [Cells, Cells] | null = null;
+  #last = -Infinity;
 
   constructor(now: () => number = monotonicMs, most = FAILURES_PER_MINUTE) {
     this.#now = now;
@@ -29,31 +58,40 @@ export class FailureLimiter {
 
   /** Seconds to wait before the next try counts; 0 when it may come now. */
   waitSeconds(user: string, address: string): number {
-    const failures = this.#current(user, address);
-    if (failures === undefined || failures.count < this.#most) {
+    const now = this.#now();
+    if (this.#rows === null || now - this.#last >= WINDOW_MS) {
       return 0;
     }
-    return Math.ceil((failures.since + WINDOW_MS - this.#now()) / 1000);
+    const [first, second] = this.#rows;
+    const [one, other] = this.#cellsOf(user, address);
+    const count = Math.min(first.count(one, now), second.count(other, now));
+    const end = Math.min(first.endOf(one), second.endOf(other));
+    return count < this.#most ? 0 : Math.ceil((end - now) / 1000);
   }
 
   failed(user: string, address: string): void {
-    const { count, since } = this.#current(user, address) ?? { count: 0, since: this.#now() };
-    this.#failures.set(nameOf(user, address), { count: count + 1, since });
+    const now = this.#now();
+    this.#rows ??= [new Cells(), new Cells()];
+    const [first, second] = this.#rows;
+    const [one, other] = this.#cellsOf(user, address);
+    first.add(one, now);
+    second.add(other, now);
+    this.#last = now;
   }
 
   succeeded(user: string, address: string): void {
-    this.#failures.delete(nameOf(user, address));
+    if (this.#rows !== null && this.#now() - this.#last < WINDOW_MS) {
+      const [first, second] = this.#rows;
+      const [one, other] = this.#cellsOf(user, address);
+      first.clear(one);
+      second.clear(other);
+    }
   }
 
-  #current(user: string, address: string): Failures | undefined {
-    const failures = this.#failures.get(nameOf(user, address));
-    return failures !== undefined && this.#now() - failures.since < WINDOW_MS
-      ? failures
-      : undefined;
+  #cellsOf(user: string, address: string): readonly [number, number] {
+    // Of the same machine, whichever kind of socket it came by.
+    const name = `${address.replace(/^::ffff:/, '')}\u0000${user}`;
+    const digest = createHmac('sha256', this.#key).update(name).digest();
+    return [digest.readUInt32LE(0) % CELLS, digest.readUInt32LE(4) % CELLS];
   }
-}
-
-function nameOf(user: string, address: string): string {
-  // Of the same machine, whichever kind of socket it came by.
-  return `${address.replace(/^::ffff:/, '')}\u0000${user}`;
 }

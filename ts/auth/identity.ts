@@ -1,5 +1,6 @@
 /** Who asks, and what a login can come to. */
 import type { FailureLimiter } from './failure-limiter.js';
+import type { Caller, LoginConnection } from './hash-pool.js';
 import type { LoginSessions } from './login-sessions.js';
 import type { ProviderMetadata, OidcSettings } from './oidc/index.js';
 
@@ -51,14 +52,16 @@ export type Login =
   /** A good token whose scope is too narrow to tell whose it is. */
   | { readonly kind: 'insufficient scope' }
   | { readonly kind: 'wait'; readonly seconds: number }
+  /** More passwords are to be checked than can be. */
+  | { readonly kind: 'busy'; readonly seconds: number }
   /** Nobody can tell at the moment: the identity provider does not answer. */
   | { readonly kind: 'unavailable'; readonly seconds: number };
 
 /** What clients may know of sign-on through a provider. */
 export interface SignOn {
   readonly settings: OidcSettings;
-  /** `null` until the provider has told. */
-  readonly metadata: ProviderMetadata | null;
+  /** What the provider has told of itself within `waitMs`; `null` when it has not. */
+  metadata(waitMs: number): Promise<ProviderMetadata | null>;
 }
 
 export interface Authenticator {
@@ -71,10 +74,17 @@ export interface Authenticator {
   /** Which kinds of credentials a client without any is told of. */
   readonly challenges: { readonly basic: boolean; readonly bearer: boolean };
   readonly signOn: SignOn | null;
-  /** `address` is the socket's, never a header's. At once where nobody else is asked. */
-  login(authorization: string | undefined, address: string): Login | Promise<Login>;
+  /**
+   * `address` is the socket's, never a header's. At once where nobody else is asked. Rejects with
+   * `CallerGone` when `connection` closed before it was this login's turn.
+   */
+  login(
+    authorization: string | undefined,
+    address: string,
+    connection?: LoginConnection,
+  ): Login | Promise<Login>;
   /** Whether a password of `user` can only be checked by seeing it: somebody else knows it. */
   needsPlainPassword(user: string): boolean;
   /** A name with a password, or with a token in its place, over the wire protocol. */
-  passwordLogin(user: string, password: string, address: string): Promise<Login>;
+  passwordLogin(user: string, password: string, caller: Caller): Promise<Login>;
 }

@@ -16,10 +16,12 @@ export type {
   SignOn,
 } from './identity.js';
 export { LoginSessions, SESSION_COOKIE, SESSION_SECONDS } from './login-sessions.js';
+export { readCredentials } from './credentials.js';
 export { FailureLimiter } from './failure-limiter.js';
+export { type Caller, CallerGone, type LoginConnection, LoginsBusy } from './hash-pool.js';
 export {
   fitsVerifier,
-  mockVerifier,
+  NameSalts,
   SCRAM_ITERATIONS,
   scramVerifier,
   type ScramVerifier,

@@ -5,6 +5,8 @@
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
+import { type Caller, hashPool } from './hash-pool.js';
+
 /** Every login pays this; with SCRAM on the client's side. */
 export const SCRAM_ITERATIONS = 16_384;
 const SALT_BYTES = 16;
@@ -21,6 +23,7 @@ export interface ScramVerifier {
 const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
 
+/** For passwords of the server's own users; those that clients send are for `fitsVerifier`. */
 export async function scramVerifier(
   password: string,
   salt: Buffer = randomBytes(SALT_BYTES),
@@ -28,22 +31,53 @@ export async function scramVerifier(
 ): Promise<ScramVerifier> {
   const text = password.normalize('NFKC');
   const salted = await promisify(pbkdf2)(text, salt, iterations, KEY_BYTES, 'sha256');
+  return verifierOf(salted, salt, iterations);
+}
+
+function verifierOf(salted: Buffer, salt: Buffer, iterations: number): ScramVerifier {
   const storedKey = hash(hmac(salted, 'Client Key'));
   return { salt, iterations, storedKey, serverKey: hmac(salted, 'Server Key') };
 }
 
-/** Whether the verifier is this password's; takes as long for every password. */
-export async function fitsVerifier(verifier: ScramVerifier, password: string): Promise<boolean> {
-  const { salt, iterations, storedKey } = verifier;
-  const tried = await scramVerifier(password, salt, iterations);
-  return timingSafeEqual(tried.storedKey, storedKey);
+/**
+ * Whether the verifier is this password's; takes as long for every password. Rejects with
+ * `LoginsBusy` or `CallerGone`.
+ */
+export async function fitsVerifier(
+  { salt, iterations, storedKey }: ScramVerifier,
+  password: string,
+  caller: Caller,
+): Promise<boolean> {
+  const request = { password: password.normalize('NFKC'), salt, iterations, keyBytes: KEY_BYTES };
+  const salted = await hashPool.hash(request, caller);
+  return timingSafeEqual(verifierOf(salted, salt, iterations).storedKey, storedKey);
 }
 
-const MOCK_KEY = randomBytes(32);
+/**
+ * What every name without a user shows, and users show too: salts that are a name's own, always
+ * the same, and tell nothing. Who does not know the secret cannot tell one from the other.
+ */
+export class NameSalts {
+  readonly #secret: Buffer;
 
-/** A verifier no password fits; the salt of a name is always the same. */
-export function mockVerifier(user: string, iterations = SCRAM_ITERATIONS): ScramVerifier {
-  const salt = hmac(MOCK_KEY, `salt ${user}`).subarray(0, SALT_BYTES);
-  const storedKey = hmac(MOCK_KEY, `stored ${user}`);
-  return { salt, iterations, storedKey, serverKey: hmac(MOCK_KEY, `server ${user}`) };
+  constructor(secret: Buffer = randomBytes(KEY_BYTES)) {
+    this.#secret = secret;
+  }
+
+  of(name: string): Buffer {
+    return hmac(this.#secret, `salt ${name}`).subarray(0, SALT_BYTES);
+  }
+
+  /** A verifier no password fits. */
+  mock(name: string, iterations = SCRAM_ITERATIONS): ScramVerifier {
+    const storedKey = hmac(this.#secret, `stored ${name}`);
+    const serverKey = hmac(this.#secret, `server ${name}`);
+    return { salt: this.of(name), iterations, storedKey, serverKey };
+  }
+
+  /** One of `choices`, which must not be empty: of a name always the same while they are. */
+  choose(name: string, choices: readonly number[]): number {
+    const at = hmac(this.#secret, `choice ${name}`).readUInt32BE(0) / 2 ** 32;
+    return choices[Math.floor(at * choices.length)] ?? SCRAM_ITERATIONS;
+  }
 }

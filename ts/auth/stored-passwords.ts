@@ -8,6 +8,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 import type { Directory } from './directory.js';
+import { type Caller, CallerGone } from './hash-pool.js';
 import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
 
@@ -21,11 +22,18 @@ interface Success {
   readonly until: number;
 }
 
+interface Check {
+  readonly key: string;
+  readonly caller: Caller;
+}
+
 export class StoredPasswords {
   readonly #directory: Directory;
   readonly #now: () => number;
   readonly #key = randomBytes(32);
   readonly #successes = new LRUCache<string, Success>({ max: MOST_ENTRIES });
+  /** What is being checked; many requests of a client that come at once are checked once. */
+  readonly #checking = new Map<string, Promise<Identity | null>>();
 
   constructor(directory: Directory, now: () => number = () => performance.now()) {
     this.#directory = directory;
@@ -33,18 +41,43 @@ export class StoredPasswords {
   }
 
   /** At once when the same was right a moment ago. */
-  check(user: string, password: string): Identity | null | Promise<Identity | null> {
+  check(
+    user: string,
+    password: string,
+    caller: Caller,
+  ): Identity | null | Promise<Identity | null> {
     const key = createHmac('sha256', this.#key).update(`${user}\u0000${password}`).digest('base64');
     const success = this.#successes.get(key);
     if (success !== undefined && this.#holds(user, success)) {
       return success.identity;
     }
-    return this.#verify(user, password, key);
+    return this.#joined(user, password, { key, caller });
   }
 
-  async #verify(user: string, password: string, key: string): Promise<Identity | null> {
+  async #joined(user: string, password: string, by: Check): Promise<Identity | null> {
+    for (;;) {
+      const under = this.#checking.get(by.key);
+      const checked = under ?? this.#begin(user, password, by);
+      try {
+        return await checked;
+      } catch (error) {
+        // Whoever it was begun for has left; others may still wait.
+        if (under === undefined || !(error instanceof CallerGone)) {
+          throw error;
+        }
+      }
+    }
+  }
+
+  #begin(user: string, password: string, by: Check): Promise<Identity | null> {
+    const checked = this.#verify(user, password, by).finally(() => this.#checking.delete(by.key));
+    this.#checking.set(by.key, checked);
+    return checked;
+  }
+
+  async #verify(user: string, password: string, { key, caller }: Check): Promise<Identity | null> {
     const verifier = this.#directory.scramVerifier(user);
-    const identity = await this.#directory.verifyPassword(user, password);
+    const identity = await this.#directory.verifyPassword(user, password, caller);
     if (identity !== null) {
       this.#successes.set(key, { identity, verifier, until: this.#now() + REMEMBERED_MS });
     }

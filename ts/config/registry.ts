@@ -79,6 +79,13 @@ export const KEYS = {
     'open connections of one other machine; 0 is a quarter of http.net.connection.limit',
     { ...OWN, ...RELOAD },
   ),
+  httpConnectionsWithoutLogin: integer(
+    'http.net.connection.limit.without.login',
+    '0',
+    'open connections that have not logged in; a new one closes whichever of them has done ' +
+      'nothing for longest; 0 is half of http.net.connection.limit',
+    { ...OWN, ...RELOAD },
+  ),
   httpIdle: duration('http.net.connection.timeout', '60s', 'a kept-alive connection idles so long'),
   httpHeaderTimeout: duration(
     'http.header.timeout',
@@ -245,6 +252,19 @@ export const KEYS = {
   ...ACL_KEYS,
   pgReadOnly: bool('pg.security.readonly', false, 'the wire protocol refuses writes'),
   pgConnections: integer('pg.net.connection.limit', '512', 'open connections', RELOAD),
+  pgAddressConnections: integer(
+    'pg.net.connection.limit.per.address',
+    '0',
+    'open connections of one other machine; 0 is a quarter of pg.net.connection.limit',
+    { ...OWN, ...RELOAD },
+  ),
+  pgConnectionsWithoutLogin: integer(
+    'pg.net.connection.limit.without.login',
+    '0',
+    'open connections that have not logged in; a new one closes whichever of them has done ' +
+      'nothing for longest; 0 is half of pg.net.connection.limit',
+    { ...OWN, ...RELOAD },
+  ),
   pgIdle: duration('pg.net.connection.timeout', '5m', 'a session idles so long'),
   pgStatements: integer(
     'pg.named.statement.limit',
@@ -398,6 +418,14 @@ export const KEYS = {
   // Sign-on through an identity provider
   ...OIDC_KEYS,
   // Operation
+  shutdownTimeout: duration(
+    'shutdown.timeout',
+    '5s',
+    'time from a signal to the end of the process: new work is refused, what runs may end until ' +
+      '2.5 s, or half of it, are left, and is stopped then; a stop that takes longer is forced ' +
+      'and ends with exit code 124',
+    OWN,
+  ),
   configStrict: bool('config.validation.strict', false, 'an unknown key stops the start'),
   logLevel: choice('log.level', 'info', ['error', 'warn', 'info', 'debug'], 'least level', OWN),
   insecurePublic: bool(

@@ -13,7 +13,6 @@ import { type HttpContext, type HttpServices, type Route } from './route.js';
 import {
   allowOrigins,
   checkAccess,
-  checkHeaderCount,
   checkHost,
   checkMethod,
   checkPath,
@@ -83,7 +82,6 @@ function service(
     commonHeaders(),
     ...before,
     ...(config.get(KEYS.httpServerKeepAlive) ? [] : [closeAfterwards()]),
-    checkHeaderCount(),
     checkHost(rules),
     allowOrigins(rules),
     checkPath(table),

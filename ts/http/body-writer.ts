@@ -6,6 +6,8 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 
+import { DatabaseError } from '../session/index.js';
+import { slotOf } from '../sockets/index.js';
 import { type Compressor, createCompressor } from './compression.js';
 import type { Coding } from './negotiation.js';
 
@@ -51,7 +53,7 @@ export class BodyWriter {
     this.#sink = this.#compressor ?? response;
   }
 
-  /** Resolves when more may come; rejects with `ClientGone`. */
+  /** Resolves when more may come; rejects with `ClientGone`, or `Closed` when the server stops. */
   async write(bytes: Buffer | string): Promise<void> {
     if (this.#response.destroyed) {
       throw new ClientGone();
@@ -87,14 +89,21 @@ export class BodyWriter {
       watch.abort();
     };
     const stall = watchStall(this.#response, this.#stallMs, gone);
+    const { socket } = this.#response;
+    const stopping = socket === null ? undefined : slotOf(socket)?.stopping;
     this.#response.once('close', gone);
+    stopping?.addEventListener('abort', gone);
     try {
       await once(this.#sink, 'drain', { signal: watch.signal });
     } catch {
+      if (stopping?.aborted === true && !this.#response.destroyed) {
+        throw new DatabaseError({ code: 'Closed', message: 'the server is shutting down' });
+      }
       throw new ClientGone();
     } finally {
       clearInterval(stall);
       this.#response.off('close', gone);
+      stopping?.removeEventListener('abort', gone);
     }
   }
 }

@@ -1,103 +1,167 @@
 /**
- * Counts connections and refuses requests on those over a limit: politely, because a client that
- * is told to come again does, and one whose connection is dropped reports a broken server.
+ * Where requests come in: on a connection over a limit, and while the server stops, they are
+ * refused politely, because a client that is told to come again does, and one whose connection is
+ * dropped reports a broken server.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
-import { isLoopback } from '../config/index.js';
+import { type Slot, slotOf, Slots, type SlotLimits } from '../sockets/index.js';
+import { ambiguity, type ParserError, type Refusal, refuseMalformed } from './malformed.js';
+import { watchBody } from './request-body.js';
 
 /** What answers requests; resolves when the answer is out. */
 export type Application = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-export interface ConnectionLimits {
-  readonly all: number;
-  /** Of one address that is not this machine's. */
-  readonly perAddress: number;
-}
+/** A client whose answer is out may pause so long in what it still sends. */
+const REST_IDLE_MS = 2_000;
+/** And without a login no longer than this. */
+const REST_MS = 10_000;
 
-/** So many over the limit are told so; beyond them connections are dropped. */
-const REFUSED_AT_ONCE = 64;
+const STOPPING = 'the server is shutting down';
 
 export class ConnectionGate {
   readonly #application: Application;
-  readonly #limits: () => ConnectionLimits;
-  /** By the client's end: an encrypted connection has two sockets here. */
-  readonly #refusals = new Map<string, string>();
-  readonly #byAddress = new Map<string, number>();
-  readonly #open = new Set<Socket>();
+  readonly #slots: Slots;
+  /** Requests without their answer. */
+  readonly #running = new Set<ServerResponse>();
+  /** Connections whose last answer is given. */
+  readonly #ending = new WeakSet<object>();
+  #isStopping = false;
+  #idle: (() => void) | null = null;
 
   /** `limits` as they are configured now. */
-  constructor(application: Application, limits: () => ConnectionLimits) {
+  constructor(application: Application, limits: () => SlotLimits) {
     this.#application = application;
-    this.#limits = limits;
-  }
-
-  /** Connections that are accepted, be it to refuse them. */
-  get most(): number {
-    return this.#limits().all + REFUSED_AT_ONCE;
+    this.#slots = new Slots(limits);
   }
 
   readonly opened = (socket: Socket): void => {
-    const client = endOf(socket);
-    // A socket of both families tells IPv4 addresses in the longer form.
-    const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
-    this.#open.add(socket);
-    this.#count(address, 1);
-    const refusal = this.#refusal(address);
-    if (refusal !== null) {
-      this.#refusals.set(client, refusal);
-    }
-    socket.setNoDelay(true);
-    socket.once('close', () => {
-      this.#refusals.delete(client);
-      this.#open.delete(socket);
-      this.#count(address, -1);
-    });
+    this.#slots.take(socket);
   };
+
+  readonly encrypted = (socket: Socket): void => {
+    this.#slots.carry(socket);
+  };
+
+  /** What the parser does not take; of a request that was refused for good this is the rest. */
+  readonly malformed = (error: ParserError, socket: Duplex): void => {
+    if (this.#ending.has(socket)) {
+      socket.end();
+    } else {
+      refuseMalformed(error, socket);
+    }
+  };
+
+  /** What runs is given up; those who wait for it are told so. */
+  interrupt(): void {
+    this.#slots.interrupt();
+  }
 
   /** Ends every connection, whatever it is in the middle of. */
   cutAll(): void {
-    for (const socket of this.#open) {
-      socket.destroy();
+    this.#slots.cutAll();
+  }
+
+  /** From now on every new request is refused; resolves when those under way are answered. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const response of this.#running) {
+      response.shouldKeepAlive = false;
+    }
+    if (this.#running.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
     }
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const refusal = this.#refusals.size > 0 ? this.#refusals.get(endOf(request.socket)) : undefined;
-    if (refusal === undefined) {
-      void this.#application(request, response);
+    if (this.#ending.has(request.socket)) {
+      // It came in one piece with a request that was refused for good.
       return;
     }
-    const body = `${refusal}\r\n`;
-    response.writeHead(503, {
-      'Content-Type': 'text/plain; charset=utf-8',
-      'Content-Length': Buffer.byteLength(body),
-      'Retry-After': '1',
-      Connection: 'close',
-    });
-    response.end(body);
+    const slot = slotOf(request.socket);
+    const refusal = ambiguity(request) ?? this.#refusal(slot);
+    if (refusal === null) {
+      void this.#answer(request, response, slot);
+    } else {
+      this.#ending.add(request.socket);
+      refuse(request, response, refusal);
+    }
   };
 
-  #refusal(address: string): string | null {
-    const { all, perAddress } = this.#limits();
-    if (this.#open.size > all) {
-      return `too many connections [limit=${all}]`;
-    }
-    const isOver = (this.#byAddress.get(address) ?? 0) > perAddress && !isLoopback(address);
-    return isOver ? `too many connections from ${address} [limit=${perAddress}]` : null;
+  #refusal(slot: Slot | undefined): Refusal | null {
+    const message = this.#isStopping ? STOPPING : (slot?.refusal ?? null);
+    return message === null ? null : { status: 503, message };
   }
 
-  #count(address: string, change: number): void {
-    const count = (this.#byAddress.get(address) ?? 0) + change;
-    if (count > 0) {
-      this.#byAddress.set(address, count);
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    slot: Slot | undefined,
+  ): Promise<void> {
+    this.#running.add(response);
+    if (slot === undefined || slot.hasEntered) {
+      await this.#application(request, response);
     } else {
-      this.#byAddress.delete(address);
+      await slot.during(() => this.#application(request, response));
+    }
+    if (!request.complete && !request.destroyed) {
+      watchRest(request, response, slot);
+    }
+    if (response.writableEnded || response.destroyed) {
+      this.#answered(response);
+    } else {
+      response.once('close', () => {
+        this.#answered(response);
+      });
+    }
+  }
+
+  #answered(response: ServerResponse): void {
+    this.#running.delete(response);
+    if (this.#running.size === 0) {
+      this.#idle?.();
     }
   }
 }
 
-function endOf(socket: Socket): string {
-  return `${socket.remoteAddress ?? ''} ${socket.remotePort ?? 0}`;
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, message }: Refusal,
+): void {
+  const body = `${message}\r\n`;
+  response.writeHead(status, {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    ...(status === 503 ? { 'Retry-After': '1' } : {}),
+    Connection: 'close',
+  });
+  response.end(body);
+  request.resume();
+}
+
+/** A body that nobody wants any more may pass, but not keep its connection. */
+function watchRest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  slot: Slot | undefined,
+): void {
+  const watch = (): void => {
+    const cut = (): void => void request.socket.destroy();
+    const stop = watchBody(request, REST_IDLE_MS, cut);
+    const late = slot?.hasEntered === false ? setTimeout(cut, REST_MS).unref() : undefined;
+    request.once('close', () => {
+      stop();
+      clearTimeout(late);
+    });
+  };
+  if (response.writableFinished) {
+    watch();
+  } else {
+    response.once('finish', watch);
+  }
 }

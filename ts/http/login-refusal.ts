@@ -30,6 +30,10 @@ export function refuseLogin(
       context.set('Retry-After', String(login.seconds));
       answerText(context, 429, 'Too Many Requests');
       return;
+    case 'busy':
+      context.set('Retry-After', String(login.seconds));
+      answerText(context, 503, 'Service Unavailable: too many logins at once');
+      return;
     case 'insufficient scope':
       context.set(
         'WWW-Authenticate',

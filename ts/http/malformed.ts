@@ -5,13 +5,39 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
+export const MOST_HEADERS = 200;
+
+export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
 
 /** A request line that is well-formed but for a method the parser does not know. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~\dA-Za-z-]{1,32}) \S+ HTTP\/1\.[01]\r\n/;
 
+/** A refusal that ends the connection: nothing after it is read. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+/** What is wrong with a request that the parser took, and another might read differently. */
+export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | null {
+  // Node leaves out headers beyond its limit without a word; one of them may matter.
+  if (rawHeaders.length / 2 > MOST_HEADERS) {
+    const message = `Request Header Fields Too Large [limit=${MOST_HEADERS}]`;
+    return { status: 431, message };
+  }
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
+    return { status: 400, message: 'Bad Request: Transfer-Encoding other than chunked' };
+  }
+  return null;
+}
+
+const HANDSHAKE_LATE = 'ERR_TLS_HANDSHAKE_TIMEOUT';
+
 export function refuseMalformed(error: ParserError, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // Of a handshake that failed nobody could read an answer.
+  const isHandshake = error.code?.startsWith('ERR_SSL') === true || error.code === HANDSHAKE_LATE;
+  if (error.code === 'ECONNRESET' || isHandshake || !socket.writable) {
     socket.destroy();
     return;
   }

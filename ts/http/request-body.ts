@@ -6,6 +6,8 @@ import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
+import { slotOf } from '../sockets/index.js';
+
 /** After this time a body must have come at `LEAST_BYTES_PER_SECOND` on average. */
 const GRACE_MS = 60_000;
 const LEAST_BYTES_PER_SECOND = 1024;
@@ -28,8 +30,8 @@ export class BodyError extends Error {
 
 /**
  * Watches a body until it is complete and calls `stalled` once when no byte came for `stallMs`, or
- * too few altogether; the function that comes back ends the watch. The connection stays as it is:
- * there is an answer to give.
+ * too few altogether, or the server stops; the function that comes back ends the watch. The
+ * connection stays as it is: there is an answer to give.
  */
 export function watchBody(
   request: IncomingMessage,
@@ -40,6 +42,15 @@ export function watchBody(
   let seen = request.socket.bytesRead;
   let waitedMs = 0;
   const first = seen;
+  const stopping = slotOf(request.socket)?.stopping;
+  const stop = (): void => {
+    clearInterval(timer);
+    stopping?.removeEventListener('abort', interrupt);
+  };
+  const interrupt = (): void => {
+    stop();
+    stalled(new BodyError(503, 'the server is shutting down'));
+  };
   const timer = setInterval(() => {
     const now = request.socket.bytesRead;
     const oursToRead = request.readableLength > 0 || request.isPaused();
@@ -51,16 +62,15 @@ export function watchBody(
       !oursToRead &&
       (now - first) * 1000 < LEAST_BYTES_PER_SECOND * elapsedMs;
     if (request.complete) {
-      clearInterval(timer);
+      stop();
     } else if (waitedMs >= stallMs || tooSlow) {
-      clearInterval(timer);
+      stop();
       const limit = tooSlow ? `${LEAST_BYTES_PER_SECOND} bytes/s` : `${stallMs} ms`;
       stalled(new BodyError(408, `the request body stopped coming [limit=${limit}]`));
     }
   }, CHECK_MS).unref();
-  return () => {
-    clearInterval(timer);
-  };
+  stopping?.addEventListener('abort', interrupt);
+  return stop;
 }
 
 /** The whole body, at most `limit` bytes, with pauses of `stallMs` at most. */

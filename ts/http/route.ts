@@ -95,6 +95,9 @@ export interface Route {
   handle(context: HttpContext): Promise<void> | void;
 }
 
+/** A provider that is slow to tell its addresses is waited for so long. */
+export const DISCOVERY_WAIT_MS = 3_000;
+
 export const JSON_TYPE = 'application/json; charset=utf-8';
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
 

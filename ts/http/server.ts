@@ -9,7 +9,8 @@ import type { AddressInfo } from 'node:net';
 import { type Config, type Endpoint, KEYS } from '../config/index.js';
 import type { CredentialStore } from '../tls/index.js';
 import { createApplication } from './application.js';
-import { type Application, ConnectionGate, type ConnectionLimits } from './connection-gate.js';
+import { REFUSED_AT_ONCE, type SlotLimits, stopListening } from '../sockets/index.js';
+import { type Application, ConnectionGate } from './connection-gate.js';
 import { httpPaths } from './paths.js';
 import type { HttpServices } from './route.js';
 import { chkRoute } from './routes/chk.js';
@@ -19,17 +20,17 @@ import { expRoute } from './routes/exp.js';
 import { impRoute } from './routes/imp.js';
 import { importFileRoute } from './routes/import-file.js';
 import { importPreviewRoute } from './routes/import-preview.js';
-import { refuseMalformed, refuseTunnel } from './malformed.js';
+import { MOST_HEADERS, refuseTunnel } from './malformed.js';
 import { lineProtocolRoutes } from './routes/line-protocol.js';
 import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
 import { settingsRoutes } from './routes/settings.js';
 import { validateRoute } from './routes/validate.js';
-import { MOST_HEADERS, type Step } from './steps.js';
+import type { Step } from './steps.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
-const TIMER_CHECK_MS = 1_000;
-/** Answers under way at the end get so long. */
-const CLOSE_GRACE_MS = 2_500;
+const TIMER_CHECK_MS = 500;
+/** What is on its way to a client when the server closes gets so long. */
+const LAST_BYTES_MS = 250;
 
 /** A server that listens. */
 export interface RunningHttp {
@@ -38,7 +39,11 @@ export interface RunningHttp {
   readonly port: number;
   /** Takes over the limits that a reload of the configuration changed. */
   reconfigure(): void;
-  /** Refuses new work, lets running answers end, closes. */
+  /** Refuses new requests; resolves when those under way are answered. */
+  drain(): Promise<void>;
+  /** What is under way is given up; its clients are told so. */
+  interrupt(): void;
+  /** Lets nobody in, and ends every connection. */
   close(): Promise<void>;
 }
 
@@ -66,10 +71,12 @@ export function startHttp(
     ...consoleRoutes(services, paths.base),
   ];
   const application = createApplication(services, routes, endpoint);
-  const limits = (): ConnectionLimits => {
+  const stallMs = config.get(KEYS.httpSendTimeout);
+  const limits = (): SlotLimits => {
     const all = config.get(KEYS.httpConnections);
-    const perAddress = config.get(KEYS.httpAddressConnections);
-    return { all, perAddress: perAddress > 0 ? perAddress : Math.ceil(all / 4) };
+    const perAddress = config.get(KEYS.httpAddressConnections) || Math.ceil(all / 4);
+    const withoutLogin = config.get(KEYS.httpConnectionsWithoutLogin) || Math.ceil(all / 2);
+    return { all, perAddress, withoutLogin, stallMs };
   };
   return listen(endpoint, { application, config, limits, credentials });
 }
@@ -91,7 +98,8 @@ export function startMinimalHttp(
   };
   const application = createApplication(services, routes, endpoint, anyPath);
   const all = config.get(KEYS.httpMinConnections);
-  const limits = (): ConnectionLimits => ({ all, perAddress: all });
+  const stallMs = config.get(KEYS.httpSendTimeout);
+  const limits = (): SlotLimits => ({ all, perAddress: all, withoutLogin: all, stallMs });
   return listen(endpoint, { application, config, limits, credentials });
 }
 
@@ -100,15 +108,15 @@ interface Listener {
   readonly application: Application;
   readonly config: Config;
   /** Open connections at the most, as configured now. */
-  readonly limits: () => ConnectionLimits;
+  readonly limits: () => SlotLimits;
   /** `null`: plain text. */
   readonly credentials: CredentialStore | null;
 }
 
 async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHttp> {
-  const { application, config, limits, credentials } = listener;
+  const { application, limits } = listener;
   const gate = new ConnectionGate(application, limits);
-  const open = (): Server | SecureServer => createHttpServer(gate, config, credentials);
+  const open = (): Server | SecureServer => createHttpServer(gate, listener);
   const main = open();
   const port = await bind(main, endpoint.host ?? '127.0.0.1', endpoint.port);
   const servers = [main];
@@ -126,8 +134,12 @@ async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHt
     port,
     reconfigure: () => {
       for (const server of servers) {
-        applyLimits(server, gate, config);
+        applyLimits(server, listener);
       }
+    },
+    drain: () => gate.stop(),
+    interrupt: () => {
+      gate.interrupt();
     },
     close: async () => {
       await Promise.all(servers.map((server) => closeServer(server, gate)));
@@ -135,11 +147,8 @@ async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHt
   };
 }
 
-function createHttpServer(
-  gate: ConnectionGate,
-  config: Config,
-  credentials: CredentialStore | null,
-): Server | SecureServer {
+function createHttpServer(gate: ConnectionGate, listener: Listener): Server | SecureServer {
+  const { config, credentials } = listener;
   const options = {
     headersTimeout: config.get(KEYS.httpHeaderTimeout),
     // An import takes as long as it takes; stalled bodies have their own timer.
@@ -156,9 +165,10 @@ function createHttpServer(
       : createEncrypted(options, gate, credentials);
   // One more than is taken, so that it is seen.
   server.maxHeadersCount = MOST_HEADERS + 1;
-  applyLimits(server, gate, config);
+  applyLimits(server, listener);
   server.on('connection', gate.opened);
-  server.on('clientError', refuseMalformed);
+  server.on('secureConnection', gate.encrypted);
+  server.on('clientError', gate.malformed);
   server.on('connect', refuseTunnel);
   return server;
 }
@@ -180,10 +190,10 @@ function createEncrypted(
 }
 
 /** What a server can take over while it runs; connections that are open keep what they have. */
-function applyLimits(server: LimitedServer, gate: ConnectionGate, config: Config): void {
+function applyLimits(server: LimitedServer, { config, limits }: Listener): void {
   // Node reads it for every new connection; its declarations know only the option.
   server.maxHeaderSize = config.get(KEYS.httpHeaderBytes);
-  server.maxConnections = gate.most;
+  server.maxConnections = limits().all + 2 * REFUSED_AT_ONCE;
 }
 
 type LimitedServer = (Server | SecureServer) & { maxHeaderSize?: number };
@@ -198,17 +208,11 @@ function bind(server: Server | SecureServer, host: string, port: number): Promis
   });
 }
 
-/** Idle connections end at once, running answers get a moment, the rest is cut. */
-function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
-  return new Promise((resolve) => {
-    const late = setTimeout(() => {
-      // The server's own list lacks those whose handshake has not ended.
-      gate.cutAll();
-    }, CLOSE_GRACE_MS);
-    server.close(() => {
-      clearTimeout(late);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
+/** What is still open is cut: whoever waited for an answer has it. */
+async function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
+  // The server's own list lacks those whose handshake has not ended.
+  setTimeout(() => {
+    gate.cutAll();
+  }, LAST_BYTES_MS);
+  await stopListening(server);
 }

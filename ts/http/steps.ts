@@ -1,12 +1,19 @@
 /**
- * What every request passes, in this order: its address is read, common headers are set, header
- * count, Host check, CORS, 404 for unknown paths, login and page check, 405 for wrong methods.
+ * What every request passes, in this order: its address is read, common headers are set, Host
+ * check, CORS, 404 for unknown paths, login and page check, 405 for wrong methods.
  * Every step goes the same way whatever serves the request: Koa, or the short way of `exchange.ts`.
  */
-import type { Authenticator, Login, LoginWitness } from '../auth/index.js';
+import {
+  type Authenticator,
+  CallerGone,
+  type Login,
+  type LoginWitness,
+  readCredentials,
+} from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
+import { slotOf } from '../sockets/index.js';
 import { ClientGone } from './body-writer.js';
 import { answerBeforeBody } from './early-answer.js';
 import { isFromOwnPage, sessionToken } from './login-cookie.js';
@@ -16,8 +23,6 @@ import { Parameters } from './parameters.js';
 import { BodyError } from './request-body.js';
 import { answerText, type HttpContext, type Route, type TransferTimeouts } from './route.js';
 import { answerStatementError } from './statement-answer.js';
-
-export const MOST_HEADERS = 200;
 
 /** False when it has answered, and nothing follows. */
 export type Step = (context: HttpContext) => boolean | Promise<boolean>;
@@ -35,7 +40,7 @@ export function failRequest(context: HttpContext, error: unknown, logger: Logger
 
 function answerError(context: HttpContext, error: unknown, logger: Logger): void {
   context.respond = true;
-  if (error instanceof ClientGone) {
+  if (error instanceof ClientGone || error instanceof CallerGone) {
     context.respond = false;
     return;
   }
@@ -109,18 +114,6 @@ export function closeAfterwards(): Step {
   return (context) => {
     context.res.shouldKeepAlive = false;
     return true;
-  };
-}
-
-/** Node leaves out headers beyond the limit without a word; one of them may matter. */
-export function checkHeaderCount(): Step {
-  return (context) => {
-    if (context.req.rawHeaders.length / 2 <= MOST_HEADERS) {
-      return true;
-    }
-    context.set('Connection', 'close');
-    answerText(context, 431, `Request Header Fields Too Large [limit=${MOST_HEADERS}]`);
-    return false;
   };
 }
 
@@ -205,6 +198,15 @@ export function checkPath(table: RouteTable): Step {
   };
 }
 
+/** Nobody looked whether the credentials are right. */
+const UNJUDGED: ReadonlySet<Login['kind']> = new Set(['unavailable', 'busy']);
+
+/** Whose password is being tried; a token names nobody. */
+function claimedName(authorization: string): string {
+  const credentials = readCredentials(authorization);
+  return credentials?.scheme === 'basic' ? credentials.user : '';
+}
+
 /** Login, and no pages of other sites, where a path serves data. */
 export function checkAccess(
   table: RouteTable,
@@ -216,13 +218,15 @@ export function checkAccess(
     context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
     const { remoteAddress = '' } = context.req.socket;
     if (login.kind !== 'known') {
-      if (login.kind !== 'unavailable' && context.headers.authorization !== undefined) {
-        const name = login.kind === 'denied' ? login.identity.name : '';
+      const { authorization } = context.headers;
+      if (!UNJUDGED.has(login.kind) && authorization !== undefined) {
+        const name = login.kind === 'denied' ? login.identity.name : claimedName(authorization);
         witness?.refusedLogin(name, 'HTTP', remoteAddress);
       }
       refuseLogin(context, login, authenticator);
       return false;
     }
+    slotOf(context.req.socket)?.enter();
     context.state.login = login;
     context.state.identity = login.identity;
     witness?.signedIn(login.identity, 'HTTP', remoteAddress);
@@ -253,8 +257,8 @@ export function checkAccess(
 
 function loginOf(context: HttpContext, authenticator: Authenticator): Login | Promise<Login> {
   const fresh = (): Login | Promise<Login> => {
-    const { remoteAddress = '' } = context.req.socket;
-    return authenticator.login(context.headers.authorization, remoteAddress);
+    const { socket, headers } = context.req;
+    return authenticator.login(headers.authorization, socket.remoteAddress ?? '', socket);
   };
   const kept = sessionLogin(context, authenticator);
   return kept instanceof Promise ? kept.then((login) => login ?? fresh()) : (kept ?? fresh());

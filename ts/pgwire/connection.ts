@@ -4,12 +4,12 @@
  */
 import type { Socket } from 'node:net';
 
-import type { Authenticator, LoginWitness } from '../auth/index.js';
+import { type Authenticator, CallerGone, type LoginWitness } from '../auth/index.js';
 import { isLoopback } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Credentials } from '../tls/index.js';
 import { principalKey, type SessionHost } from '../session/index.js';
-import { busyPoll, type Pace } from '../sockets/index.js';
+import { busyPoll, type Pace, plainAddress, type Slot } from '../sockets/index.js';
 import type { CancelBook } from './cancel-book.js';
 import {
   type ClientMessage,
@@ -17,14 +17,15 @@ import {
   readStartup,
   type StartupMessage,
 } from './client-messages.js';
-import { timeoutOf } from './commands.js';
 import { Conversation } from './conversation.js';
+import type { Drain, Drained } from './drain.js';
 import { type Frame, FrameReader } from './frames.js';
 import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Entered, LoginBook, LoginExchange } from './login.js';
 import { ProtocolError } from './protocol-error.js';
 import { ProvidedLogin, Visitor } from './provided-login.js';
 import * as reply from './server-messages.js';
+import { startupTimeout, statusParameters } from './session-start.js';
 
 /** Bytes a client may send ahead of the message that is worked on. */
 const INBOUND_BYTES = 1_048_576;
@@ -46,13 +47,12 @@ export interface ConnectionServices {
   readonly statementsMax: number;
   readonly idleMs: number;
   readonly loginMs: number;
-  readonly stallMs: number;
   /** `null`: encryption is refused. */
   readonly credentials: Credentials | null;
   /** Sessions of other machines must be encrypted. */
   readonly requireEncryption: boolean;
-  /** False: the limit of connections is reached. */
-  readonly admitted: boolean;
+  /** Whether the server is stopping. */
+  readonly drain: Pick<Drain, 'isOn' | 'look'>;
 }
 
 /** What begins a statement: the login must hold. */
@@ -60,9 +60,12 @@ const BEGINS = new Set(['query', 'parse', 'execute']);
 
 type Stage = 'startup' | 'login' | 'ready' | 'ended';
 
-export class Connection {
+const ENDING = 'terminating connection due to administrator command';
+
+export class Connection implements Drained {
   /** The encrypted one, once there is one. */
   private socket: Socket;
+  private readonly slot: Slot;
   private readonly services: ConnectionServices;
   private readonly reader = new FrameReader();
   private readonly pace: Pace;
@@ -76,14 +79,20 @@ export class Connection {
   private outbound: Buffer[] = [];
   private outboundBytes = 0;
   private working = false;
+  /** The last message ended what the client had begun: a Sync, or a simple query. */
+  private isBetween = true;
   private processId = 0;
   private timer: NodeJS.Timeout | null = null;
 
-  constructor(socket: Socket, services: ConnectionServices) {
+  constructor(socket: Socket, slot: Slot, services: ConnectionServices) {
     this.socket = socket;
+    this.slot = slot;
     this.services = services;
     this.pace = busyPoll.paceOf(socket);
-    socket.setNoDelay(true);
+    slot.displace = () => {
+      const message = 'another connection takes the place of this one, which did not log in';
+      this.failConnection(new ProtocolError('53300', message, true));
+    };
     this.listenTo(socket);
     this.setTimer(services.loginMs, 'login took too long');
   }
@@ -107,29 +116,20 @@ export class Connection {
     });
   }
 
-  /** Ends the conversation in good order: the statement that runs may finish. */
-  shutdown(): void {
-    if (this.stage === 'ended') {
-      return;
-    }
-    const message = 'terminating connection due to administrator command';
-    this.write(reply.errorResponse({ severity: 'FATAL', sqlState: '57P01', message }));
-    this.flush();
-    this.socket.end();
-  }
-
-  destroy(): void {
-    this.socket.destroy();
-  }
-
   /** Ends the conversation where it stands: the statement that runs is stopped. */
-  private terminate(): void {
-    const message = 'terminating connection due to administrator command';
-    this.failConnection(new ProtocolError('57P01', message, true));
+  terminate(): void {
+    this.failConnection(new ProtocolError('57P01', ENDING, true));
+  }
+
+  shutdown(): void {
+    // Who has not said anything yet is told in a moment that the server does not take it.
+    if (this.stage !== 'startup') {
+      this.terminate();
+    }
   }
 
   get busy(): boolean {
-    return this.working;
+    return this.working || this.conversation?.isCopying === true;
   }
 
   /** Works on what has arrived, one message after another. */
@@ -143,10 +143,11 @@ export class Connection {
       while (frame !== null) {
         if (this.stage === 'ready') {
           this.clearTimer();
+          this.refuseNewWork(frame);
         }
         const waits = this.handleFrame(frame);
         if (waits !== undefined) {
-          await waits;
+          await (this.slot.hasEntered ? waits : this.slot.during(() => waits));
         }
         // A client that sends on without reading waits like one that reads slowly.
         if (this.socket.writableNeedDrain && !this.hasEnded()) {
@@ -170,6 +171,16 @@ export class Connection {
     if (this.stage === 'ready') {
       this.setTimer(this.services.idleMs, 'idle for too long');
     }
+    this.services.drain.look();
+  }
+
+  /** While the server stops, what was begun may end, and nothing follows it. */
+  private refuseNewWork({ type }: Frame): void {
+    const { drain } = this.services;
+    if (drain.isOn && this.isBetween && this.conversation?.isCopying !== true) {
+      throw new ProtocolError('57P01', ENDING, true);
+    }
+    this.isBetween = type === 'S' || type === 'Q';
   }
 
   private hasEnded(): boolean {
@@ -299,6 +310,7 @@ export class Connection {
     }
     const secure = encrypt(this.socket, credentials, received);
     this.socket = secure;
+    this.slot.carry(secure);
     this.isEncrypted = true;
     if (received !== undefined) {
       this.encryptionAsked.add('ssl');
@@ -322,8 +334,12 @@ export class Connection {
     if (message.minor > 0 || unknown.length > 0) {
       this.write(reply.negotiateProtocolVersion(0, unknown));
     }
-    if (!this.services.admitted) {
-      throw new ProtocolError('53300', 'sorry, too many clients already', true);
+    if (this.services.drain.isOn) {
+      throw new ProtocolError('57P03', 'the database system is shutting down', true);
+    }
+    if (this.slot.refusal !== null) {
+      const message = `sorry, too many clients already: ${this.slot.refusal}`;
+      throw new ProtocolError('53300', message, true);
     }
     this.refusePlainText();
     this.parameters = message.parameters;
@@ -333,13 +349,13 @@ export class Connection {
     if (user === '' && !isElsewhere) {
       throw new ProtocolError('28000', 'no PostgreSQL user name specified in startup packet', true);
     }
-    const { remoteAddress = '' } = this.socket;
+    const caller = { address: this.socket.remoteAddress ?? '', connection: this.socket };
     const endPoint = this.isEncrypted ? (this.services.credentials?.endPoint ?? null) : null;
     if (authenticator !== undefined && isElsewhere) {
       this.refuseOpenPasswords(authenticator);
-      this.login = new ProvidedLogin(authenticator, user, remoteAddress);
+      this.login = new ProvidedLogin(authenticator, user, caller);
     } else {
-      this.login = this.services.logins.begin(user, remoteAddress, endPoint);
+      this.login = this.services.logins.begin(user, caller, endPoint);
     }
     this.stage = 'login';
     this.write(this.login.challenge());
@@ -355,8 +371,7 @@ export class Connection {
   }
 
   private get isLocal(): boolean {
-    const { remoteAddress = '' } = this.socket;
-    return isLoopback(remoteAddress.replace(/^::ffff:/, ''));
+    return isLoopback(plainAddress(this.socket.remoteAddress));
   }
 
   private refusePlainText(): void {
@@ -380,11 +395,7 @@ export class Connection {
     try {
       step = await this.login.answer(frame.body);
     } catch (error) {
-      const user = this.parameters.get('user') ?? '';
-      const { remoteAddress = '' } = this.socket;
-      this.services.witness?.refusedLogin(user, 'PGWIRE', remoteAddress);
-      this.services.logger.info('login_failed', { user, address: this.socket.remoteAddress });
-      await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
+      await this.noteRefusal(error);
       throw error;
     }
     if (step.send !== null) {
@@ -395,6 +406,21 @@ export class Connection {
     } else {
       this.welcome(step.entered);
     }
+  }
+
+  private async noteRefusal(error: unknown): Promise<void> {
+    if (
+      error instanceof CallerGone ||
+      (error instanceof ProtocolError && error.sqlState === '53300')
+    ) {
+      // Nobody looked whether the password is right.
+      return;
+    }
+    const user = this.parameters.get('user') ?? '';
+    const { remoteAddress = '' } = this.socket;
+    this.services.witness?.refusedLogin(user, 'PGWIRE', remoteAddress);
+    this.services.logger.info('login_failed', { user, address: remoteAddress });
+    await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
   }
 
   private welcome(entered: Entered): void {
@@ -414,13 +440,17 @@ export class Connection {
         this.flush();
       },
     };
-    const limits = { statementsMax: services.statementsMax, timeoutMs: this.startupTimeout() };
+    const limits = {
+      statementsMax: services.statementsMax,
+      timeoutMs: startupTimeout(this.parameters),
+    };
     const conversation = new Conversation(session, outlet, limits);
     this.conversation = conversation;
     this.stage = 'ready';
+    this.slot.enter();
     this.clearTimer();
     this.write(reply.authenticationOk());
-    for (const [name, value] of this.statusParameters(entered)) {
+    for (const [name, value] of statusParameters(entered, this.parameters)) {
       this.write(reply.parameterStatus(name, value));
     }
     const ticket = services.cancels.register(() => {
@@ -440,33 +470,6 @@ export class Connection {
     this.write(reply.backendKeyData(ticket.processId, ticket.secret));
     this.write(reply.readyForQuery('I'));
     this.flush();
-  }
-
-  private statusParameters({ user, readOnly, identity }: Entered): (readonly [string, string])[] {
-    return [
-      ['server_version', '14.0'],
-      ['server_encoding', 'UTF8'],
-      ['client_encoding', 'UTF8'],
-      ['DateStyle', 'ISO, YMD'],
-      ['IntervalStyle', 'postgres'],
-      ['TimeZone', 'UTC'],
-      ['integer_datetimes', 'on'],
-      ['standard_conforming_strings', 'on'],
-      ['is_superuser', identity.kind === 'admin' && !readOnly ? 'on' : 'off'],
-      ['session_authorization', user],
-      ['application_name', this.parameters.get('application_name') ?? ''],
-    ];
-  }
-
-  /** `options=-c statement_timeout=50`. */
-  private startupTimeout(): number | undefined {
-    const options = this.parameters.get('options') ?? '';
-    const value = /(?:^|\s)(?:-c\s*|--)statement_timeout=(\S+)/.exec(options)?.[1];
-    if (value === undefined) {
-      return undefined;
-    }
-    const timeout = timeoutOf(value);
-    return timeout === 0 ? undefined : timeout;
   }
 
   // ---- bytes out ----
@@ -509,13 +512,9 @@ export class Connection {
 
   /** Resolves when the client has read enough, rejects when it is gone. */
   private drained(): Promise<void> {
-    const { socket, services } = this;
+    const { socket } = this;
     return new Promise((resolve, reject) => {
-      const stalled = setTimeout(() => {
-        socket.destroy();
-      }, services.stallMs);
       const done = (): void => {
-        clearTimeout(stalled);
         socket.off('drain', done);
         socket.off('close', done);
         if (socket.destroyed) {

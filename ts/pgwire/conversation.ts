@@ -106,9 +106,9 @@ export class Conversation {
     this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
 
-  /** Whether a block is open. */
-  get inBlock(): boolean {
-    return this.block.status !== 'I';
+  /** Whether the client is sending the data of a COPY. */
+  get isCopying(): boolean {
+    return this.copies.isOpen;
   }
 
   /**

@@ -5,12 +5,14 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 import {
+  type Caller,
   type Directory,
   type FailureLimiter,
   type Identity,
   type KnownLogin,
   type Login,
-  mockVerifier,
+  LoginsBusy,
+  NameSalts,
   scramVerifier,
   type ScramVerifier,
 } from '../auth/index.js';
@@ -58,6 +60,9 @@ export interface LoginSetting {
   readonly failures: FailureLimiter;
 }
 
+/** Of the accounts of the configuration: a reload must not tell them from names nobody has. */
+const accountSalts = new NameSalts();
+
 /** Who may log in: the users of the database, or else the accounts of the configuration. */
 export class LoginBook {
   readonly method: LoginMethod;
@@ -80,7 +85,7 @@ export class LoginBook {
       const expected = book.digest(password);
       book.entries.set(user, {
         entered: { user, readOnly, identity: { name: user, kind: 'admin' } },
-        verifier: await scramVerifier(password),
+        verifier: await scramVerifier(password, accountSalts.of(user)),
         fits: (given) => timingSafeEqual(book.digest(given), expected),
       });
     }
@@ -88,15 +93,18 @@ export class LoginBook {
   }
 
   /** `endPoint`: what a login can be bound to on an encrypted connection. */
-  begin(user: string, address: string, endPoint: Buffer | null = null): LoginExchange {
+  begin(user: string, caller: Caller, endPoint: Buffer | null = null): LoginExchange {
     const { directory, failures } = this.setting;
+    const { address } = caller;
     refuseMany(failures, user, address);
-    const entry = directory === undefined ? this.entries.get(user) : storedEntry(directory, user);
+    const entry =
+      directory === undefined ? this.entries.get(user) : storedEntry(directory, user, caller);
+    const mock = (): ScramVerifier => directory?.mockVerifier(user) ?? accountSalts.mock(user);
     return new LoginExchange(this.method, {
       entry,
       endPoint,
-      verifier: entry?.verifier ?? mockVerifier(user, directory?.hashIterations),
-      fits: (password) => entry?.fits(password) ?? this.refuses(user, password),
+      verifier: entry?.verifier ?? mock(),
+      fits: (password) => entry?.fits(password) ?? this.refuses(user, password, caller),
       mayEnter: ({ identity }) => directory?.mayConnect(identity, 'PGWIRE') !== false,
       count: (isRight) => {
         // Many tries sent at once are not more tries: those that come too late learn nothing.
@@ -107,8 +115,8 @@ export class LoginBook {
   }
 
   /** As slow as for users there are. */
-  private async refuses(user: string, password: string): Promise<false> {
-    await this.setting.directory?.verifyPassword(user, password);
+  private async refuses(user: string, password: string, caller: Caller): Promise<false> {
+    await this.setting.directory?.verifyPassword(user, password, caller);
     this.digest(password);
     return false;
   }
@@ -124,7 +132,7 @@ function refuseMany(failures: FailureLimiter, user: string, address: string): vo
   }
 }
 
-function storedEntry(directory: Directory, user: string): Entry | undefined {
+function storedEntry(directory: Directory, user: string, caller: Caller): Entry | undefined {
   const verifier = directory.scramVerifier(user);
   const identity = directory.identityOf(user);
   if (verifier === null || identity === null) {
@@ -142,7 +150,7 @@ function storedEntry(directory: Directory, user: string): Entry | undefined {
   return {
     entered: { user, readOnly: false, identity, renew },
     verifier,
-    fits: async (password) => (await directory.verifyPassword(user, password)) !== null,
+    fits: async (password) => (await directory.verifyPassword(user, password, caller)) !== null,
   };
 }
 
@@ -206,12 +214,20 @@ export class LoginExchange {
   private async cleartext(body: Buffer): Promise<LoginStep> {
     const end = body.indexOf(0);
     const password = decodeText(end < 0 ? body : body.subarray(0, end));
-    const isRight = await this.candidate.fits(password);
+    const isRight = await this.fits(password);
     this.candidate.count(isRight);
     if (!isRight) {
       throw this.refused();
     }
     return { send: null, entered: this.enter() };
+  }
+
+  private async fits(password: string): Promise<boolean> {
+    try {
+      return await this.candidate.fits(password);
+    } catch (error) {
+      throw error instanceof LoginsBusy ? new ProtocolError('53300', error.message, true) : error;
+    }
   }
 
   /** The password was right; the way in is a permission of its own. */

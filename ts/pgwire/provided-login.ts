@@ -3,7 +3,7 @@
  * and tokens in a password's place. The password has to be seen for that, so it crosses the
  * network encrypted or not at all.
  */
-import type { Authenticator, Identity, Login } from '../auth/index.js';
+import type { Authenticator, Caller, Identity, Login } from '../auth/index.js';
 import type { Principal } from '../session/index.js';
 import { decodeText } from './client-messages.js';
 import type { Entered, LoginStep } from './login.js';
@@ -13,12 +13,12 @@ import { authenticationCleartext } from './server-messages.js';
 export class ProvidedLogin {
   private readonly authenticator: Authenticator;
   private readonly user: string;
-  private readonly address: string;
+  private readonly caller: Caller;
 
-  constructor(authenticator: Authenticator, user: string, address: string) {
+  constructor(authenticator: Authenticator, user: string, caller: Caller) {
     this.authenticator = authenticator;
     this.user = user;
-    this.address = address;
+    this.caller = caller;
   }
 
   /** What to ask the client first. */
@@ -30,7 +30,7 @@ export class ProvidedLogin {
   async answer(body: Buffer): Promise<LoginStep> {
     const end = body.indexOf(0);
     const password = decodeText(end < 0 ? body : body.subarray(0, end));
-    const login = await this.authenticator.passwordLogin(this.user, password, this.address);
+    const login = await this.authenticator.passwordLogin(this.user, password, this.caller);
     if (login.kind !== 'known') {
       throw refusalOf(login, '28P01', 'invalid username/password');
     }
@@ -83,6 +83,8 @@ function refusalOf(
       return new ProtocolError('42501', `Access denied [${login.needs}]`, true);
     case 'wait':
       return new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
+    case 'busy':
+      return new ProtocolError('53300', 'too many logins at once, try again', true);
     case 'unavailable':
       return new ProtocolError('57P03', 'the identity provider does not answer', false);
     case 'unknown':

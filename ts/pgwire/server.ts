@@ -10,9 +10,11 @@ import {
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
+import { type SlotLimits, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
 import { CancelBook } from './cancel-book.js';
 import { Connection, type ConnectionServices } from './connection.js';
+import { Drain } from './drain.js';
 import { type Account, LoginBook, type LoginMethod } from './login.js';
 
 /** What the listener needs of the server. */
@@ -47,6 +49,10 @@ export interface PgWireOptions extends PgWireLimits {
 export interface PgWireLimits {
   readonly accounts: readonly Account[];
   readonly connectionsMax: number;
+  /** Of one address that is not this machine's; 0: a quarter of all. */
+  readonly addressConnectionsMax?: number | undefined;
+  /** That have not logged in; 0: half of all. */
+  readonly withoutLoginMax?: number | undefined;
   readonly statementsMax: number;
   readonly messageBytesMax: number;
 }
@@ -57,17 +63,18 @@ export interface RunningPgWire {
   readonly port: number;
   /** Takes over what a reload of the configuration changed. */
   reconfigure(): Promise<void>;
-  /** Refuses new work, lets running statements end, closes. */
+  /** Ends connections that do nothing, refuses new work; resolves when no statement runs. */
+  drain(): Promise<void>;
+  /** What runs is stopped; its clients are told so. */
+  interrupt(): void;
+  /** Lets nobody in, and ends every connection. */
   close(): Promise<void>;
 }
 
-/** Statements under way at the end get so long. */
-const CLOSE_GRACE_MS = 2_500;
-const CLOSE_CHECK_MS = 20;
 const LOGIN_MS = 10_000;
 const STALL_MS = 60_000;
-/** Connections over the limit that are still told so; beyond them they are dropped. */
-const REFUSED_AT_ONCE = 64;
+/** What is on its way to a client when the server closes gets so long. */
+const LAST_BYTES_MS = 250;
 
 /** Serves at `pg.net.bind.to`; offers encryption when there are `credentials`. */
 export async function startPgWire(
@@ -103,6 +110,8 @@ function limitsOf(config: Config): PgWireLimits {
   return {
     accounts,
     connectionsMax: config.get(KEYS.pgConnections),
+    addressConnectionsMax: config.get(KEYS.pgAddressConnections),
+    withoutLoginMax: config.get(KEYS.pgConnectionsWithoutLogin),
     statementsMax: config.get(KEYS.pgStatements),
     messageBytesMax: config.get(KEYS.pgMessageBytes),
   };
@@ -130,29 +139,33 @@ export async function listenPgWire(
     readOnly: options.readOnly,
     idleMs: options.idleMs,
     loginMs: options.loginMs ?? LOGIN_MS,
-    stallMs: options.stallMs ?? STALL_MS,
     requireEncryption: options.requireEncryption,
   };
   let limits: PgWireLimits = options;
   const setting = { directory, failures: authenticator?.failures ?? new FailureLimiter() };
   let logins = await LoginBook.of(options.accounts, options.method, setting);
+  const slots = new Slots(() => slotLimits(limits, options.stallMs ?? STALL_MS));
+  const drain = new Drain(connections);
   const accept = (socket: Socket): void => {
-    const { connectionsMax, messageBytesMax, statementsMax } = limits;
-    if (connections.size >= connectionsMax + REFUSED_AT_ONCE) {
-      socket.destroy();
+    const slot = slots.take(socket);
+    if (slot === null) {
       return;
     }
+    const { messageBytesMax, statementsMax } = limits;
     const connected: ConnectionServices = {
       ...fixed,
       messageBytesMax,
       statementsMax,
       logins,
       credentials: credentials?.current ?? null,
-      admitted: connections.size < connectionsMax,
+      drain,
     };
-    const connection = new Connection(socket, connected);
+    const connection = new Connection(socket, slot, connected);
     connections.add(connection);
-    socket.on('close', () => connections.delete(connection));
+    socket.on('close', () => {
+      connections.delete(connection);
+      drain.look();
+    });
   };
   const server = createServer(accept);
   await listen(server, options.host ?? '127.0.0.1', options.port);
@@ -165,7 +178,23 @@ export async function listenPgWire(
       logins = await LoginBook.of(next.accounts, options.method, setting);
       limits = next;
     },
-    close: () => closeAll(server, connections),
+    drain: () => drain.begin(),
+    interrupt: () => {
+      for (const connection of connections) {
+        connection.terminate();
+      }
+    },
+    close: () => closeAll(server, slots),
+  };
+}
+
+function slotLimits(limits: PgWireLimits, stallMs: number): SlotLimits {
+  const { connectionsMax: all, addressConnectionsMax = 0, withoutLoginMax = 0 } = limits;
+  return {
+    all,
+    perAddress: addressConnectionsMax || Math.ceil(all / 4),
+    withoutLogin: withoutLoginMax || Math.ceil(all / 2),
+    stallMs,
   };
 }
 
@@ -179,25 +208,10 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-async function closeAll(server: Server, connections: ReadonlySet<Connection>): Promise<void> {
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => {
-      resolve();
-    });
-  });
-  const deadline = performance.now() + CLOSE_GRACE_MS;
-  const busy = (): boolean => [...connections].some((connection) => connection.busy);
-  for (const connection of connections) {
-    if (!connection.busy) {
-      connection.shutdown();
-    }
-  }
-  while (busy() && performance.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, CLOSE_CHECK_MS));
-  }
-  for (const connection of connections) {
-    connection.shutdown();
-    connection.destroy();
-  }
-  await closed;
+/** What is still open is cut: it has been told. */
+async function closeAll(server: Server, slots: Slots): Promise<void> {
+  setTimeout(() => {
+    slots.cutAll();
+  }, LAST_BYTES_MS);
+  await stopListening(server);
 }

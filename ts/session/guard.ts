@@ -46,6 +46,8 @@ export interface Guard {
   sight(principal: Principal): Sight | undefined;
   /** Tells whether what is seen is still the same; 0 for those who see everything. */
   sightVersion(principal: Principal): number;
+  /** What a statement takes for what it does with the server itself. */
+  serverAccesses(tree: object): readonly Access[];
   /** Whether a statement asks for users and rights. */
   asksLists(tree: object): boolean;
   /** What a statement asks for; rejects with `AccessDenied`. */

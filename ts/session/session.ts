@@ -9,12 +9,15 @@ import { setTimeout } from 'node:timers/promises';
 import { DatabaseError } from '../engine/error.js';
 import type { ParameterBatch } from '../engine/parameter-batch.js';
 import type {
+  Access,
   AllExecuteOptions,
+  Chunk,
   Database,
   ExecuteOptions,
   ExecuteReply,
   Owner,
   ParameterValues,
+  ResultStream,
   Statement,
   StatementContext,
   StatementDescription,
@@ -101,6 +104,7 @@ export class SessionHost {
   readonly backends = new Backends();
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
+  #isStopping = false;
 
   constructor(options: SessionHostOptions) {
     this.database = options.database;
@@ -110,6 +114,7 @@ export class SessionHost {
       owns: (tree) => options.own?.owns(tree) === true,
       asksLists: (tree) => options.guard?.asksLists(tree) === true,
       makesView: (tree) => options.guard?.makesView(tree) === true,
+      serverAccesses: (tree) => options.guard?.serverAccesses(tree) ?? [],
     });
     this.operations = options.operations ?? null;
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
@@ -123,6 +128,58 @@ export class SessionHost {
 
   timeoutMs(asked: number | undefined): number {
     return Math.min(asked ?? this.#defaultTimeoutMs, this.#maxTimeoutMs);
+  }
+
+  /** Statements that run are stopped and others refused, because the server ends. */
+  stop(): void {
+    this.#isStopping = true;
+    for (const { queryId } of this.database.activeQueries()) {
+      this.database.cancelQuery(queryId);
+    }
+  }
+
+  /** Throws when the server ends. */
+  refuseIfStopping(): void {
+    if (this.#isStopping) {
+      throw stopped();
+    }
+  }
+
+  /** What a statement failed with, as its client is to know it: the server ended it, not a user. */
+  failure(error: unknown): DatabaseError {
+    const failure = asDatabaseError(error);
+    return this.#isStopping && failure.code === 'Cancelled' ? stopped() : failure;
+  }
+}
+
+function stopped(): DatabaseError {
+  return new DatabaseError({ code: 'Closed', message: 'the server is shutting down' });
+}
+
+/** Rows that are still to come. */
+class HostStream implements ResultStream {
+  readonly #host: SessionHost;
+  readonly #stream: ResultStream;
+
+  constructor(host: SessionHost, stream: ResultStream) {
+    this.#host = host;
+    this.#stream = stream;
+  }
+
+  async next(maxRows?: number): Promise<Chunk | null> {
+    try {
+      return await this.#stream.next(maxRows);
+    } catch (error) {
+      throw this.#host.failure(error);
+    }
+  }
+
+  summary(): Summary {
+    return this.#stream.summary();
+  }
+
+  cancel(): void {
+    this.#stream.cancel();
   }
 }
 
@@ -200,6 +257,8 @@ export class PreparedStatement {
   #sightVersion = 0;
   /** Whether it answers with users and rights, which change without the tables. */
   #isListing = false;
+  /** What it takes for what it does with the server itself. */
+  #serverAccesses: readonly Access[] = [];
   /** What the server itself does at every execution. */
   readonly #operation: Operation | null;
   /** What is bound: the text, or the query that answers in its place. */
@@ -237,6 +296,7 @@ export class PreparedStatement {
 
   /** Runs once; rights are checked at every execution. */
   async execute(parameters: ParameterValues, how: Execute): Promise<ExecuteReply> {
+    this.#host.refuseIfStopping();
     const mayChange = typeof how === 'function';
     const execution: Execution = {
       queryId: this.#host.database.newQueryId(),
@@ -247,7 +307,8 @@ export class PreparedStatement {
       if (this.#operation !== null) {
         await this.#operate(this.#operation);
       }
-      return await this.#guarded((statement) => {
+      const reply = await this.#guarded((statement) => {
+        this.#host.refuseIfStopping();
         if (execution.isCancelled) {
           throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
         }
@@ -255,6 +316,11 @@ export class PreparedStatement {
         const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
         return statement.execute(parameters, limited(options, timeoutMs, execution.queryId));
       }, mayChange);
+      return reply.stream === null
+        ? reply
+        : { ...reply, stream: new HostStream(this.#host, reply.stream) };
+    } catch (error) {
+      throw this.#host.failure(error);
     } finally {
       this.#waiting.splice(this.#waiting.indexOf(execution), 1);
     }
@@ -307,6 +373,8 @@ export class PreparedStatement {
       this.#key = this.#sharedKey();
       const known = transaction === null ? statements.query(this.#key) : undefined;
       if (known !== undefined) {
+        this.#serverAccesses = statements.parsed(this.#boundText).accesses;
+        guard?.authorise(principal, this.#serverAccesses);
         this.#hold(known, true, null);
       }
       return known !== undefined;
@@ -363,6 +431,8 @@ export class PreparedStatement {
     const { database, guard, own, statements } = this.#host;
     const parsed = statements.parsed(this.#boundText);
     this.#isListing = parsed.listing !== null;
+    this.#serverAccesses = parsed.accesses;
+    guard?.authorise(this.#principal, parsed.accesses);
     const listed =
       parsed.listing === null || guard === undefined
         ? null
@@ -432,7 +502,7 @@ export class PreparedStatement {
       await this.#rebind(mayChange);
     }
     for (let attempt = 1; ; attempt += 1) {
-      this.#host.guard?.authorise(this.#session.principal, this.description.accesses);
+      this.#authorise();
       try {
         return await step(this.#bound());
       } catch (error) {
@@ -448,6 +518,16 @@ export class PreparedStatement {
         );
       }
       await this.#rebind(mayChange);
+    }
+  }
+
+  /** Before each run: rights may have gone since it was prepared. */
+  #authorise(): void {
+    const { guard } = this.#host;
+    if (guard !== undefined) {
+      const { principal } = this.#session;
+      guard.authorise(principal, this.#serverAccesses);
+      guard.authorise(principal, this.description.accesses);
     }
   }
 

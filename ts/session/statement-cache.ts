@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 
-import type { Statement } from '../engine/types.js';
+import type { Access, Statement } from '../engine/types.js';
 import { asSyntaxError } from './error.js';
 
 /** Text to syntax tree; throws an error with `message`, `start` and `end`. */
@@ -20,6 +20,8 @@ export interface ParsedStatement {
   readonly listing: object | null;
   /** The tree itself, when it makes a view, which somebody has to own. */
   readonly view: object | null;
+  /** What it takes for what it does with the server itself. */
+  readonly accesses: readonly Access[];
 }
 
 /** What is looked for in a tree. */
@@ -30,12 +32,15 @@ export interface TreeQuestions {
   asksLists(tree: object): boolean;
   /** Whether it makes a view. */
   makesView(tree: object): boolean;
+  /** What it takes for what it does with the server itself. */
+  serverAccesses(tree: object): readonly Access[];
 }
 
 const NO_QUESTIONS: TreeQuestions = {
   owns: () => false,
   asksLists: () => false,
   makesView: () => false,
+  serverAccesses: () => [],
 };
 
 /** Bytes of texts and trees together. */
@@ -134,6 +139,7 @@ export class StatementCache {
         own: this.#questions.owns(tree) ? tree : null,
         listing: this.#questions.asksLists(tree) ? tree : null,
         view: this.#questions.makesView(tree) ? tree : null,
+        accesses: this.#questions.serverAccesses(tree),
       };
     } catch (error) {
       throw asSyntaxError(error);

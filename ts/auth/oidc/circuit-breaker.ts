@@ -1,6 +1,8 @@
 /**
  * A provider that is down is not waited for by everybody: after some calls in a row without an
- * answer, calls fail at once for a while; then one of them tries again.
+ * answer it is asked something that depends on nobody's credentials. Where that is not answered
+ * either, calls fail at once for a while, and then it is asked again. Where it is, the calls failed
+ * for what was sent with them, which is nobody else's trouble.
  */
 import type { Logger } from '../../observability/index.js';
 import {
@@ -21,8 +23,9 @@ export class CircuitBreaker implements Transport {
   readonly #clocks: Clocks;
   readonly #logger: Logger;
   #failures = 0;
-  #openUntil = -Infinity;
-  #isTrying = false;
+  /** By the monotonic clock; `null`: it is asked. */
+  #openUntil: number | null = null;
+  #looking: Promise<void> | null = null;
 
   constructor(transport: Transport, clocks: Clocks, logger: Logger) {
     this.#transport = transport;
@@ -31,21 +34,28 @@ export class CircuitBreaker implements Transport {
   }
 
   async call(call: ProviderCall): Promise<ProviderAnswer> {
-    if (this.#failures < FAILURES_IN_A_ROW) {
-      return await this.#counted(call);
+    if (this.#openUntil !== null) {
+      if (this.#looking !== null || this.#clocks.monotonic() < this.#openUntil) {
+        throw this.#refusal();
+      }
+      await this.#look(call.url);
+      if (this.#isOpen()) {
+        throw this.#refusal();
+      }
     }
-    const left = this.#openUntil - this.#clocks.monotonic();
-    if (left > 0 || this.#isTrying) {
-      const seconds = Math.max(Math.ceil(left / 1000), 1);
-      const message = 'the identity provider did not answer a moment ago';
-      throw new ProviderUnavailable(message, { seconds });
-    }
-    this.#isTrying = true;
-    try {
-      return await this.#counted(call);
-    } finally {
-      this.#isTrying = false;
-    }
+    return await this.#counted(call);
+  }
+
+  #isOpen(): boolean {
+    return this.#openUntil !== null;
+  }
+
+  #refusal(): ProviderUnavailable {
+    const left = (this.#openUntil ?? 0) - this.#clocks.monotonic();
+    const seconds = Math.max(Math.ceil(left / 1000), 1);
+    return new ProviderUnavailable('the identity provider did not answer a moment ago', {
+      seconds,
+    });
   }
 
   async #counted(call: ProviderCall): Promise<ProviderAnswer> {
@@ -53,22 +63,43 @@ export class CircuitBreaker implements Transport {
     try {
       answer = await this.#transport.call(call);
     } catch (error) {
-      this.#failed();
+      await this.#failed(call);
       throw error;
     }
     if (OUTAGES.has(answer.status)) {
-      this.#failed();
+      await this.#failed(call);
     } else {
       this.#failures = 0;
     }
     return answer;
   }
 
-  #failed(): void {
+  async #failed({ url }: ProviderCall): Promise<void> {
     this.#failures += 1;
-    if (this.#failures >= FAILURES_IN_A_ROW) {
-      this.#openUntil = this.#clocks.monotonic() + OPEN_MS;
-      this.#logger.warn('provider_not_asked', { failures: this.#failures, forMs: OPEN_MS });
+    if (this.#failures >= FAILURES_IN_A_ROW && !this.#isOpen()) {
+      await this.#look(url);
     }
+  }
+
+  /** Whether anything answers there; many who want to know ask once. */
+  async #look(url: string): Promise<void> {
+    this.#looking ??= this.#ask(url).finally(() => {
+      this.#looking = null;
+    });
+    await this.#looking;
+  }
+
+  async #ask(url: string): Promise<void> {
+    const status = await this.#transport.call({ url }).then(
+      (answer) => answer.status,
+      () => null,
+    );
+    if (status !== null && !OUTAGES.has(status)) {
+      this.#failures = 0;
+      this.#openUntil = null;
+      return;
+    }
+    this.#openUntil = this.#clocks.monotonic() + OPEN_MS;
+    this.#logger.warn('provider_not_asked', { failures: this.#failures, forMs: OPEN_MS });
   }
 }

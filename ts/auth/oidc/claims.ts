@@ -11,8 +11,8 @@ export interface ClaimNames {
 const LONGEST_NAME = 255;
 const LONGEST_GROUP = 256;
 const MOST_GROUPS = 1000;
-/** Control characters, and halves of characters. */
-const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
+/** Half a character, or one that ends a line or a text: logs and programs would read another name. */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
  * `null`: the claims name nobody. Claims that are no groups give none. `issuer`: who says so, where
@@ -24,8 +24,11 @@ export function identityOf(
   issuer: string | null = null,
 ): Identity | null {
   const subject = textClaim(claims, 'sub');
+  const shown = claim(claims, names.subClaim);
   const name = textClaim(claims, names.subClaim) ?? subject;
-  if (subject === null || name === null) {
+  // A name that cannot be shown is nobody's: it is not told by another.
+  const isUnprintable = typeof shown === 'string' && UNPRINTABLE.test(shown);
+  if (subject === null || name === null || isUnprintable) {
     return null;
   }
   return {

@@ -37,12 +37,18 @@ export class MetadataSource {
     }
   }
 
-  /** What is known now; asks in the background when nothing is. */
-  get current(): ProviderMetadata | null {
-    if (this.#known === null) {
-      this.get().catch(() => undefined);
+  /** What the provider has told within `waitMs`; `null` when it has not. */
+  async within(waitMs: number): Promise<ProviderMetadata | null> {
+    if (this.#known !== null) {
+      return this.#known;
     }
-    return this.#known;
+    let late: NodeJS.Timeout | undefined;
+    const nothing = new Promise<null>((resolve) => {
+      late = setTimeout(resolve, waitMs, null);
+    });
+    const found = await Promise.race([this.get().catch(() => null), nothing]);
+    clearTimeout(late);
+    return found;
   }
 
   /** Rejects with `ProviderUnavailable`. */

@@ -50,9 +50,9 @@ export class IdentityProvider {
     this.#cache = new VerdictCache(settings, clocks);
   }
 
-  /** What is known of the provider now; `null` before its document could be read. */
-  get metadata(): ProviderMetadata | null {
-    return this.#metadata.current;
+  /** What the provider has told of itself within `waitMs`; `null` when it has not. */
+  metadata(waitMs: number): Promise<ProviderMetadata | null> {
+    return this.#metadata.within(waitMs);
   }
 
   /** Whose a bearer token is: at once while an answer is remembered. */

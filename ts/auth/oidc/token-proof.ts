@@ -78,15 +78,19 @@ export class TokenProver {
     return payload;
   }
 
-  /** Made for us, or asked for by our own client; with several audiences, by our client. */
+  /**
+   * Made for us, or asked for by our own client. Whom a token was given to (`azp`) is us where it
+   * was made for several, or for our client itself: what others were given is theirs to use.
+   */
   #checkAudience(payload: JWTPayload): void {
     const { audience, clientId } = this.#services.settings;
     const audiences = [payload.aud].flat();
     const party = payload['azp'];
     const meant = audiences.includes(audience);
     const ours = party === clientId || payload['client_id'] === clientId;
-    const several = audiences.length > 1 && party !== undefined && party !== clientId;
-    if ((!meant && !ours) || several) {
+    const isForClient = audiences.length > 1 || audiences.includes(clientId);
+    const isOthers = party !== undefined && party !== clientId;
+    if ((!meant && !ours) || (isForClient && isOthers)) {
       throw new errors.JWTClaimValidationFailed('aud', payload, 'aud', 'check_failed');
     }
   }

@@ -3,6 +3,7 @@ import { type FileCoding, FILE_CODINGS } from '../compression.js';
 import { chooseCoding } from '../negotiation.js';
 import {
   answerText,
+  DISCOVERY_WAIT_MS,
   type HttpContext,
   type HttpServices,
   keepAliveHeader,
@@ -15,9 +16,9 @@ import type { StaticFile } from '../static-files.js';
  * Everything comes from here, nothing is inline. The console's elements are made through one
  * policy of trusted types (`ts/console/src/dom.ts`).
  */
-function contentPolicy({ authenticator }: HttpServices): string {
+async function contentPolicy({ authenticator }: HttpServices): Promise<string> {
   // The console gets its tokens from the provider, and goes there to sign people on and off.
-  const metadata = authenticator.signOn?.metadata;
+  const metadata = await authenticator.signOn?.metadata(DISCOVERY_WAIT_MS);
   const origins = [metadata?.token, metadata?.authorization, metadata?.endSession]
     .filter((address) => typeof address === 'string')
     .map((address) => new URL(address).origin);
@@ -46,9 +47,15 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     path: base + path,
     methods: ['GET'],
     access: 'open',
-    handle: (context) => {
+    handle: async (context) => {
       promiseKeepAlive(context, keepAlive);
-      sendFile(context, file, services);
+      if (file.type === 'text/html') {
+        // With 304 too: a page that is kept goes by what it is told last.
+        context.set('Content-Security-Policy', await contentPolicy(services));
+        context.set('Cross-Origin-Opener-Policy', 'same-origin');
+        context.set('X-Frame-Options', 'DENY');
+      }
+      sendFile(context, file);
     },
   }));
   return base === '' || files.length === 0 ? files : [toFolder(base), ...files];
@@ -67,7 +74,7 @@ function toFolder(base: string): Route {
   };
 }
 
-function sendFile(context: HttpContext, file: StaticFile, services: HttpServices): void {
+function sendFile(context: HttpContext, file: StaticFile): void {
   context.set('Cache-Control', file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache');
   context.set('ETag', file.etag);
   if (file.compressed !== null) {
@@ -78,11 +85,6 @@ function sendFile(context: HttpContext, file: StaticFile, services: HttpServices
     return;
   }
   context.set('Content-Type', file.type);
-  if (file.type === 'text/html') {
-    context.set('Content-Security-Policy', contentPolicy(services));
-    context.set('Cross-Origin-Opener-Policy', 'same-origin');
-    context.set('X-Frame-Options', 'DENY');
-  }
   context.set('Accept-Ranges', 'bytes');
   const range = context.get('Range');
   if (range !== '' && rangeHolds(context.get('If-Range'), file)) {

@@ -7,7 +7,14 @@ import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
 import { readBody } from '../request-body.js';
 import { principalOf } from '../statement-answer.js';
-import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+import {
+  answer,
+  DISCOVERY_WAIT_MS,
+  type HttpContext,
+  type HttpServices,
+  JSON_TYPE,
+  type Route,
+} from '../route.js';
 
 const RECORD_KIND = 'preferences';
 const RECORD_KEY = 'console';
@@ -32,7 +39,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       access: 'open',
       handle: async (context) => {
         const { version, preferences } = await load(database);
-        const config = { ...fixed, ...wireConfig(services), ...signOnConfig(services) };
+        const config = { ...fixed, ...wireConfig(services), ...(await signOnConfig(services)) };
         const body = { config, 'preferences.version': version, preferences };
         answer(context, 200, JSON_TYPE, JSON.stringify(body));
       },
@@ -86,14 +93,21 @@ function wireConfig({ wire }: HttpServices): Record<string, unknown> {
   return door === null ? {} : { 'pg.port': door.port, 'pg.tls.enabled': door.isEncrypted };
 }
 
-/** How the console signs people on; addresses are there once the provider has told them. */
-function signOnConfig({ authenticator, config }: HttpServices): Record<string, unknown> {
+/**
+ * How the console signs people on. Without the provider's addresses it cannot, so they are waited
+ * for where the provider has not told them yet, but no page waits for a provider that is down.
+ */
+async function signOnConfig({
+  authenticator,
+  config,
+}: HttpServices): Promise<Record<string, unknown>> {
   const { signOn } = authenticator;
   const basic = { 'acl.basic.auth.realm.enabled': config.get(KEYS.oidcBasicRealm) };
   if (signOn === null) {
     return authenticator.required ? { ...basic, 'acl.oidc.enabled': false } : {};
   }
-  const { settings, metadata } = signOn;
+  const { settings } = signOn;
+  const metadata = await signOn.metadata(DISCOVERY_WAIT_MS);
   return {
     ...basic,
     'acl.oidc.enabled': true,

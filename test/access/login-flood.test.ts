@@ -1,0 +1,200 @@
+/** Passwords that are sent by the thousand: who is checked, who is told to come again. */
+import { EventEmitter, once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+import test from 'ava';
+import pg from 'pg';
+
+import { CallerGone, HashPool, LoginsBusy, MOST_WAITING } from '../../ts/auth/hash-pool.js';
+import { HashQueue, type Waiting } from '../../ts/auth/hash-queue.js';
+import type { TestServer } from '../golden/server.js';
+import { until } from '../until.js';
+import { ADMIN, credentials, exec, run, startAccessServer } from './harness.js';
+
+const ROUNDS = 100_000;
+const SOCKETS = 50;
+const TRIES = 40;
+
+// ---- turns ----
+
+interface Item extends Waiting {
+  readonly name: string;
+}
+
+const connections = new Map<string, object>();
+
+/** `address/connection/number` */
+function item(name: string): Item {
+  const [address = '', connection = ''] = name.split('/');
+  const key = `${address}/${connection}`;
+  connections.set(key, connections.get(key) ?? {});
+  return { name, address, connection: connections.get(key) ?? {} };
+}
+
+function queue(most: number, ...names: readonly string[]): HashQueue<Item> {
+  const made = new HashQueue<Item>(most);
+  for (const name of names) {
+    made.push(item(name));
+  }
+  return made;
+}
+
+function order(waiting: HashQueue<Item>): string[] {
+  const all: string[] = [];
+  for (let next = waiting.shift(); next !== null; next = waiting.shift()) {
+    all.push(next.name);
+  }
+  return all;
+}
+
+test('turns go round by address, then by connection: those who got least are next', (t) => {
+  const flood = ['a/1/1', 'a/1/2', 'a/1/3', 'a/2/1', 'a/2/2'];
+  t.deepEqual(order(queue(10, ...flood)), ['a/1/1', 'a/2/1', 'a/1/2', 'a/2/2', 'a/1/3']);
+  const equal = ['a/1/1', 'a/2/1', 'a/3/1', 'a/4/1'];
+  t.deepEqual(order(queue(10, ...equal)), ['a/1/1', 'a/4/1', 'a/2/1', 'a/3/1']);
+  const waiting = queue(10, ...flood);
+  t.is(waiting.shift()?.name, 'a/1/1');
+  waiting.push(item('b/1/1'));
+  t.is(waiting.shift()?.name, 'b/1/1', 'another address got nothing yet');
+  waiting.push(item('a/3/1'));
+  waiting.push(item('b/1/2'));
+  t.is(waiting.shift()?.name, 'a/2/1', 'nor did other connections of the first');
+  t.is(waiting.shift()?.name, 'b/1/2');
+  t.is(waiting.shift()?.name, 'a/3/1');
+  t.is(waiting.size, 3);
+});
+
+test('where it is full, whoever wants most loses', (t) => {
+  const waiting = queue(4, 'a/1/1', 'a/1/2', 'a/1/3', 'a/2/1');
+  t.is(waiting.push(item('a/3/1'))?.name, 'a/1/3');
+  t.is(waiting.push(item('b/1/1'))?.name, 'a/1/2');
+  t.is(waiting.push(item('a/1/9'))?.name, 'a/1/9', 'itself, where it is that one');
+  t.is(waiting.size, 4);
+  t.deepEqual(order(waiting).sort(), ['a/1/1', 'a/2/1', 'a/3/1', 'b/1/1']);
+});
+
+test('nothing is kept of those who got what they wanted, however many they are', (t) => {
+  const waiting = queue(2);
+  for (let round = 0; round < 5_000; round += 1) {
+    waiting.push({ name: String(round), address: `a${round % 7}`, connection: {} });
+  }
+  t.is(waiting.size, 2);
+  t.is(order(waiting).length, 2);
+  t.is(waiting.size, 0);
+});
+
+class Connection extends EventEmitter {
+  destroyed = false;
+}
+
+test('what nobody waits for any more is not hashed, and no more waits than may', async (t) => {
+  const pool = new HashPool(1);
+  const request = { password: 'p', salt: Buffer.alloc(16), iterations: 200_000, keyBytes: 32 };
+  const stays = new Connection();
+  const leaves = new Connection();
+  const first = pool.hash(request, { address: '127.0.0.1', connection: stays });
+  const late = Array.from({ length: MOST_WAITING + 5 }, () =>
+    pool.hash(request, { address: '127.0.0.1', connection: leaves }),
+  );
+  const ends = Promise.allSettled(late);
+  leaves.emit('close');
+  const last = pool.hash(request, { address: '127.0.0.1', connection: stays });
+  const names = (await ends).map((end) =>
+    end.status === 'rejected' && end.reason instanceof Error ? end.reason.name : 'hashed',
+  );
+  t.is(names.filter((name) => name === LoginsBusy.name).length, 5);
+  t.is(names.filter((name) => name === CallerGone.name).length, MOST_WAITING);
+  t.deepEqual(await first, await last);
+  leaves.destroyed = true;
+  await t.throwsAsync(pool.hash(request, { address: '127.0.0.1', connection: leaves }), {
+    instanceOf: CallerGone,
+  });
+});
+
+// ---- a server ----
+
+/** Sends `TRIES` bad logins at once on each of `SOCKETS` connections; counts the answers. */
+class Flood {
+  readonly sockets: Socket[] = [];
+  text = '';
+
+  async begin(server: TestServer, round: number): Promise<void> {
+    const { port } = new URL(server.url);
+    for (let index = 0; index < SOCKETS; index += 1) {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.setEncoding('latin1').on('data', (piece: string) => {
+        this.text += piece;
+      });
+      await once(socket, 'connect');
+      this.sockets.push(socket);
+      const requests = Array.from({ length: TRIES }, (_, attempt) => {
+        const { authorization = '' } = credentials(`x${round}_${index}_${attempt}:p`);
+        return (
+          'GET /exec?query=select+1 HTTP/1.1\r\nHost: localhost\r\n' +
+          `Authorization: ${authorization}\r\n\r\n`
+        );
+      });
+      socket.write(requests.join(''));
+    }
+  }
+
+  count(status: number): number {
+    return this.text.split(`HTTP/1.1 ${status} `).length - 1;
+  }
+
+  end(): void {
+    for (const socket of this.sockets) {
+      socket.destroy();
+    }
+  }
+}
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer(undefined, `acl.password.hash.iteration.count=${ROUNDS}`);
+  await run(
+    server,
+    "CREATE USER ann WITH PASSWORD 'a'",
+    "CREATE USER bob WITH PASSWORD 'b'",
+    'GRANT HTTP, PGWIRE TO ann',
+    'GRANT HTTP, PGWIRE TO bob',
+  );
+});
+
+test.after.always(() => server.stop());
+
+test.serial('2,000 bad logins: a real first login is next, and DDL does not notice', async (t) => {
+  const flood = new Flood();
+  await flood.begin(server, 1);
+  await until(() => flood.count(401) > 0, 'the flood is being checked');
+  const before = flood.count(401);
+  const table = exec(server, ADMIN, 'CREATE TABLE beside (i INT)');
+  t.is((await exec(server, 'ann:a', 'SELECT 1')).status, 200);
+  const checked = flood.count(401) - before;
+  // One of each connection at the most, and what was on its way.
+  t.true(checked <= SOCKETS + 14, `${checked} were checked before it`);
+  t.is((await table).status, 200);
+
+  const { pg: address } = server;
+  const [host = '', port = ''] = address.split(':');
+  const client = new pg.Client({ host, port: Number(port), user: 'bob', password: 'b' });
+  await client.connect();
+  await client.end();
+  const all = SOCKETS * TRIES;
+  await until(() => flood.count(401) + flood.count(503) === all, 'every one is answered');
+  t.true(flood.count(401) <= 3 * MOST_WAITING, `${flood.count(401)} were checked`);
+  t.regex(flood.text, /HTTP\/1\.1 503 [^]*Retry-After: 1[^]*too many logins at once/);
+  flood.end();
+});
+
+test.serial('requests of one client that come at once are checked once', async (t) => {
+  const statuses = await Promise.all(
+    Array.from({ length: 2 * MOST_WAITING }, async () => {
+      return (await exec(server, 'ann:a ', 'SELECT 1')).status;
+    }),
+  );
+  const told = new Set(statuses);
+  t.deepEqual([...told].sort(), [401, 429], 'a wrong one is counted as ever, and never too busy');
+});

@@ -1,0 +1,187 @@
+/**
+ * Before a login: clients that are silent, slow, half closed, or do not read hold no slot beyond
+ * their limit, on either port, and keep nobody out. They never close their own end.
+ */
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { until } from '../until.js';
+
+const LIMIT = 16;
+const MANY = 3 * LIMIT;
+const HEAD = 'GET / HTTP/1.1\r\nHost: localhost\r\n';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({
+    set: [
+      'http.user=ann',
+      'http.password=secret',
+      'http.header.timeout=2s',
+      'http.body.timeout=2s',
+      'http.send.timeout=2s',
+      'http.net.connection.timeout=2s',
+      `http.net.connection.limit=${2 * LIMIT}`,
+      `pg.net.connection.limit=${LIMIT}`,
+    ],
+  });
+});
+
+test.after.always(() => server.stop());
+
+type Port = 'http' | 'pg';
+
+function portOf(port: Port): number {
+  return Number(port === 'http' ? new URL(server.url).port : server.pg.split(':')[1]);
+}
+
+async function open(t: ExecutionContext, port: Port, host = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ host, port: portOf(port), allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function wireLogin(): Promise<void> {
+  const [host = '', port = ''] = server.pg.split(':');
+  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  await client.connect();
+  await client.query('SELECT 1');
+  await client.end();
+}
+
+async function httpLogin(): Promise<number> {
+  const authorization = `Basic ${Buffer.from('ann:secret').toString('base64')}`;
+  const answer = await fetch(`${server.url}/exec?query=SELECT+1`, {
+    headers: { authorization, connection: 'close' },
+  });
+  await answer.text();
+  return answer.status;
+}
+
+/** Sockets that the server holds. */
+function held(): number {
+  const folder = `/proc/${server.process.pid ?? 0}/fd`;
+  const link = (name: string): string => {
+    try {
+      return readlinkSync(`${folder}/${name}`);
+    } catch {
+      return '';
+    }
+  };
+  return readdirSync(folder).filter((name) => link(name).startsWith('socket:')).length;
+}
+
+/** Says a byte more of a message that does not end. */
+function dribble(t: ExecutionContext, socket: Socket, first: string | Buffer): void {
+  socket.write(first);
+  const timer = setInterval(() => socket.write('x'), 300);
+  t.teardown(() => {
+    clearInterval(timer);
+  });
+}
+
+const LENGTH = 'Content-Length: 1000000\r\n\r\n';
+const STARTUP_HEAD = Buffer.from([0, 0, 1, 0, 0, 3, 0, 0]);
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+const STARTUP = Buffer.from('\0\0\0\x13\0\x03\0\0user\0admin\0\0', 'latin1');
+
+/** What clients do, and where. */
+const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext, s: Socket) => void])[] = [
+  ['silent', 'http', () => undefined],
+  ['silent', 'pg', () => undefined],
+  ['slow in their head', 'http', (t, socket) => dribble(t, socket, `${HEAD}X: `)],
+  ['slow in their start-up', 'pg', (t, socket) => dribble(t, socket, STARTUP_HEAD)],
+  ['slow after their start-up', 'pg', (t, socket) => dribble(t, socket, STARTUP)],
+  ['silent after asking for encryption', 'pg', (_t, socket) => socket.write(SSL_REQUEST)],
+  ['half closed', 'http', (_t, socket) => socket.end(`${HEAD}X`)],
+  ['half closed', 'pg', (_t, socket) => socket.end(STARTUP_HEAD)],
+  ['refused for what they say', 'http', (_t, socket) => socket.write('nonsense\r\n\r\n')],
+  ['refused for what they say', 'pg', (_t, socket) => socket.write('nonsense'.repeat(9))],
+  ['asking for a tunnel', 'http', (_t, socket) => socket.write('CONNECT a:1 HTTP/1.1\r\n\r\n')],
+  [
+    'refused, and slow in the rest',
+    'http',
+    (t, socket) => dribble(t, socket, `POST /exec HTTP/1.1\r\nHost: localhost\r\n${LENGTH}`),
+  ],
+  [
+    'refused, and silent about the rest',
+    'http',
+    (_t, socket) => socket.write(`POST /imp?name=x HTTP/1.1\r\nHost: localhost\r\n${LENGTH}`),
+  ],
+  [
+    'reading nothing',
+    'http',
+    (_t, socket) => {
+      socket.pause();
+      socket.write(`${HEAD}\r\n`.repeat(500));
+    },
+  ],
+];
+
+for (const [what, port, behave] of CLIENTS) {
+  test.serial(`${MANY} clients that are ${what} (${port}) keep nobody out, and go`, async (t) => {
+    for (let index = 0; index < MANY; index += 1) {
+      behave(t, await open(t, port));
+    }
+    await wireLogin();
+    t.is(await httpLogin(), 200);
+    if (process.platform === 'linux') {
+      const started = performance.now();
+      await until(() => held() <= 8, `they are gone: ${held()}`);
+      // The login of the wire protocol takes 10 s at the most; a machine may be busy.
+      t.true(performance.now() - started < 40_000);
+    }
+  });
+}
+
+test.serial('who is logged in is not closed for those who are not', async (t) => {
+  const [host = '', port = ''] = server.pg.split(':');
+  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  await client.connect();
+  for (let index = 0; index < MANY; index += 1) {
+    await open(t, 'pg');
+  }
+  await sleep(1_500);
+  t.is((await client.query<{ one: number }>('SELECT 1 one')).rows[0]?.one, 1);
+  await client.end();
+});
+
+test.serial('one other machine has a part of the connections of the wire protocol', async (t) => {
+  const addresses = Object.values(networkInterfaces()).flat();
+  const other = addresses.find((one) => one?.family === 'IPv4' && !one.internal);
+  if (other === undefined) {
+    t.pass('this machine has no address of its own');
+    return;
+  }
+  const wide = await startTestServer({
+    set: ['pg.net.bind.to=0.0.0.0:0', 'pg.password=other', 'pg.net.connection.limit.per.address=2'],
+  });
+  t.teardown(() => wide.stop());
+  const clientAt = (host: string): pg.Client => {
+    const port = Number(wide.pg.split(':')[1]);
+    return new pg.Client({ host, port, user: 'admin', password: 'other' });
+  };
+  const clients = [clientAt(other.address), clientAt(other.address)];
+  for (const client of clients) {
+    await client.connect();
+  }
+  const third = clientAt(other.address);
+  const error = await t.throwsAsync<pg.DatabaseError>(third.connect());
+  t.is(error.code, '53300');
+  t.regex(error.message, /too many connections from .* \[limit=2\]/);
+  const local = clientAt('127.0.0.1');
+  await local.connect();
+  for (const client of [...clients, local]) {
+    await client.end();
+  }
+});

@@ -1,0 +1,28 @@
+/** A clean stop under load: every client has its answer, or an error of its protocol. */
+
+import test from 'ava';
+
+import { exitCode, startTestServer } from '../golden/server.js';
+import { stopRound } from '../torture/stop-round.js';
+
+const ROUNDS = 5;
+
+for (let round = 0; round < ROUNDS; round += 1) {
+  test.serial(`SIGTERM in the middle of everything: ${round}`, async (t) => {
+    t.deepEqual(await stopRound(round * 150), []);
+  });
+}
+
+test.serial('nothing to do: a stop is over at once, with 0', async (t) => {
+  const server = await startTestServer();
+  t.is(await server.stop(), 0);
+  t.notRegex(server.log(), /stopped before its end/);
+});
+
+test.serial('a stop that has to be forced tells so, by its exit code too', async (t) => {
+  const server = await startTestServer({ set: ['shutdown.timeout=1ms'] });
+  server.process.kill('SIGTERM');
+  t.is(await exitCode(server.process), 124);
+  t.regex(server.log(), /tidemark: stopped before its end: .* \[limit=1 ms\]/);
+  await server.stop();
+});

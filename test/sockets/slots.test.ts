@@ -1,0 +1,201 @@
+/** Who may stay, who makes room, and how each connection ends: real sockets, no protocol. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net';
+
+import test, { type ExecutionContext } from 'ava';
+
+import {
+  machineOf,
+  plainAddress,
+  type Slot,
+  slotOf,
+  type SlotLimits,
+  Slots,
+} from '../../ts/sockets/index.js';
+import { until } from '../until.js';
+
+const LIMITS: SlotLimits = { all: 8, perAddress: 8, withoutLogin: 4, stallMs: 60_000 };
+
+interface Place {
+  readonly slots: Slots;
+  readonly taken: Slot[];
+  readonly client: () => Promise<Socket>;
+}
+
+/** `accepted` is what a protocol would do with a connection. */
+async function place(
+  t: ExecutionContext,
+  limits: Partial<SlotLimits> = {},
+  accepted: (socket: Socket, slot: Slot) => void = () => undefined,
+  allowHalfOpen = false,
+): Promise<Place> {
+  const slots = new Slots(() => ({ ...LIMITS, ...limits }));
+  const taken: Slot[] = [];
+  const server: Server = createServer({ allowHalfOpen }, (socket) => {
+    socket.on('error', () => undefined).resume();
+    const slot = slots.take(socket);
+    if (slot !== null) {
+      taken.push(slot);
+      accepted(socket, slot);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  t.teardown(() => {
+    slots.cutAll();
+    server.close();
+  });
+  const client = async (): Promise<Socket> => {
+    const before = taken.length;
+    // It does not close its end because the other side did.
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined).resume();
+    await once(socket, 'connect');
+    await until(() => taken.length > before || socket.destroyed, 'accepted');
+    return socket;
+  };
+  return { slots, taken, client };
+}
+
+/** Every way in which a protocol, or a client, ends a connection without closing it. */
+const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> = {
+  end: (socket) => socket.end(),
+  'end with last words': (socket) => socket.end('go away'),
+  'end soon': (socket) => {
+    socket.destroySoon();
+  },
+  'last words that nobody reads': (socket, client) => {
+    client.pause();
+    socket.end(Buffer.alloc(16 * 1024 * 1024));
+  },
+  'an end that was meant for later': (socket) => {
+    socket.write('first');
+    setTimeout(() => socket.end(), 50);
+  },
+  'the half of a client': (_socket, client) => client.end(),
+};
+
+for (const [name, end] of Object.entries(ENDS)) {
+  test(`whoever was told to go is gone: ${name}`, async (t) => {
+    let served: Socket | undefined;
+    const { slots, client } = await place(t, {}, (socket) => {
+      served = socket;
+    });
+    const asking = await client();
+    t.is(slots.size, 1);
+    const started = performance.now();
+    end(served as unknown as Socket, asking);
+    await until(() => served?.destroyed === true && slots.size === 0, 'the server has closed it');
+    t.true(performance.now() - started < 10_000);
+    asking.destroy();
+  });
+}
+
+test('whoever takes nothing is gone at the limit', async (t) => {
+  let served: Socket | undefined;
+  const { slots, client } = await place(t, { stallMs: 500 }, (socket, slot) => {
+    served = socket;
+    slot.enter();
+    socket.write(Buffer.alloc(16 * 1024 * 1024));
+  });
+  const asking = await client();
+  asking.pause();
+  await until(() => served?.destroyed === true && slots.size === 0, 'the server has closed it');
+  t.pass();
+  asking.destroy();
+});
+
+test('silent connections make room for whoever comes, and members stay', async (t) => {
+  const displaced: Slot[] = [];
+  const { slots, taken, client } = await place(t, {}, (_socket, slot) => {
+    const displace = slot.displace;
+    slot.displace = () => {
+      displaced.push(slot);
+      displace();
+    };
+  });
+  const members = [await client(), await client()];
+  for (const slot of taken) {
+    slot.enter();
+  }
+  for (let round = 0; round < 40; round += 1) {
+    await client();
+    t.is(taken.at(-1)?.refusal, null, 'a new one is let in');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    t.true(slots.size <= LIMITS.all, 'there are never more');
+  }
+  t.true(slots.size <= 2 + LIMITS.withoutLogin + 1, `${slots.size} are left`);
+  t.true(displaced.length >= 34);
+  t.deepEqual(displaced, taken.slice(2, 2 + displaced.length), 'the oldest first');
+  t.true(members.every((socket) => !socket.destroyed));
+});
+
+test('where all are lively, those without a login have their part and no more', async (t) => {
+  const { taken, client } = await place(t, { all: 4, withoutLogin: 2 });
+  const lively = async (): Promise<Slot | undefined> => {
+    (await client()).write('x');
+    return taken.at(-1);
+  };
+  for (let round = 0; round < 12; round += 1) {
+    t.is((await lively())?.refusal, null, `round ${round}`);
+  }
+  for (const slot of taken.slice(-3)) {
+    slot.enter();
+  }
+  t.is((await lively())?.refusal, 'too many connections [limit=4]');
+});
+
+test('whoever is being answered is not closed for another', async (t) => {
+  let finish = (): void => undefined;
+  const work = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const { taken, client } = await place(t, { all: 2, withoutLogin: 2 }, (_socket, slot) => {
+    void slot.during(() => work);
+  });
+  await client();
+  await client();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await client();
+  t.is(taken[2]?.refusal, 'too many connections [limit=2]');
+  finish();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await client();
+  t.is(taken[3]?.refusal, null);
+});
+
+test('whoever is refused does not stay either', async (t) => {
+  const { slots, taken, client } = await place(t, { all: 1 }, (_socket, slot) => {
+    slot.enter();
+  });
+  await client();
+  const refused = await client();
+  t.not(taken[1]?.refusal, null);
+  t.is(slots.size, 1);
+  await until(() => refused.readableEnded || refused.destroyed, 'it is closed');
+});
+
+test('a slot is known by any socket that carries it', async (t) => {
+  const other = new Socket();
+  let served: Socket | undefined;
+  const { taken, client } = await place(t, {}, (socket, slot) => {
+    served = socket;
+    slot.carry(other);
+  });
+  await client();
+  t.is(slotOf(served as unknown as Socket), taken[0]);
+  t.is(slotOf(other), taken[0]);
+});
+
+test('a machine is an IPv4 address, or a network of IPv6', (t) => {
+  t.is(plainAddress('::ffff:10.0.0.1'), '10.0.0.1');
+  t.is(plainAddress('::1'), '::1');
+  t.is(machineOf('10.0.0.1'), '10.0.0.1');
+  t.is(machineOf('::1'), '::1');
+  t.is(machineOf('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
+  t.is(machineOf('2001:db8:1:2::9'), '2001:db8:1:2::/64');
+  t.is(machineOf('2001:db8::9'), '2001:db8:0:0::/64');
+  t.is(machineOf('fe80::1%eth0'), 'fe80:0:0:0::/64');
+  t.is(machineOf('2001:db8:1:2:ffff::'), '2001:db8:1:2::/64');
+});

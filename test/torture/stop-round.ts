@@ -1,0 +1,309 @@
+/**
+ * One stop under load: clients of both protocols are in the middle of what they do when SIGTERM
+ * comes. Each is answered, or its answer ends with an error of its protocol; the process ends in
+ * time, with 0.
+ */
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import pg from 'pg';
+
+import { exitCode, startTestServer, type TestServer } from '../golden/server.js';
+import { clientMessage, RawClient, startup } from '../pgwire/raw-client.js';
+import { exec } from './client.js';
+
+export const STOP_MS = 4_000;
+
+/** Lets no row through, for longer than any stop takes. */
+const HEAVY =
+  'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
+  'WHERE a.x * b.x % 7 = 9';
+const PAIRS = HEAVY.replace('count()', 'a.x');
+const INSERT = `INSERT INTO t SELECT x::timestamp, x, 'heavy' FROM (${PAIRS})`;
+const LONG = 'SELECT x, x * 2 y FROM long_sequence(1000000000)';
+const STOPPING = 'the server is shutting down';
+
+/** Ends well, or rejects with what is wrong. */
+type Client = (server: TestServer, stopped: () => boolean) => Promise<void>;
+
+class Wrong extends Error {}
+
+class NoAnswer extends Error {
+  readonly code: string;
+  readonly isReused: boolean;
+
+  constructor(code: string, isReused: boolean) {
+    super(`no answer: ${code}`);
+    this.code = code;
+    this.isReused = isReused;
+  }
+}
+
+interface HttpEnd {
+  readonly status: number;
+  readonly text: string;
+  readonly complete: boolean;
+}
+
+/** Reads an answer to its end; of long ones the last characters are kept. */
+function ask(
+  server: TestServer,
+  path: string,
+  send?: (write: (text: string) => Promise<void>) => Promise<void>,
+  agent?: Agent,
+): Promise<HttpEnd> {
+  return new Promise((resolve, reject) => {
+    const form = { 'Content-Type': 'multipart/form-data; boundary=b' };
+    const sent = request(`${server.url}${path}`, {
+      ...(agent === undefined ? {} : { agent }),
+      ...(send === undefined ? {} : { method: 'POST', headers: form }),
+    });
+    sent.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new NoAnswer(error.code ?? error.message, sent.reusedSocket));
+    });
+    sent.once('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (piece: string) => {
+        text = (text + piece).slice(-4_000);
+      });
+      response.once('error', () => undefined);
+      response.once('close', () => {
+        resolve({ status: response.statusCode ?? 0, text, complete: response.complete });
+      });
+    });
+    if (send === undefined) {
+      sent.end();
+    } else {
+      void send(async (piece) => {
+        if (!sent.write(piece)) {
+          await Promise.race([once(sent, 'drain'), once(sent, 'close')]);
+        }
+      });
+    }
+  });
+}
+
+const statement = (query: string): string => `/exec?query=${encodeURIComponent(query)}`;
+
+function require(isRight: boolean, what: string): void {
+  if (!isRight) {
+    throw new Wrong(what);
+  }
+}
+
+function requireRefusal({ status, text }: HttpEnd): void {
+  require(status === 503 && text.includes(STOPPING), `${status} ${text.slice(-300)}`);
+}
+
+const heavyOverHttp: Client = async (server) => {
+  requireRefusal(await ask(server, statement(HEAVY)));
+};
+
+const insertOverHttp: Client = async (server) => {
+  requireRefusal(await ask(server, statement(INSERT)));
+};
+
+const streamOverHttp: Client = async (server) => {
+  const { status, text, complete } = await ask(server, statement(LONG));
+  require(status === 200 && !complete, `${status}, complete: ${complete}`);
+  require(text.endsWith(`],"error":"${STOPPING}","position":0}`), text.slice(-300));
+};
+
+const exportOverHttp: Client = async (server) => {
+  const { status, complete } = await ask(server, `/exp?query=${encodeURIComponent(LONG)}`);
+  require(status === 200 && !complete, `${status}, complete: ${complete}`);
+};
+
+const importOverHttp: Client = async (server, stopped) => {
+  const path = '/imp?name=imported&timestamp=ts&partitionBy=DAY&forceHeader=true';
+  let goesOn = true;
+  const answer = ask(server, path, async (write) => {
+    await write('--b\r\nContent-Disposition: form-data; name="data"; filename="x"\r\n\r\nts,v\n');
+    for (let row = 0; goesOn; row += 1) {
+      await write(
+        `2024-01-01T00:00:00.${String(row % 1000).padStart(3, '0')}Z,${row}\n`.repeat(50),
+      );
+      await sleep(5);
+    }
+  });
+  const end = await answer.finally(() => {
+    goesOn = false;
+  });
+  require(stopped(), 'it ended before the stop');
+  requireRefusal(end);
+};
+
+/** Is done within the time that work gets. */
+const shortOverHttp: Client = async (server) => {
+  for (;;) {
+    const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';
+    const { status, text } = await ask(server, statement(query)).catch(gone);
+    if (status !== 200) {
+      require(status === 0 || text.includes(STOPPING), `${status} ${text}`);
+      return;
+    }
+  }
+};
+
+/** Asks small things until nobody listens. */
+function small(agent: Agent): Client {
+  return async (server) => {
+    for (;;) {
+      const { status, text } = await ask(server, statement('SELECT 1'), undefined, agent).catch(
+        gone,
+      );
+      require([0, 200].includes(status) || text.includes(STOPPING), `${status} ${text}`);
+      if (status === 0) {
+        return;
+      }
+    }
+  };
+}
+
+/**
+ * Nobody listens any more. Who connects at that very moment is reset by the operating system; who
+ * was connected before has an answer.
+ */
+function gone(error: unknown): HttpEnd {
+  const isRefused = error instanceof NoAnswer && NOBODY.has(error.code) && !error.isReused;
+  require(isRefused, String(error));
+  return { status: 0, text: '', complete: true };
+}
+
+const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET']);
+
+function clientOf(server: TestServer): pg.Client {
+  const [host = '', port = ''] = server.pg.split(':');
+  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  client.on('error', () => undefined);
+  return client;
+}
+
+function wire(query: string): Client {
+  return async (server) => {
+    const client = clientOf(server);
+    await client.connect();
+    const code = await client.query(query).then(
+      () => 'done',
+      (error: unknown) => (error instanceof pg.DatabaseError ? error.code : String(error)),
+    );
+    require(code === '57P01', `${query.slice(0, 40)}: ${String(code)}`);
+  };
+}
+
+/** Rows are read until the connection ends. */
+const streamOverWire: Client = async (server) => {
+  const client = await rawLogin(server);
+  client.send(clientMessage('Q', LONG.replace('1000000000', '100000000')));
+  let last: string | null = null;
+  for (let message = await client.next(); message !== null; message = await client.next()) {
+    last = message.type === 'E' ? message.body.toString('latin1') : last;
+  }
+  require(last?.includes('57P01') === true, `stream: ${last ?? 'no error'}`);
+};
+
+const copyOverWire: Client = async (server, stopped) => {
+  const client = await rawLogin(server);
+  client.send(clientMessage('Q', 'COPY t FROM STDIN'));
+  await client.until('G');
+  const ended = client.until('none');
+  while (!stopped()) {
+    client.send(clientMessage('d', Buffer.from('2024-01-01T00:00:00Z\t1\tcopy\n')));
+    await sleep(10);
+  }
+  const messages = await ended;
+  const text = messages.at(-1)?.body.toString('latin1') ?? '';
+  require(text.includes('57P01'), `copy: ${text}`);
+};
+
+const idleOverWire: Client = async (server) => {
+  const client = await rawLogin(server);
+  client.send(clientMessage('Q', 'BEGIN'), clientMessage('Q', "INSERT INTO t VALUES (0, 1, 'b')"));
+  const messages = await client.until('none');
+  const text = messages.at(-1)?.body.toString('latin1') ?? '';
+  require(text.includes('57P01'), `idle: ${text}`);
+};
+
+/** Logs in again and again. */
+const loginsOverWire: Client = async (server) => {
+  for (;;) {
+    const client = clientOf(server);
+    let told: unknown = null;
+    client.once('error', (error) => {
+      told = error;
+    });
+    try {
+      await client.connect();
+      await client.query('SELECT 1');
+      await client.end();
+    } catch (thrown) {
+      // What is told between two messages of the client comes as an event.
+      const error = told ?? thrown;
+      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      require(NOBODY.has(code) || ['57P01', '57P03'].includes(code), `login: ${code}`);
+      if (NOBODY.has(code)) {
+        return;
+      }
+    }
+  }
+};
+
+async function rawLogin(server: TestServer): Promise<RawClient> {
+  const client = await RawClient.open(Number(server.pg.split(':')[1]));
+  client.send(startup('admin'), clientMessage('p', 'quest'));
+  await client.until('Z');
+  return client;
+}
+
+const CLIENTS: Readonly<Record<string, Client>> = {
+  'a heavy query over HTTP': heavyOverHttp,
+  'INSERT SELECT over HTTP': insertOverHttp,
+  'rows over HTTP': streamOverHttp,
+  'a file over HTTP': exportOverHttp,
+  'an import over HTTP': importOverHttp,
+  'short queries over HTTP': shortOverHttp,
+  'small queries, a connection each': small(new Agent({ keepAlive: false })),
+  'small queries over one connection': small(new Agent({ keepAlive: true, maxSockets: 1 })),
+  'a heavy query over the wire': wire(HEAVY),
+  'INSERT SELECT over the wire': wire(INSERT),
+  'rows over the wire': streamOverWire,
+  'COPY over the wire': copyOverWire,
+  'a block that idles': idleOverWire,
+  'logins over the wire': loginsOverWire,
+};
+
+/** What was wrong; empty when nothing was. */
+export async function stopRound(pauseMs: number): Promise<readonly string[]> {
+  const server = await startTestServer({
+    set: [`shutdown.timeout=${STOP_MS}ms`, 'pg.auth.method=cleartext', 'query.concurrency=16'],
+  });
+  const problems: string[] = [];
+  await exec(server, 'CREATE TABLE t (ts TIMESTAMP, v LONG, n VARCHAR) TIMESTAMP(ts)');
+  let isStopped = false;
+  const ends = Object.entries(CLIENTS).map(async ([name, client]) => {
+    try {
+      await client(server, () => isStopped);
+    } catch (error) {
+      problems.push(`${name}: ${error instanceof Wrong ? error.message : String(error)}`);
+    }
+  });
+  await sleep(1_000 + pauseMs);
+  isStopped = true;
+  const started = performance.now();
+  server.process.kill('SIGTERM');
+  const code = await exitCode(server.process);
+  const took = performance.now() - started;
+  const late = sleep(5_000, 'late', { ref: false });
+  if ((await Promise.race([Promise.all(ends), late])) === 'late') {
+    problems.push('a client still waits');
+  }
+  if (code !== 0) {
+    problems.push(`exit code ${code ?? 'none'}: ${server.log().slice(-300)}`);
+  }
+  if (took > STOP_MS) {
+    problems.push(`it took ${Math.round(took)} ms`);
+  }
+  await server.stop();
+  return problems;
+}

@@ -1,0 +1,88 @@
+/**
+ * Refused logins for the audit log. Anybody can be refused as often as they like, so they have a
+ * log of their own, and what repeats is counted: the first refusal of a name at an address is a
+ * line at once, those that follow within a minute are one line with their number.
+ */
+import type { LoginEndpoint } from '../auth/index.js';
+import type { AuditLog } from './audit.js';
+
+const WINDOW_MS = 60_000;
+/** Names, and addresses of further names, that are told apart within a minute. */
+const MOST_NAMES = 100;
+const MOST_ADDRESSES = 100;
+const LONGEST_NAME = 256;
+/** Of the names of an address that are only counted. */
+const EXAMPLES = 5;
+
+interface Repeated {
+  readonly name: string;
+  readonly endpoint: LoginEndpoint;
+  readonly address: string;
+  count: number;
+}
+
+interface Others {
+  readonly examples: Set<string>;
+  count: number;
+}
+
+export class Refusals {
+  readonly #log: Pick<AuditLog, 'write'>;
+  readonly #byName = new Map<string, Repeated>();
+  readonly #byAddress = new Map<string, Others>();
+  #since = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(log: Pick<AuditLog, 'write'>) {
+    this.#log = log;
+  }
+
+  add(claimed: string, endpoint: LoginEndpoint, address: string): void {
+    if (this.#timer === null) {
+      this.#since = Date.now();
+      this.#timer = setTimeout(() => {
+        this.flush();
+      }, WINDOW_MS).unref();
+    }
+    const name = claimed.length > LONGEST_NAME ? `${claimed.slice(0, LONGEST_NAME)}…` : claimed;
+    const key = JSON.stringify([name, endpoint, address]);
+    const known = this.#byName.get(key);
+    if (known !== undefined) {
+      known.count += 1;
+    } else if (this.#byName.size < MOST_NAMES) {
+      this.#byName.set(key, { name, endpoint, address, count: 0 });
+      this.#log.write('sign_in_refused', name, { endpoint, address });
+    } else {
+      this.#countOther(name, address);
+    }
+  }
+
+  /** Writes what was counted. */
+  flush(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    const since = new Date(this.#since).toISOString();
+    for (const { name, endpoint, address, count } of this.#byName.values()) {
+      if (count > 0) {
+        this.#log.write('sign_in_refused', name, { endpoint, address, count, since });
+      }
+    }
+    for (const [address, { count, examples }] of this.#byAddress) {
+      const names = [...examples].join(', ');
+      this.#log.write('sign_ins_refused', '', { address, count, since, names });
+    }
+    this.#byName.clear();
+    this.#byAddress.clear();
+  }
+
+  #countOther(name: string, from: string): void {
+    const isFull = this.#byAddress.size >= MOST_ADDRESSES && !this.#byAddress.has(from);
+    const address = isFull ? 'others' : from;
+    const others = this.#byAddress.get(address) ?? { examples: new Set(), count: 0 };
+    others.count += 1;
+    if (others.examples.size < EXAMPLES) {
+      others.examples.add(name);
+    }
+    this.#byAddress.set(address, others);
+  }
+}

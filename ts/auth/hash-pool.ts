@@ -1,0 +1,144 @@
+/**
+ * Hashes over passwords that clients send: each takes tens of milliseconds of a core, and anybody
+ * can ask for them. They run in threads of their own, as many as there are cores; so many wait and
+ * no more, in fair turns; and what nobody waits for any more is not run. Files are written by
+ * other threads, which never wait for a hash.
+ */
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+
+import { HashQueue } from './hash-queue.js';
+import type { HashRequest } from './hash-worker.js';
+
+/** Hashes that wait at the most. */
+export const MOST_WAITING = 64;
+/** A thread that has nothing to do for so long ends. */
+const IDLE_MS = 30_000;
+
+/** The connection a login comes by, as far as it matters here. */
+export interface LoginConnection {
+  readonly destroyed: boolean;
+  once(event: 'close', gone: () => void): unknown;
+}
+
+/** Where a login comes from. */
+export interface Caller {
+  readonly address: string;
+  readonly connection?: LoginConnection | undefined;
+}
+
+/** There is more to hash than can be: the client may come again. */
+export class LoginsBusy extends Error {
+  override readonly name = 'LoginsBusy';
+
+  constructor() {
+    super(`too many logins at once [limit=${MOST_WAITING} waiting]: try again`);
+  }
+}
+
+/** Nobody waits for the answer. */
+export class CallerGone extends Error {
+  override readonly name = 'CallerGone';
+}
+
+interface Task {
+  readonly address: string;
+  readonly connection: object;
+  readonly request: HashRequest;
+  readonly resolve: (key: Buffer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  task: Task | null;
+  idle: NodeJS.Timeout | null;
+}
+
+export class HashPool {
+  readonly #most: number;
+  readonly #queue = new HashQueue<Task>(MOST_WAITING);
+  readonly #threads = new Set<Thread>();
+  readonly #watched = new WeakSet<object>();
+
+  constructor(most = availableParallelism()) {
+    this.#most = most;
+  }
+
+  /** Rejects with `LoginsBusy`, or with `CallerGone`. */
+  hash(request: HashRequest, { address, connection }: Caller): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      if (connection?.destroyed === true) {
+        reject(new CallerGone());
+        return;
+      }
+      const task = { address, connection: connection ?? {}, request, resolve, reject };
+      this.#watch(task, connection);
+      this.#queue.push(task)?.reject(new LoginsBusy());
+      this.#next();
+    });
+  }
+
+  #watch(task: Task, connection: LoginConnection | undefined): void {
+    if (connection !== undefined && !this.#watched.has(connection)) {
+      this.#watched.add(connection);
+      connection.once('close', () => {
+        for (const { reject } of this.#queue.remove(task)) {
+          reject(new CallerGone());
+        }
+      });
+    }
+  }
+
+  #next(): void {
+    if (this.#queue.size === 0) {
+      return;
+    }
+    const thread = [...this.#threads].find(({ task }) => task === null) ?? this.#begin();
+    const task = thread === null ? null : this.#queue.shift();
+    if (thread !== null && task !== null) {
+      clearTimeout(thread.idle ?? undefined);
+      thread.task = task;
+      thread.worker.ref();
+      thread.worker.postMessage(task.request);
+    }
+  }
+
+  /** Another thread, where there may be one. */
+  #begin(): Thread | null {
+    if (this.#threads.size >= this.#most) {
+      return null;
+    }
+    const worker = new Worker(new URL('./hash-worker.js', import.meta.url), { execArgv: [] });
+    const thread: Thread = { worker, task: null, idle: null };
+    this.#threads.add(thread);
+    worker.on('message', (key: Uint8Array) => {
+      this.#done(thread, key);
+    });
+    const failed = (error: Error): void => {
+      this.#threads.delete(thread);
+      thread.task?.reject(error);
+      thread.task = null;
+      this.#next();
+    };
+    worker.once('error', failed);
+    worker.once('exit', () => {
+      failed(new Error('the thread that hashes passwords has ended'));
+    });
+    return thread;
+  }
+
+  #done(thread: Thread, key: Uint8Array): void {
+    thread.task?.resolve(Buffer.from(key));
+    thread.task = null;
+    thread.worker.unref();
+    thread.idle = setTimeout(() => {
+      this.#threads.delete(thread);
+      void thread.worker.terminate();
+    }, IDLE_MS).unref();
+    this.#next();
+  }
+}
+
+/** The process's own: cores are shared by all of it. */
+export const hashPool = new HashPool();
