@@ -125,10 +125,22 @@ test('silent connections make room for whoever comes, and members stay', async (
     await new Promise((resolve) => setTimeout(resolve, 30));
     t.true(slots.size <= LIMITS.all, 'there are never more');
   }
-  t.true(slots.size <= 2 + LIMITS.withoutLogin + 1, `${slots.size} are left`);
-  t.true(displaced.length >= 34);
+  t.is(displaced.length, 40 - (LIMITS.all - members.length));
   t.deepEqual(displaced, taken.slice(2, 2 + displaced.length), 'the oldest first');
   t.true(members.every((socket) => !socket.destroyed));
+});
+
+test('a part of the connections is for those who have logged in', async (t) => {
+  const { slots, client } = await place(t, { all: 100, withoutLogin: 4 });
+  for (let round = 0; round < 12; round += 1) {
+    await client();
+  }
+  t.is(slots.size, 12, 'nobody idles yet');
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  for (let round = 0; round < 12; round += 1) {
+    await client();
+  }
+  t.is(slots.size, 12, 'one that idles goes for each that comes');
 });
 
 test('where all are lively, those without a login have their part and no more', async (t) => {

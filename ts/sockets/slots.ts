@@ -29,11 +29,14 @@ export const GRACE_MS = 1_000;
 export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;
 const LOOK_MS = 250;
-/** A client says something at once, and goes on soon: who does not can be closed for another. */
-const SILENT_MS = 100;
-const PAUSE_MS = 1_000;
+/**
+ * A client says something at once, and goes on soon: who does not can be closed for another. It is
+ * counted in looks, between which all sockets are read: time that the server lost is not theirs.
+ */
+const SILENT_LOOKS = 2;
+const PAUSE_LOOKS = 5;
 /** However lively: nobody needs so long for a login, or stays without one. */
-const WITHOUT_LOGIN_MS = 10_000;
+const WITHOUT_LOGIN_LOOKS = 40;
 
 const slots = new WeakMap<object, Slot>();
 
@@ -70,6 +73,8 @@ export class Slot {
   #hasLeft = false;
   #moved = 0;
   #movedAt: number;
+  #looks = 0;
+  #idleLooks = 0;
   #waiting = 0;
   #takenAt: number;
   #endedAt = Infinity;
@@ -130,6 +135,8 @@ export class Slot {
 
   /** Ends what hangs. */
   look(now: number, stallMs: number): void {
+    this.#looks += 1;
+    this.#idleLooks += 1;
     this.#follow(now);
     const outer = this.#outer;
     const { writableLength } = outer;
@@ -158,9 +165,9 @@ export class Slot {
       return this.openedAt;
     }
     this.#follow(now);
-    const pause = this.#socket.bytesRead === 0 ? SILENT_MS : PAUSE_MS;
-    const isIdle = now - this.#movedAt >= pause || now - this.openedAt >= WITHOUT_LOGIN_MS;
-    return isIdle ? Math.min(this.#movedAt, this.openedAt + WITHOUT_LOGIN_MS) : null;
+    const pause = this.#socket.bytesRead === 0 ? SILENT_LOOKS : PAUSE_LOOKS;
+    const isIdle = this.#idleLooks >= pause || this.#looks >= WITHOUT_LOGIN_LOOKS;
+    return isIdle ? this.#movedAt : null;
   }
 
   /** Makes room at once: what is left of it is its last words. */
@@ -176,6 +183,7 @@ export class Slot {
     if (moved !== this.#moved) {
       this.#moved = moved;
       this.#movedAt = now;
+      this.#idleLooks = 0;
     }
   }
 }

@@ -11,7 +11,7 @@ export interface ClaimNames {
 const LONGEST_NAME = 255;
 const LONGEST_GROUP = 256;
 const MOST_GROUPS = 1000;
-/** Half a character, or one that ends a line or a text: logs and programs would read another name. */
+/** Half a character, or one that ends a line or a text: others would read another name. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
