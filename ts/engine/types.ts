@@ -79,6 +79,10 @@ export interface StatementContext {
   readonly text?: string;
   /** Parameter types the client declared (type text), `null` where it left them open. */
   readonly parameterTypes?: readonly (string | null)[];
+  /** What binding may take; absent or 0: no limit. */
+  readonly timeoutMs?: number;
+  /** What cancels its binding. */
+  readonly queryId?: string;
   /** Refuse everything that writes. */
   readonly readOnly?: boolean;
   /** Absent: everything. */

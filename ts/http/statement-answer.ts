@@ -165,6 +165,25 @@ export async function finish(reply: ExecuteReply): Promise<Summary> {
   return stream.summary();
 }
 
+/** Binds a statement, and ends that with its time or when the client goes away. */
+export async function prepareWhileConnected(
+  context: HttpContext,
+  session: Session,
+  text: string,
+): Promise<PreparedStatement> {
+  const gone = new AbortController();
+  const abort = (): void => {
+    gone.abort();
+  };
+  context.res.once('close', abort);
+  try {
+    const options = { timeoutMs: statementTimeoutMs(context), signal: gone.signal };
+    return await session.prepare(text, undefined, options);
+  } finally {
+    context.res.off('close', abort);
+  }
+}
+
 /**
  * Runs `work` and cancels what it runs when the client goes away: the statement while its first
  * rows are awaited, the stream afterwards.

@@ -14,6 +14,7 @@ import {
   DatabaseError,
   type ParameterTypes,
   type PreparedStatement,
+  type PrepareOptions,
   type Principal,
   splitStatements,
   type StatementText,
@@ -44,7 +45,11 @@ export interface ConversationSession extends BlockSession {
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as somebody else; null: as whoever logged in. */
   become(principal: Principal | null): void;
-  prepare(text: string, parameterTypes?: ParameterTypes): Promise<PreparedStatement>;
+  prepare(
+    text: string,
+    parameterTypes?: ParameterTypes,
+    options?: PrepareOptions,
+  ): Promise<PreparedStatement>;
 }
 
 /** Where bytes go. */
@@ -80,8 +85,8 @@ export class Conversation {
   private running: Portal | null = null;
   /** Inserts that wait for more of their kind. */
   private readonly inserts: InsertRun;
-  private preparing = false;
-  private cancelAsked = false;
+  /** Ends the binding of a statement that is under way. */
+  private preparing: AbortController | null = null;
   /** The client is gone: nothing begins any more. */
   private closed = false;
 
@@ -225,14 +230,15 @@ export class Conversation {
     this.copies.cancel();
     if (this.running !== null) {
       this.running.cancel();
-    } else if (this.preparing) {
-      this.cancelAsked = true;
+    } else {
+      this.preparing?.abort();
     }
   }
 
   /** Ends everything; an open block is rolled back. */
   close(): void {
     this.closed = true;
+    this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
     this.copies.abandon();
@@ -500,17 +506,18 @@ export class Conversation {
 
   private async prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement> {
     this.refuseIfClosed();
-    this.preparing = true;
-    this.cancelAsked = false;
+    const preparing = new AbortController();
+    this.preparing = preparing;
     try {
-      const prepared = await this.session.prepare(text, types);
-      if (this.wasCancelled()) {
+      const options = { timeoutMs: this.commands.timeoutMs, signal: preparing.signal };
+      const prepared = await this.session.prepare(text, types, options);
+      if (preparing.signal.aborted) {
         prepared.close();
         throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
       }
       return prepared;
     } finally {
-      this.preparing = false;
+      this.preparing = null;
     }
   }
 
@@ -518,10 +525,6 @@ export class Conversation {
     if (this.closed) {
       throw new ProtocolError('08006', 'the client is gone', true);
     }
-  }
-
-  private wasCancelled(): boolean {
-    return this.cancelAsked;
   }
 
   /** Runs a portal and tells how it ended; true when nothing is left in it. */

@@ -16,6 +16,7 @@ export {
   ownStatements,
   type OwnStatements,
   type ParameterTypes,
+  type PrepareOptions,
   PreparedStatement,
   Session,
   SessionHost,

@@ -58,6 +58,12 @@ export type ParameterTypes = readonly (string | null)[];
  */
 export type Execute = ExecuteOptions | ((description: StatementDescription) => ExecuteOptions);
 
+/** What ends a preparation before it is done. */
+export interface PrepareOptions {
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Statements that the server runs and the engine does not: COPY, GRANT. */
 export interface OwnStatements {
   owns(tree: object): boolean;
@@ -217,7 +223,11 @@ export class Session implements Actor {
   }
 
   /** Parses, binds and authorises `text`; rejects with a `DatabaseError`. */
-  async prepare(text: string, parameterTypes?: ParameterTypes): Promise<PreparedStatement> {
+  async prepare(
+    text: string,
+    parameterTypes?: ParameterTypes,
+    options: PrepareOptions = {},
+  ): Promise<PreparedStatement> {
     if (text.length > LONGEST_STATEMENT) {
       throw new DatabaseError({
         code: 'StatementTooComplex',
@@ -231,7 +241,7 @@ export class Session implements Actor {
       throw new DatabaseError({ code: 'Syntax', message, start: nul, end: nul + 1 });
     }
     const statement = new PreparedStatement(this.#host, this, text, parameterTypes);
-    const binding = statement.bind();
+    const binding = statement.bind(options);
     if (binding !== null) {
       await binding;
     }
@@ -347,19 +357,26 @@ export class PreparedStatement {
    * Called by `Session.prepare`, and again when the catalog or the rights moved. Null when it is
    * done: the same was bound before.
    */
-  bind(): Promise<void> | null {
-    return this.#bindKnown() ? null : this.#bindAnew(this.#session.transaction);
+  bind(options: PrepareOptions = {}): Promise<void> | null {
+    return this.#bindKnown() ? null : this.#bindAnew(this.#session.transaction, options);
   }
 
-  async #bindAnew(transaction: Transaction | null): Promise<void> {
+  async #bindAnew(transaction: Transaction | null, options: PrepareOptions): Promise<void> {
+    const { database } = this.#host;
+    const queryId = database.newQueryId();
+    const cancel = (): void => void database.cancelQuery(queryId);
+    options.signal?.addEventListener('abort', cancel);
     try {
-      const statement = await this.#prepare(transaction);
+      const bounds = { timeoutMs: this.#host.timeoutMs(options.timeoutMs), queryId: `${queryId}` };
+      const statement = await this.#prepare(transaction, bounds);
       // What depends on more than the tables is nobody else's.
       const mayShare = transaction === null && !this.#isListing;
       const isShared = mayShare && this.#host.statements.share(this.#key, statement);
       this.#hold(statement, isShared, transaction);
     } catch (error) {
       throw asDatabaseError(error);
+    } finally {
+      options.signal?.removeEventListener('abort', cancel);
     }
   }
 
@@ -427,7 +444,10 @@ export class PreparedStatement {
     await this.bind();
   }
 
-  async #prepare(transaction: Transaction | null): Promise<Statement> {
+  async #prepare(
+    transaction: Transaction | null,
+    bounds: Pick<StatementContext, 'timeoutMs' | 'queryId'>,
+  ): Promise<Statement> {
     const { database, guard, own, statements } = this.#host;
     const parsed = statements.parsed(this.#boundText);
     this.#isListing = parsed.listing !== null;
@@ -441,7 +461,7 @@ export class PreparedStatement {
       parsed.view === null || guard === undefined
         ? null
         : guard.viewOwner(this.#principal, parsed.view);
-    const context = this.#context(listed, owner);
+    const context = { ...this.#context(listed, owner), ...bounds };
     const asked = listed?.tree ?? null;
     const bound = asked === null ? parsed.tree : Buffer.from(JSON.stringify(asked));
     if (own !== undefined && parsed.own !== null) {

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
+use tidemark_types::bounded::Stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
@@ -124,6 +125,19 @@ impl Deadline {
             ErrorCode::Timeout,
             format!("timeout, query aborted [timeout={}ms]", self.timeout_ms),
         )
+    }
+}
+
+/// Ends the binding and planning of a statement, which wait for nothing on their way.
+pub(crate) struct StatementStop {
+    pub(crate) token: CancelToken,
+    pub(crate) deadline: Deadline,
+}
+
+impl Stop for StatementStop {
+    fn check(&self) -> EngineResult<()> {
+        let late = self.deadline.has_passed() && self.token.stop(self.deadline.error());
+        if late || self.token.is_cancelled() { Err(self.token.error()) } else { Ok(()) }
     }
 }
 

@@ -51,8 +51,10 @@ const FEW_MAPS: u64 = 65_530;
 const UNWRITTEN_SHARE: u64 = 8;
 /// Fewest queries that run at once by default.
 const MIN_CONCURRENT_QUERIES: usize = 4;
-/// Stack of a worker: plans are deep futures, and 2 MiB is little for them in long chains.
-const WORKER_STACK_BYTES: usize = 8 * 1024 * 1024;
+/// Stack of a worker. Operators poll their inputs, so a query takes a frame for each of those that
+/// stand within each other: enough for the deepest plan that the limit of its size allows. Only
+/// pages that are used take memory.
+const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// An open database. Dropping the last reference closes it.
 pub struct Database {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect_partitioned};
+use datafusion::physical_plan::{ExecutionPlanProperties, collect_partitioned};
 use tidemark_ast::ExplainStage;
 use tidemark_operators::Analyze;
-use tidemark_planner::{BoundExplain, BoundStatement, InsertSource};
+use tidemark_planner::BoundExplain;
 use tidemark_types::EngineResult;
+use tidemark_types::bounded::deep;
 
 use crate::database::Database;
-use crate::execution::yielding::let_joins_yield;
 use crate::registry::Registration;
+use crate::statement::{on_enough_stack, physical_plan};
 use tidemark_operators::from_datafusion;
 
 /// The lines EXPLAIN answers with.
@@ -22,15 +23,16 @@ pub(crate) async fn lines(
 ) -> EngineResult<Vec<String>> {
     let text = match explain.stage {
         ExplainStage::Ast => return Ok(explain.tree.clone()),
-        ExplainStage::Bound => match plan_of(&explain.statement) {
-            Some(plan) => plan.display_indent().to_string(),
+        ExplainStage::Bound => match explain.statement.plan() {
+            Some(plan) => deep(|| plan.display_indent().to_string()),
             None => explain.statement.command().to_owned(),
         },
-        ExplainStage::Logical => match plan_of(&explain.statement) {
-            Some(plan) => {
+        ExplainStage::Logical => match explain.statement.plan() {
+            Some(plan) => deep(|| {
                 let optimized = database.session.state().optimize(plan);
-                optimized.map_err(from_datafusion)?.display_indent().to_string()
-            }
+                optimized.map(|plan| plan.display_indent().to_string())
+            })
+            .map_err(from_datafusion)?,
             None => explain.statement.command().to_owned(),
         },
         ExplainStage::Default | ExplainStage::Physical => {
@@ -45,15 +47,17 @@ async fn physical(
     explain: &BoundExplain,
     query: &Registration,
 ) -> EngineResult<String> {
-    let Some(plan) = plan_of(&explain.statement) else {
+    let Some(plan) = explain.statement.plan() else {
         return Ok(explain.statement.command().to_owned());
     };
-    let plan = database.session.physical_plan(plan).await;
-    let plan: Arc<dyn ExecutionPlan> = plan.map_err(from_datafusion)?;
     if !explain.analyze {
-        return Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string());
+        return on_enough_stack(plan, async {
+            let plan = database.session.physical_plan(plan).await.map_err(from_datafusion)?;
+            Ok(DisplayableExecutionPlan::new(plan.as_ref()).indent(false).to_string())
+        })
+        .await;
     }
-    let plan = let_joins_yield(plan)?;
+    let plan = physical_plan(database, plan).await?;
     let _turn = database.turn(plan.as_ref()).await?;
     let started = std::time::Instant::now();
     let context = database.own_context(query)?;
@@ -68,18 +72,4 @@ async fn physical(
         plan.output_partitioning().partition_count(),
         started.elapsed().as_secs_f64() * 1e3,
     ))
-}
-
-fn plan_of(statement: &BoundStatement) -> Option<&datafusion::logical_expr::LogicalPlan> {
-    match statement {
-        BoundStatement::Query(query) => Some(&query.plan),
-        BoundStatement::Update(update) => Some(&update.plan),
-        BoundStatement::Delete(delete) => delete.plan.as_ref(),
-        BoundStatement::CreateTable(create) => create.source.as_ref(),
-        BoundStatement::Insert(insert) => match &insert.source {
-            InsertSource::Plan(plan) => Some(plan),
-            InsertSource::Batch(_) | InsertSource::Template(_) => None,
-        },
-        _ => None,
-    }
 }

@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
@@ -15,14 +16,19 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 use tidemark_planner::{ExternalSources, ExternalTable};
 use tidemark_storage::Storage;
+use tidemark_types::bounded::{Deep, check_stop};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
 use tokio::runtime::Handle;
 
 use crate::cancel_function::cancel_query;
+use crate::execution::yielding::let_joins_yield;
 use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
 use tidemark_operators::from_datafusion;
+
+/// Time between two looks at whether a statement was stopped whose binding waits for rows.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the engine offers to the binder beside the tables.
 pub(crate) struct EngineSources {
@@ -118,23 +124,44 @@ impl ExternalSources for EngineSources {
 
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>> {
         let work = async {
-            let plan = self.state.create_physical_plan(plan).await?;
+            let planned = self.state.create_physical_plan(plan);
+            let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
+            let plan = let_joins_yield(plan)?;
             let mut values = Vec::new();
             // One partition after the other, as results are read: their order may mean something.
             for partition in 0..plan.output_partitioning().partition_count() {
-                let mut batches = plan.execute(partition, self.state.task_ctx())?;
+                let batches = plan.execute(partition, self.state.task_ctx());
+                let mut batches = batches.map_err(from_datafusion)?;
                 while values.len() < most
-                    && let Some(batch) = batches.next().await.transpose()?
+                    && let Some(batch) =
+                        batches.next().await.transpose().map_err(from_datafusion)?
                 {
                     for row in 0..batch.num_rows().min(most - values.len()) {
-                        values.push(ScalarValue::try_from_array(batch.column(0), row)?);
+                        let value = ScalarValue::try_from_array(batch.column(0), row);
+                        values.push(value.map_err(from_datafusion)?);
                     }
                 }
             }
             Ok(values)
         };
+        let work = async {
+            tokio::select! {
+                values = work => values,
+                stopped = until_stopped() => Err(stopped),
+            }
+        };
         // The binder waits on a worker, which hands its other work on meanwhile.
-        tokio::task::block_in_place(|| self.handle.block_on(work)).map_err(from_datafusion)
+        tokio::task::block_in_place(|| self.handle.block_on(work))
+    }
+}
+
+/// Waits until the statement that is being bound is stopped.
+async fn until_stopped() -> EngineError {
+    loop {
+        if let Err(stopped) = check_stop() {
+            return stopped;
+        }
+        tokio::time::sleep(STOP_CHECK_INTERVAL).await;
     }
 }
 

@@ -17,6 +17,17 @@ pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> 
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
 }
 
+/// Runs `work` over a file that somebody else wrote; a panic becomes the error that its reader has
+/// for a file that makes no sense. The text of the panic goes to the log.
+pub fn catch_unreadable<T>(
+    entry: &'static str,
+    unreadable: impl FnOnce(EngineError) -> EngineError,
+    work: impl FnOnce() -> EngineResult<T>,
+) -> EngineResult<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|payload| Err(unreadable(panicked(entry, &*payload))))
+}
+
 /// Runs `work` to its end; a panic becomes an `Internal` error.
 pub async fn catch_async<T>(
     entry: &'static str,

@@ -111,6 +111,12 @@ pub struct StatementContext {
     /// Types the client declared for `$1`, `$2`, …
     #[serde(default)]
     pub parameter_types: Option<Vec<Option<String>>>,
+    /// What binding may take; absent or 0: no limit.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// What cancels its binding: a number that no execution has.
+    #[serde(default)]
+    pub query_id: Option<String>,
     /// Refuse everything that writes.
     #[serde(default)]
     pub read_only: bool,

@@ -8,6 +8,7 @@
 
 mod asof;
 mod bucket;
+mod conditions;
 mod cost;
 mod decorrelate;
 mod error;
@@ -27,8 +28,10 @@ mod planner;
 mod sample_by;
 mod scan;
 mod session;
+mod size;
 mod sorted_input;
 mod splice;
+mod stoppable;
 mod symbols;
 mod unnest;
 mod window;
@@ -37,6 +40,7 @@ mod window_join;
 pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit, Zone};
+pub use conditions::{all_of, any_of};
 pub use cost::rows_read;
 pub use decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
 pub use fill::exec::FillExec;
@@ -59,6 +63,7 @@ pub use session::{
     PlanSession, SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules,
     session_state,
 };
+pub use size::{MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, too_many_nodes};
 pub use splice::exec::SpliceJoinExec;
 pub use splice::node::SpliceJoinNode;
 pub use unnest::exec::UnnestElementsExec;

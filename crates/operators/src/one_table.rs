@@ -14,7 +14,7 @@ use datafusion::datasource::source_as_provider;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     EmptyRelation, Expr, FetchType, Filter, Limit, LogicalPlan, Projection, SkipType, TableScan,
     UserDefinedLogicalNodeCore,
@@ -30,6 +30,7 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use crate::conditions::all_of;
 use crate::decorrelate::has_subquery;
 use crate::fill::node::FillNode;
 use crate::order::{TimeConcatExec, follows_scan_order};
@@ -86,7 +87,7 @@ pub(crate) fn condition(
     if parts.iter().any(|part| scan.time_range(part).is_some()) {
         return Ok(None);
     }
-    let Some(predicate) = conjunction(parts.into_iter().cloned()) else { return Ok(None) };
+    let Some(predicate) = all_of(parts.into_iter().cloned()) else { return Ok(None) };
     planner.lowering.expr(&predicate, names).map(Some)
 }
 
@@ -157,7 +158,7 @@ impl Planner<'_> {
         let partitions = self.session.config().target_partitions();
         let plan = table.plan(columns, &in_time, rows, partitions)?;
         let schema_read = narrowed(schema, &read)?;
-        let Some(predicate) = conjunction(others) else {
+        let Some(predicate) = all_of(others) else {
             return Ok(Some(Planned { plan: Arc::new(plan), schema: schema_read }));
         };
         let predicate = self.lowering.expr(&predicate, &schema_read)?;

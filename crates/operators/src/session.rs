@@ -33,11 +33,13 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
+use crate::conditions::BalanceConditions;
 use crate::decorrelate::Decorrelate;
 use crate::filter_scan::FilterScan;
 use crate::keep_time_order::KeepTimeOrder;
 use crate::one_table;
 use crate::planner::TidemarkExtensionPlanner;
+use crate::stoppable::Stoppable;
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
 const MERGE_SHARE: usize = 16;
@@ -97,6 +99,8 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(PushDownLimit::new()),
         // Time predicates reach the scan and prune; others run below joins.
         Arc::new(PushDownFilter::new()),
+        // Ours: what that has chained becomes a tree, which is no deeper than it has to be.
+        Arc::new(BalanceConditions),
         // Only the columns that are used are mapped and filtered.
         Arc::new(OptimizeProjections::new()),
     ]
@@ -171,11 +175,30 @@ pub fn session_state(options: &SessionOptions) -> SessionState {
     SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(Arc::clone(&options.runtime))
-        .with_analyzer_rules(analyzer_rules())
-        .with_optimizer_rules(optimizer_rules())
-        .with_physical_optimizer_rules(physical_optimizer_rules())
+        .with_analyzer_rules(stoppable_analyzer_rules())
+        .with_optimizer_rules(stoppable_optimizer_rules())
+        .with_physical_optimizer_rules(stoppable_physical_rules())
         .with_query_planner(Arc::new(TidemarkQueryPlanner))
         .build()
+}
+
+type Analyzer = dyn AnalyzerRule + Send + Sync;
+type Logical = dyn OptimizerRule + Send + Sync;
+type Physical = dyn PhysicalOptimizerRule + Send + Sync;
+
+fn stoppable_analyzer_rules() -> Vec<Arc<Analyzer>> {
+    let stoppable = |rule: Arc<Analyzer>| Arc::new(Stoppable(rule)) as Arc<Analyzer>;
+    analyzer_rules().into_iter().map(stoppable).collect()
+}
+
+fn stoppable_optimizer_rules() -> Vec<Arc<Logical>> {
+    let stoppable = |rule: Arc<Logical>| Arc::new(Stoppable(rule)) as Arc<Logical>;
+    optimizer_rules().into_iter().map(stoppable).collect()
+}
+
+fn stoppable_physical_rules() -> Vec<Arc<Physical>> {
+    let stoppable = |rule: Arc<Physical>| Arc::new(Stoppable(rule)) as Arc<Physical>;
+    physical_optimizer_rules().into_iter().map(stoppable).collect()
 }
 
 /// `DataFusion`'s physical planner with our nodes.

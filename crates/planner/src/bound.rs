@@ -326,6 +326,20 @@ impl BoundStatement {
         }
     }
 
+    /// The plan it runs, or explains; `None` for statements without rows to compute.
+    #[must_use]
+    pub fn plan(&self) -> Option<&LogicalPlan> {
+        match self {
+            Self::Query(query) => Some(&query.plan),
+            Self::Update(update) => Some(&update.plan),
+            Self::Delete(delete) => delete.plan.as_ref(),
+            Self::CreateTable(create) => create.source.as_ref(),
+            Self::Explain(explain) => explain.statement.plan(),
+            Self::Insert(BoundInsert { source: InsertSource::Plan(plan), .. }) => Some(plan),
+            _ => None,
+        }
+    }
+
     /// The words of the command tag.
     #[must_use]
     pub fn command(&self) -> &str {

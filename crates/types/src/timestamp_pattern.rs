@@ -65,6 +65,9 @@ use Width::{Exactly, Greedy};
 const MILLI: i64 = 1_000_000;
 const MICRO: i64 = 1_000;
 
+/// Letters of a zone's name or offset at the most.
+const LONGEST_ZONE: usize = 64;
+
 /// Longest first, so that the first match is the one meant.
 const TOKENS: &[(&str, Field)] = &[
     ("yyyy", Field::Year(Exactly(4))),
@@ -337,10 +340,15 @@ impl Fields {
 
 /// Reads digits: (value, how many, rest).
 fn number(text: &str, width: Width, longest: usize) -> Option<(i64, usize, &str)> {
-    let present = text.bytes().take_while(u8::is_ascii_digit).count();
+    let wanted = match width {
+        Exactly(count) => count,
+        Greedy => longest,
+    };
+    // The digits of all fields behind it are not looked at for each of them.
+    let present = text.bytes().take(wanted).take_while(u8::is_ascii_digit).count();
     let taken = match width {
         Exactly(count) if present >= count => count,
-        Greedy if present > 0 => present.min(longest),
+        Greedy if present > 0 => present,
         _ => return None,
     };
     let value = text[..taken].bytes().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
@@ -359,7 +367,7 @@ fn name<'a>(text: &'a str, names: &[&str], length: usize) -> Option<(usize, &'a 
 /// Reads the longest zone at the front of `text`.
 fn zone(text: &str) -> Option<(Zone, &str)> {
     let in_zone = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '+' | '-' | ':');
-    let longest = text.chars().take_while(in_zone).count();
+    let longest = text.chars().take(LONGEST_ZONE).take_while(in_zone).count();
     (1..=longest)
         .rev()
         .find_map(|length| Zone::parse(&text[..length]).map(|zone| (zone, &text[length..])))
@@ -449,6 +457,13 @@ mod tests {
         let value = parse(iso, TimestampUnit::Micros).unwrap();
         TimestampPattern::compile(pattern).format(&mut out, value, TimestampUnit::Micros);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn time_grows_with_the_length_of_the_texts() {
+        let many = 1 << 20;
+        let digits = TimestampPattern::compile(&"y".repeat(many));
+        assert_eq!(digits.parse(&"9".repeat(many), TimestampUnit::Micros), None);
     }
 
     #[test]

@@ -34,6 +34,7 @@ import {
   errorBody,
   finish,
   openSession,
+  prepareWhileConnected,
   readForm,
   readStatement,
   refuse,
@@ -69,7 +70,8 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
         return;
       }
       const started = process.hrtime.bigint();
-      const statement = await openSession(context, services.sessions, readOnly).prepare(text);
+      const session = openSession(context, services.sessions, readOnly);
+      const statement = await prepareWhileConnected(context, session, text);
       const compilerNanos = Number(process.hrtime.bigint() - started);
       await whileConnected(context, statement, (follow) =>
         new Execution(context, statement, compilerNanos).run(follow),

@@ -29,6 +29,7 @@ import { expRange } from '../row-range.js';
 import {
   BAD_UTF8,
   openSession,
+  prepareWhileConnected,
   principalOf,
   readForm,
   refuse,
@@ -69,7 +70,11 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
         throw new DatabaseError({ code: 'ReadOnly', message });
       }
       promiseKeepAlive(context, keepAlive);
-      const statement = await prepareQuery(openSession(context, services.sessions, true), text);
+      const statement = await prepareQuery(
+        context,
+        openSession(context, services.sessions, true),
+        text,
+      );
       if (statement === null) {
         refuse(context, '/exp endpoint only accepts SELECT');
         return;
@@ -99,9 +104,13 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
 }
 
 /** The statement, `null` when it is no query; for a write the engine says so itself. */
-async function prepareQuery(session: Session, text: string): Promise<PreparedStatement | null> {
+async function prepareQuery(
+  context: HttpContext,
+  session: Session,
+  text: string,
+): Promise<PreparedStatement | null> {
   try {
-    const statement = await session.prepare(text);
+    const statement = await prepareWhileConnected(context, session, text);
     if (statement.description.kind === 'select') {
       return statement;
     }

@@ -9,6 +9,7 @@ import { answer, type HttpServices, JSON_TYPE, keepAliveHeader, type Route } fro
 import {
   columnJson,
   openSession,
+  prepareWhileConnected,
   readForm,
   readStatement,
   refusePlaceholders,
@@ -28,7 +29,8 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
       if (text === null) {
         return;
       }
-      const statement = await openSession(context, services.sessions, readOnly).prepare(text);
+      const session = openSession(context, services.sessions, readOnly);
+      const statement = await prepareWhileConnected(context, session, text);
       try {
         if (!refusePlaceholders(context, statement)) {
           answer(context, 200, JSON_TYPE, describe(statement));

@@ -50,10 +50,14 @@ impl ParquetFile {
             EngineError::new(ErrorCode::InvalidValue, format!("cannot read '{name}': {error}"))
         };
         let file = File::open(&path).map_err(|error| unreadable(&error))?;
-        let metadata = guard::catch("parquet", || {
-            ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
-                .map_err(|error| unreadable(&error))
-        })?;
+        let metadata = guard::catch_unreadable(
+            "parquet",
+            |_| damaged(&name),
+            || {
+                ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
+                    .map_err(|error| unreadable(&error))
+            },
+        )?;
         let columns = columns::columns_of(&metadata).map_err(|error| {
             let message = format!("cannot read '{name}': {}", error.message);
             EngineError { message, ..error }
@@ -87,6 +91,14 @@ impl ParquetFile {
         };
         bounds_of(group.column(leaf).statistics()?, self.columns[column].sql_type, scale)
     }
+}
+
+/// The error of a file that the reader could make no sense of.
+fn damaged(name: &str) -> EngineError {
+    let message =
+        format!("cannot read '{name}': the file is damaged or not written as it should be");
+    EngineError::new(ErrorCode::InvalidValue, message)
+        .with_hint("write the file anew; the server's log says where its reader stopped")
 }
 
 /// Parquet files of one table.

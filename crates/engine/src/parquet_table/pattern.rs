@@ -1,13 +1,16 @@
 //! Which files a pattern names: `*`, `?`, `[a-z]` within one part of a path, `**` for any number
 //! of directories, `{a,b}` for one of several texts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 /// Texts that the braces of one pattern stand for at the most.
 const MOST_ALTERNATIVES: usize = 1_000;
+/// Bytes of each of them: no path is longer.
+const MOST_BYTES: usize = 4_096;
 /// Entries of directories that are looked at for one pattern.
 const MOST_ENTRIES: usize = 200_000;
 
@@ -19,47 +22,75 @@ pub(crate) fn is_pattern(path: &str) -> bool {
 /// The files below `root` that `pattern` names, in the order of their paths, relative to `root`.
 /// Directories are not entered through links; hidden names need a pattern with a leading dot.
 pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
-    let mut alternatives = Vec::new();
-    expand(pattern, &mut alternatives)?;
-    let mut search = Search { root, pattern, found: BTreeSet::new(), entries: 0 };
-    for alternative in alternatives {
-        let parts: Vec<&str> = alternative.split('/').filter(|part| !part.is_empty()).collect();
+    let mut search = Search::new(root, pattern);
+    for alternative in expanded(pattern)? {
+        let mut parts: Vec<&str> = alternative.split('/').filter(|part| !part.is_empty()).collect();
+        // Any number of directories twice is any number of them.
+        parts.dedup_by(|next, before| *next == "**" && *before == "**");
+        search.seen.clear();
         search.walk("", &parts)?;
     }
     Ok(search.found.into_iter().collect())
 }
 
 /// One text for each way through the braces.
-fn expand(pattern: &str, out: &mut Vec<String>) -> EngineResult<()> {
-    let braces = pattern.find('{').and_then(|open| {
-        let close = open + pattern[open..].find('}')?;
-        Some((open, close))
-    });
-    let Some((open, close)) = braces else {
-        if out.len() == MOST_ALTERNATIVES {
+fn expanded(pattern: &str) -> EngineResult<Vec<String>> {
+    let mut out = vec![String::new()];
+    let mut rest = pattern;
+    loop {
+        let braces = rest.find('{').and_then(|open| {
+            let close = open + rest[open..].find('}')?;
+            Some((open, close))
+        });
+        let (plain, choices) = match braces {
+            Some((open, close)) => (&rest[..open], &rest[open + 1..close]),
+            None => (rest, ""),
+        };
+        let count = choices.split(',').count();
+        if out.len() * count > MOST_ALTERNATIVES {
             let message = format!("a file pattern has more than {MOST_ALTERNATIVES} alternatives");
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
-        out.push(pattern.to_owned());
-        return Ok(());
-    };
-    for choice in pattern[open + 1..close].split(',') {
-        expand(&format!("{}{choice}{}", &pattern[..open], &pattern[close + 1..]), out)?;
+        let mut next = Vec::with_capacity(out.len() * count);
+        for before in &out {
+            for choice in choices.split(',') {
+                if before.len() + plain.len() + choice.len() > MOST_BYTES {
+                    let message = format!("a file pattern is longer than {MOST_BYTES} bytes");
+                    return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+                }
+                next.push(format!("{before}{plain}{choice}"));
+            }
+        }
+        out = next;
+        match braces {
+            Some((_, close)) => rest = &rest[close + 1..],
+            None => return Ok(out),
+        }
     }
-    Ok(())
 }
 
 struct Search<'a> {
     root: &'a Path,
     pattern: &'a str,
     found: BTreeSet<String>,
+    /// Directories looked at, with how many parts of the alternative were left there.
+    seen: HashSet<(String, usize)>,
     entries: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(root: &'a Path, pattern: &'a str) -> Self {
+        Self { root, pattern, found: BTreeSet::new(), seen: HashSet::new(), entries: 0 }
+    }
+
     /// Looks in the directory `at`, a relative path that is empty or ends in a slash.
     fn walk(&mut self, at: &str, parts: &[&str]) -> EngineResult<()> {
+        check_stop()?;
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
+        // Several stars come to a directory in many ways.
+        if !self.seen.insert((at.to_owned(), parts.len())) {
+            return Ok(());
+        }
         let across = *part == "**";
         if across && !rest.is_empty() {
             self.walk(at, rest)?;
@@ -185,13 +216,13 @@ mod tests {
 
     #[test]
     fn braces_are_each_of_their_texts() {
-        let all = |pattern: &str| {
-            let mut out = Vec::new();
-            expand(pattern, &mut out).map(|()| out)
-        };
-        assert_eq!(all("{a,b}/{1,2}").unwrap(), ["a/1", "a/2", "b/1", "b/2"]);
-        assert_eq!(all("a{").unwrap(), ["a{"]);
-        assert!(all(&"{a,b}".repeat(11)).is_err());
+        assert_eq!(expanded("{a,b}/{1,2}").unwrap(), ["a/1", "a/2", "b/1", "b/2"]);
+        assert_eq!(expanded("a{").unwrap(), ["a{"]);
+        assert_eq!(expanded("{a}b{c}").unwrap(), ["abc"]);
+        assert_eq!(expanded("").unwrap(), [""]);
+        assert!(expanded(&"{a,b}".repeat(11)).is_err());
+        assert_eq!(expanded(&"{a}".repeat(4_096)).unwrap(), ["a".repeat(4_096)]);
+        assert!(expanded(&"{a}".repeat(15_000)).is_err());
     }
 
     #[test]
@@ -209,6 +240,8 @@ mod tests {
         assert_eq!(find("{a,d}/*"), ["a/3.p", "d/5.q"]);
         assert_eq!(find("a/**"), ["a/3.p", "a/b/c/4.p"]);
         assert_eq!(find("none/*"), [] as [&str; 0]);
+        assert_eq!(find(&format!("{}3.p", "**/".repeat(1_300))), ["a/3.p"]);
+        assert_eq!(find(&format!("{}4.p", "**/*/".repeat(3))), ["a/b/c/4.p"]);
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

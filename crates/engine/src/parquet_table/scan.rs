@@ -22,8 +22,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use super::ParquetFile;
 use super::columns::{convert, widened};
+use super::{ParquetFile, damaged};
 use crate::guard;
 
 /// Rows of a batch.
@@ -138,7 +138,10 @@ impl ExecutionPlan for ParquetScanExec {
                     left -= batch.num_rows();
                     sender.blocking_send(Ok(batch)).is_ok() && left > 0
                 };
-                let goes_on = guard::catch("parquet", || piece.read(&types, &schema, &mut send));
+                let unreadable = |_| damaged(&piece.file.name);
+                let goes_on = guard::catch_unreadable("parquet", unreadable, || {
+                    piece.read(&types, &schema, &mut send)
+                });
                 if !goes_on.map_err(external)? {
                     break; // the plan has all it wants
                 }

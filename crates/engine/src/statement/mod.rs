@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tidemark_ast::Tree;
+use tidemark_ast::{Node, Tree};
 use tidemark_catalog::RecordKind;
+use tidemark_operators::PlanSize;
 use tidemark_planner::{
     Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
     StatementKind,
 };
 use tidemark_storage::{Snapshot, TableId};
+use tidemark_types::bounded::{Stop, Stoppable, with_stop};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint, identifier};
 
+use crate::cancel::{Deadline, StatementStop};
 use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
@@ -30,7 +33,7 @@ use crate::write;
 
 mod run;
 
-pub(crate) use run::physical_plan;
+pub(crate) use run::{on_enough_stack, physical_plan};
 
 /// Parameter values as text in the parameter's own type.
 pub type ParameterValues = Vec<Option<String>>;
@@ -47,6 +50,8 @@ pub struct Statement {
     /// Whether its description depends on those tables alone.
     steady: bool,
     slot: Arc<PlanSlot>,
+    /// Whether nothing but its tables decides how long it takes.
+    may_be_small: bool,
     /// Whether its plan of last time was done before a worker could have been woken for it.
     was_small: AtomicBool,
     /// Rows that this plan looked at.
@@ -55,6 +60,9 @@ pub struct Statement {
     insert: Mutex<Option<BoundInsert>>,
     transaction: Option<Arc<Transaction>>,
 }
+
+/// Nodes of a small statement's tree, at the most.
+const SMALL_NODES: usize = 256;
 
 /// A table's identifier and its definition's version; 0 and a hash of the record for a view.
 type TableVersion = (TableId, u64);
@@ -118,8 +126,17 @@ impl Statement {
         let context: StatementContext = from_json(context, "statement context")?;
         let snapshot = database.snapshot()?;
         database.plans.advance(snapshot.epoch());
-        let Binding { bound, steady } = bind(database, &tree, &context, &snapshot, None)?;
+        let context = Arc::new(context);
+        let deadline = Deadline::after(context.timeout_ms);
+        let query_id = context.query_id.as_ref().and_then(|id| id.parse().ok());
+        let registration =
+            query_id.map(|id| database.registry.register(Some(id), &context)).transpose()?;
+        let token = registration.as_ref().map(|known| known.token.clone()).unwrap_or_default();
+        let stop: Arc<dyn Stop> = Arc::new(StatementStop { token, deadline });
+        let Binding { bound, steady } =
+            with_stop(&stop, || bind(database, &tree, &context, &snapshot, None))?;
         let shape = Shape::of(&bound);
+        let may_be_small = is_small(&tree, &bound)?;
         let tables = shape.accesses.iter();
         let tables = tables.map(|access| (access.table.clone(), version(&snapshot, &access.table)));
         let statement = Self {
@@ -127,9 +144,10 @@ impl Statement {
             tables: tables.collect(),
             steady,
             tree,
-            context: Arc::new(context),
+            context,
             shape,
             slot: Arc::default(),
+            may_be_small,
             was_small: AtomicBool::default(),
             rows: AtomicUsize::default(),
             insert: Mutex::default(),
@@ -235,14 +253,17 @@ impl Statement {
     /// database's own runtime it runs right there, else as a task of that runtime.
     pub async fn execute(
         self: &Arc<Self>,
-        registration: Registration,
+        mut registration: Registration,
         parameters: ParameterValues,
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         self.database.check_open()?;
         let statement = Arc::clone(self);
+        registration.deadline = Deadline::after(options.timeout_ms);
+        let (token, deadline) = (registration.token.clone(), registration.deadline);
         let work = async move { statement.run(registration, parameters, options).await };
         let work = Box::pin(guard::catch_async("execute", work));
+        let work = Stoppable::new(Arc::new(StatementStop { token, deadline }), work);
         let result = if self.database.is_current() {
             work.await
         } else {
@@ -302,6 +323,20 @@ impl Statement {
             None => self.database.snapshot(),
         }
     }
+}
+
+/// Whether a statement is small as long as its tables are: it may run on the thread and the stack
+/// of whoever calls. Views may change, and a query may give PIVOT any number of columns.
+fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
+    let has_pivot = |node: &Node| matches!(node, Node::Select(select) if select.pivot.is_some());
+    if tree.nodes.len() > SMALL_NODES
+        || bound.accesses().iter().any(|access| access.view.is_some())
+        || tree.nodes.iter().any(has_pivot)
+    {
+        return Ok(false);
+    }
+    let size = bound.plan().map(PlanSize::of).transpose()?;
+    Ok(size.is_none_or(|size| !size.is_large()))
 }
 
 /// Binds a tree to a snapshot, in a statement's setting.

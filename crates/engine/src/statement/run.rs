@@ -1,5 +1,7 @@
 //! One execution of a statement: bound to the newest snapshot, planned, run.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,15 +10,15 @@ use arrow::array::StringViewArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
-use tidemark_operators::{is_immediate, rows_read};
+use tidemark_operators::{PlanSize, is_immediate, rows_read};
 use tidemark_planner::{Access, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction};
 use tidemark_storage::{Snapshot, TableId};
+use tidemark_types::bounded::Deep;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
 use tokio::task::yield_now;
 
 use crate::admission::Turn;
-use crate::cancel::Deadline;
 use crate::database::Database;
 use crate::execution::cursor::{Cursor, Running};
 use crate::execution::source::BatchSource;
@@ -47,10 +49,6 @@ const QUICK: Duration = Duration::from_micros(500);
 /// Bytes of a small statement's answer, at the most: few rows may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
-/// Nodes of a small statement's tree, at the most. It runs on the stack of whoever calls, and
-/// without views, whose text is not in the tree, it is no deeper than this.
-const SMALL_NODES: usize = 256;
-
 impl Statement {
     pub(super) async fn run(
         self: Arc<Self>,
@@ -59,7 +57,6 @@ impl Statement {
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
-        registration.deadline = Deadline::after(options.timeout_ms);
         let snapshot = self.snapshot()?;
         registration.hold(&snapshot);
         let epoch = snapshot.epoch();
@@ -196,9 +193,7 @@ impl Statement {
     /// Goes on as a task of the runtime when it stands where a small statement may, and is none
     /// this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
-        let is_simple = self.transaction.is_none()
-            && self.tree.nodes.len() <= SMALL_NODES
-            && self.shape.accesses.iter().all(|access| access.view.is_none());
+        let is_simple = self.transaction.is_none() && self.may_be_small;
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         self.rows.store(rows, Ordering::Relaxed);
         let is_small = is_simple && rows <= QUICK_ROWS;
@@ -353,8 +348,20 @@ pub(crate) async fn physical_plan(
     plan: &LogicalPlan,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
     failpoint::hit("engine.plan")?;
-    let plan = database.session.physical_plan(plan).await;
-    let_joins_yield(plan.map_err(from_datafusion)?)
+    on_enough_stack(plan, async {
+        let plan = database.session.physical_plan(plan).await;
+        let_joins_yield(plan.map_err(from_datafusion)?)
+    })
+    .await
+}
+
+/// Works on a plan, on a stack of its own where it is large.
+pub(crate) async fn on_enough_stack<T>(
+    plan: &LogicalPlan,
+    work: impl Future<Output = EngineResult<T>>,
+) -> EngineResult<T> {
+    let work = pin!(work);
+    if PlanSize::of(plan)?.is_large() { Deep(work).await } else { work.await }
 }
 
 /// Whether rights checked for `described` are enough for `bound`. Parameter values may turn a

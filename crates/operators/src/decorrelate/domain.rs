@@ -12,7 +12,7 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
     BinaryExpr, Distinct, Expr, FetchType, Filter, Limit, LogicalPlan, Operator, Projection,
     RecursiveQuery, SkipType, Sort, SortExpr, SubqueryAlias, TableScan, Window, WindowFrame,
@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
 
 use super::relational::join;
 use super::{captured, captured_mut, narrowed};
+use crate::conditions::all_of;
 use crate::error::not_supported;
 
 /// See the file's head.
@@ -182,7 +183,7 @@ impl Domain {
         } else {
             let (own, shared): (Vec<Expr>, Vec<Expr>) =
                 tests.into_iter().partition(|test| !self.in_expr(test));
-            if let Some(test) = conjunction(own) {
+            if let Some(test) = all_of(own) {
                 input = LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?);
             }
             let mut on = Vec::new();
@@ -196,7 +197,7 @@ impl Domain {
             input = join(self.plan.clone(), input, on, None, JoinType::Inner)?;
         }
         let tests = self.all_resolved(tests, input.schema())?;
-        match conjunction(tests) {
+        match all_of(tests) {
             Some(test) => Ok(LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?)),
             None => Ok(input),
         }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::common::{Column, DataFusionError, JoinConstraint, JoinType, NullEquality, Result};
+use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
     Distinct, Expr, Filter, Join, Limit, LogicalPlan, Projection, Subquery, SubqueryAlias, lit,
 };
@@ -20,6 +20,10 @@ use datafusion::optimizer::analyzer::AnalyzerRule;
 
 use crate::error::not_supported;
 use domain::Domain;
+
+use crate::conditions::all_of;
+use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
+use crate::stoppable::check_stop;
 
 mod domain;
 mod relational;
@@ -32,7 +36,11 @@ pub(crate) struct Decorrelate;
 impl AnalyzerRule for Decorrelate {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let mut joins = Joins::default();
-        plan.transform_down(|node| joins.node(node)).data()
+        let plan = plan.transform_down(|node| joins.node(node)).data()?;
+        if joins.made > 0 {
+            size::check(&plan)?;
+        }
+        Ok(plan)
     }
 
     fn name(&self) -> &'static str {
@@ -55,7 +63,8 @@ pub fn captured_mut(expr: &mut Expr) -> Option<&mut Vec<Expr>> {
     }
 }
 
-fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+/// The sub-query that an expression is.
+pub(crate) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     match expr {
         Expr::ScalarSubquery(subquery) => Some(subquery),
         Expr::Exists(exists) => Some(&exists.subquery),
@@ -142,10 +151,13 @@ impl Inner {
 #[derive(Default)]
 struct Joins {
     made: usize,
+    /// Nodes of the plans that were copied for domains.
+    copied: usize,
 }
 
 impl Joins {
     fn node(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        check_stop()?;
         if let LogicalPlan::Join(join) = &plan
             && let LogicalPlan::Subquery(subquery) = join.right.as_ref()
         {
@@ -170,7 +182,7 @@ impl Joins {
     fn lateral(&mut self, join: &Join, subquery: &Subquery) -> Result<LogicalPlan> {
         let schema = Arc::clone(&join.schema);
         let mut on = join.on.clone();
-        let domain = self.domain(subquery, &join.left)?;
+        let domain = self.domain(subquery, source_of(&join.left, &subquery.outer_ref_columns))?;
         let mut right = subquery.subquery.as_ref().clone();
         if let Some(domain) = domain {
             right = domain.spread(right)?;
@@ -197,18 +209,19 @@ impl Joins {
         let mut tests = Vec::new();
         let (with, without): (Vec<Expr>, Vec<Expr>) =
             split_conjunction_owned(filter.predicate).into_iter().partition(has_subquery);
-        if let Some(test) = conjunction(without) {
+        if let Some(test) = all_of(without) {
             input = LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?);
         }
+        let outer = input.clone();
         for test in with {
             if let Some(member) = Member::of(&test).filter(|m| m.operand.is_none_or(is_plain)) {
                 let kind = if member.negated { JoinType::LeftAnti } else { JoinType::LeftSemi };
-                input = self.tested(input, &member, kind)?.0;
+                input = self.tested(input, &outer, &member, kind)?.0;
             } else {
-                tests.push(self.replaced(test, &mut input)?);
+                tests.push(self.replaced(test, &outer, &mut input)?);
             }
         }
-        let plan = match conjunction(tests) {
+        let plan = match all_of(tests) {
             Some(test) => LogicalPlan::Filter(Filter::try_new(test, Arc::new(input))?),
             None => input,
         };
@@ -221,12 +234,13 @@ impl Joins {
         let [input] = inputs.as_slice() else {
             return not_supported("a sub-query in the condition of a join");
         };
-        let mut input = LogicalPlan::clone(input);
+        let outer = *input;
+        let mut input = LogicalPlan::clone(outer);
         let mut exprs = Vec::new();
         for expr in plan.expressions() {
             let named = matches!(expr, Expr::Alias(_) | Expr::Column(_));
             let name = expr.schema_name().to_string();
-            let replaced = self.replaced(expr, &mut input)?;
+            let replaced = self.replaced(expr, outer, &mut input)?;
             let is_output = matches!(plan, LogicalPlan::Projection(_));
             exprs.push(if is_output && !named { replaced.alias(name) } else { replaced });
         }
@@ -235,20 +249,27 @@ impl Joins {
     }
 
     /// The expression with the values of its sub-queries read from `input`, which is widened.
-    fn replaced(&mut self, expr: Expr, input: &mut LogicalPlan) -> Result<Expr> {
+    /// What they read of the rows around them is taken from `outer`, the rows before they were
+    /// widened: each sub-query more would double the plan otherwise.
+    fn replaced(
+        &mut self,
+        expr: Expr,
+        outer: &LogicalPlan,
+        input: &mut LogicalPlan,
+    ) -> Result<Expr> {
         expr.transform_down(|node| {
             if let Expr::ScalarSubquery(subquery) = &node {
-                let value = self.value(subquery, input)?;
+                let value = self.value(subquery, outer, input)?;
                 return Ok(Transformed::new(value, true, TreeNodeRecursion::Jump));
             }
             let Some(member) = Member::of(&node) else { return Ok(Transformed::no(node)) };
             let operand = match member.operand {
-                Some(operand) => Some(self.replaced(operand.clone(), input)?),
+                Some(operand) => Some(self.replaced(operand.clone(), outer, input)?),
                 None => None,
             };
             let member = Member { operand: operand.as_ref(), ..member };
             let taken = std::mem::take(input);
-            let (joined, name) = self.tested(taken, &member, JoinType::LeftMark)?;
+            let (joined, name) = self.tested(taken, outer, &member, JoinType::LeftMark)?;
             *input = joined;
             let mark = Expr::Column(Column::new(Some(name), "mark"));
             let mark = if member.negated { Expr::Not(Box::new(mark)) } else { mark };
@@ -261,10 +282,11 @@ impl Joins {
     fn tested(
         &mut self,
         input: LogicalPlan,
+        outer: &LogicalPlan,
         member: &Member<'_>,
         kind: JoinType,
     ) -> Result<(LogicalPlan, String)> {
-        let mut inner = self.inner(member.subquery, &input)?;
+        let mut inner = self.inner(member.subquery, outer)?;
         if let Some(operand) = member.operand {
             let value = inner.column(member.subquery.subquery.schema().field(0).name());
             inner.on.push((operand.clone(), value));
@@ -284,13 +306,18 @@ impl Joins {
     }
 
     /// `input` widened by a scalar sub-query's value, null where it has no row; and the value.
-    fn value(&mut self, subquery: &Subquery, input: &mut LogicalPlan) -> Result<Expr> {
+    fn value(
+        &mut self,
+        subquery: &Subquery,
+        outer: &LogicalPlan,
+        input: &mut LogicalPlan,
+    ) -> Result<Expr> {
         let mut subquery = subquery.clone();
         if !single_row::is_certain(&subquery.subquery) {
             let checked = single_row::checked(subquery.subquery.as_ref().clone())?;
             subquery.subquery = Arc::new(checked);
         }
-        let inner = self.inner(&subquery, input)?;
+        let inner = self.inner(&subquery, outer)?;
         let value = inner.column(subquery.subquery.schema().field(0).name());
         *input = joined(std::mem::take(input), inner, JoinType::Left)?;
         Ok(value)
@@ -319,6 +346,11 @@ impl Joins {
         while is_named(outer, self.made)? || is_named(&subquery.subquery, self.made)? {
             self.made += 1;
         }
+        // Sub-queries within each other copy the copies.
+        self.copied += size::check(outer)?.nodes;
+        if self.copied > MOST_PLAN_NODES {
+            return Err(DataFusionError::External(Box::new(too_many_nodes())));
+        }
         Domain::try_new(&subquery.outer_ref_columns, outer.clone(), self.made).map(Some)
     }
 }
@@ -327,6 +359,18 @@ impl Joins {
 fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
     let prefix = domain::prefix(number);
     plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))
+}
+
+/// The part of the rows around a LATERAL that has all the columns it reads: its values are those
+/// of all rows, or more. Each LATERAL in a row would double the plan otherwise.
+fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
+    let LogicalPlan::Join(join) = rows else { return rows };
+    let has_all = |side: &LogicalPlan| {
+        let columns = read.iter().flat_map(Expr::column_refs);
+        columns.into_iter().all(|column| side.schema().has_column(column))
+    };
+    let keeps_left = matches!(join.join_type, JoinType::Inner | JoinType::Left);
+    if keeps_left && has_all(&join.left) { source_of(&join.left, read) } else { rows }
 }
 
 fn is_plain(expr: &Expr) -> bool {

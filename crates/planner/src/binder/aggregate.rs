@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
+use hashbrown::HashSet;
 use tidemark_ast::{Name, Node, NodeId};
 use tidemark_operators::{SampleByNode, captured, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
@@ -16,19 +17,40 @@ use super::scope::Relation;
 use super::select::Item;
 use super::{Binder, Typed, error, order};
 
-/// Adds what is not there yet.
-pub(crate) fn push_new(into: &mut Vec<Expr>, expr: &Expr) {
-    if !into.contains(expr) {
-        into.push(expr.clone());
+/// Expressions in the order in which they were met, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Exprs {
+    list: Vec<Expr>,
+    known: HashSet<Expr>,
+}
+
+impl Exprs {
+    /// Adds what is not there yet.
+    pub(crate) fn push(&mut self, expr: &Expr) {
+        if self.known.insert(expr.clone()) {
+            self.list.push(expr.clone());
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Expr> {
+        self.list
+    }
+}
+
+impl std::ops::Deref for Exprs {
+    type Target = [Expr];
+
+    fn deref(&self) -> &[Expr] {
+        &self.list
     }
 }
 
 /// The aggregates of an expression, in order of appearance.
-pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Vec<Expr>) {
+pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Exprs) {
     // The closure never fails.
     let _ = expr.apply(|node| {
         if let Expr::AggregateFunction(_) = node {
-            push_new(into, node);
+            into.push(node);
             return Ok(TreeNodeRecursion::Jump);
         }
         Ok(TreeNodeRecursion::Continue)
@@ -36,11 +58,11 @@ pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Vec<Expr>) {
 }
 
 /// The columns of an expression that stand outside its aggregates.
-pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Vec<Expr>) {
+pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
     let _ = expr.apply(|node| match node {
         Expr::AggregateFunction(_) => Ok(TreeNodeRecursion::Jump),
         Expr::Column(_) => {
-            push_new(into, node);
+            into.push(node);
             Ok(TreeNodeRecursion::Jump)
         }
         _ => {
@@ -61,7 +83,7 @@ impl Binder<'_> {
         group_by: &[NodeId],
         extras: &[Typed],
     ) -> EngineResult<Stage> {
-        let mut aggregates = Vec::new();
+        let mut aggregates = Exprs::default();
         for item in &items {
             collect_aggregates(&item.value.expr, &mut aggregates);
         }
@@ -188,8 +210,9 @@ fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
 /// Items without aggregates are keys whole; beside an aggregate, each column is one, and so is each
 /// that a window function reads: windows are computed over the groups.
 fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType)>) {
+    let mut known: HashSet<Expr> = keys.iter().map(|(key, _)| key.clone()).collect();
     let mut add = |expr: &Expr, sql_type: SqlType| {
-        if !keys.iter().any(|(known, _)| known == expr) {
+        if known.insert(expr.clone()) {
             keys.push((expr.clone(), sql_type));
         }
     };
@@ -203,7 +226,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
     }
     for item in items {
         let expr = &item.value.expr;
-        let mut columns = Vec::new();
+        let mut columns = Exprs::default();
         if has_window(expr) {
             // `i % 2` in a window reads the key `i % 2`, not `i`.
             collect_plain_columns(&without(expr, &whole), &mut columns);
@@ -211,7 +234,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
             collect_plain_columns(expr, &mut columns);
         }
         if has_aggregate(expr) || has_window(expr) || has_subquery(expr) {
-            for column in &columns {
+            for column in columns.iter() {
                 add(column, type_of(column, source));
             }
         } else if item.value.constant.is_none() && (!columns.is_empty() || expr.is_volatile()) {
@@ -237,14 +260,14 @@ pub(crate) fn type_of(expr: &Expr, source: &Relation) -> SqlType {
     source
         .columns
         .iter()
-        .find(|column| column.expr() == *expr)
+        .find(|column| column.is(expr))
         .map_or(SqlType::Null, |column| column.sql_type)
 }
 
 fn reads_source(expr: &Expr, source: &Relation) -> bool {
     expr.exists(|node| {
-        let own = matches!(node, Expr::Column(_))
-            && source.columns.iter().any(|column| column.expr() == *node);
+        let own =
+            matches!(node, Expr::Column(_)) && source.columns.iter().any(|column| column.is(node));
         let inside = captured(node).into_iter().flatten();
         Ok(own || inside.into_iter().any(|read| reads_source(read, source)))
     })

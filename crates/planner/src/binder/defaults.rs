@@ -99,6 +99,8 @@ impl Binder<'_> {
             explaining: self.explaining,
             views: std::mem::take(&mut self.views),
             relations: self.relations,
+            work: self.work,
+            bound_views: std::mem::take(&mut self.bound_views),
             ..Binder::new(tree, self.snapshot, self.context)
         };
         let outcome = work(&mut inner);
@@ -107,6 +109,8 @@ impl Binder<'_> {
         self.ordered_aggregates = inner.ordered_aggregates;
         self.views = inner.views;
         self.relations = inner.relations;
+        self.work = inner.work;
+        self.bound_views = inner.bound_views;
         outcome
     }
 

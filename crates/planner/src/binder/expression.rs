@@ -3,6 +3,7 @@
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
 use tidemark_functions::{CastMode, UnaryOp};
+use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::pg_catalog::registered::Registered;
@@ -52,6 +53,10 @@ impl<'s> Scope<'s> {
 impl Binder<'_> {
     /// Binds an expression.
     pub(crate) fn expression(&mut self, id: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        self.within_bounds(id, |binder| grown(|| binder.expression_at(id, scope)))
+    }
+
+    fn expression_at(&mut self, id: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
         let node = self.node(id)?;
         let position = self.tree.span(id);
         if let Some(literal) = literal::literal(node, position)? {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{BackupStatement, Name, NamedWindow, Node, NodeId, OptionValue, Tree};
+use tidemark_operators::PlanSize;
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
@@ -74,6 +75,7 @@ mod view_sources;
 mod window;
 mod window_frame;
 mod window_join;
+mod work;
 
 use accesses::Accesses;
 use conditions::ParameterUses;
@@ -96,6 +98,9 @@ impl Planner {
         let statement = binder.statement(tree.root);
         let statement =
             statement.map_err(|failure| hidden(failure, &accesses.list(), snapshot, context))?;
+        if let Some(plan) = statement.plan() {
+            PlanSize::of(plan)?;
+        }
         if context.read_only && writes(&statement) {
             return Err(EngineError::new(
                 ErrorCode::ReadOnly,
@@ -207,8 +212,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) list_rows: Option<list_rows::ListRows>,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
-    /// Sources bound so far.
+    /// Sources bound so far, without those of views.
     sources: usize,
+    /// What binding took so far.
+    work: work::Work,
+    /// Views bound so far, as they are for whoever overrides none of their variables.
+    bound_views: HashMap<String, view::BoundView>,
 }
 
 impl<'a> Binder<'a> {
@@ -235,6 +244,8 @@ impl<'a> Binder<'a> {
             list_rows: None,
             relations: 0,
             sources: 0,
+            work: work::Work::default(),
+            bound_views: HashMap::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{
     BinaryOperator, CallNode, IndexSelector, LogicalOperator, Node, NodeId, Tree, UnaryOperator,
 };
@@ -78,6 +78,8 @@ pub(crate) fn reported(name: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct NameSet {
     taken: HashSet<String>,
+    /// The number that is tried next for a name.
+    next: HashMap<String, u32>,
 }
 
 impl NameSet {
@@ -100,13 +102,15 @@ impl NameSet {
         if self.take(name) {
             return name.to_owned();
         }
-        let mut number = from;
+        let stem = format!("{name}{separator}");
+        let mut number = self.next.get(&stem).copied().unwrap_or(from);
         loop {
-            let candidate = format!("{name}{separator}{number}");
+            let candidate = format!("{stem}{number}");
+            number += 1;
             if self.take(&candidate) {
+                self.next.insert(stem, number);
                 return candidate;
             }
-            number += 1;
         }
     }
 }

@@ -85,7 +85,7 @@ impl Binder<'_> {
             } else {
                 let scope = super::expression::Scope::rows(&relation);
                 let value = self.expression(item.expression, &scope)?;
-                let output = relation.columns.iter().position(|column| column.expr() == value.expr);
+                let output = relation.columns.iter().position(|column| column.is(&value.expr));
                 SortKey::new(item, value.expr, value.sql_type, output)
             };
             keys.push(key);

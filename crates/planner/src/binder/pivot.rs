@@ -3,11 +3,12 @@
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, LogicalPlan, and};
 use hashbrown::HashSet;
-use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem};
+use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem, Span};
 use tidemark_functions::CastMode;
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_operators::any_of;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use super::aggregate::collect_aggregates;
+use super::aggregate::{Exprs, collect_aggregates};
 use super::expression::{Scope, has_aggregate};
 use super::names::{self, NameSet};
 use super::scope::Relation;
@@ -15,6 +16,9 @@ use super::{Binder, Typed, constant, error, predicate, relation};
 
 /// Most values that a query gives to PIVOT: each is a column at least.
 const MAX_QUERIED_VALUES: usize = 5_000;
+
+/// Columns of its result at the most.
+const MOST_COLUMNS: usize = 5_000;
 
 /// One combination of the axes' values.
 #[derive(Clone)]
@@ -39,8 +43,12 @@ impl Binder<'_> {
         let mut kept = Vec::with_capacity(pivot.axes.len());
         for (axis, values) in &pivot.axes {
             let tests = self.axis_tests(*axis, values, &source)?;
-            let any = tests.iter().map(|(_, test)| test.clone()).reduce(Expr::or);
+            let any = any_of(tests.iter().map(|(_, test)| test.clone()));
             kept.extend(any.map(|test| Typed::computed(test, SqlType::Boolean)));
+            let columns = cells.len() * tests.len() * aggregates.len();
+            if columns > MOST_COLUMNS {
+                return Err(too_many_columns(columns, self.tree.span(*axis)));
+            }
             cells = cells.iter().flat_map(|cell| crossed(cell, &tests)).collect();
         }
         let mut keys = Vec::with_capacity(pivot.group_by.len());
@@ -164,7 +172,7 @@ impl Binder<'_> {
     ) -> EngineResult<Relation> {
         let grouped: Vec<_> =
             keys.iter().map(|(_, key)| (key.expr.clone(), key.sql_type)).collect();
-        let mut aggregates = Vec::new();
+        let mut aggregates = Exprs::default();
         for (_, output) in &outputs {
             collect_aggregates(&output.expr, &mut aggregates);
         }
@@ -200,6 +208,11 @@ fn has_order(plan: &LogicalPlan) -> bool {
         | LogicalPlan::Union(_) => plan.inputs().into_iter().all(has_order),
         _ => false,
     }
+}
+
+fn too_many_columns(columns: usize, at: Span) -> EngineError {
+    let message = format!("PIVOT makes {columns} columns [max={MOST_COLUMNS}]");
+    error::at(ErrorCode::StatementTooComplex, message, at)
 }
 
 fn crossed(cell: &Cell, tests: &[(String, Expr)]) -> Vec<Cell> {

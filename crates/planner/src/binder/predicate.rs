@@ -6,6 +6,8 @@
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, UnaryOperator};
+use tidemark_operators::{all_of, any_of};
+use tidemark_types::bounded::grown;
 use tidemark_types::{EngineResult, SqlType};
 
 use super::expression::Scope;
@@ -14,6 +16,16 @@ use super::{Binder, Typed};
 impl Binder<'_> {
     /// Binds a predicate, or its negation.
     pub(crate) fn predicate(
+        &mut self,
+        id: NodeId,
+        scope: &Scope<'_>,
+        negated: bool,
+    ) -> EngineResult<Typed> {
+        self.count_step(id)?;
+        grown(|| self.predicate_at(id, scope, negated))
+    }
+
+    fn predicate_at(
         &mut self,
         id: NodeId,
         scope: &Scope<'_>,
@@ -121,7 +133,7 @@ pub(crate) fn all(operands: Vec<Typed>) -> Typed {
     if operands.iter().any(|operand| operand.as_truth() == Some(false)) {
         return Typed::truth(false);
     }
-    balanced(operands, true, Expr::and)
+    joined(operands, true, all_of)
 }
 
 /// The disjunction of predicates, constants taken out.
@@ -129,29 +141,12 @@ pub(crate) fn any(operands: Vec<Typed>) -> Typed {
     if operands.iter().any(|operand| operand.as_truth() == Some(true)) {
         return Typed::truth(true);
     }
-    balanced(operands, false, Expr::or)
+    joined(operands, false, any_of)
 }
 
-/// Puts operands together as a balanced tree: a chain of thousands must not cost thousands of
-/// stack frames wherever the plan is walked.
-fn balanced(operands: Vec<Typed>, neutral: bool, join: fn(Expr, Expr) -> Expr) -> Typed {
-    let mut exprs: Vec<Expr> = operands
-        .into_iter()
-        .filter(|operand| operand.as_truth() != Some(neutral))
-        .map(|operand| operand.expr)
-        .collect();
-    while exprs.len() > 1 {
-        let mut next = Vec::with_capacity(exprs.len().div_ceil(2));
-        let mut pending = exprs.into_iter();
-        while let Some(left) = pending.next() {
-            next.push(match pending.next() {
-                Some(right) => join(left, right),
-                None => left,
-            });
-        }
-        exprs = next;
-    }
-    match exprs.pop() {
+fn joined(operands: Vec<Typed>, neutral: bool, join: fn(Vec<Expr>) -> Option<Expr>) -> Typed {
+    let operands = operands.into_iter().filter(|operand| operand.as_truth() != Some(neutral));
+    match join(operands.map(|operand| operand.expr).collect()) {
         Some(expr) => Typed::computed(expr, SqlType::Boolean),
         None => Typed::truth(neutral),
     }

@@ -10,6 +10,7 @@ use tidemark_ast::{Node, NodeId, OrderItem};
 use tidemark_operators::{WindowNode, captured, captured_mut, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
+use super::aggregate::Exprs;
 use super::expression::{Alias, Scope, has_aggregate, has_window};
 use super::order::SortKey;
 use super::scope::Relation;
@@ -293,13 +294,11 @@ impl Relation {
 impl Stage {
     /// Computes window functions below the list, those of ORDER BY as well.
     pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
-        let mut windows: Vec<Expr> = Vec::new();
+        let mut windows = Exprs::default();
         for expr in self.items.iter().map(|item| &item.value.expr).chain(ordering) {
             let _ = expr.apply(|node| {
                 if let Expr::WindowFunction(_) = node {
-                    if !windows.contains(node) {
-                        windows.push(node.clone());
-                    }
+                    windows.push(node);
                     return Ok(TreeNodeRecursion::Jump);
                 }
                 Ok(TreeNodeRecursion::Continue)
@@ -310,7 +309,7 @@ impl Stage {
         }
         // Functions over rows in time order are computed together, in one pass.
         let timestamp = self.timestamp.clone().filter(|_| self.ascending);
-        let named = windows.into_iter().enumerate().map(|(number, window)| {
+        let named = windows.into_vec().into_iter().enumerate().map(|(number, window)| {
             let name = relation::fresh(&format!("w{number}"), &self.plan);
             self.replaced.insert(window.clone(), datafusion::logical_expr::ident(&name));
             window.alias(name)

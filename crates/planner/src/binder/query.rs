@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 use tidemark_ast::{Declaration, Name, Node, NodeId, OrderItem};
+use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
 use super::scope::Relation;
@@ -10,6 +11,11 @@ use super::{Binder, CommonTable, error};
 impl Binder<'_> {
     /// Binds a query: its rows, with the names and types of its columns.
     pub(crate) fn query(&mut self, id: NodeId) -> EngineResult<Relation> {
+        self.count_step(id)?;
+        grown(|| self.query_at(id))
+    }
+
+    fn query_at(&mut self, id: NodeId) -> EngineResult<Relation> {
         let Node::Query { declarations, with, body, order_by, limit } = self.node(id)? else {
             return self.body(id, &[]);
         };
@@ -74,9 +80,7 @@ impl Binder<'_> {
         let relation = match self.node(id)? {
             Node::Select(select) => return self.select(select, order_by),
             Node::Query { .. } => self.query(id)?,
-            Node::SetOperation { operator, all, left, right } => {
-                self.set_operation(*operator, *all, *left, *right)?
-            }
+            Node::SetOperation { .. } => self.set_operation(id)?,
             Node::Values { rows } => self.values_rows(rows)?,
             Node::Show { subject } => self.show(subject)?,
             Node::Table { .. } | Node::TableFunction { .. } | Node::Derived { .. } => {

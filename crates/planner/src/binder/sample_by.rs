@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, ident};
+use hashbrown::HashMap;
 use tidemark_ast::{Fill, Name, Node, NodeId, SampleAlign, SampleBy, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::{
@@ -12,7 +13,7 @@ use tidemark_operators::{
 use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use super::aggregate::{collect_aggregates, collect_plain_columns, push_new};
+use super::aggregate::{Exprs, collect_aggregates, collect_plain_columns};
 use super::expression::{Scope, has_aggregate, has_window};
 use super::projection::{Replaced, Stage};
 use super::scope::{Relation, ScopeColumn};
@@ -250,6 +251,7 @@ impl Binder<'_> {
         let fills = &sample_by.fill;
         let single = fills.len() == 1;
         let mut values = Vec::with_capacity(sampled.aggregates.len());
+        let types: HashMap<&Expr, SqlType> = items.iter().rev().map(type_of_item).collect();
         for (index, aggregate) in sampled.aggregates.iter().enumerate() {
             let constant_alone = single && index > 0 && matches!(fills[0], Fill::Constant { .. });
             let fill = match fills.get(if single { 0 } else { index }) {
@@ -263,7 +265,8 @@ impl Binder<'_> {
                     ));
                 }
             };
-            let sql_type = aggregate_type(aggregate, items);
+            // That of the item it is, else of its Arrow type.
+            let sql_type = types.get(aggregate).copied().unwrap_or(SqlType::Double);
             self.refuse_made_up(fill, aggregate)?;
             values.push(match fill {
                 Fill::Prev { of: Some(of), .. } if single && sampled.aggregates.len() > 1 => {
@@ -386,27 +389,27 @@ fn no_timestamp() -> EngineError {
 /// Keys are what the list names beside the timestamp and outside aggregates. The timestamp
 /// itself means the bucket there.
 fn sampled(items: &[Item], extras: &[Typed], timestamp: &Expr) -> Sampled {
-    let mut keys = Vec::new();
-    let mut aggregates = Vec::new();
+    let mut keys = Exprs::default();
+    let mut aggregates = Exprs::default();
     for item in items {
         let expr = &item.value.expr;
         collect_aggregates(expr, &mut aggregates);
-        let mut columns = Vec::new();
+        let mut columns = Exprs::default();
         collect_plain_columns(expr, &mut columns);
         let reads_time = columns.contains(timestamp);
         let computed = has_aggregate(expr) || has_window(expr);
         if !computed && !reads_time && !columns.is_empty() {
-            push_new(&mut keys, expr);
+            keys.push(expr);
             continue;
         }
         for column in columns.iter().filter(|column| *column != timestamp) {
-            push_new(&mut keys, column);
+            keys.push(column);
         }
     }
     for extra in extras {
         collect_aggregates(&extra.expr, &mut aggregates);
     }
-    Sampled { keys, aggregates }
+    Sampled { keys: keys.into_vec(), aggregates: aggregates.into_vec() }
 }
 
 fn sampled_plan(
@@ -465,12 +468,12 @@ fn previous_of(
     Ok(position)
 }
 
-/// The SQL type of an aggregate: that of the item it is, else of its Arrow type.
-fn aggregate_type(aggregate: &Expr, items: &[Item]) -> SqlType {
-    items
-        .iter()
-        .find(|item| is_column(&item.value.expr, aggregate))
-        .map_or(SqlType::Double, |item| item.value.sql_type)
+fn type_of_item(item: &Item) -> (&Expr, SqlType) {
+    let mut expr = &item.value.expr;
+    while let Expr::Alias(alias) = expr {
+        expr = &alias.expr;
+    }
+    (expr, item.value.sql_type)
 }
 
 fn parse_step(text: &str, position: Span) -> EngineResult<(i64, StepUnit)> {

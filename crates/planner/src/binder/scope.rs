@@ -31,6 +31,11 @@ impl ScopeColumn {
     pub(crate) fn expr(&self) -> Expr {
         Expr::Column(self.column.clone())
     }
+
+    /// Whether an expression is this column.
+    pub(crate) fn is(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Column(column) if *column == self.column)
+    }
 }
 
 /// A table as scanned, while nothing but a filter stands above the scan: time ranges can still
@@ -72,6 +77,11 @@ impl Relation {
     /// The designated timestamp's column.
     pub(crate) fn timestamp_column(&self) -> Option<&ScopeColumn> {
         self.columns.get(self.timestamp?)
+    }
+
+    /// The types of its columns.
+    pub(crate) fn types(&self) -> Vec<SqlType> {
+        self.columns.iter().map(|column| column.sql_type).collect()
     }
 
     /// The index of the column that a dotted path names. Whatever finds a column by its name reads

@@ -2,28 +2,46 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, Union};
-use tidemark_ast::{NodeId, SetOperator, Span, ValuesBlock};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Union};
+use tidemark_ast::{Node, NodeId, SetOperator, Span, ValuesBlock};
 use tidemark_functions::CastMode;
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
-use super::scope::Relation;
+use super::scope::{Relation, ScopeColumn};
 use super::{Binder, Typed, error, literal, relation, select, unify};
 
+/// A query behind a set operator, and where it stands.
+struct Operand {
+    all: bool,
+    rows: Relation,
+    position: Span,
+}
+
 impl Binder<'_> {
-    /// Two queries of as many columns, in their common types, under the left one's names.
-    pub(crate) fn set_operation(
-        &mut self,
-        operator: SetOperator,
-        all: bool,
-        left: NodeId,
-        right: NodeId,
-    ) -> EngineResult<Relation> {
-        let position = self.tree.span(right);
-        let left = self.query(left)?;
-        let right = self.query(right)?;
-        self.united((operator, all), left, right, position)
+    /// A chain of set operations: queries of as many columns, in their common types, under the
+    /// first one's names. A long chain is bound without recursion and becomes a flat plan.
+    pub(crate) fn set_operation(&mut self, id: NodeId) -> EngineResult<Relation> {
+        let mut chain = Vec::new();
+        let mut first = id;
+        while let Node::SetOperation { operator, all, left, right } = self.node(first)? {
+            chain.push((*operator, *all, *right));
+            first = *left;
+        }
+        let mut left = self.query(first)?;
+        let mut types = left.types();
+        let (mut kind, mut run) = (SetOperator::Union, Vec::new());
+        for (operator, all, right) in chain.into_iter().rev() {
+            let position = self.tree.span(right);
+            let operand = Operand { all, rows: self.query(right)?, position };
+            if operator != kind || !continues(kind, &types, &run, &operand) {
+                left = self.operated(kind, left, std::mem::take(&mut run))?;
+                (kind, types) = (operator, left.types());
+            }
+            types = common_types(&types, &operand.rows, position)?;
+            run.push(operand);
+        }
+        self.operated(kind, left, run)
     }
 
     /// The same of two queries that are bound. The right one stands at `position`.
@@ -34,54 +52,30 @@ impl Binder<'_> {
         right: Relation,
         position: Span,
     ) -> EngineResult<Relation> {
-        if left.columns.len() != right.columns.len() {
-            return Err(error::at(
-                ErrorCode::TypeMismatch,
-                "queries have different number of columns",
-                position,
-            ));
-        }
-        let mut types = Vec::with_capacity(left.columns.len());
-        for (a, b) in left.columns.iter().zip(&right.columns) {
-            let common = unify::union_columns(a.sql_type, b.sql_type).ok_or_else(|| {
-                let (from, to) = (b.sql_type.name(), a.sql_type.name());
-                error::at(
-                    ErrorCode::TypeMismatch,
-                    format!("unsupported cast [column={}, from={from}, to={to}]", b.name),
-                    position,
-                )
-            })?;
-            types.push(common);
+        self.operated(operator, left, vec![Operand { all, rows: right, position }])
+    }
+
+    /// `left operator right operator right …`.
+    fn operated(
+        &mut self,
+        operator: SetOperator,
+        left: Relation,
+        rights: Vec<Operand>,
+    ) -> EngineResult<Relation> {
+        if rights.is_empty() {
+            return Ok(left);
         }
         let names: Vec<String> = left.columns.iter().map(|column| column.name.clone()).collect();
-        let left = self.conformed(left, &names, &types)?;
-        let right = self.conformed(right, &names, &types)?;
+        let alls: Vec<bool> = rights.iter().map(|right| right.all).collect();
+        let (plans, types) = self.in_common_types(left, rights, &names)?;
         let plan = match operator {
-            SetOperator::Union => {
-                let both = vec![Arc::new(left), Arc::new(right)];
-                let union =
-                    LogicalPlan::Union(Union::try_new_with_loose_types(both).map_err(error::plan)?);
-                if all { union } else { select::distinct(union) }
-            }
-            // A row on the right is as good as many alike, and each costs as many comparisons.
-            SetOperator::Except => {
-                let right = select::distinct(right);
-                LogicalPlanBuilder::except(left, right, all).map_err(error::plan)?
-            }
-            SetOperator::Intersect => {
-                let right = select::distinct(right);
-                LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)?
+            SetOperator::Union => united_plan(plans, &alls)?,
+            SetOperator::Except | SetOperator::Intersect => {
+                let all = alls.iter().all(|all| *all);
+                narrowed_plan(operator, all, plans, &names)?
             }
         };
-        // What the operator made of the columns' qualifiers is not to be seen from outside.
-        let exprs = plan
-            .schema()
-            .columns()
-            .into_iter()
-            .zip(&names)
-            .map(|(column, name)| datafusion::logical_expr::Expr::Column(column).alias(name))
-            .collect();
-        let plan = relation::project(plan, exprs)?;
+        let plan = named(plan, &names)?;
         let columns = names
             .iter()
             .zip(&types)
@@ -95,6 +89,46 @@ impl Binder<'_> {
             base: None,
             gone: Vec::new(),
         })
+    }
+
+    /// The plans of all sides, each with the columns in their common types. A type that widens
+    /// from one side to the next widens what stands before it step by step.
+    fn in_common_types(
+        &mut self,
+        left: Relation,
+        rights: Vec<Operand>,
+        names: &[String],
+    ) -> EngineResult<(Vec<LogicalPlan>, Vec<SqlType>)> {
+        let values = |rows: &Relation| -> Vec<Typed> {
+            let columns = rows.columns.iter();
+            columns.map(|column| Typed::computed(column.expr(), column.sql_type)).collect()
+        };
+        let mut types = left.types();
+        let mut sides = vec![(values(&left), left.plan)];
+        for Operand { rows, position, .. } in rights {
+            self.count_step(self.tree.root)?;
+            let next = common_types(&types, &rows, position)?;
+            let changed: Vec<usize> =
+                (0..types.len()).filter(|at| types[*at] != next[*at]).collect();
+            for (side, _) in &mut sides {
+                for at in &changed {
+                    let value = std::mem::replace(&mut side[*at], Typed::null());
+                    side[*at] = self.cast(value, next[*at], CastMode::Explicit, Span::default())?;
+                }
+            }
+            let mut side = Vec::with_capacity(next.len());
+            for (value, sql_type) in values(&rows).into_iter().zip(&next) {
+                side.push(self.cast(value, *sql_type, CastMode::Explicit, Span::default())?);
+            }
+            sides.push((side, rows.plan));
+            types = next;
+        }
+        let mut plans = Vec::with_capacity(sides.len());
+        for (side, plan) in sides {
+            let exprs = side.into_iter().zip(names).map(|(value, name)| value.expr.alias(name));
+            plans.push(relation::project(plan, exprs.collect())?);
+        }
+        Ok((plans, types))
     }
 
     /// A side's columns under these names, in these types.
@@ -188,4 +222,95 @@ impl Binder<'_> {
             _ => Ok(Typed::null()),
         }
     }
+}
+
+/// The types of columns so far, and of one side more.
+fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineResult<Vec<SqlType>> {
+    if types.len() != rows.columns.len() {
+        let message = "queries have different number of columns";
+        return Err(error::at(ErrorCode::TypeMismatch, message, position));
+    }
+    let common = |(known, column): (&SqlType, &ScopeColumn)| {
+        unify::union_columns(*known, column.sql_type).ok_or_else(|| {
+            let (from, to) = (column.sql_type.name(), known.name());
+            error::at(
+                ErrorCode::TypeMismatch,
+                format!("unsupported cast [column={}, from={from}, to={to}]", column.name),
+                position,
+            )
+        })
+    };
+    types.iter().zip(&rows.columns).map(common).collect()
+}
+
+/// Whether an operand may join those before it in one operation, rather than take the outcome of
+/// theirs: rows are compared in the types that the operands so far have.
+fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Operand) -> bool {
+    let keeps_types =
+        || common_types(types, &next.rows, next.position).is_ok_and(|common| common == types);
+    match kind {
+        // The duplicates of everything so far are removed again, or none were.
+        SetOperator::Union => !next.all || run.iter().all(|operand| operand.all) || keeps_types(),
+        SetOperator::Except | SetOperator::Intersect => run.is_empty() || keeps_types(),
+    }
+}
+
+/// UNION and UNION ALL by turns: the last UNION removes the duplicates of all before it.
+fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<LogicalPlan> {
+    let union = |plans: Vec<LogicalPlan>| {
+        let plans = plans.into_iter().map(Arc::new).collect();
+        Union::try_new_with_loose_types(plans).map(LogicalPlan::Union).map_err(error::plan)
+    };
+    let Some(last) = alls.iter().rposition(|all| !all) else { return union(plans) };
+    let others = plans.split_off(last + 2);
+    let distinct = select::distinct(union(plans)?);
+    if others.is_empty() {
+        return Ok(distinct);
+    }
+    union(std::iter::once(distinct).chain(others).collect())
+}
+
+/// EXCEPT of all others, or INTERSECT with all others, where duplicates count for nothing.
+fn narrowed_plan(
+    operator: SetOperator,
+    all: bool,
+    plans: Vec<LogicalPlan>,
+    names: &[String],
+) -> EngineResult<LogicalPlan> {
+    let mut plans = plans.into_iter();
+    let left = plans.next().ok_or_else(|| EngineError::internal("a set operation of nothing"))?;
+    let mut rights: Vec<LogicalPlan> = plans.collect();
+    if operator == SetOperator::Except {
+        // A row on the right is as good as many alike, and each costs as many comparisons.
+        let right = match rights.len() {
+            1 => select::distinct(rights.remove(0)),
+            others => united_plan(rights, &vec![false; others - 1])?,
+        };
+        return LogicalPlanBuilder::except(left, right, all).map_err(error::plan);
+    }
+    rights = rights.into_iter().map(select::distinct).collect();
+    while rights.len() > 1 {
+        let mut next = Vec::with_capacity(rights.len().div_ceil(2));
+        let mut pending = rights.into_iter();
+        while let Some(one) = pending.next() {
+            next.push(match pending.next() {
+                Some(other) => {
+                    let both = LogicalPlanBuilder::intersect(one, other, true);
+                    named(both.map_err(error::plan)?, names)?
+                }
+                None => one,
+            });
+        }
+        rights = next;
+    }
+    let right = rights.pop().ok_or_else(|| EngineError::internal("an INTERSECT of one side"))?;
+    LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)
+}
+
+/// The columns under their names: what an operator made of their qualifiers is not to be seen
+/// from outside.
+fn named(plan: LogicalPlan, names: &[String]) -> EngineResult<LogicalPlan> {
+    let columns = plan.schema().columns().into_iter().zip(names);
+    let exprs = columns.map(|(column, name)| Expr::Column(column).alias(name)).collect();
+    relation::project(plan, exprs)
 }

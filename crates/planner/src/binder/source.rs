@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tidemark_ast::{Name, Node, NodeId};
+use tidemark_types::bounded::grown;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use super::scope::Relation;
@@ -10,21 +11,16 @@ use super::view::read_only;
 use super::view_sources::unbound;
 use super::{Binder, error, relation};
 
-/// Sources of one statement. A common table or a view is bound anew wherever it is named, so that
-/// a few lines that name each other twice would read millions of tables.
-const MAX_SOURCES: usize = 1_000;
-
 impl Binder<'_> {
     /// Binds a source.
     pub(crate) fn source(&mut self, id: NodeId) -> EngineResult<Relation> {
         self.sources += 1;
-        if self.sources > MAX_SOURCES {
-            let message = format!(
-                "too many tables and sub-queries in a statement [limit={MAX_SOURCES}]: common \
-                 tables and views count once for each use"
-            );
-            return Err(error::at(ErrorCode::StatementTooComplex, message, self.tree.span(id)));
-        }
+        self.count_sources(1, self.tree.span(id))?;
+        self.count_step(id)?;
+        grown(|| self.source_at(id))
+    }
+
+    fn source_at(&mut self, id: NodeId) -> EngineResult<Relation> {
         match self.node(id)? {
             Node::Table { name, alias, timestamp } => {
                 let relation = self.named_source(id, name, alias.as_ref())?;

@@ -376,7 +376,7 @@ fn endless(at: tidemark_ast::Span) -> EngineError {
 fn mapped(numbers: Relation, value: Expr, sql_type: SqlType) -> EngineResult<Relation> {
     let plan = relation::project(numbers.plan, vec![value.alias(SERIES)])?;
     let columns = vec![relation::output_column(SERIES, sql_type)];
-    Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None })
+    Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None, gone: Vec::new() })
 }
 
 /// A series under the name its function gives it.

@@ -16,7 +16,7 @@ use super::create_table::check_table_name;
 use super::scope::Relation;
 use super::view_sources::new_id;
 use super::{Binder, error, names};
-use crate::{BoundStatement, BoundViewChange};
+use crate::{Access, BoundStatement, BoundViewChange};
 
 /// Views that may stand for each other.
 const DEEPEST: usize = 32;
@@ -43,6 +43,15 @@ pub(crate) struct ViewState {
     pub(crate) timestamp: Option<usize>,
     /// The tables and views its query names.
     pub(crate) reads: Vec<String>,
+}
+
+/// A view's rows as they were bound, for its next use.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundView {
+    rows: Relation,
+    reads: Vec<Access>,
+    /// Sources that one use counts for.
+    sources: usize,
 }
 
 impl Binder<'_> {
@@ -162,6 +171,12 @@ impl Binder<'_> {
             let message = format!("views stand on more than {DEEPEST} views [view={}]", view.name);
             return Err(error::at(ErrorCode::StatementTooComplex, message, name.span));
         }
+        if let Some(bound) = self.bound_views.get(&key).filter(|_| self.variables.is_empty()) {
+            let BoundView { rows, reads, sources } = bound.clone();
+            self.count_sources(sources, name.span)?;
+            reads.into_iter().for_each(|access| self.accesses.note(access));
+            return Ok(rows);
+        }
         let tree: Result<Tree, _> = serde_json::from_str(&view.tree);
         let mut tree = tree.map_err(|_| {
             let message = format!("view '{}' was made by another version", view.name);
@@ -170,16 +185,24 @@ impl Binder<'_> {
         })?;
         self.override_variables(&mut tree, name)?;
         let outer = mem::take(&mut self.accesses);
+        let sources = self.work.sources;
         let rows = self.within(&tree, |inner| {
             inner.beneath_view = true;
             inner.view_sources = view.sources.clone().map(Arc::new);
-            inner.views.push(key);
+            inner.views.push(key.clone());
             let rows = inner.query(tree.root);
             inner.views.pop();
             rows
         });
-        for access in mem::replace(&mut self.accesses, outer).list() {
-            self.accesses.note(access.through(&view.name, &view.owner()));
+        let reads = mem::replace(&mut self.accesses, outer).list().into_iter();
+        let reads: Vec<Access> =
+            reads.map(|access| access.through(&view.name, &view.owner())).collect();
+        for access in &reads {
+            self.accesses.note(access.clone());
+        }
+        if let (Ok(rows), true) = (&rows, self.variables.is_empty()) {
+            let sources = self.work.sources - sources;
+            self.bound_views.insert(key, BoundView { rows: rows.clone(), reads, sources });
         }
         let is_limited = self.sight().is_some();
         // Positions in its text mean nothing in the reader's.
@@ -281,7 +304,9 @@ impl Binder<'_> {
         // Whoever asks about a view reads nothing with it.
         let outer = mem::take(&mut self.accesses);
         let variables = mem::take(&mut self.variables);
+        let sources = self.work.sources;
         let rows = self.view_rows(view, &name);
+        self.work.sources = sources;
         self.variables = variables;
         let inner = mem::replace(&mut self.accesses, outer).list();
         let reads = inner.into_iter().filter(|access| access.is_through(&view.name));

@@ -13,7 +13,7 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use super::aggregate::{collect_aggregates, collect_plain_columns};
+use super::aggregate::{Exprs, collect_aggregates, collect_plain_columns};
 use super::expression::{Scope, has_window};
 use super::join::{Condition, combined};
 use super::projection::{Replaced, Stage};
@@ -57,7 +57,7 @@ impl<'a> Binder<'a> {
         self.check_items(&items, &left, &source)?;
         let aliases = aliases_of(&items);
         let extras = self.extras(&source, &aliases, select, order_by)?;
-        let mut aggregates = Vec::new();
+        let mut aggregates = Exprs::default();
         for expr in items.iter().map(|item| &item.value.expr).chain(extras.iter().map(|e| &e.expr))
         {
             collect_aggregates(expr, &mut aggregates);
@@ -147,7 +147,7 @@ impl<'a> Binder<'a> {
     fn check_items(&self, items: &[Item], left: &Relation, source: &Relation) -> EngineResult<()> {
         self.refuse_windows(items, "WINDOW JOIN")?;
         for item in items {
-            let mut columns = Vec::new();
+            let mut columns = Exprs::default();
             collect_plain_columns(&item.value.expr, &mut columns);
             let foreign = source.columns[left.columns.len()..]
                 .iter()
@@ -317,7 +317,7 @@ fn owners(aggregates: &[Expr], joins: &[Windowed<'_>]) -> EngineResult<Vec<usize
         let mut found = false;
         let _ = aggregate.apply(|node| {
             found |= matches!(node, Expr::Column(_))
-                && join.right.columns.iter().any(|column| column.expr() == *node);
+                && join.right.columns.iter().any(|column| column.is(node));
             Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         });
         found

@@ -1,0 +1,207 @@
+//! How large a logical plan is, and the limit: planning takes time and memory with the number of
+//! nodes, and room on the stack with the depth.
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+use tidemark_types::bounded::grown;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::decorrelate::{captured, subquery_of};
+use crate::window::node::WindowNode;
+
+/// Operators and expressions of a plan at the most, those of sub-queries, common tables and views
+/// counted wherever they are named.
+pub const MOST_PLAN_NODES: usize = 150_000;
+/// How many of them may stand within each other.
+pub const MOST_PLAN_DEPTH: usize = 3_000;
+
+/// The sum, over all expressions, of how deep each of their nodes stands in them: rules ask for a
+/// node's type again and again, which takes the time of all that it stands on.
+const MOST_NESTING: usize = 4_000_000;
+/// Keys of one ORDER BY: the time to plan it grows with the cube of their number.
+const MOST_SORT_KEYS: usize = 300;
+/// Keys of one GROUP BY.
+const MOST_GROUP_KEYS: usize = 1_000;
+/// Columns of DISTINCT, UNION, EXCEPT and INTERSECT.
+const MOST_DISTINCT_COLUMNS: usize = 2_000;
+/// Keys of one join.
+const MOST_JOIN_KEYS: usize = 1_000;
+/// Sub-queries used as values: each is a join, and widens the rows of the next.
+const MOST_SCALAR_QUERIES: usize = 100;
+/// Window functions computed together, over rows in time order.
+const MOST_TIME_WINDOWS: usize = 1_000;
+/// Window functions computed one after the other, since their rows are sorted by different keys.
+const MOST_WINDOWS: usize = 100;
+
+/// A plan that is larger is made on a stack of its own.
+const FEW_NODES: usize = 400;
+const SHALLOW: usize = 60;
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanSize {
+    /// Operators and expressions.
+    pub nodes: usize,
+    /// How many of them stand within each other.
+    pub depth: usize,
+    nesting: usize,
+    windows: usize,
+    scalar_queries: usize,
+}
+
+impl PlanSize {
+    /// Counts; fails beyond the limits.
+    pub fn of(plan: &LogicalPlan) -> EngineResult<Self> {
+        let mut size = Self::default();
+        size.plan(plan, 1)?;
+        Ok(size)
+    }
+
+    /// The nodes of an expression; fails beyond the limits.
+    pub fn of_expr(expr: &Expr) -> EngineResult<Self> {
+        let mut size = Self::default();
+        size.expr(expr, 1, 1)?;
+        Ok(size)
+    }
+
+    /// Whether recursion over the plan may need more stack than a thread has.
+    pub fn is_large(&self) -> bool {
+        self.nodes > FEW_NODES || self.depth > SHALLOW
+    }
+
+    fn enter(&mut self, depth: usize) -> EngineResult<()> {
+        self.nodes += 1;
+        self.depth = self.depth.max(depth);
+        if self.nodes > MOST_PLAN_NODES {
+            return Err(too_many_nodes());
+        }
+        if depth > MOST_PLAN_DEPTH {
+            return Err(too_complex(&format!("deep [max={MOST_PLAN_DEPTH} levels]")));
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, plan: &LogicalPlan, depth: usize) -> EngineResult<()> {
+        self.enter(depth)?;
+        self.keys(plan)?;
+        grown(|| {
+            let mut failed = None;
+            let mut count = |expr: &Expr| {
+                failed = self.expr(expr, depth + 1, 1).err();
+                Ok(next(failed.is_none()))
+            };
+            plan.apply_expressions(&mut count).map_err(internal)?;
+            failed.map_or(Ok(()), Err)?;
+            plan.inputs().into_iter().try_for_each(|input| self.plan(input, depth + 1))
+        })
+    }
+
+    /// Refuses lists that operators do not take at this length.
+    fn keys(&mut self, plan: &LogicalPlan) -> EngineResult<()> {
+        match plan {
+            LogicalPlan::Sort(sort) if sort.expr.len() > MOST_SORT_KEYS => {
+                refuse("keys of ORDER BY", sort.expr.len(), MOST_SORT_KEYS)
+            }
+            LogicalPlan::Aggregate(node) if node.group_expr.len() > MOST_GROUP_KEYS => {
+                refuse("keys of GROUP BY", node.group_expr.len(), MOST_GROUP_KEYS)
+            }
+            LogicalPlan::Join(join) if join.on.len() > MOST_JOIN_KEYS => {
+                refuse("keys of a join", join.on.len(), MOST_JOIN_KEYS)
+            }
+            LogicalPlan::Extension(extension) => {
+                let node = extension.node.as_any().downcast_ref::<WindowNode>();
+                let count = node.map_or(0, |node| node.functions().len());
+                if count > MOST_TIME_WINDOWS {
+                    return refuse("window functions", count, MOST_TIME_WINDOWS);
+                }
+                Ok(())
+            }
+            LogicalPlan::Distinct(Distinct::All(input))
+                if input.schema().fields().len() > MOST_DISTINCT_COLUMNS =>
+            {
+                let count = input.schema().fields().len();
+                refuse("columns of rows without duplicates", count, MOST_DISTINCT_COLUMNS)
+            }
+            LogicalPlan::Window(node) => {
+                self.windows += 1;
+                if self.windows > MOST_WINDOWS {
+                    return refuse("window functions", self.windows, MOST_WINDOWS);
+                }
+                node.window_expr.iter().try_for_each(|expr| {
+                    let Expr::WindowFunction(function) = expr.clone().unalias() else {
+                        return Ok(());
+                    };
+                    let params = &function.params;
+                    let (partition, order) = (params.partition_by.len(), params.order_by.len());
+                    if partition > MOST_SORT_KEYS || order > MOST_SORT_KEYS {
+                        return refuse("keys of a window", partition.max(order), MOST_SORT_KEYS);
+                    }
+                    Ok(())
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr, depth: usize, level: usize) -> EngineResult<()> {
+        self.enter(depth)?;
+        self.nesting += level;
+        if self.nesting > MOST_NESTING {
+            return Err(too_complex("deep [max=4000000 levels, of all expressions together]"));
+        }
+        if matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
+            return Ok(());
+        }
+        grown(|| {
+            if let Expr::ScalarSubquery(_) = expr {
+                self.scalar_queries += 1;
+                if self.scalar_queries > MOST_SCALAR_QUERIES {
+                    let what = "sub-queries used as values";
+                    return refuse(what, self.scalar_queries, MOST_SCALAR_QUERIES);
+                }
+            }
+            if let Some(subquery) = subquery_of(expr) {
+                self.plan(&subquery.subquery, depth + 1)?;
+            }
+            let read = captured(expr).into_iter().flatten();
+            read.into_iter().try_for_each(|read| self.expr(read, depth + 1, level + 1))?;
+            let mut failed = None;
+            expr.apply_children(|child| {
+                failed = self.expr(child, depth + 1, level + 1).err();
+                Ok(next(failed.is_none()))
+            })
+            .map_err(internal)?;
+            failed.map_or(Ok(()), Err)
+        })
+    }
+}
+
+fn refuse(what: &str, count: usize, most: usize) -> EngineResult<()> {
+    let message = format!("too many {what} [count={count}, max={most}]");
+    Err(EngineError::new(ErrorCode::StatementTooComplex, message))
+}
+
+fn next(goes_on: bool) -> TreeNodeRecursion {
+    if goes_on { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop }
+}
+
+fn internal(error: DataFusionError) -> EngineError {
+    EngineError::internal(error.to_string())
+}
+
+/// The error of a plan with more than [`MOST_PLAN_NODES`].
+pub fn too_many_nodes() -> EngineError {
+    too_complex(&format!("large [max={MOST_PLAN_NODES} operators and expressions]"))
+}
+
+fn too_complex(how: &str) -> EngineError {
+    let message = format!("the plan of the statement is too {how}");
+    EngineError::new(ErrorCode::StatementTooComplex, message)
+        .with_hint("common tables, views and names given to expressions count at each use")
+}
+
+/// Fails where a plan that planning itself made larger is too large now.
+pub(crate) fn check(plan: &LogicalPlan) -> Result<PlanSize> {
+    PlanSize::of(plan).map_err(|error| DataFusionError::External(Box::new(error)))
+}

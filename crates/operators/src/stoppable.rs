@@ -1,0 +1,82 @@
+//! Rules that a statement's end ends: `DataFusion` asks nobody while it plans.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::analyzer::AnalyzerRule;
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
+use datafusion::physical_plan::ExecutionPlan;
+use tidemark_types::bounded;
+
+/// Asks, each time before the rule inside is applied, whether the statement goes on: for each node
+/// of a logical plan, once for a physical plan.
+#[derive(Debug)]
+pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
+
+/// Fails once the statement that is being planned was stopped.
+pub(crate) fn check_stop() -> Result<()> {
+    bounded::check_stop().map_err(|error| DataFusionError::External(Box::new(error)))
+}
+
+impl AnalyzerRule for Stoppable<dyn AnalyzerRule + Send + Sync> {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        check_stop()?;
+        self.0.analyze(plan, config)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl OptimizerRule for Stoppable<dyn OptimizerRule + Send + Sync> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        check_stop()?;
+        self.0.rewrite(plan, config)
+    }
+}
+
+impl PhysicalOptimizerRule for Stoppable<dyn PhysicalOptimizerRule + Send + Sync> {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        check_stop()?;
+        self.0.optimize(plan, config)
+    }
+
+    fn optimize_with_context(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        context: &dyn PhysicalOptimizerContext,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        check_stop()?;
+        self.0.optimize_with_context(plan, context)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}

@@ -1,0 +1,90 @@
+//! Bounds of binding: a short text may stand for a large plan, since names given to expressions,
+//! variables, common tables and views are written out wherever they are used.
+
+use tidemark_ast::{NodeId, Span};
+use tidemark_operators::{MOST_PLAN_NODES, PlanSize, too_many_nodes};
+use tidemark_types::bounded::check_stop;
+use tidemark_types::{EngineResult, ErrorCode};
+
+use super::{Binder, Typed, error};
+
+/// Expressions and queries bound for one statement at the most, constants among them.
+const MOST_STEPS: usize = 1_000_000;
+/// Steps between two looks at whether the statement was stopped.
+const STEPS_BETWEEN_CHECKS: usize = 64;
+/// Sources of one statement. A common table or a view is bound anew wherever it is named, so that
+/// a few lines that name each other twice would read millions of tables.
+const MOST_SOURCES: usize = 1_000;
+
+/// What a statement's binding took so far, with that of its views.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Work {
+    steps: usize,
+    /// Nodes of the expressions made.
+    nodes: usize,
+    /// Expressions around the one that is being bound.
+    nesting: usize,
+    /// Tables, views and sub-queries.
+    pub(crate) sources: usize,
+}
+
+impl Binder<'_> {
+    /// Counts something that is bound.
+    pub(crate) fn count_step(&mut self, id: NodeId) -> EngineResult<()> {
+        self.work.steps += 1;
+        if self.work.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) {
+            check_stop()?;
+        }
+        if self.work.steps > MOST_STEPS {
+            let message = format!("the statement has too many expressions [max={MOST_STEPS}]");
+            return Err(error::at(ErrorCode::StatementTooComplex, message, self.tree.span(id)));
+        }
+        Ok(())
+    }
+
+    /// Counts sources; `at` is where they are named.
+    pub(crate) fn count_sources(&mut self, more: usize, at: Span) -> EngineResult<()> {
+        self.work.sources += more;
+        if self.work.sources > MOST_SOURCES {
+            let message = format!(
+                "too many tables and sub-queries in a statement [limit={MOST_SOURCES}]: common \
+                 tables and views count once for each use"
+            );
+            return Err(error::at(ErrorCode::StatementTooComplex, message, at));
+        }
+        Ok(())
+    }
+
+    /// Binds an expression within the bounds.
+    pub(crate) fn within_bounds(
+        &mut self,
+        id: NodeId,
+        bind: impl FnOnce(&mut Self) -> EngineResult<Typed>,
+    ) -> EngineResult<Typed> {
+        self.count_step(id)?;
+        self.work.nesting += 1;
+        let bound = bind(self);
+        self.work.nesting -= 1;
+        let bound = bound?;
+        let located = |failure: tidemark_types::EngineError| {
+            failure.at_if_missing(error::span(self.tree.span(id)))
+        };
+        let nodes = PlanSize::of_expr(&bound.expr).map_err(located)?.nodes;
+        if self.work.nesting == 0 {
+            self.work.nodes += nodes;
+            if self.work.nodes > MOST_PLAN_NODES {
+                return Err(located(too_many_nodes()));
+            }
+        }
+        Ok(bound)
+    }
+
+    /// Refuses to write an expression so many times.
+    pub(crate) fn must_repeat(&self, value: &Typed, times: usize, at: Span) -> EngineResult<()> {
+        let nodes = PlanSize::of_expr(&value.expr)?.nodes;
+        if nodes.saturating_mul(times) > MOST_PLAN_NODES {
+            return Err(too_many_nodes().at_if_missing(error::span(at)));
+        }
+        Ok(())
+    }
+}

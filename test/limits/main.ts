@@ -1,0 +1,41 @@
+/**
+ * npm run sweep -- [--only TEXT] [--most N] [--timeout MS] [--door http|pgwire] [--quiet]
+ *
+ * All constructs of the grammar, few of each and far too many: see `sweep.ts`.
+ */
+import { parseArgs } from 'node:util';
+
+import { CONSTRUCTS } from './constructs.js';
+import { type Door, sweep } from './sweep.js';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    most: { type: 'string' },
+    timeout: { type: 'string', default: '2000' },
+    margin: { type: 'string', default: '500' },
+    door: { type: 'string', multiple: true, default: ['http', 'pgwire'] },
+    quiet: { type: 'boolean', default: false },
+  },
+});
+
+const most = Number(values.most ?? Infinity);
+const outcomes = await sweep(
+  CONSTRUCTS.filter(({ name }) => name.includes(values.only ?? '')),
+  {
+    doors: values.door as Door[],
+    timeoutMs: Number(values.timeout),
+    marginMs: Number(values.margin),
+    takes: (_, count) => count <= most,
+    told: ({ name, count, door, answer, wallMs, cpuMs, peakMebibytes, problem }) => {
+      if (!values.quiet || problem !== null) {
+        const numbers = `${wallMs} ms, ${cpuMs} ms of CPU, ${peakMebibytes} MiB`;
+        const verdict = problem === null ? 'ok' : problem.toUpperCase();
+        process.stdout.write(`${name} × ${count} ${door}: ${numbers}: ${verdict}: ${answer}\n`);
+      }
+    },
+  },
+);
+const failed = outcomes.filter(({ problem }) => problem !== null).length;
+process.stdout.write(`${outcomes.length - failed} passed, ${failed} failed\n`);
+process.exitCode = failed === 0 ? 0 : 1;

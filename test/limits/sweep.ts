@@ -1,0 +1,265 @@
+/**
+ * Sends every construct of `constructs.ts` to a server, few of it and far too many: gate G26. Each
+ * statement has to end with an answer or a clear error, soon after its time limit, while the
+ * server answers others and its memory stays within bounds.
+ */
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import pg from 'pg';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { type Construct, COUNTS, PREPARATION } from './constructs.js';
+
+export type Door = 'http' | 'pgwire';
+
+export interface SweepOptions {
+  readonly doors: readonly Door[];
+  readonly timeoutMs: number;
+  /** What an answer may come after the time limit. */
+  readonly marginMs: number;
+  /** Chooses what is sent. */
+  readonly takes?: (construct: Construct, count: number) => boolean;
+  readonly told?: (outcome: Outcome) => void;
+}
+
+export interface Outcome {
+  readonly name: string;
+  readonly count: number;
+  readonly door: Door;
+  readonly answer: string;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly peakMebibytes: number;
+  /** What is wrong; null for nothing. */
+  readonly problem: string | null;
+}
+
+const MEBIBYTE = 1024 * 1024;
+const MEMORY_LIMIT_MEBIBYTES = 1024;
+/** What a process may have beyond its limit. */
+const SLACK_MEBIBYTES = 512;
+/** The longest that the server may leave others without an answer, in CPU time of its own. */
+const DEAF_MS = 1_000;
+const TICKS_PER_SECOND = 100;
+/** A server that takes as much is ended before the machine suffers. */
+const MOST_MEBIBYTES = 3_000;
+const NO_ANSWER = 'no answer';
+
+/** A clear error tells what was wrong; this one tells that nobody thought of it. */
+const UNCLEAR = /internal error|panic|Stack overflow|DataFusion|Physical plan/i;
+
+/** Everything that was sent, with what came of it. A server that died is started anew. */
+export async function sweep(
+  constructs: readonly Construct[],
+  options: SweepOptions,
+): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  let server: TestServer | null = null;
+  try {
+    for (const construct of constructs) {
+      for (const count of construct.counts ?? COUNTS) {
+        if (options.takes?.(construct, count) === false) {
+          continue;
+        }
+        for (const door of options.doors) {
+          server ??= await prepared();
+          const outcome = await tried(server, construct, count, door, options);
+          outcomes.push(outcome);
+          options.told?.(outcome);
+          if (server.process.exitCode !== null || server.process.signalCode !== null) {
+            server = null;
+          }
+        }
+      }
+    }
+  } finally {
+    await server?.stop();
+  }
+  return outcomes;
+}
+
+async function prepared(): Promise<TestServer> {
+  const server = await startTestServer({
+    set: [`memory.limit=${MEMORY_LIMIT_MEBIBYTES}M`, 'shared.query.worker.count=2'],
+  });
+  for (const statement of PREPARATION) {
+    await asked(server, 'http', statement, 60_000);
+  }
+  return server;
+}
+
+async function tried(
+  server: TestServer,
+  construct: Construct,
+  count: number,
+  door: Door,
+  { timeoutMs, marginMs }: SweepOptions,
+): Promise<Outcome> {
+  const statement = construct.of(count);
+  for (const before of construct.before?.(count) ?? []) {
+    await asked(server, door, before, timeoutMs);
+  }
+  const pings = new Pings(server);
+  const [startedMs, cpuBefore] = [performance.now(), await cpuMs(server)];
+  // What does not end is given up, and the server with it.
+  const late = sleep(3 * timeoutMs + 5_000, NO_ANSWER, { ref: false });
+  const answer = await Promise.race([asked(server, door, statement, timeoutMs), late]);
+  const wallMs = Math.round(performance.now() - startedMs);
+  const usedMs = (await cpuMs(server)) - cpuBefore;
+  const deafMs = await pings.end();
+  const peakMebibytes = await resetPeak(server);
+  if (answer === NO_ANSWER) {
+    server.process.kill('SIGKILL');
+    await once(server.process, 'close');
+  }
+  const isAlive = server.process.exitCode === null && server.process.signalCode === null;
+  const most = timeoutMs + marginMs;
+  const problem = !isAlive
+    ? `the server died [${server.process.signalCode ?? ''}]`
+    : answer === NO_ANSWER || (wallMs > most && usedMs > most)
+      ? 'the answer is late'
+      : UNCLEAR.test(answer)
+        ? 'the error is unclear'
+        : deafMs > DEAF_MS
+          ? `others waited for ${deafMs} ms`
+          : peakMebibytes > MEMORY_LIMIT_MEBIBYTES + SLACK_MEBIBYTES
+            ? 'too much memory'
+            : null;
+  const { name } = construct;
+  return { name, count, door, answer, wallMs, cpuMs: usedMs, peakMebibytes, problem };
+}
+
+/** What the server answers, cut short. Never rejects. */
+async function asked(
+  server: TestServer,
+  door: Door,
+  statement: string,
+  timeoutMs: number,
+): Promise<string> {
+  try {
+    const answer = await (door === 'http'
+      ? askedOverHttp(server, statement, timeoutMs)
+      : askedOverPgwire(server, statement, timeoutMs));
+    return answer.replaceAll(/\s+/g, ' ').slice(0, 240);
+  } catch (error) {
+    return `no connection: ${String(error)}`;
+  }
+}
+
+async function askedOverHttp(
+  server: TestServer,
+  query: string,
+  timeoutMs: number,
+): Promise<string> {
+  const response = await fetch(`${server.url}/exec`, {
+    method: 'POST',
+    body: new URLSearchParams({ query, limit: '2', nm: 'true' }),
+    headers: { 'Statement-Timeout': String(timeoutMs) },
+  });
+  const text = await response.text();
+  const error = /"error":"((?:[^"\\]|\\.)*)"/.exec(text.slice(-8_000) + text.slice(0, 8_000))?.[1];
+  return `${response.status} ${error ?? 'rows'}`;
+}
+
+async function askedOverPgwire(
+  server: TestServer,
+  statement: string,
+  timeoutMs: number,
+): Promise<string> {
+  const [host, port] = server.pg.split(':');
+  const client = new pg.Client({
+    host: host ?? '',
+    port: Number(port),
+    user: 'admin',
+    password: 'quest',
+    database: 'qdb',
+    options: `-c statement_timeout=${timeoutMs}`,
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    const { rowCount } = await client.query(statement);
+    return `${rowCount ?? 0} rows`;
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    return `${code ?? 'no code'} ${message}`;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Asks for a sign of life again and again. */
+class Pings {
+  readonly #stop = new AbortController();
+  readonly #longestMs: Promise<number>;
+
+  constructor(server: TestServer) {
+    this.#longestMs = this.#run(server);
+  }
+
+  /** The longest CPU time the server took while it left a question without an answer. */
+  async end(): Promise<number> {
+    this.#stop.abort();
+    return await this.#longestMs;
+  }
+
+  async #run(server: TestServer): Promise<number> {
+    let longestMs = 0;
+    while (!this.#stop.signal.aborted) {
+      const started = performance.now();
+      const before = await threadMs(server);
+      try {
+        await (await fetch(`${server.url}/ping`)).arrayBuffer();
+      } catch {
+        return longestMs;
+      }
+      const wall = performance.now() - started;
+      if ((await memory(server, 'VmRSS')) > MOST_MEBIBYTES) {
+        server.process.kill('SIGKILL');
+      }
+      // On a busy machine only what the thread of JavaScript did itself counts.
+      longestMs = Math.max(longestMs, Math.min(wall, (await threadMs(server)) - before));
+      await sleep(50);
+    }
+    return Math.round(longestMs);
+  }
+}
+
+async function cpuMs(server: TestServer): Promise<number> {
+  return await ticks(`/proc/${server.process.pid ?? 0}/stat`);
+}
+
+/** The same of the thread that runs JavaScript. */
+async function threadMs(server: TestServer): Promise<number> {
+  const pid = server.process.pid ?? 0;
+  return await ticks(`/proc/${pid}/task/${pid}/stat`);
+}
+
+async function ticks(file: string): Promise<number> {
+  try {
+    const fields = (await readFile(file, 'utf8')).replace(/^.*\)/, '').trim().split(' ');
+    return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS_PER_SECOND;
+  } catch {
+    return 0;
+  }
+}
+
+/** The most memory the process had since the last time it was asked. */
+async function resetPeak(server: TestServer): Promise<number> {
+  const peak = await memory(server, 'VmHWM');
+  await writeFile(`/proc/${server.process.pid ?? 0}/clear_refs`, '5').catch(() => undefined);
+  return peak;
+}
+
+/** Mebibytes of a line of the process's status; 0 when it is gone. */
+async function memory(server: TestServer, line: string): Promise<number> {
+  try {
+    const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
+    const kibibytes = Number(new RegExp(`${line}:\\s+(\\d+) kB`).exec(status)?.[1] ?? 0);
+    return Math.round((kibibytes * 1024) / MEBIBYTE);
+  } catch {
+    return 0;
+  }
+}
