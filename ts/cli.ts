@@ -39,7 +39,7 @@ const NURSERY_GROWTH_FACTOR = 1;
 /** A stop that had to be forced; `timeout` ends with the same. */
 const EXIT_FORCED = 124;
 /** The process ends within `shutdown.timeout`; this leaves room for the exit itself. */
-const EXIT_MS = 500;
+const EXIT_MS = 200;
 
 interface Arguments {
   readonly command: string;

@@ -23,20 +23,20 @@ interface Stop {
   readonly step: (what: StopStep) => void;
 }
 
-/** Of the whole time: for the answers of what was stopped, and for the last checkpoint. */
-const REST_MS = 2_500;
-const ANSWERS_MS = 1_000;
+/** Of the whole time: for the answers of what was stopped, and 3 s for the last checkpoint. */
+const REST_MS = 3_800;
+const ANSWERS_MS = 400;
 
 export async function stopServing({ listeners, stopWork, stopMs, step }: Stop): Promise<void> {
   step('statements that run');
   const drained = Promise.all(listeners.map((listener) => listener.drain()));
-  if (!(await within(drained, Math.max(stopMs - REST_MS, stopMs / 2)))) {
+  if (!(await within(drained, Math.max(stopMs - REST_MS, stopMs / 4)))) {
     step('answers of stopped statements');
     stopWork();
     for (const listener of listeners) {
       listener.interrupt();
     }
-    await within(drained, Math.min(ANSWERS_MS, stopMs / 4));
+    await within(drained, Math.min(ANSWERS_MS, stopMs / 8));
   }
   await Promise.all(listeners.map((listener) => listener.close()));
 }

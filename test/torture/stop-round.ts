@@ -10,9 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 import { exitCode, startTestServer, type TestServer } from '../golden/server.js';
+import { until } from '../until.js';
 import { clientMessage, RawClient, startup } from '../pgwire/raw-client.js';
 import { exec } from './client.js';
 
+/** Clients that tell when rows have come. */
+const STREAMS = 3;
 export const STOP_MS = 4_000;
 
 /** Lets no row through, for longer than any stop takes. */
@@ -24,8 +27,8 @@ const INSERT = `INSERT INTO t SELECT x::timestamp, x, 'heavy' FROM (${PAIRS})`;
 const LONG = 'SELECT x, x * 2 y FROM long_sequence(1000000000)';
 const STOPPING = 'the server is shutting down';
 
-/** Ends well, or rejects with what is wrong. */
-type Client = (server: TestServer, stopped: () => boolean) => Promise<void>;
+/** Ends well, or rejects with what is wrong. `begun`: rows have come. */
+type Client = (server: TestServer, stopped: () => boolean, begun: () => void) => Promise<void>;
 
 class Wrong extends Error {}
 
@@ -52,6 +55,7 @@ function ask(
   path: string,
   send?: (write: (text: string) => Promise<void>) => Promise<void>,
   agent?: Agent,
+  begun: () => void = () => undefined,
 ): Promise<HttpEnd> {
   return new Promise((resolve, reject) => {
     const form = { 'Content-Type': 'multipart/form-data; boundary=b' };
@@ -66,6 +70,7 @@ function ask(
       let text = '';
       response.setEncoding('utf8').on('data', (piece: string) => {
         text = (text + piece).slice(-4_000);
+        begun();
       });
       response.once('error', () => undefined);
       response.once('close', () => {
@@ -104,14 +109,16 @@ const insertOverHttp: Client = async (server) => {
   requireRefusal(await ask(server, statement(INSERT)));
 };
 
-const streamOverHttp: Client = async (server) => {
-  const { status, text, complete } = await ask(server, statement(LONG));
+const streamOverHttp: Client = async (server, _stopped, begun) => {
+  const path = statement(LONG);
+  const { status, text, complete } = await ask(server, path, undefined, undefined, begun);
   require(status === 200 && !complete, `${status}, complete: ${complete}`);
   require(text.endsWith(`],"error":"${STOPPING}","position":0}`), text.slice(-300));
 };
 
-const exportOverHttp: Client = async (server) => {
-  const { status, complete } = await ask(server, `/exp?query=${encodeURIComponent(LONG)}`);
+const exportOverHttp: Client = async (server, _stopped, begun) => {
+  const path = `/exp?query=${encodeURIComponent(LONG)}`;
+  const { status, complete } = await ask(server, path, undefined, undefined, begun);
   require(status === 200 && !complete, `${status}, complete: ${complete}`);
 };
 
@@ -193,12 +200,13 @@ function wire(query: string): Client {
 }
 
 /** Rows are read until the connection ends. */
-const streamOverWire: Client = async (server) => {
+const streamOverWire: Client = async (server, _stopped, begun) => {
   const client = await rawLogin(server);
   client.send(clientMessage('Q', LONG.replace('1000000000', '100000000')));
   let last: string | null = null;
   for (let message = await client.next(); message !== null; message = await client.next()) {
     last = message.type === 'E' ? message.body.toString('latin1') : last;
+    begun();
   }
   require(last?.includes('57P01') === true, `stream: ${last ?? 'no error'}`);
 };
@@ -281,14 +289,20 @@ export async function stopRound(pauseMs: number): Promise<readonly string[]> {
   const problems: string[] = [];
   await exec(server, 'CREATE TABLE t (ts TIMESTAMP, v LONG, n VARCHAR) TIMESTAMP(ts)');
   let isStopped = false;
+  const begun = new Set<string>();
   const ends = Object.entries(CLIENTS).map(async ([name, client]) => {
     try {
-      await client(server, () => isStopped);
+      await client(
+        server,
+        () => isStopped,
+        () => begun.add(name),
+      );
     } catch (error) {
       problems.push(`${name}: ${error instanceof Wrong ? error.message : String(error)}`);
     }
   });
   await sleep(1_000 + pauseMs);
+  await until(() => begun.size === STREAMS || problems.length > 0, 'rows have come');
   isStopped = true;
   const started = performance.now();
   server.process.kill('SIGTERM');

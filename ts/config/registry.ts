@@ -421,9 +421,9 @@ export const KEYS = {
   shutdownTimeout: duration(
     'shutdown.timeout',
     '5s',
-    'time from a signal to the end of the process: new work is refused, what runs may end until ' +
-      '2.5 s, or half of it, are left, and is stopped then; a stop that takes longer is forced ' +
-      'and ends with exit code 124',
+    'time from a signal to the end of the process: new work is refused; what runs may end until ' +
+      '3.8 s, or three quarters of it, are left for its answers and the last checkpoint, and is ' +
+      'stopped then; a stop that takes longer is forced and ends with exit code 124',
     OWN,
   ),
   configStrict: bool('config.validation.strict', false, 'an unknown key stops the start'),

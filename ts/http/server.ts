@@ -30,7 +30,7 @@ import type { Step } from './steps.js';
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 500;
 /** What is on its way to a client when the server closes gets so long. */
-const LAST_BYTES_MS = 250;
+const LAST_BYTES_MS = 150;
 
 /** A server that listens. */
 export interface RunningHttp {

@@ -74,7 +74,7 @@ export interface RunningPgWire {
 const LOGIN_MS = 10_000;
 const STALL_MS = 60_000;
 /** What is on its way to a client when the server closes gets so long. */
-const LAST_BYTES_MS = 250;
+const LAST_BYTES_MS = 150;
 
 /** Serves at `pg.net.bind.to`; offers encryption when there are `credentials`. */
 export async function startPgWire(
