@@ -36,6 +36,9 @@ export class LoginsBusy extends Error {
   }
 }
 
+/** One for all: thousands a second are told so, and none needs a stack. */
+const BUSY = new LoginsBusy();
+
 /** Nobody waits for the answer. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
@@ -74,7 +77,7 @@ export class HashPool {
       }
       const task = { address, connection: connection ?? {}, request, resolve, reject };
       this.#watch(task, connection);
-      this.#queue.push(task)?.reject(new LoginsBusy());
+      this.#queue.push(task)?.reject(BUSY);
       this.#next();
     });
   }

@@ -1,8 +1,8 @@
 /**
- * Who is next where work is scarce: the address that got least, and of it the connection that got
- * least; among equals by turns the first and the latest, so that neither a line that was there
- * before nor one that grows keeps anybody out. Where the queue is full whoever wants most loses:
- * many tries of one client do not stand in the way of another's first.
+ * Who is next where work is scarce: the address that asked for least, and of it the connection that
+ * asked for least; among equals by turns the first and the latest, so that neither a line that was
+ * there before nor one that grows keeps anybody out. Where the queue is full whoever has most in it
+ * loses: many tries of one client do not stand in the way of another's first.
  */
 
 /** What work is asked for. */
@@ -14,8 +14,8 @@ export interface Waiting {
 
 interface Line<T> {
   readonly items: T[];
-  /** What it got since nobody waited. */
-  served: number;
+  /** What it asked for since nobody waited. */
+  asked: number;
   /** Rises with each arrival anywhere. */
   latest: number;
 }
@@ -23,11 +23,11 @@ interface Line<T> {
 interface Address<T> {
   readonly lines: Map<object, Line<T>>;
   count: number;
-  served: number;
+  asked: number;
   latest: number;
 }
 
-/** Accounts of those who got something and do not wait. */
+/** Accounts of those who asked for something and do not wait. */
 const MOST_ACCOUNTS = 1_000;
 
 export class HashQueue<T extends Waiting> {
@@ -52,6 +52,8 @@ export class HashQueue<T extends Waiting> {
     const line = lineOf(address, item);
     line.items.push(item);
     address.count += 1;
+    address.asked += 1;
+    line.asked += 1;
     this.#size += 1;
     address.latest = line.latest = this.#arrivals;
     if (this.#size <= this.#most) {
@@ -76,16 +78,14 @@ export class HashQueue<T extends Waiting> {
   shift(): T | null {
     this.#turns += 1;
     const latestFirst = this.#turns % 2 === 0 ? 1 : -1;
-    const least = <L extends { served: number; latest: number }>(a: L, b: L): number =>
-      b.served - a.served || latestFirst * (a.latest - b.latest);
+    const least = <L extends { asked: number; latest: number }>(a: L, b: L): number =>
+      b.asked - a.asked || latestFirst * (a.latest - b.latest);
     const address = best(this.#waiting(), least);
     const line = best(linesOf(address), least);
     const item = line?.items.shift();
     if (address === undefined || line === undefined || item === undefined) {
       return null;
     }
-    address.served += 1;
-    line.served += 1;
     this.#gone(address);
     return item;
   }
@@ -103,7 +103,7 @@ export class HashQueue<T extends Waiting> {
   #addressOf({ address: name }: T): Address<T> {
     let address = this.#addresses.get(name);
     if (address === undefined) {
-      address = { lines: new Map(), count: 0, served: 0, latest: 0 };
+      address = { lines: new Map(), count: 0, asked: 0, latest: 0 };
       this.#addresses.set(name, address);
     }
     return address;
@@ -128,7 +128,7 @@ export class HashQueue<T extends Waiting> {
 function lineOf<T extends Waiting>(address: Address<T>, { connection }: T): Line<T> {
   let line = address.lines.get(connection);
   if (line === undefined) {
-    line = { items: [], served: 0, latest: 0 };
+    line = { items: [], asked: 0, latest: 0 };
     address.lines.set(connection, line);
   }
   return line;
