@@ -65,6 +65,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/selects.js', '--queries', '1000'],
   ['build/test/correctness/logic-pairs.js', '--pairs', '10000'],
   ['build/test/correctness/spoiled-statements.js', '--statements', '10000'],
+  ['build/test/correctness/plans.js', '--plans', '4'],
 ];
 
 /** A harness ends with `N passed, N failed`; ending without that line is a failure. */

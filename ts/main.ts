@@ -260,7 +260,9 @@ function openOptions(root: string, config: Config): OpenOptions {
     ...chosen('processMemoryBytes', config.get(KEYS.memoryLimit)),
     ...chosen('memoryLimitBytes', config.get(KEYS.queryMemory)),
     ...chosen('queryMemoryLimitBytes', config.get(KEYS.queryMemoryLimit)),
+    optionalRules: config.get(KEYS.optionalRules),
     ...chosen('workers', config.get(KEYS.queryWorkers)),
+    ...chosen('scanPartRows', config.get(KEYS.scanPartRows)),
     ...chosen('maxConcurrentQueries', config.get(KEYS.queryConcurrency)),
   };
 }

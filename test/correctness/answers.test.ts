@@ -29,6 +29,67 @@ const CASES: readonly Case[] = [
       [2, 1, 3, 0],
     ],
   },
+  {
+    title: 'a condition over ROLLUP lets no total through that it does not hold for',
+    setup: ['CREATE TABLE a (i INT)', 'INSERT INTO a VALUES (1), (2), (2), (3)'],
+    sql: 'SELECT * FROM (SELECT i, count() n FROM a GROUP BY ROLLUP(i)) WHERE i = 2',
+    rows: [[2, 2]],
+  },
+  {
+    title: 'HAVING over ROLLUP, too',
+    setup: ['CREATE TABLE a (i INT)', 'INSERT INTO a VALUES (1), (2), (2), (3)'],
+    sql: 'SELECT i, count() n FROM a GROUP BY ROLLUP(i) HAVING i > 2',
+    rows: [[3, 1]],
+  },
+  {
+    title: 'a condition on a constant beside a total',
+    setup: ['CREATE TABLE a (i INT)', 'INSERT INTO a VALUES (1), (2)'],
+    sql: 'SELECT * FROM (SELECT 5 x, count() n FROM a) WHERE x = 6',
+    rows: [],
+  },
+  {
+    title: 'ORDER BY a count over a frame that moves',
+    setup: [
+      'CREATE TABLE a (k SYMBOL, i INT)',
+      "INSERT INTO a VALUES ('a', 1), ('b', 2), ('a', 3), ('b', 4)",
+    ],
+    sql:
+      'SELECT c FROM (SELECT count() OVER ' +
+      '(PARTITION BY k ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) c FROM a) ORDER BY c',
+    rows: [[1], [1], [2], [2]],
+  },
+  {
+    title: 'ORDER BY the greatest value of a frame that moves over descending ones',
+    setup: ['CREATE TABLE a (i LONG)', 'INSERT INTO a VALUES (1), (2), (3), (4)'],
+    sql:
+      'SELECT m FROM (SELECT max(i) OVER ' +
+      '(ORDER BY i DESC ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) m FROM a) ORDER BY m',
+    rows: [[2], [3], [4], [4]],
+  },
+  {
+    title: 'ORDER BY the time of two tables above a window without order',
+    setup: [
+      'CREATE TABLE a (ts TIMESTAMP, i INT) TIMESTAMP(ts) PARTITION BY DAY',
+      "INSERT INTO a VALUES ('2024-01-01', 1), ('2024-01-03', 3)",
+      'CREATE TABLE b (ts TIMESTAMP, i INT) TIMESTAMP(ts) PARTITION BY DAY',
+      "INSERT INTO b VALUES ('2024-01-02', 2), ('2024-01-04', 4)",
+    ],
+    sql:
+      'SELECT i FROM (SELECT ts, i, row_number() OVER () n FROM ' +
+      '(SELECT * FROM a UNION ALL SELECT * FROM b)) ORDER BY ts',
+    rows: [[1], [2], [3], [4]],
+  },
+  ...['ASOF', 'LT'].map((join) => ({
+    title: `${join} JOIN with a table whose parts end where its segments do`,
+    setup: [
+      'CREATE TABLE a (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+      "INSERT INTO a VALUES ('2024-01-01T06:00:00')",
+      "CREATE TABLE b AS (SELECT timestamp_sequence('2024-01-01', 250000) ts, x " +
+        'FROM long_sequence(1382400)) TIMESTAMP(ts) PARTITION BY DAY',
+    ],
+    sql: `SELECT b.x FROM a ${join} JOIN b`,
+    rows: [[join === 'LT' ? 86400 : 86401]],
+  })),
 ];
 
 let tidemark: Tidemark;

@@ -129,13 +129,96 @@ function distinct(model: RowModel): Query {
   };
 }
 
+/** An expression over INTs near the end of their range, and its value, however large. */
+interface Wide {
+  readonly sql: string;
+  readonly of: (row: WideRow) => bigint;
+}
+
+type WideRow = readonly [i: bigint, j: bigint];
+
+let wideRows: readonly WideRow[] = [];
+
+const NEAR = [0n, 1n, -1n, 3600n, 65_536n, 1_000_000n, 2_147_483_647n, -2_147_483_647n];
+const WIDE: Readonly<Record<string, (a: bigint, b: bigint) => bigint>> = {
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+};
+
+async function fillWide(): Promise<void> {
+  const value = (): bigint => random.pick(NEAR) / BigInt(random.between(1, 3));
+  wideRows = Array.from({ length: 12 }, (): WideRow => [value(), value()]);
+  await tidemark.query('DROP TABLE IF EXISTS w');
+  await tidemark.query('CREATE TABLE w (i INT, j INT)');
+  await tidemark.query(
+    `INSERT INTO w VALUES ${wideRows.map(([i, j]) => `(${i}, ${j})`).join(', ')}`,
+  );
+}
+
+/** A column and an operand, plus or minus a third: no more than 2^63 whatever they are. */
+function wide(): Wide {
+  const column = (): Wide =>
+    random.pick<Wide>([
+      { sql: 'i', of: ([i]) => i },
+      { sql: 'j', of: ([, j]) => j },
+    ]);
+  const constant = (): Wide => {
+    const value = random.pick(NEAR);
+    return { sql: `(${value})`, of: () => value };
+  };
+  const operand = (): Wide => random.pick([column, constant])();
+  const binary = (operators: readonly string[], a: Wide, b: Wide): Wide => {
+    const operator = random.pick(operators);
+    const compute = WIDE[operator];
+    return {
+      sql: `(${a.sql} ${operator} ${b.sql})`,
+      of: (row) => compute?.(a.of(row), b.of(row)) ?? 0n,
+    };
+  };
+  const first = binary(
+    ['+', '-', '*'],
+    ...random.pick([[column(), operand()] as const, [operand(), column()] as const]),
+  );
+  return random.next() < 0.5 ? first : binary(['+', '-'], first, operand());
+}
+
+/** Filters see no INT that wrapped. */
+function wideFilter(): Query {
+  const [a, b] = [wide(), wide()];
+  const bound = random.pick(wideRows.map((row) => b.of(row)));
+  const other: Wide = random.pick<Wide>([b, { sql: `(${bound})`, of: () => bound }]);
+  const operator = random.pick(['<', '<=', '>', '>=', '=', '!=']);
+  const holds = (row: WideRow): boolean => {
+    const [x, y] = [a.of(row), other.of(row)];
+    return operator.startsWith('<')
+      ? x < y || (operator === '<=' && x === y)
+      : operator.startsWith('>')
+        ? x > y || (operator === '>=' && x === y)
+        : (x === y) === (operator === '=');
+  };
+  return {
+    sql: `SELECT count() FROM w WHERE ${a.sql} ${operator} ${other.sql}`,
+    expected: { rows: [[wideRows.filter(holds).length]] },
+    ordered: true,
+  };
+}
+
 const total = harness.number('queries', 1000);
 for (let index = 0; index < total; index += 1) {
   if (index % QUERIES_PER_TABLE === 0) {
     await fill();
+    await fillWide();
   }
   const model = new RowModel(random);
-  const { sql, expected, ordered } = random.pick([plain, plain, grouped, joined, distinct])(model);
+  const { sql, expected, ordered } = random.pick([
+    plain,
+    plain,
+    grouped,
+    joined,
+    distinct,
+    wideFilter,
+  ])(model);
   let problem: string | undefined;
   try {
     problem = difference(await tidemark.query(sql), expected, { ordered });

@@ -33,6 +33,7 @@ export class StandardQueries {
       () => this.#groups(),
       () => this.#groups(),
       () => this.#groupingSets(),
+      () => this.#orderedWindows(),
       () => this.#windows(),
       () => this.#windows(),
       () => this.#setOperation(),
@@ -266,7 +267,7 @@ export class StandardQueries {
     }
     const direction = this.#one('', ' DESC');
     const order = identity.map((column) => `${column}${direction}`).join(', ');
-    const limit = this.#chance(0.5) ? ` LIMIT ${this.#random.between(1, 9)}` : '';
+    const limit = this.#chance(0.5) ? ` LIMIT ${this.#random.between(0, 9)}` : '';
     return { sql: `SELECT ${items} FROM ${sql}${where} ORDER BY ${order}${limit}`, ordered: true };
   }
 
@@ -380,11 +381,62 @@ export class StandardQueries {
       `GROUPING SETS ((${a}, ${b}), (${b}))`,
     ]);
     const aggregates = this.#aggregates(terms).map((term, index) => `${term.sql} a${index}`);
+    const grouped =
+      `SELECT ${a} k0, ${b} k1, count(*) n, ${aggregates.join(', ')} FROM ${sql}` +
+      `${this.#where(terms)} GROUP BY ${sets}`;
+    if (this.#chance(0.3)) {
+      const having = this.#one(
+        `${a} = ${this.#literal('int')}`,
+        `${b} IS NOT NULL`,
+        'count(*) > 1',
+      );
+      return { sql: `${grouped} HAVING ${having}`, ordered: false };
+    }
+    const above = this.#chance(0.6) ? ` WHERE ${this.#aboveGroups()}` : '';
+    return { sql: `SELECT * FROM (${grouped}) ${this.#alias()}${above}`, ordered: false };
+  }
+
+  /** A condition on what grouping sets give, where `k0` and `k1` may be null. */
+  #aboveGroups(): string {
+    const one = (): string =>
+      this.#random.pick([
+        `k0 = ${this.#literal('int')}`,
+        `k1 = ${this.#literal('text')}`,
+        `k0 IS ${this.#one('NULL', 'NOT NULL')}`,
+        `k1 IS ${this.#one('NULL', 'NOT NULL')}`,
+        `n > ${this.#random.between(0, 4)}`,
+        '1 = 0',
+      ]);
+    return this.#chance(0.4) ? `${one()} ${this.#one('AND', 'OR')} ${one()}` : one();
+  }
+
+  /** Windows whose values have no null, one of them ordering the rows above. */
+  #orderedWindows(): Query {
+    const { sql, terms, identity } = this.#table();
+    const id = identity[0] ?? '';
+    const frame = (): string => {
+      const low = this.#random.between(0, 4);
+      return this.#one(
+        `ROWS BETWEEN ${low} PRECEDING AND CURRENT ROW`,
+        `ROWS BETWEEN ${low} PRECEDING AND ${this.#random.between(0, 3)} FOLLOWING`,
+        'ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING',
+        'ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW',
+      );
+    };
+    const key = this.#column(terms, this.#random.pick<Kind>(['int', 'text']), true)?.sql ?? id;
+    const windows = Array.from({ length: this.#random.between(1, 4) }, () => {
+      const partition = this.#chance(0.6) ? `PARTITION BY ${key} ` : '';
+      const call = this.#one('count(*)', `count(${key})`, `min(${id})`, `max(${id})`, `sum(${id})`);
+      return `${call} OVER (${partition}ORDER BY ${id}${this.#one('', ' DESC')} ${frame()})`;
+    });
+    const items = windows.map((window, index) => `${window} c${index + 1}`).join(', ');
+    const by = `c${this.#random.between(1, windows.length)}${this.#one('', ' DESC')}`;
+    const limit = this.#chance(0.5) ? ` LIMIT ${this.#random.between(0, 9)}` : '';
     return {
       sql:
-        `SELECT ${a} k0, ${b} k1, ${aggregates.join(', ')} FROM ${sql}` +
-        `${this.#where(terms)} GROUP BY ${sets}`,
-      ordered: false,
+        `SELECT * FROM (SELECT ${id} c0, ${items} FROM ${sql}${this.#where(terms)}) ` +
+        `${this.#alias()} ORDER BY ${by}, c0${limit}`,
+      ordered: true,
     };
   }
 

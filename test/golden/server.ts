@@ -36,6 +36,9 @@ export interface TestServerOptions {
 
 const FREE_PORTS = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
 
+/** Settings of every server of a run, such as the size of a scan's parts: `key=value,key=value`. */
+const OF_RUN = (process.env['TIDEMARK_TEST_SET'] ?? '').split(',').filter((one) => one !== '');
+
 /**
  * What users run: the bundle. After a plain `tsc` it is older than the modules it was made of, and
  * they are run themselves.
@@ -51,7 +54,7 @@ function commandFile(): string {
 
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const root = options.root ?? (await mkdtemp(join(tmpdir(), 'tidemark-test-')));
-  const settings = [...FREE_PORTS, 'http.min.enabled=false', ...(options.set ?? [])];
+  const settings = [...FREE_PORTS, 'http.min.enabled=false', ...OF_RUN, ...(options.set ?? [])];
   const child = runCli(
     [
       'serve',

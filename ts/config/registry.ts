@@ -415,6 +415,16 @@ export const KEYS = {
     '0',
     'threads that run queries; 0 is the number of cores',
   ),
+  scanPartRows: integer(
+    'query.scan.part.rows',
+    '0',
+    'fewest rows of a part of a scan, and most of a batch; 0 is what is fastest; for tests',
+  ),
+  optionalRules: bool(
+    'query.optimizer.enabled',
+    true,
+    'plans pass the rules that only make them faster; off is for tests',
+  ),
   // Sign-on through an identity provider
   ...OIDC_KEYS,
   // Operation

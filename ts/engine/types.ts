@@ -307,6 +307,10 @@ export interface OpenOptions {
   readonly unwrittenLimitBytes?: number;
   /** Threads that run plans; default the number of cores. */
   readonly workers?: number;
+  /** Fewest rows of a scan's part, and most of its batches; default what is fastest. */
+  readonly scanPartRows?: number;
+  /** Whether plans pass the rules that only make them faster; default true. */
+  readonly optionalRules?: boolean;
   /** Queries that run at once, but for cheap ones; default twice the cores, at least 4. */
   readonly maxConcurrentQueries?: number;
   /** Queries that wait for a turn at the most; default 256. */

@@ -99,6 +99,8 @@ impl Database {
             target_partitions: workers,
             runtime: runtime_environment(&memory, spill_root, spill_limit)?,
             query_memory_bytes: memory.query_limit(),
+            scan_part_rows: options.scan_part_rows,
+            optional_rules: options.optional_rules.unwrap_or(true),
         });
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();

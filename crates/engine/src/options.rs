@@ -1,5 +1,6 @@
 //! What callers hand over, and what they get back: the serde twins of `ts/engine/types.ts`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,6 +40,12 @@ pub struct OpenOptions {
     /// Threads that run plans.
     #[serde(default)]
     pub workers: Option<usize>,
+    /// Fewest rows of a scan's part, and most of its batches; absent: what is fastest.
+    #[serde(default)]
+    pub scan_part_rows: Option<NonZeroUsize>,
+    /// Whether plans pass the rules that only make them faster.
+    #[serde(default)]
+    pub optional_rules: Option<bool>,
     /// Queries that run at once; others wait.
     #[serde(default)]
     pub max_concurrent_queries: Option<usize>,

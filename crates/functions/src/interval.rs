@@ -464,9 +464,8 @@ fn split_days(span: Fine, unit: TimestampUnit) -> Vec<Fine> {
 
 /// `a..b`: each day from a to b, with b's time of day when it has one.
 fn day_range(low: &str, high: &str, unit: TimestampUnit, now: i64) -> Result<Vec<Fine>> {
-    let time = high.split_once('T').map(|(_, time)| time);
-    let low = match (time, low.contains('T')) {
-        (Some(time), false) if !low.starts_with('$') => format!("{low}T{time}"),
+    let low = match (time_of_day(high), time_of_day(low)) {
+        (Some(time), None) => format!("{low}T{time}"),
         _ => low.to_owned(),
     };
     let (first, last) = (single(&low, unit, now)?, single(high, unit, now)?);
@@ -482,8 +481,19 @@ fn day_range(low: &str, high: &str, unit: TimestampUnit, now: i64) -> Result<Vec
     if days as usize > MAX_INTERVALS {
         return fail(format!("too many intervals [limit={MAX_INTERVALS}]"));
     }
+    // Between business days there are no others.
+    let business = DayFilter { kept: [true, true, true, true, true, false, false] };
+    let all = !low.contains("bd") && !high.contains("bd");
     let at = |index| first.lo + index * day;
-    Ok((0..=days).map(|index| Fine { lo: at(index), hi: at(index) + length, ..first }).collect())
+    let spans = (0..=days).map(|index| Fine { lo: at(index), hi: at(index) + length, ..first });
+    Ok(spans.filter(|span| all || business.keeps(span.lo(unit))).collect())
+}
+
+/// The time of day that a date or a variable ends with. `T` is also a unit, with nothing behind.
+fn time_of_day(text: &str) -> Option<&str> {
+    let starts =
+        |(at, _): &(usize, &str)| text.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit);
+    text.match_indices('T').find(starts).map(|(at, _)| &text[at + 1..])
 }
 
 fn single(text: &str, unit: TimestampUnit, now: i64) -> Result<Fine> {
@@ -590,6 +600,18 @@ mod tests {
         check("$today", &[("2024-05-17T00:00", "2024-05-18T00:00")]);
         check("$today + 1bd", &[("2024-05-20T00:00", "2024-05-21T00:00")]);
         check("[$today - 2d..$today]", &[("2024-05-15T00:00", "2024-05-18T00:00")]);
+        check(
+            "[$today-1d..$today]T09:00;1h",
+            &[("2024-05-16T09:00", "2024-05-16T10:00"), ("2024-05-17T09:00", "2024-05-17T10:00")],
+        );
+        check(
+            "[$yesterday..$today]T09:30@Asia/Tokyo",
+            &[("2024-05-16T00:30", "2024-05-16T00:31"), ("2024-05-17T00:30", "2024-05-17T00:31")],
+        );
+        check(
+            "[$today..$today+1bd]T09:30;1m",
+            &[("2024-05-17T09:30", "2024-05-17T09:31"), ("2024-05-20T09:30", "2024-05-20T09:31")],
+        );
         check("$now-2h30m", &[("2024-05-17T11:15:56.000000Z", "2024-05-17T11:15:56.000001Z")]);
         check("$todayT09:30;1h", &[("2024-05-17T09:30", "2024-05-17T10:30")]);
         assert_eq!(spans("[2024-01]#workday").len(), 5);

@@ -41,12 +41,14 @@ mod resolve;
 mod tests;
 mod text;
 mod text_array;
+mod wide;
 
 pub use aggregate::{is_aggregate, is_aggregate_call, resolve_aggregate};
 pub use array::resolve_array;
 pub use array_select::{Selector, resolve_index};
 pub use cast::{CastMode, cast, cast_value, from_texts};
 pub use comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
+pub use datetime::in_nanoseconds;
 pub use json::resolve_json;
 pub use meta::{pages_text, row_bytes};
 pub use numeric::size_text;
@@ -58,3 +60,4 @@ pub use resolve::{
     Argument, BuildOperator, ResolveError, ResolvedAggregate, ResolvedOperator, ResolvedScalar,
 };
 pub use text_array::text_array;
+pub use wide::{in_64_bits, is_long_chain};

@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -32,6 +33,8 @@ pub(crate) struct Native {
     kernel: Kernel,
     /// The numbers of a random function whose statement gives a seed.
     random: Option<Mutex<ChaCha8Rng>>,
+    /// Whether of two arguments the greater has no smaller result.
+    keeps_order: bool,
 }
 
 impl Native {
@@ -43,12 +46,28 @@ impl Native {
         kernel: Kernel,
     ) -> Self {
         let signature = Signature::user_defined(volatility);
-        Self { name, variant, takes: Vec::new(), returns, signature, kernel, random: None }
+        let (takes, random, keeps_order) = (Vec::new(), None, false);
+        Self { name, variant, takes, returns, signature, kernel, random, keeps_order }
     }
 
     /// The types its arguments are cast to.
     pub(crate) fn taking(self, takes: Vec<SqlType>) -> Self {
         Self { takes, ..self }
+    }
+
+    /// The types its arguments are cast to, where they are known.
+    pub(crate) fn takes(&self) -> &[SqlType] {
+        &self.takes
+    }
+
+    /// The type of its result.
+    pub(crate) fn returns(&self) -> SqlType {
+        self.returns
+    }
+
+    /// The same for a kernel of one argument that never falls where that rises.
+    pub(crate) fn keeping_order(self) -> Self {
+        Self { keeps_order: true, ..self }
     }
 
     /// An argument of no type, as a column of nulls of the type that the kernel reads: so the
@@ -84,6 +103,7 @@ impl Native {
             returns: self.returns,
             signature: self.signature.clone(),
             kernel: Arc::clone(&self.kernel),
+            keeps_order: self.keeps_order,
             random: Some(Mutex::new(ChaCha8Rng::seed_from_u64(seed))),
         }
     }
@@ -136,6 +156,13 @@ impl ScalarUDFImpl for Native {
     /// The binder has cast every argument to what the kernel reads.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         Ok(types.to_vec())
+    }
+
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        Ok(match inputs {
+            [only] if self.keeps_order => only.sort_properties,
+            _ => SortProperties::Unordered,
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -168,13 +168,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "abs",
         &[
-            // The least BYTE has no positive twin.
+            // The least BYTE has no positive twin. INT is first: the untyped null is one.
+            direct(&[Is(Int)], Int, |call| map::<Int32Type>(call, i32::wrapping_abs)),
             direct(&[Is(Byte)], Short, |call| {
                 let bytes = call.primitive::<Int8Type>(0)?;
-                Ok(build::<Int16Type>(call.rows, |row| bytes.get(row).map(|x| i16::from(x).abs())))
+                Ok(build::<Int16Type>(call.rows, |row| Some(i16::from(bytes.get(row)?).abs())))
             }),
             direct(&[Is(Short)], Short, |call| map::<Int16Type>(call, i16::wrapping_abs)),
-            direct(&[Is(Int)], Int, |call| map::<Int32Type>(call, i32::wrapping_abs)),
             direct(&[Is(Long)], Long, |call| map::<Int64Type>(call, i64::wrapping_abs)),
             direct(&[Is(Float)], Float, |call| map::<Float32Type>(call, f32::abs)),
             direct(D1, Double, |call| doubles1(call, f64::abs)),

@@ -113,7 +113,7 @@ impl BinaryOp {
         }
     }
 
-    fn function_name(self) -> &'static str {
+    pub(crate) fn function_name(self) -> &'static str {
         match self {
             Self::Add => "add",
             Self::Subtract => "subtract",

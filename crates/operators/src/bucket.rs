@@ -4,8 +4,8 @@
 use std::cmp::Ordering;
 
 use arrow_schema::TimeUnit;
-use chrono_tz::Tz;
 use datafusion::logical_expr::Expr;
+use tidemark_types::zone::Zone;
 
 /// Unit of a bucket's step, as SAMPLE BY spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,15 +69,6 @@ impl StepUnit {
     }
 }
 
-/// A time zone: a named one with its rules, or a constant distance from UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Zone {
-    /// An IANA zone.
-    Named(Tz),
-    /// Microseconds to add to UTC.
-    Fixed(i64),
-}
-
 /// Where the grid of buckets starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Alignment {
@@ -101,7 +92,8 @@ pub struct BucketSpec {
     pub unit: StepUnit,
     /// Origin of the grid.
     pub alignment: Alignment,
-    /// First instant included, in the timestamp column's unit. It also is the grid's origin.
+    /// First instant included, in the timestamp column's unit. It also is the grid's origin, but
+    /// for the alignment's offset.
     pub from: Option<i64>,
     /// First instant excluded, in the timestamp column's unit.
     pub to: Option<i64>,
@@ -149,7 +141,7 @@ impl std::fmt::Display for BucketSpec {
             Alignment::Calendar { zone, offset_micros } => {
                 match zone {
                     Some(Zone::Named(tz)) => write!(f, " zone {}", tz.name())?,
-                    Some(Zone::Fixed(micros)) => write!(f, " zone {micros}us")?,
+                    Some(Zone::Fixed(seconds)) => write!(f, " zone {seconds}s")?,
                     None => {}
                 }
                 if offset_micros != 0 {

@@ -1,12 +1,12 @@
 //! The arithmetic of buckets: which bucket holds an instant, and until when.
 
-use chrono::{DateTime, Offset, TimeZone};
 use tidemark_types::calendar::{
     CivilDate, FIRST_MONDAY_MICROS, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE,
     MICROS_PER_SECOND, MICROS_PER_WEEK, add_months, floor_to,
 };
+use tidemark_types::zone::Zone;
 
-use crate::bucket::{Alignment, BucketSpec, StepUnit, Zone};
+use crate::bucket::{Alignment, BucketSpec, StepUnit};
 
 /// A bucket's instant and the run of time around some instant that belongs to it. At the end
 /// of daylight saving a bucket may consist of several runs.
@@ -64,13 +64,13 @@ impl Grid {
             Alignment::FirstObservation => (None, spec.from.unwrap_or(first)),
             Alignment::Calendar { zone, offset_micros } => {
                 let shift = offset_micros.saturating_mul(scale);
-                (zone, spec.from.unwrap_or(epoch.saturating_add(shift)))
+                (zone, spec.from.unwrap_or(epoch).saturating_add(shift))
             }
         };
         let mut grid = Self { step, origin, scale, zone, regimes: vec![], covered: (0, 0) };
         // FROM is an instant; the grid is counted in local time.
         if let (Some(from), Some(_)) = (spec.from, zone) {
-            grid.origin = from.saturating_add(grid.regime(from).0);
+            grid.origin = grid.origin.saturating_add(grid.regime(from).0);
         }
         grid
     }
@@ -147,8 +147,8 @@ impl Grid {
     fn regime(&mut self, ts: i64) -> (i64, i64) {
         let zone = match self.zone {
             None => return (0, i64::MAX),
-            Some(Zone::Fixed(micros)) => return (micros.saturating_mul(self.scale), i64::MAX),
-            Some(Zone::Named(zone)) => zone,
+            Some(fixed @ Zone::Fixed(_)) => return (self.offset_at(fixed, ts), i64::MAX),
+            Some(named) => named,
         };
         if ts < self.covered.0 || ts >= self.covered.1 || self.regimes.is_empty() {
             self.cover(zone, ts);
@@ -159,7 +159,7 @@ impl Grid {
     }
 
     /// Finds the changes of the zone's distance in the four years around `ts`.
-    fn cover(&mut self, zone: chrono_tz::Tz, ts: i64) {
+    fn cover(&mut self, zone: Zone, ts: i64) {
         let day = MICROS_PER_DAY.saturating_mul(self.scale);
         let start = floor_to(ts, day, 0).saturating_sub(day.saturating_mul(365));
         let end = start.saturating_add(day.saturating_mul(4 * 365));
@@ -180,7 +180,7 @@ impl Grid {
         self.covered = (start, end);
     }
 
-    fn change(&self, zone: chrono_tz::Tz, mut low: i64, mut high: i64) -> i64 {
+    fn change(&self, zone: Zone, mut low: i64, mut high: i64) -> i64 {
         let before = self.offset_at(zone, low);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -193,14 +193,9 @@ impl Grid {
         high
     }
 
-    fn offset_at(&self, zone: chrono_tz::Tz, ts: i64) -> i64 {
+    fn offset_at(&self, zone: Zone, ts: i64) -> i64 {
         let seconds = ts.div_euclid(MICROS_PER_SECOND.saturating_mul(self.scale));
-        // Outside of chrono's years there is no rule to follow; UTC then.
-        let offset = DateTime::from_timestamp(seconds, 0).map_or(0, |instant| {
-            let local = zone.offset_from_utc_datetime(&instant.naive_utc());
-            i64::from(local.fix().local_minus_utc())
-        });
-        offset * MICROS_PER_SECOND * self.scale
+        zone.offset_at(seconds) * MICROS_PER_SECOND * self.scale
     }
 }
 

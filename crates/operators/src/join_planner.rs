@@ -142,7 +142,8 @@ pub(crate) fn plan_horizon(
         rights.push(side.plan);
     }
     let offsets = node.horizon().offsets.clone();
-    let plan = HorizonPlan { sides, left_timestamp: left.timestamp, offsets };
+    let per_left = node.sides().iter().map(|side| side.per_left).collect();
+    let plan = HorizonPlan { sides, per_left, left_timestamp: left.timestamp, offsets };
     let schema = schema_of(node);
     Ok(Arc::new(HorizonJoinExec::new(left.plan, rights, Arc::new(plan), schema)))
 }

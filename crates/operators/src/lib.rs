@@ -25,6 +25,7 @@ mod measured;
 mod one_table;
 mod order;
 mod planner;
+mod push_filters;
 mod sample_by;
 mod scan;
 mod session;
@@ -39,7 +40,7 @@ mod window_join;
 
 pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
-pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit, Zone};
+pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit};
 pub use conditions::{all_of, any_of};
 pub use cost::rows_read;
 pub use decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
@@ -66,6 +67,7 @@ pub use session::{
 pub use size::{MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, too_many_nodes};
 pub use splice::exec::SpliceJoinExec;
 pub use splice::node::SpliceJoinNode;
+pub use tidemark_types::zone::Zone;
 pub use unnest::exec::UnnestElementsExec;
 pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode};
 pub use window::exec::WindowsExec;

@@ -36,7 +36,7 @@ use crate::fill::node::FillNode;
 use crate::order::{TimeConcatExec, follows_scan_order};
 use crate::planner::{Lowering, plan_fill, plan_sample_by};
 use crate::sample_by::node::SampleByNode;
-use crate::scan::exec::TableScanExec;
+use crate::scan::exec::{ScanParts, TableScanExec};
 use crate::scan::filtered::FilteredScanExec;
 use crate::scan::provider::SnapshotTable;
 
@@ -155,8 +155,8 @@ impl Planner<'_> {
         let source = scan.projection.as_deref();
         let columns = places.iter().map(|&place| source.map_or(place, |of| of[place])).collect();
         let rows = wanted.rows.filter(|_| others.is_empty());
-        let partitions = self.session.config().target_partitions();
-        let plan = table.plan(columns, &in_time, rows, partitions)?;
+        let parts = ScanParts::of(self.session.config());
+        let plan = table.plan(columns, &in_time, rows, parts)?;
         let schema_read = narrowed(schema, &read)?;
         let Some(predicate) = all_of(others) else {
             return Ok(Some(Planned { plan: Arc::new(plan), schema: schema_read }));

@@ -149,7 +149,16 @@ pub struct TimeConcatExec {
 impl TimeConcatExec {
     /// One partition out of the partitions of `input`, in their order.
     pub fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+        let mut equivalence = input.equivalence_properties().clone();
+        if input.output_partitioning().partition_count() > 1 {
+            equivalence.clear_per_partition_constants();
+        }
+        if !follows_scan_order(&input) {
+            // Each partition has its order; one after the other, they have none.
+            equivalence.clear_orderings();
+        }
         let properties = PlanProperties::clone(input.properties())
+            .with_eq_properties(equivalence)
             .with_partitioning(Partitioning::UnknownPartitioning(1))
             .with_scheduling_type(SchedulingType::Cooperative);
         Self { input, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
@@ -175,8 +184,9 @@ impl ExecutionPlan for TimeConcatExec {
         vec![&self.input]
     }
 
+    /// A sort above may not move below: one partition after the other, sorted ones are not.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![self.input.output_partitioning().partition_count() == 1]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

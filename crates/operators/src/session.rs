@@ -1,6 +1,7 @@
 //! The `DataFusion` session our plans run in: short rule lists, each rule with its reason.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,7 +18,6 @@ use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
-use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::push_down_limit::PushDownLimit;
 use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
@@ -39,6 +39,8 @@ use crate::filter_scan::FilterScan;
 use crate::keep_time_order::KeepTimeOrder;
 use crate::one_table;
 use crate::planner::TidemarkExtensionPlanner;
+use crate::push_filters::PushFilters;
+use crate::scan::exec::PartRows;
 use crate::stoppable::Stoppable;
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
@@ -59,12 +61,22 @@ pub struct SessionOptions {
     pub runtime: Arc<RuntimeEnv>,
     /// Bytes one query may hold.
     pub query_memory_bytes: usize,
+    /// Fewest rows of a scan's part, and most of its batches; `None`: what is fastest.
+    pub scan_part_rows: Option<NonZeroUsize>,
+    /// Whether the rules run that only make plans faster.
+    pub optional_rules: bool,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
         let target_partitions = std::thread::available_parallelism().map_or(1, Into::into);
-        Self { target_partitions, runtime: Arc::default(), query_memory_bytes: usize::MAX }
+        Self {
+            target_partitions,
+            runtime: Arc::default(),
+            query_memory_bytes: usize::MAX,
+            scan_part_rows: None,
+            optional_rules: true,
+        }
     }
 }
 
@@ -84,12 +96,18 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// Logical rules. Not among them: rules that assume that `null = null` is unknown
 /// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules whose gain on our plans is smaller
 /// than the planning time they cost.
-pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+///
+/// `optional`: with the rules that only make plans faster.
+pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    // DISTINCT has no physical operator of its own.
+    let distinct = Arc::new(ReplaceDistinctWithAggregate::new());
+    if !optional {
+        return vec![distinct];
+    }
     vec![
         // Folds constants, so that time predicates become literals a scan can use.
         Arc::new(SimplifyExpressions::new()),
-        // DISTINCT has no physical operator of its own.
-        Arc::new(ReplaceDistinctWithAggregate::new()),
+        distinct,
         // Joins with a condition in WHERE or beside equality would be nested loops.
         Arc::new(ExtractEquijoinPredicate::new()),
         // Drops `WHERE true`, empties `WHERE false`.
@@ -98,7 +116,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         // LIMIT reaches the scan, which then reads that many rows; before filters move.
         Arc::new(PushDownLimit::new()),
         // Time predicates reach the scan and prune; others run below joins.
-        Arc::new(PushDownFilter::new()),
+        Arc::new(PushFilters::default()),
         // Ours: what that has chained becomes a tree, which is no deeper than it has to be.
         Arc::new(BalanceConditions),
         // Only the columns that are used are mapped and filtered.
@@ -106,41 +124,45 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     ]
 }
 
-/// Physical rules, in their order.
-pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    vec![
+/// Physical rules, in their order; `optional`: with those that only make plans faster.
+pub fn physical_optimizer_rules(
+    optional: bool,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 10] = [
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
-        Arc::new(OutputRequirements::new_add_mode()),
+        (false, Arc::new(OutputRequirements::new_add_mode())),
         // Joins are planned undecided: picks the build side by row counts.
-        Arc::new(JoinSelection::new()),
+        (false, Arc::new(JoinSelection::new())),
         // Sorts and exchanges where an operator requires them.
-        Arc::new(EnsureRequirements::new()),
+        (false, Arc::new(EnsureRequirements::new())),
         // Two aggregation steps in one partition are one too many.
-        Arc::new(CombinePartialFinalAggregate::new()),
+        (true, Arc::new(CombinePartialFinalAggregate::new())),
         // Narrow columns inside filters instead of above them.
-        Arc::new(ProjectionPushdown::new()),
-        Arc::new(OutputRequirements::new_remove_mode()),
+        (true, Arc::new(ProjectionPushdown::new())),
+        (false, Arc::new(OutputRequirements::new_remove_mode())),
         // Ours: time order survives from scan to result without sorting.
-        Arc::new(KeepTimeOrder),
+        (false, Arc::new(KeepTimeOrder)),
         // Limits stop their inputs early.
-        Arc::new(LimitPushdown::new()),
+        (true, Arc::new(LimitPushdown::new())),
         // Ours: predicates on symbols become tables of keys, columns are read where rows pass.
-        Arc::new(FilterScan),
+        (true, Arc::new(FilterScan)),
         // Foreign operators yield, so that cancelling works.
-        Arc::new(EnsureCooperative::new()),
-    ]
+        (false, Arc::new(EnsureCooperative::new())),
+    ];
+    rules.into_iter().filter(|(faster, _)| optional || !faster).map(|(_, rule)| rule).collect()
 }
 
 /// The session in which a database plans.
 #[derive(Debug)]
 pub struct PlanSession {
     state: SessionState,
+    optional_rules: bool,
 }
 
 impl PlanSession {
     /// A session with every rule.
     pub fn new(options: &SessionOptions) -> Self {
-        Self { state: session_state(options) }
+        Self { state: session_state(options), optional_rules: options.optional_rules }
     }
 
     /// The session as `DataFusion` has it.
@@ -150,10 +172,12 @@ impl PlanSession {
 
     /// Optimises and plans.
     pub async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        match one_table::plan(plan, &self.state)? {
-            Some(plan) => Ok(plan),
-            None => self.state.create_physical_plan(plan).await,
+        if self.optional_rules
+            && let Some(plan) = one_table::plan(plan, &self.state)?
+        {
+            return Ok(plan);
         }
+        self.state.create_physical_plan(plan).await
     }
 }
 
@@ -161,7 +185,7 @@ impl PlanSession {
 pub fn session_state(options: &SessionOptions) -> SessionState {
     let partitions = options.target_partitions.max(1);
     let merging = options.query_memory_bytes / partitions / MERGE_SHARE;
-    let config = SessionConfig::new()
+    let mut config = SessionConfig::new()
         .with_target_partitions(partitions)
         // Each sort holds so much back for merging what it spilled.
         .with_sort_spill_reservation_bytes(merging.min(MOST_MERGE_BYTES))
@@ -172,12 +196,15 @@ pub fn session_state(options: &SessionOptions) -> SessionState {
         // A round robin exchange would tear time order apart for no gain: scans are balanced.
         .with_round_robin_repartition(false)
         .with_create_default_catalog_and_schema(false);
+    if let Some(rows) = options.scan_part_rows {
+        config = config.with_extension(Arc::new(PartRows(rows)));
+    }
     SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(Arc::clone(&options.runtime))
         .with_analyzer_rules(stoppable_analyzer_rules())
-        .with_optimizer_rules(stoppable_optimizer_rules())
-        .with_physical_optimizer_rules(stoppable_physical_rules())
+        .with_optimizer_rules(stoppable_optimizer_rules(options.optional_rules))
+        .with_physical_optimizer_rules(stoppable_physical_rules(options.optional_rules))
         .with_query_planner(Arc::new(TidemarkQueryPlanner))
         .build()
 }
@@ -191,14 +218,14 @@ fn stoppable_analyzer_rules() -> Vec<Arc<Analyzer>> {
     analyzer_rules().into_iter().map(stoppable).collect()
 }
 
-fn stoppable_optimizer_rules() -> Vec<Arc<Logical>> {
+fn stoppable_optimizer_rules(optional: bool) -> Vec<Arc<Logical>> {
     let stoppable = |rule: Arc<Logical>| Arc::new(Stoppable(rule)) as Arc<Logical>;
-    optimizer_rules().into_iter().map(stoppable).collect()
+    optimizer_rules(optional).into_iter().map(stoppable).collect()
 }
 
-fn stoppable_physical_rules() -> Vec<Arc<Physical>> {
+fn stoppable_physical_rules(optional: bool) -> Vec<Arc<Physical>> {
     let stoppable = |rule: Arc<Physical>| Arc::new(Stoppable(rule)) as Arc<Physical>;
-    physical_optimizer_rules().into_iter().map(stoppable).collect()
+    physical_optimizer_rules(optional).into_iter().map(stoppable).collect()
 }
 
 /// `DataFusion`'s physical planner with our nodes.

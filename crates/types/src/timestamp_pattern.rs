@@ -15,6 +15,8 @@ pub struct TimestampPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
+    /// Written as it is, as the reference does, and skipped where a text is read.
+    Quote,
     Field(Field),
 }
 
@@ -156,6 +158,10 @@ impl TimestampPattern {
             }
             if first == '\'' {
                 quoted = !quoted;
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(Part::Quote);
             } else {
                 literal.push(first);
             }
@@ -175,6 +181,7 @@ impl TimestampPattern {
         for part in &self.parts {
             rest = match part {
                 Part::Literal(literal) => rest.strip_prefix(literal.as_str())?,
+                Part::Quote => rest,
                 Part::Field(field) => fields.read(*field, rest)?,
             };
         }
@@ -187,6 +194,7 @@ impl TimestampPattern {
         for part in &self.parts {
             match part {
                 Part::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
+                Part::Quote => out.push(b'\''),
                 Part::Field(field) => moment.write(*field, out),
             }
         }

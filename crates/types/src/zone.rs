@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use crate::timestamp::parse_offset;
 
 /// A rule that turns UTC into local clock readings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Zone {
     /// Seconds east of UTC.
     Fixed(i64),
@@ -37,8 +37,11 @@ impl Zone {
             }
         }
         let named = |zone: &Tz| zone.name().eq_ignore_ascii_case(text);
-        let zone = text.parse().ok().or_else(|| chrono_tz::TZ_VARIANTS.into_iter().find(named));
-        zone.map(Self::Named).or_else(|| abbreviation(text))
+        // First: the database has an EST and an MST that know no daylight time.
+        let zone = abbreviation(text)
+            .or_else(|| text.parse().ok())
+            .or_else(|| chrono_tz::TZ_VARIANTS.into_iter().find(named));
+        zone.map(Self::Named)
     }
 
     /// Seconds east of UTC at an instant.
@@ -80,27 +83,55 @@ impl Zone {
     }
 }
 
-/// Abbreviations in use that the database has no zone for. They are ambiguous by nature; these are
-/// the readings the reference shares with most software.
-fn abbreviation(text: &str) -> Option<Zone> {
-    const HOURS: [(&str, i64); 14] = [
-        ("PST", -8),
-        ("PDT", -7),
-        ("MDT", -6),
-        ("CST", -6),
-        ("CDT", -5),
-        ("EDT", -4),
-        ("BST", 1),
-        ("CEST", 2),
-        ("EEST", 3),
-        ("MSK", 3),
-        ("JST", 9),
-        ("KST", 9),
-        ("AEST", 10),
-        ("AEDT", 11),
+/// The zone in which an abbreviation is in use. In summer it has daylight time under either name,
+/// as the reference reads it.
+fn abbreviation(text: &str) -> Option<Tz> {
+    const ZONES: [(&str, Tz); 42] = [
+        ("EST", Tz::America__New_York),
+        ("EDT", Tz::America__New_York),
+        ("CST", Tz::America__Chicago),
+        ("CDT", Tz::America__Chicago),
+        ("MST", Tz::America__Denver),
+        ("MDT", Tz::America__Denver),
+        ("PST", Tz::America__Los_Angeles),
+        ("PDT", Tz::America__Los_Angeles),
+        ("AKST", Tz::America__Anchorage),
+        ("AKDT", Tz::America__Anchorage),
+        ("HST", Tz::Pacific__Honolulu),
+        ("AST", Tz::America__Halifax),
+        ("ADT", Tz::America__Halifax),
+        ("NST", Tz::America__St_Johns),
+        ("BRT", Tz::America__Sao_Paulo),
+        ("CLT", Tz::America__Santiago),
+        ("BST", Tz::Europe__London),
+        ("WET", Tz::Europe__Lisbon),
+        ("WEST", Tz::Europe__Lisbon),
+        ("CET", Tz::Europe__Paris),
+        ("CEST", Tz::Europe__Paris),
+        ("MET", Tz::Europe__Paris),
+        ("MEST", Tz::Europe__Paris),
+        ("EET", Tz::Europe__Bucharest),
+        ("EEST", Tz::Europe__Bucharest),
+        ("MSK", Tz::Europe__Moscow),
+        ("SAST", Tz::Africa__Johannesburg),
+        ("WAT", Tz::Africa__Lagos),
+        ("CAT", Tz::Africa__Maputo),
+        ("EAT", Tz::Africa__Nairobi),
+        ("PKT", Tz::Asia__Karachi),
+        ("SGT", Tz::Asia__Singapore),
+        ("HKT", Tz::Asia__Hong_Kong),
+        ("JST", Tz::Asia__Tokyo),
+        ("KST", Tz::Asia__Seoul),
+        ("AWST", Tz::Australia__Perth),
+        ("ACST", Tz::Australia__Darwin),
+        ("ACDT", Tz::Australia__Adelaide),
+        ("AEST", Tz::Australia__Sydney),
+        ("AEDT", Tz::Australia__Sydney),
+        ("NZST", Tz::Pacific__Auckland),
+        ("NZDT", Tz::Pacific__Auckland),
     ];
-    let found = HOURS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-    found.map(|(_, hours)| Zone::Fixed(hours * 3_600))
+    let found = ZONES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.map(|(_, zone)| *zone)
 }
 
 fn naive(seconds: i64) -> Option<NaiveDateTime> {
@@ -129,9 +160,18 @@ mod tests {
             ("-03", -3),
             ("GMT+2", 2),
             ("GMT-03:00", -3),
-            ("EST", -5),
+            ("EST", -4),
+            ("pdt", -7),
+            ("MST", -6),
+            ("HST", -10),
+            ("CEST", 2),
+            ("JST", 9),
         ] {
             assert_eq!(Zone::parse(name).unwrap().offset_at(summer), hours * 3_600, "{name}");
+        }
+        let winter = seconds("2024-01-01");
+        for (name, hours) in [("EDT", -5), ("CEST", 1), ("BST", 0), ("AEST", 11)] {
+            assert_eq!(Zone::parse(name).unwrap().offset_at(winter), hours * 3_600, "{name}");
         }
         for bad in ["", "Nowhere/City", "+2500", "GMT+", "é"] {
             assert_eq!(Zone::parse(bad), None, "{bad}");

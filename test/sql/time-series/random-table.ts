@@ -35,11 +35,22 @@ export interface Shape {
   readonly step: number;
   readonly instants: number;
   readonly rows: number;
+  /** One row at each instant: parts of such a table end where its segments do. */
+  readonly even?: boolean;
 }
 
 /** Sizes that find mistakes at the edges: nothing, one row, a few, ties, many. */
 export function randomShape(random: Random): Shape {
   const rows = [0, 1, 2, 7, 30, 120][random(6)] ?? 0;
+  if (random(4) === 0) {
+    return {
+      start: 1_704_067_200 * SECOND,
+      step: 21_600 * SECOND,
+      instants: rows,
+      rows,
+      even: true,
+    };
+  }
   const step = [1, SECOND, 60 * SECOND, 3_600 * SECOND][random(4)] ?? SECOND;
   return { start: 1_704_067_200 * SECOND, step, instants: 1 + random(2 * rows + 3), rows };
 }
@@ -47,7 +58,7 @@ export function randomShape(random: Random): Shape {
 function randomRow(random: Random, shape: Shape, id: number): Row {
   const orNull = <T>(value: T): T | null => (random(6) === 0 ? null : value);
   return {
-    ts: shape.start + shape.step * random(shape.instants),
+    ts: shape.start + shape.step * (shape.even === true ? id : random(shape.instants)),
     k: orNull('abcd'.charAt(random(4))),
     g: orNull(random(3)),
     // Halves: sums and differences are exact in any order.

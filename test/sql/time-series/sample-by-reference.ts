@@ -13,7 +13,7 @@ export interface Grid {
   readonly zone: string | null;
   /** WITH OFFSET, in microseconds. */
   readonly offset: number;
-  /** The instant at which buckets begin: FROM, or the first row of FIRST OBSERVATION. */
+  /** The local reading at which buckets begin: FROM, or the first row of FIRST OBSERVATION. */
   readonly origin: number | null;
 }
 
@@ -21,7 +21,7 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 const offsets = new Map<string, number>();
 
 /** Local minus universal time at an instant. */
-function zoneOffset(zone: string, ts: number): number {
+export function zoneOffset(zone: string, ts: number): number {
   // Changes happen at quarters of an hour.
   const quarter = Math.floor(ts / (900 * SECOND));
   const name = `${zone}@${quarter}`;
@@ -59,7 +59,7 @@ function zoneOffset(zone: string, ts: number): number {
 }
 
 /** The instant of a local reading: the earlier of two; where there is none, as before the gap. */
-function toUniversal(zone: string | null, local: number): number {
+export function toUniversal(zone: string | null, local: number): number {
   if (zone === null) {
     return local;
   }

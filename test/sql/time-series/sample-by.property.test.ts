@@ -26,7 +26,9 @@ import {
   type Grid,
   latest,
   sample,
+  toUniversal,
   type Unit,
+  zoneOffset,
 } from './sample-by-reference.js';
 import { suiteSeed } from '../../seed.js';
 
@@ -206,28 +208,55 @@ test.serial('a list of fills, and PREV of another aggregate', async (t) => {
   });
 });
 
-test.serial('FROM and TO', async (t) => {
-  await onWeeks(5, async ({ rows, start, random }) => {
+/** A bound of FROM or TO as it is written, and the instant that it is. */
+interface Bound {
+  readonly text: string;
+  readonly at: number;
+}
+
+/** Without a zone of its own a text is read in that of the statement. */
+function boundOf(local: number, zone: string | null, random: Random): Bound {
+  if (zone === null || random(4) === 0) {
+    return { text: `'${iso(local)}'`, at: local };
+  }
+  return { text: `'${iso(local).slice(0, -1)}'`, at: toUniversal(zone, local) };
+}
+
+test.serial('FROM and TO, with zones, offsets and no rows', async (t) => {
+  await onWeeks(5, async ({ rows, start, zone, random }) => {
     for (const [count, unit] of STEPS.slice(0, 5)) {
-      const from = random(3) === 0 ? null : start + random(96) * (HOUR / 2);
-      const to = random(3) === 0 ? null : (from ?? start) + (1 + random(96)) * (HOUR / 2);
+      const low = start + random(96) * (HOUR / 2);
+      const from = random(3) === 0 ? null : boundOf(low, zone, random);
+      const to =
+        random(3) === 0 ? null : boundOf(low + (1 + random(96)) * (HOUR / 2), zone, random);
       const filled = random(2) === 0;
+      const shift = random(3) === 0 ? random(3) : 0;
+      const nothing = random(4) === 0;
       const words = [
-        from === null ? '' : `FROM '${iso(from)}'`,
-        to === null ? '' : `TO '${iso(to)}'`,
+        from === null ? '' : `FROM ${from.text}`,
+        to === null ? '' : `TO ${to.text}`,
         filled ? 'FILL(NULL)' : '',
+        'ALIGN TO CALENDAR',
+        zone === null ? '' : `TIME ZONE '${zone}'`,
+        shift === 0 ? '' : `WITH OFFSET '0${shift}:00'`,
       ];
-      const sql = `SELECT ts, count() FROM s SAMPLE BY ${count}${unit} ${words.join(' ')}`;
-      const grid: Grid = { count, unit, zone: null, offset: 0, origin: from };
-      const inside = rows.filter(({ ts }) => ts >= (from ?? ts) && (to === null || ts < to));
+      const where = nothing ? 'WHERE id < 0' : '';
+      const sql = `SELECT ts, count() FROM s ${where} SAMPLE BY ${count}${unit} ${words.join(' ')}`;
+      const origin =
+        from === null ? null : from.at + (zone === null ? 0 : zoneOffset(zone, from.at));
+      const grid: Grid = { count, unit, zone, offset: shift * HOUR, origin };
+      const inside = (nothing ? [] : rows).filter(
+        ({ ts }) => ts >= (from?.at ?? ts) && (to === null || ts < to.at),
+      );
       const groups = sample(inside, grid, false);
       const counts = new Map<number, Cell>(groups.map((one) => [one.bucket, one.rows.length]));
-      const first = from ?? inside[0]?.ts ?? 0;
-      const last = to === null ? (inside[inside.length - 1]?.ts ?? -1) : to - 1;
-      const all = filled && inside.length > 0;
-      const labels = all
-        ? bucketsBetween(first, last, HOUR / 2, grid)
-        : [...counts.keys()].sort((one, other) => one - other);
+      const first = from?.at ?? inside[0]?.ts ?? 0;
+      const last = to === null ? (inside[inside.length - 1]?.ts ?? -1) : to.at - 1;
+      const bounded = from !== null && to !== null && from.at < to.at;
+      const labels =
+        filled && (inside.length > 0 || bounded)
+          ? bucketsBetween(first, last, HOUR / 2, grid)
+          : [...counts.keys()].sort((one, other) => one - other);
       const expected = labels.map((label) => [label, counts.get(label) ?? null]);
       same(t, sql, await sampled(sql), expected);
     }

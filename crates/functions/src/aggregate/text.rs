@@ -14,52 +14,51 @@ use crate::text_array::push_item;
 
 /// `string_agg` and `string_distinct_agg`. Rows come in order; nulls are skipped.
 pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<AggregateUDF> {
-    NativeAggregate {
-        name: if distinct { "string_distinct_agg" } else { "string_agg" },
-        variant: format!("{},{separator:?}", returns.name()),
-        returns,
-        state: vec![DataType::Utf8View],
-        one: Arc::new(move || {
-            Box::new(Joined {
-                separator: separator.clone(),
-                seen: distinct.then(HashSet::new),
-                text: None,
-            })
-        }),
-        many: None,
-    }
-    .udaf()
+    let variant = format!("{},{separator:?}", returns.name());
+    let aggregate = if distinct {
+        NativeAggregate {
+            name: "string_distinct_agg",
+            variant,
+            returns,
+            state: vec![DataType::new_list(DataType::Utf8View, true)],
+            one: Arc::new(move || {
+                Box::new(JoinedOnce {
+                    separator: separator.clone(),
+                    seen: HashSet::new(),
+                    texts: Vec::new(),
+                })
+            }),
+            many: None,
+        }
+    } else {
+        NativeAggregate {
+            name: "string_agg",
+            variant,
+            returns,
+            state: vec![DataType::Utf8View],
+            one: Arc::new(move || Box::new(Joined { separator: separator.clone(), text: None })),
+            many: None,
+        }
+    };
+    aggregate.udaf()
 }
 
 #[derive(Debug)]
 struct Joined {
     separator: String,
-    /// Texts met, when each is joined once.
-    seen: Option<HashSet<String>>,
     text: Option<String>,
-}
-
-impl Joined {
-    fn add(&mut self, value: &str) {
-        if let Some(seen) = &mut self.seen
-            && !seen.insert(value.to_owned())
-        {
-            return;
-        }
-        match &mut self.text {
-            None => self.text = Some(value.to_owned()),
-            Some(text) => {
-                text.push_str(&self.separator);
-                text.push_str(value);
-            }
-        }
-    }
 }
 
 impl Accumulator for Joined {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for value in values[0].as_string_view().iter().flatten() {
-            self.add(value);
+            match &mut self.text {
+                None => self.text = Some(value.to_owned()),
+                Some(text) => {
+                    text.push_str(&self.separator);
+                    text.push_str(value);
+                }
+            }
         }
         Ok(())
     }
@@ -69,19 +68,58 @@ impl Accumulator for Joined {
     }
 
     fn size(&self) -> usize {
-        let text = self.text.as_ref().map_or(0, String::capacity);
-        let seen = self.seen.as_ref().map_or(0, |seen| seen.capacity() * size_of::<String>());
-        size_of_val(self) + text + seen
+        size_of_val(self) + self.text.as_ref().map_or(0, String::capacity)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         Ok(vec![self.evaluate()?])
     }
 
-    /// Partial texts are joined whole. A distinct join cannot be cut into its values again, so
-    /// it is kept in one piece by the planner (it depends on order).
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         self.update_batch(states)
+    }
+}
+
+/// Each text once, where it was first met.
+#[derive(Debug)]
+struct JoinedOnce {
+    separator: String,
+    seen: HashSet<String>,
+    texts: Vec<String>,
+}
+
+impl Accumulator for JoinedOnce {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for value in values[0].as_string_view().iter().flatten() {
+            if !self.seen.contains(value) {
+                self.seen.insert(value.to_owned());
+                self.texts.push(value.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let text = (!self.texts.is_empty()).then(|| self.texts.join(&self.separator));
+        Ok(ScalarValue::Utf8View(text))
+    }
+
+    fn size(&self) -> usize {
+        let held = |text: &String| 2 * (text.capacity() + size_of::<String>());
+        size_of_val(self) + self.texts.iter().map(held).sum::<usize>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let texts = self.texts.iter().map(|text| ScalarValue::Utf8View(Some(text.clone())));
+        let texts: Vec<ScalarValue> = texts.collect();
+        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&texts, &DataType::Utf8View))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for texts in states[0].as_list::<i32>().iter().flatten() {
+            self.update_batch(&[texts])?;
+        }
+        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ use crate::decimal;
 use crate::native::{Kernel, Native, call};
 use crate::parse;
 use crate::resolve::ResolveError;
+use crate::wide::in_64_bits;
 
 /// On whose behalf a value is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,10 +62,20 @@ pub fn cast(
     if let Expr::Literal(value, _) = &expr {
         check_constant(value, from, to, mode)?;
     }
+    if from == SqlType::Int
+        && is_wider_than_int(to)
+        && let Some(wide) = in_64_bits(&expr)
+    {
+        return cast(wide, SqlType::Long, to, mode);
+    }
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| convert(call, from, to, mode));
     let variant = format!("{},{},{mode:?}", from.name(), to.name());
     let types = (vec![from], to);
     Ok(call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr]))
+}
+
+fn is_wider_than_int(sql_type: SqlType) -> bool {
+    sql_type == SqlType::Long || sql_type.is_floating() || is_time(sql_type)
 }
 
 /// Casts a value here and now; fails as [`cast`] does. `None`: the conversion fails, which is for

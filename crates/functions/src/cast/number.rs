@@ -154,8 +154,8 @@ pub(super) fn from_double(source: &Float64Array, to: SqlType) -> Result<ArrayRef
     let int = |row: usize| long(row).and_then(|value| i32::try_from(value).ok());
     Ok(match to {
         SqlType::Boolean => build_flags(rows, |row| at(row).is_some_and(|value| value != 0.0)),
-        SqlType::Byte => build::<Int8Type>(rows, |row| int(row).map(|value| value as i8)),
-        SqlType::Short => build::<Int16Type>(rows, |row| int(row).map(|value| value as i16)),
+        SqlType::Byte => build::<Int8Type>(rows, |row| i8::try_from(int(row)?).ok()),
+        SqlType::Short => build::<Int16Type>(rows, |row| i16::try_from(int(row)?).ok()),
         SqlType::Int => build::<Int32Type>(rows, int),
         SqlType::Long => build::<Int64Type>(rows, long),
         SqlType::Float => build::<Float32Type>(rows, |row| at(row).map(|value| value as f32)),

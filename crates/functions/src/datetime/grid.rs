@@ -53,6 +53,12 @@ impl Step {
         TimestampUnit::Micros.convert(add_months(base, steps * months), unit)
     }
 
+    /// Whether every instant of the unit is on the grid.
+    fn is_one_unit(self, unit: TimestampUnit) -> bool {
+        let nanos = fixed_nanos(self.letter).and_then(|nanos| nanos.checked_mul(self.number));
+        nanos.is_some_and(|nanos| nanos <= unit.nanos())
+    }
+
     fn next(self, floor: i64, unit: TimestampUnit) -> Option<i64> {
         add(floor, self.letter, self.number, unit)
     }
@@ -88,8 +94,8 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
             let origin = origin(row).filter(|_| with_origin);
             let origin = origin.and_then(|origin| origin_unit.convert(origin, unit));
             let local = zone.map_or(value, |zone| zone.to_local(value, per_second));
-            let floor = step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)?;
-            Some(zone.map_or(floor, |zone| zone.to_utc(floor, per_second)))
+            // A clock reading, as in the reference.
+            step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)
         }))
     }))
 }
@@ -104,8 +110,11 @@ pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {
     let step = step(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
-        // An instant on the grid moves to the next step, as in the reference.
-        Ok(build_times(call.rows, unit, |row| step.next(step.floor(at(row)?, None, unit)?, unit)))
+        let stays = step.is_one_unit(unit);
+        // An instant on the grid moves to the next step, as in the reference, unless all are on it.
+        Ok(build_times(call.rows, unit, |row| {
+            if stays { at(row) } else { step.next(step.floor(at(row)?, None, unit)?, unit) }
+        }))
     }))
 }
 

@@ -16,7 +16,7 @@ use arrow::datatypes::{
     TimestampNanosecondType,
 };
 use datafusion::common::Result;
-use datafusion_expr::Volatility;
+use datafusion_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_types::SqlType::{Boolean, Date, Int, Interval, Long, String, Timestamp, TimestampNs};
 use tidemark_types::calendar::{CivilDate, is_leap_year};
 use tidemark_types::timestamp::TimestampUnit;
@@ -28,7 +28,7 @@ use self::patterns::{from_str, to_str};
 use self::shift::{dateadd, datediff, difference_type};
 use self::zones::in_zone;
 use crate::column::{Call, build, build_flags, internal};
-use crate::native::Kernel;
+use crate::native::{Kernel, Native, call};
 use crate::registry::Param::{Is, Text, Time};
 use crate::registry::{Function, Gives, Overload, direct, made, pure, volatile};
 use crate::resolve::ResolveError;
@@ -68,6 +68,26 @@ fn build_times(
         TimestampUnit::Micros => build::<Us>(rows, value),
         TimestampUnit::Nanos => build::<Ns>(rows, value),
     }
+}
+
+/// An instant of microseconds in nanoseconds, at the end of their range where it lies beyond it: of
+/// two instants the later is never the earlier one.
+#[must_use]
+pub fn in_nanoseconds(micros: Expr) -> Expr {
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let (at, _) = times(call, 0)?;
+        let least = i64::MIN + 1;
+        Ok(build::<Ns>(call.rows, |row| at(row).map(|at| at.saturating_mul(1_000).max(least))))
+    });
+    let native = Native::new(
+        "in_nanoseconds",
+        std::string::String::new(),
+        TimestampNs,
+        Volatility::Immutable,
+        kernel,
+    );
+    let udf = Arc::new(ScalarUDF::from(native.taking(vec![Timestamp]).keeping_order()));
+    call(&udf, vec![micros])
 }
 
 /// A floor toward the past into microseconds.

@@ -26,7 +26,7 @@ pub(crate) struct SideExprs {
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-/// The rows, in chunks that follow each other in time.
+/// The rows, in chunks that follow each other in time, none of them empty.
 pub(crate) struct RightSide {
     schema: SchemaRef,
     /// Chunks of each column.
@@ -53,6 +53,8 @@ impl RightSide {
             Some(scan) if !scan.is_backward() => mapped(scan)?,
             _ => collect(&input, &context, &mut memory).await?,
         };
+        // Searches go by the last row of a chunk.
+        let chunks: Vec<_> = chunks.into_iter().filter(|chunk| chunk.num_rows() > 0).collect();
         let (mut times, mut keys) = (vec![], vec![]);
         for chunk in &chunks {
             times.push(timestamps(&exprs.timestamp, chunk)?);
@@ -124,7 +126,7 @@ impl RightSide {
 
     /// Where a worker starts: the first row after `bound`, and the row before that.
     pub(crate) fn seek(&self, bound: i64) -> (Cursor, u64) {
-        let chunk = self.times.partition_point(|times| times.last().is_none_or(|&ts| ts <= bound));
+        let chunk = self.times.partition_point(|times| times.last().is_some_and(|&ts| ts <= bound));
         let row = self.times.get(chunk).map_or(0, |times| upper_bound(times, 0, bound));
         let cursor = Cursor { chunk, row };
         (cursor, self.previous(cursor).map_or(NO_MATCH, |at| pack(at.chunk, at.row)))
@@ -203,7 +205,7 @@ async fn collect(
         let bytes = held.size();
         drop(held);
         memory.try_grow(bytes)?;
-        chunks.extend(batches.into_iter().filter(|batch| batch.num_rows() > 0));
+        chunks.extend(batches);
     }
     Ok(chunks)
 }

@@ -107,14 +107,14 @@ fn lay_out(
     schema: SchemaRef,
     memory: &mut MemoryReservation,
 ) -> Result<RecordBatch> {
-    if batch.num_rows() == 0 {
+    if batch.num_rows() == 0 && (plan.spec.from.is_none() || plan.spec.to.is_none()) {
         return Ok(RecordBatch::new_empty(schema));
     }
     let times = timestamps(&label_of(plan, &batch.schema()), batch)?;
     let (key_of_row, first_rows) = keys_of(batch, &plan.keys)?;
     let keys = first_rows.len();
-    let labels = labels(&times, plan, keys)?;
-    let width = batch.get_array_memory_size() / batch.num_rows() + 16;
+    let labels = labels(&times, plan, keys, memory)?;
+    let width = batch.get_array_memory_size() / batch.num_rows().max(1) + 16;
     memory.try_grow(labels.len().saturating_mul(keys).saturating_mul(width))?;
     let mut rows = vec![u32::MAX; labels.len() * keys];
     let mut bucket = 0;
@@ -164,17 +164,30 @@ fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)
     Ok((ids, first_rows))
 }
 
-/// All bucket timestamps from the first to the last, widened to the range asked for.
-fn labels(times: &[i64], plan: &FillPlan, keys: usize) -> Result<Vec<i64>> {
-    let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return Ok(vec![]) };
-    let mut grid = Grid::new(&plan.spec, first);
-    let (start, end) = match plan.range {
-        Some((from, to)) => (grid.run(from).label.min(first), to.saturating_sub(1).max(last)),
-        None => (first, last),
+/// All bucket timestamps from the first to the last, widened to the range asked for; without
+/// rows, those of a range with two ends.
+fn labels(
+    times: &[i64],
+    plan: &FillPlan,
+    keys: usize,
+    memory: &mut MemoryReservation,
+) -> Result<Vec<i64>> {
+    let rows = times.first().copied().zip(times.last().copied());
+    let mut grid = Grid::new(&plan.spec, rows.map_or(0, |(first, _)| first));
+    let (start, end) = match (plan.range, rows) {
+        (Some((from, to)), Some((first, last))) => {
+            (grid.run(from).label.min(first), to.saturating_sub(1).max(last))
+        }
+        (Some((from, to)), None) if from < to => (grid.run(from).label, to.saturating_sub(1)),
+        (None, Some(rows)) => rows,
+        _ => return Ok(vec![]),
     };
     let mut labels = vec![];
     let mut label = start;
-    while label <= end {
+    while label <= end && keys > 0 {
+        if labels.len() == labels.capacity() {
+            memory.try_grow(size_of::<i64>() * labels.len().max(1))?;
+        }
         labels.push(label);
         if labels.len().saturating_mul(keys) > MAX_CELLS {
             return Err(resources_datafusion_err!("FILL would add more than {MAX_CELLS} rows"));

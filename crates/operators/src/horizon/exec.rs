@@ -34,6 +34,8 @@ use crate::sample_by::partial::timestamps;
 pub(crate) struct HorizonPlan {
     /// One for each right side.
     pub(crate) sides: Vec<Arc<AsofPlan>>,
+    /// Units of each right timestamp in one of the left.
+    pub(crate) per_left: Vec<i64>,
     pub(crate) left_timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) offsets: Vec<i64>,
 }
@@ -132,9 +134,16 @@ impl Worker {
             Arc::new(TimestampMicrosecondArray::from(shown))
         };
         columns.push(shown);
-        for matcher in &mut self.matchers[number] {
+        for (matcher, &per_left) in self.matchers[number].iter_mut().zip(&self.plan.per_left) {
             let before = matcher.size();
-            columns.extend(matcher.matched(&moved, batch)?);
+            let finer: Vec<i64>;
+            let times = if per_left == 1 {
+                &moved
+            } else {
+                finer = moved.iter().map(|ts| ts.saturating_mul(per_left)).collect();
+                &finer
+            };
+            columns.extend(matcher.matched(times, batch)?);
             self.memory.try_grow(matcher.size().saturating_sub(before))?;
         }
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)

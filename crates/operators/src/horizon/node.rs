@@ -17,13 +17,15 @@ pub struct Horizon {
     pub offsets: Vec<i64>,
 }
 
-/// A right side: its rows, their timestamp in the left one's unit, and the keys.
+/// A right side: its rows, their timestamp, and the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct HorizonSide {
     /// The rows, in timestamp order.
     pub plan: LogicalPlan,
     /// Their timestamp.
     pub timestamp: Expr,
+    /// Its units in one of the left timestamp.
+    pub per_left: i64,
     /// Pairs of left and right expressions that must be equal; null equals null.
     pub keys: Vec<(Expr, Expr)>,
 }
@@ -145,7 +147,7 @@ impl UserDefinedLogicalNodeCore for HorizonJoinNode {
                 };
                 keys.push((left, right));
             }
-            sides.push(HorizonSide { plan, timestamp, keys });
+            sides.push(HorizonSide { plan, timestamp, per_left: side.per_left, keys });
         }
         Self::try_new(left, left_timestamp, sides, self.horizon.clone())
     }

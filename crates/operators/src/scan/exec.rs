@@ -1,6 +1,7 @@
 //! The scan of a table: slices of mapped columns, in time order, forward or backward.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
     SendableRecordBatchStream,
 };
+use datafusion::prelude::SessionConfig;
 use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
 
 use super::other_rows::Rows;
@@ -35,6 +37,43 @@ pub(crate) const BATCH_ROWS: usize = 64 * 1024;
 
 /// Below this a second worker costs more than it saves.
 const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
+
+/// How a scan is divided among workers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScanParts {
+    /// Most parts.
+    pub(crate) most: usize,
+    /// Fewest rows of a part, and most rows of a batch; `None`: what is fastest.
+    pub(crate) rows: Option<NonZeroUsize>,
+}
+
+impl ScanParts {
+    /// What a session was told.
+    pub(crate) fn of(config: &SessionConfig) -> Self {
+        let rows = config.get_extension::<PartRows>().map(|rows| rows.0);
+        Self { most: config.target_partitions(), rows }
+    }
+
+    fn count(self, rows: usize) -> usize {
+        let least = self.rows.map_or(MIN_ROWS_PER_PARTITION, NonZeroUsize::get);
+        self.most.min(rows / least).max(1)
+    }
+
+    /// The units, none of them longer than a batch may be.
+    fn cut(self, units: Vec<ScanUnit>) -> Vec<ScanUnit> {
+        let Some(most) = self.rows.map(NonZeroUsize::get) else { return units };
+        let pieces = |unit: ScanUnit| {
+            unit.rows.clone().step_by(most).map(move |start| {
+                let rows = start..unit.rows.end.min(start.saturating_add(most));
+                ScanUnit { slice: Arc::clone(&unit.slice), rows }
+            })
+        };
+        units.into_iter().flat_map(pieces).collect()
+    }
+}
+
+/// Rows of a part, among a session's settings.
+pub(crate) struct PartRows(pub(crate) NonZeroUsize);
 
 /// Some rows of one slice.
 #[derive(Debug, Clone)]
@@ -52,6 +91,7 @@ pub struct TableScanExec {
     /// plan is among them.
     ranges: Option<Vec<TimeRange>>,
     projection: Vec<usize>,
+    parts: ScanParts,
     partitions: Vec<Arc<Vec<ScanUnit>>>,
     backward: bool,
     limit: Option<usize>,
@@ -60,14 +100,14 @@ pub struct TableScanExec {
 }
 
 impl TableScanExec {
-    /// A forward scan of the rows within `ranges` (all, if there is none), in at most
-    /// `target_partitions` parts of about equal size.
-    pub fn try_new(
+    /// A forward scan of the rows within `ranges` (all, if there is none), in parts
+    /// of about equal size.
+    pub(crate) fn try_new(
         table: Arc<TableSnapshot>,
         ranges: &[TimeRange],
         projection: Vec<usize>,
         schema: &SchemaRef,
-        target_partitions: usize,
+        parts: ScanParts,
         limit: Option<usize>,
     ) -> Result<Self> {
         let slices = if ranges.is_empty() { table.slices() } else { table.slices_in(ranges) };
@@ -77,18 +117,28 @@ impl TableScanExec {
             .filter(|slice| slice.rows() > 0)
             .map(|slice| ScanUnit { rows: 0..slice.rows(), slice: Arc::new(slice) })
             .collect();
-        let parts = match limit {
+        let wanted = match limit {
             Some(limit) => {
                 truncate(&mut units, limit);
                 1
             }
-            None => target_partitions.min(count(&units) / MIN_ROWS_PER_PARTITION).max(1),
+            None => parts.count(count(&units)),
         };
-        let partitions = split(units, parts);
+        let partitions = split(parts.cut(units), wanted);
         let properties = properties(&table, &projection, schema, partitions.len(), false);
         let (backward, metrics) = (false, ExecutionPlanMetricsSet::new());
         let ranges = Some(ranges.to_vec());
-        Ok(Self { table, ranges, projection, partitions, backward, limit, properties, metrics })
+        Ok(Self {
+            table,
+            ranges,
+            projection,
+            parts,
+            partitions,
+            backward,
+            limit,
+            properties,
+            metrics,
+        })
     }
 
     /// The same scan, which a filter of the plan has made of another.
@@ -104,7 +154,8 @@ impl TableScanExec {
         }
         let (table, projection) = (Arc::clone(&self.table), self.projection.clone());
         // As many parts as it has rows for: two are one too many.
-        let scan = Self::try_new(table, ranges, projection, &self.schema(), 2, self.limit)?;
+        let parts = ScanParts { most: 2, ..self.parts };
+        let scan = Self::try_new(table, ranges, projection, &self.schema(), parts, self.limit)?;
         Ok((scan.partitions.len() == 1).then_some(scan))
     }
 
@@ -276,7 +327,7 @@ fn truncate_front(units: &mut Vec<ScanUnit>, mut limit: usize) {
     });
 }
 
-/// Cuts a list of units into `parts` of about equal row counts, keeping order.
+/// Cuts a list of units into `parts` of about equal row counts, keeping order. No unit is empty.
 fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
     let share = count(&units).div_ceil(parts).max(1);
     let mut partitions = vec![vec![]];
@@ -286,7 +337,9 @@ fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
             let cut = unit.rows.start + room;
             let head = ScanUnit { slice: Arc::clone(&unit.slice), rows: unit.rows.start..cut };
             unit.rows.start = cut;
-            if let Some(last) = partitions.last_mut() {
+            if let Some(last) = partitions.last_mut()
+                && room > 0
+            {
                 last.push(head);
             }
             partitions.push(vec![]);

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_storage::{TableSnapshot, TimeRange};
 
-use super::exec::TableScanExec;
+use super::exec::{ScanParts, TableScanExec};
 use super::time_filter;
 
 /// Name of the column of row identifiers; no column of a table can be called so.
@@ -81,7 +81,7 @@ impl SnapshotTable {
         projection: Vec<usize>,
         times: &[TimeRange],
         limit: Option<usize>,
-        partitions: usize,
+        parts: ScanParts,
     ) -> Result<TableScanExec> {
         let mut ranges = self.ranges.clone();
         for range in times {
@@ -93,7 +93,7 @@ impl SnapshotTable {
         }
         let schema = Arc::new(self.schema.project(&projection)?);
         let table = Arc::clone(&self.table);
-        let scan = TableScanExec::try_new(table, &ranges, projection, &schema, partitions, limit)?;
+        let scan = TableScanExec::try_new(table, &ranges, projection, &schema, parts, limit)?;
         Ok(if times.is_empty() { scan } else { scan.filtered() })
     }
 }
@@ -130,7 +130,7 @@ impl TableProvider for SnapshotTable {
             filters.iter().filter_map(|filter| self.time_range(filter)).collect();
         let projection = projection.cloned();
         let projection = projection.unwrap_or_else(|| (0..self.schema.fields().len()).collect());
-        let scan = self.plan(projection, &times, limit, state.config().target_partitions())?;
+        let scan = self.plan(projection, &times, limit, ScanParts::of(state.config()))?;
         Ok(Arc::new(scan))
     }
 }

@@ -211,10 +211,20 @@ impl Binder<'_> {
         if arguments.iter().any(|argument| has_window(&argument.expr)) {
             return Err(window::refused(call.name.span));
         }
-        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        let resolve = |arguments: &[Typed]| {
+            let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+            resolve_aggregate(&call.name.text, call.distinct, &described)
+        };
         let spans = self.argument_spans(call);
-        let resolved = resolve_aggregate(&call.name.text, call.distinct, &described)
-            .map_err(|failure| located_call(failure, call.name.span, &spans))?;
+        let mut resolved =
+            resolve(&arguments).map_err(|failure| located_call(failure, call.name.span, &spans))?;
+        // Where the type of the result stays, arithmetic of INTs does not wrap before.
+        let unwrapped: Vec<Typed> = arguments.iter().cloned().map(Typed::unwrapped).collect();
+        if let Ok(wide) = resolve(&unwrapped)
+            && wide.return_type == resolved.return_type
+        {
+            (resolved, arguments) = (wide, unwrapped);
+        }
         let mut exprs = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.into_iter().enumerate() {
             let wanted = resolved.argument_types.get(index).copied();

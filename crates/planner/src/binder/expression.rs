@@ -255,7 +255,33 @@ impl Binder<'_> {
         }
         let spans = [self.tree.span(left), self.tree.span(right)];
         let operands = [self.expression(left, scope)?, self.expression(right, scope)?];
-        self.operator_between(operator, operands, position, &spans)
+        let of_times = operands.iter().all(|operand| operand.sql_type.is_timestamp());
+        let bound = self.operator_between(operator, operands, position, &spans)?;
+        let is_distance = operator == tidemark_ast::BinaryOperator::Subtract
+            && of_times
+            && (self.reads_clock(left) || self.reads_clock(right));
+        if is_distance {
+            // The distance of two instants is a time only where both are written down.
+            return self.cast(bound, SqlType::Long, CastMode::Explicit, position);
+        }
+        Ok(bound)
+    }
+
+    /// Whether an expression is the time of the statement, or computed from it.
+    fn reads_clock(&self, id: NodeId) -> bool {
+        match self.tree.get(id) {
+            Some(Node::Call(call)) => {
+                let name = call.name.text.to_ascii_lowercase();
+                let clock = call.arguments.is_empty()
+                    && (name.starts_with("now") || name.starts_with("systimestamp"));
+                clock || call.arguments.iter().any(|argument| self.reads_clock(*argument))
+            }
+            Some(Node::Binary { left, right, .. }) => {
+                self.reads_clock(*left) || self.reads_clock(*right)
+            }
+            Some(Node::Cast { operand, .. }) => self.reads_clock(*operand),
+            _ => false,
+        }
     }
 
     /// The type a cast names. `::float` is DOUBLE, as `PostgreSQL` has it.

@@ -14,7 +14,7 @@ use super::expression::has_aggregate;
 use super::join::{Condition, combined, filled_in};
 use super::scope::{Relation, ScopeColumn};
 use super::select::{Item, aliases_of};
-use super::time_join::{Terms, only, unsupported_condition};
+use super::time_join::{Terms, in_time_order, only, unsupported_condition};
 use super::window_join::refused;
 use super::{Binder, error};
 
@@ -121,7 +121,7 @@ impl<'a> Binder<'a> {
         for (link, right) in chain.links.iter().zip(&rights) {
             sides.push(self.horizon_side(&kept, link, right.clone(), time.sql_type)?);
         }
-        let (left_plan, left_timestamp) = self.in_time_order(&kept, &time, time.sql_type)?;
+        let (left_plan, left_timestamp) = in_time_order(&kept, &time, time.sql_type)?;
         let reference = self.relation_name();
         let horizon = Horizon { qualifier: TableReference::bare(reference.as_str()), offsets };
         let node = HorizonJoinNode::try_new(left_plan, left_timestamp, sides, horizon)
@@ -166,8 +166,11 @@ impl<'a> Binder<'a> {
             .timestamp_column()
             .cloned()
             .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
-        let (plan, timestamp) = self.in_time_order(&right, &time, unit)?;
-        Ok(HorizonSide { plan, timestamp, keys: condition.keys })
+        let finer = unit != SqlType::TimestampNs && time.sql_type == SqlType::TimestampNs;
+        let unit = if finer { time.sql_type } else { unit };
+        let (plan, timestamp) = in_time_order(&right, &time, unit)?;
+        let per_left = if finer { 1_000 } else { 1 };
+        Ok(HorizonSide { plan, timestamp, per_left, keys: condition.keys })
     }
 
     /// The offsets in the unit of the left timestamp.

@@ -51,12 +51,11 @@ impl Binder<'_> {
         Ok(predicate::all(parts))
     }
 
-    /// `operand IN (…)`, and `ts IN 'interval text'`.
+    /// `operand IN (…)`, and `ts IN 'interval text'`, with parentheses or without.
     pub(crate) fn in_list(
         &mut self,
         operand: NodeId,
         items: &[NodeId],
-        bare: bool,
         position: Span,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
@@ -70,7 +69,7 @@ impl Binder<'_> {
             // Described only: which rows it means its value says.
             return Ok(Typed::computed(operand_typed.expr.is_not_null(), SqlType::Boolean));
         }
-        if is_time && let Some(ranges) = self.interval_item(items, bare, operand_typed.sql_type)? {
+        if is_time && let Some(ranges) = self.interval_item(items, operand_typed.sql_type)? {
             return Ok(time_range::predicate(&operand_typed, &ranges));
         }
         if let [item] = items
@@ -115,16 +114,16 @@ impl Binder<'_> {
         Ok(predicate::any(tests))
     }
 
-    /// The ranges of `ts IN 'text'` and `ts IN interval`; `None` for a list of points.
+    /// The ranges of `ts IN 'text'` and `ts IN interval`; `None` for a list of points. One text is
+    /// an interval in parentheses, too.
     pub(crate) fn interval_item(
         &mut self,
         items: &[NodeId],
-        bare: bool,
         unit: SqlType,
     ) -> EngineResult<Option<Vec<tidemark_storage::TimeRange>>> {
         let [item] = items else { return Ok(None) };
         let position = self.tree.span(*item);
-        if let (Node::String { value }, true) = (self.node(*item)?, bare) {
+        if let Node::String { value } = self.node(*item)? {
             return self.interval_text(value, unit, position).map(Some);
         }
         if !matches!(
@@ -148,9 +147,7 @@ impl Binder<'_> {
         {
             return Ok(Some(time_range::of_interval(value, unit)));
         }
-        if (bare || is_parameter)
-            && let Some(text) = value.constant.as_ref().and_then(constant::as_text)
-        {
+        if let Some(text) = value.constant.as_ref().and_then(constant::as_text) {
             let text = text.to_owned();
             return self.interval_text(&text, unit, position).map(Some);
         }

@@ -29,6 +29,7 @@ mod ddl;
 pub(crate) mod defaults;
 mod error;
 mod expression;
+mod frame_aggregate;
 mod grouping;
 mod horizon_join;
 pub(crate) mod insert;

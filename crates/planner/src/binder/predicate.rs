@@ -65,8 +65,8 @@ impl Binder<'_> {
                 let between = self.between(*operand, *low, *high, *operator_span, scope)?;
                 Ok(if *is_not == negated { between } else { not(between) })
             }
-            Node::InList { operand, items, bare, negated: is_not, operator_span } => {
-                let within = self.in_list(*operand, items, *bare, *operator_span, scope)?;
+            Node::InList { operand, items, negated: is_not, operator_span, .. } => {
+                let within = self.in_list(*operand, items, *operator_span, scope)?;
                 Ok(if *is_not == negated { within } else { not(within) })
             }
             Node::InQuery { operand, query, negated: is_not, operator_span } => {

@@ -10,8 +10,9 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{
     Alignment, Bucket, BucketSpec, FillNode, FillValue, SampleByNode, StepUnit, Zone,
 };
-use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
+use tidemark_types::timestamp::parse_fields;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, TimestampUnit, identifier};
 
 use super::aggregate::{Exprs, collect_aggregates, collect_plain_columns};
 use super::expression::{Scope, has_aggregate, has_window};
@@ -149,8 +150,12 @@ impl Binder<'_> {
             },
             None => Alignment::Calendar { zone: None, offset_micros: 0 },
         };
-        let from = self.bound(sample_by.from, timestamp.sql_type)?;
-        let to = self.bound(sample_by.to, timestamp.sql_type)?;
+        let zone = match alignment {
+            Alignment::Calendar { zone, .. } => zone,
+            Alignment::FirstObservation => None,
+        };
+        let from = self.bound(sample_by.from, timestamp.sql_type, zone)?;
+        let to = self.bound(sample_by.to, timestamp.sql_type, zone)?;
         if (from.is_some() || to.is_some()) && alignment == Alignment::FirstObservation {
             let at = sample_by.from.or(sample_by.to).map(|id| self.tree.span(id));
             return Err(error::at(
@@ -163,11 +168,22 @@ impl Binder<'_> {
         Ok(BucketSpec { count, unit, alignment, from, to, nanoseconds })
     }
 
-    fn bound(&mut self, id: Option<NodeId>, unit: SqlType) -> EngineResult<Option<i64>> {
-        match id {
-            Some(id) => self.instant(id, unit, "Invalid date"),
-            None => Ok(None),
-        }
+    /// FROM or TO as an instant. A text without an offset of its own is read in the zone.
+    fn bound(
+        &mut self,
+        id: Option<NodeId>,
+        unit: SqlType,
+        zone: Option<Zone>,
+    ) -> EngineResult<Option<i64>> {
+        let Some(id) = id else { return Ok(None) };
+        let Some(at) = self.instant(id, unit, "Invalid date")? else { return Ok(None) };
+        let Some(zone) = zone else { return Ok(Some(at)) };
+        let value = self.expression(id, &Scope::empty())?;
+        let text = value.constant.as_ref().and_then(constant::as_text);
+        let is_local = text.and_then(parse_fields).is_some_and(|parsed| !parsed.zoned);
+        let of =
+            if unit == SqlType::TimestampNs { TimestampUnit::Nanos } else { TimestampUnit::Micros };
+        Ok(Some(if is_local { zone.to_utc(at, of.per_second()) } else { at }))
     }
 
     /// A step of buckets.
@@ -215,17 +231,14 @@ impl Binder<'_> {
 
     fn zone(&mut self, id: NodeId) -> EngineResult<Zone> {
         let text = self.text_of(id, "invalid timezone")?;
-        if let Some(micros) = parse_offset(&text) {
-            return Ok(Zone::Fixed(micros));
-        }
-        match text.parse::<chrono_tz::Tz>() {
-            Ok(zone) => Ok(Zone::Named(zone)),
-            Err(_) => Err(error::at(
+        let offset = || parse_offset(&text).map(|micros| Zone::Fixed(micros / MICROS_PER_SECOND));
+        Zone::parse(&text).or_else(offset).ok_or_else(|| {
+            error::at(
                 ErrorCode::InvalidValue,
                 format!("invalid timezone: {text}"),
                 self.tree.span(id),
-            )),
-        }
+            )
+        })
     }
 
     fn offset(&mut self, id: NodeId) -> EngineResult<i64> {

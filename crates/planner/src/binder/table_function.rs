@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, TimestampMicrosecondArray};
+use arrow_array::{ArrayRef, Int64Array, TimestampMicrosecondArray, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_functions::CastMode;
+use tidemark_types::calendar::add_months;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::accesses::Origin;
@@ -199,8 +200,12 @@ impl Binder<'_> {
                 self.tree.span(id),
             ));
         }
-        if times {
-            return self.time_series(low, high, step);
+        let texts = first.sql_type.is_text() && last.sql_type.is_text();
+        let period = step_value.as_ref().is_some_and(|step| step.sql_type.is_text());
+        if times || (texts && period) {
+            let nanoseconds = [first.sql_type, last.sql_type].contains(&SqlType::TimestampNs);
+            let unit = if nanoseconds { SqlType::TimestampNs } else { SqlType::Timestamp };
+            return self.time_series((low, high), step, unit);
         }
         let floating = [Some(&first), Some(&last), step_value.as_ref()]
             .into_iter()
@@ -250,30 +255,33 @@ impl Binder<'_> {
         mapped(numbers, lit(low) + lit(step) * number, SqlType::Double)
     }
 
-    /// Timestamps a number of microseconds, or a period such as `1d` or `-1M`, apart.
+    /// Timestamps a number of their units, or a period such as `1d` or `-1M`, apart.
     fn time_series(
         &mut self,
-        low: NodeId,
-        high: NodeId,
+        (low, high): (NodeId, NodeId),
         step: Option<NodeId>,
+        unit: SqlType,
     ) -> EngineResult<Relation> {
-        let unit = SqlType::Timestamp;
         let first = self.instant(low, unit, "Invalid date")?.unwrap_or(0);
         let last = self.instant(high, unit, "Invalid date")?.unwrap_or(0);
         let period = match step {
-            Some(step) => self.period(step)?,
-            None => Period::Micros(1),
+            Some(step) => self.period(step, unit)?,
+            None => Period::Ticks(1),
         };
         let mut rows = match period {
             // The calendar has less than 10 million months.
             Period::Months(_) => {
                 let beyond = |at: i64| if period.is_negative() { at < last } else { at > last };
-                let times = (0..).map(|number| period.times(first, number));
+                let times = (0..).map_while(|number| period.times(first, number, unit));
                 let times = times.take(MAX_LITERAL_ROWS).take_while(|at| !beyond(*at));
-                let array = Arc::new(TimestampMicrosecondArray::from_iter_values(times));
+                let array: ArrayRef = if unit == SqlType::TimestampNs {
+                    Arc::new(TimestampNanosecondArray::from_iter_values(times))
+                } else {
+                    Arc::new(TimestampMicrosecondArray::from_iter_values(times))
+                };
                 self.literal_rows(vec![(SERIES, unit, array)])?
             }
-            Period::Micros(step) => {
+            Period::Ticks(step) => {
                 let numbers = self.series("number", first, last, step)?;
                 let time = numbers.columns[0].expr();
                 let time = datafusion::logical_expr::cast(time, unit.arrow_type());
@@ -285,19 +293,26 @@ impl Binder<'_> {
         Ok(rows)
     }
 
-    fn period(&mut self, id: NodeId) -> EngineResult<Period> {
+    fn period(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Period> {
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
         let Some(value) = value.constant else {
             return Err(error::at(ErrorCode::InvalidValue, "constant step expected", position));
         };
         if let Some(micros) = constant::as_i64(&value) {
-            return Ok(Period::Micros(micros));
+            return Ok(Period::Ticks(micros));
         }
         let text = constant::as_text(&value).unwrap_or_default();
-        Period::parse(text).ok_or_else(|| {
-            error::at(ErrorCode::InvalidValue, format!("invalid period: {text}"), position)
-        })
+        match Period::parse(text, unit) {
+            Some(Period::Ticks(0)) => {
+                Err(error::at(ErrorCode::InvalidValue, "step cannot be zero", position))
+            }
+            Some(period) => Ok(period),
+            None => {
+                let message = format!("invalid period: {text}");
+                Err(error::at(ErrorCode::InvalidValue, message, position))
+            }
+        }
     }
 
     /// The name of a table or view, the function's first argument.
@@ -395,46 +410,52 @@ fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
 /// The step of a series of timestamps.
 #[derive(Debug, Clone, Copy)]
 enum Period {
-    Micros(i64),
+    /// Units of the timestamps.
+    Ticks(i64),
     Months(i64),
 }
 
 impl Period {
-    fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &str, of: SqlType) -> Option<Self> {
         let unit = text.chars().next_back()?;
         let count: i64 = match &text[..text.len() - unit.len_utf8()] {
             "" => 1,
             "-" => -1,
             digits => digits.parse().ok()?,
         };
-        if count == 0 {
-            return None;
-        }
-        Some(match unit {
-            'U' | 'u' => Self::Micros(count),
-            'T' => Self::Micros(count.checked_mul(1_000)?),
-            's' => Self::Micros(count.checked_mul(1_000_000)?),
-            'm' => Self::Micros(count.checked_mul(60_000_000)?),
-            'h' => Self::Micros(count.checked_mul(3_600_000_000)?),
-            'd' => Self::Micros(count.checked_mul(86_400_000_000)?),
-            'w' => Self::Micros(count.checked_mul(604_800_000_000)?),
-            'M' => Self::Months(count),
-            'y' => Self::Months(count.checked_mul(12)?),
+        let nanos: i64 = match unit {
+            'n' => 1,
+            'U' | 'u' => 1_000,
+            'T' => 1_000_000,
+            's' => 1_000_000_000,
+            'm' => 60_000_000_000,
+            'h' => 3_600_000_000_000,
+            'd' => 86_400_000_000_000,
+            'w' => 604_800_000_000_000,
+            'M' => return Some(Self::Months(count)).filter(|_| count != 0),
+            'y' => return count.checked_mul(12).filter(|_| count != 0).map(Self::Months),
             _ => return None,
-        })
+        };
+        let per_tick = if of == SqlType::TimestampNs { 1 } else { 1_000 };
+        let ticks = i128::from(count) * i128::from(nanos) / per_tick;
+        i64::try_from(ticks).ok().map(Self::Ticks)
     }
 
     fn is_negative(self) -> bool {
         match self {
-            Self::Micros(count) | Self::Months(count) => count < 0,
+            Self::Ticks(count) | Self::Months(count) => count < 0,
         }
     }
 
-    fn times(self, from: i64, number: i64) -> i64 {
+    /// So many steps from a timestamp; `None` beyond all time.
+    fn times(self, from: i64, number: i64, of: SqlType) -> Option<i64> {
         match self {
-            Self::Micros(micros) => from.saturating_add(micros.saturating_mul(number)),
+            Self::Ticks(ticks) => from.checked_add(ticks.checked_mul(number)?),
             Self::Months(months) => {
-                tidemark_types::calendar::add_months(from, months.saturating_mul(number))
+                let per_micro = if of == SqlType::TimestampNs { 1_000 } else { 1 };
+                let (micros, rest) = (from.div_euclid(per_micro), from.rem_euclid(per_micro));
+                let moved = add_months(micros, months.checked_mul(number)?);
+                moved.checked_mul(per_micro)?.checked_add(rest)
             }
         }
     }

@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr};
 use tidemark_ast::{AsofTolerance, BinaryOperator, JoinOn, LogicalOperator, Node, Span};
-use tidemark_functions::CastMode;
+use tidemark_functions::in_nanoseconds;
 use tidemark_operators::{AsofJoinNode, AsofKind, SpliceJoinNode, StepUnit};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::join::{Condition, Side, combined, filled_in, side};
 use super::scope::{Relation, ScopeColumn};
 use super::{Binder, Typed, error, names, order, predicate, relation};
+
+/// The unit in which two timestamps are compared: in the coarser one a row could meet one that is
+/// later by less than a unit.
+pub(crate) fn finer(left: &ScopeColumn, right: &ScopeColumn) -> SqlType {
+    if right.sql_type == SqlType::TimestampNs { right.sql_type } else { left.sql_type }
+}
 
 /// The error of a side that has no time.
 fn no_timestamp(which: &str, keyword: Span) -> EngineError {
@@ -47,13 +53,14 @@ impl Binder<'_> {
         if !condition.rest.is_empty() {
             return Err(unsupported_condition(keyword));
         }
-        let nanoseconds = left_time.sql_type == SqlType::TimestampNs;
+        let unit = finer(&left_time, &right_time);
+        let nanoseconds = unit == SqlType::TimestampNs;
         let tolerance = match tolerance {
             Some(tolerance) => Some(self.tolerance(tolerance, nanoseconds)?),
             None => None,
         };
-        let (left_plan, left_key) = self.in_time_order(left, &left_time, left_time.sql_type)?;
-        let (right_plan, right_key) = self.in_time_order(right, &right_time, left_time.sql_type)?;
+        let (left_plan, left_key) = in_time_order(left, &left_time, unit)?;
+        let (right_plan, right_key) = in_time_order(right, &right_time, unit)?;
         let node = AsofJoinNode::try_new(
             left_plan,
             right_plan,
@@ -71,23 +78,6 @@ impl Binder<'_> {
         joined.timestamp = left.timestamp;
         joined.ascending = true;
         Ok(joined)
-    }
-
-    /// A side's rows by time, and its timestamp in the unit of the join.
-    pub(crate) fn in_time_order(
-        &mut self,
-        side: &Relation,
-        time: &ScopeColumn,
-        unit: SqlType,
-    ) -> EngineResult<(LogicalPlan, Expr)> {
-        let mut plan = side.plan.clone();
-        if !side.ascending {
-            let key = SortExpr::new(time.expr(), true, true);
-            plan = order::sort(plan, std::iter::once(key))?;
-        }
-        let typed = Typed::computed(time.expr(), time.sql_type);
-        let key = self.cast(typed, unit, CastMode::Implicit, Span::default())?;
-        Ok((plan, key.expr))
     }
 
     fn refuse_inequality(&self, on: &JoinOn, word: &str) -> EngineResult<()> {
@@ -116,7 +106,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// TOLERANCE in the unit of the left timestamp.
+    /// TOLERANCE in the unit of the join.
     fn tolerance(&mut self, tolerance: &AsofTolerance, nanoseconds: bool) -> EngineResult<i64> {
         let at = self.tree.span(tolerance.interval);
         let (count, unit) = self.duration(tolerance.interval)?;
@@ -188,8 +178,9 @@ impl Binder<'_> {
         if !condition.rest.is_empty() {
             return Err(unsupported_condition(keyword));
         }
-        let (left_plan, left_key) = self.in_time_order(left, &left_time, left_time.sql_type)?;
-        let (right_plan, right_key) = self.in_time_order(right, &right_time, left_time.sql_type)?;
+        let unit = finer(&left_time, &right_time);
+        let (left_plan, left_key) = in_time_order(left, &left_time, unit)?;
+        let (right_plan, right_key) = in_time_order(right, &right_time, unit)?;
         let node =
             SpliceJoinNode::try_new(left_plan, right_plan, left_key, right_key, condition.keys)
                 .map_err(error::plan)?;
@@ -198,6 +189,21 @@ impl Binder<'_> {
         joined.plan = filled_in(plan, &joined.columns, |_| true)?;
         Ok(joined)
     }
+}
+
+/// A side's rows by time, and its timestamp in the unit of the join, which is not the coarser.
+pub(crate) fn in_time_order(
+    side: &Relation,
+    time: &ScopeColumn,
+    unit: SqlType,
+) -> EngineResult<(LogicalPlan, Expr)> {
+    let mut plan = side.plan.clone();
+    if !side.ascending {
+        let key = SortExpr::new(time.expr(), true, true);
+        plan = order::sort(plan, std::iter::once(key))?;
+    }
+    let finer = unit == SqlType::TimestampNs && time.sql_type != SqlType::TimestampNs;
+    Ok((plan, if finer { in_nanoseconds(time.expr()) } else { time.expr() }))
 }
 
 /// The error of a condition that is more than equality.

@@ -144,9 +144,9 @@ impl Binder<'_> {
                 let range = TimeRange { lo: low.min(high), hi: low.max(high).saturating_add(1) };
                 Ok(Some(if *negated { complement(&[range]) } else { vec![range] }))
             }
-            Node::InList { operand, items, bare, negated, .. } => {
+            Node::InList { operand, items, negated, .. } => {
                 let Some(unit) = self.designated(*operand, relation) else { return Ok(None) };
-                let ranges = match self.interval_item(items, *bare, unit)? {
+                let ranges = match self.interval_item(items, unit)? {
                     Some(ranges) => ranges,
                     None => match self.points(items, unit)? {
                         Some(points) => points,

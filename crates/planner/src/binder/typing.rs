@@ -6,7 +6,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, Volatility, lit};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
     Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
-    resolve_operator, resolve_scalar, resolve_unary,
+    in_64_bits, is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -48,6 +48,14 @@ impl Typed {
         match self.constant {
             Some(ScalarValue::Boolean(value)) => value,
             _ => None,
+        }
+    }
+
+    /// The same value for what is not itself an INT: arithmetic of INTs does not wrap before.
+    pub(crate) fn unwrapped(self) -> Self {
+        match in_64_bits(&self.expr) {
+            Some(wide) if self.constant.is_none() => Self::computed(wide, SqlType::Long),
+            _ => self,
         }
     }
 
@@ -101,8 +109,19 @@ impl Binder<'_> {
         let right = self.settled_beside(right, &left, operator)?;
         let left = self.letter_of_truth(left, &right, operator, position)?;
         let right = self.letter_of_truth(right, &left, operator, position)?;
-        let resolved = resolve_operator(binary_op(operator), &left.argument(), &right.argument())
+        let (left, right) = if is_comparison(operator) {
+            (left.unwrapped(), right.unwrapped())
+        } else {
+            (left, right)
+        };
+        let op = binary_op(operator);
+        let resolved = resolve_operator(op, &left.argument(), &right.argument())
             .map_err(|error| located_call(error, position, spans))?;
+        if resolved.return_type == SqlType::Int && leaves_int(op, &left, &right) {
+            let left = self.cast(left, SqlType::Long, CastMode::Implicit, position)?;
+            let right = self.cast(right, SqlType::Long, CastMode::Implicit, position)?;
+            return self.operator_between(operator, [left, right], position, spans);
+        }
         let left = self.operand(operator, left, resolved.left_type, position)?;
         let right = self.operand(operator, right, resolved.right_type, position)?;
         let constant = left.constant.is_some() && right.constant.is_some();
@@ -299,6 +318,25 @@ impl Binder<'_> {
             SqlType::Null => self.cast(typed, SqlType::Boolean, CastMode::Implicit, position),
             _ => Err(error::at(ErrorCode::TypeMismatch, "boolean expression expected", position)),
         }
+    }
+}
+
+/// Whether an operation on constants, or on a constant and others of a chain, has a LONG for its
+/// result though its operands are INTs.
+fn leaves_int(op: BinaryOp, left: &Typed, right: &Typed) -> bool {
+    let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
+    match (number(left), number(right)) {
+        (Some(left), Some(right)) => {
+            let exact = match op {
+                BinaryOp::Add => left + right,
+                BinaryOp::Subtract => left - right,
+                BinaryOp::Multiply => left * right,
+                _ => return false,
+            };
+            // At 2^31 itself the result is the INT that stands for null.
+            exact.unsigned_abs() > 1 << 31
+        }
+        _ => is_long_chain(op, &left.expr, &right.expr),
     }
 }
 

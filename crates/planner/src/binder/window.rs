@@ -11,6 +11,7 @@ use tidemark_functions::{Argument, CastMode, resolve_aggregate};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::{Scope, has_window};
+use super::frame_aggregate::over_frames;
 use super::order::SortKey;
 use super::typing::located_call;
 use super::window_frame::{Frames, around, default_frame, is_never_filled};
@@ -81,6 +82,11 @@ impl Binder<'_> {
         let frames = match &over.frame {
             Some(frame) => self.frames(frame, &order_by, scope, call.name.span)?,
             None => Frames::One(default_frame(!order_by.is_empty())),
+        };
+        let frames = if ignores_frames(resolved.function.name()) {
+            Frames::One(default_frame(!order_by.is_empty()))
+        } else {
+            frames
         };
         if let Frames::One(frame) = &frames
             && is_never_filled(frame)
@@ -182,7 +188,7 @@ impl Binder<'_> {
         arguments: Vec<Typed>,
         position: Span,
     ) -> EngineResult<Resolved> {
-        use WindowFunctionDefinition::{AggregateUDF, WindowUDF};
+        use WindowFunctionDefinition::WindowUDF;
         let name = call.name.text.to_ascii_lowercase();
         self.check_neighbour(&name, call, &arguments)?;
         // The least and the greatest value are the same without repeated ones.
@@ -211,13 +217,13 @@ impl Binder<'_> {
             "nth_value" => {
                 plain(WindowUDF(windows::nth_value::nth_value_udwf()), whole(first_type))
             }
-            "count" => plain(AggregateUDF(aggregates::count::count_udaf()), SqlType::Long),
-            "sum" | "ksum" => plain(AggregateUDF(aggregates::sum::sum_udaf()), SqlType::Double),
+            "count" => plain(over_frames(aggregates::count::count_udaf()), SqlType::Long),
+            "sum" | "ksum" => plain(over_frames(aggregates::sum::sum_udaf()), SqlType::Double),
             "avg" if arguments.len() == 1 => {
-                plain(AggregateUDF(aggregates::average::avg_udaf()), SqlType::Double)
+                plain(over_frames(aggregates::average::avg_udaf()), SqlType::Double)
             }
-            "min" => plain(AggregateUDF(aggregates::min_max::min_udaf()), whole(first_type)),
-            "max" => plain(AggregateUDF(aggregates::min_max::max_udaf()), whole(first_type)),
+            "min" => plain(over_frames(aggregates::min_max::min_udaf()), whole(first_type)),
+            "max" => plain(over_frames(aggregates::min_max::max_udaf()), whole(first_type)),
             _ => return self.window_aggregate(call, &name, arguments),
         };
         let arguments = self.window_arguments(&name, arguments, return_type, position)?;
@@ -273,7 +279,7 @@ impl Binder<'_> {
             .map(|(argument, wanted)| self.cast(argument, *wanted, CastMode::Implicit, at))
             .collect::<EngineResult<_>>()?;
         Ok(Resolved {
-            function: WindowFunctionDefinition::AggregateUDF(resolved.udaf),
+            function: over_frames(resolved.udaf),
             arguments,
             return_type: resolved.return_type,
             distinct: resolved.distinct,
@@ -360,6 +366,21 @@ pub(crate) fn refused(at: Span) -> EngineError {
 fn refused_range(name: &str, at: Span) -> EngineError {
     let what = format!("a RANGE up to the current row of {name} is");
     error::not_supported(&what, at).with_hint("end it before the row, or count ROWS")
+}
+
+/// Functions to which the order of the partition's rows is all.
+fn ignores_frames(name: &str) -> bool {
+    matches!(
+        name,
+        "row_number"
+            | "rank"
+            | "dense_rank"
+            | "percent_rank"
+            | "cume_dist"
+            | "ntile"
+            | "lag"
+            | "lead"
+    )
 }
 
 /// Aggregates whose state is a few numbers.

@@ -3,13 +3,13 @@
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
 use datafusion::logical_expr::{
-    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
-    when,
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
 };
 use tidemark_ast::{Frame, FrameBound, FrameMode, Node, Span};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
+use super::frame_aggregate::over_frames;
 use super::window::OverRows;
 use super::{Binder, constant, error};
 
@@ -212,7 +212,7 @@ pub(crate) fn around(
     let both = |of: &OverRows| (of.over(before), of.over(behind));
     let (low, high) = both(window);
     let counted = |of: Vec<Expr>| {
-        let count = WindowFunctionDefinition::AggregateUDF(aggregates::count::count_udaf());
+        let count = over_frames(aggregates::count::count_udaf());
         both(&OverRows { function: count, arguments: of, ignore_nulls: false, ..window.clone() })
     };
     let chosen = match window.function.name() {
@@ -230,7 +230,7 @@ pub(crate) fn around(
             known_or(low, high, most.map_err(error::plan)?)
         }
         "avg" => {
-            let sum = WindowFunctionDefinition::AggregateUDF(aggregates::sum::sum_udaf());
+            let sum = over_frames(aggregates::sum::sum_udaf());
             let (low, high) = both(&OverRows { function: sum, ..window.clone() });
             let (some, more) = counted(window.arguments.clone());
             let total = low.clone() + high.clone();
@@ -247,9 +247,6 @@ pub(crate) fn around(
             let (_, rows) = counted(vec![lit(1_i64)]);
             when(rows.gt(lit(0_i64)), high).otherwise(low)
         }
-        // Frames mean nothing to these.
-        "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" | "ntile" | "lag"
-        | "lead" => return Ok(low),
         name => {
             let what = format!("EXCLUDE CURRENT ROW of {name} over rows behind the current one is");
             return Err(error::not_supported(&what, at));

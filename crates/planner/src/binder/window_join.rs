@@ -19,7 +19,7 @@ use super::join::{Condition, combined};
 use super::projection::{Replaced, Stage};
 use super::scope::Relation;
 use super::select::{Item, aliases_of};
-use super::time_join::{Terms, only};
+use super::time_join::{Terms, finer, in_time_order, only};
 use super::{Binder, Typed, constant, error, predicate, relation};
 
 /// One WINDOW JOIN of a chain.
@@ -67,7 +67,7 @@ impl<'a> Binder<'a> {
             .cloned()
             .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
         let mut kept = self.filtered_if(left.clone(), select.filter)?;
-        (kept.plan, _) = self.in_time_order(&kept, &time, time.sql_type)?;
+        (kept.plan, _) = in_time_order(&kept, &time, time.sql_type)?;
         let mut replaced = Replaced::default();
         let owners = owners(&aggregates, &joins)?;
         for (number, join) in joins.iter().enumerate() {
@@ -183,9 +183,12 @@ impl<'a> Binder<'a> {
         };
         let terms = Terms::of(condition.rest, left, &join.right);
         let right = only(join.right.clone(), terms.right)?;
-        let range = self.window_range(left, join, left_time.sql_type, terms.left)?;
-        let (right_plan, right_timestamp) =
-            self.in_time_order(&right, &right_time, left_time.sql_type)?;
+        let unit = finer(&left_time, &right_time);
+        let units = (left_time.sql_type, unit);
+        let range = self.window_range(left, join, units, terms.left)?;
+        let (right_plan, right_timestamp) = in_time_order(&right, &right_time, unit)?;
+        let kept = Relation { plan, ascending: true, ..left.clone() };
+        let (plan, left_timestamp) = in_time_order(&kept, &left_time, unit)?;
         let mut named = Vec::with_capacity(aggregates.len());
         for (index, aggregate) in aggregates.into_iter().enumerate() {
             let name = relation::fresh(&format!("w{number}a{index}"), &plan);
@@ -193,7 +196,7 @@ impl<'a> Binder<'a> {
             replaced.insert(aggregate, ident(name));
         }
         let exprs = WindowJoinExprs {
-            left_timestamp: left_time.expr(),
+            left_timestamp,
             right_timestamp,
             keys: condition.keys,
             filter: (!terms.both.is_empty()).then(|| predicate::all(terms.both).expr),
@@ -209,11 +212,11 @@ impl<'a> Binder<'a> {
         &mut self,
         left: &Relation,
         join: &Windowed<'_>,
-        unit: SqlType,
+        units: (SqlType, SqlType),
         guards: Vec<Typed>,
     ) -> EngineResult<WindowRange> {
-        let (mut low, low_ts) = self.window_bound(join.low, left, &join.right, unit)?;
-        let (high, high_ts) = self.window_bound(join.high, left, &join.right, unit)?;
+        let (mut low, low_ts) = self.window_bound(join.low, left, &join.right, units)?;
+        let (high, high_ts) = self.window_bound(join.high, left, &join.right, units)?;
         if let (Some(low), Some(high)) = (low_ts, high_ts)
             && high < low
         {
@@ -236,13 +239,14 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// One end of a window, and its distance from the timestamp where that is constant.
+    /// One end of a window, and its distance from the timestamp where that is constant. `units`:
+    /// those of the left timestamp, in which a number without a word is, and of the join.
     fn window_bound(
         &mut self,
         bound: &FrameBound,
         left: &Relation,
         right: &Relation,
-        unit: SqlType,
+        units: (SqlType, SqlType),
     ) -> EngineResult<(WindowBound, Option<i64>)> {
         let (value, word, following) = match bound {
             FrameBound::Preceding { value, unit } => (*value, unit.as_deref(), false),
@@ -272,7 +276,7 @@ impl<'a> Binder<'a> {
             let message = "non-negative integer expression expected";
             return Err(error::at(ErrorCode::InvalidValue, message, at));
         }
-        let (multiple, divisor) = scale(word, unit);
+        let (multiple, divisor) = scale(word, units);
         let distance = match (known, &typed.constant) {
             (Some(value), _) => lit(value / divisor),
             (None, Some(_)) => lit(ScalarValue::Int64(None)),
@@ -290,9 +294,10 @@ pub(crate) fn refused(message: &str, at: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, message, at)
 }
 
-/// A unit word in the unit of a timestamp: times the first, divided by the second number.
-fn scale(word: Option<&str>, unit: SqlType) -> (i64, i64) {
-    let Some(word) = word else { return (1, 1) };
+/// A unit word in the unit of a join: times the first, divided by the second number. Without a
+/// word it is that of the left timestamp.
+fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
+    let Some(word) = word else { return (if left == unit { 1 } else { 1_000 }, 1) };
     let word = word.to_ascii_lowercase();
     let nanos: i64 = match word.strip_suffix('s').unwrap_or(&word) {
         "nanosecond" => 1,

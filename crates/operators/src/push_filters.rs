@@ -1,0 +1,78 @@
+//! The logical rule that moves conditions towards the rows they are about.
+//!
+//! A condition that reads no column may not move below what answers with rows where it is given
+//! none: totals, filled buckets. `DataFusion`'s rule moves such a condition below everything, and
+//! makes it itself, of a condition on a column that is a constant there.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::push_down_filter::PushDownFilter;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(crate) struct PushFilters(PushDownFilter);
+
+impl OptimizerRule for PushFilters {
+    fn name(&self) -> &'static str {
+        "push_filters"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::TopDown)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(filter) = plan else { return self.0.rewrite(plan, config) };
+        if !may_make_rows(below_filters(&filter.input)) {
+            return self.0.rewrite(LogicalPlan::Filter(filter), config);
+        }
+        let (conditions, input) = merged(filter);
+        let (staying, moving): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(|condition| condition.column_refs().is_empty());
+        let plan = match conjunction(moving) {
+            Some(moving) => {
+                let filter = Filter::try_new(moving, input.into())?;
+                self.0.rewrite(LogicalPlan::Filter(filter), config)?.data
+            }
+            None => input,
+        };
+        let Some(staying) = conjunction(staying) else { return Ok(Transformed::yes(plan)) };
+        Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(staying, plan.into())?)))
+    }
+}
+
+/// Whether a node may answer with rows where its input has none.
+fn may_make_rows(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Aggregate(_) | LogicalPlan::Extension(_))
+}
+
+fn below_filters(plan: &LogicalPlan) -> &LogicalPlan {
+    match plan {
+        LogicalPlan::Filter(filter) => below_filters(&filter.input),
+        other => other,
+    }
+}
+
+/// The conditions of filters above each other, the lowest first, and what they are above.
+fn merged(filter: Filter) -> (Vec<Expr>, LogicalPlan) {
+    let (mut conditions, input) = match Arc::unwrap_or_clone(filter.input) {
+        LogicalPlan::Filter(below) => merged(below),
+        other => (Vec::new(), other),
+    };
+    conditions.extend(split_conjunction_owned(filter.predicate));
+    (conditions, input)
+}
