@@ -8,7 +8,10 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
-use tidemark_functions::{Argument, CastMode, is_aggregate_call, resolve_aggregate, resolve_json};
+use tidemark_functions::{
+    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, resolve_aggregate,
+    resolve_json,
+};
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -211,20 +214,9 @@ impl Binder<'_> {
         if arguments.iter().any(|argument| has_window(&argument.expr)) {
             return Err(window::refused(call.name.span));
         }
-        let resolve = |arguments: &[Typed]| {
-            let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
-            resolve_aggregate(&call.name.text, call.distinct, &described)
-        };
         let spans = self.argument_spans(call);
-        let mut resolved =
-            resolve(&arguments).map_err(|failure| located_call(failure, call.name.span, &spans))?;
-        // Where the type of the result stays, arithmetic of INTs does not wrap before.
-        let unwrapped: Vec<Typed> = arguments.iter().cloned().map(Typed::unwrapped).collect();
-        if let Ok(wide) = resolve(&unwrapped)
-            && wide.return_type == resolved.return_type
-        {
-            (resolved, arguments) = (wide, unwrapped);
-        }
+        let (resolved, arguments) = aggregate_over(call, arguments)
+            .map_err(|failure| located_call(failure, call.name.span, &spans))?;
         let mut exprs = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.into_iter().enumerate() {
             let wanted = resolved.argument_types.get(index).copied();
@@ -282,4 +274,22 @@ fn day(now: i64, distance: i64) -> Option<Typed> {
         .collect();
     let value = StructArray::try_new(fields, arrays, None).ok()?;
     Some(Typed::literal(ScalarValue::Struct(Arc::new(value)), SqlType::Interval))
+}
+
+/// The aggregate and its arguments. Where the type of its result stays, arithmetic of INTs does not
+/// wrap before.
+fn aggregate_over(
+    call: &CallNode,
+    arguments: Vec<Typed>,
+) -> Result<(ResolvedAggregate, Vec<Typed>), ResolveError> {
+    let resolve = |arguments: &[Typed]| {
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        resolve_aggregate(&call.name.text, call.distinct, &described)
+    };
+    let resolved = resolve(&arguments)?;
+    let unwrapped: Vec<Typed> = arguments.iter().cloned().map(Typed::unwrapped).collect();
+    match resolve(&unwrapped) {
+        Ok(wide) if wide.return_type == resolved.return_type => Ok((wide, unwrapped)),
+        _ => Ok((resolved, arguments)),
+    }
 }
