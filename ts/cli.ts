@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command line: `tidemark serve | check | version | help`. */
+import { readdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -115,7 +116,7 @@ async function serve(chosen: Arguments): Promise<void> {
     process.stdout.write(`console at ${scheme}://${browserAddress(server.httpAddress)}/\n`);
   }
   await stopped;
-  await shutDown(server);
+  await shutDown(server, chosen.root);
 }
 
 /** A defect in one request must not end the others; it is one line in the log. */
@@ -177,13 +178,14 @@ function nextSignal(): Promise<void> {
 }
 
 /** Whatever was not done by then is left: the log has every commit, and the next start reads it. */
-async function shutDown(server: RunningServer): Promise<void> {
+async function shutDown(server: RunningServer, root: string): Promise<void> {
   const { stopMs } = server;
   let step = '';
   const late = setTimeout(
     () => {
       const reason = `stopped before its end: ${step} took longer than shutdown.timeout`;
       process.stderr.write(`tidemark: ${reason} [limit=${stopMs} ms]\n`);
+      clearSpilled(root);
       process.exit(EXIT_FORCED);
     },
     Math.max(stopMs - EXIT_MS, stopMs / 2),
@@ -192,6 +194,18 @@ async function shutDown(server: RunningServer): Promise<void> {
     step = what;
   });
   clearTimeout(late);
+}
+
+/** What queries spilled is nobody's any more; what stays is cleared by the next start. */
+function clearSpilled(root: string): void {
+  const folder = join(root, 'tmp');
+  try {
+    for (const name of readdirSync(folder)) {
+      rmSync(join(folder, name), { recursive: true, force: true });
+    }
+  } catch {
+    // A query that still writes.
+  }
 }
 
 async function check(root: string): Promise<number> {

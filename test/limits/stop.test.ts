@@ -1,5 +1,8 @@
 /** A clean stop under load: every client has its answer, or an error of its protocol. */
 
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
 import test from 'ava';
 
 import { exitCode, startTestServer } from '../golden/server.js';
@@ -23,6 +26,7 @@ test.serial('a stop that has to be forced tells so, by its exit code too', async
   const server = await startTestServer({ set: ['shutdown.timeout=1ms'] });
   server.process.kill('SIGTERM');
   t.is(await exitCode(server.process), 124);
+  t.deepEqual(readdirSync(join(server.root, 'tmp')), []);
   t.regex(server.log(), /tidemark: stopped before its end: .* \[limit=1 ms\]/);
   await server.stop();
 });

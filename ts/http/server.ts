@@ -28,7 +28,7 @@ import { validateRoute } from './routes/validate.js';
 import type { Step } from './steps.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
-const TIMER_CHECK_MS = 500;
+const TIMER_CHECK_MS = 250;
 /** What is on its way to a client when the server closes gets so long. */
 const LAST_BYTES_MS = 150;
 
