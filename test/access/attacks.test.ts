@@ -288,6 +288,9 @@ test('people of the provider are nobody who is known here', async (t) => {
   );
   const client = await connect(place, 'local', PASSWORD);
   t.teardown(() => client.end().catch(() => undefined));
+  const { rows: told } = await client.query<Record<string, number>>('SELECT pg_backend_pid()');
+  const number = told[0]?.['pg_backend_pid'];
+  t.is(typeof number, 'number');
   for (const name of ['local', 'admin']) {
     provider.addPerson(name, { groups: ['g1'], password: PASSWORD });
     const { access } = await provider.token(name, PASSWORD);
@@ -303,7 +306,8 @@ test('people of the provider are nobody who is known here', async (t) => {
       `SHOW USER ${name}`,
       `SHOW PERMISSIONS ${name}`,
       `SHOW SERVICE ACCOUNTS ${name}`,
-      'SELECT pg_terminate_backend(1)',
+      `SELECT pg_terminate_backend(${String(number)})`,
+      `SELECT pg_cancel_backend(${String(number)})`,
       `SELECT has_table_privilege('${name}', 'sec', 'SELECT')`,
       'CREATE VIEW mine AS (SELECT * FROM pub)',
       'CREATE OR REPLACE VIEW shared AS (SELECT * FROM pub)',
@@ -311,7 +315,7 @@ test('people of the provider are nobody who is known here', async (t) => {
       `CREATE OR REPLACE VIEW shared AS (SELECT * FROM pub) OWNED BY ${name}`,
     ]) {
       const answer = await ask(query);
-      t.regex(answer, /Access denied|name an owner|"dataset":\[\[false\]\]/, query);
+      t.regex(answer, /Access denied|name an owner/, query);
     }
     const heavy =
       'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b';

@@ -574,7 +574,7 @@ class Sequence {
       for (const table of TABLES) {
         const reads = this.#reads(connection.principal, { table });
         if (reads !== (reach.all || reach.tables.has(table))) {
-          return `${principalKey(connection.principal)} on ${table}: ${reads ? 'reads' : 'refused'}`;
+          return `${principalKey(connection.principal)} on ${table}: ${String(reads)}`;
         }
       }
       if (refusal !== null) {

@@ -1,4 +1,4 @@
-/** Roots of older versions: views that were bound by name, owners and principals without identity. */
+/** Roots of older versions: views bound by name, owners and principals without an identity. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ async function makeOld(root: string): Promise<void> {
   await database.close();
 }
 
-test('views of an older version are bound at the first start, and their owners are who they were', async (t) => {
+test('views of an older version are bound at the first start, owners are who they were', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startAccessServer(root);

@@ -1,26 +1,39 @@
 /** What of the catalog somebody may see: every table and column they have some right on. */
 import type { Sight } from '../session/index.js';
 import { hasLevel } from './catalogue.js';
+import type { Grants } from './model.js';
 import type { Rights } from './store.js';
 import { holds } from './setting.js';
 
 /** Of rights that do not reach everything. */
 export function sightOf(rights: Rights): Sight {
-  const queries = holds(rights, 'SQL ENGINE ADMIN');
-  const files = holds(rights, 'READ FILES');
+  return {
+    tables: tablesOf(rights.sets, (permission) => hasLevel(permission, 'table')),
+    reads: tablesOf(rights.sets, (permission) => permission === 'SELECT'),
+    files: holds(rights, 'READ FILES'),
+    queries: holds(rights, 'SQL ENGINE ADMIN'),
+  };
+}
+
+/** The tables and columns that these permissions are held on; null: all of them. */
+function tablesOf(
+  sets: readonly Grants[],
+  counts: (permission: string) => boolean,
+): Sight['tables'] {
   const tables = new Map<string, Set<string> | null>();
-  for (const grants of rights.sets) {
-    for (const [permission, known] of grants) {
-      if (known.database !== 'no' && hasLevel(permission, 'table')) {
-        return { tables: null, files, queries };
-      }
-      for (const [name, { whole, columns }] of known.tables) {
-        const seen = tables.get(name);
-        const isWhole = whole !== 'no' || seen === null;
-        tables.set(name, isWhole ? null : new Set([...(seen ?? []), ...columns.keys()]));
-      }
+  for (const [permission, known] of sets.flatMap((grants) => [...grants])) {
+    if (!counts(permission)) {
+      continue;
+    }
+    if (known.database !== 'no') {
+      return null;
+    }
+    for (const [name, { whole, columns }] of known.tables) {
+      const seen = tables.get(name);
+      const isWhole = whole !== 'no' || seen === null;
+      tables.set(name, isWhole ? null : new Set([...(seen ?? []), ...columns.keys()]));
     }
   }
   const seen = [...tables].map(([name, columns]) => [name, columns === null ? null : [...columns]]);
-  return { tables: Object.fromEntries(seen) as NonNullable<Sight['tables']>, files, queries };
+  return Object.fromEntries(seen) as NonNullable<Sight['tables']>;
 }

@@ -42,6 +42,8 @@ export interface Access {
 export interface Sight {
   /** By lower-case name the columns, null for all of them; null instead of it: every table. */
   readonly tables: Readonly<Record<string, readonly string[] | null>> | null;
+  /** The same for what may be read, with SELECT alone. */
+  readonly reads: Readonly<Record<string, readonly string[] | null>> | null;
   /** Whether files of the server may be read. */
   readonly files: boolean;
   /** Whether others' running queries may be seen and cancelled. */

@@ -25,7 +25,7 @@ export function writePending(ids: readonly string[]): void {
 const FAST = ['cairo.commit.mode=nosync', 'log.level=error'];
 
 /** Tables that every item finds. */
-const TABLES = [
+export const TABLES = [
   `CREATE TABLE t (ts TIMESTAMP, k SYMBOL, s VARCHAR, i INT, l LONG, d DOUBLE, f FLOAT, b BOOLEAN,
     u UUID, g GEOHASH(5c), ip IPV4, dt DATE, ch CHAR)
     TIMESTAMP(ts) PARTITION BY DAY WAL`,
