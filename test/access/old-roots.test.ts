@@ -28,7 +28,7 @@ async function makeOld(root: string): Promise<void> {
   await database.close();
 }
 
-test('views of an older version are bound at the first start, owners are who they were', async (t) => {
+test('views of an older version are bound at the first start, and keep their owners', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startAccessServer(root);
