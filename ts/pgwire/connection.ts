@@ -24,6 +24,7 @@ import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Entered, LoginBook, LoginExchange } from './login.js';
 import { ProtocolError } from './protocol-error.js';
 import { ProvidedLogin, Visitor } from './provided-login.js';
+import type { RefusalLog } from './refusal-log.js';
 import * as reply from './server-messages.js';
 import { startupTimeout, statusParameters } from './session-start.js';
 
@@ -42,6 +43,7 @@ export interface ConnectionServices {
   readonly logins: LoginBook;
   readonly cancels: CancelBook;
   readonly logger: Logger;
+  readonly refusals: RefusalLog;
   readonly readOnly: boolean;
   readonly messageBytesMax: number;
   readonly statementsMax: number;
@@ -419,7 +421,7 @@ export class Connection implements Drained {
     const user = this.parameters.get('user') ?? '';
     const { remoteAddress = '' } = this.socket;
     this.services.witness?.refusedLogin(user, 'PGWIRE', remoteAddress);
-    this.services.logger.info('login_failed', { user, address: remoteAddress });
+    this.services.refusals.add(user, remoteAddress);
     await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
   }
 

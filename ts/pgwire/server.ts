@@ -15,6 +15,7 @@ import type { CredentialStore } from '../tls/index.js';
 import { CancelBook } from './cancel-book.js';
 import { Connection, type ConnectionServices } from './connection.js';
 import { Drain } from './drain.js';
+import { RefusalLog } from './refusal-log.js';
 import { type Account, LoginBook, type LoginMethod } from './login.js';
 
 /** What the listener needs of the server. */
@@ -130,12 +131,14 @@ export async function listenPgWire(
 ): Promise<PgWireListener> {
   const { sessions, logger, directory, witness, authenticator } = services;
   const connections = new Set<Connection>();
+  const log = logger.child('pgwire');
   const fixed = {
     sessions,
     witness,
     authenticator,
     cancels: new CancelBook(),
-    logger: logger.child('pgwire'),
+    logger: log,
+    refusals: new RefusalLog(log),
     readOnly: options.readOnly,
     idleMs: options.idleMs,
     loginMs: options.loginMs ?? LOGIN_MS,
