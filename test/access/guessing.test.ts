@@ -68,6 +68,16 @@ test('tries sent at once are as many as tries one after the other', async (t) =>
   t.is(statuses.filter((status) => status === 429).length, 3 * MOST);
 });
 
+test('whoever has a network of addresses has no more guesses for it', (t) => {
+  const limiter = new FailureLimiter(() => 0);
+  for (let round = 0; round < MOST; round += 1) {
+    limiter.failed('admin', `2001:db8:1:2::${round.toString(16)}`);
+  }
+  t.is(limiter.waitSeconds('admin', '2001:db8:1:2:ffff:ffff:ffff:ffff'), 60);
+  t.is(limiter.waitSeconds('admin', '2001:db8:1:3::1'), 0);
+  t.is(limiter.waitSeconds('admin', '::1'), 0);
+});
+
 test('junk between two guesses washes nothing out, and locks nobody else out', (t) => {
   let now = 0;
   const limiter = new FailureLimiter(() => now);

@@ -4,14 +4,8 @@ import { type AddressInfo, connect, createServer, type Server, Socket } from 'no
 
 import test, { type ExecutionContext } from 'ava';
 
-import {
-  machineOf,
-  plainAddress,
-  type Slot,
-  slotOf,
-  type SlotLimits,
-  Slots,
-} from '../../ts/sockets/index.js';
+import { machineOf, plainAddress } from '../../ts/config/index.js';
+import { type Slot, slotOf, type SlotLimits, Slots } from '../../ts/sockets/index.js';
 import { until } from '../until.js';
 
 const LIMITS: SlotLimits = { all: 8, perAddress: 8, withoutLogin: 4, stallMs: 60_000 };

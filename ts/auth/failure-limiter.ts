@@ -8,6 +8,8 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
+import { machineOf } from '../config/index.js';
+
 export const FAILURES_PER_MINUTE = 10;
 const WINDOW_MS = 60_000;
 const CELLS = 2 ** 18;
@@ -89,8 +91,7 @@ export class FailureLimiter {
   }
 
   #cellsOf(user: string, address: string): readonly [number, number] {
-    // Of the same machine, whichever kind of socket it came by.
-    const name = `${address.replace(/^::ffff:/, '')}\u0000${user}`;
+    const name = `${machineOf(address)}\u0000${user}`;
     const digest = createHmac('sha256', this.#key).update(name).digest();
     return [digest.readUInt32LE(0) % CELLS, digest.readUInt32LE(4) % CELLS];
   }

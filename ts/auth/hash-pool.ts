@@ -7,6 +7,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 
+import { machineOf } from '../config/index.js';
 import { HashQueue } from './hash-queue.js';
 import type { HashRequest } from './hash-worker.js';
 
@@ -75,7 +76,8 @@ export class HashPool {
         reject(new CallerGone());
         return;
       }
-      const task = { address, connection: connection ?? {}, request, resolve, reject };
+      const machine = machineOf(address);
+      const task = { address: machine, connection: connection ?? {}, request, resolve, reject };
       this.#watch(task, connection);
       this.#queue.push(task)?.reject(BUSY);
       this.#next();

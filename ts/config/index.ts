@@ -1,4 +1,5 @@
 /** The registry of every key, and its loader. Imports nothing of ours. */
+export { machineOf, plainAddress } from './address.js';
 export {
   Config,
   ConfigError,

@@ -5,11 +5,11 @@
 import type { Socket } from 'node:net';
 
 import { type Authenticator, CallerGone, type LoginWitness } from '../auth/index.js';
-import { isLoopback } from '../config/index.js';
+import { isLoopback, plainAddress } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Credentials } from '../tls/index.js';
 import { principalKey, type SessionHost } from '../session/index.js';
-import { busyPoll, type Pace, plainAddress, type Slot } from '../sockets/index.js';
+import { busyPoll, type Pace, type Slot } from '../sockets/index.js';
 import type { CancelBook } from './cancel-book.js';
 import {
   type ClientMessage,

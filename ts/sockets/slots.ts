@@ -10,7 +10,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
 
-import { isOwnMachine, machineOf, plainAddress } from './address.js';
+import { isLoopback, machineOf, plainAddress } from '../config/index.js';
 
 export interface SlotLimits {
   /** Open connections. */
@@ -263,7 +263,7 @@ export class Slots {
   #refusal(address: string, now: number): string | null {
     const { all, perAddress, withoutLogin } = this.#limits();
     const machine = machineOf(address);
-    const ofMachine = (this.#byMachine.get(machine) ?? 0) >= perAddress && !isOwnMachine(address);
+    const ofMachine = (this.#byMachine.get(machine) ?? 0) >= perAddress && !isLoopback(address);
     if (ofMachine && !this.#makeRoom(now, machine)) {
       return `too many connections from ${address} [limit=${perAddress}]`;
     }

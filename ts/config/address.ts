@@ -1,7 +1,7 @@
 /** Whose an address is, for what is shared out between addresses. */
 import { isIPv6 } from 'node:net';
 
-import { isLoopback } from '../config/index.js';
+import { isLoopback } from './units.js';
 
 /** Groups of an IPv6 address that a provider hands to one customer: 64 bits. */
 const NETWORK_GROUPS = 4;
@@ -12,14 +12,9 @@ export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
-/** Programs of this machine, a proxy among them, whose clients all come from here. */
-export function isOwnMachine(address: string): boolean {
-  return isLoopback(address);
-}
-
 /** One machine: an IPv4 address, or the network of an IPv6 address, all of which it may use. */
 export function machineOf(address: string): string {
-  const [bare = ''] = address.split('%', 1);
+  const [bare = ''] = plainAddress(address).split('%', 1);
   if (!isIPv6(bare) || isLoopback(bare)) {
     return bare;
   }
