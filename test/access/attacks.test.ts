@@ -99,6 +99,30 @@ test('a name inside a view never comes to mean something else', async (t) => {
   t.not(await error(eve, 'SELECT * FROM over_future'), '');
 });
 
+test('no query runs before its rights are checked', async (t) => {
+  const fay = `fay:${PASSWORD}`;
+  await run(
+    server,
+    `CREATE USER fay WITH PASSWORD '${PASSWORD}'`,
+    'GRANT HTTP TO fay',
+    'GRANT SELECT ON sec(pub) TO fay',
+    "CREATE VIEW only_two AS (SELECT pub FROM sec WHERE secret = 'SECRET2')",
+    'GRANT SELECT ON only_two TO fay',
+  );
+  const values = (query: string): string =>
+    `SELECT * FROM (SELECT pub FROM sec) PIVOT (count() FOR pub IN (${query}))`;
+  t.is(await error(fay, values('SELECT pub FROM sec')), '');
+  // Whether there are values would tell what is in the column.
+  for (const guess of ['SECRET1', 'SECRET7']) {
+    const refusal = await error(fay, values(`SELECT pub FROM sec WHERE secret = '${guess}'`));
+    t.is(refusal, 'Access denied [SELECT on sec(secret)]', guess);
+  }
+  const over = await error(fay, values('SELECT pub FROM only_two'));
+  t.is(over, 'values of PIVOT by a query over a view are not supported');
+  t.is(await error(ADMIN, values('SELECT pub FROM only_two')), '');
+  await run(server, 'DROP VIEW only_two');
+});
+
 test('helpdesk cannot touch whoever may do everything, by whatever way', async (t) => {
   await run(
     server,

@@ -47,6 +47,8 @@ test('a view is invalid without what it was made over, whatever has the name the
     );
     await run(server, 'CREATE VIEW narrow AS (SELECT count() n FROM t)');
     await run(server, 'CREATE VIEW every AS (SELECT * FROM t)');
+    await run(server, 'CREATE VIEW whole AS (SELECT count() n FROM (t))');
+    await run(server, 'CREATE VIEW common AS (SELECT count() n FROM t NATURAL JOIN t u)');
     await run(server, 'ALTER TABLE t ADD COLUMN late INT');
     const names = "SELECT string_agg(\"column\", ',') FROM table_columns('every')";
     t.deepEqual(await rows(server, names), [['ts,s,x']], 'nothing that came later');
@@ -56,6 +58,9 @@ test('a view is invalid without what it was made over, whatever has the name the
       t.is((await exec(server, view)).error, `view '${view}' is invalid: ${gone}`);
     }
     t.is((await exec(server, 'w')).error, `view 'v' is invalid: ${gone}`);
+    t.is((await exec(server, 'whole')).error, `view 'whole' is invalid: ${gone}`, 'as by *');
+    const joined = `view 'common' is invalid: ${gone}`;
+    t.is((await exec(server, 'common')).error, joined, 'a common column is gone');
     t.deepEqual(await rows(server, 'narrow'), [[3]], 'it never named the column');
     await run(server, 'ALTER VIEW v AS (SELECT ts, x FROM t)');
     t.deepEqual(await rows(server, 'SELECT count() FROM w'), [[3]], 'the same view, mended');

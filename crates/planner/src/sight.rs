@@ -13,6 +13,8 @@ pub struct Sight {
     /// By folded name the folded names of the columns, `None` for all of them; `None` in its
     /// place: every table.
     pub tables: Option<HashMap<String, Option<Vec<String>>>>,
+    /// The same for what may be read, with SELECT alone.
+    pub reads: Option<HashMap<String, Option<Vec<String>>>>,
     /// Whether files of the server may be read.
     #[serde(default)]
     pub files: bool,
@@ -25,6 +27,20 @@ impl Sight {
     #[must_use]
     pub fn sees(&self, table: &str) -> bool {
         self.tables.as_ref().is_none_or(|tables| tables.contains_key(&identifier::fold(table)))
+    }
+
+    /// Whether these columns may be read; none: some column, whichever.
+    #[must_use]
+    pub fn reads(&self, table: &str, columns: &[String], designated: Option<&str>) -> bool {
+        let Some(tables) = &self.reads else { return true };
+        match tables.get(&identifier::fold(table)) {
+            None => false,
+            Some(None) => true,
+            Some(Some(known)) => columns.iter().all(|column| {
+                designated.is_some_and(|designated| identifier::same(designated, column))
+                    || known.contains(&identifier::fold(column))
+            }),
+        }
     }
 
     /// Whether all columns are seen, with those to come.

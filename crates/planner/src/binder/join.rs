@@ -13,7 +13,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use super::expression::Scope;
 use super::projection::never_null;
-use super::scope::{Relation, ScopeColumn};
+use super::scope::{GoneColumn, Relation, ScopeColumn};
 use super::subquery::{check_correlation, subquery};
 use super::{Binder, Typed, error, predicate, relation, unify};
 
@@ -176,6 +176,9 @@ impl Binder<'_> {
         match on {
             // NATURAL JOIN: every name that both sides have.
             JoinOn::Columns { columns } if columns.is_empty() => {
+                if let Some(gone) = gone_in_common(left, right) {
+                    return Err(gone.error(Span::default()));
+                }
                 for name in common_names(left, right) {
                     self.common_column(&name, left, right, &mut condition)?;
                 }
@@ -303,6 +306,17 @@ pub(crate) fn filtered_product(
         }
     }
     relational(left, right, condition, JoinType::Inner, Span::default())
+}
+
+/// A column that is gone and may have been one of those that both sides had.
+fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r GoneColumn> {
+    let had = |side: &Relation, name: &str| {
+        let there = side.columns.iter().map(|column| &column.name);
+        let mut names = there.chain(side.gone.iter().map(|gone| &gone.name));
+        names.any(|known| identifier::same(known, name))
+    };
+    let of_left = left.gone.iter().find(|gone| had(right, &gone.name));
+    of_left.or_else(|| right.gone.iter().find(|gone| had(left, &gone.name)))
 }
 
 /// Names that both sides have, in the left side's order.

@@ -13,6 +13,8 @@ use super::expression::{Scope, has_aggregate};
 use super::names::{self, NameSet};
 use super::scope::Relation;
 use super::{Binder, Typed, constant, error, predicate, relation};
+use crate::Access;
+use crate::sight::denied;
 
 /// Most values that a query gives to PIVOT: each is a column at least.
 const MAX_QUERIED_VALUES: usize = 5_000;
@@ -119,6 +121,31 @@ impl Binder<'_> {
         Ok(tests)
     }
 
+    /// Refuses what is read so far and may not be: a query that runs while it is bound runs before
+    /// the statement's rights are checked.
+    fn must_read_all(&self, position: Span) -> EngineResult<()> {
+        let Some(sight) = self.sight() else { return Ok(()) };
+        let accesses = self.accesses.list();
+        let reads = accesses.iter().filter(|access| access.permission == "SELECT");
+        for Access { table, columns, view, .. } in reads {
+            if self.beneath_view || view.is_some() {
+                let what = "values of PIVOT by a query over a view are";
+                return Err(error::not_supported(what, position).with_hint("list the values"));
+            }
+            let known = self.snapshot.table(table);
+            let designated = known.as_ref().and_then(|known| known.schema().timestamp_column());
+            let designated = designated.map(|column| column.name.as_str());
+            if !sight.reads(table, columns, designated) {
+                let column = columns
+                    .iter()
+                    .find(|column| !sight.reads(table, std::slice::from_ref(column), designated));
+                let column = column.map_or_else(String::new, |column| format!("({column})"));
+                return Err(denied("SELECT", &format!("{table}{column}")).at(error::span(position)));
+            }
+        }
+        Ok(())
+    }
+
     /// The tests of an axis whose values a query gives, run now: they are columns.
     fn queried_tests(
         &mut self,
@@ -139,6 +166,7 @@ impl Binder<'_> {
         let value = Typed::computed(column.expr(), column.sql_type);
         let value = self.cast(value, sql_type, CastMode::Implicit, position)?;
         let plan = relation::project(relation.plan.clone(), vec![value.expr.alias("value")])?;
+        self.must_read_all(position)?;
         let mut values = external.values(&plan, MAX_QUERIED_VALUES + 1)?;
         let mut seen = HashSet::new();
         values.retain(|value| seen.insert(value.clone()));

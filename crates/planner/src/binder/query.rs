@@ -84,7 +84,9 @@ impl Binder<'_> {
             Node::Values { rows } => self.values_rows(rows)?,
             Node::Show { subject } => self.show(subject)?,
             Node::Table { .. } | Node::TableFunction { .. } | Node::Derived { .. } => {
-                self.source(id)?
+                let rows = self.source(id)?;
+                rows.read_all(self.tree.span(id))?;
+                rows
             }
             _ => return Err(EngineError::internal("a query without a body")),
         };

@@ -119,6 +119,15 @@ impl Relation {
         Ok(index)
     }
 
+    /// Notes that every column is read, as whoever writes `*` or the source alone says.
+    pub(crate) fn read_all(&self, at: Span) -> EngineResult<()> {
+        if let Some(gone) = self.gone.first() {
+            return Err(gone.error(at));
+        }
+        self.columns.iter().for_each(|column| column.origin.note());
+        Ok(())
+    }
+
     /// The column of a series by the series' own alias, which names both in `PostgreSQL`.
     fn series_named(&self, path: &[Name]) -> Option<usize> {
         let [name] = path else { return None };
