@@ -408,7 +408,7 @@ class Sequence {
     this.#told.push(`${name} logs in with p${password}`);
     const { directory } = this.#server;
     const book = await LoginBook.of([], 'cleartext', { directory, failures: new FailureLimiter() });
-    const exchange = book.begin(name, 'here');
+    const exchange = book.begin(name, { address: 'here' });
     const entered = await exchange.answer(Buffer.from(`p${password}\0`)).then(
       (step) => step.entered,
       () => null,
