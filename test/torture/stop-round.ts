@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import pg from 'pg';
@@ -121,6 +122,18 @@ const exportOverHttp: Client = async (server, _stopped, begun) => {
   const { status, complete } = await ask(server, path, undefined, undefined, begun);
   require(status === 200 && !complete, `${status}, complete: ${complete}`);
 };
+
+/** Takes nothing of what it asked for: nothing can be said to it, and nothing waits for it. */
+function unread(portOf: (server: TestServer) => number, first: readonly Buffer[]): Client {
+  return async (server) => {
+    const socket = connect(portOf(server), '127.0.0.1');
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.pause();
+    socket.write(Buffer.concat(first));
+    socket.unref();
+  };
+}
 
 const importOverHttp: Client = async (server, stopped) => {
   const path = '/imp?name=imported&timestamp=ts&partitionBy=DAY&forceHeader=true';
@@ -257,8 +270,16 @@ const loginsOverWire: Client = async (server) => {
   }
 };
 
+function httpPort({ url }: TestServer): number {
+  return Number(new URL(url).port);
+}
+
+function wirePort(server: TestServer): number {
+  return Number(server.pg.split(':')[1]);
+}
+
 async function rawLogin(server: TestServer): Promise<RawClient> {
-  const client = await RawClient.open(Number(server.pg.split(':')[1]));
+  const client = await RawClient.open(wirePort(server));
   client.send(startup('admin'), clientMessage('p', 'quest'));
   await client.until('Z');
   return client;
@@ -269,6 +290,14 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'INSERT SELECT over HTTP': insertOverHttp,
   'rows over HTTP': streamOverHttp,
   'a file over HTTP': exportOverHttp,
+  'rows over HTTP that nobody reads': unread(httpPort, [
+    Buffer.from(`GET ${statement(LONG)} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
+  ]),
+  'rows over the wire that nobody reads': unread(wirePort, [
+    startup('admin'),
+    clientMessage('p', 'quest'),
+    clientMessage('Q', LONG),
+  ]),
   'an import over HTTP': importOverHttp,
   'short queries over HTTP': shortOverHttp,
   'small queries, a connection each': small(new Agent({ keepAlive: false })),
