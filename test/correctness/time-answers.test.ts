@@ -177,3 +177,11 @@ test.serial('a time of day behind a range of variables', async (t) => {
     [9, 30, 3],
   ]);
 });
+
+test.serial('a long chain of INTs in a filter', async (t) => {
+  const chain = Array.from({ length: 900 }, () => 'i').join(' + ');
+  const { rows } = await tidemark.query(
+    `SELECT count() FROM big WHERE ${chain} = ${900 * 2147483647} AND ${chain} + 1 > 0`,
+  );
+  t.deepEqual(rows, [[1]]);
+});

@@ -4,6 +4,7 @@ use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
 use datafusion_expr::expr::ScalarFunction;
 use tidemark_types::SqlType;
+use tidemark_types::bounded::grown;
 
 use crate::arithmetic;
 use crate::cast::{CastMode, cast};
@@ -15,13 +16,17 @@ use crate::operator::{BinaryOp, operator};
 #[must_use]
 pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
     let (op, left, right) = int_arithmetic(expr)?;
-    let wide = |operand: &Expr| {
-        cast(operand.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit).ok()
-    };
     let types = (SqlType::Long, SqlType::Long, SqlType::Long);
     let kernel = arithmetic::kernel(op, types.0, types.1, types.2)?;
     let operator = operator(op.function_name(), types, &SqlType::Long.name(), kernel);
-    Some((operator.build)(wide(left)?, wide(right)?))
+    // As deep as the expression is.
+    let (left, right) = (grown(|| as_long(left))?, grown(|| as_long(right))?);
+    Some((operator.build)(left, right))
+}
+
+fn as_long(expr: &Expr) -> Option<Expr> {
+    let cast = || cast(expr.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit).ok();
+    in_64_bits(expr).or_else(cast)
 }
 
 /// Whether constants of a chain of `+` and `-`, or of `*`, leave the range of INT together:
@@ -31,24 +36,28 @@ pub fn is_long_chain(op: BinaryOp, left: &Expr, right: &Expr) -> bool {
     if constant(left).is_none() && constant(right).is_none() {
         return false;
     }
-    let all = match (chained(op, left), chained(op, right)) {
+    let all = match (chained(op, left, MOST_LINKS), chained(op, right, MOST_LINKS)) {
         (Some(left), Some(right)) => combined(op, left, right),
         _ => return false,
     };
     i32::try_from(all).is_err()
 }
 
+/// Links of a chain that are looked at: each operation looks again.
+const MOST_LINKS: usize = 16;
+
 /// What the constants of a chain of the operation come to, if there are some.
-fn chained(op: BinaryOp, expr: &Expr) -> Option<i64> {
+fn chained(op: BinaryOp, expr: &Expr, links: usize) -> Option<i64> {
     if let Some(constant) = constant(expr) {
         return Some(constant);
     }
+    let links = links.checked_sub(1)?;
     let (own, left, right) = int_arithmetic(expr)?;
     let sums = |op| matches!(op, BinaryOp::Add | BinaryOp::Subtract);
     if own != op && !(sums(own) && sums(op)) {
         return None;
     }
-    match (chained(own, left), chained(own, right)) {
+    match (chained(own, left, links), chained(own, right, links)) {
         (Some(left), Some(right)) => Some(combined(own, left, right)),
         (None, Some(right)) if own == BinaryOp::Subtract => Some(-right),
         (left, right) => left.or(right),
