@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { innerWord } from '../inner-words.js';
 import { isObject, type Json, parseExact, printExact, sameValue } from './exact-json.js';
 import { type Exchange, execute, type Reply, send } from './http-client.js';
 
@@ -157,7 +158,14 @@ function compare(expected: Expectation, reply: Reply): string[] {
       problems.push(`header ${name} must be absent`);
     }
   }
-  return [...problems, ...compareBody(expected, reply.body)];
+  return [...problems, ...innerWords(reply), ...compareBody(expected, reply.body)];
+}
+
+/** What of the program an error speaks. */
+function innerWords({ status, body }: Reply): string[] {
+  const error = status < 400 ? null : /"error":"((?:[^"\\]|\\.)*)"/.exec(body.toString('utf8'));
+  const word = innerWord(error?.[1] ?? '');
+  return word === null ? [] : [`speaks of the program ('${word}')`];
 }
 
 function compareBody(expected: Expectation, body: Buffer): string[] {

@@ -166,6 +166,21 @@ test('what the dialect has no type for is refused by name', async (t) => {
   t.is((await read(text)).position, text.indexOf("'refused"));
 });
 
+test('columns that differ in letter case alone are read each', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  t.deepEqual(await rows(server, "SELECT * FROM read_parquet('cases/one.parquet')"), [[1, 2, 3]]);
+  const both = "SELECT * FROM read_parquet('cases/one.parquet', 'cases/two.parquet') ORDER BY 1";
+  t.deepEqual(await rows(server, both), [
+    [1, 2, 3],
+    [4, 5, 6],
+  ]);
+  const { error } = await read("SELECT a FROM read_parquet('cases/one.parquet')");
+  t.regex(error ?? '', /Ambiguous column/);
+});
+
 test('patterns and lists name several files, columns go by their names', async (t) => {
   if (!isHere) {
     t.pass();

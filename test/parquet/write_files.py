@@ -152,6 +152,8 @@ def partitions():
     write("several/a.parquet", {"a": pa.array([1], pa.int64()), "more": pa.array([0.5])})
     write("several/deep/er/c.parquet", {"A": pa.array([3], pa.int32())})
     write("several/.hidden.parquet", {"a": pa.array([4])})
+    write("cases/one.parquet", {"a": pa.array([1]), "A": pa.array([2]), "b": pa.array([3])})
+    write("cases/two.parquet", {"A": pa.array([5]), "a": pa.array([4]), "B": pa.array([6])})
     write("clash/a.parquet", {"a": pa.array([1])})
     write("clash/b.parquet", {"a": pa.array(["text"])})
 

@@ -35,13 +35,13 @@ test('a connection over the limit is told 53300, and one that ends makes room', 
   t.pass();
 });
 
-test('who does not log in in time is told 57P05, and so is who idles in a block', async (t) => {
+test('who does not log in in time is told 57014, and who idles in a block 57P05', async (t) => {
   const { port, server, engine } = await start({ loginMs: 100, idleMs: 150 });
   for (const sent of [Buffer.alloc(0), startup('admin')]) {
     const late = await RawClient.open(port);
     late.send(sent);
     const told = (await late.until('-')).at(-1);
-    t.is(errorFields(told)['C'], '57P05');
+    t.is(errorFields(told)['C'], '57014');
     t.regex(errorFields(told)['M'] ?? '', /login took too long/);
   }
   const idle = await RawClient.login(port);

@@ -194,6 +194,18 @@ test('what grouping leaves nothing of is refused at its place', async (t) => {
     'SELECT i, count() FROM x_s GROUP BY i ORDER BY row_number() OVER (ORDER BY d)':
       'column must appear in GROUP BY',
     'WITH a AS (SELECT 1), a AS (SELECT 2) SELECT * FROM a': "WITH names 'a' twice",
+    'SELECT * FROM x_s a JOIN ref b': "'on' expected",
+    'SELECT * FROM x_s a LEFT JOIN ref b WHERE a.i > 0': "'on' expected",
+    'CREATE TABLE z1 (a INT) WITH nosuch=1': 'unknown option of a table: nosuch',
+    'CREATE TABLE z2 (a INT), INDEX(a)': 'indexes are supported only for SYMBOL columns',
+    "SELECT * FROM x_s WHERE i IN (1, 'abc')": 'inconvertible value: `abc` [STRING -> INT]',
+    "SELECT * FROM long_sequence('z')": 'number expected',
+    'SELECT ARRAY[1.0][0]': 'array index must be at least 1',
+    "SELECT substring('abc', 2, -1)": 'a length of at least 0 expected',
+    'SELECT 1e400': 'number is out of range',
+    'SELECT dateadd(null, 1, now())': '`null` is not a valid period',
+    'SHOW nothing': 'expected TABLES',
+    'CANCEL QUERY 777': 'query to cancel not found',
   };
   for (const [query, message] of Object.entries(refused)) {
     const { error = '', position = 0 } = await exec(server, query);
@@ -273,6 +285,131 @@ test('IN with a parameter takes a list, of timestamps an interval', async (t) =>
     }
   }
   await client.end();
+});
+
+test('INSERT takes parameters inside expressions', async (t) => {
+  await run(
+    server,
+    'CREATE TABLE b3 (ts TIMESTAMP, k SYMBOL, v VARCHAR, i INT, d DOUBLE, ' +
+      'arr DOUBLE[]) TIMESTAMP(ts) PARTITION BY DAY',
+  );
+  const client = await connect();
+  const inserts: readonly (readonly [string, readonly unknown[]])[] = [
+    ["(ts, v) VALUES (to_timestamp($1, 'yyyy-MM-ddTHH:mm:ss'), 'k')", ['2024-01-15T00:00:00']],
+    ["(ts, k, i) VALUES (dateadd('d', $1, $2), upper($3), $4 + 1)", [1, '2024-01-15', 'ab', 41]],
+    ['(ts, d) VALUES ($1, -$2)', ['2024-01-17', 2.5]],
+    ["(ts, v) VALUES ('2024-01-18', $1 || 'x')", ['y']],
+    ['(ts, arr) VALUES ($1, ARRAY[$2, $3])', ['2024-01-19', 1.5, 2.5]],
+    ["(ts, i) VALUES ('2024-01-20', abs($1)), ('2024-01-21', $1)", [-7]],
+  ];
+  for (const [index, [text, values]] of inserts.entries()) {
+    for (let turn = 1; turn <= 2; turn += 1) {
+      const query = { text: `INSERT INTO b3 ${text}`, values: [...values], name: `i${index}` };
+      await t.notThrowsAsync(client.query(query), text);
+    }
+  }
+  await client.end();
+  const found = await rows(
+    server,
+    'SELECT DISTINCT ts::long / 86400000000 - 19737 day, k, v, i, d ' + 'FROM b3 ORDER BY 1',
+  );
+  t.deepEqual(found, [
+    [0, null, 'k', null, null],
+    [1, 'AB', null, 42, null],
+    [2, null, null, null, -2.5],
+    [3, null, 'yx', null, null],
+    [4, null, null, null, null],
+    [5, null, null, 7, null],
+    [6, null, null, -7, null],
+  ]);
+  t.deepEqual(await rows(server, 'SELECT count() FROM b3'), [[14]]);
+});
+
+test('SAMPLE BY over plain joins', async (t) => {
+  const day = (date: string): string => `${date}T00:00:00.000000Z`;
+  const days = [day('2024-03-30'), day('2024-03-31'), day('2024-04-01')];
+  const cases: readonly (readonly [string, Rows])[] = [
+    [
+      'SELECT a.ts, count() c FROM x_s a JOIN ref b ON a.k = b.k AND a.i = b.i SAMPLE BY 1d',
+      [[days[0], 2]],
+    ],
+    [
+      'SELECT a.ts, b.sector, sum(a.d) FROM x_s a LEFT JOIN ref b ON a.k = b.k SAMPLE BY 1d',
+      [
+        [days[0], 'tech', 1.5],
+        [days[0], 'food', 2.5],
+        [days[1], 'tech', 3.5],
+        [days[2], 'food', 4.5],
+      ],
+    ],
+    [
+      'SELECT a.ts, count() c FROM x_s a CROSS JOIN ref b SAMPLE BY 1d',
+      [
+        [days[0], 4],
+        [days[1], 2],
+        [days[2], 2],
+      ],
+    ],
+    [
+      'WITH j AS (SELECT a.ts, b.sector FROM x_s a JOIN ref b ON a.k = b.k) ' +
+        'SELECT ts, count() FROM j SAMPLE BY 1d',
+      [
+        [days[0], 2],
+        [days[1], 1],
+        [days[2], 1],
+      ],
+    ],
+    [
+      'SELECT a.ts, first(a.d), count() FROM x_s a ASOF JOIN x_s b LEFT JOIN ref r ON a.k = r.k ' +
+        'SAMPLE BY 1d',
+      [
+        [days[0], 1.5, 2],
+        [days[1], 3.5, 1],
+        [days[2], 4.5, 1],
+      ],
+    ],
+  ];
+  for (const [query, expected] of cases) {
+    const { dataset, error } = await exec(server, query);
+    t.deepEqual(dataset, expected, `${query}: ${error ?? ''}`);
+  }
+  const sorted = 'SELECT ts, count() FROM (SELECT * FROM x_s ORDER BY ts DESC) SAMPLE BY 1d';
+  t.not((await exec(server, sorted)).error, undefined);
+});
+
+test('ON (column) joins table after table', async (t) => {
+  const plain = 'SELECT count() FROM x_s a JOIN x_s b ON (k) JOIN x_s c ON (k)';
+  t.deepEqual(await rows(server, plain), [[16]]);
+  const asof = 'SELECT count() FROM x_s a ASOF JOIN x_s b ON (k) ASOF JOIN x_s c ON (k)';
+  t.deepEqual(await rows(server, asof), [[4]]);
+});
+
+test('words of the grammar name columns where no keyword can stand', async (t) => {
+  const words = ['latest', 'left', 'right', 'group', 'inner', 'cross', 'asof', 'splice', 'natural'];
+  const all = [...words, 'else', 'then', 'when', 'ilike'];
+  await run(server, `CREATE TABLE words (${all.map((word) => `${word} INT`).join(', ')})`);
+  await run(
+    server,
+    `INSERT INTO words (${all.join(', ')}) VALUES (${all.map((_, at) => at).join()})`,
+  );
+  for (const [at, word] of all.entries()) {
+    t.deepEqual(await rows(server, `SELECT i AS ${word} FROM ref WHERE i = 1`), [[1]], word);
+    t.deepEqual(await rows(server, `SELECT w.${word} FROM words w`), [[at]], word);
+  }
+  for (const [at, word] of words.entries()) {
+    t.deepEqual(await rows(server, `SELECT ${word} FROM words WHERE ${word} = ${at}`), [[at]]);
+    t.deepEqual(await rows(server, `SELECT ${word} + 1 FROM words`), [[at + 1]]);
+  }
+  const joined = 'SELECT count() FROM x_s a LEFT JOIN ref b ON a.k = b.k GROUP BY a.i ORDER BY 1';
+  t.is((await rows(server, joined)).length, 3);
+  t.deepEqual(await rows(server, 'SELECT avg(d) AS m, FROM x_s'), [[3]]);
+  t.deepEqual(await rows(server, "SELECT left('abc', 1), right('abc', 1)"), [['a', 'c']]);
+});
+
+test('NaN is the null of doubles, no text is the null of what it is cast to', async (t) => {
+  t.deepEqual(await rows(server, 'SELECT NaN, count() FROM x_s WHERE d = NaN'), [[null, 0]]);
+  t.deepEqual(await rows(server, 'SELECT count() FROM x_s WHERE d != NaN'), [[4]]);
+  t.deepEqual(await rows(server, "SELECT cast('' AS uuid), cast('' AS ipv4)"), [[null, null]]);
 });
 
 test('what pools and migrations ask of advisory locks and the catalog is answered', async (t) => {

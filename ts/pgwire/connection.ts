@@ -28,6 +28,7 @@ import type { RefusalLog } from './refusal-log.js';
 import * as reply from './server-messages.js';
 import { startupTimeout, statusParameters } from './session-start.js';
 
+const LOGIN_LATE = 'login took too long';
 /** Bytes a client may send ahead of the message that is worked on. */
 const INBOUND_BYTES = 1_048_576;
 /** Replies collected before they are written without waiting for a flush. */
@@ -96,7 +97,7 @@ export class Connection implements Drained {
       this.failConnection(new ProtocolError('53300', message, true));
     };
     this.listenTo(socket);
-    this.setTimer(services.loginMs, 'login took too long');
+    this.setTimer(services.loginMs, LOGIN_LATE);
   }
 
   private listenTo(socket: Socket): void {
@@ -573,7 +574,9 @@ export class Connection implements Drained {
   private setTimer(delayMs: number, reason: string): void {
     this.clearTimer();
     this.timer = setTimeout(() => {
-      this.failConnection(new ProtocolError('57P05', reason, true));
+      // As PostgreSQL has them: who never logged in is no session that idles.
+      const sqlState = reason === LOGIN_LATE ? '57014' : '57P05';
+      this.failConnection(new ProtocolError(sqlState, reason, true));
     }, delayMs);
     this.timer.unref();
   }

@@ -240,7 +240,7 @@ function target(p: Parser): GrantTarget {
 /** `t`, `t(a, b)`, `t(*)`, `t(* EXCLUDE (c))`. */
 function grantTable(p: Parser): GrantTable {
   const table = p.tableName('table name expected');
-  const columnName = (): Name => p.name('column name expected');
+  const columnName = (): Name => p.columnName('column name expected');
   if (!p.at('(')) {
     return { table, columns: [], all_columns: false, exclude: [] };
   }

@@ -116,11 +116,11 @@ function addColumns(p: Parser): AlterAction[] {
 function renameColumn(p: Parser): AlterAction[] {
   p.expect('COLUMN');
   return p.list((): AlterAction => {
-    const column = p.name('column name expected');
+    const column = p.columnName('column name expected');
     if (!p.take('TO')) {
       p.fail("'to' expected");
     }
-    return { action: 'RenameColumn', column, to: p.name('column name expected') };
+    return { action: 'RenameColumn', column, to: p.columnName('column name expected') };
   });
 }
 
@@ -133,13 +133,13 @@ function dropColumns(p: Parser): AlterAction[] | null {
   }
   p.expect('COLUMN', "'column' or 'partition' expected");
   return p.list((): AlterAction => {
-    return { action: 'DropColumn', column: p.name('column name expected') };
+    return { action: 'DropColumn', column: p.columnName('column name expected') };
   });
 }
 
 function alterColumn(p: Parser): AlterAction[] | null {
   p.expect('COLUMN');
-  const column = p.name('column name expected');
+  const column = p.columnName('column name expected');
   if (p.atEnd()) {
     p.fail("'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected");
   }
@@ -262,7 +262,7 @@ function dedup(p: Parser): Name[] {
   if (p.at(')')) {
     p.fail('deduplicate key list must include dedicated timestamp column');
   }
-  const keys = p.list(() => p.name('column name expected'));
+  const keys = p.list(() => p.columnName('column name expected'));
   p.close(open);
   return keys;
 }

@@ -19,7 +19,9 @@ import { parseType } from './type-name.js';
 /** `a`, `t.a`, `f(…)`, `s.f(…)`. */
 export function callOrColumn(p: Parser): NodeId {
   const start = p.start();
-  const path = [p.takeName(p.kind() === TokenKind.Quoted)];
+  const isKeyword = p.atColumnWord() && p.value(1) !== '(';
+  const first = p.takeName(p.kind() === TokenKind.Quoted);
+  const path = [isKeyword ? { ...first, quoted: true } : first];
   while (p.at('.')) {
     const kind = p.kind(1);
     if (kind !== TokenKind.Word && kind !== TokenKind.Quoted) {
@@ -177,7 +179,7 @@ function jsonColumns(p: Parser): NodeId {
   const name = p.takeName(false);
   const fields = p.parenthesised(() => {
     const from = p.start();
-    const field = p.name('column name expected');
+    const field = p.columnName('column name expected');
     const column = p.add({ kind: 'Column', path: [field] }, from, p.lastEnd());
     const typeName = parseType(p, 'column type expected');
     const node = {

@@ -75,7 +75,7 @@ function atColumnList(p: Parser): boolean {
 }
 
 function columnNames(p: Parser): Name[] {
-  return p.parenthesised(() => p.name('column name expected'));
+  return p.parenthesised(() => p.columnName('column name expected'));
 }
 
 function insertQuery(p: Parser, outer: Preamble): NodeId {
@@ -130,7 +130,7 @@ export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
 }
 
 function assignment(p: Parser): [Name, NodeId] {
-  const column = p.name('column name expected');
+  const column = p.columnName('column name expected');
   p.expect('=');
   if (!atOperand(p)) {
     p.fail('expression expected');

@@ -161,7 +161,7 @@ function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
 function columnCast(p: Parser): [Name, TypeName] {
   p.advance();
   p.expect('(');
-  const column = p.name('column name expected');
+  const column = p.columnName('column name expected');
   p.expect('AS');
   const typeName = parseType(p, 'column type expected');
   p.expect(')');
@@ -176,7 +176,8 @@ function tableIndex(p: Parser): OptionValue {
 
 /** `name type …`, in CREATE TABLE and ADD COLUMN. */
 export function parseColumn(p: Parser): ColumnDefinition {
-  const name = p.kind() === TokenKind.String ? p.takeName(true) : p.name('column name expected');
+  const name =
+    p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column name expected');
   const typeName = parseType(p, 'column type expected');
   const isSymbol = typeName.name.toUpperCase() === 'SYMBOL';
   if (typeName.name.toUpperCase() === 'GEOHASH' && typeName.arguments.length === 0) {
@@ -244,7 +245,7 @@ function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
 function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.at('TIMESTAMP')) {
     p.advance();
-    table.timestamp = p.parenthesised(() => p.name('column name expected'))[0] ?? null;
+    table.timestamp = p.parenthesised(() => p.columnName('column name expected'))[0] ?? null;
   }
   if (p.take('PARTITION')) {
     p.expect('BY');
@@ -302,7 +303,7 @@ function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
   }
   p.expect('UPSERT');
   p.expect('KEYS');
-  table.dedup_keys = p.parenthesised(() => p.name('column name expected'));
+  table.dedup_keys = p.parenthesised(() => p.columnName('column name expected'));
 }
 
 function storagePolicy(p: Parser): OptionValue {

@@ -59,6 +59,29 @@ export const RESERVED: ReadonlySet<string> = new Set([
   'WITHIN',
 ]);
 
+/** Reserved words that may still be columns and aliases, where no keyword can stand. */
+export const COLUMN_WORDS: ReadonlySet<string> = new Set([
+  'ASOF',
+  'CROSS',
+  'ELSE',
+  'GROUP',
+  'ILIKE',
+  'INNER',
+  'LATEST',
+  'LEFT',
+  'NATURAL',
+  'RIGHT',
+  'SPLICE',
+  'THEN',
+  'WHEN',
+]);
+
+/** Those of them that mean something where an operand may begin. */
+export const CASE_WORDS: ReadonlySet<string> = new Set(['ELSE', 'THEN', 'WHEN']);
+
+/** What follows them as keywords. */
+export const AFTER_COLUMN_WORDS: ReadonlySet<string> = new Set(['BY', 'JOIN', 'ON', 'OUTER']);
+
 /** Reserved words that begin an operand. */
 export const OPERAND_STARTS: ReadonlySet<string> = new Set(['CASE', 'CAST', 'NOT', 'NULL']);
 

@@ -15,7 +15,7 @@ export function atOperand(p: Parser): boolean {
   p.suggest(OPERAND_WORDS);
   const kind = p.kind();
   if (kind === TokenKind.Word) {
-    if (!p.atReserved()) {
+    if (!p.atReserved() || p.atColumnWord()) {
       return true;
     }
     if (p.atOneOf(CALLABLE) && p.value(1) === '(') {

@@ -207,7 +207,7 @@ function wordOperand(p: Parser): NodeId {
       return typed;
     }
   }
-  if (p.atReserved() && !(CALLABLE.has(word) && followed === '(')) {
+  if (p.atReserved() && !p.atColumnWord() && !(CALLABLE.has(word) && followed === '(')) {
     p.failReserved();
   }
   return callOrColumn(p);

@@ -6,7 +6,7 @@
  * exhaust the stack, here or in the code that walks the tree.
  */
 import type { Name, Node, NodeId, PlainRows, Span, Tree } from './ast.generated.js';
-import { RESERVED } from './keywords.js';
+import { AFTER_COLUMN_WORDS, CASE_WORDS, COLUMN_WORDS, RESERVED } from './keywords.js';
 import { TokenKind, tokenize, type Tokens } from './lexer.js';
 import { SyntaxError_ } from './syntax-error.js';
 
@@ -233,6 +233,21 @@ export class Parser {
       this.fail("identifier should start with a letter or '_'");
     }
     return this.fail(missing);
+  }
+
+  /** A name of a column or an alias, where no keyword can stand. */
+  columnName(missing: string): Name {
+    if (!this.atOneOf(COLUMN_WORDS)) {
+      return this.name(missing);
+    }
+    this.suggestContext('name');
+    return { ...this.takeName(false), quoted: true };
+  }
+
+  /** A reserved word that is a column here: nothing follows that it would begin as a keyword. */
+  atColumnWord(): boolean {
+    const isWord = this.atOneOf(COLUMN_WORDS) && !this.atOneOf(CASE_WORDS);
+    return isWord && !this.atOneOf(AFTER_COLUMN_WORDS, 1) && !this.atOneOf(COLUMN_WORDS, 1);
   }
 
   /**

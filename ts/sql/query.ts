@@ -118,7 +118,7 @@ function commonTables(p: Parser): Cte[] {
 function cte(p: Parser, recursive: boolean): Cte {
   const name = p.name('common table expression name expected');
   const hasColumns = p.at('(') && !(p.value(1) === 'SELECT' || p.value(1) === 'WITH');
-  const columns = hasColumns ? p.parenthesised(() => p.name('column name expected')) : [];
+  const columns = hasColumns ? p.parenthesised(() => p.columnName('column name expected')) : [];
   p.expect('AS');
   // Whether a common table is kept or inlined is the planner's choice.
   if (!p.take('MATERIALIZED')) {
@@ -281,7 +281,13 @@ function requireItems(p: Parser): void {
 }
 
 function selectItems(p: Parser): SelectItem[] {
-  return p.list(() => {
+  let count = 0;
+  const items = p.list(() => {
+    count += 1;
+    if (count > 1 && p.at('FROM')) {
+      // A comma behind the last one.
+      return null;
+    }
     const item = selectItem(p);
     if (p.at(',') || p.at('FROM') || p.at(')') || p.at(';') || p.atEnd()) {
       return item;
@@ -295,6 +301,7 @@ function selectItems(p: Parser): SelectItem[] {
     }
     return p.fail(`found [tok='${written}', len=${written.length}] ',', 'from' or 'over' expected`);
   });
+  return items.filter((item) => item !== null);
 }
 
 function selectItem(p: Parser): SelectItem {
@@ -336,7 +343,7 @@ function selectStar(p: Parser): NodeId | null {
 /** `[AS] alias`, or null. */
 export function columnAlias(p: Parser): SelectItem['alias'] {
   if (p.take('AS')) {
-    return p.kind() === TokenKind.String ? p.takeName(true) : p.name('column alias expected');
+    return p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column alias expected');
   }
   const kind = p.kind();
   if (kind === TokenKind.Quoted) {

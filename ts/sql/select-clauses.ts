@@ -134,7 +134,7 @@ function parseFill(p: Parser): Fill[] {
       return { fill: 'Linear', span };
     }
     if (p.take('PREV')) {
-      const of = p.at('(') ? p.parenthesised(() => p.name('column alias expected')) : [];
+      const of = p.at('(') ? p.parenthesised(() => p.columnName('column alias expected')) : [];
       return { fill: 'Prev', of: of[0] ?? null, span: { start: span.start, end: p.lastEnd() } };
     }
     if (p.at('-')) {
@@ -237,11 +237,11 @@ export function parsePivot(p: Parser): PivotNode {
 
 function pivotAxis(p: Parser): [NodeId, SelectItem[]] {
   const from = p.start();
-  const name = p.name('column name expected');
+  const name = p.columnName('column name expected');
   const path = [name];
   while (p.at('.')) {
     p.advance();
-    path.push(p.name('column name expected'));
+    path.push(p.columnName('column name expected'));
   }
   const column = p.add({ kind: 'Column', path }, from, p.lastEnd());
   p.expect('IN');

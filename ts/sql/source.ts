@@ -110,7 +110,7 @@ function tableFunction(p: Parser, name: Name, start: number): NodeId {
   const ordinality = p.take('WITH', 'ORDINALITY');
   const { alias, timestamp } = sourceSuffix(p);
   const columns =
-    alias !== null && p.at('(') ? p.parenthesised(() => p.name('column name expected')) : [];
+    alias !== null && p.at('(') ? p.parenthesised(() => p.columnName('column name expected')) : [];
   const node = { kind: 'TableFunction', call, alias, columns, timestamp, ordinality } as const;
   return p.add(node, start, p.lastEnd(), call);
 }
@@ -133,7 +133,7 @@ function designation(p: Parser): Name | null {
     return null;
   }
   p.advance();
-  return p.parenthesised(() => p.name('column name expected'))[0] ?? null;
+  return p.parenthesised(() => p.columnName('column name expected'))[0] ?? null;
 }
 
 function tableAlias(p: Parser): Name | null {
@@ -235,7 +235,7 @@ function joinWords(p: Parser, word: string): JoinKind {
 
 function parseOn(p: Parser): JoinOn | null {
   if (p.take('USING')) {
-    return { on: 'Columns', columns: p.parenthesised(() => p.name('column name expected')) };
+    return { on: 'Columns', columns: p.parenthesised(() => p.columnName('column name expected')) };
   }
   if (!p.at('ON')) {
     return null;

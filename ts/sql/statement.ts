@@ -222,7 +222,7 @@ function parseMaintenance(p: Parser, word: string): NodeId {
 /** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each perhaps with several names. */
 function reindexTarget(p: Parser): void {
   if (p.take('COLUMN')) {
-    p.list(() => p.name('column name expected'));
+    p.list(() => p.columnName('column name expected'));
   }
   if (p.take('PARTITION')) {
     p.list(() => {

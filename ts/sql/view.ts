@@ -83,7 +83,7 @@ function materialHead(p: Parser): Mutable<MaterialClauses> {
 
 function materialTail(p: Parser, material: Mutable<MaterialClauses>): void {
   if (p.take('TIMESTAMP')) {
-    material.timestamp = p.parenthesised(() => p.name('column name expected'))[0] ?? null;
+    material.timestamp = p.parenthesised(() => p.columnName('column name expected'))[0] ?? null;
   }
   if (p.take('PARTITION')) {
     p.expect('BY');
@@ -200,7 +200,7 @@ function expireRule(p: Parser): ExpireRule {
 }
 
 function column(p: Parser): NodeId {
-  const path = [p.name('column name expected')];
+  const path = [p.columnName('column name expected')];
   const { start, end } = path[0]?.span ?? { start: p.start(), end: p.start() };
   return p.add({ kind: 'Column', path }, start, end);
 }
@@ -257,7 +257,7 @@ function viewAction(p: Parser): ViewAction {
     p.fail("'alter', 'set', 'drop' or 'resume' expected");
   }
   p.expect('COLUMN');
-  const name = p.name('column name expected');
+  const name = p.columnName('column name expected');
   if (p.take('ADD')) {
     p.expect('INDEX');
     return { action: 'AddIndex', column: name, options: indexOptions(p) };

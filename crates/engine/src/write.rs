@@ -67,14 +67,15 @@ pub(crate) async fn apply(
             let work = move || maintenance::run(&database, &maintenance);
             guard::run_blocking("maintenance", work).await.map(|()| 0)
         }
-        BoundStatement::CancelQuery { id, of } => {
+        BoundStatement::CancelQuery { id, at, of } => {
             if database.cancel_query_of(id, of.as_deref()) {
                 Ok(0)
             } else {
                 Err(EngineError::new(
                     ErrorCode::InvalidValue,
                     format!("query to cancel not found [id={id}]"),
-                ))
+                )
+                .at(at))
             }
         }
         BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
@@ -91,7 +92,6 @@ pub(crate) async fn insert_batch(
     parameter_rows: &ParameterRows<'_>,
     transaction: Option<&Transaction>,
 ) -> EngineResult<Summary> {
-    let started = std::time::Instant::now();
     let InsertSource::Template(template) = &insert.source else {
         return Err(EngineError::new(
             ErrorCode::NotSupported,
@@ -99,8 +99,19 @@ pub(crate) async fn insert_batch(
         ));
     };
     let batch = template.rows(parameter_rows.iter())?;
+    insert_batches(database, insert, vec![batch], transaction).await
+}
+
+/// One INSERT of rows that are there, in one commit.
+pub(crate) async fn insert_batches(
+    database: &Arc<Database>,
+    insert: &BoundInsert,
+    batches: Vec<RecordBatch>,
+    transaction: Option<&Transaction>,
+) -> EngineResult<Summary> {
+    let started = std::time::Instant::now();
     let token = CancelToken::default();
-    let rows_affected = append_all(database, insert, vec![batch], transaction, &token).await?;
+    let rows_affected = append_all(database, insert, batches, transaction, &token).await?;
     Ok(Summary {
         rows_affected,
         execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),

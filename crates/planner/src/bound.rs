@@ -300,6 +300,8 @@ pub enum BoundStatement {
     CancelQuery {
         /// The query's id.
         id: u64,
+        /// Where it stands.
+        at: tidemark_types::Span,
         /// Whose query it must be; `None` for those who may cancel everybody's.
         of: Option<String>,
     },

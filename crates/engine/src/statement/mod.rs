@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_ast::{Node, Tree};
 use tidemark_catalog::RecordKind;
@@ -295,10 +296,36 @@ impl Statement {
                 ));
             };
             let rows = ParameterRows::read(&parameter_rows)?;
+            if let InsertSource::Template(template) = &insert.source
+                && template.is_computed()
+            {
+                let batches = statement.computed_rows(&snapshot, &rows)?;
+                let (database, txn) = (&statement.database, statement.txn());
+                return write::insert_batches(database, &insert, batches, txn).await;
+            }
             write::insert_batch(&statement.database, &insert, &rows, statement.txn()).await
         };
         let task = self.database.handle().spawn(guard::catch_async("execute_batch", work));
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
+    }
+
+    /// The rows of an INSERT with expressions of parameters, bound once for each row of these.
+    fn computed_rows(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        rows: &ParameterRows<'_>,
+    ) -> EngineResult<Vec<RecordBatch>> {
+        let owned = |value: &Option<&str>| value.map(str::to_owned);
+        let bound = rows.iter().map(|row| {
+            let values = row.iter().map(owned).collect();
+            match self.bind(snapshot, Some(values))?.bound {
+                BoundStatement::Insert(BoundInsert {
+                    source: InsertSource::Batch(batch), ..
+                }) => Ok(batch),
+                _ => Err(EngineError::internal("an INSERT whose parameters have no values")),
+            }
+        });
+        bound.collect()
     }
 
     fn bind(

@@ -148,6 +148,8 @@ fn check_constant(
         return Ok(());
     }
     match to {
+        // Nothing is null.
+        _ if text.is_empty() => Ok(()),
         SqlType::Uuid if parse::uuid(&text).is_none() => invalid("invalid UUID constant"),
         SqlType::Ipv4 if parse::ipv4(&text).is_none() => invalid("invalid IPv4 constant"),
         _ => Ok(()),

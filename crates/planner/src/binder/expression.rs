@@ -1,5 +1,6 @@
 //! Expressions: from nodes to typed `DataFusion` expressions.
 
+use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
 use tidemark_functions::{CastMode, UnaryOp};
@@ -197,6 +198,10 @@ impl Binder<'_> {
                 // The standard writes these without parentheses.
                 (None, [name]) if !name.quoted && is_session_word(&name.text) => {
                     self.session_value(&name.text.to_ascii_lowercase()).ok_or(failure)
+                }
+                // Not a number is the null of doubles, unless a column is called so.
+                (None, [name]) if !name.quoted && name.text.eq_ignore_ascii_case("nan") => {
+                    Ok(Typed::literal(ScalarValue::Float64(None), SqlType::Double))
                 }
                 _ => Err(failure),
             },

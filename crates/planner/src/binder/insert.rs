@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{
     InsertNode, Name, Node, NodeId, PlainKind, PlainPart, PlainRows, Span, ValuesBlock,
@@ -32,6 +33,12 @@ impl InsertTemplate {
         parameter_rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
     ) -> EngineResult<RecordBatch> {
         self.rows.with_parameters(parameter_rows)?.batch()
+    }
+
+    /// Whether parameters stand inside expressions: then each row is to be bound with its values.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.rows.is_computed()
     }
 }
 
@@ -141,6 +148,10 @@ impl Binder<'_> {
         refuse_conversion(value.sql_type, sql_type, &super::names::canonical(self.tree, id), &name)
             .map_err(|failure| failure.at(error::span(at)))?;
         let value = self.cast(value, sql_type, CastMode::Insert, at)?;
+        let is_open = |node: &Expr| Ok(matches!(node, Expr::Placeholder(_)));
+        if value.expr.exists(is_open).map_err(error::plan)? {
+            return Ok(Cell::Computed);
+        }
         let scalar = match value.constant {
             Some(scalar) => scalar,
             None => super::constant::evaluate(&value.expr).map_err(runtime_value)?,
@@ -264,7 +275,7 @@ fn plain_cell(kind: PlainKind, text: Cow<'_, str>) -> Cell<'_> {
 fn width_error(end: u32, expected: usize, actual: usize, row: usize) -> EngineError {
     let tuple = row + 1;
     error::at(
-        ErrorCode::InvalidValue,
+        ErrorCode::Syntax,
         format!(
             "row value count does not match column count [expected={expected}, \
              actual={actual}, tuple={tuple}]"

@@ -33,6 +33,8 @@ pub(crate) enum Cell<'t> {
     Value(Box<ScalarValue>),
     /// `$n`, from 1.
     Parameter(u32),
+    /// An expression of parameters, known once they have values.
+    Computed,
 }
 
 impl Cell<'_> {
@@ -46,6 +48,7 @@ impl Cell<'_> {
             Self::Text(text) => Cell::Text(owned(text)),
             Self::Value(value) => Cell::Value(value),
             Self::Parameter(index) => Cell::Parameter(index),
+            Self::Computed => Cell::Computed,
         }
     }
 }
@@ -96,7 +99,12 @@ impl<'t> ValueRows<'t> {
     }
 
     pub(crate) fn has_parameters(&self) -> bool {
-        self.cells.iter().any(|cell| matches!(cell, Cell::Parameter(_)))
+        self.cells.iter().any(|cell| matches!(cell, Cell::Parameter(_) | Cell::Computed))
+    }
+
+    /// Whether parameters stand inside expressions, too.
+    pub(crate) fn is_computed(&self) -> bool {
+        self.cells.iter().any(|cell| matches!(cell, Cell::Computed))
     }
 
     /// The rows once for each row of parameters, with their values in place.
@@ -119,6 +127,9 @@ impl<'t> ValueRows<'t> {
                             ));
                         }
                     },
+                    Cell::Computed => {
+                        return Err(EngineError::internal("an expression without its values"));
+                    }
                     other => other.clone(),
                 };
                 filled.push(cell, *start);
@@ -236,7 +247,7 @@ fn kind_of(cell: &Cell<'_>) -> u8 {
         Cell::Floating(_) => b'd',
         Cell::Text(_) => b's',
         Cell::Value(_) => b'v',
-        Cell::Parameter(_) => b'p',
+        Cell::Parameter(_) | Cell::Computed => b'p',
     }
 }
 

@@ -204,7 +204,7 @@ impl Binder<'_> {
         into: &mut Condition,
     ) -> EngineResult<()> {
         let path = std::slice::from_ref(name);
-        let left = &left.columns[left.resolve(path)?];
+        let left = &left.columns[first_named(left, path)?];
         let right = &right.columns[right.resolve(path)?];
         let typed = |column: &ScopeColumn| Typed::computed(column.expr(), column.sql_type);
         self.key_pair(typed(left), typed(right), name.span, into)
@@ -361,6 +361,10 @@ fn relational(
     }
     let filter = (!rest.is_empty()).then(|| predicate::all(rest).expr);
     let width = left.columns.len();
+    if matches!(kind, JoinType::Inner | JoinType::Left) {
+        // Every row has the left one's time, though the join tells nothing of their order.
+        joined.timestamp = left.timestamp.filter(|_| left.ascending || left.is_unordered());
+    }
     let join = Join::try_new(
         Arc::new(left.plan),
         Arc::new(right.plan),
@@ -382,6 +386,20 @@ fn relational(
         _ => plan,
     };
     Ok(joined)
+}
+
+/// The column of this name; of several that joins before made equal, the first.
+fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
+    rows.resolve(path).or_else(|failure| {
+        let same = |column: &ScopeColumn| {
+            path.last().is_some_and(|name| identifier::same(&column.name, &name.text))
+        };
+        let first = rows.columns.iter().position(same);
+        let is_ambiguous = failure.code == ErrorCode::AmbiguousColumn;
+        let first = first.filter(|_| is_ambiguous).ok_or(failure)?;
+        rows.columns[first].origin.note();
+        Ok(first)
+    })
 }
 
 /// A test with a sub-query, as a column of the side that it reads: an outer join can test a

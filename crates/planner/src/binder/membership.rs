@@ -5,7 +5,7 @@ use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
-use super::{Binder, Typed, constant, predicate, time_range};
+use super::{Binder, Typed, constant, error, predicate, time_range};
 
 impl Binder<'_> {
     /// `operand BETWEEN low AND high`: bounds in either order, false beside a null.
@@ -106,7 +106,13 @@ impl Binder<'_> {
             if is_number && item_type.is_text() && item.constant.is_some() {
                 // A text that is no number would be one row's error, or nobody's.
                 let at = self.tree.span(id);
-                self.cast(item.clone(), SqlType::Double, CastMode::Implicit, at)?;
+                let number = self.cast(item.clone(), SqlType::Double, CastMode::Constant, at)?;
+                if !item.is_null_constant() && number.is_null_constant() {
+                    let text = item.constant.as_ref().and_then(constant::as_text);
+                    let (text, to) = (text.unwrap_or_default(), operand.sql_type.name());
+                    let message = format!("inconvertible value: `{text}` [STRING -> {to}]");
+                    return Err(error::at(ErrorCode::InvalidValue, message, at));
+                }
             }
             let test = self.operator(BinaryOperator::Equal, operand.clone(), item, at)?;
             tests.push(test);

@@ -346,7 +346,8 @@ impl<'a> Binder<'a> {
         let columns: Vec<Field> = view::fields(&relation);
         let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
         Ok(BoundStatement::Query(BoundQuery {
-            timestamp: relation.timestamp,
+            // To clients the designated timestamp says how the rows are ordered.
+            timestamp: relation.timestamp.filter(|_| !relation.is_unordered()),
             plan: relation.plan,
             columns,
             parameters: self.parameters.types(),
@@ -377,7 +378,8 @@ impl<'a> Binder<'a> {
         match value.and_then(|value| constant::as_i64(&value)) {
             Some(query) if query >= 0 => {
                 let of = self.context.only_queries_of().map(str::to_owned);
-                Ok(BoundStatement::CancelQuery { id: query as u64, of })
+                let at = error::span(self.tree.span(id));
+                Ok(BoundStatement::CancelQuery { id: query as u64, at, of })
             }
             _ => Err(error::at(
                 ErrorCode::InvalidValue,

@@ -59,6 +59,7 @@ impl Binder<'_> {
             }
             Node::IsNull { operand, negated: is_not } => {
                 let operand = self.expression(*operand, scope)?;
+                let operand = self.settled(operand, SqlType::Varchar)?;
                 Ok(is_null(operand, *is_not != negated))
             }
             Node::Between { operand, low, high, negated: is_not, operator_span } => {

@@ -38,9 +38,15 @@ impl Binder<'_> {
         extras: &[Typed],
     ) -> EngineResult<Stage> {
         let timestamp = source.timestamp_column().cloned().ok_or_else(no_timestamp)?;
-        if !source.ascending {
+        let source = if source.is_unordered() {
+            let key = SortExpr::new(timestamp.expr(), true, true);
+            let plan = order::sort(source.plan.clone(), std::iter::once(key))?;
+            Relation { ascending: true, ..source.with_plan(plan) }
+        } else if source.ascending {
+            source
+        } else {
             return Err(no_timestamp());
-        }
+        };
         timestamp.origin.note();
         self.refuse_star(&items)?;
         let spec = self.bucket_spec(sample_by, &timestamp)?;

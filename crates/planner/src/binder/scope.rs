@@ -84,6 +84,21 @@ impl Relation {
         self.columns.iter().map(|column| column.sql_type).collect()
     }
 
+    /// Whether the rows come from a join, which has them in no order; others that do not ascend
+    /// were sorted otherwise.
+    pub(crate) fn is_unordered(&self) -> bool {
+        let mut plan = &self.plan;
+        loop {
+            plan = match plan {
+                LogicalPlan::Join(_) => return !self.ascending,
+                LogicalPlan::Projection(node) => node.input.as_ref(),
+                LogicalPlan::Filter(node) => node.input.as_ref(),
+                LogicalPlan::SubqueryAlias(node) => node.input.as_ref(),
+                _ => return false,
+            };
+        }
+    }
+
     /// The index of the column that a dotted path names. Whatever finds a column by its name reads
     /// it, so this is where the access is noted: no clause can forget to.
     pub(crate) fn resolve(&self, path: &[Name]) -> EngineResult<usize> {

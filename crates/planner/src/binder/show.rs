@@ -100,13 +100,15 @@ impl Binder<'_> {
         };
         let found = SETTINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         let Some(&(name, value)) = found else {
+            let end = self.tree.span(self.tree.root).end;
+            let last = words.last().map_or(0, |word| word.encode_utf16().count());
             return Err(error::at(
                 ErrorCode::Syntax,
                 "expected TABLES, COLUMNS FROM <tab>, PARTITIONS FROM <tab>, TRANSACTION \
                  ISOLATION LEVEL, transaction_isolation, max_identifier_length, \
                  standard_conforming_strings, parameters, server_version, \
                  server_version_num, search_path, datestyle, or time zone",
-                self.tree.span(self.tree.root),
+                tidemark_ast::Span { start: end.saturating_sub(last as u32), end },
             ));
         };
         if let ("max_identifier_length", Ok(length)) = (name, value.parse::<i32>()) {
