@@ -185,3 +185,26 @@ test.serial('one other machine has a part of the connections of the wire protoco
     await client.end();
   }
 });
+
+test.serial('a refused request whose body came keeps its connection', async (t) => {
+  const socket = await open(t, 'http');
+  const request = 'POST /exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n';
+  let answers = 0;
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    answers += text.split('HTTP/1.1 401 ').length - 1;
+  });
+  socket.write(`${request}abcd`);
+  await until(() => answers === 1, 'it is answered');
+  socket.write(request);
+  await until(() => answers === 2, 'the next is answered before its body');
+  socket.write('abcd');
+  // Idle connections of this server end after 2 s: it goes on asking for longer than the rest of
+  // a body may take.
+  for (let round = 3; round < 15; round += 1) {
+    await sleep(1_000);
+    socket.write(`${request}abcd`);
+    await until(() => answers === round || socket.destroyed, `answer ${round}`);
+  }
+  t.false(socket.destroyed);
+  t.is(answers, 14);
+});

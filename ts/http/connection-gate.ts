@@ -151,7 +151,15 @@ function watchRest(
   slot: Slot | undefined,
 ): void {
   const watch = (): void => {
-    const cut = (): void => void request.socket.destroy();
+    if (request.complete) {
+      return;
+    }
+    const cut = (): void => {
+      // Another request may be under way on the connection.
+      if (!request.complete) {
+        request.socket.destroy();
+      }
+    };
     const stop = watchBody(request, REST_IDLE_MS, cut);
     const late = slot?.hasEntered === false ? setTimeout(cut, REST_MS).unref() : undefined;
     request.once('close', () => {
