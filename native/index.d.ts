@@ -38,8 +38,11 @@ export declare class NativeDatabase {
   commitRecords(kind: string, changes: string): Promise<bigint>
   /** Effective configuration: a JSON list of `[key, environment variable, value, source]`. */
   setParameters(list: string): void
-  /** Stops what runs, checkpoints, releases the root; the log was told of it. */
-  close(): Promise<undefined>
+  /**
+   * Stops what runs, checkpoints, releases the root, within about so many milliseconds; the log
+   * was told of it. It fails where something acknowledged may not be durable.
+   */
+  close(withinMs?: number | undefined | null): Promise<undefined>
 }
 
 /** Rows after the first chunk. */

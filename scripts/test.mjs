@@ -53,6 +53,7 @@ const QUICK_TIERS = [
   ['build/test/torture/kill9.js', '--rounds', '15'],
   ['build/test/torture/import-cuts.js', '--offsets', '200'],
   ['build/test/torture/disk-full.js', '--rounds', '5'],
+  ['build/test/torture/room.js', '--cycles', '5'],
   ['build/test/torture/system-faults.js', '--runs', '8'],
   ['build/test/torture/map-faults.js', '--rounds', '8'],
   ['build/test/torture/clock.js', '--jumps', '2'],

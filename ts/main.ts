@@ -67,6 +67,14 @@ export interface RunningServer {
   readonly stopMs: number;
 }
 
+/**
+ * Of `shutdown.timeout`: what is kept for the last steps of a checkpoint, which are not given up,
+ * and the end of the process itself.
+ */
+const END_MS = 2_000;
+/** What the database gets at least; it gives up a checkpoint that takes longer. */
+const LEAST_CLOSE_MS = 200;
+
 /** Anything that listens. */
 type Listener = RunningHttp | RunningPgWire;
 
@@ -84,12 +92,13 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   let sessions: SessionHost | undefined;
   const stopMs = config.get(KEYS.shutdownTimeout);
   const close = async (step: (what: StopStep) => void = () => undefined): Promise<void> => {
+    const ends = performance.now() + stopMs - END_MS;
     encryption.close();
     await stopServing({ listeners, stopWork: () => sessions?.stop(), stopMs, step });
     await copy?.close();
     await access?.close();
     step('the last checkpoint');
-    await database.close();
+    await database.close(Math.max(ends - performance.now(), LEAST_CLOSE_MS));
   };
   try {
     if (options.demo === true) {

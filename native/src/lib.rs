@@ -19,8 +19,9 @@ use napi::bindgen_prelude::{ArrayBuffer, BigInt, BufferSlice, Env, FnArgs, Funct
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
-    Appender, Chunk, Database, EngineError, EngineResult, ErrorCode, ExecuteOptions, ExecuteReply,
-    OpenOptions, ParameterValues, ResultStream, Statement, Transaction, failpoint, log,
+    Appender, CLOSE_TIME, Chunk, Database, EngineError, EngineResult, ErrorCode, ExecuteOptions,
+    ExecuteReply, OpenOptions, ParameterValues, ResultStream, Statement, Transaction, failpoint,
+    log,
 };
 
 use crate::calls::{
@@ -209,12 +210,18 @@ impl NativeDatabase {
         sync("set_parameters", || self.database.set_parameters(list.as_bytes()))
     }
 
-    /// Stops what runs, checkpoints, releases the root; the log was told of it.
+    /// Stops what runs, checkpoints, releases the root, within about so many milliseconds; the log
+    /// was told of it. It fails where something acknowledged may not be durable.
     #[napi(catch_unwind)]
-    pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+    pub fn close<'env>(
+        &self,
+        env: &'env Env,
+        within_ms: Option<u32>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
         let database = Arc::clone(&self.database);
+        let within = within_ms.map_or(CLOSE_TIME, |ms| Duration::from_millis(u64::from(ms)));
         spawn_blocking(env, "close", move || {
-            let closed = database.close();
+            let closed = database.close(within);
             log::wait_until_delivered(LOG_PATIENCE);
             closed
         })

@@ -5,33 +5,25 @@
  * again: what is refused says so, queries go on, nothing acknowledged is lost, and writes work
  * within a second without a restart. Some rounds restart the server while the disk is full.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, openSync, statfsSync, truncateSync, writeSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, importCsv, isGone, Refused } from './client.js';
 import { Harness, type Random, sleep } from './harness.js';
 import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
+import { freeBytes, insideNamespace, mountDisk } from './small-disk.js';
 
-const DISK_VARIABLE = 'TIDEMARK_TORTURE_DISK';
 const TABLES = ['alpha', 'beta'] as const;
 const RENEW_ROUNDS = 8;
 const RESUME_MS = 1_000;
 const ABOUT_SPACE = /space|disk|full|quota|ENOSPC/i;
 
-if (process.env[DISK_VARIABLE] === undefined) {
-  await insideNamespace();
-}
-const disk = process.env[DISK_VARIABLE] ?? '';
+const disk = await insideNamespace();
 const harness: Harness = new Harness('disk-full', ['rounds', 'mib']);
 const rounds = harness.number('rounds', 6);
 const mib = harness.number('mib', 256);
-const mount = spawn('mount', ['-t', 'tmpfs', '-o', `size=${mib}m`, 'tmpfs', disk]);
-if ((await once(mount, 'exit'))[0] !== 0) {
+if (!(await mountDisk(disk, mib))) {
   harness.skip('a file system cannot be mounted here');
 }
 const filler = join(disk, 'filler');
@@ -52,25 +44,6 @@ harness.say(
     .join(', '),
 );
 harness.finish();
-
-/** Runs this program again where it may mount, and ends with its exit code. */
-async function insideNamespace(): Promise<never> {
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-disk-'));
-  const flags = process.getuid?.() === 0 ? '-m' : '-Urm';
-  const child = spawn('unshare', [flags, process.execPath, ...process.argv.slice(1)], {
-    stdio: 'inherit',
-    env: { ...process.env, [DISK_VARIABLE]: folder },
-  });
-  const code = await new Promise<number>((resolve) => {
-    child.on('error', () => {
-      process.stdout.write('SKIPPED: unshare is not here\n0 passed, 0 failed\n');
-      resolve(0);
-    });
-    child.on('exit', (status) => resolve(status ?? 1));
-  });
-  await rm(folder, { recursive: true, force: true });
-  process.exit(code);
-}
 
 /** Every second server does not stop before the disk does: the system refuses its writes. */
 async function start(): Promise<TestServer> {
@@ -124,11 +97,7 @@ async function renewTables(): Promise<void> {
 function fill(left: number): void {
   const file = openSync(filler, 'a');
   const block = Buffer.alloc(256 * 1024, 1);
-  const free = (): number => {
-    const { bavail, bsize } = statfsSync(disk);
-    return bavail * bsize;
-  };
-  while (free() > left + block.length) {
+  while (freeBytes(disk) > left + block.length) {
     writeSync(file, block);
   }
   closeSync(file);

@@ -303,7 +303,7 @@ export const KEYS = {
     'cairo.keep.generations',
     '2',
     'manifests kept: with 2 a damaged one is made good from the one before, whose files stay ' +
-      'until the next checkpoint; with 1 it is not',
+      'for a second; with 1 it is not',
     OWN,
   ),
   verify: choice(
@@ -324,7 +324,8 @@ export const KEYS = {
   diskReserve: size(
     'disk.reserve',
     '64M',
-    'room kept so that a checkpoint can finish on a full disk; 2 % of the disk at most',
+    'room kept for drops and the checkpoint after them on a full disk; 1 part in 32 of the ' +
+      'disk at most',
     OWN,
   ),
   spillLimit: size(

@@ -186,8 +186,8 @@ class EngineDatabase implements Database {
     return { ...observed, numbers: { ...observed.numbers, ...all } };
   }
 
-  async close(): Promise<void> {
-    await decoded(this.#native.close());
+  async close(withinMs?: number): Promise<void> {
+    await decoded(this.#native.close(withinMs === undefined ? null : Math.floor(withinMs)));
   }
 }
 

@@ -445,6 +445,10 @@ export interface Database {
   metrics(): EngineMetrics;
   /** What is known to be damaged. A table counts as sound until something of it is read. */
   damages(): readonly Damage[];
-  /** Finishes running commits, writes a checkpoint, releases the root. */
-  close(): Promise<void>;
+  /**
+   * Finishes running commits, writes a checkpoint, releases the root, all within about `withinMs`
+   * (3 s): a checkpoint that takes longer is given up, since the log has its rows. Nothing of a
+   * query stays below `tmp`. Rejects where something acknowledged may not be durable.
+   */
+  close(withinMs?: number): Promise<void>;
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
@@ -27,7 +27,7 @@ use crate::log::{self, Level};
 use crate::maintenance::restore_if_asked;
 use crate::metrics::{Gauges, Metrics};
 use crate::options::{ActiveQuery, OpenOptions, TableColumn, TableMetadata};
-use crate::plans::KeptPlans;
+use crate::plans::{self, KeptPlans};
 use crate::pool::SharedPool;
 use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
@@ -56,13 +56,16 @@ const MIN_CONCURRENT_QUERIES: usize = 4;
 /// pages that are used take memory.
 const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 
+/// How long closing takes at the most, where nothing else is said.
+pub const CLOSE_TIME: Duration = Duration::from_secs(3);
+
 /// An open database. Dropping the last reference closes it.
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
     pub(crate) session: PlanSession,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) plans: KeptPlans,
+    pub(crate) plans: Arc<KeptPlans>,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of a line of an import at the most.
     pub(crate) most_line_bytes: usize,
@@ -71,6 +74,8 @@ pub struct Database {
     admission: Arc<Admission>,
     pub(crate) memory: Arc<SharedPool>,
     resident: Arc<ResidentGuard>,
+    /// Where queries spill to.
+    spill_root: PathBuf,
     runtime: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
     closed: AtomicBool,
@@ -97,7 +102,7 @@ impl Database {
         let spill_root = spill_directory(&options.root)?;
         let session = PlanSession::new(&SessionOptions {
             target_partitions: workers,
-            runtime: runtime_environment(&memory, spill_root, spill_limit)?,
+            runtime: runtime_environment(&memory, spill_root.clone(), spill_limit)?,
             query_memory_bytes: memory.query_limit(),
             scan_part_rows: options.scan_part_rows,
             optional_rules: options.optional_rules.unwrap_or(true),
@@ -116,6 +121,8 @@ impl Database {
         let resident = ResidentGuard::new(total);
         let (queries, rows) = (Arc::downgrade(&registry), Arc::downgrade(&storage));
         runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));
+        let plans = Arc::<KeptPlans>::default();
+        runtime.spawn(plans::forget_old(Arc::downgrade(&plans), Arc::downgrade(&storage)));
         let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         settle_views(&storage);
@@ -124,7 +131,7 @@ impl Database {
             session,
             sources: Arc::new(sources),
             registry,
-            plans: KeptPlans::default(),
+            plans,
             metrics: Arc::default(),
             most_line_bytes: options.limits.line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
@@ -132,6 +139,7 @@ impl Database {
             admission,
             memory,
             resident,
+            spill_root,
             handle,
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
@@ -209,18 +217,36 @@ impl Database {
         Ok(receipt.epoch)
     }
 
-    /// Refuses new work, stops what runs, checkpoints, releases the root. Blocks.
-    pub fn close(&self) -> EngineResult<()> {
+    /// Refuses new work, stops what runs, checkpoints, releases the root, within about so much
+    /// time. Blocks. It ends well where everything acknowledged is as durable as it was promised,
+    /// with or without a checkpoint: one that would take too long is given up, since the log holds
+    /// its rows.
+    pub fn close(&self, within: Duration) -> EngineResult<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        let began = Instant::now();
         self.registry.cancel_all();
         let runtime = self.runtime.lock().take();
         if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(Duration::from_secs(3));
+            runtime.shutdown_timeout(within / 2);
         }
-        self.storage.close()?;
-        log::write(Level::Info, "engine", "closed", serde_json::json!({}));
+        let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
+        // Also what a query left that did not end in time: nobody reads it any more.
+        if let Err(error) = clear(&self.spill_root) {
+            log::write(
+                Level::Warn,
+                "engine",
+                "spilled_files_stay",
+                serde_json::json!({
+                    "message": error.to_string(),
+                }),
+            );
+        }
+        let fields = serde_json::json!({
+            "checkpoint": checkpointed?, "milliseconds": began.elapsed().as_millis() as u64,
+        });
+        log::write(Level::Info, "engine", "closed", fields);
         Ok(())
     }
 
@@ -285,7 +311,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
+        if let Err(error) = self.close(CLOSE_TIME) {
             let fields = serde_json::json!({ "message": error.message });
             log::write(Level::Error, "engine", "close_failed", fields);
         }
@@ -356,6 +382,19 @@ fn directory(path: &Path) -> EngineResult<PathBuf> {
     std::fs::create_dir_all(path)
         .and_then(|()| path.canonicalize())
         .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
+}
+
+/// Removes all that is in a directory.
+fn clear(directory: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Wipes what queries of a process that died had spilled: nobody else uses a root that is locked.

@@ -37,7 +37,7 @@ mod write;
 
 pub use append::{AppendProgress, AppendReport, Appender, AppenderSpec};
 pub use cancel::CancelToken;
-pub use database::Database;
+pub use database::{CLOSE_TIME, Database};
 pub use execution::cursor::Chunk;
 pub use execution::stream::ResultStream;
 pub use maintenance::check_root;

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -16,11 +17,14 @@ use datafusion::physical_plan::execution_plan::reset_plan_states;
 use parking_lot::Mutex;
 use tidemark_operators::{PlanSession, Rows};
 use tidemark_planner::{BoundQuery, Conditions, Restriction};
+use tidemark_storage::Storage;
 use tidemark_types::{EngineResult, Field};
 
 use crate::execution::source::BatchSource;
 use tidemark_operators::from_datafusion;
 
+/// How often plans for older snapshots are looked for.
+const FORGET_EVERY: Duration = Duration::from_millis(500);
 /// Bytes of rows that are kept at the most.
 const MOST_BYTES: usize = 16 * 1024;
 
@@ -173,6 +177,17 @@ impl KeptPlans {
         if before.is_none_or(|(kept_for, _)| kept_for < epoch) {
             slots.push(Arc::downgrade(slot));
         }
+    }
+}
+
+/// Lets go of plans for older snapshots where no statement comes that would: they keep files of
+/// what was dropped. Ends with the database.
+pub(crate) async fn forget_old(plans: Weak<KeptPlans>, storage: Weak<Storage>) {
+    let mut times = tokio::time::interval(FORGET_EVERY);
+    loop {
+        times.tick().await;
+        let (Some(plans), Some(storage)) = (plans.upgrade(), storage.upgrade()) else { return };
+        plans.advance(storage.snapshot().epoch());
     }
 }
 

@@ -34,6 +34,8 @@ impl Storage {
                 .with_hint("CHECKPOINT RELEASE removes it"));
         }
         remove_all(vfs, BACKUP_NEW)?;
+        // The copy of the log would take the room of those who free some.
+        self.space().refuse_when_low(vfs)?;
         // Little log to copy, and nothing that is in memory alone.
         self.checkpoint()?;
         let copied = self.with_generations(|generations| {

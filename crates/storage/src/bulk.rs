@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
-use tidemark_vfs::Vfs;
 
 use crate::change::{BulkTarget, Change, CommitReceipt};
 use crate::column::{self, ColumnData};
@@ -262,6 +261,8 @@ impl BulkWriter {
         let sources = self.take_partition(floor, keep_from)?;
         let order = staged::common_order(&sources, &self.schema, self.upsert.as_ref())?;
         let columns: Vec<_> = self.schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
+        let bytes: usize = sources.iter().map(StagedRows::memory_bytes).sum();
+        self.storage.refuse_beyond(bytes as u64)?;
         let mut placing = Placing::of(&sources);
         for portion in split(order, self.storage.options().segment_rows) {
             let (order, bounds) = placing.next(&portion);
@@ -294,12 +295,17 @@ impl BulkWriter {
         }
         let synced = self.storage.options().commit_mode == CommitMode::Sync;
         let early = self.storage.options().planted == Some(PlantedFault::AdoptBeforeMove);
+        let work = self.changes(synced);
+        let mut logged = early;
         let committed = if early {
-            let committed = self.storage.commit_prepared(self.changes(synced));
+            let committed = self.storage.commit_prepared(work);
             committed.and_then(|receipt| self.move_to_table(synced).map(|()| receipt))
         } else {
             let moved = self.move_to_table(synced);
-            moved.and_then(|()| self.storage.commit_prepared(self.changes(synced)))
+            moved.and_then(|()| self.storage.admit(&work)).and_then(|()| {
+                logged = true;
+                self.storage.commit_now(work)
+            })
         };
         match committed {
             Ok(receipt) => {
@@ -309,7 +315,7 @@ impl BulkWriter {
                 Ok(receipt)
             }
             Err(error) => {
-                self.take_back(&error);
+                self.take_back(logged, &error);
                 Err(match error.code {
                     ErrorCode::Replan => EngineError::new(
                         ErrorCode::TableNotFound,
@@ -385,17 +391,13 @@ impl BulkWriter {
         by_floor.values().any(|pieces| clusters(pieces).len() < pieces.len())
     }
 
-    /// Removes the segments of a write that was refused. After a failure of the disk the record
-    /// may be in the log all the same: then they stay, and the next start decides.
-    fn take_back(&self, error: &EngineError) {
-        let vfs: &dyn Vfs = self.storage.vfs().system();
-        if !matches!(error.code, ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::ReadOnly) {
-            let directory = table_dir(self.schema.id);
-            for (_, meta) in &self.segments {
-                let _ = vfs.unlink(&format!("{directory}/{}", meta.name));
-            }
-            let _ = vfs.remove_dir(&directory);
-        }
+    /// Removes the segments of a write that was refused.
+    fn take_back(&self, logged: bool, error: &EngineError) {
+        let directory = table_dir(self.schema.id);
+        let paths = self.segments.iter().map(|(_, meta)| format!("{directory}/{}", meta.name));
+        self.storage.give_up_files(paths, logged, error);
+        // Where it is another's too, it is not empty.
+        let _ = self.storage.vfs().remove_dir(&directory);
     }
 }
 

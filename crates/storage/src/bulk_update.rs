@@ -50,8 +50,8 @@ pub struct BulkUpdate {
     open: Option<OpenPartition>,
     pending: Pending,
     parts: Vec<(i64, Vec<SegmentMeta>)>,
-    /// Files belong to a record that is logged, or may be.
-    committed: bool,
+    /// Whether its files are in the table, or were given up.
+    ended: bool,
 }
 
 /// The partition that is written.
@@ -110,7 +110,7 @@ impl WriteHold {
             open: None,
             pending: Pending { cells, ..Pending::default() },
             parts: Vec::new(),
-            committed: false,
+            ended: false,
         })
     }
 }
@@ -277,14 +277,17 @@ impl BulkUpdate {
             return self.storage.commit_prepared(Vec::new());
         }
         let committed = self.storage.commit_now(self.changes());
-        // After a failure of the disk the record may be in the log: the next start decides.
-        self.committed = match &committed {
-            Ok(_) => true,
-            Err(error) => {
-                matches!(error.code, ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::ReadOnly)
-            }
-        };
+        if let Err(error) = &committed {
+            self.storage.give_up_files(self.paths(), true, error);
+        }
+        self.ended = true;
         committed
+    }
+
+    fn paths(&self) -> impl Iterator<Item = String> {
+        let directory = table_dir(self.schema.id);
+        let metas = self.parts.iter().flat_map(|(_, metas)| metas);
+        metas.map(move |meta| format!("{directory}/{}", meta.name))
     }
 
     fn changes(&self) -> Vec<Prepared> {
@@ -315,12 +318,8 @@ impl BulkUpdate {
 
 impl Drop for BulkUpdate {
     fn drop(&mut self) {
-        if self.committed {
-            return;
-        }
-        let directory = table_dir(self.schema.id);
-        for meta in self.parts.iter().flat_map(|(_, metas)| metas) {
-            let _ = self.storage.vfs().unlink(&format!("{directory}/{}", meta.name));
+        if !self.ended {
+            self.paths().for_each(|path| drop(self.storage.vfs().unlink(&path)));
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::schema::{TableId, TableSchema};
 use crate::segment::{Segment, SegmentMeta};
 use crate::segment_writer::{Columns, write_segment};
 use crate::snapshot::Snapshot;
-use crate::state::{put_table, table_of};
+use crate::state::{Owed, put_table, table_of};
 use crate::symbol_file::write_symbols;
 use crate::table::TableSnapshot;
 
@@ -53,6 +53,8 @@ pub(crate) struct Frozen {
     pub(crate) first_log: u64,
     /// Bytes of the log that it writes to segments.
     pub(crate) unwritten: u64,
+    /// What it writes anew.
+    pub(crate) owed: Owed,
 }
 
 /// A partition whose runs became segments.
@@ -137,20 +139,39 @@ fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> 
     if directories.is_empty() { Ok(()) } else { sync_dir(vfs, TABLES) }
 }
 
+/// How a checkpoint writes.
+pub(crate) struct Job<'a> {
+    pub(crate) vfs: &'a Arc<Disk>,
+    pub(crate) options: &'a StorageOptions,
+    pub(crate) numbers: &'a dyn FileNumbers,
+    /// Whether there is little room: nothing is written that could stay as it is.
+    pub(crate) lean: bool,
+    /// Whether it should end without having written everything.
+    pub(crate) stop: &'a dyn Fn() -> bool,
+}
+
+impl Job<'_> {
+    fn refuse_when_stopped(&self) -> EngineResult<()> {
+        if (self.stop)() {
+            let message = "the checkpoint was cut short: the database is being closed";
+            return Err(EngineError::new(ErrorCode::Cancelled, message));
+        }
+        Ok(())
+    }
+}
+
 /// Step 2: writes and syncs all that `frozen` holds in memory.
 pub(crate) fn prepare(
-    vfs: &Arc<Disk>,
-    options: &StorageOptions,
+    job: &Job<'_>,
     frozen: &Frozen,
     manifested: &Snapshot,
-    numbers: &dyn FileNumbers,
 ) -> EngineResult<Prepared> {
     let snapshot = Snapshot::clone(&frozen.snapshot);
     let mut prepared = Prepared { snapshot, ..Prepared::default() };
-    let written = write_tables(vfs, options, &frozen.snapshot, manifested, numbers, &mut prepared)
-        .and_then(|()| {
-            sync_directories(vfs.system(), prepared.created.iter().map(|file| file.path()))
-        });
+    let written = write_tables(job, &frozen.snapshot, manifested, &mut prepared).and_then(|()| {
+        let created = prepared.created.iter().map(|file| file.path());
+        sync_directories(job.vfs.system(), created)
+    });
     match written {
         Ok(()) => Ok(prepared),
         Err(error) => {
@@ -161,11 +182,9 @@ pub(crate) fn prepare(
 }
 
 fn write_tables(
-    vfs: &Arc<Disk>,
-    options: &StorageOptions,
+    job: &Job<'_>,
     frozen: &Snapshot,
     manifested: &Snapshot,
-    numbers: &dyn FileNumbers,
     prepared: &mut Prepared,
 ) -> EngineResult<()> {
     let changed = frozen.tables().filter(|table| {
@@ -173,18 +192,13 @@ fn write_tables(
         known.is_none_or(|known| !Arc::ptr_eq(known, table))
     });
     for table in changed {
-        write_table(vfs, options, table, numbers, prepared)?;
+        write_table(job, table, prepared)?;
     }
     Ok(())
 }
 
-fn write_table(
-    vfs: &Arc<Disk>,
-    options: &StorageOptions,
-    table: &TableSnapshot,
-    numbers: &dyn FileNumbers,
-    prepared: &mut Prepared,
-) -> EngineResult<()> {
+fn write_table(job: &Job<'_>, table: &TableSnapshot, prepared: &mut Prepared) -> EngineResult<()> {
+    let vfs = job.vfs;
     let id = table.schema().id;
     let directory = table_dir(id);
     let unwritten = table.detached.iter().filter(|(_, partition)| !partition.is_written());
@@ -196,7 +210,8 @@ fn write_table(
     let hot = table.hot.iter().map(|(floor, before)| (floor, before, false));
     let detached = unwritten.into_iter().map(|(floor, before)| (floor, before, true));
     for (floor, before, detached) in hot.chain(detached) {
-        let segments = fold_sound(vfs, options, table, *floor, before, numbers, prepared)?;
+        job.refuse_when_stopped()?;
+        let segments = fold_sound(job, table, *floor, before, prepared)?;
         let after = Arc::new(Partition::new(segments, Vec::new(), before.changed));
         if !detached {
             new.rows = new.rows - before.rows() + after.rows();
@@ -209,7 +224,7 @@ fn write_table(
     new.hot.clear();
     put_table(&mut prepared.snapshot, new);
     for (column, dictionary) in &table.head.symbols {
-        let path = || symbols_path(id, *column, numbers.next());
+        let path = || symbols_path(id, *column, job.numbers.next());
         let files = write_symbols(vfs, dictionary.store(), dictionary.len() as u32, path)?;
         if let Some(files) = files {
             prepared.created.extend(files.last().map(|file| Arc::clone(&file.file)));
@@ -222,17 +237,15 @@ fn write_table(
 /// Like [`fold`]. Where a segment is damaged, all stay as they are beside what is in memory, so
 /// that other tables go on.
 fn fold_sound(
-    vfs: &Arc<Disk>,
-    options: &StorageOptions,
+    job: &Job<'_>,
     table: &TableSnapshot,
     floor: i64,
     partition: &Partition,
-    numbers: &dyn FileNumbers,
     prepared: &mut Prepared,
 ) -> EngineResult<Vec<Arc<Segment>>> {
     let made = prepared.created.len();
     let faults = tidemark_vfs::faults();
-    let folded = fold(vfs, options, table, floor, partition, numbers, prepared);
+    let folded = fold(job, table, floor, partition, prepared);
     // What was copied from a map that went bad meanwhile is not what was written.
     let bad = || partition.segments.iter().find_map(|segment| segment.known_damage());
     let bad = if tidemark_vfs::faults() == faults { None } else { bad() };
@@ -242,7 +255,7 @@ fn fold_sound(
             let runs = Partition::new(Vec::new(), partition.runs.clone(), partition.changed);
             let stored = partition.segments.iter().map(|segment| segment.as_stored());
             let mut segments: Vec<_> = stored.collect();
-            segments.extend(fold(vfs, options, table, floor, &runs, numbers, prepared)?);
+            segments.extend(fold(job, table, floor, &runs, prepared)?);
             Ok(segments)
         }
         folded => folded,
@@ -251,23 +264,24 @@ fn fold_sound(
 
 /// The segments that take the place of a partition's pieces.
 fn fold(
-    vfs: &Arc<Disk>,
-    options: &StorageOptions,
+    job: &Job<'_>,
     table: &TableSnapshot,
     floor: i64,
     partition: &Partition,
-    numbers: &dyn FileNumbers,
     prepared: &mut Prepared,
 ) -> EngineResult<Vec<Arc<Segment>>> {
+    let vfs = job.vfs;
     let schema = table.schema();
     let mut segments = Vec::new();
     let copies = copies_of_distrusted(partition)?;
     let partition = copies.as_ref().unwrap_or(partition);
-    for output in plan_fold(partition, schema.timestamp_column(), options.segment_rows)? {
+    let rows = job.options.segment_rows;
+    for output in plan_fold(partition, schema.timestamp_column(), rows, job.lean)? {
         match output {
             Output::Kept(segment) => segments.push(segment),
             Output::Written { pieces, order, bounds, lsn } => {
-                let name = segment_name(&schema.partition_name(floor), numbers.next());
+                job.refuse_when_stopped()?;
+                let name = segment_name(&schema.partition_name(floor), job.numbers.next());
                 let directory = table_dir(schema.id);
                 let path = format!("{directory}/{name}");
                 prepared.created.push(StoredFile::new(Arc::clone(vfs), path.clone()));
@@ -329,6 +343,12 @@ impl Prepared {
         for file in &self.created {
             file.doom();
         }
+    }
+
+    /// Tables whose files keep deleted rows.
+    pub(crate) fn tables_with_dead_rows(&self) -> BTreeSet<TableId> {
+        let dead = |folded: &&Folded| folded.after.segments.iter().any(|s| s.dead().is_some());
+        self.folded.iter().filter(dead).map(|folded| folded.table).collect()
     }
 
     /// Files that the new manifest replaces by others.
@@ -399,7 +419,8 @@ impl Prepared {
             let Some(table) = self.snapshot.tables.get(table) else { continue };
             let Some(dictionary) = table.head.symbols.get(column) else { continue };
             dictionary.store().set_symbol_files(files.clone());
-            if running.tables.get(&table.schema().id).is_none() {
+            let running = running.tables.get(&table.schema().id);
+            if running.is_none_or(|running| !running.head.symbols.contains_key(column)) {
                 let files = files.iter().map(|file| Arc::clone(&file.file));
                 installed.manifest_only.extend(files);
             }

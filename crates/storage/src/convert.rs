@@ -10,9 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tidemark_vfs::OpenMode;
 
-use crate::file::sync_dir;
+use crate::file::{sync_dir, write_whole};
 use crate::fold::split;
 use crate::gather::Gathered;
 use crate::layout::{TABLES, parquet_name, segment_name, table_dir};
@@ -91,7 +90,7 @@ impl Storage {
         let _hold = self.hold_writes(table);
         let floors: BTreeSet<i64> = floors.iter().copied().collect();
         for _ in 0..ATTEMPTS {
-            match self.try_convert(table, &floors, to) {
+            match self.try_convert(table, &floors, to, false) {
                 Err(error) if error.code == ErrorCode::Replan => {}
                 done => return done,
             }
@@ -99,44 +98,55 @@ impl Storage {
         Err(EngineError::new(ErrorCode::Replan, "the table was changed meanwhile: try again"))
     }
 
+    /// Writes a partition to other files of the format. Fails with `Replan` where it was changed
+    /// meanwhile.
+    pub(crate) fn rewrite_partition(
+        self: &Arc<Self>,
+        table: TableId,
+        floor: i64,
+        to: PartitionFormat,
+    ) -> EngineResult<()> {
+        let _hold = self.hold_writes(table);
+        self.try_convert(table, &BTreeSet::from([floor]), to, true)
+    }
+
+    /// `anew` writes also what has the format already.
     fn try_convert(
         &self,
         table: TableId,
         floors: &BTreeSet<i64>,
         to: PartitionFormat,
+        anew: bool,
     ) -> EngineResult<()> {
         self.refuse_when_full()?;
         let base = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
         let mut parts = Vec::new();
-        let written = self.write_parts(&base, floors, to, &mut parts);
+        let written = self.write_parts(&base, floors, (to, anew), &mut parts);
         let names: Vec<String> = parts
             .iter()
             .flat_map(|(_, metas)| metas.iter().map(|meta| meta.name.clone()))
             .collect();
-        let done = written.and_then(|()| {
+        let done = written.map_err(|error| (error, false)).and_then(|()| {
             if parts.is_empty() {
                 return Ok(());
             }
             let schema_version = base.schema().version;
             let conversion = Conversion { base, schema_version, parts };
-            self.commit_now(vec![Prepared::Convert(conversion)]).map(drop)
+            let committed = self.commit_now(vec![Prepared::Convert(conversion)]);
+            committed.map(drop).map_err(|error| (error, true))
         });
-        if let Err(error) = &done
-            && !matches!(error.code, ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::ReadOnly)
-        {
-            // After a failure of the disk the record may be in the log: the next start decides.
-            for name in names {
-                let _ = self.vfs().unlink(&format!("{}/{name}", table_dir(table)));
-            }
+        if let Err((error, logged)) = &done {
+            let paths = names.iter().map(|name| format!("{}/{name}", table_dir(table)));
+            self.give_up_files(paths, *logged, error);
         }
-        done
+        done.map_err(|(error, _)| error)
     }
 
     fn write_parts(
         &self,
         base: &TableSnapshot,
         floors: &BTreeSet<i64>,
-        to: PartitionFormat,
+        (to, anew): (PartitionFormat, bool),
         parts: &mut Vec<(i64, Vec<SegmentMeta>)>,
     ) -> EngineResult<()> {
         let schema = base.schema();
@@ -147,7 +157,7 @@ impl Storage {
                 let message = format!("partition '{name}' does not exist [table={table}]");
                 EngineError::new(ErrorCode::InvalidValue, message)
             })?;
-            if to.is_that_of(partition) {
+            if !anew && to.is_that_of(partition) {
                 continue;
             }
             let vfs = self.vfs();
@@ -187,7 +197,6 @@ impl Storage {
         }
         let name = parquet_name(&schema.partition_name(floor), self.next_file_number());
         let path = format!("{}/{name}", table_dir(schema.id));
-        let failed = |error: std::io::Error| EngineError::io(&path, &error);
         let mut encoder = ParquetEncoder::new(&schema.columns, &base.head.symbols)?;
         for batch in split(order.to_vec(), BATCH_ROWS) {
             for stretch in batch {
@@ -200,9 +209,7 @@ impl Storage {
             }
         }
         let encoded = encoder.finish()?;
-        let file = self.vfs().open(&path, OpenMode::CreateNew).map_err(failed)?;
-        file.write_at(&encoded.bytes, 0).map_err(failed)?;
-        file.sync().map_err(failed)?;
+        write_whole(self.vfs().system(), &path, &encoded.bytes)?;
         Ok(rows.described(name, order, encoded.bytes.len() as u64, encoded.footer_crc))
     }
 
@@ -222,7 +229,8 @@ impl Storage {
         let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
         let gathered = Gathered::new(&schema.columns, &rows.pieces, order);
         let written = write_segment(vfs, &path, &columns, &gathered)?;
-        written.file.sync().map_err(|error| EngineError::io(&path, &error))?;
+        let synced = written.file.sync().inspect_err(|_| drop(vfs.unlink(&path)));
+        synced.map_err(|error| EngineError::io(&path, &error))?;
         Ok(rows.described(name, order, written.len, written.footer_crc))
     }
 }

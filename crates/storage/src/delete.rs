@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
+use crate::codec::{Decoder, Encoder};
 use crate::column::{self, ColumnData};
 use crate::merge::Stretch;
 use crate::partition::Partition;
@@ -22,6 +23,9 @@ use crate::snapshot::Snapshot;
 use crate::state::{ApplyContext, put_table, table_of};
 use crate::table::TableSnapshot;
 use crate::update::{address, by_partition, hits, same_rows};
+
+/// Deleted rows of a segment are few below one part in so many of its rows.
+const FEW_SHARE: u64 = 32;
 
 /// Rows of a table that go.
 #[derive(Debug, Clone)]
@@ -63,6 +67,36 @@ impl DeadRows {
 
     pub(crate) fn bounds(&self) -> (i64, i64) {
         self.bounds
+    }
+
+    /// As a manifest holds them.
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.i64(self.bounds.0);
+        out.i64(self.bounds.1);
+        out.u32(self.rows.len() as u32);
+        for rows in &self.rows {
+            out.u64(rows.start as u64);
+            out.u64(rows.len() as u64);
+        }
+    }
+
+    /// Fails where these are not rows of a file with so many, or all of them.
+    pub(crate) fn decode(input: &mut Decoder<'_>, file_rows: u64) -> EngineResult<Self> {
+        let wrong = || EngineError::internal("deleted rows that the segment has not");
+        let bounds = (input.i64()?, input.i64()?);
+        let (mut rows, mut count, mut end) = (Vec::new(), 0, 0);
+        for index in 0..input.u32()? {
+            let (start, len) = (input.u64()?, input.u64()?);
+            let apart = index == 0 || start > end;
+            let until = start.checked_add(len).filter(|&end| len > 0 && end <= file_rows);
+            end = until.filter(|_| apart).ok_or_else(wrong)?;
+            rows.push(start as usize..end as usize);
+            count += len as usize;
+        }
+        if rows.is_empty() || count as u64 == file_rows {
+            return Err(wrong());
+        }
+        Ok(Self { rows, count, bounds })
     }
 
     /// Adds the living rows of a stretch to an order.
@@ -132,6 +166,7 @@ pub(crate) fn apply_delete(
         let kept: Vec<_> = new.files().collect();
         let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
         context.removed.extend(partition.files().filter(gone));
+        context.owed.dead_bytes += dead_bytes(&new).saturating_sub(dead_bytes(partition));
         table.rows = table.rows - partition.rows() + new.rows();
         if new.rows() == 0 {
             take_attached(&mut table, *floor);
@@ -141,6 +176,16 @@ pub(crate) fn apply_delete(
     }
     put_table(snapshot, table);
     Ok(())
+}
+
+/// What the deleted rows take in the partition's files, by their share of the rows. A segment with
+/// few of them is not worth to be written again for it.
+fn dead_bytes(partition: &Partition) -> u64 {
+    let of = |segment: &Arc<Segment>| {
+        let (rows, dead) = (segment.rows() as u64, segment.dead()?.count() as u64);
+        (dead * FEW_SHARE >= rows).then_some(segment.meta.file_len / rows.max(1) * dead)
+    };
+    partition.segments.iter().filter_map(of).sum()
 }
 
 /// The partition without these rows, as the transaction `lsn` leaves it.
@@ -234,6 +279,29 @@ fn smaller_run(
     }
     let (rows, last_lsn, upsert) = (run.rows - dead.count, run.last_lsn, run.upsert.clone());
     Ok(Some(Arc::new(Run { rows, columns, bounds, last_lsn, upsert })))
+}
+
+/// What a manifest says of a segment's deleted rows; its partition was read before.
+pub(crate) fn read_dead_rows(
+    snapshot: &mut Snapshot,
+    detached: bool,
+    input: &mut Decoder<'_>,
+) -> EngineResult<()> {
+    let (id, floor, index) = (input.u64()?, input.i64()?, input.u32()? as usize);
+    let mut table = table_of(snapshot, id)?;
+    let place = if detached { &mut table.detached } else { &mut table.cold };
+    let partition = Arc::make_mut(place).get_mut(&floor);
+    let partition = partition.filter(|partition| index < partition.segments.len());
+    let partition = partition.ok_or_else(|| EngineError::internal("deleted rows of no segment"))?;
+    let mut segments = partition.segments.clone();
+    let dead = DeadRows::decode(input, segments[index].meta.rows)?;
+    if !detached {
+        table.rows -= dead.count() as u64;
+    }
+    segments[index] = Arc::new(segments[index].with_dead(dead));
+    *partition = Arc::new(Partition::new(segments, Vec::new(), 0));
+    put_table(snapshot, table);
+    Ok(())
 }
 
 #[cfg(test)]

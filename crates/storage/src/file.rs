@@ -84,11 +84,12 @@ pub(crate) fn read_known(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
 }
 
 /// Writes a new file and makes its content durable; its name is not until the directory is synced.
+/// Nothing stays of one that cannot be written.
 pub(crate) fn write_whole(vfs: &dyn Vfs, path: &str, bytes: &[u8]) -> EngineResult<()> {
     let failed = |error: std::io::Error| EngineError::io(path, &error);
     let file = vfs.open(path, OpenMode::Replace).map_err(failed)?;
-    file.write_at(bytes, 0).map_err(failed)?;
-    file.sync().map_err(failed)
+    let written = file.write_at(bytes, 0).and_then(|()| file.sync());
+    written.inspect_err(|_| drop(vfs.unlink(path))).map_err(failed)
 }
 
 pub(crate) fn sync_dir(vfs: &dyn Vfs, path: &str) -> EngineResult<()> {

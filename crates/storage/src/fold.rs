@@ -13,6 +13,8 @@
 //!   most [`SMALL_ROWS`] old rows. So of segments that do not overlap at most
 //!   `9 + 2 * rows / SMALL_ROWS` are left.
 //!
+//! On a disk with little room, where a fold is lean, no segment is written again for these reasons.
+//!
 //! Rows that replace others by DEDUP keys are always merged with them, as are patched segments
 //! written out. Parquet files stay until their rows are changed or replaced.
 
@@ -69,11 +71,11 @@ struct Group {
 }
 
 impl Group {
-    fn of(pieces: &[Piece], members: Vec<usize>, many: bool) -> Self {
+    fn of(pieces: &[Piece], members: Vec<usize>, many: bool, lean: bool) -> Self {
         let of = |index: &usize| &pieces[*index];
         let bounds = members.iter().map(|i| of(i).bounds());
         let is_dirty = |piece: &Piece| match piece {
-            Piece::Segment(segment) => segment.must_be_written(),
+            Piece::Segment(segment) => segment.must_be_written(lean),
             _ => true,
         };
         let dirty = members.len() > 1 || members.iter().any(|i| is_dirty(of(i)));
@@ -101,38 +103,40 @@ impl Group {
     }
 }
 
+/// `lean` keeps all segments that can be.
 pub(crate) fn plan_fold(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
     segment_rows: usize,
+    lean: bool,
 ) -> EngineResult<Vec<Output>> {
-    let (files, pieces) = apart(partition.pieces());
+    let (files, pieces) = apart(partition.pieces(), lean);
     let small = pieces.iter().filter(|piece| piece.rows() < SMALL_ROWS).count();
-    let many = small > SMALL_SEGMENTS;
+    let many = small > SMALL_SEGMENTS && !lean;
     let mut groups = Vec::new();
     match timestamp {
         Some(timestamp) => {
             for mut cluster in clusters(&pieces) {
                 cluster.sort_unstable();
-                let kept = worth_keeping(&pieces, &cluster, many, timestamp)?;
+                let kept = worth_keeping(&pieces, &cluster, many, lean, timestamp)?;
                 let until = kept.iter().map(|&index| pieces[index].bounds().1).max();
                 cluster.retain(|index| !kept.contains(index));
                 let apart = |index: usize| Group {
                     overlaps_until: until,
-                    ..Group::of(&pieces, vec![index], false)
+                    ..Group::of(&pieces, vec![index], false, lean)
                 };
                 groups.extend(kept.iter().copied().map(apart));
                 if !cluster.is_empty() {
-                    let rest = Group::of(&pieces, cluster, many);
+                    let rest = Group::of(&pieces, cluster, many, lean);
                     groups.push(Group { overlaps_until: until, ..rest });
                 }
             }
         }
-        None => groups.extend((0..pieces.len()).map(|i| Group::of(&pieces, vec![i], many))),
+        None => groups.extend((0..pieces.len()).map(|i| Group::of(&pieces, vec![i], many, lean))),
     }
     let mut outputs = Vec::with_capacity(groups.len() + files.len());
     outputs.extend(files.into_iter().map(Output::Kept));
-    for group in join_neighbours(groups, many, segment_rows) {
+    for group in join_neighbours(groups, many, lean, segment_rows) {
         write_group(&pieces, group, timestamp, segment_rows, &mut outputs)?;
     }
     Ok(outputs)
@@ -145,6 +149,7 @@ fn worth_keeping(
     pieces: &[Piece],
     cluster: &[usize],
     many: bool,
+    lean: bool,
     timestamp: &ColumnSchema,
 ) -> EngineResult<Vec<usize>> {
     let mut kept: Vec<usize> = Vec::new();
@@ -162,7 +167,7 @@ fn worth_keeping(
         let piece = &pieces[index];
         let bounds = piece.bounds();
         let over_kept = kept.iter().any(|&newer| meet(pieces[newer].bounds(), bounds));
-        let is_clean = matches!(piece, Piece::Segment(segment) if !segment.must_be_written());
+        let is_clean = matches!(piece, Piece::Segment(segment) if !segment.must_be_written(lean));
         if over_kept && !is_clean {
             return Ok(Vec::new()); // It has to be written, and then all of them.
         }
@@ -170,8 +175,9 @@ fn worth_keeping(
         // A small one in the way would keep all older ones out.
         let all = merged.iter().map(ScalarBuffer::len).sum();
         let slight = piece.rows() < SMALL_ROWS.min(all);
-        let mut merges = !is_clean || (!over_kept && (slight || is_worth(piece, inside.sum())));
-        if !merges && !over_kept {
+        let pays = || slight || is_worth(piece, inside.sum());
+        let mut merges = !is_clean || (!lean && !over_kept && pays());
+        if !merges && !over_kept && !lean {
             // A segment of a bulk write comes with rows of its own for those before it.
             let times = piece.timestamps(timestamp)?;
             let older = cluster[..at].iter().map(|&older| &pieces[older]);
@@ -198,7 +204,7 @@ fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
 /// The Parquet files that stay as they are, and all other pieces. Rows that only came later lie
 /// beside the files; rows that were changed or replaced make all of them native, so that whatever
 /// is native came after whatever is not.
-fn apart(pieces: Vec<Piece>) -> (Vec<Arc<Segment>>, Vec<Piece>) {
+fn apart(pieces: Vec<Piece>, lean: bool) -> (Vec<Arc<Segment>>, Vec<Piece>) {
     let is_parquet = |piece: &&Piece| matches!(piece, Piece::Segment(s) if s.is_parquet());
     let changed = pieces.iter().filter(is_parquet).any(|file| {
         let (first, last) = file.bounds();
@@ -206,7 +212,7 @@ fn apart(pieces: Vec<Piece>) -> (Vec<Arc<Segment>>, Vec<Piece>) {
             let (start, end) = piece.bounds();
             piece.upsert().is_some() && start <= last && end >= first
         };
-        matches!(file, Piece::Segment(s) if s.must_be_written()) || pieces.iter().any(replaces)
+        matches!(file, Piece::Segment(s) if s.must_be_written(lean)) || pieces.iter().any(replaces)
     });
     if changed {
         return (Vec::new(), pieces);
@@ -223,7 +229,7 @@ fn apart(pieces: Vec<Piece>) -> (Vec<Arc<Segment>>, Vec<Piece>) {
 
 /// Joins a group that is written anyway with neighbours of like size, and with those that share
 /// its border's timestamp but would then stand on the wrong side of it.
-fn join_neighbours(groups: Vec<Group>, many: bool, segment_rows: usize) -> Vec<Group> {
+fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usize) -> Vec<Group> {
     let small = if many { SMALL_ROWS } else { 0 };
     let limits = limits(&groups);
     let mut joined: Vec<Group> = Vec::with_capacity(groups.len());
@@ -233,7 +239,7 @@ fn join_neighbours(groups: Vec<Group>, many: bool, segment_rows: usize) -> Vec<G
             let apart = left.overlaps_until.or(group.overlaps_until).is_some();
             let (less, more) = (left.rows.min(group.rows), left.rows.max(group.rows));
             let fresh = left.fresh && group.fresh;
-            let alike = fresh || more <= less.saturating_mul(2).max(small);
+            let alike = fresh || (!lean && more <= less.saturating_mul(2).max(small));
             let stays = left.lsn.max(group.lsn) <= limit;
             let fits = left.rows + group.rows <= segment_rows && stays;
             let crossed = left.bounds.1 == group.bounds.0 && left.lsn > group.lsn;

@@ -54,6 +54,7 @@ mod schema;
 mod segment;
 mod segment_writer;
 mod sharded;
+mod shrink;
 mod skip;
 mod snapshot;
 mod space;

@@ -12,6 +12,7 @@
 //! others have got since, and is removed.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -27,6 +28,14 @@ use crate::schema::TableId;
 
 /// Spare files kept for reuse.
 const SPARE_FILES: usize = 2;
+/// Bytes of zeros ahead of the first group of a file.
+const LEAST_AHEAD: u64 = 16 << 10;
+/// Spare files, and zeros ahead of the log, take one part in so many of what is free at the most.
+const AHEAD_SHARE: u64 = 64;
+
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
 
 /// A group being collected.
 #[derive(Debug)]
@@ -37,12 +46,14 @@ pub(crate) struct Group {
     directory: Encoder,
     first_lsn: u64,
     count: u32,
+    /// Bytes of header and records, once it was sealed.
+    sealed: Option<usize>,
 }
 
 impl Group {
     pub(crate) fn new(first_lsn: u64) -> Self {
         let bytes = Encoder { bytes: vec![0; GROUP_HEADER_BYTES] };
-        Self { bytes, directory: Encoder::default(), first_lsn, count: 0 }
+        Self { bytes, directory: Encoder::default(), first_lsn, count: 0, sealed: None }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -50,7 +61,11 @@ impl Group {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.bytes.len() + self.directory.bytes.len()
+        self.sealed.unwrap_or(self.bytes.bytes.len()) + self.directory.bytes.len()
+    }
+
+    fn padded_len(&self) -> u64 {
+        (self.len() as u64).next_multiple_of(LOG_BLOCK)
     }
 
     /// Adds a transaction; nothing stays of it when `write` fails. `write` answers the tables
@@ -86,7 +101,10 @@ impl Group {
         Ok(())
     }
 
+    /// Makes it ready to be written to a file. It may be sealed again, for another one.
     fn seal(&mut self, salt: u64, synced_lsn: u64) {
+        let end = *self.sealed.get_or_insert(self.bytes.bytes.len());
+        self.bytes.bytes.truncate(end);
         let payload = (self.bytes.bytes.len() - GROUP_HEADER_BYTES) as u64;
         let mut header = Encoder::default();
         header.u64(salt);
@@ -103,7 +121,7 @@ impl Group {
         sealed.extend_from_slice(&crc.to_le_bytes());
         sealed.append(&mut header.bytes);
         self.bytes.bytes[..sealed.len()].copy_from_slice(&sealed);
-        self.bytes.bytes.append(&mut self.directory.bytes);
+        self.bytes.bytes.extend_from_slice(&self.directory.bytes);
         let padded = self.bytes.bytes.len().next_multiple_of(LOG_BLOCK as usize);
         self.bytes.bytes.resize(padded, 0);
     }
@@ -146,6 +164,7 @@ impl FileHeader {
 struct Current {
     file: Arc<dyn VfsFile>,
     number: u64,
+    first_lsn: u64,
     salt: u64,
     /// Where the next group goes.
     offset: u64,
@@ -232,7 +251,7 @@ impl Log {
     }
 
     fn try_write(&mut self, group: &mut Group) -> EngineResult<()> {
-        let len = (group.len() as u64).next_multiple_of(LOG_BLOCK);
+        let len = group.padded_len();
         let full = |current: &Current| current.offset + len > current.capacity;
         if self.current.as_ref().is_none_or(full) {
             self.rotate(group.first_lsn, len)?;
@@ -247,9 +266,16 @@ impl Log {
         let failed = |error: std::io::Error| EngineError::io(path(), &error);
         let end = current.offset + len;
         if prewrite > 0 && end > current.written_to && end < current.capacity {
-            let upto = (end + prewrite).min(current.capacity);
-            current.file.write_at(&vec![0; (upto - end) as usize], end).map_err(failed)?;
-            current.written_to = upto;
+            let room = self.vfs.space().map_or(prewrite, |space| space.free / AHEAD_SHARE);
+            // As far as it has come: a process that ends soon leaves little.
+            let ahead = prewrite.min(room).min(end.max(LEAST_AHEAD));
+            let upto = (end + ahead).min(current.capacity);
+            match current.file.write_at(&vec![0; (upto - end) as usize], end) {
+                Ok(()) => current.written_to = upto,
+                // The group itself may still fit.
+                Err(error) if is_full(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
         }
         current.dirty = true;
         current.file.write_at(&group.bytes.bytes, current.offset).map_err(failed)?;
@@ -330,6 +356,17 @@ impl Log {
         }
     }
 
+    /// Goes on in another file, unless the present one has no group yet: a checkpoint that fails
+    /// again and again, on a full disk, must not leave a file each time.
+    pub(crate) fn begin_file(&mut self, first_lsn: u64) -> EngineResult<()> {
+        let is_new =
+            |current: &Current| current.offset == LOG_BLOCK && current.first_lsn == first_lsn;
+        if self.current.as_ref().is_some_and(is_new) {
+            return Ok(());
+        }
+        self.rotate(first_lsn, LOG_BLOCK)
+    }
+
     /// Goes on in another file, whose first transaction is `first_lsn`.
     pub(crate) fn rotate(&mut self, first_lsn: u64, room: u64) -> EngineResult<()> {
         let old = self.current.take().filter(|old| old.dirty || !old.named);
@@ -349,11 +386,16 @@ impl Log {
             None => self.vfs.open(&path, OpenMode::CreateNew).map_err(failed)?,
         };
         let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
-        file.write_at(&header.encode(), 0).map_err(failed)?;
+        if let Err(error) = file.write_at(&header.encode(), 0) {
+            // Without a header nothing of it counts.
+            let _ = self.vfs.unlink(&path);
+            return Err(failed(error));
+        }
         let written_to = file.len().map_err(failed)?;
         self.current = Some(Current {
             file,
             number,
+            first_lsn,
             salt: header.salt,
             offset: LOG_BLOCK,
             written_to,
@@ -364,14 +406,27 @@ impl Log {
         Ok(())
     }
 
-    /// Frees files that a durable checkpoint covers: some are kept for reuse.
+    /// Frees files that a durable checkpoint covers: some are kept for reuse, where there is room.
     pub(crate) fn release(&mut self, obsolete: Vec<u64>) {
+        let kept = SPARE_FILES as u64 * self.file_bytes;
+        let fits = self.vfs.space().is_ok_and(|space| space.free / AHEAD_SHARE >= kept);
+        let spares = if fits { SPARE_FILES } else { 0 };
         for number in obsolete {
             let is_sound = number >= self.first_own && !self.failed.remove(&number);
-            if is_sound && self.spare.len() < SPARE_FILES {
+            if is_sound && self.spare.len() < spares {
                 self.spare.push(number);
             } else {
                 // A file that stays is not read again: its number is below the manifest's.
+                let _ = self.vfs.unlink(&log_file(number));
+            }
+        }
+    }
+
+    /// Frees the files kept for reuse, as long as nothing was written since the last checkpoint:
+    /// nobody needs them soon.
+    pub(crate) fn release_spares(&mut self) {
+        if self.bytes_since_checkpoint == 0 {
+            for number in std::mem::take(&mut self.spare) {
                 let _ = self.vfs.unlink(&log_file(number));
             }
         }

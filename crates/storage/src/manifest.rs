@@ -9,6 +9,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs};
 
 use crate::codec::{Decoder, Encoder};
+use crate::delete::read_dead_rows;
 use crate::disk::Disk;
 use crate::file::{StoredFile, read_known, sync_dir, write_whole};
 use crate::layout::{
@@ -30,6 +31,7 @@ const PUT_RECORD: u8 = 4;
 const DELETE_RECORD: u8 = 5;
 const DETACHED: u8 = 6;
 const PREVIOUS: u8 = 7;
+const DEAD_ROWS: u8 = 8;
 
 /// Edits after which the next manifest is a base.
 const MAX_EDITS: usize = 16;
@@ -467,6 +469,16 @@ fn encode_partition(
     for segment in segments {
         segment.meta.encode(out);
     }
+    for (index, segment) in segments.iter().enumerate() {
+        if let Some(dead) = segment.dead() {
+            out.u8(DEAD_ROWS);
+            out.u8(kind);
+            out.u64(table);
+            out.i64(floor);
+            out.u32(index as u32);
+            dead.encode(out);
+        }
+    }
 }
 
 fn read_entry(
@@ -484,6 +496,10 @@ fn read_entry(
             }
         }
         kind @ (PARTITION | DETACHED) => read_partition(vfs, snapshot, kind, input)?,
+        DEAD_ROWS => {
+            let detached = input.u8()? == DETACHED;
+            read_dead_rows(snapshot, detached, input)?;
+        }
         PUT_RECORD => {
             let (kind, key) = (input.text()?, input.text()?);
             snapshot.put_record(kind, key, input.blob()?.into());

@@ -306,6 +306,20 @@ fn open(segment: &Segment) -> EngineResult<Opened> {
     Ok(Opened { bytes, metadata, columns: described.columns })
 }
 
+/// Bytes of the file that hold columns not known by these identifiers.
+pub(crate) fn bytes_beside(segment: &Segment, is_known: impl Fn(u32) -> bool) -> EngineResult<u64> {
+    let opened = open(segment)?;
+    let groups = opened.metadata.metadata().row_groups();
+    let roots = groups.iter().flat_map(|group| {
+        let schema = group.schema_descr_ptr();
+        let leaves = group.columns().iter().enumerate();
+        leaves.map(move |(leaf, chunk)| (schema.get_column_root_idx(leaf), chunk.compressed_size()))
+    });
+    let beside = roots
+        .filter(|(root, _)| opened.columns.get(*root).is_some_and(|column| !is_known(column.id)));
+    Ok(beside.map(|(_, bytes)| bytes.unsigned_abs()).sum())
+}
+
 /// Checks and decodes one column.
 fn decode(opened: &Opened, index: usize, segment: &Segment) -> EngineResult<ColumnData> {
     let damage = |what: &dyn std::fmt::Display| damaged(segment.file.path(), what);

@@ -82,7 +82,7 @@ impl Partition {
 
     /// Whether all of it is in files as they are.
     pub(crate) fn is_written(&self) -> bool {
-        let in_files = !self.segments.iter().any(|segment| segment.must_be_written());
+        let in_files = !self.segments.iter().any(|segment| segment.must_be_written(false));
         // A manifest holds no keys: rows that later ones replace must be gone before.
         self.runs.is_empty() && in_files && !self.upserts()
     }

@@ -14,7 +14,7 @@ use crate::change::CommitReceipt;
 use crate::prepare::{Prepared, Rows, existing, in_time_order, sorted_rows};
 use crate::schema::{TableId, TableSchema};
 use crate::snapshot::Snapshot;
-use crate::state::{ApplyContext, apply, resolve};
+use crate::state::{ApplyContext, Owed, apply, resolve};
 use crate::storage::Storage;
 
 /// Bytes up to which rows are put together.
@@ -107,6 +107,7 @@ impl Storage {
                 run_rows: self.options().run_rows,
                 removed: &mut Vec::new(),
                 unsynced: &mut Vec::new(),
+                owed: &mut Owed::default(),
             };
             apply(&mut shown, &op, &mut context)?;
         }

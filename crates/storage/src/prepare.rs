@@ -12,6 +12,7 @@ use crate::change::Change;
 use crate::column;
 use crate::convert::Conversion;
 use crate::options::StorageOptions;
+use crate::retire::PartitionAction;
 use crate::schema::{ColumnSchema, TableId, TableSchema};
 use crate::segment::SegmentMeta;
 use crate::skip::SkipOp;
@@ -47,6 +48,26 @@ impl Prepared {
         }
     }
 
+    /// Whether it gives room back: a checkpoint after it has less to keep.
+    fn frees(&self) -> bool {
+        use PartitionAction::{Drop, DropDetached};
+        match self {
+            Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => false,
+            Self::Skip(_) => true,
+            Self::Other(change) => match change {
+                Change::DropTable(_) | Change::Truncate(_) | Change::Delete(_) => true,
+                Change::Partitions { action, .. } => matches!(action, Drop | DropDetached),
+                // It may drop a column, or end a time to live. What goes with a table or a column
+                // beside its rows goes as a record.
+                Change::ReplaceSchema(_) | Change::DeleteRecord { .. } => true,
+                Change::CreateTable(_)
+                | Change::Append { .. }
+                | Change::PutRecord { .. }
+                | Change::Update(_) => false,
+            },
+        }
+    }
+
     /// The table it changes, where that exists already.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
@@ -68,6 +89,11 @@ impl Prepared {
             },
         }
     }
+}
+
+/// Whether a transaction gives room back and takes none: it may use the room kept for that.
+pub(crate) fn frees(work: &[Prepared]) -> bool {
+    work.iter().any(Prepared::frees) && !work.iter().any(Prepared::grows)
 }
 
 /// What a bulk write has put into the table's directory.

@@ -19,6 +19,7 @@ use crate::options::{PlantedFault, StorageOptions};
 use crate::replay::Replay;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
+use crate::state::Owed;
 use crate::symbol_file::load_symbols;
 
 /// Everything the storage starts with.
@@ -36,6 +37,10 @@ pub(crate) struct Recovered {
     pub(crate) obsolete_logs: Vec<u64>,
     /// Log files that were replayed, and will be again until the next checkpoint.
     pub(crate) replayed_logs: usize,
+    /// What the next checkpoint is to write anew.
+    pub(crate) owed: Owed,
+    /// Whether files are held for the generation before the manifest alone, or lie in the trash.
+    pub(crate) holds_older: bool,
     /// What was wrong: repaired, or noted with the tables it concerns.
     pub(crate) repairs: Vec<String>,
 }
@@ -77,7 +82,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
         _ => manifested.first_log,
     };
     replay.run(&logs, first_log)?;
-    let Replay { snapshot, removed, lost, .. } = replay;
+    let Replay { snapshot, removed, lost, owed, .. } = replay;
     repairs.extend(lost);
     let next_file = match options.planted {
         Some(PlantedFault::ForgetFileNumbers) => manifested.next_file,
@@ -95,7 +100,10 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
     };
     clean_up(vfs.system(), &generations, &named, &listings)?;
     let first_log = generations.first_log();
+    let is_older = |log: &u64| (first_log..manifested.first_log).contains(log);
     Ok(Recovered {
+        holds_older: !kept.is_empty() || logs.iter().any(is_older) || has_trash(vfs)?,
+        owed,
         next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,
         next_file,
         obsolete_logs: logs.iter().copied().filter(|&number| number < first_log).collect(),
@@ -106,6 +114,10 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
         kept,
         repairs,
     })
+}
+
+fn has_trash(vfs: &Arc<Disk>) -> EngineResult<bool> {
+    Ok(!list(vfs.system(), TRASH)?.is_empty())
 }
 
 fn list(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<DirEntry>> {

@@ -20,7 +20,7 @@ use crate::recovery::{Listings, check_file};
 use crate::schema::TableId;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
-use crate::state::{Adopt, ApplyContext, Op, apply};
+use crate::state::{Adopt, ApplyContext, Op, Owed, apply};
 use crate::update::UpdateOp;
 
 pub(crate) struct Replay<'a> {
@@ -33,6 +33,8 @@ pub(crate) struct Replay<'a> {
     /// Files that the manifest names and the log removed.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     unsynced: Vec<Arc<Segment>>,
+    /// What the next checkpoint is to write anew.
+    pub(crate) owed: Owed,
     /// The last transaction that any group says was durable.
     claimed_lsn: u64,
     /// The transaction whose unsynced segments did not survive: nothing from it on exists.
@@ -56,6 +58,7 @@ impl<'a> Replay<'a> {
             lost: Vec::new(),
             removed: Vec::new(),
             unsynced: Vec::new(),
+            owed: Owed::default(),
             claimed_lsn: 0,
             stopped: None,
             read_only: false,
@@ -191,6 +194,7 @@ impl<'a> Replay<'a> {
                 run_rows: self.options.run_rows,
                 removed: &mut self.removed,
                 unsynced: &mut self.unsynced,
+                owed: &mut self.owed,
             };
             match (apply(&mut self.snapshot, op, &mut context), op.table()) {
                 (Ok(()), _) => {}

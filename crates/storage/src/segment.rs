@@ -19,7 +19,7 @@ use crate::layout::{
     SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SEGMENT_TRAILER_BYTES, damaged,
 };
 use crate::options::Verify;
-use crate::parquet_segment::ParquetColumns;
+use crate::parquet_segment::{self, ParquetColumns};
 use crate::patch::Patch;
 use crate::schema::ColumnSchema;
 use crate::upsert::UpsertKeys;
@@ -232,14 +232,15 @@ impl Segment {
         self.parquet.is_some()
     }
 
-    /// Whether it shows other cells or rows than its file holds.
+    /// Whether it shows other cells than its file holds.
     pub(crate) fn is_patched(&self) -> bool {
-        !self.patches.is_empty() || self.dead.is_some()
+        !self.patches.is_empty()
     }
 
-    /// Whether its file does not hold what it shows, or may not hold it for long.
-    pub(crate) fn must_be_written(&self) -> bool {
-        self.is_patched() || self.file.is_distrusted()
+    /// Whether its file does not hold what it shows, or may not hold it for long. A manifest can
+    /// say which rows are deleted: `lean`, for want of room, leaves them in the file.
+    pub(crate) fn must_be_written(&self, lean: bool) -> bool {
+        self.is_patched() || self.file.is_distrusted() || (self.dead.is_some() && !lean)
     }
 
     /// The same rows, out of a copy of the file in memory that was compared with its checksums:
@@ -298,6 +299,20 @@ impl Segment {
             return Ok(Vec::new());
         }
         Ok(self.opened()?.columns.keys().copied().collect())
+    }
+
+    /// Bytes of the file that hold other columns than these. Leaves the file closed.
+    pub(crate) fn bytes_beside(&self, columns: &[ColumnSchema]) -> EngineResult<u64> {
+        let is_known = |id: u32| columns.iter().any(|column| column.id == id);
+        if let Some(error) = self.condemned.get() {
+            return Err(error.clone());
+        }
+        if self.is_parquet() {
+            return parquet_segment::bytes_beside(self, is_known);
+        }
+        let opened = self.map_file()?;
+        let beside = opened.columns.values().filter(|column| !is_known(column.entry.id));
+        Ok(beside.flat_map(|column| &column.entry.sections).map(|section| section.len).sum())
     }
 
     /// Lets it count as damaged from here on.

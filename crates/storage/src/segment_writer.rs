@@ -95,15 +95,25 @@ fn align(offset: u64) -> u64 {
     offset.next_multiple_of(SECTION_ALIGN)
 }
 
-/// Writes a new segment file.
+/// Writes a new segment file; nothing stays of one that cannot be written.
 pub(crate) fn write_segment(
     vfs: &dyn Vfs,
     path: &str,
     schema: &[(u32, SqlType)],
     rows: &dyn Columns,
 ) -> EngineResult<Written> {
+    let file = vfs.open(path, OpenMode::CreateNew);
+    let file = file.map_err(|error| EngineError::io(path, &error))?;
+    write_to(file, path, schema, rows).inspect_err(|_| drop(vfs.unlink(path)))
+}
+
+fn write_to(
+    file: Arc<dyn VfsFile>,
+    path: &str,
+    schema: &[(u32, SqlType)],
+    rows: &dyn Columns,
+) -> EngineResult<Written> {
     let failed = |error: std::io::Error| EngineError::io(path, &error);
-    let file = vfs.open(path, OpenMode::CreateNew).map_err(failed)?;
     let mut header = [0; SEGMENT_HEADER_BYTES as usize];
     header[..SEGMENT_MAGIC.len()].copy_from_slice(&SEGMENT_MAGIC);
     file.write_at(&header, 0).map_err(failed)?;

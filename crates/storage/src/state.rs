@@ -106,6 +106,16 @@ pub(crate) struct ApplyContext<'a> {
     pub(crate) removed: &'a mut Vec<Arc<StoredFile>>,
     /// Segments that were adopted without being synced.
     pub(crate) unsynced: &'a mut Vec<Arc<Segment>>,
+    pub(crate) owed: &'a mut Owed,
+}
+
+/// What the next checkpoint is to write anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Owed {
+    /// Bytes of deleted rows that it frees.
+    pub(crate) dead_bytes: u64,
+    /// Bytes of files with updated cells: so much room it takes.
+    pub(crate) rewrite_bytes: u64,
 }
 
 /// Completes a change: assigns identifiers, resolves symbols, refuses what cannot be.
@@ -331,7 +341,7 @@ pub(crate) fn apply(
     match op {
         Op::CreateTable(schema) => create_table(snapshot, schema.clone()),
         Op::DropTable(id) => drop_table(snapshot, *id, context)?,
-        Op::ReplaceSchema(schema) => replace_schema(snapshot, schema.clone())?,
+        Op::ReplaceSchema(schema) => replace_schema(snapshot, schema.clone(), context)?,
         Op::Truncate(id) => {
             let mut table = table_of(snapshot, *id)?;
             for (_, partition) in table.partitions().iter() {
@@ -389,11 +399,20 @@ fn drop_table(
     Ok(())
 }
 
-fn replace_schema(snapshot: &mut Snapshot, schema: TableSchema) -> EngineResult<()> {
+fn replace_schema(
+    snapshot: &mut Snapshot,
+    schema: TableSchema,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
     let mut table = table_of(snapshot, schema.id)?;
     snapshot.names.remove(identifier::fold(&table.schema().name).as_str());
     snapshot.names.insert(identifier::fold(&schema.name), schema.id);
     let head = head_of(schema, &table.head.symbols, table.head.next_column);
+    for (column, dictionary) in &table.head.symbols {
+        if !head.symbols.contains_key(column) {
+            context.removed.extend(dictionary.store().files());
+        }
+    }
     table.head = Arc::new(head);
     put_table(snapshot, table);
     Ok(())

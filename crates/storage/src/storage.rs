@@ -5,10 +5,12 @@
 //! which manifest is current (the next start finds out).
 
 mod durable;
+mod room;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use parking_lot::{Condvar, Mutex};
@@ -26,7 +28,7 @@ use crate::log::{Group, Log};
 use crate::manifest::Generations;
 use crate::memory::{Memory, Pressure};
 use crate::options::{CommitMode, PlantedFault, StorageOptions, Verify};
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::{Prepared, frees, prepare};
 use crate::queue::CommitQueue;
 use crate::record::encode_op;
 use crate::recovery::{Recovered, list_logs, recover};
@@ -34,7 +36,9 @@ use crate::schema::TableId;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::space::Space;
-use crate::state::{self, ApplyContext, apply, resolve};
+use crate::state::{self, ApplyContext, Op, Owed, apply, resolve};
+
+use self::room::is_much;
 
 /// A group takes no more transactions once it has this many bytes.
 const GROUP_BYTES: usize = 16 << 20;
@@ -55,6 +59,8 @@ struct Writer {
     kept: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     unsynced: Vec<Arc<Segment>>,
+    /// What the next checkpoint is to write anew.
+    owed: Owed,
 }
 
 /// A database's tables and records on one root directory. Shared by all threads.
@@ -82,6 +88,10 @@ pub struct Storage {
     repairs: Vec<String>,
     space: Space,
     memory: Memory,
+    /// Whether only the generation before the current manifest needs some files.
+    holds_older: AtomicBool,
+    /// When a checkpoint under way should end unfinished.
+    ends: Mutex<Option<Instant>>,
 }
 
 /// How far the log was written: its files and the bytes that count in each.
@@ -100,6 +110,10 @@ pub(crate) struct Background {
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) checkpoint: bool,
+    /// Since when a checkpoint would free something.
+    pub(crate) frees: Option<Instant>,
+    /// Tables of which files may hold what nobody sees.
+    pub(crate) shrinks: BTreeSet<TableId>,
     pub(crate) flush: bool,
     pub(crate) stop: bool,
 }
@@ -123,7 +137,10 @@ impl Storage {
         let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
         let (next_log, next_file, obsolete_logs) =
             (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
-        let many_logs = recovered.replayed_logs >= MANY_LOGS;
+        let owed = recovered.owed;
+        let replayed = snapshot.lsn > generations.current.snapshot.lsn;
+        let frees = !removed.is_empty() || is_much(recovered.owed);
+        let holds_older = recovered.holds_older;
         let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
         log.release(obsolete_logs);
         let writer = Writer {
@@ -132,6 +149,7 @@ impl Storage {
             removed: removed.into_iter().map(|file| (snapshot.lsn, file)).collect(),
             kept,
             unsynced: Vec::new(),
+            owed: recovered.owed,
         };
         let storage = Arc::new(Self {
             vfs,
@@ -150,6 +168,8 @@ impl Storage {
             repairs,
             space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
             memory: Memory::new(options.unwritten_limit_bytes, options.background),
+            holds_older: AtomicBool::new(holds_older),
+            ends: Mutex::default(),
             options,
         });
         storage.space.reserve(storage.vfs.system());
@@ -160,9 +180,14 @@ impl Storage {
         if storage.options.background {
             crate::background::start(&storage, Arc::clone(&storage.background))?;
         }
-        if many_logs {
+        if recovered.replayed_logs >= MANY_LOGS || (replayed && storage.is_low()) {
             storage.request_checkpoint();
         }
+        storage.space.promise(owed.rewrite_bytes);
+        if frees {
+            storage.note_freed();
+        }
+        storage.note_shrinks(storage.tables_to_shrink());
         Ok(storage)
     }
 
@@ -232,10 +257,15 @@ impl Storage {
             let snapshot = self.snapshot();
             return Ok(CommitReceipt { lsn: snapshot.lsn, epoch: snapshot.epoch });
         }
+        self.admit(&work)?;
+        self.commit_now(work)
+    }
+
+    /// Waits until the transaction may be committed, or refuses it. Nothing of it is logged.
+    pub(crate) fn admit(&self, work: &[Prepared]) -> EngineResult<()> {
         let tables: Vec<TableId> = work.iter().filter_map(Prepared::table).collect();
         self.holds.wait(&tables);
-        self.refuse_growth(&work)?;
-        self.commit_now(work)
+        self.refuse_growth(work)
     }
 
     /// Slows or refuses what takes room while there is little, on the disk or in memory.
@@ -277,6 +307,11 @@ impl Storage {
         self.memory.admit(|| self.request_checkpoint())
     }
 
+    /// Fails where so many bytes more would leave too little room on the disk.
+    pub(crate) fn refuse_beyond(&self, bytes: u64) -> EngineResult<()> {
+        self.space.refuse_beyond(self.vfs.system(), bytes)
+    }
+
     /// Runs while no checkpoint does.
     pub(crate) fn with_generations<T>(
         &self,
@@ -312,11 +347,12 @@ impl Storage {
         let mut group = Group::new(working.lsn + 1);
         let (mut removed, mut unsynced) = (Vec::new(), Vec::new());
         let (mut written, mut refused) = (Vec::new(), Vec::new());
+        let (mut any_frees, mut owed) = (false, Owed::default());
         while group.len() < GROUP_BYTES {
             let Some(ticket) = self.waiting.take() else { break };
             let mut attempt = working.clone();
             attempt.lsn += 1;
-            let marks = (removed.len(), unsynced.len());
+            let marks = (removed.len(), unsynced.len(), owed);
             let mut context = ApplyContext {
                 vfs: &self.vfs,
                 lsn: attempt.lsn,
@@ -324,30 +360,38 @@ impl Storage {
                 run_rows: self.options.run_rows,
                 removed: &mut removed,
                 unsynced: &mut unsynced,
+                owed: &mut owed,
             };
             let work = ticket.take_work();
+            let frees = frees(&work);
             let staged = self.refuse_writes().and_then(|()| {
                 group.record(|out| self.stage(work, &mut attempt, &mut context, out))
             });
             match staged {
                 Ok(()) => {
+                    any_frees |= frees;
                     written.push((attempt.lsn, ticket));
                     working = attempt;
                 }
                 Err(error) => {
                     removed.truncate(marks.0);
                     unsynced.truncate(marks.1);
+                    owed = marks.2;
                     refused.push((ticket, error));
                 }
             }
         }
         if !group.is_empty() {
-            let outcome = writer.log.write(&mut group);
+            let outcome = self.write_group(writer, &mut group, any_frees);
             if outcome.is_ok() {
                 self.memory.add(group.len() as u64);
                 working.epoch += 1;
                 let lsn = working.lsn;
-                let removed = removed.into_iter().map(|file| (lsn, file)).collect();
+                let removed: Vec<_> = removed.into_iter().map(|file| (lsn, file)).collect();
+                self.owe(writer, owed);
+                if !removed.is_empty() || is_much(writer.owed) {
+                    self.note_freed();
+                }
                 self.publish(writer, working, removed);
                 writer.unsynced.append(&mut unsynced);
                 self.wake_if_due(writer);
@@ -379,7 +423,14 @@ impl Storage {
             let op = resolve(attempt, change)?;
             encode_op(&op, out, forget)?;
             tables.extend(op.table());
+            let owed = context.owed.rewrite_bytes;
             apply(attempt, &op, context)?;
+            if context.owed.rewrite_bytes > owed {
+                self.refuse_beyond(context.owed.rewrite_bytes)?;
+            }
+            if let Op::ReplaceSchema(schema) = &op {
+                self.note_shrinks([schema.id]);
+            }
             crate::limits::check(attempt, &op, &self.options)?;
             if let Some(expiry) = state::expiry(attempt, &op, by_clock) {
                 encode_op(&expiry, out, forget)?;
@@ -409,8 +460,12 @@ impl Storage {
 
     fn wake_if_due(&self, writer: &Writer) {
         let flush = self.options.commit_mode == CommitMode::Async;
-        let due = writer.log.bytes_since_checkpoint >= self.options.checkpoint_log_bytes;
-        if self.options.background && (flush || due) {
+        if !self.options.background {
+            return;
+        }
+        let most = self.space.most_log(self.vfs.system(), self.options.checkpoint_log_bytes);
+        let due = writer.log.bytes_since_checkpoint >= most;
+        if flush || due {
             let mut wanted = self.background.wanted.lock();
             wanted.flush |= flush;
             wanted.checkpoint |= due;
@@ -451,21 +506,6 @@ impl Storage {
             format!("the database is read-only after a failure: {}", cause.message),
         );
         self.refuse(error.with_hint("restart the server once the disk is well again"));
-    }
-
-    /// Checkpoints and releases the root, also when it fails. Later calls fail with `Closed`.
-    /// Fails with `ReadOnly` after a failure: what was not durable then may be lost.
-    pub fn close(&self) -> EngineResult<()> {
-        let done = match self.refuse_when_closed() {
-            Ok(()) => self.checkpoint(),
-            Err(error) if error.code == ErrorCode::Closed => Ok(()),
-            Err(error) => Err(error),
-        };
-        self.refuse(EngineError::new(ErrorCode::Closed, "the database is closed"));
-        self.background.wanted.lock().stop = true;
-        self.background.wake.notify_all();
-        self.lock.lock().take();
-        done
     }
 }
 

@@ -185,6 +185,7 @@ pub(crate) fn apply_update(
         let partition = table.partition(part.floor);
         let partition = partition.ok_or_else(|| EngineError::internal("no such partition"))?;
         let timestamp = head.schema.timestamp_column();
+        let patched = patched_bytes(partition);
         let new = if part.columns.iter().any(|(id, ..)| partition.upserts_by(*id)) {
             // New keys must not bring back what the old ones replaced.
             let resolved = partition.resolved(&head.schema)?;
@@ -196,10 +197,17 @@ pub(crate) fn apply_update(
         } else {
             updated(partition, timestamp, part, context.lsn)?
         };
+        context.owed.rewrite_bytes += patched_bytes(&new).saturating_sub(patched);
         table.hot.insert(part.floor, Arc::new(new));
     }
     put_table(snapshot, table);
     Ok(())
+}
+
+/// Bytes of the partition's files that a checkpoint has to write anew.
+fn patched_bytes(partition: &Partition) -> u64 {
+    let patched = partition.segments.iter().filter(|segment| segment.is_patched());
+    patched.map(|segment| segment.meta.file_len).sum()
 }
 
 /// Identifies a piece while a partition is changed.

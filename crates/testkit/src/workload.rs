@@ -105,6 +105,8 @@ pub(crate) enum Action {
     Append,
     Bulk,
     Checkpoint,
+    /// Lets go of the generation before the current one.
+    Advance,
     Flush,
     DropOrTruncate,
     AddColumn,
@@ -123,6 +125,7 @@ impl Action {
         (Self::Append, 50),
         (Self::Bulk, 12),
         (Self::Checkpoint, 14),
+        (Self::Advance, 5),
         (Self::Flush, 4),
         (Self::DropOrTruncate, 3),
         (Self::AddColumn, 3),
@@ -154,6 +157,7 @@ impl Action {
         Self::Change,
         Self::Change,
         Self::Checkpoint,
+        Self::Advance,
         Self::Create,
         Self::Append,
         Self::Change,
@@ -166,6 +170,11 @@ impl Action {
         Self::Append,
         Self::Change,
         Self::Checkpoint,
+        Self::Append,
+        Self::Advance,
+        Self::DropOrTruncate,
+        Self::Checkpoint,
+        Self::Advance,
         Self::Append,
     ];
 }
@@ -191,10 +200,15 @@ impl Client<'_> {
             Action::Append => self.append(),
             Action::Bulk => self.bulk(),
             Action::Checkpoint => {
-                self.storage.checkpoint()?;
+                if self.rng.random_bool(0.3) {
+                    self.storage.checkpoint_lean()?;
+                } else {
+                    self.storage.checkpoint()?;
+                }
                 self.history.durable = self.history.acknowledged();
                 Ok(())
             }
+            Action::Advance => self.storage.advance_generations(),
             Action::Flush => {
                 self.storage.flush()?;
                 self.history.durable = self.history.acknowledged();

@@ -207,10 +207,10 @@ impl Vfs for RealVfs {
             }
             Err(errno) => return Err(failed(&errno.into())),
         }
-        // For people who look into the file; the kernel's lock is what counts.
+        // For people who look into the file; the kernel's lock is what counts. A full disk is no
+        // reason not to start.
         let holder = format!("{}\n", std::process::id());
-        file.set_len(0).map_err(|error| failed(&error))?;
-        file.write_all_at(holder.as_bytes(), 0).map_err(|error| failed(&error))?;
+        let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(Box::new(RealLock { _file: file }))
     }
 

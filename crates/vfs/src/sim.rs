@@ -150,6 +150,7 @@ impl State {
     fn refuse_when_full(&self, more: u64) -> io::Result<()> {
         for fault in &self.faults {
             if let SimFault::Full { bytes } = fault
+                && more > 0
                 && self.disk.bytes() + more > *bytes
             {
                 return Err(io::ErrorKind::StorageFull.into());
@@ -291,7 +292,10 @@ impl VfsFile for SimHandle {
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
         let mut state = self.state.lock();
         state.step()?;
-        state.refuse_when_full(data.len() as u64)?;
+        if let Some(file) = state.disk.files.get(&self.inode) {
+            let held = file.room.max(file.current.len() as u64);
+            state.refuse_when_full((offset + data.len() as u64).saturating_sub(held))?;
+        }
         let file = state.disk.files.get_mut(&self.inode).ok_or(io::ErrorKind::NotFound)?;
         file.write(offset as usize, data);
         state.finish()
@@ -320,9 +324,13 @@ impl VfsFile for SimHandle {
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         let file = state.disk.files.get(&self.inode).ok_or(io::ErrorKind::NotFound)?;
-        state.refuse_when_full(len.saturating_sub(file.current.len() as u64))
+        let held = file.room.max(file.current.len() as u64);
+        state.refuse_when_full(len.saturating_sub(held))?;
+        let file = state.disk.files.get_mut(&self.inode).ok_or(io::ErrorKind::NotFound)?;
+        file.room = file.room.max(len);
+        Ok(())
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -510,7 +518,9 @@ impl Vfs for SimVfs {
             SimFault::Full { bytes } => Some(*bytes),
             _ => None,
         });
-        let total = limit.unwrap_or(u64::MAX);
+        let Some(total) = limit else {
+            return Ok(Space { free: u64::MAX, total: u64::MAX });
+        };
         Ok(Space { free: total.saturating_sub(state.disk.bytes()), total })
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct SimFile {
     durable: Arc<Vec<u8>>,
     /// Writes since, in order.
     unsynced: Vec<(usize, Arc<[u8]>)>,
+    /// Bytes that were allocated for it.
+    pub(crate) room: u64,
 }
 
 /// A change of a directory that is not durable yet.
@@ -167,7 +169,7 @@ impl SimFile {
             persist(&mut content, *offset, data, rng, keep, junk);
         }
         let content = Arc::new(content);
-        Self { current: Arc::clone(&content), durable: content, unsynced: Vec::new() }
+        Self { current: Arc::clone(&content), durable: content, unsynced: Vec::new(), room: 0 }
     }
 }
 
@@ -260,7 +262,10 @@ impl SimDisk {
 
     /// Bytes of all files, for the full-disk fault.
     pub(crate) fn bytes(&self) -> u64 {
-        self.files.values().map(|file| file.current.len() as u64).sum()
+        let named: BTreeSet<Inode> =
+            self.directories.values().flat_map(|d| d.current.values().copied()).collect();
+        let files = named.iter().filter_map(|inode| self.files.get(inode));
+        files.map(|file| file.room.max(file.current.len() as u64)).sum()
     }
 
     /// A disk that a power loss may leave.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
+use super::room::is_much;
 use super::{Numbers, Storage, Writer};
 use crate::checkpoint::{self, Frozen};
 use crate::file::StoredFile;
@@ -13,7 +15,6 @@ use crate::manifest::Generations;
 use crate::options::PlantedFault;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
-use crate::space::Space;
 
 impl Storage {
     /// Makes everything committed so far durable, whatever the commit mode. What a failed sync
@@ -71,27 +72,32 @@ impl Storage {
         self.checkpoint_beside(true)
     }
 
+    /// Like [`Self::checkpoint`] on a disk with little room, for the crash tests.
+    #[doc(hidden)]
+    pub fn checkpoint_lean(&self) -> EngineResult<()> {
+        self.try_checkpoint(true, true)
+    }
+
     /// A checkpoint that no generation before can take the place of.
     pub(crate) fn checkpoint_alone(&self) -> EngineResult<()> {
         self.checkpoint_beside(false)
     }
 
     fn checkpoint_beside(&self, another: bool) -> EngineResult<()> {
-        let done = match self.try_checkpoint(another) {
-            Err(error)
-                if error.code == ErrorCode::DiskFull && Space::release(self.vfs.system()) =>
-            {
-                self.try_checkpoint(another)
-            }
-            done => done,
-        };
+        let vfs = self.vfs.system();
+        let lean = self.options.background && self.space.is_low(vfs);
+        let mut done = self.try_checkpoint(another, lean);
+        let full = done.as_ref().is_err_and(|error| error.code == ErrorCode::DiskFull);
+        if full && (self.space.spend(vfs) || !lean) {
+            done = self.try_checkpoint(another, true);
+        }
         if done.is_ok() {
-            self.space.reserve(self.vfs.system());
+            self.space.restore(vfs);
         }
         done
     }
 
-    fn try_checkpoint(&self, another: bool) -> EngineResult<()> {
+    fn try_checkpoint(&self, another: bool, lean: bool) -> EngineResult<()> {
         let mut generations = self.generations.lock();
         self.refuse_when_closed()?;
         let Some(frozen) = self.freeze(&generations)? else { return Ok(()) };
@@ -99,8 +105,10 @@ impl Storage {
         let alone = !self.sync_frozen(&frozen) || !another;
         let numbers = Numbers(&self.next_file);
         let manifested = &generations.current.snapshot;
-        let prepared =
-            checkpoint::prepare(&self.vfs, &self.options, &frozen, manifested, &numbers)?;
+        let (vfs, options, stop) = (&self.vfs, &self.options, &|| self.is_late());
+        let job = checkpoint::Job { vfs, options, numbers: &numbers, lean, stop };
+        let prepared = checkpoint::prepare(&job, &frozen, manifested)
+            .inspect_err(|_| self.still_owe(frozen.owed))?;
         self.folded_rows.fetch_add(prepared.rows, Ordering::Relaxed);
         if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
             let mut writer = self.writer.lock();
@@ -117,6 +125,7 @@ impl Storage {
                 Ok(next) => next,
                 Err(error) => {
                     prepared.discard();
+                    self.still_owe(frozen.owed);
                     return Err(error);
                 }
             };
@@ -129,6 +138,7 @@ impl Storage {
         };
         self.install(&prepared, &frozen, gone, &generations);
         self.memory.remove(frozen.unwritten);
+        self.space.keep_promise(frozen.owed.rewrite_bytes);
         checkpoint::remove_stale(self.vfs.system(), &stale);
         Ok(())
     }
@@ -155,7 +165,7 @@ impl Storage {
         if snapshot.lsn == generations.current.snapshot.lsn && writer.unsynced.is_empty() {
             return Ok(None);
         }
-        writer.log.rotate(snapshot.lsn + 1, LOG_BLOCK)?;
+        writer.log.begin_file(snapshot.lsn + 1)?;
         writer.log.bytes_since_checkpoint = 0;
         writer.frozen_lsn = snapshot.lsn;
         let removed = writer.removed.iter().filter(|(at, _)| *at <= snapshot.lsn);
@@ -166,6 +176,7 @@ impl Storage {
             has_hole: writer.log.has_hole(),
             first_log: writer.log.next_file(),
             unwritten: self.memory.unwritten(),
+            owed: std::mem::take(&mut writer.owed),
             snapshot,
         }))
     }
@@ -178,6 +189,7 @@ impl Storage {
         gone: Vec<Arc<StoredFile>>,
         generations: &Generations,
     ) {
+        self.note_shrinks(prepared.tables_with_dead_rows());
         let mut writer = self.writer.lock();
         let mut running = Snapshot::clone(&self.snapshot());
         let checkpoint::Installed { manifest_only, in_use } = prepared.install(&mut running);
@@ -196,6 +208,9 @@ impl Storage {
         }
         writer.removed.retain(|(at, _)| *at > frozen.snapshot.lsn);
         writer.removed.extend(manifest_only.into_iter().map(|file| (lsn, file)));
+        let more = !writer.removed.is_empty() || is_much(writer.owed);
+        self.background.wanted.lock().frees = more.then(Instant::now);
+        self.holds_older.store(generations.previous.is_some(), Ordering::Relaxed);
         let synced = |segment: &Arc<Segment>| {
             frozen.unsynced.iter().any(|other| Arc::ptr_eq(other, segment))
         };

@@ -1,0 +1,471 @@
+//! Room comes back: whatever goes is free within seconds, without another write and without a
+//! restart, also on a full disk.
+
+#![allow(clippy::unwrap_used, clippy::case_sensitive_file_extension_comparisons, reason = "a test")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+use tidemark_storage::{
+    BulkTarget, Change, ColumnSchema, CommitMode, Delete, PartitionAction, PartitionFormat,
+    Storage, StorageOptions, TableSchema, Update,
+};
+use tidemark_types::{EngineResult, ErrorCode, PartitionBy, SqlType};
+use tidemark_vfs::{OpenMode, SimFault, SimVfs, Vfs};
+
+const DAY: i64 = 86_400_000_000;
+/// Rows of each of the two days of a table.
+const ROWS: i64 = 4_000;
+/// The second of them.
+const LAST: i64 = 2;
+/// In which everything has to be free.
+const SOON: Duration = Duration::from_secs(5);
+
+fn options() -> StorageOptions {
+    StorageOptions {
+        commit_mode: CommitMode::Sync,
+        log_prewrite_bytes: 64 << 10,
+        disk_watermark_bytes: Some(0),
+        disk_reserve_bytes: 0,
+        ..StorageOptions::default()
+    }
+}
+
+fn by_hand() -> StorageOptions {
+    StorageOptions { background: false, ..options() }
+}
+
+fn open(disk: &SimVfs, options: StorageOptions) -> Arc<Storage> {
+    Storage::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+fn schema(name: &str) -> TableSchema {
+    let columns = vec![
+        ColumnSchema::new("ts", SqlType::Timestamp),
+        ColumnSchema::new("id", SqlType::Long),
+        ColumnSchema::new("sym", SqlType::Symbol),
+    ];
+    let schema = TableSchema::new(name, columns);
+    TableSchema { timestamp: Some(0), partition_by: PartitionBy::Day, ..schema }
+}
+
+fn create(storage: &Storage, name: &str) -> u64 {
+    storage.commit(vec![Change::CreateTable(schema(name))]).unwrap();
+    storage.snapshot().table(name).unwrap().schema().id
+}
+
+fn batch(day: i64, rows: i64) -> RecordBatch {
+    let times = (0..rows).map(|row| Some(day * DAY + row));
+    let symbols = (0..rows).map(|row| Some(format!("symbol {}", row % 500)));
+    let columns: [(&str, ArrayRef); 3] = [
+        ("ts", Arc::new(times.collect::<TimestampMicrosecondArray>())),
+        ("id", Arc::new((0..rows).collect::<Int64Array>())),
+        ("sym", Arc::new(symbols.collect::<StringArray>())),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn append(storage: &Storage, table: u64, day: i64, rows: i64) -> EngineResult<()> {
+    let found = storage.snapshot().table_by_id(table).unwrap();
+    let schema_version = found.schema().version;
+    let change = Change::Append { table, schema_version, batch: batch(day, rows) };
+    storage.commit(vec![change]).map(drop)
+}
+
+/// Two days of rows, apart from each other, in segments.
+fn import(storage: &Arc<Storage>, target: BulkTarget) -> EngineResult<()> {
+    let mut bulk = storage.begin_bulk(target)?;
+    bulk.push(batch(0, ROWS))?;
+    bulk.push(batch(LAST, ROWS))?;
+    bulk.finish().map(drop)
+}
+
+fn row_ids(storage: &Storage, table: u64) -> Vec<i64> {
+    let found = storage.snapshot().table_by_id(table).unwrap();
+    let slices = found.slices().unwrap();
+    slices.iter().flat_map(|slice| slice.row_ids(0..slice.rows()).values().to_vec()).collect()
+}
+
+fn rows(storage: &Storage, table: u64) -> u64 {
+    storage.snapshot().table_by_id(table).unwrap().row_count().unwrap()
+}
+
+/// Lengths of files; the reserve has none.
+fn bytes_below(disk: &SimVfs, start: &str) -> u64 {
+    let files = disk.files().into_iter().filter(|path| path.starts_with(start));
+    let len = |path: String| disk.open(&path, OpenMode::Read).map_or(0, |file| file.len().unwrap());
+    files.map(len).sum()
+}
+
+fn wait_until(what: &str, limit: Duration, is_done: impl Fn() -> bool) {
+    let end = Instant::now() + limit;
+    while !is_done() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Every way in which bytes of a table go.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    DropTable,
+    Truncate,
+    DropPartition,
+    EndOfLife,
+    Overwrite,
+    ToParquet,
+    ToParquetAndBack,
+    DeleteAll,
+    DeletePartition,
+    DeleteSome,
+    Update,
+    BulkUpdate,
+    DropSymbols,
+    DropColumn,
+    LateRows,
+}
+
+impl Way {
+    const ALL: [Self; 15] = [
+        Self::DropTable,
+        Self::Truncate,
+        Self::DropPartition,
+        Self::EndOfLife,
+        Self::Overwrite,
+        Self::ToParquet,
+        Self::ToParquetAndBack,
+        Self::DeleteAll,
+        Self::DeletePartition,
+        Self::DeleteSome,
+        Self::Update,
+        Self::BulkUpdate,
+        Self::DropSymbols,
+        Self::DropColumn,
+        Self::LateRows,
+    ];
+
+    fn go(self, storage: &Arc<Storage>, table: u64) -> EngineResult<()> {
+        let found = storage.snapshot().table_by_id(table).unwrap();
+        let schema = TableSchema::clone(found.schema());
+        let ids = row_ids(storage, table);
+        let day = ROWS as usize;
+        let delete = |rows: Vec<i64>| Change::Delete(Delete { base: Arc::clone(&found), rows });
+        let to = |format| storage.convert_partitions(table, &[0, LAST * DAY], format);
+        let change = match self {
+            Self::DropTable => Change::DropTable(table),
+            Self::Truncate => Change::Truncate(table),
+            Self::DropPartition => {
+                Change::Partitions { table, action: PartitionAction::Drop, floors: vec![0] }
+            }
+            Self::EndOfLife => {
+                Change::ReplaceSchema(TableSchema { ttl_hours_or_months: 1, ..schema })
+            }
+            Self::Overwrite => {
+                return import(
+                    storage,
+                    BulkTarget::Replace { old: table, schema: self::schema("t") },
+                );
+            }
+            Self::ToParquet => return to(PartitionFormat::Parquet),
+            Self::ToParquetAndBack => {
+                to(PartitionFormat::Parquet)?;
+                return to(PartitionFormat::Native);
+            }
+            Self::DeleteAll => delete(ids),
+            Self::DeletePartition => delete(ids[..day].to_vec()),
+            Self::DeleteSome => delete(ids.into_iter().step_by(2).collect()),
+            Self::Update => {
+                let values: ArrayRef = Arc::new((0..ids.len() as i64).collect::<Int64Array>());
+                let (columns, values) = (vec![1], vec![values]);
+                let schema_version = schema.version;
+                Change::Update(Update { base: found, schema_version, columns, rows: ids, values })
+            }
+            Self::BulkUpdate => {
+                let values: ArrayRef = Arc::new((0..ids.len() as i64).collect::<Int64Array>());
+                let hold = storage.hold_writes(table);
+                let mut update = hold.begin_update(found, None, vec![1])?;
+                update.push(&ids, &[values])?;
+                return update.finish().map(drop);
+            }
+            Self::DropSymbols => {
+                let mut schema = schema;
+                schema.columns.pop();
+                Change::ReplaceSchema(schema)
+            }
+            Self::DropColumn => {
+                let mut schema = schema;
+                schema.columns.remove(1);
+                Change::ReplaceSchema(schema)
+            }
+            Self::LateRows => return import(storage, BulkTarget::Existing(table)),
+        };
+        storage.commit(vec![change]).map(drop)
+    }
+}
+
+/// Files of tables that no table of the newest snapshot names.
+fn unnamed(disk: &SimVfs, storage: &Storage) -> Vec<String> {
+    let snapshot = storage.snapshot();
+    let mut named = Vec::new();
+    for table in snapshot.tables() {
+        let (id, columns) = (table.schema().id, &table.schema().columns);
+        named.extend(storage.segment_names(id).into_iter().map(|name| format!("db/t/{id}/{name}")));
+        named.extend(columns.iter().map(|column| format!("db/t/{id}/sym.{}.", column.id)));
+    }
+    let is_named = |path: &String| named.iter().any(|name| path.starts_with(name.as_str()));
+    disk.files().into_iter().filter(|path| path.starts_with("db/t/") && !is_named(path)).collect()
+}
+
+#[test]
+fn whatever_goes_is_free_without_another_write() {
+    for way in Way::ALL {
+        let disk = SimVfs::new(1);
+        let storage = open(&disk, options());
+        let table = create(&storage, "t");
+        import(&storage, BulkTarget::Existing(table)).unwrap();
+        append(&storage, table, LAST, 50).unwrap();
+        storage.checkpoint().unwrap();
+        storage.advance_generations().unwrap();
+        let before = bytes_below(&disk, "db/t/");
+        // A reader that is there when they go keeps them until it lets go.
+        let reader = matches!(way, Way::Truncate).then(|| storage.snapshot());
+        way.go(&storage, table).unwrap();
+        if matches!(way, Way::Update | Way::LateRows) {
+            // What they write anew goes with the checkpoint that does.
+            storage.checkpoint().unwrap();
+        }
+        if let Some(reader) = reader {
+            std::thread::sleep(Duration::from_millis(2_500));
+            assert!(bytes_below(&disk, "db/t/") * 2 > before, "{way:?} under a reader");
+            let slices = reader.table("t").unwrap().slices().unwrap();
+            let left: usize = slices.iter().map(tidemark_storage::Slice::rows).sum();
+            assert_eq!(left as i64, 2 * ROWS + 50);
+        }
+        let left = || (unnamed(&disk, &storage), bytes_below(&disk, "db/log/"));
+        wait_until(&format!("{way:?}: {:?}", left()), SOON, || {
+            let (unnamed, log) = left();
+            unnamed.is_empty() && log <= 8_192
+        });
+        let fewer = match way {
+            Way::DropTable => Some(1),
+            Way::Truncate | Way::DeleteAll => Some(before / 2), // Symbols stay.
+            Way::DropPartition | Way::EndOfLife | Way::DeletePartition | Way::DeleteSome => {
+                Some(before * 3 / 4)
+            }
+            Way::Overwrite | Way::Update | Way::BulkUpdate | Way::ToParquetAndBack => {
+                Some(before * 11 / 10)
+            }
+            Way::DropColumn => Some(before * 2 / 3),
+            Way::ToParquet | Way::DropSymbols | Way::LateRows => None,
+        };
+        if let Some(most) = fewer {
+            wait_until(&format!("{way:?}: {before} bytes became more than {most}"), SOON, || {
+                bytes_below(&disk, "db/t/") < most
+            });
+        }
+        assert_eq!(storage.check(None).unwrap(), [], "{way:?}");
+    }
+}
+
+#[test]
+fn a_start_frees_what_the_process_before_had_dropped() {
+    let disk = SimVfs::new(1);
+    let storage = open(&disk, by_hand());
+    let table = create(&storage, "t");
+    import(&storage, BulkTarget::Existing(table)).unwrap();
+    storage.checkpoint().unwrap();
+    storage.commit(vec![Change::DropTable(table)]).unwrap();
+    let disk = disk.kill(1);
+    let storage = open(&disk, options());
+    wait_until("the files are there", SOON, || bytes_below(&disk, "db/t/") == 0);
+    drop(storage);
+}
+
+#[test]
+fn closing_leaves_nothing_that_only_an_older_generation_needs() {
+    let disk = SimVfs::new(1);
+    let storage = open(&disk, options());
+    let table = create(&storage, "t");
+    import(&storage, BulkTarget::Existing(table)).unwrap();
+    storage.checkpoint().unwrap();
+    storage.commit(vec![Change::Truncate(table)]).unwrap();
+    storage.close().unwrap();
+    assert_eq!(unnamed(&disk, &open(&disk, by_hand())), [] as [String; 0]);
+    assert!(bytes_below(&disk, "db/log/") <= 8_192, "{:?}", disk.files());
+}
+
+/// The generation before is as good as ever: only older, it says the same.
+#[test]
+fn a_damaged_manifest_is_made_good_after_its_generation_was_advanced() {
+    for rows_after in [0, 70] {
+        let disk = SimVfs::new(1);
+        let storage = open(&disk, by_hand());
+        let table = create(&storage, "t");
+        import(&storage, BulkTarget::Existing(table)).unwrap();
+        storage.checkpoint().unwrap();
+        append(&storage, table, 3, 30).unwrap();
+        storage.checkpoint().unwrap();
+        storage.advance_generations().unwrap();
+        if rows_after > 0 {
+            append(&storage, table, 3, rows_after).unwrap();
+        }
+        let disk = disk.kill(1);
+        let number = |path: &String| path.strip_prefix("db/manifest.")?.parse::<u64>().ok();
+        let newest = disk.files().iter().filter_map(number).max().unwrap();
+        disk.spoil(&format!("db/manifest.{newest}"), |bytes| bytes[40] ^= 1).unwrap();
+        let storage = open(&disk, by_hand());
+        assert_eq!(storage.repairs().len(), 1, "{:?}", storage.repairs());
+        assert_eq!(rows(&storage, table) as i64, 2 * ROWS + 30 + rows_after);
+        assert_eq!(storage.snapshot().damages(), []);
+    }
+}
+
+/// Leaves so many bytes free.
+fn fill(disk: &SimVfs, left: u64) {
+    disk.heal();
+    disk.plant(SimFault::Full { bytes: u64::MAX - 1 });
+    let space = disk.space().unwrap();
+    disk.heal();
+    disk.plant(SimFault::Full { bytes: space.total - space.free + left });
+}
+
+fn full_options() -> StorageOptions {
+    let (disk_watermark_bytes, disk_reserve_bytes) = (Some(32 << 10), 512 << 10);
+    StorageOptions { disk_watermark_bytes, disk_reserve_bytes, ..options() }
+}
+
+#[test]
+fn on_a_full_disk_what_frees_room_succeeds_and_writers_go_on() {
+    let ways = [
+        Way::DropTable,
+        Way::Truncate,
+        Way::DropPartition,
+        Way::EndOfLife,
+        Way::DeleteAll,
+        Way::DeletePartition,
+    ];
+    for way in ways {
+        let disk = SimVfs::new(1);
+        disk.plant(SimFault::Full { bytes: 64 << 20 });
+        let storage = open(&disk, full_options());
+        let other = create(&storage, "other");
+        let table = create(&storage, "t");
+        for _ in 0..3 {
+            import(&storage, BulkTarget::Existing(table)).unwrap();
+        }
+        append(&storage, other, 0, 50).unwrap();
+        assert!(disk.files().contains(&"db/reserve".to_owned()));
+        fill(&disk, 0);
+        std::thread::sleep(Duration::from_millis(120)); // The disk is asked at most so often.
+        let refused = append(&storage, other, 0, 1_000).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
+        way.go(&storage, table).unwrap_or_else(|error| panic!("{way:?}: {error}"));
+        wait_until(&format!("{way:?}: writers do not go on"), SOON, || {
+            append(&storage, other, 0, 10).is_ok()
+        });
+        wait_until("the reserve is not held", SOON, || {
+            disk.files().contains(&"db/reserve".to_owned())
+        });
+        assert_eq!(storage.check(None).unwrap(), [], "{way:?}");
+        drop(storage);
+        let disk = disk.kill(1);
+        disk.heal();
+        let storage = open(&disk, by_hand());
+        assert_eq!(rows(&storage, other), 60, "{way:?}");
+    }
+}
+
+#[test]
+fn a_copy_that_finds_no_room_leaves_nothing() {
+    for left in [0, 4_096, 20_000, 300_000] {
+        let disk = SimVfs::new(1);
+        disk.plant(SimFault::Full { bytes: 64 << 20 });
+        let storage = open(&disk, StorageOptions { background: false, ..full_options() });
+        let table = create(&storage, "t");
+        import(&storage, BulkTarget::Existing(table)).unwrap();
+        append(&storage, table, 0, 2_000).unwrap();
+        fill(&disk, left);
+        std::thread::sleep(Duration::from_millis(120));
+        if storage.create_backup().is_err() {
+            let copied = disk.files().into_iter().filter(|path| path.starts_with(".checkpoint"));
+            assert_eq!(copied.count(), 0, "{left} bytes free: {:?}", disk.files());
+        }
+    }
+}
+
+/// Each start used to leave what it had written ahead in the log.
+#[test]
+fn starts_and_ends_take_no_room() {
+    for clean in [true, false] {
+        let mut disk = SimVfs::new(1);
+        disk.plant(SimFault::Full { bytes: 64 << 20 });
+        let mut used = Vec::new();
+        for start in 0..20 {
+            let storage = open(&disk, full_options());
+            if start == 0 {
+                create(&storage, "t");
+            }
+            let (kind, key) = ("k".to_owned(), "k".to_owned());
+            storage.commit(vec![Change::PutRecord { kind, key, value: vec![start] }]).unwrap();
+            if clean {
+                storage.close().unwrap();
+            }
+            drop(storage);
+            disk = disk.kill(1);
+            used.push(bytes_below(&disk, "db/"));
+        }
+        let most = if clean { 8_192 } else { 32 << 10 };
+        let steps = used[1..].windows(2).all(|pair| pair[1] <= pair[0] + most);
+        assert!(steps, "clean: {clean}: {used:?}");
+        let storage = open(&disk, full_options());
+        wait_until(&format!("clean: {clean}: {used:?}"), SOON, || {
+            bytes_below(&disk, "db/") <= used[0] + (32 << 10)
+        });
+        drop(storage);
+    }
+}
+
+#[test]
+fn a_write_that_fails_on_a_full_disk_leaves_no_file() {
+    for left in [0, 10_000, 40_000, 100_000, 150_000, 200_000] {
+        let disk = SimVfs::new(1);
+        disk.plant(SimFault::Full { bytes: 64 << 20 });
+        let no_mark = StorageOptions { disk_watermark_bytes: Some(1), ..full_options() };
+        let storage = open(&disk, no_mark);
+        let table = create(&storage, "t");
+        import(&storage, BulkTarget::Existing(table)).unwrap();
+        storage.checkpoint().unwrap();
+        fill(&disk, left);
+        for way in [Way::LateRows, Way::Overwrite, Way::ToParquet, Way::BulkUpdate] {
+            if storage.snapshot().table_by_id(table).is_some() {
+                let _ = way.go(&storage, table);
+            }
+        }
+        disk.heal();
+        wait_until(&format!("{left}: {:?}", unnamed(&disk, &storage)), SOON, || {
+            unnamed(&disk, &storage).is_empty() && bytes_below(&disk, "db/stage/") == 0
+        });
+    }
+}
+
+#[test]
+fn closing_takes_no_longer_than_it_may() {
+    for commit_mode in [CommitMode::Sync, CommitMode::Async, CommitMode::NoSync] {
+        let disk = SimVfs::new(1);
+        let storage = open(&disk, StorageOptions { commit_mode, ..by_hand() });
+        let table = create(&storage, "t");
+        for day in 0..50 {
+            append(&storage, table, day, 20).unwrap();
+        }
+        assert!(!storage.close_within(Duration::ZERO).unwrap(), "a checkpoint was written");
+        assert_eq!(bytes_below(&disk, "db/t/"), 0, "{commit_mode:?}");
+        drop(storage);
+        let after =
+            if commit_mode == CommitMode::NoSync { disk.kill(1) } else { disk.power_loss(1) };
+        let storage = open(&after, by_hand());
+        assert_eq!(rows(&storage, table), 1_000, "{commit_mode:?}");
+        assert!(storage.close_within(Duration::from_mins(1)).unwrap());
+        assert!(bytes_below(&after, "db/t/") > 0);
+    }
+}

@@ -1,0 +1,46 @@
+/** A small file system of a harness's own, in a mount namespace of its own. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { statfsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const DISK_VARIABLE = 'TIDEMARK_TORTURE_DISK';
+
+/**
+ * Runs this program again where it may mount, and ends with its exit code; there it answers the
+ * folder to mount at.
+ */
+export async function insideNamespace(): Promise<string> {
+  const mounted = process.env[DISK_VARIABLE];
+  if (mounted !== undefined) {
+    return mounted;
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-disk-'));
+  const flags = process.getuid?.() === 0 ? '-m' : '-Urm';
+  const child = spawn('unshare', [flags, process.execPath, ...process.argv.slice(1)], {
+    stdio: 'inherit',
+    env: { ...process.env, [DISK_VARIABLE]: folder },
+  });
+  const code = await new Promise<number>((resolve) => {
+    child.on('error', () => {
+      process.stdout.write('SKIPPED: unshare is not here\n0 passed, 0 failed\n');
+      resolve(0);
+    });
+    child.on('exit', (status) => resolve(status ?? 1));
+  });
+  await rm(folder, { recursive: true, force: true });
+  process.exit(code);
+}
+
+/** Whether a file system of so many MiB is at `folder` now. */
+export async function mountDisk(folder: string, mib: number): Promise<boolean> {
+  const mount = spawn('mount', ['-t', 'tmpfs', '-o', `size=${mib}m`, 'tmpfs', folder]);
+  return (await once(mount, 'exit'))[0] === 0;
+}
+
+export function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
