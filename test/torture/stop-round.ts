@@ -1,11 +1,13 @@
 /**
  * One stop under load: clients of both protocols are in the middle of what they do when SIGTERM
  * comes. Each is answered, or its answer ends with an error of its protocol; the process ends in
- * time, with 0.
+ * time, with 0, and leaves no temporary files.
  */
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import pg from 'pg';
@@ -346,6 +348,10 @@ export async function stopRound(pauseMs: number): Promise<readonly string[]> {
   }
   if (took > STOP_MS) {
     problems.push(`it took ${Math.round(took)} ms`);
+  }
+  const left = readdirSync(join(server.root, 'tmp'));
+  if (left.length > 0) {
+    problems.push(`left below tmp: ${left.join(', ')}`);
   }
   await server.stop();
   return problems;
