@@ -1,4 +1,7 @@
 /** What planning takes: about as much time as the statement has parts, and an end in any case. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -78,6 +81,23 @@ test('a view over views is bound once', async (t) => {
   t.is(status, 400);
   t.regex(error ?? '', /too many tables and sub-queries in a statement \[limit=1000\]/);
   t.is((await rowsOf(server, 'views()')).length, 9);
+});
+
+test('a wide file is read by the columns that are named', async (t) => {
+  const columns = list(9_000, (at) => `${at}.5 c${at}`);
+  const body = new URLSearchParams({ query: `select ${columns}`, fmt: 'parquet' });
+  const exported = await fetch(`${server.url}/exp`, { method: 'POST', body });
+  t.is(exported.status, 200);
+  await mkdir(join(server.root, 'import'), { recursive: true });
+  await writeFile(
+    join(server.root, 'import', 'wide.parquet'),
+    Buffer.from(await exported.arrayBuffer()),
+  );
+  const rows = await rowsOf(server, "select c1, c8999 from read_parquet('wide.parquet')");
+  t.deepEqual(rows, [[1.5, 8_999.5]]);
+  const { status, error } = await ask(server, "select * from read_parquet('wide.parquet')");
+  t.is(status, 400);
+  t.regex(error ?? '', /too many columns \[9000 of 9000\]/);
 });
 
 /** A statement that takes long to bind: its variables double. */

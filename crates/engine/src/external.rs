@@ -12,7 +12,7 @@ use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::ExecutionPlanProperties;
 use futures::StreamExt;
 use tidemark_planner::{ExternalSources, ExternalTable};
 use tidemark_storage::Storage;

@@ -64,7 +64,7 @@ pub use session::{
     PlanSession, SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules,
     session_state,
 };
-pub use size::{MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, too_many_nodes};
+pub use size::{MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, check_windows, too_many_nodes};
 pub use splice::exec::SpliceJoinExec;
 pub use splice::node::SpliceJoinNode;
 pub use tidemark_types::zone::Zone;

@@ -37,6 +37,7 @@ use crate::scan::exec::TableScanExec;
 use crate::scan::filtered::FilteredScanExec;
 use crate::sorted_input::keep_sorted;
 use crate::splice::node::SpliceJoinNode;
+use crate::stoppable::check_stop;
 use crate::symbols::{dictionary, nullable_origin, origin};
 use crate::unnest::exec::{UnnestElementsExec, UnnestPlan};
 use crate::unnest::node::UnnestNode;
@@ -123,6 +124,7 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
         session: &dyn Session,
         context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        check_stop()?;
         let lowering = Lowering { session, context };
         let node = node.as_any();
         let (Some(logical), Some(input)) = (logical_inputs.first(), physical_inputs.first()) else {

@@ -33,6 +33,9 @@ const MOST_SCALAR_QUERIES: usize = 100;
 const MOST_TIME_WINDOWS: usize = 1_000;
 /// Window functions computed one after the other, since their rows are sorted by different keys.
 const MOST_WINDOWS: usize = 100;
+/// Columns of one list, times those of the rows they are looked up among: `SELECT *` of a table
+/// with as many columns as a table may have, and PIVOT of as many values as it takes.
+const MOST_LOOKUPS: usize = 30_000_000;
 
 /// A plan that is larger is made on a stack of its own.
 const FEW_NODES: usize = 400;
@@ -106,6 +109,15 @@ impl PlanSize {
             LogicalPlan::Aggregate(node) if node.group_expr.len() > MOST_GROUP_KEYS => {
                 refuse("keys of GROUP BY", node.group_expr.len(), MOST_GROUP_KEYS)
             }
+            LogicalPlan::Projection(list) => {
+                let (count, among) = (list.expr.len(), list.input.schema().fields().len());
+                if count.saturating_mul(among) <= MOST_LOOKUPS {
+                    return Ok(());
+                }
+                let message = format!("too many columns [{count} of {among}]");
+                let error = EngineError::new(ErrorCode::StatementTooComplex, message);
+                Err(error.with_hint("name the columns that are wanted instead of *"))
+            }
             LogicalPlan::Join(join) if join.on.len() > MOST_JOIN_KEYS => {
                 refuse("keys of a join", join.on.len(), MOST_JOIN_KEYS)
             }
@@ -125,9 +137,7 @@ impl PlanSize {
             }
             LogicalPlan::Window(node) => {
                 self.windows += 1;
-                if self.windows > MOST_WINDOWS {
-                    return refuse("window functions", self.windows, MOST_WINDOWS);
-                }
+                check_windows(self.windows)?;
                 node.window_expr.iter().try_for_each(|expr| {
                     let Expr::WindowFunction(function) = expr.clone().unalias() else {
                         return Ok(());
@@ -175,6 +185,12 @@ impl PlanSize {
             failed.map_or(Ok(()), Err)
         })
     }
+}
+
+/// Refuses window functions that are computed one after the other, before the plan of so many is
+/// made.
+pub fn check_windows(count: usize) -> EngineResult<()> {
+    if count > MOST_WINDOWS { refuse("window functions", count, MOST_WINDOWS) } else { Ok(()) }
 }
 
 fn refuse(what: &str, count: usize, most: usize) -> EngineResult<()> {

@@ -11,6 +11,7 @@ pub(crate) mod pattern;
 mod prune;
 mod scan;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use datafusion::datasource::TableType;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, identifier};
 
 use crate::guard;
@@ -33,6 +35,27 @@ use scan::{ParquetScanExec, Piece, Source};
 /// Files of one table at the most.
 pub(crate) const MOST_FILES: usize = 10_000;
 
+/// Where columns are, by their names: files may have tens of thousands of them.
+#[derive(Debug, Default)]
+struct Names {
+    exact: HashMap<String, usize>,
+    folded: HashMap<String, usize>,
+}
+
+impl Names {
+    /// The first column of a name counts.
+    fn add(&mut self, name: &str, place: usize) {
+        self.exact.entry(name.to_owned()).or_insert(place);
+        self.folded.entry(identifier::fold(name)).or_insert(place);
+    }
+
+    /// The column of this name; where letter case tells several apart, of exactly this one.
+    fn place(&self, name: &str) -> Option<usize> {
+        let exact = self.exact.get(name);
+        exact.or_else(|| self.folded.get(&identifier::fold(name))).copied()
+    }
+}
+
 /// One file and its footer.
 #[derive(Debug)]
 struct ParquetFile {
@@ -41,6 +64,7 @@ struct ParquetFile {
     name: String,
     metadata: ArrowReaderMetadata,
     columns: Vec<Field>,
+    names: Names,
 }
 
 impl ParquetFile {
@@ -62,14 +86,16 @@ impl ParquetFile {
             let message = format!("cannot read '{name}': {}", error.message);
             EngineError { message, ..error }
         })?;
-        Ok(Self { path, name, metadata, columns })
+        let mut names = Names::default();
+        for (place, column) in columns.iter().enumerate() {
+            names.add(&column.name, place);
+        }
+        Ok(Self { path, name, metadata, columns, names })
     }
 
     /// The column of this name; where letter case tells several apart, of exactly this one.
     fn column(&self, name: &str) -> Option<usize> {
-        let exact = self.columns.iter().position(|column| column.name == name);
-        let same = |column: &Field| identifier::same(&column.name, name);
-        exact.or_else(|| self.columns.iter().position(same))
+        self.names.place(name)
     }
 
     /// What the footer says of a column's values in a row group.
@@ -178,14 +204,14 @@ impl ParquetTable {
 /// The columns of all files, in the order in which they first appear.
 fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
     let mut columns: Vec<Field> = Vec::new();
+    let mut names = Names::default();
     for file in files {
+        check_stop()?;
         for column in &file.columns {
-            let exact = columns.iter().position(|known| known.name == column.name);
-            let same = |known: &Field| identifier::same(&known.name, &column.name);
-            let found = exact.or_else(|| columns.iter().position(same));
             // Two of one name in the first file stay two: a query that names them is told.
-            let found = found.filter(|_| !Arc::ptr_eq(file, &files[0]));
+            let found = names.place(&column.name).filter(|_| !Arc::ptr_eq(file, &files[0]));
             let Some(known) = found.and_then(|at| columns.get_mut(at)) else {
+                names.add(&column.name, columns.len());
                 columns.push(column.clone());
                 continue;
             };

@@ -13,6 +13,7 @@ use tidemark_storage::{TableSnapshot, TimeRange};
 
 use super::exec::{ScanParts, TableScanExec};
 use super::time_filter;
+use crate::stoppable::check_stop;
 
 /// Name of the column of row identifiers; no column of a table can be called so.
 pub const ROW_ID: &str = "\u{1}row";
@@ -126,6 +127,7 @@ impl TableProvider for SnapshotTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        check_stop()?;
         let times: Vec<TimeRange> =
             filters.iter().filter_map(|filter| self.time_range(filter)).collect();
         let projection = projection.cloned();

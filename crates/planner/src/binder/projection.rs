@@ -7,7 +7,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window};
 use hashbrown::HashMap;
 use tidemark_ast::{Node, NodeId, OrderItem};
-use tidemark_operators::{WindowNode, captured, captured_mut, has_subquery};
+use tidemark_operators::{WindowNode, captured, captured_mut, check_windows, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::aggregate::Exprs;
@@ -321,6 +321,7 @@ impl Stage {
             let node = Arc::new(node.map_err(error::plan)?);
             self.plan = LogicalPlan::Extension(Extension { node });
         }
+        check_windows(others.len())?;
         for window in others {
             let plan =
                 Window::try_new(vec![window], Arc::new(self.plan.clone())).map_err(error::plan)?;
