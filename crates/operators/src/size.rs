@@ -94,7 +94,7 @@ impl PlanSize {
                 failed = self.expr(expr, depth + 1, 1).err();
                 Ok(next(failed.is_none()))
             };
-            plan.apply_expressions(&mut count).map_err(internal)?;
+            plan.apply_expressions(&mut count).map_err(|error| internal(&error))?;
             failed.map_or(Ok(()), Err)?;
             plan.inputs().into_iter().try_for_each(|input| self.plan(input, depth + 1))
         })
@@ -181,7 +181,7 @@ impl PlanSize {
                 failed = self.expr(child, depth + 1, level + 1).err();
                 Ok(next(failed.is_none()))
             })
-            .map_err(internal)?;
+            .map_err(|error| internal(&error))?;
             failed.map_or(Ok(()), Err)
         })
     }
@@ -202,7 +202,7 @@ fn next(goes_on: bool) -> TreeNodeRecursion {
     if goes_on { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop }
 }
 
-fn internal(error: DataFusionError) -> EngineError {
+fn internal(error: &DataFusionError) -> EngineError {
     EngineError::internal(error.to_string())
 }
 

@@ -31,7 +31,7 @@ struct Findings {
 
 impl Findings {
     fn root(&mut self, error: &EngineError) {
-        let what = error.message.clone();
+        let what = error.reason().to_owned();
         self.damages.push(Damage { table_id: 0, table: String::new(), what });
     }
 
@@ -80,7 +80,7 @@ impl Findings {
             if error.code != ErrorCode::Damaged {
                 return Err(error);
             }
-            let (table, what) = (schema.name.clone(), error.message);
+            let (table, what) = (schema.name.clone(), error.reason().to_owned());
             self.damages.push(Damage { table_id: schema.id, table, what });
         }
         Ok(())

@@ -291,7 +291,7 @@ pub(crate) fn load_chain(
     while next != 0 {
         let path = manifest(next);
         let bytes = read_known(vfs.system(), &path)?;
-        let parent = check(&bytes, next).map_err(|error| damaged(&path, error.message))?;
+        let parent = check(&bytes, next).map_err(|error| damaged(&path, error.reason()))?;
         if parent != 0 && parent >= next {
             return Err(damaged(&path, "its parent is newer"));
         }
@@ -304,7 +304,7 @@ pub(crate) fn load_chain(
     for (number, bytes) in &files {
         let path = manifest(*number);
         previous =
-            read_one(vfs, &mut loaded, bytes).map_err(|error| damaged(&path, error.message))?;
+            read_one(vfs, &mut loaded, bytes).map_err(|error| damaged(&path, error.reason()))?;
         let size =
             if loaded.chain.is_empty() { &mut loaded.base_bytes } else { &mut loaded.edit_bytes };
         *size += bytes.len();

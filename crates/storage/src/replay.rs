@@ -156,9 +156,9 @@ impl<'a> Replay<'a> {
         };
         match decode_ops(&frame[bytes.clone()]) {
             Ok(ops) => self.transaction(&path, &ops),
-            Err(error) if record.tables.is_empty() => Err(damaged(&path, error.message)),
+            Err(error) if record.tables.is_empty() => Err(damaged(&path, error.reason())),
             Err(error) => {
-                self.note(record.tables.iter().copied(), damaged(&path, error.message).message);
+                self.note(record.tables.iter().copied(), damaged(&path, error.reason()).message);
                 self.snapshot.lsn = lsn;
                 Ok(())
             }
@@ -200,10 +200,10 @@ impl<'a> Replay<'a> {
                 (Ok(()), _) => {}
                 // It builds on something that is lost, or does not fit what is there.
                 (Err(error), Some(table)) if error.code != ErrorCode::Io => {
-                    let what = format!("transaction {lsn} cannot be applied: {}", error.message);
+                    let what = format!("transaction {lsn} cannot be applied: {}", error.reason());
                     self.note([table].into_iter(), damaged(path, what).message);
                 }
-                (Err(error), _) => return Err(damaged(path, error.message)),
+                (Err(error), _) => return Err(damaged(path, error.reason())),
             }
             if let Op::Adopt(adopt) = op {
                 self.mark_missing(adopt);

@@ -141,7 +141,7 @@ fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
                     partition: table.schema().partition_name(floor),
                     rows: segment.living_rows() as u64,
                     bounds: segment.bounds(),
-                    what: error.message,
+                    what: error.reason().to_owned(),
                 });
             }
         }

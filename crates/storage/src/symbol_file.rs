@@ -75,7 +75,7 @@ pub(crate) fn read_symbols(vfs: &dyn Vfs, file: &SymbolFile) -> EngineResult<Vec
     if bytes.len() as u64 != file.file_len || crc32c::crc32c(&bytes) != file.crc {
         return Err(damaged(path, "the checksum does not hold"));
     }
-    decode(&bytes, file).map_err(|error| damaged(path, error.message))
+    decode(&bytes, file).map_err(|error| damaged(path, error.reason()))
 }
 
 fn decode(bytes: &[u8], file: &SymbolFile) -> EngineResult<Vec<String>> {

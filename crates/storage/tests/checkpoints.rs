@@ -236,7 +236,7 @@ fn an_identifier_that_is_taken_is_refused() {
     append(&storage, "t", &[1], "a");
     let taken = TableSchema { id: table, ..schema("u") };
     let refused = storage.commit(vec![Change::CreateTable(taken)]).unwrap_err();
-    assert!(refused.message.contains("no free identifier"), "{refused}");
+    assert!(refused.reason().contains("no free identifier"), "{refused}");
     assert!(storage.snapshot().table("u").is_none());
     assert_eq!(symbols(&storage, "t"), ["a"]);
 }

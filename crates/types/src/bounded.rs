@@ -117,7 +117,8 @@ mod tests {
         assert!(check_stop().is_ok());
         assert!(with_stop(&stop, check_stop).is_err());
         assert!(check_stop().is_ok());
-        let panicked = std::panic::catch_unwind(|| with_stop(&stop, || panic!("within")));
+        let panics = std::panic::AssertUnwindSafe(|| with_stop(&stop, || panic!("within")));
+        let panicked = std::panic::catch_unwind(panics);
         assert!(panicked.is_err());
         assert!(check_stop().is_ok(), "a panic ends it as well");
     }

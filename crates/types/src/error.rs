@@ -124,6 +124,11 @@ impl EngineError {
         Self::new(ErrorCode::Internal, "internal error").with_inner(message)
     }
 
+    /// What is wrong, for texts that people who run a server read: defects of ours in our words.
+    pub fn reason(&self) -> &str {
+        self.inner.as_deref().unwrap_or(&self.message)
+    }
+
     /// A file operation that failed: `what` names the operation and the file.
     pub fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
         let code = match error.kind() {

@@ -21,7 +21,7 @@ impl Binder<'_> {
         let low = self.expression(low, scope)?;
         let high = self.expression(high, scope)?;
         for (value, times) in [(&operand, 6), (&low, 2), (&high, 2)] {
-            self.must_repeat(value, times, position)?;
+            Self::must_repeat(value, times, position)?;
         }
         if low.is_null_constant() || high.is_null_constant() {
             return Ok(Typed::truth(false));
@@ -94,7 +94,7 @@ impl Binder<'_> {
         items: Vec<(Typed, NodeId)>,
         position: Span,
     ) -> EngineResult<Typed> {
-        self.must_repeat(operand, items.len(), position)?;
+        Self::must_repeat(operand, items.len(), position)?;
         let mut tests = Vec::with_capacity(items.len());
         for (item, id) in items {
             let item_type = item.sql_type;

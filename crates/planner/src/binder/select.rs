@@ -262,7 +262,7 @@ impl Binder<'_> {
         for item in items {
             if let Node::Star { qualifier } = self.node(item.expression)? {
                 let position = self.tree.span(item.expression);
-                self.star(qualifier.as_ref(), source, position, &mut names, &mut bound)?;
+                Self::star(qualifier.as_ref(), source, position, &mut names, &mut bound)?;
                 continue;
             }
             let scope = Scope {
@@ -294,7 +294,6 @@ impl Binder<'_> {
     }
 
     fn star(
-        &mut self,
         qualifier: Option<&tidemark_ast::Name>,
         source: &Relation,
         position: Span,

@@ -115,11 +115,11 @@ impl Binder<'_> {
             return self.recorded_source(source, name, qualifier);
         }
         // No table hides the catalog.
-        if recorded.is_some() || identifier::is_reserved_table_name(&name.text) {
-            if let Some(rows) = self.catalog_table(&name.text)? {
-                let reference = self.relation_name();
-                return rows.aliased(Some(qualifier), &reference);
-            }
+        if (recorded.is_some() || identifier::is_reserved_table_name(&name.text))
+            && let Some(rows) = self.catalog_table(&name.text)?
+        {
+            let reference = self.relation_name();
+            return rows.aliased(Some(qualifier), &reference);
         }
         if recorded.is_some() {
             return Err(unbound(name));

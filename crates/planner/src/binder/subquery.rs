@@ -297,7 +297,7 @@ impl Binder<'_> {
         items: Vec<Option<String>>,
         position: Span,
     ) -> EngineResult<Typed> {
-        self.must_repeat(item, items.len(), position)?;
+        Self::must_repeat(item, items.len(), position)?;
         let mut tests = Vec::with_capacity(items.len());
         for text in items {
             let of = item.sql_type;

@@ -174,7 +174,9 @@ impl Binder<'_> {
         if let Some(bound) = self.bound_views.get(&key).filter(|_| self.variables.is_empty()) {
             let BoundView { rows, reads, sources } = bound.clone();
             self.count_sources(sources, name.span)?;
-            reads.into_iter().for_each(|access| self.accesses.note(access));
+            for access in reads {
+                self.accesses.note(access);
+            }
             return Ok(rows);
         }
         let tree: Result<Tree, _> = serde_json::from_str(&view.tree);

@@ -80,7 +80,7 @@ impl Binder<'_> {
     }
 
     /// Refuses to write an expression so many times.
-    pub(crate) fn must_repeat(&self, value: &Typed, times: usize, at: Span) -> EngineResult<()> {
+    pub(crate) fn must_repeat(value: &Typed, times: usize, at: Span) -> EngineResult<()> {
         let nodes = PlanSize::of_expr(&value.expr)?.nodes;
         if nodes.saturating_mul(times) > MOST_PLAN_NODES {
             return Err(too_many_nodes().at_if_missing(error::span(at)));
