@@ -19,9 +19,9 @@ use napi::bindgen_prelude::{ArrayBuffer, BigInt, BufferSlice, Env, FnArgs, Funct
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
-    Appender, CLOSE_TIME, Chunk, Database, EngineError, EngineResult, ErrorCode, ExecuteOptions,
-    ExecuteReply, OpenOptions, ParameterValues, ResultStream, Statement, Transaction, failpoint,
-    log,
+    Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
+    ExecuteOptions, ExecuteReply, OpenOptions, ParameterValues, ResultStream, Statement,
+    Transaction, failpoint, log,
 };
 
 use crate::calls::{
@@ -29,7 +29,7 @@ use crate::calls::{
 };
 
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
 
 /// How long the end of a database waits for its log to be read.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);

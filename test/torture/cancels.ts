@@ -43,6 +43,20 @@ const QUERIES = [
   `SELECT count() FROM t WHERE s ~ '(t|e|x|)+(o|f|)* (.|..|...)+(r|o|w)+ 9.*x'`,
   'SELECT count() FROM (SELECT s, v, count() c FROM t GROUP BY s, v)',
   'SELECT sum(x) FROM long_sequence(100000000000)',
+  // Joins with very many rows for each, let through and not.
+  'SELECT count() FROM t a JOIN t b ON a.k % 10 = b.k % 10',
+  'SELECT count() FROM t a JOIN t b ON a.k % 100 = b.k % 100 WHERE a.v + b.v < 0',
+  'SELECT count() FROM t a LEFT JOIN t b ON a.k % 10 = b.k % 10 AND a.v + b.v < 0',
+  'SELECT sum(a.k * b.v) FROM t a CROSS JOIN t b',
+  'SELECT max(a.s || b.s) FROM t a JOIN t b ON a.k % 50 = b.k % 50',
+  'SELECT a.v, count() FROM t a JOIN t b ON a.k % 20 = b.k % 20 GROUP BY a.v',
+  // Functions of long texts, aggregates that keep them, windows.
+  `SELECT max(length(replace(rpad(s, 100000, 'ab'), 'a', 'ccc'))) FROM t`,
+  `SELECT count() FROM t WHERE rpad(s, 100000, 'abc') ~ '(a|b|c|x)*(.|..)+[^abc]$'`,
+  `SELECT count_distinct(rpad(s, 1000, 'ab')) FROM t`,
+  `SELECT max(ltrim(rpad(s, 100000, 'te'), 'text of row ')) FROM t`,
+  'SELECT max(r) FROM (SELECT percentile(v, 0.9) OVER (ORDER BY ts) r FROM t)',
+  'SELECT k % 1000 g, median(v), mode(v) FROM t GROUP BY g',
 ] as const;
 const EXPORT = 'SELECT * FROM t';
 const before = residentBytes(server);

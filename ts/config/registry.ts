@@ -394,7 +394,8 @@ export const KEYS = {
   queryMemory: size(
     'query.memory.pool',
     '0',
-    'bytes all queries may use together; 0 is half of the memory',
+    'bytes all queries may use together, those of one user three quarters of it; 0 is half of ' +
+      'the memory',
     OWN,
   ),
   queryMemoryLimit: size(
@@ -406,7 +407,8 @@ export const KEYS = {
   queryConcurrency: integer(
     'query.concurrency',
     '0',
-    'queries that run at once, others wait, but for cheap ones; 0 is twice the cores, at least 4',
+    'queries that run at once, others wait, but for cheap ones; a user without any has one ' +
+      'beside them, up to twice as many; 0 is twice the cores, at least 4',
     OWN,
   ),
   queryQueueLimit: integer('query.queue.limit', '256', 'queries that wait at the most', OWN),

@@ -4,13 +4,17 @@
 //! in a queue of bounded length and time. What is known to be cheap takes none, so that a point
 //! query never waits behind heavy ones. A query whose reader does not read gives its turn to
 //! others meanwhile.
+//!
+//! Users share the turns: the next one goes to whoever runs least, and a user who runs nothing has
+//! a turn beside the common ones, as long as no more than twice as many run.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use crate::resident::{Level, ResidentGuard};
@@ -19,6 +23,8 @@ use crate::resident::{Level, ResidentGuard};
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
 /// How often a statement that waits for memory looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// So many times the common turns run, counting those that users have beside them.
+const MOST_TIMES: usize = 2;
 
 /// How many run, and how many wait for how long.
 #[derive(Debug, Clone, Copy)]
@@ -34,25 +40,59 @@ pub(crate) struct AdmissionLimits {
 /// The turns of a database.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    turns: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    state: Mutex<State>,
     limits: AdmissionLimits,
     memory: Arc<ResidentGuard>,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    running: usize,
+    /// Those who wait, for a turn or for memory.
+    waiting: usize,
+    /// Users who have a turn or wait for one.
+    users: HashMap<Arc<str>, User>,
+    turns_given: u64,
+}
+
+#[derive(Debug, Default)]
+struct User {
+    running: usize,
+    /// Which turn of all was the last one given to this user.
+    last: u64,
+    queue: VecDeque<oneshot::Sender<Permit>>,
+}
+
+impl State {
+    /// Whether one more of a user with so many may run.
+    fn has_turn(&self, limit: usize, running: usize) -> bool {
+        self.running < limit || (running == 0 && self.running < MOST_TIMES * limit)
+    }
+
+    fn forget_idle(&mut self, name: &Arc<str>) {
+        let is_idle = |user: &User| user.running == 0 && user.queue.is_empty();
+        if self.users.get(name).is_some_and(is_idle) {
+            self.users.remove(name);
+        }
+    }
+}
+
 impl Admission {
     pub(crate) fn new(limits: AdmissionLimits, memory: Arc<ResidentGuard>) -> Arc<Self> {
-        let turns = Arc::new(Semaphore::new(limits.running));
-        Arc::new(Self { turns, waiting: AtomicUsize::new(0), limits, memory })
+        Arc::new(Self { state: Mutex::default(), limits, memory })
     }
 
     /// Waits for a turn. Fails with `Busy` when too many wait, or for too long, and with
     /// `OutOfMemory` when memory stays low for as long.
-    pub(crate) async fn admit(self: &Arc<Self>) -> EngineResult<Turn> {
-        if self.memory.level() == Level::Normal
-            && let Ok(permit) = Arc::clone(&self.turns).try_acquire_owned()
-        {
-            return Ok(Turn { permit: Some(permit), admission: Some(Arc::clone(self)) });
+    pub(crate) async fn admit(self: &Arc<Self>, user: &str) -> EngineResult<Turn> {
+        let user: Arc<str> = user.into();
+        let mut asked = None;
+        if self.memory.level() == Level::Normal {
+            let mut permit = self.ask(&user);
+            if let Ok(permit) = permit.try_recv() {
+                return Ok(Turn::new(permit));
+            }
+            asked = Some(permit);
         }
         let _place = self.queue()?;
         let end = Instant::now() + self.limits.wait;
@@ -62,9 +102,10 @@ impl Admission {
             }
             sleep(LOOK_AGAIN).await;
         }
-        match tokio::time::timeout_at(end, Arc::clone(&self.turns).acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Turn { permit: Some(permit), admission: Some(Arc::clone(self)) }),
-            Ok(Err(_)) => Err(EngineError::new(ErrorCode::Closed, "the database is closed")),
+        let asked = asked.unwrap_or_else(|| self.ask(&user));
+        match tokio::time::timeout_at(end, asked).await {
+            Ok(Ok(permit)) => Ok(Turn::new(permit)),
+            Ok(Err(_)) => Err(closed()),
             Err(_) => {
                 let seconds = self.limits.wait.as_secs_f64();
                 Err(self.busy(&format!("waited {seconds} s for a turn")))
@@ -72,18 +113,54 @@ impl Admission {
         }
     }
 
+    /// Asks for a turn, which comes when it is there.
+    fn ask(self: &Arc<Self>, user: &Arc<str>) -> oneshot::Receiver<Permit> {
+        let (sender, receiver) = oneshot::channel();
+        self.state.lock().users.entry(Arc::clone(user)).or_default().queue.push_back(sender);
+        self.give();
+        receiver
+    }
+
+    /// Gives the turns there are: to whoever has fewest, and of those to who waited longest.
+    fn give(self: &Arc<Self>) {
+        while let Some((sender, permit)) = self.next() {
+            // One who does not wait any more gives it back by letting go of it.
+            drop(sender.send(permit));
+        }
+    }
+
+    fn next(self: &Arc<Self>) -> Option<(oneshot::Sender<Permit>, Permit)> {
+        let mut state = self.state.lock();
+        let waiting = state.users.iter().filter(|(_, user)| !user.queue.is_empty());
+        let (name, running) = waiting
+            .min_by_key(|(_, user)| (user.running, user.last))
+            .map(|(name, user)| (Arc::clone(name), user.running))?;
+        if !state.has_turn(self.limits.running, running) {
+            return None;
+        }
+        state.running += 1;
+        state.turns_given += 1;
+        let given = state.turns_given;
+        let user = state.users.get_mut(&name)?;
+        user.running += 1;
+        user.last = given;
+        let sender = user.queue.pop_front()?;
+        Some((sender, Permit { admission: Arc::clone(self), user: name }))
+    }
+
     /// Statements that wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.state.lock().waiting
     }
 
     fn queue(&self) -> EngineResult<Place<'_>> {
-        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Place(&self.waiting);
-        if waiting < self.limits.queue {
-            return Ok(place);
+        let mut state = self.state.lock();
+        let waiting = state.waiting;
+        if waiting >= self.limits.queue {
+            return Err(self.busy(&format!("{waiting} wait already")));
         }
-        Err(self.busy(&format!("{waiting} wait already")))
+        state.waiting += 1;
+        Ok(Place(self))
     }
 
     fn busy(&self, why: &str) -> EngineError {
@@ -93,24 +170,56 @@ impl Admission {
     }
 }
 
+fn closed() -> EngineError {
+    EngineError::new(ErrorCode::Closed, "the database is closed")
+}
+
 /// A place in the queue.
-struct Place<'a>(&'a AtomicUsize);
+struct Place<'a>(&'a Admission);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.state.lock().waiting -= 1;
+    }
+}
+
+/// A turn of a user's, given back when dropped.
+#[derive(Debug)]
+struct Permit {
+    admission: Arc<Admission>,
+    user: Arc<str>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        {
+            let mut state = self.admission.state.lock();
+            state.running -= 1;
+            if let Some(user) = state.users.get_mut(&self.user) {
+                user.running -= 1;
+                // Those who gave up waiting are not counted as waiting any more.
+                user.queue.retain(|sender| !sender.is_closed());
+            }
+            state.forget_idle(&self.user);
+        }
+        self.admission.give();
     }
 }
 
 /// The right to run, given back when dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    permit: Option<OwnedSemaphorePermit>,
-    /// Absent for what takes no turn.
-    admission: Option<Arc<Admission>>,
+    permit: Option<Permit>,
+    /// Whose turn, and where; absent for what takes no turn.
+    of: Option<(Arc<Admission>, Arc<str>)>,
 }
 
 impl Turn {
+    fn new(permit: Permit) -> Self {
+        let of = Some((Arc::clone(&permit.admission), Arc::clone(&permit.user)));
+        Self { permit: Some(permit), of }
+    }
+
     /// What is cheap needs no turn.
     pub(crate) fn free() -> Self {
         Self::default()
@@ -123,12 +232,10 @@ impl Turn {
 
     /// Goes on; waits as long as it takes, since what it holds is in use already.
     pub(crate) async fn resume(&mut self) -> EngineResult<()> {
-        if let Some(admission) = &self.admission
+        if let Some((admission, user)) = &self.of
             && self.permit.is_none()
         {
-            let permit = Arc::clone(&admission.turns).acquire_owned().await;
-            let closed = |_| EngineError::new(ErrorCode::Closed, "the database is closed");
-            self.permit = Some(permit.map_err(closed)?);
+            self.permit = Some(admission.ask(user).await.map_err(|_| closed())?);
         }
         Ok(())
     }
@@ -152,14 +259,14 @@ mod tests {
     fn those_over_the_limit_wait_and_then_are_refused() {
         block_on(async {
             let admission = admission(1, 8, 30);
-            let turn = admission.admit().await.unwrap();
-            let error = admission.admit().await.unwrap_err();
+            let turn = admission.admit("a").await.unwrap();
+            let error = admission.admit("a").await.unwrap_err();
             assert_eq!(error.code, ErrorCode::Busy);
             assert_eq!(error.message, "too many queries: 1 run at once, waited 0.03 s for a turn");
             assert!(error.retryable);
             assert_eq!(admission.waiting(), 0);
             drop(turn);
-            admission.admit().await.unwrap();
+            admission.admit("a").await.unwrap();
         });
     }
 
@@ -167,8 +274,8 @@ mod tests {
     fn a_full_queue_refuses_at_once() {
         block_on(async {
             let admission = admission(1, 0, 60_000);
-            let _turn = admission.admit().await.unwrap();
-            let error = admission.admit().await.unwrap_err();
+            let _turn = admission.admit("a").await.unwrap();
+            let error = admission.admit("a").await.unwrap_err();
             assert_eq!(error.message, "too many queries: 1 run at once, 0 wait already");
         });
     }
@@ -177,16 +284,47 @@ mod tests {
     fn a_paused_turn_is_anybodys() {
         block_on(async {
             let admission = admission(1, 8, 30);
-            let mut first = admission.admit().await.unwrap();
+            let mut first = admission.admit("a").await.unwrap();
             first.pause();
-            let second = admission.admit().await.unwrap();
+            let second = admission.admit("a").await.unwrap();
             assert!(tokio::time::timeout(LOOK_AGAIN, first.resume()).await.is_err());
             drop(second);
             first.resume().await.unwrap();
-            assert!(admission.admit().await.is_err());
+            assert!(admission.admit("a").await.is_err());
             let mut free = Turn::free();
             free.pause();
             free.resume().await.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_user_who_runs_nothing_has_a_turn_beside_the_common_ones() {
+        block_on(async {
+            let admission = admission(2, 8, 30);
+            let _many =
+                [admission.admit("many").await.unwrap(), admission.admit("many").await.unwrap()];
+            assert!(admission.admit("many").await.is_err());
+            let one = admission.admit("one").await.unwrap();
+            assert!(admission.admit("one").await.is_err(), "beside the common ones only one");
+            let _other = admission.admit("other").await.unwrap();
+            assert!(admission.admit("third").await.is_err(), "twice as many at the most");
+            drop(one);
+            assert!(admission.admit("many").await.is_err());
+            admission.admit("third").await.unwrap();
+        });
+    }
+
+    #[test]
+    fn the_next_turn_is_that_of_whoever_runs_least() {
+        block_on(async {
+            let admission = admission(1, 8, 60_000);
+            let (many, own) = (admission.admit("many").await, admission.admit("own").await);
+            let (first, second) = (admission.ask(&"many".into()), admission.ask(&"one".into()));
+            drop((many, own));
+            let (mut first, mut second) = (first, second);
+            assert!(second.try_recv().is_ok() && first.try_recv().is_ok());
+            let state = admission.state.lock();
+            assert!(state.users.is_empty(), "nobody is remembered");
         });
     }
 }

@@ -34,6 +34,8 @@ struct Shared {
     state: AtomicU8,
     /// Why, when it was not somebody's wish.
     why: OnceLock<EngineError>,
+    /// When the statement has to be over.
+    deadline: OnceLock<Deadline>,
     wake: Notify,
 }
 
@@ -65,6 +67,20 @@ impl CancelToken {
             self.change(SETTLED, RUNNING);
         }
         outcome
+    }
+
+    /// Says when the statement has to be over, for [`CancelToken::why_stopped`].
+    pub(crate) fn set_deadline(&self, deadline: Deadline) {
+        // A statement is executed once under its token.
+        let _ = self.shared.deadline.set(deadline);
+    }
+
+    /// Why the statement has to stop, when it has to: it was stopped, or is late.
+    pub(crate) fn why_stopped(&self) -> Option<EngineError> {
+        let deadline = self.shared.deadline.get();
+        let late = deadline.filter(|deadline| deadline.has_passed());
+        let is_late = late.is_some_and(|deadline| self.stop(deadline.error()));
+        (is_late || self.is_cancelled()).then(|| self.error())
     }
 
     fn change(&self, from: u8, to: u8) -> bool {

@@ -23,6 +23,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
 use crate::external::EngineSources;
+use crate::lanes::Lanes;
 use crate::log::{self, Level};
 use crate::maintenance::restore_if_asked;
 use crate::metrics::{Gauges, Metrics};
@@ -32,6 +33,7 @@ use crate::pool::SharedPool;
 use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::spill::query_disk;
+use crate::work::follow_tasks;
 use tidemark_operators::from_datafusion;
 
 /// Directory below the root that `read_parquet` may read by default.
@@ -98,7 +100,9 @@ impl Database {
         report_damage(&storage);
         set_table_types(&storage);
         let memory = query_memory(options, total);
-        let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory)));
+        follow_tasks();
+        let registry = QueryRegistry::new(Arc::clone(&memory), Lanes::new(workers));
+        let registry = Arc::new(registry);
         let spill_root = spill_directory(&options.root)?;
         let session = PlanSession::new(&SessionOptions {
             target_partitions: workers,
@@ -275,10 +279,17 @@ impl Database {
     }
 
     /// Waits until the plan may run; cheap ones may at once.
-    pub(crate) async fn turn(&self, plan: &dyn ExecutionPlan) -> EngineResult<Turn> {
+    pub(crate) async fn turn(
+        &self,
+        plan: &dyn ExecutionPlan,
+        query: &Registration,
+    ) -> EngineResult<Turn> {
         match rows_read(plan) {
             Some(rows) if rows <= CHEAP_ROWS => Ok(Turn::free()),
-            _ => self.admission.admit().await,
+            _ => {
+                query.work.set_heavy();
+                self.admission.admit(query.user()).await
+            }
         }
     }
 
@@ -457,7 +468,7 @@ fn runtime_environment(
         .with_mode(DiskManagerMode::Directories(vec![spill_root]))
         .with_max_temp_directory_size(spill_limit_bytes);
     RuntimeEnvBuilder::new()
-        .with_memory_pool(memory.query())
+        .with_memory_pool(memory.query(""))
         .with_disk_manager_builder(disk)
         .build_arc()
         .map_err(from_datafusion)

@@ -21,7 +21,6 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failp
 use tokio::runtime::Handle;
 
 use crate::cancel_function::cancel_query;
-use crate::execution::yielding::let_joins_yield;
 use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
@@ -126,7 +125,6 @@ impl ExternalSources for EngineSources {
         let work = async {
             let planned = self.state.create_physical_plan(plan);
             let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
-            let plan = let_joins_yield(plan)?;
             let mut values = Vec::new();
             // One partition after the other, as results are read: their order may mean something.
             for partition in 0..plan.output_partitioning().partition_count() {

@@ -9,6 +9,7 @@ use futures::FutureExt;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::log::{self, Level};
+use crate::work::following_run;
 
 static NEXT_INCIDENT: AtomicU64 = AtomicU64::new(1);
 
@@ -41,7 +42,14 @@ pub async fn catch_async<T>(
 
 /// Runs `work` on a thread of its own. For work that others wait for on the blocking threads: all
 /// of those may be taken by them.
-pub async fn run_apart<T: Send + 'static>(
+pub fn run_apart<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> impl Future<Output = EngineResult<T>> {
+    on_own_thread(entry, following_run(work))
+}
+
+async fn on_own_thread<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
 ) -> EngineResult<T> {
@@ -56,7 +64,14 @@ pub async fn run_apart<T: Send + 'static>(
 }
 
 /// Runs `work` on a thread that may block. Must be called inside a tokio runtime.
-pub async fn run_blocking<T: Send + 'static>(
+pub fn run_blocking<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> impl Future<Output = EngineResult<T>> {
+    on_blocking_thread(entry, following_run(work))
+}
+
+async fn on_blocking_thread<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
 ) -> EngineResult<T> {

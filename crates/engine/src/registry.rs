@@ -8,16 +8,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use datafusion::execution::memory_pool::MemoryPool;
 use parking_lot::Mutex;
 use tidemark_storage::Snapshot;
+use tidemark_types::account::Account;
 use tidemark_types::{EngineError, EngineResult};
 
 use crate::cancel::{CancelToken, Deadline, until_stopped};
+use crate::lanes::Lanes;
 use crate::options::{ActiveQuery, StatementContext};
 use crate::pool::{QueryPool, SharedPool};
+use crate::work::Work;
+
+/// Bytes up to which what a query took is taken for its plan.
+const PLAN_BYTES: usize = 4 << 20;
 
 /// Every running query, by id.
 #[derive(Debug)]
 pub(crate) struct QueryRegistry {
     memory: Arc<SharedPool>,
+    lanes: Arc<Lanes>,
     running: Mutex<BTreeMap<u64, Entry>>,
 }
 
@@ -28,9 +35,17 @@ struct Entry {
     started_micros: i64,
     token: CancelToken,
     memory: Arc<QueryPool>,
+    work: Arc<Work>,
 }
 
 impl Entry {
+    /// Bytes it holds: those its operators know of, or those it took where that is much. A query
+    /// that waits for its turn holds its plan.
+    fn held(&self) -> usize {
+        let taken = Some(self.work.account.held()).filter(|taken| *taken > PLAN_BYTES);
+        self.memory.reserved().max(taken.unwrap_or(0))
+    }
+
     fn describe(&self, query_id: u64) -> ActiveQuery {
         let StatementContext { user, text, .. } = self.of.as_ref();
         let identity = self.of.identity().to_owned();
@@ -52,6 +67,8 @@ pub struct Registration {
     pub(crate) deadline: Deadline,
     /// The query's memory.
     pub(crate) memory: Arc<QueryPool>,
+    /// What its tasks share.
+    pub(crate) work: Arc<Work>,
     /// What the query reads, held as long as it runs, so that `snapshots()` shows it.
     snapshot: Option<Arc<Snapshot>>,
     /// Faults of mapped files before it began.
@@ -67,6 +84,17 @@ impl Registration {
         until_stopped(&self.token, self.deadline, work).await
     }
 
+    /// Whose query it is.
+    pub(crate) fn user(&self) -> &str {
+        self.work.user()
+    }
+
+    /// Says how long the query may run.
+    pub(crate) fn end_after(&mut self, timeout_ms: Option<u64>) {
+        self.deadline = Deadline::after(timeout_ms);
+        self.token.set_deadline(self.deadline);
+    }
+
     /// Holds the snapshot that the query reads.
     pub(crate) fn hold(&mut self, snapshot: &Arc<Snapshot>) {
         self.snapshot = Some(Arc::clone(snapshot));
@@ -74,9 +102,9 @@ impl Registration {
 }
 
 impl QueryRegistry {
-    /// No queries, which will share this memory.
-    pub(crate) fn new(memory: Arc<SharedPool>) -> Self {
-        Self { memory, running: Mutex::default() }
+    /// No queries, which will share this memory and these lanes.
+    pub(crate) fn new(memory: Arc<SharedPool>, lanes: Arc<Lanes>) -> Self {
+        Self { memory, lanes, running: Mutex::default() }
     }
 
     /// Enters a query, under this identifier or a free one. Fails when another one runs under it.
@@ -86,7 +114,10 @@ impl QueryRegistry {
         of: &Arc<StatementContext>,
     ) -> EngineResult<Registration> {
         let token = CancelToken::default();
-        let memory = self.memory.query();
+        let memory = self.memory.query(&of.user);
+        let stopped = token.clone();
+        let account = Account::new(self.memory.query_limit(), move || stopped.why_stopped());
+        let work = Work::new(account, Arc::clone(&self.lanes), &of.user);
         let mut running = self.running.lock();
         let id = id.unwrap_or_else(|| running.last_key_value().map_or(1, |(last, _)| last + 1));
         let Vacant(place) = running.entry(id) else {
@@ -97,12 +128,13 @@ impl QueryRegistry {
             started_micros: now_micros(),
             token: token.clone(),
             memory: Arc::clone(&memory),
+            work: Arc::clone(&work),
         });
         drop(running);
         let faults = tidemark_vfs::faults();
         let registry = Arc::clone(self);
         let deadline = Deadline::default();
-        Ok(Registration { registry, id, token, deadline, memory, faults, snapshot: None })
+        Ok(Registration { registry, id, token, deadline, memory, work, faults, snapshot: None })
     }
 
     /// Cancels a query; false when there is none with this id.
@@ -118,7 +150,7 @@ impl QueryRegistry {
     pub(crate) fn stop_largest(&self, why: EngineError) -> bool {
         let running = self.running.lock();
         let running = running.values().filter(|entry| !entry.token.is_cancelled());
-        let held = running.map(|entry| (entry.memory.reserved(), &entry.token));
+        let held = running.map(|entry| (entry.held(), &entry.token));
         let largest = held.max_by_key(|(bytes, _)| *bytes);
         largest.is_some_and(|(bytes, token)| bytes > 0 && token.stop(why))
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tidemark_storage::{Pressure, Storage};
-use tidemark_types::{EngineError, ErrorCode};
+use tidemark_types::{EngineError, ErrorCode, account};
 
 use crate::log;
 use crate::registry::QueryRegistry;
@@ -107,6 +107,7 @@ pub(crate) async fn watch(
         };
         let before = guard.level();
         let Some(resident) = resident_bytes() else { return };
+        account::set_process_limit(guard.limit, resident);
         let level = guard.note(resident);
         storage.set_pressure(match level {
             Level::Normal => Pressure::None,

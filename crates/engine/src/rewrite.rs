@@ -14,11 +14,12 @@ use datafusion::common::Column;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use tidemark_operators::cell_bytes;
 use tidemark_planner::{BoundDelete, BoundStatement};
 use tidemark_storage::{
     BulkUpdate, Change, Delete, TableId, TableSchema, TableSnapshot, Update, WriteHold,
 };
-use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, account, failpoint};
 use tokio::sync::mpsc;
 
 use crate::cancel::CancelToken;
@@ -196,7 +197,8 @@ impl Rewrite<'_> {
         let mut source = self.start(plan)?;
         let (mut batches, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = source.next().await? {
-            bytes += batch.get_array_memory_size();
+            // Cells that share a text are written one by one.
+            bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
             batches.push(batch);
             if bytes > HELD_BYTES {
                 return Ok(Found::More(batches, source));
@@ -289,6 +291,7 @@ fn write_all(
             token.settle(|| update.finish())?;
             return Ok(count);
         }
+        account::room(cell_bytes(&batch))?;
         let (mut rows, mut values) = in_order(&batch)?;
         if rows.first().copied() == last {
             // The same row as in the batch before, whose cells count.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_catalog::{View, set_table_type};
+use tidemark_operators::cell_bytes;
 use tidemark_planner::{
     BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
     Returning,
 };
 use tidemark_storage::{BulkTarget, Change, CommitReceipt};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, account, failpoint};
 
 use crate::cancel::CancelToken;
 use crate::database::Database;
@@ -26,6 +27,8 @@ use crate::transaction::Transaction;
 /// Rows up to which INSERT … SELECT goes through the log like a small INSERT; more are staged as
 /// segments and adopted by one record.
 const BULK_THRESHOLD_ROWS: usize = 64 * 1024;
+/// The same in bytes of their texts and arrays.
+const BULK_THRESHOLD_BYTES: usize = 16 << 20;
 
 /// Rows an INSERT with RETURNING may hold in memory, bytes.
 const MOST_RETURNED_BYTES: usize = 256 << 20;
@@ -155,11 +158,11 @@ pub(crate) async fn insert_returning(
         InsertSource::Plan(plan) => {
             let faults = tidemark_vfs::faults();
             let plan = physical_plan(database, plan).await?;
-            let _turn = database.turn(plan.as_ref()).await?;
+            let _turn = database.turn(plan.as_ref(), query).await?;
             let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
             let (mut batches, mut bytes) = (Vec::new(), 0);
             while let Some(batch) = source.next().await? {
-                bytes += batch.get_array_memory_size();
+                bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
                 if bytes > MOST_RETURNED_BYTES {
                     let message = format!(
                         "RETURNING holds at most {} MiB of rows",
@@ -189,16 +192,21 @@ async fn insert_select(
 ) -> EngineResult<u64> {
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
-    let _turn = database.turn(plan.as_ref()).await?;
+    let _turn = database.turn(plan.as_ref(), query).await?;
     let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
     let mut held = Vec::new();
-    let mut held_rows = 0;
-    while held_rows <= BULK_THRESHOLD_ROWS || transaction.is_some() {
+    let (mut held_rows, mut held_bytes) = (0, 0);
+    let is_few =
+        |rows: usize, bytes: usize| rows <= BULK_THRESHOLD_ROWS && bytes <= BULK_THRESHOLD_BYTES;
+    while is_few(held_rows, held_bytes) || transaction.is_some() {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;
             return append_all(database, insert, held, transaction, &query.token).await;
         };
         held_rows += batch.num_rows();
+        held_bytes += cell_bytes(&batch);
+        // Rows of a block are held until it ends, each with its own text.
+        account::room(held_bytes)?;
         held.push(batch);
     }
     let target = BulkTarget::Existing(insert.table.schema().id);
@@ -243,7 +251,7 @@ async fn create_table(
     };
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, &plan).await?;
-    let _turn = database.turn(plan.as_ref()).await?;
+    let _turn = database.turn(plan.as_ref(), query).await?;
     let source = BatchSource::start(&plan, &database.task_context(query)?)?;
     bulk_write(database, BulkTarget::Create(schema), Vec::new(), source, (&query.token, faults))
         .await
@@ -274,6 +282,7 @@ async fn bulk_write(
                 return Ok(rows);
             }
             rows += batch.num_rows() as u64;
+            account::room(cell_bytes(&batch))?;
             writer.push(batch)?;
         }
         writer.abort();

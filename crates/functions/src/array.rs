@@ -9,6 +9,7 @@ use arrow::datatypes::Float64Type;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::Volatility;
 use tidemark_types::SqlType::{self, Boolean, Double};
+use tidemark_types::account;
 use tidemark_types::double_array::{DoubleArray, DoubleArrayBuilder, DoubleArrays, check_elements};
 
 use crate::column::{Call, build_flags, internal, invalid};
@@ -44,6 +45,9 @@ impl Arrays {
     }
 }
 
+/// Rows between two looks whether the query may go on.
+const LOOK_ROWS: usize = 64;
+
 /// A column of arrays; `write` adds the cell of each row.
 pub(crate) fn build_arrays(
     rows: usize,
@@ -53,6 +57,9 @@ pub(crate) fn build_arrays(
     let mut builder = DoubleArrayBuilder::new(dimensions);
     for row in 0..rows {
         write(row, &mut builder)?;
+        if row % LOOK_ROWS == LOOK_ROWS - 1 {
+            account::check().map_err(failed)?;
+        }
     }
     builder.finish().map_err(failed)
 }

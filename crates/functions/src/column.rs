@@ -1,6 +1,7 @@
 //! Reading arguments and building results. An argument is an array or a scalar; a scalar is read
 //! as a column whose every row is row 0, so it is never expanded and kernels have one shape.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{
@@ -15,7 +16,9 @@ use arrow::datatypes::{
 use datafusion::common::{DataFusionError, Result};
 use datafusion_expr::ColumnarValue;
 use rand_chacha::ChaCha8Rng;
-use tidemark_types::{EngineError, ErrorCode};
+use tidemark_types::{EngineError, ErrorCode, account};
+
+use crate::bounded_text::BoundedText;
 
 /// What a kernel is called with.
 pub(crate) struct Call<'a> {
@@ -102,17 +105,40 @@ impl<T: ArrowPrimitiveType> Primitives<T> {
     }
 }
 
+/// Bytes that a kernel reads or writes before it looks whether the query may go on.
+const LOOK_BYTES: usize = 256 << 10;
+/// What a text counts for beside its bytes.
+const LOOK_TEXT: usize = 64;
+
 /// A text argument.
 pub(crate) struct Texts {
     pub(crate) array: StringViewArray,
     pub(crate) scalar: bool,
+    /// Bytes read since the last look.
+    read: Cell<usize>,
 }
 
 impl Texts {
+    pub(crate) fn new(array: StringViewArray, scalar: bool) -> Self {
+        Self { array, scalar, read: Cell::new(0) }
+    }
+
+    /// The text in a row. There is none any more once the query has to stop: the kernel soon
+    /// ends, and what it answers is not looked at.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
         let row = if self.scalar { 0 } else { row };
-        self.array.is_valid(row).then(|| self.array.value(row))
+        if !self.array.is_valid(row) {
+            return None;
+        }
+        let text = self.array.value(row);
+        let read = self.read.get() + text.len() + LOOK_TEXT;
+        self.read.set(read);
+        if read > LOOK_BYTES {
+            self.read.set(0);
+            account::check().ok()?;
+        }
+        Some(text)
     }
 }
 
@@ -141,7 +167,7 @@ impl Call<'_> {
             .as_any()
             .downcast_ref::<StringViewArray>()
             .ok_or_else(|| unexpected(&array, "Utf8View"))?;
-        Ok(Texts { array: array.clone(), scalar })
+        Ok(Texts::new(array.clone(), scalar))
     }
 
     /// The one value of a text argument that must not vary by row.
@@ -192,22 +218,44 @@ pub(crate) fn build_flags(rows: usize, value: impl FnMut(usize) -> bool) -> Arra
     Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(rows, value), None))
 }
 
-/// Builds a text column; `write` appends a row's text and says whether it is not null.
+/// Builds a text column; `write` appends a row's text and says whether it is not null. Fails where
+/// the texts are more than the query may hold.
 pub(crate) fn build_text(
     rows: usize,
-    mut write: impl FnMut(usize, &mut String) -> bool,
-) -> ArrayRef {
+    mut write: impl FnMut(usize, &mut BoundedText) -> bool,
+) -> Result<ArrayRef> {
+    try_build_text(rows, |row, text| Ok(write(row, text)))
+}
+
+/// The same, for texts whose making can fail.
+pub(crate) fn try_build_text(
+    rows: usize,
+    mut write: impl FnMut(usize, &mut BoundedText) -> Result<bool>,
+) -> Result<ArrayRef> {
     let mut builder = StringViewBuilder::with_capacity(rows);
-    let mut text = String::new();
+    let mut text = BoundedText::default();
+    let mut unasked = 0;
     for row in 0..rows {
         text.clear();
-        if write(row, &mut text) {
-            builder.append_value(&text);
-        } else {
+        let is_valid = write(row, &mut text)?;
+        let text = text.get().map_err(stopped)?;
+        if !is_valid {
             builder.append_null();
+            continue;
         }
+        unasked += text.len();
+        if unasked > LOOK_BYTES {
+            account::room(text.len()).map_err(stopped)?;
+            unasked = 0;
+        }
+        builder.append_value(text);
     }
-    Arc::new(builder.finish())
+    Ok(Arc::new(builder.finish()))
+}
+
+/// What ends a query, as an error of a kernel.
+pub(crate) fn stopped(error: EngineError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }
 
 /// A primitive column from computed values: null where an input was, or where the value stands

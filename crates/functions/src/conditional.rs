@@ -101,10 +101,10 @@ fn type_of(name: &str, arguments: &[Argument]) -> Resolved {
         sql_type => sql_type.name(),
     };
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
-        Ok(build_text(call.rows, |_, out| {
+        build_text(call.rows, |_, out| {
             out.push_str(&shown);
             true
-        }))
+        })
     });
     let types = types_of(arguments);
     // The name of a text's type is a text of that type.

@@ -155,34 +155,33 @@ static SHA256_CONSTANTS: std::sync::LazyLock<[u32; 64]> =
     std::sync::LazyLock::new(|| prime_roots(true));
 
 /// Appends two lower-case digits per byte.
-pub(crate) fn hexadecimal(bytes: &[u8], out: &mut String) {
+pub(crate) fn hexadecimal(bytes: &[u8], out: &mut impl Extend<char>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+        out.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
     }
 }
 
 fn of_texts(call: &Call<'_>, digest: fn(&[u8]) -> Vec<u8>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let Some(text) = texts.get(row) else { return false };
         hexadecimal(&digest(text.as_bytes()), out);
         true
-    }))
+    })
 }
 
 fn of_bytes(call: &Call<'_>, digest: fn(&[u8]) -> Vec<u8>) -> Result<ArrayRef> {
     let (array, scalar) = call.array(0)?;
     let values = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let row = if scalar { 0 } else { row };
         if values.is_null(row) {
             return false;
         }
         hexadecimal(&digest(values.value(row)), out);
         true
-    }))
+    })
 }
 
 macro_rules! digest {

@@ -330,10 +330,12 @@ fn extract(call: &Call<'_>, path: Option<&[Step]>, returns: SqlType) -> Result<A
     let at = |row: usize| find(documents.get(row)?, path?);
     let rows = call.rows;
     Ok(match returns {
-        SqlType::Varchar => build_text(rows, |row, out| {
-            let text = at(row).and_then(Found::shown);
-            text.inspect(|text| out.push_str(text)).is_some()
-        }),
+        SqlType::Varchar => {
+            return build_text(rows, |row, out| {
+                let text = at(row).and_then(Found::shown);
+                text.inspect(|text| out.push_str(text)).is_some()
+            });
+        }
         SqlType::Boolean => build_flags(rows, |row| at(row) == Some(Found::Plain("true"))),
         SqlType::Short => build::<Int16Type>(rows, |row| at(row)?.long()?.try_into().ok()),
         SqlType::Int => build::<Int32Type>(rows, |row| at(row)?.long()?.try_into().ok()),

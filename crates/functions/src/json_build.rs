@@ -8,7 +8,8 @@ use datafusion::common::Result;
 use datafusion_expr::Volatility;
 use tidemark_types::{ErrorCode, SqlType};
 
-use crate::column::{Call, build_text, failure, internal};
+use crate::bounded_text::BoundedText;
+use crate::column::{Call, failure, internal, try_build_text};
 use crate::native::Kernel;
 use crate::registry::{Function, resolved, special};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
@@ -47,9 +48,8 @@ fn resolve(
 fn objects(call: &Call<'_>) -> Result<ArrayRef> {
     let columns = (0..call.arguments.len()).map(|index| call.array(index));
     let columns = columns.collect::<Result<Vec<_>>>()?;
-    let mut rows = Vec::with_capacity(call.rows);
-    for row in 0..call.rows {
-        let mut text = String::from("{");
+    try_build_text(call.rows, |row, text| {
+        text.push('{');
         for (index, (column, is_scalar)) in columns.iter().enumerate() {
             let row = if *is_scalar { 0 } else { row };
             if index % 2 == 0 && column.is_null(row) {
@@ -61,18 +61,14 @@ fn objects(call: &Call<'_>) -> Result<ArrayRef> {
                 _ if index % 2 == 0 => ", ",
                 _ => " : ",
             });
-            push_value(&mut text, column, row)?;
+            push_value(text, column, row)?;
         }
         text.push('}');
-        rows.push(text);
-    }
-    Ok(build_text(call.rows, |row, out| {
-        out.push_str(&rows[row]);
-        true
-    }))
+        Ok(true)
+    })
 }
 
-fn push_value(out: &mut String, column: &ArrayRef, row: usize) -> Result<()> {
+fn push_value(out: &mut BoundedText, column: &ArrayRef, row: usize) -> Result<()> {
     if column.is_null(row) {
         out.push_str("null");
         return Ok(());
@@ -91,7 +87,11 @@ fn push_value(out: &mut String, column: &ArrayRef, row: usize) -> Result<()> {
 }
 
 /// A text as JSON writes it.
-pub(crate) fn push_quoted(out: &mut String, text: &str) {
+pub(crate) fn push_quoted(out: &mut BoundedText, text: &str) {
+    // Each byte may become an escape of six.
+    if out.refuses(6 * text.len()) {
+        return;
+    }
     out.push_str(&serde_json::Value::from(text).to_string());
 }
 

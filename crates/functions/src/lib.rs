@@ -14,6 +14,7 @@ mod arithmetic;
 mod array;
 mod array_functions;
 mod array_select;
+mod bounded_text;
 mod cast;
 mod column;
 mod comparison;

@@ -16,10 +16,10 @@ use crate::registry::{Body, Function, Gives, Overload, direct, mismatch, pure, s
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 
 fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<ArrayRef> {
-    Ok(build_text(call.rows, |_, out| {
+    build_text(call.rows, |_, out| {
         out.push_str(text);
         true
-    }))
+    })
 }
 
 macro_rules! constant {
@@ -61,7 +61,7 @@ pub fn pages_text(bytes: Expr) -> Expr {
     const PAGE_BYTES: i64 = 4096;
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let bytes = call.primitive::<Int64Type>(0)?;
-        Ok(build_text(call.rows, |row, out| {
+        build_text(call.rows, |row, out| {
             let bytes = bytes.get(row).unwrap_or(0);
             let pages = bytes / PAGE_BYTES + i64::from(bytes % PAGE_BYTES > 0);
             let _ = write!(
@@ -69,7 +69,7 @@ pub fn pages_text(bytes: Expr) -> Expr {
                 "{{\"data_pages\": {pages}, \"index_key_pages\":0, \"index_values_pages\": 0}}"
             );
             true
-        }))
+        })
     });
     let types = (vec![SqlType::Long], SqlType::String);
     let udf = Native::udf("pages_text", String::new(), types, Volatility::Immutable, kernel);

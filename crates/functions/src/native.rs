@@ -14,9 +14,9 @@ use datafusion_expr::{
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use tidemark_types::SqlType;
+use tidemark_types::{SqlType, account};
 
-use crate::column::Call;
+use crate::column::{Call, stopped};
 
 /// What a kernel computes: a column of as many rows as the call has.
 pub(crate) type Kernel = Arc<dyn Fn(&Call<'_>) -> Result<ArrayRef> + Send + Sync>;
@@ -172,8 +172,12 @@ impl ScalarUDFImpl for Native {
         let rows = if constant { 1 } else { args.number_rows };
         let arguments: Vec<ColumnarValue> =
             args.args.into_iter().enumerate().map(|(index, one)| self.typed(index, one)).collect();
-        let array =
-            (self.kernel)(&Call { arguments: &arguments, rows, random: self.random.as_ref() })?;
+        account::check().map_err(stopped)?;
+        let made =
+            (self.kernel)(&Call { arguments: &arguments, rows, random: self.random.as_ref() });
+        // What a query that has to stop gets from a kernel, be it an error, has no meaning.
+        account::check().map_err(stopped)?;
+        let array = made?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
         }

@@ -120,11 +120,11 @@ pub fn size_text(bytes: f64) -> std::string::String {
 
 fn size_pretty(call: &Call<'_>) -> Result<ArrayRef> {
     let sizes = call.primitive::<Int64Type>(0)?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let Some(size) = sizes.get(row) else { return false };
         out.push_str(&size_text(size as f64));
         true
-    }))
+    })
 }
 
 fn weighted_mid(call: &Call<'_>) -> Result<ArrayRef> {

@@ -9,9 +9,9 @@ use arrow::datatypes::{Int32Type, UInt32Type};
 use datafusion::common::Result;
 use datafusion_expr::Expr;
 use regex::Regex;
-use tidemark_types::SqlType;
+use tidemark_types::{SqlType, account};
 
-use crate::column::{Call, build_flags, internal, invalid};
+use crate::column::{Call, Texts, build_flags, internal, invalid};
 use crate::native::Kernel;
 use crate::operator::{BinaryOp, operator};
 use crate::parse;
@@ -99,6 +99,8 @@ impl Syntax {
 }
 
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
+    // It takes long for some, and may be made for each row.
+    account::check().map_err(|error| error.message)?;
     Regex::new(pattern).map_err(|error| {
         let reason = error.to_string();
         let last = reason.lines().last().unwrap_or_default();
@@ -203,10 +205,8 @@ fn texts_of_any(call: &Call<'_>) -> Result<TextAt> {
         }));
     }
     let views = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?.clone();
-    Ok(Box::new(move |row| {
-        let row = row_of(row);
-        views.is_valid(row).then(|| views.value(row).to_owned())
-    }))
+    let texts = Texts::new(views, scalar);
+    Ok(Box::new(move |row| texts.get(row).map(str::to_owned)))
 }
 
 fn containment(

@@ -45,13 +45,13 @@ const UTF8: i32 = 6;
 
 fn pretty_size(call: &Call<'_>) -> Result<ArrayRef> {
     let sizes = call.primitive::<Int64Type>(0)?;
-    Ok(build_text(call.rows, |row, out| match sizes.get(row) {
+    build_text(call.rows, |row, out| match sizes.get(row) {
         Some(bytes) => {
             out.push_str(&crate::size_text(bytes as f64));
             true
         }
         None => false,
-    }))
+    })
 }
 
 fn yes(call: &Call<'_>) -> Result<ArrayRef> {
@@ -63,7 +63,7 @@ fn no(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 fn no_text(call: &Call<'_>) -> Result<ArrayRef> {
-    Ok(build_text(call.rows, |_, _| false))
+    build_text(call.rows, |_, _| false)
 }
 
 fn no_number(call: &Call<'_>) -> Result<ArrayRef> {
@@ -75,20 +75,20 @@ fn no_bytes(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 fn word(call: &Call<'_>, text: &str) -> Result<ArrayRef> {
-    Ok(build_text(call.rows, |_, out| {
+    build_text(call.rows, |_, out| {
         out.push_str(text);
         true
-    }))
+    })
 }
 
 /// One of the arguments, as it is.
 fn argument(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
     let values = call.texts(index)?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let value = values.get(row);
         out.push_str(value.unwrap_or_default());
         value.is_some()
-    }))
+    })
 }
 
 /// `{pg_catalog,public}`, or what of it is not implied.
@@ -101,11 +101,11 @@ fn schemas(call: &Call<'_>) -> Result<ArrayRef> {
 /// Names of types, each with what narrows it.
 fn narrowed(call: &Call<'_>) -> Result<ArrayRef> {
     let (names, modifiers) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let name = names.get(row).map(|name| narrowed_name(name, modifiers.get(row)));
         out.push_str(name.as_deref().unwrap_or_default());
         name.is_some()
-    }))
+    })
 }
 
 /// `numeric(10,2)`, `character varying(8)`, `timestamp(3) without time zone[]`: the modifier says
@@ -146,7 +146,7 @@ fn position(call: &Call<'_>) -> Result<ArrayRef> {
 /// The item at a place of `{a,b}`, from 1.
 fn item(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, places) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let (Some(array), Some(place)) = (arrays.get(row), places.get(row)) else {
             return false;
         };
@@ -154,7 +154,7 @@ fn item(call: &Call<'_>) -> Result<ArrayRef> {
         let item = place.and_then(|place| text_array(array).into_iter().nth(place).flatten());
         out.push_str(item.as_deref().unwrap_or_default());
         item.is_some()
-    }))
+    })
 }
 
 /// The last place of `{a,b}`; null of none.
@@ -168,7 +168,7 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
 /// `{a,b}` as `["a","b"]`.
 fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
     let arrays = call.texts(0)?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let Some(array) = arrays.get(row) else { return false };
         out.push('[');
         for (index, item) in text_array(array).iter().enumerate() {
@@ -180,7 +180,7 @@ fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
         }
         out.push(']');
         true
-    }))
+    })
 }
 
 /// One number of a row `(x,n)` that `_pg_expandarray` made.

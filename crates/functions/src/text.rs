@@ -1,14 +1,17 @@
 //! Text functions. Positions count characters from 1; null in, null out, unless an entry says
 //! otherwise.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type, UInt32Type};
 use datafusion::common::Result;
-use regex::Regex;
+use regex::{Captures, Regex};
 use tidemark_types::SqlType::{Binary, Boolean, Int, Ipv4, Long, String as Str, Uuid};
+use tidemark_types::account;
 
+use crate::bounded_text::BoundedText;
 use crate::column::{Call, build, build_flags, build_text, internal, invalid};
 use crate::native::Kernel;
 use crate::parse;
@@ -18,13 +21,13 @@ use crate::registry::{Bound, Function, Gives, direct, made, pure};
 use crate::resolve::ResolveError;
 
 /// A function from text to text.
-fn map(call: &Call<'_>, write: impl Fn(&str, &mut String)) -> Result<ArrayRef> {
+fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let Some(text) = texts.get(row) else { return false };
         write(text, out);
         true
-    }))
+    })
 }
 
 /// The byte where character number `count` starts; the length when there are fewer.
@@ -42,7 +45,7 @@ fn characters(text: &str) -> usize {
 /// The first or last `count` characters; a negative count leaves that many out at the other end.
 fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
     let (texts, counts) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let (Some(text), Some(count)) = (texts.get(row), counts.get(row)) else { return false };
         let length = characters(text);
         let wanted = count.unsigned_abs() as usize;
@@ -53,13 +56,13 @@ fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
             &text[byte_of(text, length - kept)..]
         });
         true
-    }))
+    })
 }
 
 fn substring(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     let (starts, lengths) = (call.primitive::<Int32Type>(1)?, call.primitive::<Int32Type>(2)?);
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let (Some(text), Some(start), Some(length)) =
             (texts.get(row), starts.get(row), lengths.get(row))
         else {
@@ -79,7 +82,7 @@ fn substring(call: &Call<'_>) -> Result<ArrayRef> {
         let rest = &text[from..];
         out.push_str(&rest[..byte_of(rest, length as usize)]);
         true
-    }))
+    })
 }
 
 /// The first place of a text in another, from 1; 0 when there is none.
@@ -94,7 +97,7 @@ fn position(call: &Call<'_>) -> Result<ArrayRef> {
 
 fn replace(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let (Some(text), Some(from), Some(to)) = (texts.get(row), from.get(row), to.get(row))
         else {
             return false;
@@ -104,14 +107,14 @@ fn replace(call: &Call<'_>) -> Result<ArrayRef> {
             return true;
         }
         let mut rest = text;
-        while let Some(at) = rest.find(from) {
+        while let Some(at) = rest.find(from).filter(|_| !out.refuses(0)) {
             out.push_str(&rest[..at]);
             out.push_str(to);
             rest = &rest[at + from.len()..];
         }
         out.push_str(rest);
         true
-    }))
+    })
 }
 
 /// More characters than this are refused: a length is one number away from filling the memory.
@@ -125,7 +128,7 @@ fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
     if (0..rows).any(longer) {
         return Err(invalid("ESCAPE must be empty or one character"));
     }
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let (Some(pattern), Some(escape)) = (patterns.get(row), escapes.get(row)) else {
             return false;
         };
@@ -147,7 +150,7 @@ fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
             out.push('\\');
         }
         true
-    }))
+    })
 }
 
 fn pad(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
@@ -160,7 +163,7 @@ fn pad(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
             )));
         }
     }
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let (Some(text), Some(length)) = (texts.get(row), lengths.get(row)) else { return false };
         let fill = match &fills {
             None => " ",
@@ -184,7 +187,7 @@ fn pad(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
             out.extend(padding);
         }
         true
-    }))
+    })
 }
 
 fn split_part(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
@@ -201,7 +204,7 @@ fn split_part(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     Ok(Arc::new(|call: &Call<'_>| {
         let (texts, separators) = (call.texts(0)?, call.texts(1)?);
         let numbers = call.primitive::<Int32Type>(2)?;
-        Ok(build_text(call.rows, |row, out| {
+        build_text(call.rows, |row, out| {
             let (Some(text), Some(separator), Some(number)) =
                 (texts.get(row), separators.get(row), numbers.get(row))
             else {
@@ -216,7 +219,7 @@ fn split_part(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
             };
             out.push_str(part.unwrap_or_default());
             true
-        }))
+        })
     }))
 }
 
@@ -234,11 +237,10 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
             else {
                 return false;
             };
-            let with = java_groups(with);
             match &known {
-                Some(known) => out.push_str(&known.replace_all(text, with.as_str())),
+                Some(known) => replace_matches(known, text, &Template::new(with, known), out),
                 None => match regex(pattern) {
-                    Ok(made) => out.push_str(&made.replace_all(text, with.as_str())),
+                    Ok(made) => replace_matches(&made, text, &Template::new(with, &made), out),
                     Err(message) => {
                         failed.get_or_insert(message);
                     }
@@ -246,33 +248,99 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
             }
             true
         });
-        failed.map_or(Ok(replaced), |message| Err(invalid(message)))
+        failed.map_or(replaced, |message| Err(invalid(message)))
     }))
 }
 
-/// `$1x` means group 1 and an x in Java, and a group named `1x` in Rust.
-fn java_groups(replacement: &str) -> String {
-    let mut out = String::with_capacity(replacement.len() + 4);
-    let mut rest = replacement.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => match rest.next() {
-                Some('$') => out.push_str("$$"),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            '$' if rest.peek().is_some_and(char::is_ascii_digit) => {
-                out.push_str("${");
-                while let Some(digit) = rest.next_if(char::is_ascii_digit) {
-                    out.push(digit);
-                }
-                out.push('}');
-            }
-            other => out.push(other),
-        }
-    }
-    out
+/// What stands for a match: texts and the match's groups, as Java reads them. `$1x` is group 1 and
+/// an x, `\\$` a dollar; `$name` and `${name}` are groups with names.
+struct Template<'a> {
+    parts: Vec<Part<'a>>,
 }
+
+enum Part<'a> {
+    Text(&'a str),
+    /// By its number; a number or a name that the pattern does not have is nothing.
+    Group(usize),
+}
+
+impl<'a> Template<'a> {
+    fn new(with: &'a str, pattern: &Regex) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = with;
+        while let Some(at) = rest.find(['\\', '$']) {
+            let (text, special) = rest.split_at(at);
+            parts.push(Part::Text(text));
+            let after = &special[1..];
+            if special.starts_with('\\') {
+                // The next character as it is.
+                let next = after.chars().next().map_or(0, char::len_utf8);
+                parts.push(Part::Text(&after[..next]));
+                rest = &after[next..];
+            } else if let Some((name, end)) = group_name(after) {
+                let named = |name| pattern.capture_names().position(|own| own == Some(name));
+                let number = name.parse().ok().or_else(|| named(name));
+                parts.extend(number.map(Part::Group));
+                rest = &after[end..];
+            } else {
+                parts.push(Part::Text("$"));
+                rest = after.strip_prefix('$').unwrap_or(after);
+            }
+        }
+        parts.push(Part::Text(rest));
+        Self { parts }
+    }
+}
+
+/// The name or number of a group after a dollar, and where it ends.
+fn group_name(after: &str) -> Option<(&str, usize)> {
+    if let Some(braced) = after.strip_prefix('{') {
+        let end = braced.find('}')?;
+        return Some((&braced[..end], end + 2));
+    }
+    let is_number = after.starts_with(|c: char| c.is_ascii_digit());
+    let goes_on =
+        |c: char| c.is_ascii_digit() || (!is_number && (c.is_ascii_alphabetic() || c == '_'));
+    let end = after.find(|c| !goes_on(c)).unwrap_or(after.len());
+    (end > 0).then(|| (&after[..end], end))
+}
+
+/// Where a pattern matches, and its groups where they are asked for, which takes longer.
+type Match<'t> = (Range<usize>, Option<Captures<'t>>);
+
+fn with_range(found: Captures<'_>) -> Option<Match<'_>> {
+    Some((found.get(0)?.range(), Some(found)))
+}
+
+fn replace_matches(pattern: &Regex, text: &str, with: &Template<'_>, out: &mut BoundedText) {
+    let has_groups = with.parts.iter().any(|part| matches!(part, Part::Group(_)));
+    let matches: Box<dyn Iterator<Item = Match<'_>>> = if has_groups {
+        Box::new(pattern.captures_iter(text).filter_map(with_range))
+    } else {
+        Box::new(pattern.find_iter(text).map(|found| (found.range(), None)))
+    };
+    let mut copied = 0;
+    for (index, (at, groups)) in matches.enumerate() {
+        if out.refuses(0) || (index % LOOK_MATCHES == 0 && account::check().is_err()) {
+            return;
+        }
+        out.push_str(&text[copied..at.start]);
+        for part in &with.parts {
+            out.push_str(match part {
+                Part::Text(text) => text,
+                Part::Group(number) => {
+                    let group = groups.as_ref().and_then(|groups| groups.get(*number));
+                    group.map_or("", |group| group.as_str())
+                }
+            });
+        }
+        copied = at.end;
+    }
+    out.push_str(&text[copied..]);
+}
+
+/// Matches between two looks whether the query may go on.
+const LOOK_MATCHES: usize = 1024;
 
 fn length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
@@ -303,7 +371,7 @@ fn base64(call: &Call<'_>) -> Result<ArrayRef> {
     let (array, scalar) = call.array(0)?;
     let bytes = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
     let limits = call.primitive::<Int32Type>(1)?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let at = if scalar { 0 } else { row };
         let (false, Some(limit)) = (arrow::array::Array::is_null(bytes, at), limits.get(row))
         else {
@@ -320,10 +388,10 @@ fn base64(call: &Call<'_>) -> Result<ArrayRef> {
             }
         }
         true
-    }))
+    })
 }
 
-fn quote_ident(text: &str, out: &mut String) {
+fn quote_ident(text: &str, out: &mut BoundedText) {
     let plain = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if plain {
@@ -331,15 +399,25 @@ fn quote_ident(text: &str, out: &mut String) {
         return;
     }
     out.push('"');
-    out.push_str(&text.replace('"', "\"\""));
+    for (index, part) in text.split('"').enumerate() {
+        out.push_str(if index > 0 { "\"\"" } else { "" });
+        out.push_str(part);
+    }
     out.push('"');
+}
+
+/// A text in another case, which may take three times its bytes.
+fn recased(text: &str, out: &mut BoundedText, change: fn(&str) -> String) {
+    if !out.refuses(3 * text.len()) {
+        out.push_str(&change(text));
+    }
 }
 
 fn bar(call: &Call<'_>) -> Result<ArrayRef> {
     let of = |index| call.primitive::<arrow::datatypes::Float64Type>(index);
     let (values, lows, highs) = (of(0)?, of(1)?, of(2)?);
     let widths = call.primitive::<Int32Type>(3)?;
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         let (Some(value), Some(low), Some(high), Some(width)) =
             (values.get(row), lows.get(row), highs.get(row), widths.get(row))
         else {
@@ -351,9 +429,9 @@ fn bar(call: &Call<'_>) -> Result<ArrayRef> {
         let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
         let eighths = (share * f64::from(width) * 8.0).round() as usize;
         out.extend(std::iter::repeat_n('█', eighths / 8));
-        out.extend(['▏', '▎', '▍', '▌', '▋', '▊', '▉'].get((eighths % 8).wrapping_sub(1)));
+        out.extend(['▏', '▎', '▍', '▌', '▋', '▊', '▉'].get((eighths % 8).wrapping_sub(1)).copied());
         true
-    }))
+    })
 }
 
 fn to_uuid(call: &Call<'_>) -> Result<ArrayRef> {
@@ -394,13 +472,13 @@ macro_rules! trimming {
                 direct(T1, Str, |call| map(call, |text, out| out.push_str(text.$method(' ')))),
                 direct(T2, Str, |call| {
                     let (texts, cut) = (call.texts(0)?, call.texts(1)?);
-                    Ok(build_text(call.rows, |row, out| match (texts.get(row), cut.get(row)) {
+                    build_text(call.rows, |row, out| match (texts.get(row), cut.get(row)) {
                         (Some(text), Some(cut)) => {
                             out.push_str(text.$method(|c: char| cut.contains(c)));
                             true
                         }
                         _ => false,
-                    }))
+                    })
                 }),
             ],
             $summary,
@@ -409,10 +487,10 @@ macro_rules! trimming {
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    one!("upper", |text, out| out.push_str(&text.to_uppercase()), "upper case"),
-    one!("to_uppercase", |text, out| out.push_str(&text.to_uppercase()), "upper case"),
-    one!("lower", |text, out| out.push_str(&text.to_lowercase()), "lower case"),
-    one!("to_lowercase", |text, out| out.push_str(&text.to_lowercase()), "lower case"),
+    one!("upper", |text, out| recased(text, out, str::to_uppercase), "upper case"),
+    one!("to_uppercase", |text, out| recased(text, out, str::to_uppercase), "upper case"),
+    one!("lower", |text, out| recased(text, out, str::to_lowercase), "lower case"),
+    one!("to_lowercase", |text, out| recased(text, out, str::to_lowercase), "lower case"),
     trimming!("trim", trim_matches, "without blanks, or some characters, at both ends"),
     trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),
     trimming!("rtrim", trim_end_matches, "without trailing blanks, or some characters"),

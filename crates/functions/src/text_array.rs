@@ -1,5 +1,7 @@
 //! Arrays of the catalog of `PostgreSQL` are text here: `{a,"b c",NULL}`, or, of numbers, `1 2`.
 
+use crate::bounded_text::BoundedText;
+
 /// The items; `None` for NULL.
 #[must_use]
 pub fn text_array(text: &str) -> Vec<Option<String>> {
@@ -39,7 +41,7 @@ fn finished(item: String, was_quoted: bool) -> Option<String> {
 }
 
 /// Adds an item to what will stand between the braces.
-pub(crate) fn push_item(list: &mut String, item: Option<&str>) {
+pub(crate) fn push_item(list: &mut BoundedText, item: Option<&str>) {
     let Some(item) = item else {
         list.push_str("NULL");
         return;
@@ -66,7 +68,8 @@ mod tests {
     #[test]
     fn items_are_read_as_they_were_written() {
         let items = ["a", "", "b c", "null", r#"x"y\z"#, "{1,2}", "é"];
-        let mut list = String::from("{");
+        let mut list = BoundedText::default();
+        list.push('{');
         for item in items {
             push_item(&mut list, Some(item));
             list.push(',');
@@ -76,7 +79,7 @@ mod tests {
         let mut expected: Vec<Option<String>> =
             items.iter().map(|item| Some((*item).to_owned())).collect();
         expected.push(None);
-        assert_eq!(text_array(&list), expected, "{list}");
+        assert_eq!(text_array(list.get().unwrap()), expected);
         assert_eq!(text_array("{}"), Vec::new());
         assert_eq!(text_array("{ 1, 2 }"), vec![Some("1".to_owned()), Some("2".to_owned())]);
         assert_eq!(text_array("1 2"), vec![Some("1".to_owned()), Some("2".to_owned())]);

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod asof;
+mod bounded;
 mod bucket;
 mod conditions;
 mod cost;
@@ -40,6 +41,7 @@ mod window_join;
 
 pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
+pub use bounded::{Bound, ShareLiterals, cell_bytes, rows_of_bytes};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit};
 pub use conditions::{all_of, any_of};
 pub use cost::rows_read;

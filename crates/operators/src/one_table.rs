@@ -30,6 +30,7 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use crate::bounded::bounded;
 use crate::conditions::all_of;
 use crate::decorrelate::has_subquery;
 use crate::fill::node::FillNode;
@@ -66,7 +67,8 @@ pub(crate) fn plan(
     let Some(planned) = planner.node(logical, all)? else { return Ok(None) };
     let Some(plan) = with_inputs(&planned.plan)? else { return Ok(None) };
     let Some(plan) = distributed(plan, &Distribution::SinglePartition) else { return Ok(None) };
-    EnsureCooperative::new().optimize(plan, session.config_options()).map(Some)
+    let plan = EnsureCooperative::new().optimize(plan, session.config_options())?;
+    bounded(plan).map(Some)
 }
 
 /// A condition over columns with these names, for a filter of `scan`; `None` where the scan would

@@ -21,6 +21,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use tidemark_types::SqlType;
 
 use crate::asof::node::AsofJoinNode;
+use crate::bounded::{has_long_literal, shared};
 use crate::bucket::Alignment;
 use crate::fill::exec::{FillExec, FillPlan};
 use crate::fill::node::FillNode;
@@ -64,7 +65,11 @@ pub(crate) struct Lowering<'a> {
 
 impl Lowering<'_> {
     pub(crate) fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
-        create_physical_expr(expr, schema, self.session.execution_props(), self.context)
+        let props = self.session.execution_props();
+        if has_long_literal(expr)? {
+            return create_physical_expr(&shared(expr.clone())?.data, schema, props, self.context);
+        }
+        create_physical_expr(expr, schema, props, self.context)
     }
 
     /// An aggregate over columns of any origin.
@@ -75,6 +80,8 @@ impl Lowering<'_> {
         schema: &SchemaRef,
     ) -> Result<AggregatePlan> {
         let props = self.session.execution_props();
+        let own = if has_long_literal(expr)? { Some(shared(expr.clone())?.data) } else { None };
+        let expr = own.as_ref().unwrap_or(expr);
         let lowered =
             LoweredAggregateBuilder::new(expr, logical, schema, props, self.context).build()?;
         let mut arguments = lowered.aggregate.expressions();

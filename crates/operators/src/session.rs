@@ -33,6 +33,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
+use crate::bounded::{Bound, ShareLiterals};
 use crate::conditions::BalanceConditions;
 use crate::decorrelate::Decorrelate;
 use crate::filter_scan::FilterScan;
@@ -102,7 +103,8 @@ pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Syn
     // DISTINCT has no physical operator of its own.
     let distinct = Arc::new(ReplaceDistinctWithAggregate::new());
     if !optional {
-        return vec![distinct];
+        // Ours: long constants are not copied into each row.
+        return vec![distinct, Arc::new(ShareLiterals)];
     }
     vec![
         // Folds constants, so that time predicates become literals a scan can use.
@@ -121,6 +123,8 @@ pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Syn
         Arc::new(BalanceConditions),
         // Only the columns that are used are mapped and filtered.
         Arc::new(OptimizeProjections::new()),
+        // Ours: long constants are not copied into each row.
+        Arc::new(ShareLiterals),
     ]
 }
 
@@ -128,7 +132,7 @@ pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Syn
 pub fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 10] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 11] = [
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
         (false, Arc::new(OutputRequirements::new_add_mode())),
         // Joins are planned undecided: picks the build side by row counts.
@@ -148,6 +152,8 @@ pub fn physical_optimizer_rules(
         (true, Arc::new(FilterScan)),
         // Foreign operators yield, so that cancelling works.
         (false, Arc::new(EnsureCooperative::new())),
+        // Ours: whoever made an operator, it ends in time and takes no more than it may.
+        (false, Arc::new(Bound)),
     ];
     rules.into_iter().filter(|(faster, _)| optional || !faster).map(|(_, rule)| rule).collect()
 }

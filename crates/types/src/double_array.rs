@@ -18,7 +18,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
-use crate::{EngineError, EngineResult, ErrorCode, SqlType};
+use crate::{EngineError, EngineResult, ErrorCode, SqlType, account};
 
 /// Elements an array may have at the most.
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
@@ -159,12 +159,21 @@ impl DoubleArrayBuilder {
         values: impl IntoIterator<Item = f64>,
     ) -> EngineResult<()> {
         let before = self.values.len();
-        self.values.extend(
-            values.into_iter().map(|value| if value.is_finite() { value } else { f64::NAN }),
-        );
-        let count = self.values.len() - before;
         let lengths = shape.iter().map(|&length| usize::try_from(length).unwrap_or(usize::MAX));
         let expected = lengths.fold(1_usize, usize::saturating_mul);
+        check_elements(expected)?;
+        if self.values.capacity() - before < expected {
+            let wanted = (before + expected).max(2 * before);
+            account::room(wanted * size_of::<f64>())?;
+            self.values.reserve_exact(wanted - before);
+        }
+        self.values.extend(
+            values
+                .into_iter()
+                .take(expected.saturating_add(1))
+                .map(|value| if value.is_finite() { value } else { f64::NAN }),
+        );
+        let count = self.values.len() - before;
         if count != expected || shape.len() != usize::from(self.dimensions) {
             return Err(EngineError::internal(format!("{count} elements of shape {shape:?}")));
         }

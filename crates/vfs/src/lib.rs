@@ -9,6 +9,7 @@
 
 #![warn(missing_docs)]
 
+mod allocator;
 mod bus;
 mod checked;
 mod machine;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use tidemark_types::EngineResult;
 
+pub use allocator::CountingAllocator;
 pub use bus::{faults, is_faulted};
 pub use checked::{CheckedKeys, KeyOutOfRange};
 pub use machine::{FileSystem, Limits, limits};

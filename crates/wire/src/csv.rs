@@ -9,6 +9,7 @@ use tidemark_types::{EngineResult, Field};
 use crate::cells::{self, JSON_ARRAY};
 use crate::columns::{Column, columns_of, geohash_bits};
 use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
+use crate::growth::Growth;
 use crate::symbols::SymbolTexts;
 
 /// Bytes of a cell, for the first guess of a batch's size.
@@ -51,12 +52,14 @@ impl CsvRows {
             }
         }
         out.reserve(batch.num_rows() * columns.len() * CELL_BYTES_GUESS);
+        let mut growth = Growth::of(out);
         for row in 0..batch.num_rows() {
             for (position, column) in columns.iter().enumerate() {
                 if position > 0 {
                     out.push(self.delimiter);
                 }
                 push_cell(out, column, &mut self.states[position], row, self.delimiter);
+                growth.check(out)?;
             }
             out.extend_from_slice(b"\r\n");
         }

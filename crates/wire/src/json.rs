@@ -6,6 +6,7 @@ use tidemark_types::{EngineError, EngineResult, Field};
 use crate::cells::{self, JSON_ARRAY};
 use crate::columns::{Column, columns_of, geohash_bits};
 use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
+use crate::growth::Growth;
 use crate::symbols::SymbolTexts;
 
 const NULL: &[u8] = b"null";
@@ -62,6 +63,7 @@ impl JsonRows {
             }
         }
         out.reserve(batch.num_rows() * columns.len() * CELL_BYTES_GUESS);
+        let mut growth = Growth::of(out);
         for row in 0..batch.num_rows() {
             out.extend_from_slice(if self.any_row { b",[" } else { b"[" });
             self.any_row = true;
@@ -71,6 +73,7 @@ impl JsonRows {
                 }
                 let state = &mut self.states[position];
                 push_cell(out, column, state, row, self.quote_large_numbers);
+                growth.check(out)?;
             }
             out.push(b']');
         }

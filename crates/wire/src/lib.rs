@@ -10,6 +10,7 @@ mod cells;
 mod columns;
 mod csv;
 mod digits;
+mod growth;
 mod json;
 mod parquet_archive;
 mod parquet_file;

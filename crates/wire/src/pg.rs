@@ -7,6 +7,7 @@ use tidemark_types::{EngineError, EngineResult, Field, SqlType};
 use crate::cells::{self, PG_ARRAY};
 use crate::columns::{Column, columns_of, geohash_bits};
 use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
+use crate::growth::Growth;
 
 /// Microseconds from 1970 to 2000, where Postgres's binary timestamps start.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
@@ -63,6 +64,7 @@ impl PgRows {
             )
         })?;
         out.reserve(batch.num_rows() * columns.len() * CELL_BYTES_GUESS);
+        let mut growth = Growth::of(out);
         for row in 0..batch.num_rows() {
             out.push(b'D');
             let start = out.len();
@@ -79,6 +81,7 @@ impl PgRows {
                 if written {
                     put_length(out, at, 4)?;
                 }
+                growth.check(out)?;
             }
             put_length(out, start, 0)?;
         }

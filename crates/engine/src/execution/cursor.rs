@@ -1,9 +1,11 @@
 //! Encodes the rows of one execution, chunk by chunk.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::record_batch::RecordBatch;
-use tidemark_types::{EngineResult, failpoint};
+use tidemark_operators::{cell_bytes, rows_of_bytes};
+use tidemark_types::{EngineResult, account, failpoint};
 use tidemark_wire::RowEncoder;
 
 use crate::admission::Turn;
@@ -13,6 +15,7 @@ use crate::execution::window::{LastRows, RowWindow};
 use crate::maintenance::check_faults;
 use crate::options::Summary;
 use crate::registry::Registration;
+use crate::work::Work;
 
 /// Bytes after which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border best.
 const CHUNK_BYTES: usize = 512 * 1024;
@@ -77,6 +80,11 @@ impl Cursor {
         self.running.registration.token.clone()
     }
 
+    /// What the query's tasks share.
+    pub(crate) fn work(&self) -> Arc<Work> {
+        Arc::clone(&self.running.registration.work)
+    }
+
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
@@ -98,7 +106,10 @@ impl Cursor {
             self.running.turn.resume().await?;
             self.fill(max_rows).await
         };
-        until_stopped(&token, deadline, work).await
+        let chunk = until_stopped(&token, deadline, work).await?;
+        // Whoever reads the answer holds it from now on.
+        self.running.registration.work.account.hand_over(chunk.bytes.capacity());
+        Ok(chunk)
     }
 
     /// Lets other queries run until the next chunk is asked for.
@@ -118,6 +129,8 @@ impl Cursor {
             };
             let most = if self.one_batch_per_chunk { usize::MAX } else { ROWS_PER_STEP };
             let step = (batch.num_rows().min(most) as u64).min(room) as usize;
+            let step = if self.one_batch_per_chunk { step } else { rows_within(&batch, step) };
+            account::room(written_bytes(&batch.slice(0, step)))?;
             self.encoder.encode(&batch.slice(0, step), &mut chunk.bytes)?;
             if step < batch.num_rows() {
                 self.pending = Some(batch.slice(step, batch.num_rows() - step));
@@ -127,7 +140,7 @@ impl Cursor {
             if self.one_batch_per_chunk {
                 break;
             }
-            if step == ROWS_PER_STEP {
+            if step == ROWS_PER_STEP || account::is_slice_over() {
                 // A row group of Parquet is many steps: between two a query can be stopped.
                 tokio::task::yield_now().await;
             }
@@ -160,5 +173,18 @@ impl Cursor {
         }
         self.source = BatchSource::Ready(last.into_batches().into_iter());
         Ok(())
+    }
+}
+
+/// How many of the first rows have texts of no more than a chunk; one at least.
+fn rows_within(batch: &RecordBatch, most: usize) -> usize {
+    rows_of_bytes(&batch.slice(0, most), CHUNK_BYTES)
+}
+
+/// What rows may take as text, where that is much: the buffer doubles as it grows.
+fn written_bytes(batch: &RecordBatch) -> usize {
+    match cell_bytes(batch) {
+        bytes if bytes <= CHUNK_BYTES => 0,
+        bytes => 2 * bytes,
     }
 }

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::guard;
+use crate::work::following;
 use tidemark_operators::from_datafusion;
 
 /// Batches a partition may compute before the reader takes one.
@@ -52,7 +53,7 @@ impl BatchSource {
         for partition in 0..partitions {
             let stream = plan.execute(partition, Arc::clone(context)).map_err(from_datafusion)?;
             let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-            tasks.spawn(run_partition(stream, sender));
+            tasks.spawn(following(run_partition(stream, sender)));
             receivers.push(receiver);
         }
         Ok(Self::Partitioned { receivers: receivers.into_iter(), current: None, _tasks: tasks })

@@ -16,6 +16,7 @@ use crate::cancel::{CancelToken, Deadline, until_stopped};
 use crate::execution::cursor::{Chunk, Cursor};
 use crate::guard;
 use crate::options::Summary;
+use crate::work::Work;
 
 /// Chunks made before the reader takes one.
 const CHUNKS_AHEAD: usize = 2;
@@ -32,7 +33,7 @@ pub struct ResultStream {
 
 enum Feed {
     Pumped(AsyncMutex<mpsc::Receiver<EngineResult<Chunk>>>),
-    OnDemand(Paused),
+    OnDemand(Paused, Arc<Work>),
 }
 
 /// A cursor between two chunks; absent once it is over. A stopped one goes at once: its reader may
@@ -45,7 +46,8 @@ impl ResultStream {
         let token = cursor.token();
         let summary = Arc::new(Mutex::new(None));
         let (sender, receiver) = mpsc::channel(CHUNKS_AHEAD);
-        runtime.spawn(pump(cursor, sender, Arc::clone(&summary)));
+        let work = cursor.work();
+        runtime.spawn(work.of(pump(cursor, sender, Arc::clone(&summary))));
         let is_emptied = AtomicBool::default();
         Self { feed: Feed::Pumped(AsyncMutex::new(receiver)), summary, token, runtime, is_emptied }
     }
@@ -54,9 +56,10 @@ impl ResultStream {
     pub(crate) fn on_demand(mut cursor: Cursor, runtime: Handle) -> Self {
         cursor.pause();
         let token = cursor.token();
+        let work = cursor.work();
         let cursor = Arc::new(AsyncMutex::new(Some(cursor)));
         runtime.spawn(drop_when_stopped(token.clone(), Arc::clone(&cursor)));
-        let feed = Feed::OnDemand(cursor);
+        let feed = Feed::OnDemand(cursor, work);
         Self { feed, summary: Arc::default(), token, runtime, is_emptied: AtomicBool::default() }
     }
 
@@ -67,11 +70,16 @@ impl ResultStream {
                 None if self.is_emptied.load(Ordering::Acquire) => Err(self.token.error()),
                 chunk => Ok(chunk),
             },
-            Feed::OnDemand(cursor) => self.produce(Arc::clone(cursor), max_rows).await,
+            Feed::OnDemand(cursor, work) => self.produce(Arc::clone(cursor), work, max_rows).await,
         }
     }
 
-    async fn produce(&self, cursor: Paused, max_rows: Option<u64>) -> EngineResult<Option<Chunk>> {
+    async fn produce(
+        &self,
+        cursor: Paused,
+        query: &Arc<Work>,
+        max_rows: Option<u64>,
+    ) -> EngineResult<Option<Chunk>> {
         let (summary, token) = (Arc::clone(&self.summary), self.token.clone());
         let work = async move {
             let mut place = cursor.lock().await;
@@ -89,7 +97,7 @@ impl ResultStream {
             let is_empty = chunk.rows == 0 && chunk.bytes.is_empty();
             Ok((!is_empty).then_some(chunk))
         };
-        let task = self.runtime.spawn(guard::catch_async("stream", work));
+        let task = self.runtime.spawn(guard::catch_async("stream", query.of(work)));
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
     }
 

@@ -7,10 +7,10 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{can_cast_types, cast};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Field as ArrowField, FieldRef, Float32Type, Float64Type,
-    Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    Int32Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType,
 };
-use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{ConvertedType, LogicalType};
 use parquet::schema::types::TypePtr;
 use tidemark_types::double_array::{from_nested, from_raw, nested_type};
@@ -32,6 +32,26 @@ pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> EngineResult<Vec<Fie
         sql_field(field, stored.get(at), is_enumeration(root))
     };
     fields.enumerate().map(column).collect()
+}
+
+/// The same file, its texts and bytes read as views: cells of one dictionary's entry share it,
+/// however long it is.
+pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
+    let schema = metadata.schema();
+    let view = |field: &FieldRef| match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => {
+            Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+        }
+        DataType::Binary | DataType::LargeBinary => {
+            Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))
+        }
+        _ => Arc::clone(field),
+    };
+    let fields: Vec<FieldRef> = schema.fields().iter().map(view).collect();
+    let hinted = Schema::new_with_metadata(fields, schema.metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(hinted));
+    let hinted = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options);
+    hinted.unwrap_or(metadata)
 }
 
 /// Whether a file calls its bytes an enumeration, which they are texts of.
@@ -209,6 +229,9 @@ pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
             tidemark_functions::from_texts(&texts, to).map_err(|error| unreadable(&error))?
         }
         (DataType::Binary, SqlType::DoubleArray(dimensions)) => from_raw(array, dimensions)?,
+        (DataType::BinaryView, SqlType::DoubleArray(dimensions)) => {
+            from_raw(&cast(array, &DataType::Binary).map_err(unreadable)?, dimensions)?
+        }
         (_, SqlType::DoubleArray(dimensions)) => {
             let doubles = nested_type(dimensions);
             refuse_inexact(array)?;

@@ -90,7 +90,7 @@ impl ParquetFile {
         for (place, column) in columns.iter().enumerate() {
             names.add(&column.name, place);
         }
-        Ok(Self { path, name, metadata, columns, names })
+        Ok(Self { path, name, metadata: columns::in_views(metadata), columns, names })
     }
 
     /// The column of this name; where letter case tells several apart, of exactly this one.

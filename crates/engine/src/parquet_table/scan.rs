@@ -20,7 +20,8 @@ use datafusion::physical_plan::{
 };
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_operators::cell_bytes;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, account};
 
 use super::columns::{convert, widened};
 use super::{ParquetFile, damaged};
@@ -28,6 +29,12 @@ use crate::guard;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 64 * 1024;
+/// Bytes of a batch's lists, about.
+const BATCH_BYTES: usize = 4 << 20;
+/// Bytes of a value in a list, with its place in the lists around it.
+const LIST_VALUE_BYTES: usize = 12;
+/// A column of lists that is so many times smaller than its values is taken for made to be.
+const BOMB_RATIO: usize = 1000;
 /// Batches read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
 
@@ -176,18 +183,47 @@ impl Piece {
         read.dedup();
         let mask = ProjectionMask::roots(reader.parquet_schema(), read.iter().copied());
         let reader = reader
-            .with_batch_size(BATCH_ROWS)
+            .with_batch_size(self.rows_at_once(&read)?)
             .with_row_groups(self.row_groups.clone())
             .with_projection(mask)
             .build()
             .map_err(|error| unreadable(&error))?;
         for batch in reader {
             let batch = batch.map_err(|error| unreadable(&error))?;
+            // Cells become others of about their size.
+            account::room(cell_bytes(&batch))?;
             if !send(self.convert(&batch, &read, types, schema)?) {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Rows of a batch, so that its lists have no more than [`BATCH_BYTES`] as a rule. A file says
+    /// how many values a row group has, not how they spread over its rows: where it is a thousand
+    /// times smaller than they are, all of them in one row must be no more than the query may hold.
+    fn rows_at_once(&self, read: &[usize]) -> EngineResult<usize> {
+        let metadata = self.file.metadata.metadata();
+        let schema = self.file.metadata.parquet_schema();
+        let mut most = BATCH_ROWS;
+        for leaf in (0..schema.num_columns()).filter(|&leaf| {
+            schema.column(leaf).max_rep_level() > 0
+                && read.binary_search(&schema.get_column_root_idx(leaf)).is_ok()
+        }) {
+            for &group in &self.row_groups {
+                let group = metadata.row_group(group);
+                let column = group.column(leaf);
+                let rows = usize::try_from(group.num_rows()).unwrap_or(0).max(1);
+                let values = usize::try_from(column.num_values()).unwrap_or(0);
+                most = most.min(BATCH_BYTES / (values / rows).max(1) / LIST_VALUE_BYTES).max(1);
+                let in_one_row = (values.saturating_sub(rows) + 1) * LIST_VALUE_BYTES;
+                let stored = usize::try_from(column.compressed_size()).unwrap_or(0);
+                if in_one_row / BOMB_RATIO > stored {
+                    account::room(in_one_row)?;
+                }
+            }
+        }
+        Ok(most)
     }
 
     /// The result's columns of a batch that holds the columns `read`.

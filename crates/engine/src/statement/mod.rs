@@ -14,6 +14,7 @@ use tidemark_planner::{
     StatementKind,
 };
 use tidemark_storage::{Snapshot, TableId};
+use tidemark_types::account::Account;
 use tidemark_types::bounded::{Stop, Stoppable, with_stop};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint, identifier};
 
@@ -121,6 +122,9 @@ impl Statement {
         transaction: Option<Arc<Transaction>>,
     ) -> EngineResult<Self> {
         failpoint::hit("engine.prepare")?;
+        // Constants are computed while a statement is bound.
+        let account = Account::new(database.memory.query_limit(), || None);
+        let _entered = account.enter();
         let tree = Tree::from_json(tree)
             .map_err(|error| EngineError::internal(format!("malformed statement tree: {error}")))?;
         let tree = Arc::new(tree);
@@ -260,10 +264,11 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         self.database.check_open()?;
         let statement = Arc::clone(self);
-        registration.deadline = Deadline::after(options.timeout_ms);
+        registration.end_after(options.timeout_ms);
         let (token, deadline) = (registration.token.clone(), registration.deadline);
+        let query = Arc::clone(&registration.work);
         let work = async move { statement.run(registration, parameters, options).await };
-        let work = Box::pin(guard::catch_async("execute", work));
+        let work = Box::pin(guard::catch_async("execute", query.of(work)));
         let work = Stoppable::new(Arc::new(StatementStop { token, deadline }), work);
         let result = if self.database.is_current() {
             work.await

@@ -24,7 +24,6 @@ use crate::execution::cursor::{Cursor, Running};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
-use crate::execution::yielding::let_joins_yield;
 use crate::explain;
 use crate::options::{ExecuteOptions, Summary};
 use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, is_volatile};
@@ -131,7 +130,7 @@ impl Statement {
                 return Ok(ExecuteReply { kept_for, ..reply });
             }
         };
-        let turn = self.database.turn(query.plan.as_ref());
+        let turn = self.database.turn(query.plan.as_ref(), &registration);
         let turn = registration.until_stopped(turn).await?;
         let context = self.database.task_context(&registration)?;
         let source = BatchSource::start(&query.plan, &context)?;
@@ -285,7 +284,7 @@ impl Statement {
             let turn = match plan {
                 Some(plan) => {
                     let plan = physical_plan(&self.database, plan).await?;
-                    self.database.turn(plan.as_ref()).await?
+                    self.database.turn(plan.as_ref(), &registration).await?
                 }
                 None => Turn::free(),
             };
@@ -349,8 +348,7 @@ pub(crate) async fn physical_plan(
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
     failpoint::hit("engine.plan")?;
     on_enough_stack(plan, async {
-        let plan = database.session.physical_plan(plan).await;
-        let_joins_yield(plan.map_err(from_datafusion)?)
+        database.session.physical_plan(plan).await.map_err(from_datafusion)
     })
     .await
 }

@@ -11,7 +11,9 @@ use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
 };
-use tidemark_types::SqlType;
+use tidemark_types::{SqlType, account};
+
+use crate::column::stopped;
 
 /// Makes the state of one group.
 pub(crate) type MakeOne = Arc<dyn Fn() -> Box<dyn Accumulator> + Send + Sync>;
@@ -87,7 +89,7 @@ impl AggregateUDFImpl for Wrapped {
     }
 
     fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok((self.inner.one)())
+        Ok(Box::new(Checked((self.inner.one)())))
     }
 
     /// For frames that let rows go.
@@ -118,6 +120,36 @@ impl AggregateUDFImpl for Wrapped {
     }
 }
 
+/// The state of a group, which asks at each step whether the query may go on.
+#[derive(Debug)]
+struct Checked(Box<dyn Accumulator>);
+
+impl Accumulator for Checked {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        account::check().map_err(stopped)?;
+        self.0.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        account::check().map_err(stopped)?;
+        self.0.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        account::check().map_err(stopped)?;
+        self.0.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        account::check().map_err(stopped)?;
+        self.0.merge_batch(states)
+    }
+}
+
 /// The rows of a frame, added up anew for each result: a state takes rows in and gives none back.
 struct Replayed {
     one: MakeOne,
@@ -132,6 +164,7 @@ impl std::fmt::Debug for Replayed {
 
 impl Replayed {
     fn replay(&self) -> Result<Box<dyn Accumulator>> {
+        account::check().map_err(stopped)?;
         let mut state = (self.one)();
         if !self.columns.is_empty() {
             state.update_batch(&self.columns)?;

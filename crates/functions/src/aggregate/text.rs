@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF};
 use hashbrown::HashSet;
-use tidemark_types::SqlType;
+use tidemark_types::{SqlType, account};
 
 use super::native::NativeAggregate;
+use crate::bounded_text::BoundedText;
+use crate::column::{Texts, stopped};
 use crate::text_array::push_item;
 
 /// `string_agg` and `string_distinct_agg`. Rows come in order; nulls are skipped.
@@ -43,32 +45,40 @@ pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<A
     aggregate.udaf()
 }
 
+/// The text as a result, which is a copy of it.
+fn copied(text: &BoundedText) -> Result<String> {
+    let text = text.get().map_err(stopped)?;
+    account::room(text.len()).map_err(stopped)?;
+    Ok(text.to_owned())
+}
+
 #[derive(Debug)]
 struct Joined {
     separator: String,
-    text: Option<String>,
+    text: Option<BoundedText>,
 }
 
 impl Accumulator for Joined {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for value in values[0].as_string_view().iter().flatten() {
-            match &mut self.text {
-                None => self.text = Some(value.to_owned()),
-                Some(text) => {
-                    text.push_str(&self.separator);
-                    text.push_str(value);
-                }
+        let values = Texts::new(values[0].as_string_view().clone(), false);
+        for row in 0..values.array.len() {
+            if let Some(value) = values.get(row) {
+                let is_first = self.text.is_none();
+                let text = self.text.get_or_insert_default();
+                text.push_str(if is_first { "" } else { &self.separator });
+                text.push_str(value);
             }
         }
-        Ok(())
+        account::check().map_err(stopped)?;
+        self.text.as_ref().map_or(Ok(()), |text| text.get().map(|_| ()).map_err(stopped))
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Utf8View(self.text.clone()))
+        Ok(ScalarValue::Utf8View(self.text.as_ref().map(copied).transpose()?))
     }
 
     fn size(&self) -> usize {
-        size_of_val(self) + self.text.as_ref().map_or(0, String::capacity)
+        size_of_val(self) + self.text.as_ref().map_or(0, BoundedText::capacity)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
@@ -139,43 +149,49 @@ pub(super) fn listed() -> Arc<AggregateUDF> {
 /// The items between the braces; none before the first row.
 #[derive(Debug)]
 struct Listed {
-    items: Option<String>,
+    items: Option<BoundedText>,
 }
 
 impl Listed {
-    fn next(&mut self) -> &mut String {
-        match &mut self.items {
-            Some(items) => items.push(','),
-            none => *none = Some(String::new()),
+    fn next(&mut self) -> &mut BoundedText {
+        if let Some(items) = &mut self.items {
+            items.push(',');
         }
         self.items.get_or_insert_default()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.items.as_ref().map_or(Ok(()), |items| items.get().map(|_| ()).map_err(stopped))
     }
 }
 
 impl Accumulator for Listed {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for value in values[0].as_string_view() {
-            push_item(self.next(), value);
+        let values = Texts::new(values[0].as_string_view().clone(), false);
+        for row in 0..values.array.len() {
+            push_item(self.next(), values.get(row));
+            self.check()?;
         }
-        Ok(())
+        account::check().map_err(stopped)
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Utf8View(self.items.as_ref().map(|items| format!("{{{items}}}"))))
+        let items = self.items.as_ref().map(copied).transpose()?;
+        Ok(ScalarValue::Utf8View(items.map(|items| format!("{{{items}}}"))))
     }
 
     fn size(&self) -> usize {
-        size_of_val(self) + self.items.as_ref().map_or(0, String::capacity)
+        size_of_val(self) + self.items.as_ref().map_or(0, BoundedText::capacity)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![ScalarValue::Utf8View(self.items.clone())])
+        Ok(vec![ScalarValue::Utf8View(self.items.as_ref().map(copied).transpose()?)])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         for items in states[0].as_string_view().iter().flatten() {
             self.next().push_str(items);
         }
-        Ok(())
+        self.check()
     }
 }

@@ -8,10 +8,10 @@ use arrow::datatypes::{DataType, Field, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF};
 use hashbrown::HashMap;
-use tidemark_types::SqlType;
+use tidemark_types::{SqlType, account};
 
 use super::native::NativeAggregate;
-use crate::column::invalid;
+use crate::column::{invalid, stopped};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
 /// What is made of all values of a group, in the order of its rows.
@@ -262,6 +262,9 @@ impl Accumulator for Collected {
     }
 }
 
+/// Rows between two looks whether the query may go on.
+const LOOK_ROWS: usize = 256;
+
 #[derive(Debug)]
 struct Mode {
     data_type: DataType,
@@ -272,6 +275,9 @@ struct Mode {
 impl Accumulator for Mode {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for row in (0..values[0].len()).filter(|row| values[0].is_valid(*row)) {
+            if row % LOOK_ROWS == 0 {
+                account::check().map_err(stopped)?;
+            }
             let value = ScalarValue::try_from_array(&values[0], row)?;
             let order = self.counts.len();
             self.counts.entry(value).or_insert((0, order)).0 += 1;

@@ -175,11 +175,11 @@ pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef
         };
         parts.push((texts.as_string_view().clone(), scalar, concatenated_null(from)));
     }
-    Ok(build_text(call.rows, |row, out| {
+    build_text(call.rows, |row, out| {
         for (texts, scalar, null) in &parts {
             let row = if *scalar { 0 } else { row };
             out.push_str(if texts.is_valid(row) { texts.value(row) } else { null });
         }
         true
-    }))
+    })
 }

@@ -20,7 +20,7 @@ pub(super) fn to_str(bound: &Bound<'_>) -> Made {
         let (at, unit) = times(call, 0)?;
         let patterns = call.texts(1)?;
         let mut bytes = Vec::new();
-        Ok(build_text(call.rows, |row, out| {
+        build_text(call.rows, |row, out| {
             let Some(value) = at(row) else { return false };
             bytes.clear();
             match (&known, patterns.get(row)) {
@@ -32,7 +32,7 @@ pub(super) fn to_str(bound: &Bound<'_>) -> Made {
             }
             out.push_str(std::str::from_utf8(&bytes).unwrap_or_default());
             true
-        }))
+        })
     }))
 }
 

@@ -19,12 +19,13 @@ use tidemark_types::SqlType::{
     self, Binary, Boolean, Byte, Char, Date, Double, Float, Int, Ipv4, Long, Long256, Short,
     String as Str, Symbol, Timestamp, TimestampNs, Uuid, Varchar,
 };
+use tidemark_types::account;
 use tidemark_types::double_array::check_elements;
 
 use self::weighted::{weighted_symbol, zipf_symbol};
 use crate::array::{build_arrays, failed};
 use crate::cast::symbols;
-use crate::column::{Call, Lane, build, build_flags, build_text, invalid};
+use crate::column::{Call, Lane, build, build_flags, build_text, invalid, stopped};
 use crate::decimal::build_decimals;
 use crate::native::Kernel;
 use crate::parse;
@@ -120,16 +121,16 @@ fn texts(call: &Call<'_>) -> Result<ArrayRef> {
     let list: Vec<Option<String>> =
         (0..call.arguments.len()).map(|index| call.constant_text(index)).collect::<Result<_>>()?;
     let mut random = generator(call);
-    Ok(build_text(call.rows, |_, out| {
+    build_text(call.rows, |_, out| {
         let chosen = list.get(random.random_range(0..list.len().max(1))).and_then(Option::as_ref);
         chosen.inspect(|text| out.push_str(text)).is_some()
-    }))
+    })
 }
 
 /// Longest random text.
 const MAX_TEXT: i32 = 1 << 20;
 
-fn word(random: &mut ChaCha8Rng, low: i32, high: i32, out: &mut String) {
+fn word(random: &mut ChaCha8Rng, low: i32, high: i32, out: &mut impl Extend<char>) {
     let length = random.random_range(low..=high);
     out.extend((0..length).map(|_| char::from(random.random_range(b'A'..=b'Z'))));
 }
@@ -157,10 +158,11 @@ fn words(call: &Call<'_>) -> Result<ArrayRef> {
         for _ in 0..size {
             let mut text = String::new();
             word(&mut random, low, high, &mut text);
+            account::room(text.len()).map_err(stopped)?;
             list.push(text);
         }
     }
-    Ok(build_text(call.rows, |_, out| {
+    build_text(call.rows, |_, out| {
         if rate.hits(&mut random) {
             return false;
         }
@@ -170,7 +172,7 @@ fn words(call: &Call<'_>) -> Result<ArrayRef> {
             word(&mut random, low, high, out);
         }
         true
-    }))
+    })
 }
 
 /// Makes the SYMBOL form of a text generator.
@@ -201,7 +203,9 @@ fn binary(call: &Call<'_>) -> Result<ArrayRef> {
         if rate.hits(&mut random) {
             builder.append_null();
         } else {
-            let mut value = vec![0; random.random_range(low..=high) as usize];
+            let length = random.random_range(low..=high) as usize;
+            account::room(length).map_err(stopped)?;
+            let mut value = vec![0; length];
             random.fill_bytes(&mut value);
             builder.append_value(value);
         }

@@ -36,12 +36,13 @@ impl Shares {
         Arc::new(move |call: &Call<'_>| {
             let mut random = generator(call);
             let total = self.sums.last().copied().unwrap_or(0.0);
-            symbols(&build_text(call.rows, |_, out| {
+            let words = build_text(call.rows, |_, out| {
                 let point = random.random::<f64>() * total;
                 let at = self.sums.partition_point(|sum| *sum <= point);
                 let word = self.words.get(at).and_then(Option::as_ref);
                 word.inspect(|word| out.push_str(word)).is_some()
-            }))
+            })?;
+            symbols(&words)
         })
     }
 }

@@ -24,10 +24,12 @@ use datafusion::physical_plan::{
     PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
+use tidemark_types::account;
 
 use super::node::FillValue;
 use super::values::Cells;
 use crate::bucket::BucketSpec;
+use crate::error::engine_error;
 use crate::grid::Grid;
 use crate::measured::measured;
 use crate::order::ascending;
@@ -115,7 +117,9 @@ fn lay_out(
     let keys = first_rows.len();
     let labels = labels(&times, plan, keys, memory)?;
     let width = batch.get_array_memory_size() / batch.num_rows().max(1) + 16;
-    memory.try_grow(labels.len().saturating_mul(keys).saturating_mul(width))?;
+    let bytes = labels.len().saturating_mul(keys).saturating_mul(width);
+    memory.try_grow(bytes)?;
+    account::room(bytes).map_err(engine_error)?;
     let mut rows = vec![u32::MAX; labels.len() * keys];
     let mut bucket = 0;
     for (row, (&ts, &key)) in times.iter().zip(&key_of_row).enumerate() {
@@ -127,6 +131,7 @@ fn lay_out(
     let cells = Cells { labels, keys, rows };
     let mut values = plan.values.iter();
     let columns = (0..batch.num_columns()).map(|index| -> Result<ArrayRef> {
+        account::check().map_err(engine_error)?;
         let column = batch.column(index);
         if index == plan.timestamp {
             let repeated = cells.labels.iter().flat_map(|&label| std::iter::repeat_n(label, keys));
@@ -164,6 +169,9 @@ fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)
     Ok((ids, first_rows))
 }
 
+/// Labels between two looks whether the query may go on.
+const LOOK_LABELS: usize = 64 * 1024;
+
 /// All bucket timestamps from the first to the last, widened to the range asked for; without
 /// rows, those of a range with two ends.
 fn labels(
@@ -185,6 +193,10 @@ fn labels(
     let mut labels = vec![];
     let mut label = start;
     while label <= end && keys > 0 {
+        if labels.len() % LOOK_LABELS == 0 {
+            // It doubles as it grows.
+            account::room(2 * size_of_val(labels.as_slice())).map_err(engine_error)?;
+        }
         if labels.len() == labels.capacity() {
             memory.try_grow(size_of::<i64>() * labels.len().max(1))?;
         }

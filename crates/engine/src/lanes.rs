@@ -1,0 +1,208 @@
+//! Whose task works next. Tasks of heavy queries work for some milliseconds at a time; where more
+//! of them want to than there are workers, users take turns, so that a user with many queries gets
+//! no more of the workers than one with a single query.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// As many lanes as there are workers.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    count: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: usize,
+    /// Users with tasks that run or wait.
+    users: HashMap<Arc<str>, User>,
+    /// The time used by whoever went last: those who come now have used as much.
+    floor: Duration,
+    next_ticket: u64,
+}
+
+#[derive(Debug, Default)]
+struct User {
+    used: Duration,
+    running: usize,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    ticket: u64,
+    waker: Waker,
+}
+
+impl Lanes {
+    pub(crate) fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self { count, state: Mutex::default() })
+    }
+
+    fn leave(&self, user: &Arc<str>, used: Duration) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        if let Some(own) = state.users.get_mut(user) {
+            own.running -= 1;
+            own.used += used;
+        }
+        state.forget_idle(user);
+        state.admit(self.count);
+    }
+}
+
+impl State {
+    fn user(&mut self, name: &Arc<str>) -> &mut User {
+        let floor = self.floor;
+        self.users
+            .entry(Arc::clone(name))
+            .or_insert_with(|| User { used: floor, ..User::default() })
+    }
+
+    fn forget_idle(&mut self, name: &Arc<str>) {
+        let is_idle = |user: &User| user.running == 0 && user.waiting.is_empty();
+        if self.users.get(name).is_some_and(is_idle) {
+            self.users.remove(name);
+        }
+    }
+
+    /// Lets those begin for whom there are lanes: of the user who used least, who came first.
+    fn admit(&mut self, count: usize) {
+        while self.running < count {
+            let waiting = self.users.values_mut().filter(|user| !user.waiting.is_empty());
+            let Some(next) = waiting.min_by_key(|user| user.used) else { return };
+            let Some(task) = next.waiting.pop_front() else { return };
+            next.running += 1;
+            self.floor = next.used;
+            self.running += 1;
+            task.waker.wake();
+        }
+    }
+}
+
+/// A task's place.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    lanes: Arc<Lanes>,
+    user: Arc<str>,
+    /// Under which it waits, or waited until it was admitted.
+    ticket: Option<u64>,
+}
+
+impl Lane {
+    pub(crate) fn new(lanes: Arc<Lanes>, user: Arc<str>) -> Self {
+        Self { lanes, user, ticket: None }
+    }
+
+    /// The right to work now; `None` when others do, and the task is woken when it may.
+    pub(crate) fn enter(&mut self, context: &Context<'_>) -> Option<Running<'_>> {
+        let mut state = self.lanes.state.lock();
+        if let Some(ticket) = self.ticket {
+            let mut waiting = state.user(&self.user).waiting.iter_mut();
+            if let Some(waits) = waiting.find(|waits| waits.ticket == ticket) {
+                waits.waker.clone_from(context.waker());
+                return None;
+            }
+            // It was admitted.
+            self.ticket = None;
+        } else {
+            state.next_ticket += 1;
+            let ticket = state.next_ticket;
+            let own = state.user(&self.user);
+            own.waiting.push_back(Waiting { ticket, waker: Waker::noop().clone() });
+            state.admit(self.lanes.count);
+            let own = state.user(&self.user);
+            if let Some(waits) = own.waiting.iter_mut().find(|waits| waits.ticket == ticket) {
+                waits.waker.clone_from(context.waker());
+                self.ticket = Some(ticket);
+                return None;
+            }
+        }
+        drop(state);
+        Some(Running { lane: self, since: Instant::now() })
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket.take() else { return };
+        let mut state = self.lanes.state.lock();
+        let own = state.user(&self.user);
+        let waited = own.waiting.len();
+        own.waiting.retain(|waits| waits.ticket != ticket);
+        if own.waiting.len() == waited {
+            drop(state);
+            self.lanes.leave(&self.user, Duration::ZERO);
+        } else {
+            state.forget_idle(&self.user);
+        }
+    }
+}
+
+/// The task works until this is dropped.
+pub(crate) struct Running<'a> {
+    lane: &'a Lane,
+    since: Instant,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.lane.lanes.leave(&self.lane.user, self.since.elapsed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(lanes: &Arc<Lanes>, user: &str) -> Lane {
+        Lane::new(Arc::clone(lanes), user.into())
+    }
+
+    #[test]
+    fn users_take_turns_whatever_the_number_of_their_tasks() {
+        let lanes = Lanes::new(1);
+        let context = Context::from_waker(Waker::noop());
+        let mut tasks: Vec<Lane> = (0..8).map(|_| lane(&lanes, "many")).collect();
+        tasks.push(lane(&lanes, "one"));
+        let mut first = lane(&lanes, "first");
+        let running = first.enter(&context);
+        assert!(tasks.iter_mut().all(|task| task.enter(&context).is_none()));
+        drop(running);
+        let mut turns = [0; 9];
+        for at in (0..9).cycle().take(3_000) {
+            let Some(running) = tasks[at].enter(&context) else { continue };
+            std::thread::sleep(Duration::from_micros(50));
+            drop(running);
+            turns[at] += 1;
+            assert!(tasks[at].enter(&context).is_none(), "others wait");
+        }
+        let many: i32 = turns[..8].iter().sum();
+        assert!(turns[8] * 2 > many && many * 2 > turns[8], "{turns:?}");
+    }
+
+    #[test]
+    fn a_task_that_is_dropped_leaves_its_place() {
+        let lanes = Lanes::new(1);
+        let context = Context::from_waker(Waker::noop());
+        let (mut first, mut second, mut third) =
+            (lane(&lanes, "a"), lane(&lanes, "a"), lane(&lanes, "b"));
+        let running = first.enter(&context);
+        assert!(running.is_some());
+        assert!(second.enter(&context).is_none());
+        assert!(third.enter(&context).is_none());
+        drop(third);
+        drop(running);
+        // Admitted, and dropped before it works.
+        drop(second);
+        assert!(first.enter(&context).is_some());
+        let state = lanes.state.lock();
+        assert_eq!(state.running, 0);
+        assert!(state.users.is_empty());
+    }
+}

@@ -1,0 +1,133 @@
+//! How many bytes the cells of a batch have. Views of one text share its bytes, so that a batch
+//! may show a thousand times what it holds: what copies cells takes all of it.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowDictionaryKeyType, Int32Type};
+use arrow_array::{Array, GenericStringArray, OffsetSizeTrait, RecordBatch};
+use arrow_schema::DataType;
+
+/// Bytes a text in a view takes beside those of the text.
+const VIEW_BYTES: usize = 16;
+
+/// Bytes of the cells whose lengths differ: texts, binary, lists. Others have few bytes each.
+#[must_use]
+pub fn cell_bytes(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|column| array_bytes(column.as_ref())).sum()
+}
+
+/// How many of the first rows have no more than so many bytes of such cells; one at least, and all
+/// of an empty batch.
+#[must_use]
+pub fn rows_of_bytes(batch: &RecordBatch, most: usize) -> usize {
+    let rows = batch.num_rows();
+    if rows <= 1 || cell_bytes(batch) <= most {
+        return rows;
+    }
+    // The first half has too much, or the second begins within it.
+    let (mut fits, mut exceeds) = (1, rows);
+    while exceeds - fits > 1 {
+        let middle = fits + (exceeds - fits) / 2;
+        if cell_bytes(&batch.slice(0, middle)) <= most { fits = middle } else { exceeds = middle }
+    }
+    fits
+}
+
+fn array_bytes(array: &dyn Array) -> usize {
+    match array.data_type() {
+        DataType::Utf8View => {
+            let views = array.as_string_view();
+            view_bytes(views.views(), views.data_buffers().is_empty())
+        }
+        DataType::BinaryView => {
+            let views = array.as_binary_view();
+            view_bytes(views.views(), views.data_buffers().is_empty())
+        }
+        DataType::Utf8 => text_bytes(array.as_string::<i32>()),
+        DataType::LargeUtf8 => text_bytes(array.as_string::<i64>()),
+        DataType::LargeBinary => {
+            let offsets = array.as_binary::<i64>().value_offsets();
+            span(offsets)
+        }
+        DataType::Binary => span(array.as_binary::<i32>().value_offsets()),
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let offsets = list.value_offsets();
+            span(offsets) * width(list.values().as_ref())
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            span(list.value_offsets()) * width(list.values().as_ref())
+        }
+        DataType::Struct(_) => {
+            array.as_struct().columns().iter().map(|column| array_bytes(column.as_ref())).sum()
+        }
+        DataType::Dictionary(key, _) if **key == DataType::Int32 => dictionary::<Int32Type>(array),
+        _ => 0,
+    }
+}
+
+/// The length of a view is its low half.
+fn view_bytes(views: &[u128], is_short: bool) -> usize {
+    if is_short {
+        return 0;
+    }
+    views.iter().map(|view| (*view as u32) as usize).sum::<usize>() + VIEW_BYTES * views.len()
+}
+
+fn text_bytes<O: OffsetSizeTrait>(texts: &GenericStringArray<O>) -> usize {
+    span(texts.value_offsets())
+}
+
+fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
+    match (offsets.first(), offsets.last()) {
+        (Some(first), Some(last)) => (*last - *first).as_usize(),
+        _ => 0,
+    }
+}
+
+/// Bytes of an element of a list, about.
+fn width(values: &dyn Array) -> usize {
+    values.data_type().primitive_width().unwrap_or(VIEW_BYTES)
+}
+
+/// Symbols are short as a rule: only where some are long are they counted one by one.
+fn dictionary<K: ArrowDictionaryKeyType>(array: &dyn Array) -> usize {
+    const SHORT_BYTES: usize = 64;
+    let keys = array.as_dictionary::<K>();
+    let Some(texts) = keys.values().as_string_opt::<i32>() else { return 0 };
+    if text_bytes(texts) <= SHORT_BYTES * texts.len().max(16) {
+        return 0;
+    }
+    let length = |key: usize| texts.value_length(key) as usize;
+    keys.keys_iter().flatten().filter(|key| *key < texts.len()).map(length).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, StringViewArray};
+
+    use super::*;
+
+    fn batch(column: ArrayRef) -> RecordBatch {
+        RecordBatch::try_from_iter([("c", column)]).unwrap()
+    }
+
+    #[test]
+    fn rows_are_counted_by_their_bytes() {
+        let texts = StringViewArray::from_iter_values((0..100).map(|_| "x".repeat(84)));
+        let batch = batch(Arc::new(texts));
+        assert_eq!(cell_bytes(&batch), 10_000);
+        assert_eq!(rows_of_bytes(&batch, 10_000), 100);
+        assert_eq!(rows_of_bytes(&batch, 1_050), 10);
+        assert_eq!(rows_of_bytes(&batch, 1), 1);
+        assert_eq!(rows_of_bytes(&batch.slice(0, 0), 1), 0);
+    }
+
+    #[test]
+    fn numbers_have_no_length() {
+        let batch = batch(Arc::new(Int64Array::from_iter_values(0..100)));
+        assert_eq!((cell_bytes(&batch), rows_of_bytes(&batch, 1)), (0, 100));
+    }
+}

@@ -1,0 +1,13 @@
+//! Bounds on what operators do in one go, whoever made them: how long a task works before others
+//! do, how many bytes a batch has, and that a query which has to stop does.
+
+mod bytes;
+mod exec;
+mod literal;
+mod paced;
+
+pub use bytes::{cell_bytes, rows_of_bytes};
+pub use exec::Bound;
+pub(crate) use exec::bounded;
+pub use literal::ShareLiterals;
+pub(crate) use literal::{has_long_literal, shared};

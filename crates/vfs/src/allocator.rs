@@ -1,0 +1,51 @@
+//! The allocator, counted: who works for a query takes its memory from the query's account.
+
+use std::alloc::{GlobalAlloc, Layout};
+
+use tidemark_types::account::note_allocation;
+
+/// An allocator whose bytes are counted by thread.
+#[derive(Debug)]
+pub struct CountingAllocator<A>(pub A);
+
+/// A size as a difference: no layout is larger than `isize::MAX`.
+fn signed(bytes: usize) -> i64 {
+    bytes as i64
+}
+
+// SAFETY: every call is handed to the inner allocator as it came, whose promises these are.
+// Counting neither allocates nor unwinds.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those of the inner call.
+        let memory = unsafe { self.0.alloc(layout) };
+        if !memory.is_null() {
+            note_allocation(signed(layout.size()));
+        }
+        memory
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        note_allocation(-signed(layout.size()));
+        // SAFETY: as above.
+        unsafe { self.0.dealloc(memory, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let memory = unsafe { self.0.alloc_zeroed(layout) };
+        if !memory.is_null() {
+            note_allocation(signed(layout.size()));
+        }
+        memory
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        let moved = unsafe { self.0.realloc(memory, layout, new_size) };
+        if !moved.is_null() {
+            note_allocation(signed(new_size) - signed(layout.size()));
+        }
+        moved
+    }
+}
