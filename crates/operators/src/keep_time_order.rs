@@ -11,9 +11,12 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::order::{TimeConcatExec, follows_scan_order, reversed};
@@ -49,7 +52,7 @@ impl PhysicalOptimizerRule for KeepTimeOrder {
 
 fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     if let Some(merge) = plan.downcast_ref::<CoalescePartitionsExec>()
-        && follows_scan_order(merge.input())
+        && is_read_in_turn(merge.input())
     {
         return Ok(Transformed::yes(concat(merge.input(), merge.fetch())));
     }
@@ -73,6 +76,16 @@ fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execut
         return Ok(Transformed::yes(turned));
     }
     Ok(Transformed::no(plan))
+}
+
+/// Whether the rows have an order when one partition is read after the other: those of a scan, and
+/// those of a UNION ALL, whose sides follow each other as they were written.
+fn is_read_in_turn(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let is_row_wise =
+        plan.is::<FilterExec>() || plan.is::<ProjectionExec>() || plan.is::<LocalLimitExec>();
+    follows_scan_order(plan)
+        || (is_row_wise || plan.is::<UnionExec>())
+            && plan.children().into_iter().all(is_read_in_turn)
 }
 
 /// One partition after the other, at most `fetch` rows.
