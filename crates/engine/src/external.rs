@@ -24,6 +24,7 @@ use crate::cancel_function::cancel_query;
 use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
+use crate::work::waited_for;
 use tidemark_operators::from_datafusion;
 
 /// Time between two looks at whether a statement was stopped whose binding waits for rows.
@@ -149,7 +150,7 @@ impl ExternalSources for EngineSources {
             }
         };
         // The binder waits on a worker, which hands its other work on meanwhile.
-        tokio::task::block_in_place(|| self.handle.block_on(work))
+        tokio::task::block_in_place(|| self.handle.block_on(waited_for(work)))
     }
 }
 

@@ -127,6 +127,17 @@ pub(crate) fn following<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
+/// The same future, for a thread that waits for it within the work it does now: each poll begins a
+/// slice of its own, or the first slice would be over for as long as the thread waits.
+pub(crate) fn waited_for<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let current = current();
+    let mut work = Box::pin(work);
+    std::future::poll_fn(move |context| {
+        let _slice = current.as_ref().map(|current| current.account.enter());
+        work.as_mut().poll(context)
+    })
+}
+
 /// The same function, as the work that this thread does now.
 pub(crate) fn following_run<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let current = current();

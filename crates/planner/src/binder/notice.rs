@@ -42,7 +42,7 @@ const OPTIONS: &[(&str, &str)] = &[
 const USUAL: [&str; 2] = ["NATIVE", "BITMAP"];
 
 /// Options that say how rows were to come in: one way serves all.
-const SILENT_OPTIONS: [&str; 5] = ["batch", "batch o3maxlag", "atomic", "owner", "ttl"];
+const SILENT_OPTIONS: [&str; 5] = ["batch", "batch o3maxlag", "atomic", "owned", "ttl"];
 
 /// Whether an option of a table is known, though without effect.
 pub(crate) fn is_option(name: &str) -> bool {
