@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
 use futures::future::BoxFuture;
-use tidemark_types::account::Account;
+use tidemark_types::account::{self, Account};
 
 use crate::lanes::{Lane, Lanes};
 
@@ -127,13 +127,11 @@ pub(crate) fn following<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// The same future, for a thread that waits for it within the work it does now: each poll begins a
-/// slice of its own, or the first slice would be over for as long as the thread waits.
+/// A future that a thread waits for within its task: each look at it is a slice of its own.
 pub(crate) fn waited_for<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let current = current();
     let mut work = Box::pin(work);
     std::future::poll_fn(move |context| {
-        let _slice = current.as_ref().map(|current| current.account.enter());
+        account::begin_slice();
         work.as_mut().poll(context)
     })
 }

@@ -156,7 +156,7 @@ impl Account {
         }
         let is_low = live.saturating_add(more) > CEILING.load(Ordering::Relaxed);
         if is_low && wanted > FREE_BYTES {
-            return Err(self.refuse(self.nothing_left(wanted > live / 2)));
+            return Err(self.refuse(Self::nothing_left(wanted > live / 2)));
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ impl Account {
             .with_hint("raise query.memory.limit, or let the query touch fewer or shorter values")
     }
 
-    fn nothing_left(&self, is_largest: bool) -> EngineError {
+    fn nothing_left(is_largest: bool) -> EngineError {
         let limit = PROCESS_LIMIT.load(Ordering::Relaxed);
         let ceiling = CEILING.load(Ordering::Relaxed);
         let left = ceiling.saturating_sub(LIVE.load(Ordering::Relaxed));
@@ -253,6 +253,13 @@ pub fn room(bytes: usize) -> EngineResult<()> {
 pub fn is_slice_over() -> bool {
     let over = |own: &Current| own.since.elapsed() >= SLICE;
     CURRENT.try_with(|current| current.borrow().as_ref().is_some_and(over)).unwrap_or(false)
+}
+
+/// Begins a slice: for a thread that waits for other work within its task, at each look at it. The
+/// task's first slice would be over for as long as the thread waits.
+pub fn begin_slice() {
+    let begin = |own: &mut Current| own.since = Instant::now();
+    let _ = CURRENT.try_with(|current| current.borrow_mut().as_mut().map(begin));
 }
 
 /// When the task that this thread works at began to: what has the same answer happened in one go.

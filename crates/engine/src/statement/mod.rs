@@ -320,9 +320,9 @@ impl Statement {
         snapshot: &Arc<Snapshot>,
         rows: &ParameterRows<'_>,
     ) -> EngineResult<Vec<RecordBatch>> {
-        let owned = |value: &Option<&str>| value.map(str::to_owned);
+        let owned = |value: Option<&str>| value.map(str::to_owned);
         let bound = rows.iter().map(|row| {
-            let values = row.iter().map(owned).collect();
+            let values = row.iter().copied().map(owned).collect();
             match self.bind(snapshot, Some(values))?.bound {
                 BoundStatement::Insert(BoundInsert {
                     source: InsertSource::Batch(batch), ..

@@ -7,6 +7,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
 use hashbrown::HashSet;
 use tidemark_ast::{Name, Node, NodeId};
+use tidemark_functions::{CastMode, cast, in_64_bits};
 use tidemark_operators::{SampleByNode, captured, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
@@ -221,7 +222,8 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
         let expr = &item.value.expr;
         let composed = has_aggregate(expr) || has_window(expr) || has_subquery(expr);
         if !composed && !matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
-            whole.push(expr);
+            whole.extend(in_64_bits(expr));
+            whole.push(expr.clone());
         }
     }
     for item in items {
@@ -244,15 +246,23 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
 }
 
 /// The expression with nothing where one of these stands in it.
-fn without(expr: &Expr, keys: &[&Expr]) -> Expr {
+fn without(expr: &Expr, keys: &[Expr]) -> Expr {
     let nothing = || Expr::Literal(ScalarValue::Null, None);
     let emptied = expr.clone().transform_down(|node| {
-        if keys.contains(&&node) {
+        if keys.contains(&node) {
             return Ok(Transformed::new(nothing(), true, TreeNodeRecursion::Jump));
         }
         Ok(Transformed::no(node))
     });
     emptied.map_or_else(|_| expr.clone(), |emptied| emptied.data)
+}
+
+/// What comparisons and windows read of a key that is made by arithmetic of INTs, and the same of
+/// the column that has the key's values.
+fn as_long(key: &Expr, column: &Expr) -> Option<(Expr, Expr)> {
+    let wide = in_64_bits(key)?;
+    let long = cast(column.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit).ok()?;
+    Some((wide, long))
 }
 
 /// The SQL type of a column of the source.
@@ -288,7 +298,11 @@ impl Binder<'_> {
         let mut key_exprs = Vec::with_capacity(keys.len());
         for (number, (key, _)) in keys.iter().enumerate() {
             key_exprs.push(key.clone().alias(name("k", number)));
-            replaced.insert(key.clone(), ident(name("k", number)));
+            let column = ident(name("k", number));
+            if let Some((wide, long)) = as_long(key, &column) {
+                replaced.insert(wide, long);
+            }
+            replaced.insert(key.clone(), column);
         }
         let mut aggregate_exprs = Vec::with_capacity(aggregates.len());
         for (number, aggregate) in aggregates.iter().enumerate() {
