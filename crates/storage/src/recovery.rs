@@ -59,8 +59,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
     // A process that was killed may have renamed the pointer without syncing it.
     sync_dir(vfs.system(), DB)?;
     sync_dir(vfs.system(), "")?;
-    let mut repairs: Vec<String> =
-        fallen_back.into_iter().map(|error| error.reason().to_owned()).collect();
+    let mut repairs: Vec<_> = fallen_back.iter().map(|error| error.reason().to_owned()).collect();
     if format != Some(FORMAT_VERSION) && !created {
         if format.is_none() {
             repairs.push(damaged(FORMAT, "it names no format version").message);

@@ -570,7 +570,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     };
     let good = batch(&schema, &[(1, 1)]);
     let narrow = append_batch(good.project(&[0, 1]).unwrap());
-    assert!(narrow.message.contains("2 columns for a table of 5"), "{narrow}");
+    assert!(narrow.reason().contains("2 columns for a table of 5"), "{narrow}");
     let crossed = append_batch(good.project(&[0, 1, 3, 2, 4]).unwrap());
     assert_eq!(crossed.code, ErrorCode::TypeMismatch, "{crossed}");
     assert!(crossed.message.contains("'id'"), "{crossed}");

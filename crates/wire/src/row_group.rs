@@ -120,7 +120,7 @@ mod tests {
             let work = |item: usize| {
                 if item == 7 { Err(EngineError::internal("seven")) } else { Ok(item) }
             };
-            assert_eq!(side_by_side(0..100, rows, work).unwrap_err().message, "seven");
+            assert_eq!(side_by_side(0..100, rows, work).unwrap_err().reason(), "seven");
         }
     }
 }
