@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<Vec<Vec<Option<String>>>, String> {
-        let rows = ParameterRows::read(bytes).map_err(|error| error.reason().to_owned().clone())?;
+        let rows = ParameterRows::read(bytes).map_err(|error| error.reason().to_owned())?;
         let owned = |row: &[Option<&str>]| row.iter().map(|v| v.map(str::to_owned)).collect();
         Ok(rows.iter().map(owned).collect())
     }
