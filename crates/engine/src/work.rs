@@ -65,7 +65,7 @@ impl Work {
 
 /// The thread does a query's work as long as this lives.
 struct Doing {
-    _entered: tidemark_types::account::Entered,
+    _entered: account::Entered,
     before: Option<Arc<Work>>,
 }
 
