@@ -1,0 +1,91 @@
+/**
+ * Gate S18: one user's queries, however many and however long they may run, leave others their
+ * share of turns, processor time and memory.
+ */
+import test, { type ExecutionContext } from 'ava';
+
+import { credentials, rows, run, startAccessServer } from '../access/harness.js';
+import type { TestServer } from '../golden/server.js';
+import { until } from '../until.js';
+import { timed } from './measure.js';
+
+const HOSTILE = 'hostile:pw-12345678';
+const OTHER = 'other:pw-12345678';
+const MANY = 40;
+/** Fan-out of a thousand for each row, and nothing comes out: for hours. */
+const JOIN = 'select count() from big a join big b on a.k = b.k where a.x + b.x < 0';
+const SMALL = "select count() from big where v ~ '(1|2|3)+.*(7|8|9)$' and k % 7 = 3";
+/** The share of two users is half; a third part more is what a busy machine may add. */
+const MOST_TIMES = 4;
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer(
+    undefined,
+    'shared.query.worker.count=2',
+    'query.queue.wait=60s',
+    'query.memory.pool=512M',
+    'query.memory.limit=128M',
+  );
+  await run(
+    server,
+    "create table big as (select x, x%1000 k, 'v'||(x%100000) v from long_sequence(1000000))",
+    "create user hostile with password 'pw-12345678'",
+    "create user other with password 'pw-12345678'",
+    'grant http to hostile',
+    'grant http to other',
+    'grant select on big to hostile',
+    'grant select on big to other',
+  );
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+async function secondsOf(t: ExecutionContext, query: string): Promise<number> {
+  const { answer, ms } = await timed(server, query, 60_000, credentials(OTHER));
+  t.regex(answer, /^200 /, answer.slice(0, 200));
+  return ms / 1000;
+}
+
+async function median(t: ExecutionContext, query: string): Promise<number> {
+  const times = [];
+  for (let round = 0; round < 5; round += 1) {
+    times.push(await secondsOf(t, query));
+  }
+  return times.sort((a, b) => a - b)[2] ?? Infinity;
+}
+
+test.serial("a user's many joins leave another user half of the processor", async (t) => {
+  const alone = await median(t, SMALL);
+  const stop = new AbortController();
+  const all = Array.from({ length: MANY }, async () => {
+    const headers = { ...credentials(HOSTILE), 'Statement-Timeout': '3600000' };
+    const body = new URLSearchParams({ query: JOIN });
+    const call = fetch(`${server.url}/exec`, {
+      method: 'POST',
+      body,
+      headers,
+      signal: stop.signal,
+    });
+    await call.then((response) => response.text()).catch(() => undefined);
+  });
+  const activity = "select count() from query_activity() where username = 'hostile'";
+  await until(async () => {
+    const [row] = await rows(server, 'admin:quest', activity);
+    return Number(row?.[0]) >= 4;
+  }, 'the joins run');
+  const beside = await median(t, SMALL);
+  const tiny = await median(t, 'select 1');
+  stop.abort();
+  await Promise.all(all);
+  await until(async () => {
+    const [row] = await rows(server, 'admin:quest', activity);
+    return Number(row?.[0]) === 0;
+  }, 'the joins are gone with their clients');
+  const shown = `${alone.toFixed(2)} s alone, ${beside.toFixed(2)} s beside ${MANY} joins`;
+  t.true(beside < MOST_TIMES * Math.max(alone, 0.25), shown);
+  t.log(`${shown}; select 1 in ${(tiny * 1000).toFixed(0)} ms`);
+});

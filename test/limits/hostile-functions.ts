@@ -1,0 +1,189 @@
+/**
+ * Every function of the registry, by its own signatures, on arguments made to fill memory and time:
+ * a long text, many long ones, all equal, all distinct, none. Each call is answered, or refused by
+ * an error that is not ours; the process stays within its memory and answers others meanwhile.
+ *
+ * A test of a pull request takes one shape for each function, another with each seed;
+ * `npm run hostile-functions` takes all.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { suiteSeed } from '../seed.js';
+import { rowsOf } from './client.js';
+import { peakMegabytes, timed } from './measure.js';
+
+const seed = suiteSeed();
+const isFull = process.env['HOSTILE_SHAPES'] === 'all';
+const TIMEOUT_MS = isFull ? 2000 : 400;
+/** Beyond its time limit a statement may be on a busy machine. */
+const LATE_MS = 8000;
+const MORE_MEGABYTES = 512;
+const PING_MS = 50;
+/** What has effects on the whole server, or is not called with values. */
+const NOT_CALLED = /^(?:cancel_query|pg_cancel|pg_terminate|flush_query_cache|reload_|pg_sleep)/;
+
+/** Where arguments come from: `t` a text, `i` a number, `a` an array, `b` bytes. */
+const SHAPES: readonly string[] = [
+  // One long text.
+  `(select concat(${Array.from({ length: 64 }, () => 't').join(',')}) t, i, ts, a, b, s from
+    (select rpad('x', 1000000, 'xy ') t, 1 i, 0::timestamp ts, array_build(1, 1000000, 0.5) a,
+      rnd_bin(1000000, 1000000, 0) b, 'k'::symbol s from long_sequence(1)))`,
+  // Many long ones, all distinct.
+  `(select rpad(x::varchar, 1000000, 'xy ') t, x i, x::timestamp ts,
+    rnd_double_array(1, 0, 0, 100000) a, rnd_bin(100000, 100000, 0) b, rnd_symbol('a', 'b') s
+    from long_sequence(100000))`,
+  // Many long ones, all equal.
+  `(select rpad('x', 1000000, 'xy ') t, 7 i, 7::timestamp ts, array_build(1, 100000, 1.5) a,
+    rnd_bin(100000, 100000, 0) b, 'k'::symbol s from long_sequence(100000))`,
+  // Many short ones, all distinct.
+  `(select x::varchar t, x i, x::timestamp ts, array[x, -x] a, rnd_bin(1, 9, 0) b,
+    rnd_symbol('a', 'b') s from long_sequence(100000000))`,
+  // None.
+  `(select x::varchar t, x i, x::timestamp ts, array[x, -x] a, rnd_bin(1, 9, 0) b,
+    rnd_symbol('a', 'b') s from long_sequence(10) where x < 0)`,
+];
+
+/** What a signature's type is called with. */
+const ARGUMENTS: readonly (readonly [type: RegExp, argument: string])[] = [
+  [/\[|array/i, 'a'],
+  [/^(?:varchar|string|text|any|value|key|separator)/i, 't'],
+  [/^binary/i, 'b'],
+  [/^symbol/i, 's'],
+  [/^(?:timestamp|date|time)/i, 'ts'],
+  [/^(?:int|short|byte)/i, '1000000'],
+  [/^(?:p|digits|places)$/i, '1'],
+  [/^boolean/i, 'i > 5'],
+  [/^char/i, "'x'::char"],
+  [/^uuid/i, 'rnd_uuid4()'],
+  [/^long256/i, 'rnd_long256()'],
+  [/^ipv4/i, 'rnd_ipv4()'],
+  [/^geohash/i, 'rnd_geohash(20)'],
+  [/^interval/i, "interval('1970-01-01', '2200-01-01')"],
+  [/./, 'i'],
+];
+
+function argumentOf(type: string): string {
+  return ARGUMENTS.find(([name]) => name.test(type))?.[1] ?? 'i';
+}
+
+interface Call {
+  readonly kind: string;
+  readonly text: string;
+}
+
+/** One call for each signature: `round(DOUBLE, INT) -> DOUBLE` is `round(i, 1000000)`. */
+function callsOf(kind: string, signature: string): Call[] {
+  const name = /^[^(]+/.exec(signature)?.[0] ?? '';
+  const forms = signature.slice(name.length).split('->')[0]?.split('|') ?? [];
+  return forms.map((form) => {
+    const listed = form
+      .trim()
+      .replace(/^\(/, '')
+      .replace(/\)$/, '')
+      .replaceAll(/[[\]]\s*,?/g, ',');
+    const types = listed
+      .replaceAll(/\([^)]*\)/g, '')
+      .split(',')
+      .map((type) => type.trim())
+      .filter((type) => type !== '');
+    const known = types.flatMap((type, at) =>
+      type === '…' ? Array.from({ length: 8 }, () => argumentOf(types[at - 1] ?? '')) : type,
+    );
+    return { kind, text: `${name}(${known.map((type) => argument(type)).join(', ')})` };
+  });
+}
+
+/** Arguments that were repeated are in place already. */
+function argument(type: string): string {
+  return ARGUMENTS.some(([, one]) => one === type) ? type : argumentOf(type);
+}
+
+/** The call, so that all of it is computed and little of it is shown. */
+function statementOf({ kind, text }: Call, shape: string): string {
+  switch (kind) {
+    case 'aggregate':
+      return `select ${text} r from ${shape}`;
+    case 'window':
+      return `select count(r) from (select ${text} over (order by i) r from ${shape})`;
+    default:
+      return `select count(r) from (select ${text} r from ${shape})`;
+  }
+}
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({
+    set: [
+      'memory.limit=1500M',
+      'query.memory.pool=256M',
+      'query.memory.limit=96M',
+      'shared.query.worker.count=2',
+      'log.level=error',
+    ],
+  });
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+async function calls(): Promise<Call[]> {
+  const list = "select name, type, signature from functions() where type != 'table' order by name";
+  const rows = await rowsOf(server, list);
+  const wanted = rows.map((row) => row.map(String) as [string, string, string]);
+  const found = wanted
+    .filter(([name]) => !NOT_CALLED.test(name))
+    .flatMap(([, kind, signature]) => callsOf(kind, signature));
+  // What takes neither texts nor arrays cannot be made large by them.
+  return found.filter(({ kind, text }) => kind !== 'scalar' || /[(,] ?[tab][,)]/.test(text));
+}
+
+test('no call of a function fills the memory, or goes on after its time', async (t) => {
+  t.timeout(3_600_000);
+  const list = await calls();
+  t.true(list.length > 150, `${list.length} calls`);
+  const before = await peakMegabytes(server);
+  const pings: number[] = [];
+  const state = { ended: false };
+  const pinging = ping(pings, state);
+  let [refused, answered] = [0, 0];
+  for (const [index, call] of list.entries()) {
+    const one = SHAPES[(index + seed) % SHAPES.length] ?? '';
+    for (const shape of isFull ? SHAPES : [one]) {
+      const statement = statementOf(call, shape);
+      const { answer, ms } = await timed(server, statement, TIMEOUT_MS);
+      const shown = `${statement}: ${answer.slice(0, 200)}`;
+      t.regex(answer, /^(?:200|400|503) /, shown);
+      t.notRegex(answer, /internal error/, shown);
+      t.true(ms < TIMEOUT_MS + LATE_MS, `${Math.round(ms)} ms: ${shown}`);
+      const grown = (await peakMegabytes(server)) - before;
+      if (grown >= MORE_MEGABYTES) {
+        t.fail(`${grown} MiB more: ${shown}`);
+        return;
+      }
+      [refused, answered] = answer.startsWith('200')
+        ? [refused, answered + 1]
+        : [refused + 1, answered];
+    }
+  }
+  state.ended = true;
+  await pinging;
+  const median = pings.sort((a, b) => a - b)[pings.length >> 1] ?? 0;
+  t.true(median < PING_MS, `/ping takes ${median.toFixed(1)} ms`);
+  const grown = (await peakMegabytes(server)) - before;
+  t.log(
+    `${list.length} calls: ${answered} answered, ${refused} refused; ${grown} MiB more at the ` +
+      `peak; /ping in ${median.toFixed(1)} ms`,
+  );
+});
+
+async function ping(times: number[], state: { ended: boolean }): Promise<void> {
+  while (!state.ended) {
+    const began = performance.now();
+    await (await fetch(`${server.url}/ping`)).arrayBuffer();
+    times.push(performance.now() - began);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
