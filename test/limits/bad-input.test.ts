@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import test, { type ExecutionContext } from 'ava';
@@ -133,6 +134,8 @@ test.serial('a full disk', async (t) => {
   await rowsOf(limited, TABLE);
   const filler = join(disk, 'filler');
   await inside(limited, 'sh', '-c', `dd if=/dev/zero of=${filler} bs=64k 2>/dev/null || true`);
+  // The server asks the disk every 100 ms: until then a small row finds room in the log.
+  await sleep(500);
   const before = await seen(limited);
   for (const query of [
     `insert into t values (1, 'a', 'b', null, ${DAY})`,

@@ -17,7 +17,7 @@ const MEGABYTE = 1024 * 1024;
  * Beyond what the server needs anyway: memory of queries, trees of statements of 10 MB, and what
  * the collector of JavaScript's garbage leaves lying while nobody needs the room.
  */
-const MORE_MEGABYTES = 2048;
+const MORE_MEGABYTES = 512;
 
 let server: TestServer;
 

@@ -83,6 +83,7 @@ const STATEMENTS: readonly string[] = [
   `select ltrim(rpad(v,1000000,'a'), rpad('b',1000000,'ba')) from bt`,
   `select v ~ rpad('(a|b)*',1200,'(a|b)*') from (select rpad(v,1000000,'ab') v from bt)`,
   `select ts, count() from bt sample by 1n from '1970-01-01' to '2262-01-01' fill(null)`,
+  `update bt set v = rpad('x', 100000, 'y') where i < 20000`,
   `select max(s||i) from read_parquet('dictionary.parquet')`,
   `select max(s||i) from read_parquet('text.parquet')`,
   `select s from read_parquet('binary.parquet')`,

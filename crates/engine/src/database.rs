@@ -565,9 +565,11 @@ fn report_damage(storage: &Storage) {
     }
 }
 
-fn build_runtime(workers: usize) -> EngineResult<Runtime> {
+/// Threads that poll tasks: as many as there are lanes, and one that polls the tasks which ask for a
+/// lane meanwhile. Without it they wait in the queue of the runtime, which knows no users.
+pub(crate) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
-        .worker_threads(workers)
+        .worker_threads(workers.saturating_add(1))
         .thread_name("tidemark-worker")
         .thread_stack_size(WORKER_STACK_BYTES)
         .enable_time()

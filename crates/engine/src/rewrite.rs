@@ -288,7 +288,8 @@ fn write_all(
     while let Some(batch) = batches.blocking_recv() {
         if batch.num_rows() == 0 {
             check_faults(faults)?;
-            token.settle(|| update.finish())?;
+            let written = update.close()?;
+            token.settle(|| written.commit())?;
             return Ok(count);
         }
         account::room(cell_bytes(&batch))?;

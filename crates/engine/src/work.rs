@@ -172,3 +172,44 @@ pub(crate) fn follow_tasks() {
     // Another database of this process has done it already.
     let _ = set_join_set_tracer(&Follower);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::database::build_runtime;
+
+    /// Works until the end, some time at each poll; counts its polls.
+    async fn busy(end: Instant, polls: Arc<AtomicUsize>) {
+        while Instant::now() < end {
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(1) {
+                std::hint::spin_loop();
+            }
+            polls.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn users_share_the_workers_of_a_runtime_whatever_the_number_of_their_tasks() {
+        let (runtime, lanes) = (build_runtime(1).unwrap(), Lanes::new(1));
+        let end = Instant::now() + Duration::from_secs(1);
+        let start = |user: &str, tasks: usize| {
+            let work = Work::new(Account::new(1 << 20, || None), Arc::clone(&lanes), user);
+            work.set_heavy();
+            let polls = Arc::new(AtomicUsize::new(0));
+            for _ in 0..tasks {
+                runtime.spawn(work.of(busy(end, Arc::clone(&polls))));
+            }
+            polls
+        };
+        let (many, one) = (start("many", 32), start("one", 1));
+        std::thread::sleep(end - Instant::now());
+        drop(runtime);
+        let [many, one] = [many, one].map(|polls| polls.load(Ordering::Relaxed));
+        assert!(one * 4 > many, "one {one}, many {many}");
+    }
+}

@@ -2,15 +2,16 @@
 //! hold.
 //!
 //! The new cells come in the order of the rows. A portion of a partition after the other is
-//! written to a new segment, old cells and new ones together; one record then puts the new
-//! segments in place of all that the partitions held, as a conversion does. A crash before it
-//! leaves files that nothing names.
+//! written to a new segment, old cells and new ones together: as many rows as a segment may have,
+//! or so many that their new cells have [`PORTION_BYTES`]. Each portion is written only if the
+//! query that asks for it may go on. One record then puts the new segments in place of all that
+//! the partitions held, as a conversion does. A crash before it leaves files that nothing names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, SqlType, account};
 
 use crate::change::{Change, CommitReceipt};
 use crate::column::{ColumnData, without_nulls};
@@ -30,8 +31,8 @@ use crate::table::{TableSnapshot, place_of};
 use crate::update::{UpdatePart, stretches, updated};
 use crate::upsert::UpsertKeys;
 
-/// Bytes of new cells that one segment may get.
-const MOST_BYTES: usize = 2 << 30;
+/// Bytes of new cells after which a portion is written, however few its rows are.
+const PORTION_BYTES: usize = 64 << 20;
 
 /// New cells on their way into a table. Dropping it gives it up.
 #[derive(Debug)]
@@ -71,6 +72,18 @@ struct Pending {
     rows: Vec<u64>,
     cells: Vec<Vec<ColumnData>>,
     bytes: usize,
+}
+
+/// An update whose segments are written, and which nobody sees yet. Dropping it gives it up.
+#[derive(Debug)]
+pub struct WrittenUpdate(BulkUpdate);
+
+impl WrittenUpdate {
+    /// Commits all cells at once, and the new definition with them. Writes a record only: however
+    /// many rows there are, it takes no longer.
+    pub fn commit(self) -> EngineResult<CommitReceipt> {
+        self.0.commit()
+    }
 }
 
 impl WriteHold {
@@ -128,7 +141,7 @@ impl BulkUpdate {
             let (ordinal, row) = place_of(rows[start]);
             let end = self.portion_of(ordinal)?;
             if row >= end {
-                self.write_portion()?;
+                self.write_portion(end)?;
                 continue;
             }
             let in_portion = |&row: &i64| {
@@ -143,10 +156,10 @@ impl BulkUpdate {
                 pending.push(cells);
             }
             start += len;
-        }
-        if self.pending.bytes > MOST_BYTES {
-            let message = format!("the new cells of one segment take more than {MOST_BYTES} bytes");
-            return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+            if self.pending.bytes >= PORTION_BYTES {
+                let (_, last) = place_of(rows[start - 1]);
+                self.write_portion(last + 1)?;
+            }
         }
         self.last_row = rows.last().copied().unwrap_or(self.last_row);
         Ok(())
@@ -212,20 +225,21 @@ impl BulkUpdate {
 
     /// Writes what no new cell came for any more.
     fn close_partition(&mut self) -> EngineResult<()> {
-        while self.open.as_ref().is_some_and(|open| open.written < open.rows) {
-            self.write_portion()?;
+        while let Some(open) = self.open.as_ref().filter(|open| open.written < open.rows) {
+            let end = self.end_of_portion(open);
+            self.write_portion(end)?;
         }
         self.open = None;
         Ok(())
     }
 
-    /// Writes the next portion of the open partition with its new cells.
-    fn write_portion(&mut self) -> EngineResult<()> {
+    /// Writes the rows of the open partition up to before `end` with their new cells.
+    fn write_portion(&mut self, end: u64) -> EngineResult<()> {
+        account::check()?;
         self.storage.refuse_when_full()?;
         let Some(mut open) = self.open.take() else {
             return Err(EngineError::internal("no partition is open"));
         };
-        let end = self.end_of_portion(&open);
         if end == open.written {
             return Err(EngineError::internal("a row beyond the end of its partition"));
         }
@@ -265,14 +279,18 @@ impl BulkUpdate {
         Ok(UpdatePart { floor, rows: stretches(pending.rows.into_iter()), columns })
     }
 
-    /// Commits all cells at once, and the new definition with them.
-    pub fn finish(mut self) -> EngineResult<CommitReceipt> {
+    /// Writes the rest of the rows: no more cells come.
+    pub fn close(mut self) -> EngineResult<WrittenUpdate> {
         self.close_partition()?;
         if !self.parts.is_empty() {
             let vfs = self.storage.vfs().system();
             sync_dir(vfs, &table_dir(self.schema.id))?;
             sync_dir(vfs, TABLES)?;
         }
+        Ok(WrittenUpdate(self))
+    }
+
+    fn commit(mut self) -> EngineResult<CommitReceipt> {
         if self.parts.is_empty() && self.replace.is_none() {
             return self.storage.commit_prepared(Vec::new());
         }

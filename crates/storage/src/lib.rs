@@ -69,7 +69,7 @@ mod upsert;
 
 pub use backup::{BACKUP_FOLDER, restore_if_asked};
 pub use bulk::BulkWriter;
-pub use bulk_update::BulkUpdate;
+pub use bulk_update::{BulkUpdate, WrittenUpdate};
 pub use change::{BulkTarget, Change, CommitReceipt};
 pub use check::check_root;
 pub use convert::PartitionFormat;

@@ -215,7 +215,7 @@ fn rewrite_in_bulk(storage: &Arc<Storage>, changes: Vec<Change>) -> EngineResult
         let values: Vec<_> = values.iter().map(|cells| cells.slice(start, len)).collect();
         bulk.push(&rows[start..start + len], &values)?;
     }
-    bulk.finish()?;
+    bulk.close()?.commit()?;
     Ok(())
 }
 
@@ -493,7 +493,7 @@ fn checkpoints_beside_a_bulk_update_do_not_stop_it() {
         bulk.push(&found.rows[150..], &[found.values[1].slice(150, found.rows.len() - 150)])
             .unwrap();
         storage.checkpoint().unwrap();
-        bulk.finish().unwrap();
+        bulk.close().unwrap().commit().unwrap();
         let changed = |row: &Row| row.3.as_deref() == Some("changed");
         assert!(rows_of(&table(&storage)).iter().all(changed));
         drop(hold);
@@ -656,7 +656,7 @@ fn a_bulk_update_that_is_given_up_leaves_nothing() {
     bulk.push(&found.rows, &found.values).unwrap();
     drop(hold);
     append(&storage, &[(0, 1_000, None, None)]);
-    assert_eq!(bulk.finish().unwrap_err().code, ErrorCode::Replan);
+    assert_eq!(bulk.close().unwrap().commit().unwrap_err().code, ErrorCode::Replan);
     assert_eq!(files(), before);
     assert_eq!(table(&storage).row_count().unwrap(), 201);
 }

@@ -186,7 +186,7 @@ impl Way {
                 let hold = storage.hold_writes(table);
                 let mut update = hold.begin_update(found, None, vec![1])?;
                 update.push(&ids, &[values])?;
-                return update.finish().map(drop);
+                return update.close()?.commit().map(drop);
             }
             Self::DropSymbols => {
                 let mut schema = schema;

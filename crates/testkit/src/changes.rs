@@ -86,7 +86,7 @@ impl Client<'_> {
                     update.values.iter().map(|cells| cells.slice(start, len)).collect();
                 bulk.push(&update.rows[start..start + len], &values)?;
             }
-            bulk.finish().map(drop)
+            bulk.close()?.commit().map(drop)
         })
     }
 

@@ -435,7 +435,7 @@ fn another_type_than_announced_is_a_defect() {
         .unwrap()
         .encode(&batch, &mut Vec::new())
         .unwrap_err();
-    assert_eq!(error.message, "column \"x\" is LONG but its array is Int32");
+    assert_eq!(error.reason(), "column \"x\" is LONG but its array is Int32");
 }
 
 #[test]
