@@ -46,6 +46,7 @@ const RESERVED = {
   napi: ['native'],
   'napi-derive': ['native'],
   tokio: ['engine', 'native', 'operators', 'functions'],
+  'libmimalloc-sys': ['vfs'],
   memmap2: ['vfs'],
   rustix: ['vfs'],
   ...Object.fromEntries(

@@ -33,7 +33,7 @@ use crate::pool::SharedPool;
 use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::spill::query_disk;
-use crate::work::follow_tasks;
+use crate::work::{self, follow_tasks};
 use tidemark_operators::from_datafusion;
 
 /// Directory below the root that `read_parquet` may read by default.
@@ -571,6 +571,7 @@ pub(crate) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.saturating_add(1))
         .thread_name("tidemark-worker")
+        .on_thread_park(work::give_back)
         .thread_stack_size(WORKER_STACK_BYTES)
         .enable_time()
         .build()

@@ -92,13 +92,21 @@ impl ResidentGuard {
     }
 }
 
+/// Wakes those that rest: before they do again they give back what they freed.
+fn wake_workers() {
+    let handle = tokio::runtime::Handle::current();
+    for _ in 0..handle.metrics().num_workers() {
+        handle.spawn(async {});
+    }
+}
+
 /// Measures until the database is closed.
 pub(crate) async fn watch(
     guard: Arc<ResidentGuard>,
     registry: Weak<QueryRegistry>,
     storage: Weak<Storage>,
 ) {
-    let mut patience = 0_u32;
+    let (mut patience, mut large_ended) = (0_u32, 0);
     let mut times = tokio::time::interval(MEASURE_EVERY);
     loop {
         times.tick().await;
@@ -119,6 +127,9 @@ pub(crate) async fn watch(
                 "resident_bytes": resident, "limit_bytes": guard.limit, "level": level as u8,
             });
             log::write(log::Level::Warn, "engine", "memory_low", fields);
+        }
+        if std::mem::replace(&mut large_ended, account::large_ended()) != large_ended {
+            wake_workers();
         }
         patience = patience.saturating_sub(1);
         if level == Level::High && patience == 0 && registry.stop_largest(guard.stopped()) {

@@ -69,8 +69,17 @@ struct Doing {
     before: Option<Arc<Work>>,
 }
 
+/// Gives back what this thread freed for large queries that ended: before it works for others, and
+/// before it rests.
+pub(crate) fn give_back() {
+    if account::has_to_give_back() {
+        tidemark_vfs::give_back();
+    }
+}
+
 impl Doing {
     fn new(work: &Arc<Work>) -> Self {
+        give_back();
         let before = CURRENT.with_borrow_mut(|current| current.replace(Arc::clone(work)));
         Self { _entered: work.account.enter(), before }
     }

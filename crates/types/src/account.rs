@@ -11,7 +11,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,9 @@ const FREE_BYTES: i64 = 4 << 20;
 /// which no operator registers.
 const MARGIN_SHARE: usize = 4;
 const LEAST_MARGIN: usize = 32 << 20;
+/// A query that held one part in so many of what the process may have leaves much behind: the
+/// allocator keeps for each thread what was freed there.
+const LARGE_SHARE: i64 = 16;
 /// How long a task works before it lets others work.
 const SLICE: Duration = Duration::from_millis(5);
 
@@ -34,6 +37,8 @@ static LIVE: AtomicI64 = AtomicI64::new(0);
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Bytes the process may have.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
+/// Large queries that ended.
+static LARGE_ENDED: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
     /// Bytes taken less bytes given back.
@@ -46,6 +51,8 @@ thread_local! {
     // Nothing in it has to be dropped, so that the allocator finds it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), told: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    /// As many of [`LARGE_ENDED`] as this thread has given back its memory after.
+    static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Notes that this thread took so many bytes; less than none when it gave them back. For the
@@ -82,6 +89,8 @@ type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 /// The account of one query.
 pub struct Account {
     held: AtomicI64,
+    /// The most it held when it was asked.
+    peak: AtomicI64,
     limit: i64,
     /// The limit as it is set.
     limit_bytes: usize,
@@ -106,6 +115,7 @@ impl Account {
         let margin = (limit_bytes / MARGIN_SHARE).max(LEAST_MARGIN);
         Arc::new(Self {
             held: AtomicI64::new(0),
+            peak: AtomicI64::new(0),
             limit: i64::try_from(limit_bytes.saturating_add(margin)).unwrap_or(i64::MAX),
             limit_bytes,
             refused: OnceLock::new(),
@@ -151,6 +161,9 @@ impl Account {
         let more = i64::try_from(bytes).unwrap_or(i64::MAX);
         let live = LIVE.load(Ordering::Relaxed);
         let wanted = self.held.load(Ordering::Relaxed).min(live).saturating_add(more);
+        if wanted > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(wanted, Ordering::Relaxed);
+        }
         if wanted > self.limit {
             return Err(self.refuse(self.too_much(bytes)));
         }
@@ -187,6 +200,26 @@ impl Account {
         )
         .with_hint("let the query touch fewer rows or groups, or retry later; see memory.limit")
     }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if *self.peak.get_mut() > PROCESS_LIMIT.load(Ordering::Relaxed) / LARGE_SHARE {
+            LARGE_ENDED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How many large queries have ended.
+pub fn large_ended() -> u64 {
+    LARGE_ENDED.load(Ordering::Relaxed)
+}
+
+/// Whether a large query ended since this thread last asked: what the thread freed for it should go
+/// back to the system.
+pub fn has_to_give_back() -> bool {
+    let ended = large_ended();
+    GIVEN_BACK.replace(ended) != ended
 }
 
 /// Whole mebibytes, rounded up.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use tidemark_types::EngineResult;
 
-pub use allocator::CountingAllocator;
+pub use allocator::{CountingAllocator, give_back};
 pub use bus::{faults, is_faulted};
 pub use checked::{CheckedKeys, KeyOutOfRange};
 pub use machine::{FileSystem, Limits, limits};
