@@ -66,7 +66,10 @@ pub use session::{
     PlanSession, SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules,
     session_state,
 };
-pub use size::{MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, check_windows, too_many_nodes};
+pub use size::{
+    MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, check_latest_keys, check_lookups,
+    check_time_windows, check_windows, too_many_nodes,
+};
 pub use splice::exec::SpliceJoinExec;
 pub use splice::node::SpliceJoinNode;
 pub use tidemark_types::zone::Zone;

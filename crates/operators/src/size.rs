@@ -21,7 +21,7 @@ pub const MOST_PLAN_DEPTH: usize = 3_000;
 const MOST_NESTING: usize = 4_000_000;
 /// Keys of one ORDER BY: the time to plan it grows with the cube of their number.
 const MOST_SORT_KEYS: usize = 300;
-/// Keys of one GROUP BY.
+/// Keys of one GROUP BY or LATEST ON.
 const MOST_GROUP_KEYS: usize = 1_000;
 /// Columns of DISTINCT, UNION, EXCEPT and INTERSECT.
 const MOST_DISTINCT_COLUMNS: usize = 2_000;
@@ -110,13 +110,7 @@ impl PlanSize {
                 refuse("keys of GROUP BY", node.group_expr.len(), MOST_GROUP_KEYS)
             }
             LogicalPlan::Projection(list) => {
-                let (count, among) = (list.expr.len(), list.input.schema().fields().len());
-                if count.saturating_mul(among) <= MOST_LOOKUPS {
-                    return Ok(());
-                }
-                let message = format!("too many columns [{count} of {among}]");
-                let error = EngineError::new(ErrorCode::StatementTooComplex, message);
-                Err(error.with_hint("name the columns that are wanted instead of *"))
+                check_lookups(list.expr.len(), list.input.schema().fields().len())
             }
             LogicalPlan::Join(join) if join.on.len() > MOST_JOIN_KEYS => {
                 refuse("keys of a join", join.on.len(), MOST_JOIN_KEYS)
@@ -124,10 +118,7 @@ impl PlanSize {
             LogicalPlan::Extension(extension) => {
                 let node = extension.node.as_any().downcast_ref::<WindowNode>();
                 let count = node.map_or(0, |node| node.functions().len());
-                if count > MOST_TIME_WINDOWS {
-                    return refuse("window functions", count, MOST_TIME_WINDOWS);
-                }
-                Ok(())
+                check_time_windows(count)
             }
             LogicalPlan::Distinct(Distinct::All(input))
                 if input.schema().fields().len() > MOST_DISTINCT_COLUMNS =>
@@ -191,6 +182,32 @@ impl PlanSize {
 /// made.
 pub fn check_windows(count: usize) -> EngineResult<()> {
     if count > MOST_WINDOWS { refuse("window functions", count, MOST_WINDOWS) } else { Ok(()) }
+}
+
+/// Refuses window functions that are computed together, over rows in time order.
+pub fn check_time_windows(count: usize) -> EngineResult<()> {
+    if count > MOST_TIME_WINDOWS {
+        return refuse("window functions", count, MOST_TIME_WINDOWS);
+    }
+    Ok(())
+}
+
+/// Refuses keys of LATEST ON.
+pub fn check_latest_keys(count: usize) -> EngineResult<()> {
+    if count > MOST_GROUP_KEYS {
+        return refuse("keys of LATEST ON", count, MOST_GROUP_KEYS);
+    }
+    Ok(())
+}
+
+/// Refuses a list of `count` expressions over rows of `among` columns.
+pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
+    if count.saturating_mul(among) <= MOST_LOOKUPS {
+        return Ok(());
+    }
+    let message = format!("too many columns [{count} of {among}]");
+    let error = EngineError::new(ErrorCode::StatementTooComplex, message);
+    Err(error.with_hint("name the columns that are wanted instead of *"))
 }
 
 fn refuse(what: &str, count: usize, most: usize) -> EngineResult<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Extension, LogicalPlan};
 use tidemark_ast::{LatestOn, Node};
-use tidemark_operators::LatestOnNode;
+use tidemark_operators::{LatestOnNode, check_latest_keys};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use super::expression::Scope;
@@ -46,6 +46,7 @@ impl Binder<'_> {
                 )
             })?,
         };
+        check_latest_keys(latest_on.keys.len())?;
         let scope = Scope::rows(&source);
         let mut keys = Vec::with_capacity(latest_on.keys.len());
         for key in &latest_on.keys {

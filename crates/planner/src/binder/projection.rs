@@ -7,7 +7,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window};
 use hashbrown::HashMap;
 use tidemark_ast::{Node, NodeId, OrderItem};
-use tidemark_operators::{WindowNode, captured, captured_mut, check_windows, has_subquery};
+use tidemark_operators::{
+    WindowNode, captured, captured_mut, check_time_windows, check_windows, has_subquery,
+};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use super::aggregate::Exprs;
@@ -309,6 +311,7 @@ impl Stage {
         }
         // Functions over rows in time order are computed together, in one pass.
         let timestamp = self.timestamp.clone().filter(|_| self.ascending);
+        check_time_windows(windows.len())?;
         let named = windows.into_vec().into_iter().enumerate().map(|(number, window)| {
             let name = relation::fresh(&format!("w{number}"), &self.plan);
             self.replaced.insert(window.clone(), datafusion::logical_expr::ident(&name));

@@ -8,7 +8,7 @@ use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{
     EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
 };
-use tidemark_operators::SnapshotTable;
+use tidemark_operators::{SnapshotTable, check_lookups};
 use tidemark_storage::{TableSnapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
@@ -18,6 +18,7 @@ use super::scope::{BaseScan, Relation, ScopeColumn};
 
 /// The expressions of each row.
 pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<LogicalPlan> {
+    check_lookups(exprs.len(), plan.schema().fields().len())?;
     Projection::try_new(exprs, Arc::new(plan)).map(LogicalPlan::Projection).map_err(error::plan)
 }
 
