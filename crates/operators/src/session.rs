@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -169,7 +169,7 @@ pub fn physical_optimizer_rules(
         // Two aggregation steps in one partition are one too many.
         (true, Arc::new(CombinePartialFinalAggregate::new())),
         // Narrow columns inside filters instead of above them.
-        (true, Arc::new(ProjectionPushdown::new())),
+        (true, Arc::new(NarrowColumns(ProjectionPushdown::new()))),
         (false, Arc::new(OutputRequirements::new_remove_mode())),
         // Ours: time order survives from scan to result without sorting.
         (false, Arc::new(KeepTimeOrder)),
@@ -183,6 +183,46 @@ pub fn physical_optimizer_rules(
         (false, Arc::new(Bound)),
     ];
     rules.into_iter().filter(|(faster, _)| optional || !faster).map(|(_, rule)| rule).collect()
+}
+
+/// Physical expressions beyond which [`NarrowColumns`] leaves a plan as it is.
+const MANY_EXPRESSIONS: usize = 4_000;
+
+/// `DataFusion`'s pushing of projections, which rewrites every expression at every step: a condition
+/// of 9,000 terms takes it seconds, in which nobody can stop it.
+#[derive(Debug)]
+struct NarrowColumns(ProjectionPushdown);
+
+impl PhysicalOptimizerRule for NarrowColumns {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if has_many_expressions(&plan)? { Ok(plan) } else { self.0.optimize(plan, config) }
+    }
+
+    fn name(&self) -> &'static str {
+        "narrow_columns"
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+fn has_many_expressions(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let mut count = 0;
+    plan.apply(|node| {
+        node.apply_expressions(&mut |expr| {
+            expr.apply(|_| {
+                count += 1;
+                let is_many = count > MANY_EXPRESSIONS;
+                Ok(if is_many { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })
+        })
+    })?;
+    Ok(count > MANY_EXPRESSIONS)
 }
 
 /// The session in which a database plans.
