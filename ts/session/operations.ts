@@ -1,8 +1,11 @@
 /**
- * Functions that act on the server instead of its data: `SELECT reload_config()`. Told by the
- * words of the statement; inside other queries they are what the engine says they are.
+ * Functions that act on the server instead of its data: `SELECT reload_config()`. They are calls
+ * in the tree. Each call becomes a parameter behind those of the client; the session gives it the
+ * function's result at every execution.
  */
 import { DatabaseError } from '../engine/error.js';
+import type { ParameterValues } from '../engine/types.js';
+import type { CallNode, Name, Node, NodeId, SelectNode, Span, Tree } from '../sql/index.js';
 import type { Backends } from './backends.js';
 
 /** What the server does for each; resolves to what the function returns. */
@@ -20,23 +23,40 @@ export interface OperationSetting {
   readonly operations: Operations | null;
 }
 
-/** A call of such a function. */
-export interface Operation {
-  readonly name: string;
-  /** Resolves to what the function returns. */
-  run(setting: OperationSetting): Promise<boolean | number>;
-  /** What the statement is described by, before it runs. */
-  readonly placeholder: boolean | number;
-  /** Whether something is different afterwards. */
+interface Operation {
+  readonly type: 'BOOLEAN' | 'INT';
+  /** Numbers of arguments. */
+  readonly takes: readonly number[];
+  /** Whether something is different afterwards: it runs once, never for rows. */
   readonly isChange: boolean;
+  /** Resolves to what the function returns. */
+  run(setting: OperationSetting, numbers: readonly number[]): Promise<boolean | number>;
 }
 
-const CALL = /^\s*select\s+(?:pg_catalog\.)?(\w+)\s*\(([\d\s,]*)\)\s*;?\s*$/i;
+/** A number, or the client's parameter that holds it. */
+type Argument = { readonly number: string } | { readonly parameter: number };
+
+/** A call of such a function. */
+export interface OperationCall {
+  readonly name: string;
+  readonly operation: Operation;
+  readonly arguments: readonly Argument[];
+  readonly span: Span;
+}
+
+/** A tree without its calls of such functions. */
+export interface Operated {
+  readonly tree: Tree;
+  /** In the order of their parameters. */
+  readonly calls: readonly OperationCall[];
+  /** Parameters before those of the calls. */
+  readonly parameters: number;
+}
 
 function reload(name: keyof Operations): Operation {
   return {
-    name,
-    placeholder: false,
+    type: 'BOOLEAN',
+    takes: [0],
     isChange: true,
     run: async ({ user, authorise, operations }) => {
       authorise();
@@ -49,49 +69,197 @@ function reload(name: keyof Operations): Operation {
   };
 }
 
-function stop(how: 'cancel' | 'terminate', backend: number): Operation {
+function stop(how: 'cancel' | 'terminate', takes: readonly number[]): Operation {
   return {
-    name: `pg_${how}_backend`,
-    placeholder: false,
+    type: 'BOOLEAN',
+    takes,
     isChange: true,
-    run: async ({ user, authorise, backends }) => {
+    run: async ({ user, authorise, backends }, [backend = 0]) => {
       await Promise.resolve();
       return backends.stop(how, backend, { ...user, authorise });
     },
   };
 }
 
-const OWN_NUMBER: Operation = {
-  name: 'pg_backend_pid',
-  placeholder: 0,
-  isChange: false,
-  run: ({ backend }) => Promise.resolve(backend),
-};
-
-/** The operation that a statement calls, `null` for every other statement. */
-export function operationOf(text: string): Operation | null {
-  const [, called = '', given = ''] = CALL.exec(text) ?? [];
-  const name = called.toLowerCase();
-  const numbers = given.trim() === '' ? [] : given.split(',').map((part) => part.trim());
-  const [first] = numbers;
-  if (first === undefined) {
-    if (name === 'reload_config' || name === 'reload_tls') {
-      return reload(name);
-    }
-    return name === 'pg_backend_pid' ? OWN_NUMBER : null;
-  }
+const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
+  ['reload_config', reload('reload_config')],
+  ['reload_tls', reload('reload_tls')],
+  ['pg_cancel_backend', stop('cancel', [1])],
   // PostgreSQL takes how long to wait for the end, too.
-  const most = name === 'pg_terminate_backend' ? 2 : 1;
-  if (numbers.length > most || !numbers.every((number) => /^\d{1,10}$/.test(number))) {
-    return null;
-  }
-  if (name === 'pg_cancel_backend' || name === 'pg_terminate_backend') {
-    return stop(name === 'pg_cancel_backend' ? 'cancel' : 'terminate', Number(first));
-  }
-  return null;
+  ['pg_terminate_backend', stop('terminate', [1, 2])],
+  [
+    'pg_backend_pid',
+    {
+      type: 'INT',
+      takes: [0],
+      isChange: false,
+      run: ({ backend }) => Promise.resolve(backend),
+    },
+  ],
+]);
+
+const CATALOG = 'pg_catalog.';
+
+function nameOf({ name }: CallNode): string {
+  const folded = name.text.toLowerCase();
+  return folded.startsWith(CATALOG) ? folded.slice(CATALOG.length) : folded;
 }
 
-/** The query that answers as the function would. */
-export function operationAnswer({ name }: Operation, result: boolean | number): string {
-  return `SELECT ${typeof result === 'number' ? `${result}::int` : result} AS ${name}`;
+/** Puts parameters where such functions are called; throws where a call cannot be carried out. */
+export function operated(tree: Tree): Operated {
+  const { nodes = [], spans = [] } = tree as Partial<Tree>;
+  const calls: OperationCall[] = [];
+  let at: Places | null = null;
+  let given = 0;
+  const replaced = new Map<NodeId, Node>();
+  for (const [id, node] of nodes.entries()) {
+    const operation = node.kind === 'Call' ? OPERATIONS.get(nameOf(node)) : undefined;
+    if (node.kind !== 'Call' || operation === undefined || isOfRows(nodes, node)) {
+      continue;
+    }
+    at ??= new Places(tree);
+    given ||= nodes.reduce((most, one) => Math.max(most, parameterOf(one)), 0);
+    const span = spans[id] ?? node.name.span;
+    const call = { name: nameOf(node), operation, arguments: argumentsOf(nodes, node), span };
+    at.check(id, node, call);
+    calls.push(call);
+    replaced.set(id, { kind: 'Parameter', index: given + calls.length });
+  }
+  if (calls.length === 0) {
+    return { tree, calls, parameters: 0 };
+  }
+  const names = new Map([...replaced.keys()].map((id, index) => [id, calls[index]?.name ?? '']));
+  const named = nodes.map((node, id) => replaced.get(id) ?? withAliases(nodes, node, names));
+  return { tree: { ...tree, nodes: named }, calls, parameters: given };
+}
+
+function parameterOf(node: Node): number {
+  return node.kind === 'Parameter' ? node.index : 0;
+}
+
+/** `pg_cancel_backend(pid)` over the rows of pg_stat_activity is the engine's CANCEL QUERY. */
+function isOfRows(nodes: readonly Node[], call: CallNode): boolean {
+  const [only] = call.arguments;
+  return nameOf(call) === 'pg_cancel_backend' && bare(nodes, only)?.kind === 'Column';
+}
+
+/** What stands below casts. */
+function bare(nodes: readonly Node[], id: NodeId | undefined): Node | undefined {
+  let node = id === undefined ? undefined : nodes[id];
+  while (node?.kind === 'Cast') {
+    node = nodes[node.operand];
+  }
+  return node;
+}
+
+function argumentsOf(nodes: readonly Node[], call: CallNode): readonly Argument[] {
+  return call.arguments.map((id) => {
+    const node = bare(nodes, id);
+    if (node?.kind === 'Parameter') {
+      return { parameter: node.index };
+    }
+    if (node?.kind === 'Integer') {
+      return { number: node.text };
+    }
+    throw failed(call.name, `${nameOf(call)}() takes a number or a parameter`);
+  });
+}
+
+function failed({ span }: Pick<Name, 'span'>, message: string): DatabaseError {
+  return new DatabaseError({ code: 'NotSupported', message, ...span });
+}
+
+/** A column keeps the name of the function. */
+function withAliases(nodes: readonly Node[], node: Node, names: ReadonlyMap<NodeId, string>): Node {
+  if (node.kind !== 'Select') {
+    return node;
+  }
+  const items = node.items.map((item) => {
+    const name = item.alias === null ? names.get(belowCasts(nodes, item.expression)) : undefined;
+    const span = { start: 0, end: 0 };
+    return name === undefined ? item : { ...item, alias: { text: name, quoted: false, span } };
+  });
+  return { ...node, items };
+}
+
+function belowCasts(nodes: readonly Node[], id: NodeId): NodeId {
+  const node = nodes[id];
+  return node?.kind === 'Cast' ? belowCasts(nodes, node.operand) : id;
+}
+
+/** Where in a tree calls may stand. */
+class Places {
+  private readonly root: Node | undefined;
+  /** The list of the statement's own SELECT without rows. */
+  private readonly once: ReadonlySet<NodeId>;
+  private readonly tables: ReadonlySet<NodeId>;
+
+  constructor({ nodes, root }: Tree) {
+    this.root = nodes[root];
+    const select = outermostSelect(nodes, root);
+    const items = select !== null && isOfOneRow(select) ? select.items : [];
+    this.once = new Set(items.map(({ expression }) => belowCasts(nodes, expression)));
+    const calls = nodes.map((node) => (node.kind === 'TableFunction' ? node.call : null));
+    this.tables = new Set(calls.filter((id) => id !== null));
+  }
+
+  check(id: NodeId, node: CallNode, { name, operation, arguments: given }: OperationCall): void {
+    const { kind } = this.root ?? {};
+    const isView = kind === 'CreateView' || kind === 'AlterView';
+    const isPlain = !node.distinct && node.filter === null && node.over === null;
+    if (!operation.takes.includes(given.length)) {
+      const takes = operation.takes.join(' or ');
+      throw failed(node.name, `${name}() takes ${takes} arguments, found ${given.length}`);
+    }
+    if (!isPlain || isView || this.tables.has(id)) {
+      const place = isView ? 'in a view' : this.tables.has(id) ? 'as a table' : 'over rows';
+      throw failed(node.name, `${name}() is answered by the session: it cannot stand ${place}`);
+    }
+    if (operation.isChange && !this.once.has(id)) {
+      const example = `SELECT ${name}(${operation.takes[0] === 0 ? '' : '7'})`;
+      const message = `${name}() runs once, in the list of a SELECT without FROM: ${example}`;
+      throw failed(node.name, message);
+    }
+  }
+}
+
+function outermostSelect(nodes: readonly Node[], root: NodeId): SelectNode | null {
+  let node = nodes[root];
+  while (node?.kind === 'Query') {
+    node = nodes[node.body];
+  }
+  return node?.kind === 'Select' ? node : null;
+}
+
+function isOfOneRow(select: SelectNode): boolean {
+  const { from, filter, latest_on, sample_by, group_by, having, pivot } = select;
+  const clauses = [from, filter, latest_on, sample_by, having, pivot];
+  return group_by.length === 0 && clauses.every((clause) => clause === null);
+}
+
+/** The types of a client's parameters and, after them, of the results. */
+export function typesWithResults(
+  { calls, parameters }: Omit<Operated, 'tree'>,
+  declared: readonly (string | null)[] = [],
+): readonly (string | null)[] {
+  const own = Array.from({ length: parameters }, (_, index) => declared[index] ?? null);
+  for (const argument of calls.flatMap((call) => call.arguments)) {
+    if ('parameter' in argument) {
+      own[argument.parameter - 1] ??= 'INT';
+    }
+  }
+  return [...own, ...calls.map(({ operation }) => operation.type)];
+}
+
+/** The numbers of a call; throws where one is none. */
+export function numbersOf(call: OperationCall, values: ParameterValues): readonly number[] {
+  return call.arguments.map((argument) => {
+    const text = 'number' in argument ? argument.number : values[argument.parameter - 1];
+    const number = Number(text ?? Number.NaN);
+    if (!Number.isSafeInteger(number) || text?.trim() === '') {
+      const message = `${call.name}() takes a number, found ${text ?? 'null'}`;
+      throw new DatabaseError({ code: 'InvalidValue', message, ...call.span });
+    }
+    return number;
+  });
 }

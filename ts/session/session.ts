@@ -24,10 +24,18 @@ import type {
   Summary,
   Transaction,
 } from '../engine/types.js';
+import type { Tree } from '../sql/index.js';
 import { asDatabaseError } from './error.js';
 import { Backends } from './backends.js';
 import { type Guard, type Listed, type Principal, principalKey } from './guard.js';
-import { type Operation, operationAnswer, operationOf, type Operations } from './operations.js';
+import {
+  numbersOf,
+  type Operated,
+  operated,
+  type OperationCall,
+  type Operations,
+  typesWithResults,
+} from './operations.js';
 import { withoutSecrets } from './secrets.js';
 import { type Parse, StatementCache } from './statement-cache.js';
 
@@ -249,6 +257,8 @@ export class Session implements Actor {
   }
 }
 
+const NOTHING_OPERATED = { calls: [], parameters: 0 };
+
 /** A run of a statement that has no reply yet. Its statement may be bound again on the way. */
 interface Execution {
   readonly queryId: bigint;
@@ -269,10 +279,8 @@ export class PreparedStatement {
   #isListing = false;
   /** What it takes for what it does with the server itself. */
   #serverAccesses: readonly Access[] = [];
-  /** What the server itself does at every execution. */
-  readonly #operation: Operation | null;
-  /** What is bound: the text, or the query that answers in its place. */
-  #boundText: string;
+  /** What the server itself does at every execution; null where that is nothing. */
+  #operated: Omit<Operated, 'tree'> | null = null;
   #statement: Statement | null = null;
   /** Whether others may run `#statement` too. */
   #isShared = false;
@@ -293,15 +301,15 @@ export class PreparedStatement {
     this.#principal = session.principal;
     this.text = text;
     this.#parameterTypes = parameterTypes;
-    this.#operation = operationOf(text);
-    this.#boundText =
-      this.#operation === null
-        ? text
-        : operationAnswer(this.#operation, this.#operation.placeholder);
   }
 
   get description(): StatementDescription {
-    return this.#bound().description;
+    const { description } = this.#bound();
+    const calls = this.#operated?.calls.length ?? 0;
+    // The results of the server's functions are no parameters of the client's.
+    return calls === 0
+      ? description
+      : { ...description, parameters: description.parameters.slice(0, -calls) };
   }
 
   /** Runs once; rights are checked at every execution. */
@@ -314,9 +322,7 @@ export class PreparedStatement {
     };
     this.#waiting.push(execution);
     try {
-      if (this.#operation !== null) {
-        await this.#operate(this.#operation);
-      }
+      const values = this.#operated === null ? parameters : await this.#operate(parameters);
       const reply = await this.#guarded((statement) => {
         this.#host.refuseIfStopping();
         if (execution.isCancelled) {
@@ -324,7 +330,7 @@ export class PreparedStatement {
         }
         const options = mayChange ? how(statement.description) : how;
         const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
-        return statement.execute(parameters, limited(options, timeoutMs, execution.queryId));
+        return statement.execute(values, limited(options, timeoutMs, execution.queryId));
       }, mayChange);
       return reply.stream === null
         ? reply
@@ -338,6 +344,10 @@ export class PreparedStatement {
 
   /** Many parameter rows of one INSERT: one crossing, one commit. */
   executeBatch(rows: ParameterBatch): Promise<Summary> {
+    if (this.#operated !== null) {
+      const message = 'functions of the server run once, not for many rows of parameters';
+      return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
+    }
     return this.#run((statement) => statement.executeBatch(rows));
   }
 
@@ -370,7 +380,7 @@ export class PreparedStatement {
       const bounds = { timeoutMs: this.#host.timeoutMs(options.timeoutMs), queryId: `${queryId}` };
       const statement = await this.#prepare(transaction, bounds);
       // What depends on more than the tables is nobody else's.
-      const mayShare = transaction === null && !this.#isListing;
+      const mayShare = transaction === null && !this.#isListing && this.#operated === null;
       const isShared = mayShare && this.#host.statements.share(this.#key, statement);
       this.#hold(statement, isShared, transaction);
     } catch (error) {
@@ -390,7 +400,7 @@ export class PreparedStatement {
       this.#key = this.#sharedKey();
       const known = transaction === null ? statements.query(this.#key) : undefined;
       if (known !== undefined) {
-        this.#serverAccesses = statements.parsed(this.#boundText).accesses;
+        this.#serverAccesses = statements.parsed(this.text).accesses;
         guard?.authorise(principal, this.#serverAccesses);
         this.#hold(known, true, null);
       }
@@ -400,11 +410,7 @@ export class PreparedStatement {
     }
   }
 
-  /** Null for what the server does itself. */
   #sharedKey(): string | null {
-    if (this.#operation !== null) {
-      return null;
-    }
     const { name, readOnly } = this.#principal;
     const types = this.#parameterTypes;
     // One somebody may be called otherwise at the next login.
@@ -415,7 +421,10 @@ export class PreparedStatement {
   #context(listed: Listed | null, owner: Owner | null): StatementContext {
     const { guard } = this.#host;
     const { name: user, readOnly } = this.#principal;
-    const parameterTypes = this.#parameterTypes;
+    const parameterTypes =
+      this.#operated === null
+        ? this.#parameterTypes
+        : typesWithResults(this.#operated, this.#parameterTypes);
     const sight = guard?.sight(this.#principal);
     return {
       user,
@@ -429,19 +438,34 @@ export class PreparedStatement {
     };
   }
 
-  /** Does what the statement asks of the server, and binds the query that tells the result. */
-  async #operate(operation: Operation): Promise<void> {
+  /** Does what the statement asks of the server; resolves to all values that are bound. */
+  async #operate(parameters: ParameterValues): Promise<ParameterValues> {
+    const { guard } = this.#host;
+    const { calls, parameters: given } = this.#operated ?? NOTHING_OPERATED;
+    if (parameters.length < given) {
+      const message = `the statement has ${given} parameters, ${parameters.length} are given`;
+      throw new DatabaseError({ code: 'InvalidValue', message });
+    }
+    this.#authorise();
+    const values = parameters.slice(0, given);
+    for (const call of calls) {
+      values.push(String(await this.#call(call, parameters)));
+      if (call.operation.isChange) {
+        const command = call.name.toUpperCase();
+        guard?.ran(this.#session.principal, withoutSecrets(this.text), { command });
+      }
+    }
+    return values;
+  }
+
+  #call(call: OperationCall, parameters: ParameterValues): Promise<boolean | number> {
     const { operations, backends, guard } = this.#host;
     const { principal: user, backend } = this.#session;
     const authorise = (): void =>
       guard?.authorise(user, [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }]);
     const by = { key: principalKey(user), readOnly: user.readOnly };
-    const result = await operation.run({ user: by, authorise, backend, backends, operations });
-    if (operation.isChange) {
-      guard?.ran(user, withoutSecrets(this.text), { command: operation.name.toUpperCase() });
-    }
-    this.#boundText = operationAnswer(operation, result);
-    await this.bind();
+    const setting = { user: by, authorise, backend, backends, operations };
+    return call.operation.run(setting, numbersOf(call, parameters));
   }
 
   async #prepare(
@@ -449,21 +473,23 @@ export class PreparedStatement {
     bounds: Pick<StatementContext, 'timeoutMs' | 'queryId'>,
   ): Promise<Statement> {
     const { database, guard, own, statements } = this.#host;
-    const parsed = statements.parsed(this.#boundText);
+    const parsed = statements.parsed(this.text);
+    this.#operated = parsed.operated;
     this.#isListing = parsed.listing !== null;
     this.#serverAccesses = parsed.accesses;
     guard?.authorise(this.#principal, parsed.accesses);
     const listed =
       parsed.listing === null || guard === undefined
         ? null
-        : await guard.lists(this.#principal, parsed.listing, this.#boundText);
+        : await guard.lists(this.#principal, parsed.listing, this.text);
     const owner =
       parsed.view === null || guard === undefined
         ? null
         : guard.viewOwner(this.#principal, parsed.view);
     const context = { ...this.#context(listed, owner), ...bounds };
     const asked = listed?.tree ?? null;
-    const bound = asked === null ? parsed.tree : Buffer.from(JSON.stringify(asked));
+    const bound =
+      asked === null ? parsed.tree : Buffer.from(JSON.stringify(operated(asked as Tree).tree));
     if (own !== undefined && parsed.own !== null) {
       return await own.prepare(parsed.own, context, this.#session);
     }

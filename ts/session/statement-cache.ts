@@ -5,7 +5,9 @@
 import { LRUCache } from 'lru-cache';
 
 import type { Access, Statement } from '../engine/types.js';
+import type { Tree } from '../sql/index.js';
 import { asSyntaxError } from './error.js';
+import { type Operated, operated } from './operations.js';
 
 /** Text to syntax tree; throws an error with `message`, `start` and `end`. */
 export type Parse = (text: string) => object;
@@ -14,6 +16,8 @@ export type Parse = (text: string) => object;
 export interface ParsedStatement {
   /** The tree as JSON in UTF-8, as the border takes it. */
   readonly tree: Buffer;
+  /** What the server itself does at every execution; null where that is nothing. */
+  readonly operated: Omit<Operated, 'tree'> | null;
   /** The tree itself, when the server runs the statement and not the engine. */
   readonly own: object | null;
   /** The tree itself, when it asks for lists of users and rights. */
@@ -134,8 +138,10 @@ export class StatementCache {
   #parseText(text: string): ParsedStatement {
     try {
       const tree = this.#parse(text);
+      const { tree: bound, calls, parameters } = operated(tree as Tree);
       return {
-        tree: Buffer.from(JSON.stringify(tree)),
+        tree: Buffer.from(JSON.stringify(bound)),
+        operated: calls.length === 0 ? null : { calls, parameters },
         own: this.#questions.owns(tree) ? tree : null,
         listing: this.#questions.asksLists(tree) ? tree : null,
         view: this.#questions.makesView(tree) ? tree : null,

@@ -1,0 +1,159 @@
+/** What a statement is, is read from its tree: blanks, comments and aliases change nothing. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+import pg from 'pg';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+let server: TestServer;
+let folder = '';
+
+test.before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tidemark-front-door-'));
+  writeFileSync(join(folder, 'server.conf'), '');
+  server = await startTestServer({ args: ['--config', join(folder, 'server.conf')] });
+});
+
+test.after.always(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Answer {
+  readonly columns?: readonly { readonly name: string; readonly type: string }[];
+  readonly dataset?: readonly (readonly unknown[])[];
+  readonly ddl?: string;
+  readonly error?: string;
+  readonly position?: number;
+}
+
+async function exec(query: string): Promise<Answer> {
+  const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
+  return (await response.json()) as Answer;
+}
+
+async function connect(): Promise<pg.Client> {
+  const port = Number(server.pg.split(':').at(-1));
+  const login = { host: '127.0.0.1', port, user: 'admin', password: 'quest', database: 'qdb' };
+  const client = new pg.Client(login);
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+/** Runs over a connection of its own. */
+async function connected<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const RELOADS: readonly (readonly [string, string])[] = [
+  ['SELECT reload_config() -- now', 'reload_config'],
+  ['SELECT /* x */ reload_config()', 'reload_config'],
+  ['SELECT reload_config() ok', 'ok'],
+  ['SELECT reload_config ( ) AS "ok"', 'ok'],
+  ['(select Reload_Config())', 'reload_config'],
+  ['SELECT reload_config()::boolean AS b', 'b'],
+];
+
+for (const [text, name] of RELOADS) {
+  test(`reloads over HTTP and PostgreSQL: ${text}`, async (t) => {
+    const { columns, dataset, error } = await exec(text);
+    t.is(error, undefined);
+    t.deepEqual(columns, [{ name, type: 'BOOLEAN' }]);
+    t.deepEqual(dataset, [[true]]);
+    await connected(async (client) => {
+      t.deepEqual((await client.query<object>(text)).rows, [{ [name]: true }]);
+      // Prepared once, called at each execution.
+      for (let round = 0; round < 2; round += 1) {
+        t.deepEqual((await client.query<object>({ name: 'r', text })).rows, [{ [name]: true }]);
+      }
+    });
+  });
+}
+
+test('the number of the connection may stand wherever a value may', async (t) => {
+  await connected(async (client) => {
+    const first = async (text: string, values: unknown[] = []): Promise<object | undefined> =>
+      (await client.query<object>(text, values)).rows[0];
+    const told = (await first('SELECT pg_backend_pid()')) as { pg_backend_pid: number };
+    const pid = told.pg_backend_pid;
+    t.true(pid > 0);
+    t.deepEqual(await first('SELECT pg_backend_pid() AS pid'), { pid });
+    t.deepEqual(await first('SELECT pg_catalog.pg_backend_pid() pid, 1 one'), { pid, one: 1 });
+    t.deepEqual(await first('SELECT 1 one, pg_backend_pid()'), { one: 1, pg_backend_pid: pid });
+    t.deepEqual(await first('SELECT pid FROM (SELECT pg_backend_pid() pid)'), { pid });
+    t.deepEqual(await first('SELECT $1::int x, pg_backend_pid() pid', [5]), { x: 5, pid });
+    t.deepEqual(
+      await first('SELECT x FROM long_sequence(3) WHERE pg_backend_pid() = $1 AND x = 2', [pid]),
+      { x: '2' },
+    );
+    await client.query('CREATE TABLE pids (n INT, pid INT)');
+    await client.query('INSERT INTO pids VALUES ($1, pg_backend_pid())', [1]);
+    await client.query('INSERT INTO pids SELECT 2, pg_backend_pid()');
+    const { rows } = await client.query<object>('SELECT * FROM pids ORDER BY n');
+    t.deepEqual(rows, [
+      { n: 1, pid },
+      { n: 2, pid },
+    ]);
+  });
+  const { columns, dataset } = await exec('SELECT pg_backend_pid() AS pid, 1 AS one');
+  t.deepEqual(columns, [
+    { name: 'pid', type: 'INT' },
+    { name: 'one', type: 'INT' },
+  ]);
+  t.deepEqual(dataset, [[0, 1]], 'HTTP has no connection of its own');
+});
+
+test('a connection is ended by its number, given as a parameter', async (t) => {
+  const victim = await connect();
+  const ended = new Promise((resolve) => victim.once('error', resolve));
+  const { rows } = await victim.query<{ n: number }>('SELECT pg_backend_pid() n');
+  await connected(async (client) => {
+    const call = 'SELECT pg_terminate_backend($1) /* now */ AS gone';
+    const none = await client.query<object>('SELECT pg_cancel_backend($1)', [1]);
+    t.deepEqual(none.rows, [{ pg_cancel_backend: false }]);
+    t.deepEqual((await client.query<object>(call, [rows[0]?.n])).rows, [{ gone: true }]);
+    await ended;
+    await t.throwsAsync(client.query(call, [null]), { message: /takes a number, found null/ });
+  });
+});
+
+const REFUSED: readonly (readonly [string, RegExp, number])[] = [
+  ['select * from (select pg_cancel_backend(1))', /pg_cancel_backend\(\) runs once, in the/, 22],
+  ['SELECT reload_config() FROM long_sequence(3)', /reload_config\(\) runs once, in the/, 7],
+  ['SELECT 1 WHERE reload_config()', /reload_config\(\) runs once, in the/, 15],
+  ['SELECT CASE WHEN reload_config() THEN 1 END', /reload_config\(\) runs once, in the/, 17],
+  ['EXPLAIN SELECT reload_config()', /reload_config\(\) runs once, in the/, 15],
+  ['SELECT reload_tls() UNION SELECT true', /reload_tls\(\) runs once, in the/, 7],
+  ['SELECT * FROM pg_cancel_backend(1)', /pg_cancel_backend\(\) .* cannot stand as a table/, 14],
+  ['SELECT pg_terminate_backend(1 + 1)', /takes a number or a parameter/, 7],
+  ['SELECT pg_cancel_backend()', /takes 1 arguments, found 0/, 7],
+  ['SELECT reload_config(1)', /takes 0 arguments, found 1/, 7],
+  ['SELECT pg_backend_pid() OVER ()', /cannot stand over rows/, 7],
+  ['CREATE VIEW mine AS (SELECT pg_backend_pid())', /cannot stand in a view/, 28],
+];
+
+for (const [text, message, position] of REFUSED) {
+  test(`is refused and not false: ${text}`, async (t) => {
+    const answer = await exec(text);
+    t.regex(answer.error ?? '', message);
+    t.is(answer.position, position);
+    await connected(async (client) => {
+      await t.throwsAsync(client.query(text), { message, code: '0A000' });
+      await t.throwsAsync(client.query({ name: 'p', text }), { message });
+    });
+  });
+}
+
+test('a query of pg_stat_activity is cancelled by its number, as ever', async (t) => {
+  const text = 'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = -1';
+  t.deepEqual((await exec(text)).dataset, []);
+});
