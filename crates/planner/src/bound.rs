@@ -245,6 +245,16 @@ pub enum MaintenanceAction {
     SkipDamage,
 }
 
+impl MaintenanceAction {
+    /// Whether it changes what is on the disk.
+    fn writes(self) -> bool {
+        match self {
+            Self::CheckpointCreate | Self::CheckpointRelease | Self::SkipDamage => true,
+            Self::Check | Self::ShowLosses => false,
+        }
+    }
+}
+
 /// CHECKPOINT, CHECK, RECOVER.
 #[derive(Debug, Clone)]
 pub struct BoundMaintenance {
@@ -325,6 +335,26 @@ impl BoundStatement {
             | Self::Maintenance(_) => StatementKind::Ddl,
             Self::Session { .. } | Self::CancelQuery { .. } => StatementKind::Session,
             Self::Empty => StatementKind::Empty,
+        }
+    }
+
+    /// Whether it changes what is on the disk; a read-only session may not run it.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Insert(_)
+            | Self::Update(_)
+            | Self::Delete(_)
+            | Self::CreateTable(_)
+            | Self::SchemaChange(_)
+            | Self::ViewChange(_) => true,
+            Self::Maintenance(maintenance) => maintenance.action.writes(),
+            // EXPLAIN ANALYZE computes the rows of a change and does not commit them.
+            Self::Query(_)
+            | Self::Explain(_)
+            | Self::Session { .. }
+            | Self::CancelQuery { .. }
+            | Self::Empty => false,
         }
     }
 

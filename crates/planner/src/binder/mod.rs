@@ -102,7 +102,7 @@ impl Planner {
         if let Some(plan) = statement.plan() {
             PlanSize::of(plan)?;
         }
-        if context.read_only && writes(&statement) {
+        if context.read_only && statement.writes() {
             return Err(EngineError::new(
                 ErrorCode::ReadOnly,
                 "Write permission denied: the session is read-only",
@@ -148,18 +148,6 @@ fn hidden(
         }
         _ => failure,
     }
-}
-
-fn writes(statement: &BoundStatement) -> bool {
-    matches!(
-        statement,
-        BoundStatement::Insert(_)
-            | BoundStatement::Update(_)
-            | BoundStatement::Delete(_)
-            | BoundStatement::CreateTable(_)
-            | BoundStatement::ViewChange(_)
-            | BoundStatement::SchemaChange(_)
-    )
 }
 
 /// A common table expression in scope: bound anew wherever it is named.
