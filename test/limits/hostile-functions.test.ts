@@ -3,7 +3,7 @@
  * a long text, many long ones, all equal, all distinct, none. Each call is answered, or refused by
  * an error that is not ours; the process stays within its memory and answers others meanwhile.
  *
- * `npm test` takes one signature and one shape for each function, others with each seed; with
+ * `npm test` takes one signature and one shape for each third function, others with each seed; with
  * HOSTILE_SHAPES=all every signature meets every shape (`npm run long-limits`).
  */
 import test from 'ava';
@@ -141,7 +141,8 @@ async function calls(): Promise<Call[]> {
   if (isFull) {
     return wanted;
   }
-  return [...new Set(wanted.map(({ name }) => name))].flatMap((name) => {
+  const names = [...new Set(wanted.map(({ name }) => name))];
+  return names.filter((_, at) => at % 3 === seed % 3).flatMap((name) => {
     const ofName = wanted.filter((call) => call.name === name);
     const at = seed % ofName.length;
     return ofName.slice(at, at + 1);
@@ -151,7 +152,7 @@ async function calls(): Promise<Call[]> {
 test('no call of a function fills the memory, or goes on after its time', async (t) => {
   t.timeout(3_600_000);
   const list = await calls();
-  t.true(list.length > 150, `${list.length} calls`);
+  t.true(list.length > 50, `${list.length} calls`);
   const unmatched: string[] = [];
   const before = await peakMegabytes(server);
   const pings: number[] = [];

@@ -9,6 +9,7 @@ import type {
   SampleAlign,
   SampleBy,
   SelectItem,
+  Span,
 } from './ast.generated.js';
 import { parseWindowSpec } from './call.js';
 import { INTERVAL_UNITS } from './keywords.js';
@@ -122,7 +123,8 @@ function spacedUnit(p: Parser): never {
 }
 
 function parseFill(p: Parser): Fill[] {
-  return p.parenthesised((): Fill => {
+  const negative: Span[] = [];
+  const fills = p.parenthesised((): Fill => {
     const span = { start: p.start(), end: p.end() };
     if (p.take('NONE')) {
       return { fill: 'None', span };
@@ -138,13 +140,18 @@ function parseFill(p: Parser): Fill[] {
       return { fill: 'Prev', of: of[0] ?? null, span: { start: span.start, end: p.lastEnd() } };
     }
     if (p.at('-')) {
-      p.fail('invalid fill value: -');
-    }
-    if (!atOperand(p)) {
+      negative.push(span);
+    } else if (!atOperand(p)) {
       p.fail('fill value expected');
     }
     return { fill: 'Constant', value: p.grammar.expression(p) };
   });
+  const [first] = negative;
+  // QuestDB takes a negative value alone, and none in a list.
+  if (first !== undefined && fills.length > 1) {
+    p.failAt('invalid fill value: -', first.start, first.end);
+  }
+  return fills;
 }
 
 function parseAlign(p: Parser): SampleAlign {

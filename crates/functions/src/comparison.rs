@@ -43,6 +43,13 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
             return Some(symbol_equality(op, true));
         }
     }
+    if let (true, SqlType::Geohash(one), SqlType::Geohash(other)) =
+        (equality, left.sql_type, right.sql_type)
+        && one != other
+    {
+        // Cells of different sizes are different.
+        return Some(always(left.sql_type, right.sql_type, op == BinaryOp::NotEqual));
+    }
     let common = common_type(left.sql_type, right.sql_type)?;
     let array = matches!(common, SqlType::DoubleArray(_));
     if common == SqlType::Binary || (array && !equality) {

@@ -31,12 +31,9 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
     if arguments.is_empty() {
         return Err(ResolveError::NoArguments { name: name.into() });
     }
-    // The first argument that cannot be null ends the search: BYTE and SHORT are returned as they
-    // are, in the type of all.
+    // The first argument that cannot be null, a BYTE or SHORT, ends the search.
     let returns = match value_type(&types_of(arguments))? {
         SqlType::Symbol => SqlType::String,
-        SqlType::Byte | SqlType::Short => SqlType::Int,
-        SqlType::Float => SqlType::Double,
         other => other,
     };
     let stops: Vec<bool> = arguments.iter().map(|a| !a.sql_type.is_nullable()).collect();

@@ -50,20 +50,21 @@ fn extreme(
     for argument in arguments {
         let next = match argument.sql_type {
             SqlType::Null => continue,
-            Byte | Short | Int => Int,
-            Long => Long,
-            Float | Double => Double,
+            number @ (Byte | Short | Int | Long | Float | Double) => number,
             time @ (SqlType::Date | SqlType::Timestamp | SqlType::TimestampNs) => time,
             _ => return Err(mismatch(name, [0, 1].into_iter(), arguments)),
         };
         let rank = |sql_type| {
             [
                 SqlType::Null,
+                Byte,
+                Short,
                 Int,
                 Long,
                 SqlType::Date,
                 SqlType::Timestamp,
                 SqlType::TimestampNs,
+                Float,
                 Double,
             ]
             .iter()
@@ -75,7 +76,10 @@ fn extreme(
         common = Int;
     }
     let kernel: crate::native::Kernel = match common {
+        Byte => std::sync::Arc::new(move |call: &Call<'_>| pick::<Int8Type>(call, greatest)),
+        Short => std::sync::Arc::new(move |call: &Call<'_>| pick::<Int16Type>(call, greatest)),
         Int => std::sync::Arc::new(move |call: &Call<'_>| pick::<Int32Type>(call, greatest)),
+        Float => std::sync::Arc::new(move |call: &Call<'_>| pick::<Float32Type>(call, greatest)),
         Double => std::sync::Arc::new(move |call: &Call<'_>| pick::<Float64Type>(call, greatest)),
         Long => std::sync::Arc::new(move |call: &Call<'_>| pick::<Int64Type>(call, greatest)),
         SqlType::Date => std::sync::Arc::new(move |call: &Call<'_>| {

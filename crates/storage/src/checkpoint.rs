@@ -393,19 +393,29 @@ impl Prepared {
     /// that changed otherwise meanwhile keep their state.
     pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
         let mut installed = Installed::default();
-        for folded in &self.folded {
-            if install_partition(running, folded) {
-                continue;
+        // A table is taken out once, however many partitions it has.
+        for folded in self.folded.chunk_by(|a, b| a.table == b.table) {
+            let id = folded.first().map_or(0, |folded| folded.table);
+            let mut table = table_of(running, id).ok();
+            let mut is_changed = false;
+            for folded in folded {
+                if table.as_mut().is_some_and(|table| install_partition(table, folded)) {
+                    is_changed = true;
+                    continue;
+                }
+                // It goes on with the old files until it is written.
+                let kept = table.as_ref().map(|table| table.kept_at(folded.floor));
+                let kept = kept.unwrap_or_default();
+                let segments = kept.iter().flat_map(|partition| &partition.segments);
+                installed.in_use.extend(segments.map(|segment| segment.file.path().to_owned()));
+                let known: HashSet<&str> = folded.before.segments.iter().map(path_of).collect();
+                let new = folded.after.segments.iter();
+                let new = new.filter(|segment| !known.contains(segment.file.path()));
+                installed.manifest_only.extend(new.map(|segment| Arc::clone(&segment.file)));
             }
-            // It goes on with the old files until it is written.
-            let table = running.tables.get(&folded.table);
-            let kept = table.map(|table| table.kept_at(folded.floor)).unwrap_or_default();
-            let segments = kept.iter().flat_map(|partition| &partition.segments);
-            installed.in_use.extend(segments.map(|segment| segment.file.path().to_owned()));
-            let known: HashSet<&str> = folded.before.segments.iter().map(path_of).collect();
-            let new = folded.after.segments.iter();
-            let new = new.filter(|segment| !known.contains(segment.file.path()));
-            installed.manifest_only.extend(new.map(|segment| Arc::clone(&segment.file)));
+            if let Some(table) = table.filter(|_| is_changed) {
+                put_table(running, table);
+            }
         }
         // A table nothing happened to meanwhile is the manifest's, so that the next edit skips it.
         for table in self.snapshot.tables() {
@@ -442,15 +452,13 @@ fn path_of(segment: &Arc<Segment>) -> &str {
     segment.file.path()
 }
 
-fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
-    let Ok(mut table) = table_of(running, folded.table) else { return false };
+fn install_partition(table: &mut TableSnapshot, folded: &Folded) -> bool {
     if folded.detached {
         let current = table.detached.get(&folded.floor);
         if !current.is_some_and(|current| Arc::ptr_eq(current, &folded.before)) {
             return false; // Attached or dropped meanwhile.
         }
         Arc::make_mut(&mut table.detached).insert(folded.floor, Arc::clone(&folded.after));
-        put_table(running, table);
         return true;
     }
     let Some(current) = table.partition(folded.floor).cloned() else { return false };
@@ -475,7 +483,6 @@ fn install_partition(running: &mut Snapshot, folded: &Folded) -> bool {
         let new = Partition::new(segments, runs, current.changed);
         table.hot.insert(folded.floor, Arc::new(new));
     }
-    put_table(running, table);
     true
 }
 

@@ -115,7 +115,41 @@ pub struct DoubleArray<'a> {
     pub values: &'a [f64],
 }
 
+/// How the text of an array is written.
+#[derive(Debug, Clone, Copy)]
+pub struct ArrayStyle {
+    open: u8,
+    close: u8,
+    null: &'static [u8],
+}
+
+/// `[1.0,null,3.5]`: JSON, CSV, and casts to text.
+pub const JSON_ARRAY: ArrayStyle = ArrayStyle { open: b'[', close: b']', null: b"null" };
+/// `{1.0,NULL,3.5}`: `PostgreSQL`.
+pub const PG_ARRAY: ArrayStyle = ArrayStyle { open: b'{', close: b'}', null: b"NULL" };
+
 impl DoubleArray<'_> {
+    /// Writes the text, nested to the depth of the array's dimensions, each element by `number`.
+    /// An array without elements is a pair of brackets as soon as its outermost dimension is empty.
+    pub fn write_text(&self, out: &mut Vec<u8>, style: &ArrayStyle, number: fn(&mut Vec<u8>, f64)) {
+        out.push(style.open);
+        let length = self.shape.first().map_or(0, |&length| length as usize);
+        let inner = self.shape.get(1..).unwrap_or_default();
+        let step = self.values.len().checked_div(length).unwrap_or(0);
+        for index in 0..length {
+            if index > 0 {
+                out.push(b',');
+            }
+            let values = &self.values[index * step..(index + 1) * step];
+            match values {
+                [value] if inner.is_empty() && value.is_nan() => out.extend_from_slice(style.null),
+                [value] if inner.is_empty() => number(out, *value),
+                _ => DoubleArray { shape: inner, values }.write_text(out, style, number),
+            }
+        }
+        out.push(style.close);
+    }
+
     /// Equal shapes and elements; null elements are equal.
     #[must_use]
     pub fn same(&self, other: &DoubleArray<'_>) -> bool {

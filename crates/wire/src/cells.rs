@@ -1,9 +1,7 @@
 //! Texts of cells that look the same in every format: identifiers, addresses, geohashes, arrays.
 
-use tidemark_types::double_array::DoubleArray;
-
 use crate::columns::Fixed;
-use crate::digits::{InstantWriter, push_double, push_integer};
+use crate::digits::{InstantWriter, push_integer};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const GEOHASH_BASE32: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
@@ -54,40 +52,6 @@ pub(crate) fn push_geohash(out: &mut Vec<u8>, bits: u8, value: u64) {
 pub(crate) fn push_char(out: &mut Vec<u8>, unit: u16) {
     let character = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-}
-
-/// How nested arrays are written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ArrayStyle {
-    pub(crate) open: u8,
-    pub(crate) close: u8,
-    pub(crate) null: &'static [u8],
-}
-
-/// `[1.0,null,3.5]`
-pub(crate) const JSON_ARRAY: ArrayStyle = ArrayStyle { open: b'[', close: b']', null: b"null" };
-/// `{1.0,NULL,3.5}`
-pub(crate) const PG_ARRAY: ArrayStyle = ArrayStyle { open: b'{', close: b'}', null: b"NULL" };
-
-/// Nested to the depth of the array's dimensions. An array without elements is a pair of brackets
-/// as soon as its outermost dimension is empty.
-pub(crate) fn push_doubles(out: &mut Vec<u8>, array: DoubleArray<'_>, style: ArrayStyle) {
-    out.push(style.open);
-    let length = array.shape.first().map_or(0, |&length| length as usize);
-    let inner = array.shape.get(1..).unwrap_or_default();
-    let step = array.values.len().checked_div(length).unwrap_or(0);
-    for index in 0..length {
-        if index > 0 {
-            out.push(b',');
-        }
-        let values = &array.values[index * step..(index + 1) * step];
-        match values {
-            [value] if inner.is_empty() && value.is_nan() => out.extend_from_slice(style.null),
-            [value] if inner.is_empty() => push_double(out, *value),
-            _ => push_doubles(out, DoubleArray { shape: inner, values }, style),
-        }
-    }
-    out.push(style.close);
 }
 
 /// `('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')`, microseconds only where they are.

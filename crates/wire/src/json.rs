@@ -1,9 +1,10 @@
 //! Rows as JSON arrays, the way `/exec` prints them: `[1,"a"],[2,"b"]`.
 
 use arrow_array::{Array, RecordBatch};
+use tidemark_types::double_array::JSON_ARRAY;
 use tidemark_types::{EngineError, EngineResult, Field};
 
-use crate::cells::{self, JSON_ARRAY};
+use crate::cells;
 use crate::columns::{Column, columns_of, geohash_bits};
 use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
 use crate::growth::Growth;
@@ -167,7 +168,7 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize) {
             quoted(out, values.text(row), |out, text| out.extend_from_slice(text.as_bytes()));
         }
         Column::Doubles(arrays) => or_null(out, arrays.get(row), |out, array| {
-            cells::push_doubles(out, array, JSON_ARRAY);
+            array.write_text(out, &JSON_ARRAY, push_double);
         }),
         Column::Interval { nulls, lo, hi } => {
             let valid = nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(());

@@ -20,7 +20,8 @@ use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{
-    BrotliLevel, Compression, GzipLevel, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
+    BrotliLevel, Compression, Encoding, GzipLevel, LogicalType, Repetition, Type as PhysicalType,
+    ZstdLevel,
 };
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
@@ -64,6 +65,10 @@ pub enum Codec {
 /// Dictionary of a column of numbers, at the most. Beyond it most values come once, and looking
 /// each of them up takes longer than writing it.
 const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
+
+/// Columns beyond which none is encoded by differences: parquet-rs holds a megabyte for each of
+/// them, whatever its rows are.
+const MOST_DELTA_COLUMNS: usize = 128;
 
 /// How a Parquet file is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,6 +235,9 @@ fn properties(
         .set_data_page_size_limit(options.data_page_bytes.max(1))
         .set_statistics_enabled(statistics)
         .set_writer_version(version);
+    if fields.len() > MOST_DELTA_COLUMNS {
+        properties = properties.set_encoding(Encoding::PLAIN);
+    }
     for (index, field) in fields.iter().enumerate() {
         let path = ColumnPath::from(field.name.as_str());
         if timestamp == Some(index) {

@@ -1,10 +1,10 @@
 //! Rows as pgwire `DataRow` messages, each column in text or binary format.
 
 use arrow_array::{Array, RecordBatch};
-use tidemark_types::double_array::DoubleArray;
+use tidemark_types::double_array::{DoubleArray, PG_ARRAY};
 use tidemark_types::{EngineError, EngineResult, Field, SqlType};
 
-use crate::cells::{self, PG_ARRAY};
+use crate::cells;
 use crate::columns::{Column, columns_of, geohash_bits};
 use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
 use crate::growth::Growth;
@@ -143,7 +143,7 @@ fn push_text(
         Column::Doubles(arrays) => put(out, arrays.get(row), |out, array| {
             // Postgres has one empty array, without dimensions.
             let shape = if array.values.is_empty() { &[0] } else { array.shape };
-            cells::push_doubles(out, DoubleArray { shape, ..array }, PG_ARRAY);
+            DoubleArray { shape, ..array }.write_text(out, &PG_ARRAY, push_double);
         }),
         Column::Uuid(values) => {
             put(out, values.is_valid(row).then(|| values.value(row)), cells::push_uuid)

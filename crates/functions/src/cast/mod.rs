@@ -197,6 +197,9 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
         (text, T::DoubleArray(_)) if text.is_text() => true,
         // A text is no bytes, unless it is what PostgreSQL writes for some.
         (text, T::Binary) if text.is_text() => mode != CastMode::Implicit,
+        (T::DoubleArray(_), to) if is_plain_text(to) => {
+            !matches!(mode, CastMode::Implicit | CastMode::Insert)
+        }
         (T::Binary | T::Interval | T::DoubleArray(_) | T::Null, _)
         | (_, T::Binary | T::Interval | T::DoubleArray(_) | T::Null) => false,
         (text, _) if text.is_text() => true,

@@ -9,6 +9,7 @@ use arrow::array::{
 use arrow::compute::take;
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, UInt16Type, UInt32Type};
 use datafusion::common::Result;
+use tidemark_types::double_array::{DoubleArrays, JSON_ARRAY};
 use tidemark_types::timestamp::{self, TimestampUnit};
 use tidemark_types::{SqlType, number_text};
 
@@ -74,6 +75,7 @@ enum TextWriter<'a> {
     Uuids(&'a FixedSizeBinaryArray),
     Long256(&'a FixedSizeBinaryArray),
     Geohashes(Int64Array, u8),
+    Arrays(DoubleArrays<'a>),
     Other(StringViewArray),
 }
 
@@ -98,6 +100,9 @@ impl<'a> TextWriter<'a> {
             SqlType::Ipv4 => Self::Addresses(primitive(array)?),
             SqlType::Uuid => Self::Uuids(fixed()?),
             SqlType::Long256 => Self::Long256(fixed()?),
+            SqlType::DoubleArray(_) => {
+                Self::Arrays(DoubleArrays::new(array).ok_or_else(|| internal("not an array"))?)
+            }
             SqlType::Geohash(bits) => {
                 let wide = arrow::compute::cast(array, &arrow::datatypes::DataType::Int64)?;
                 Self::Geohashes(primitive::<Int64Type>(&wide)?.clone(), bits)
@@ -143,6 +148,11 @@ impl<'a> TextWriter<'a> {
             }
             Self::Geohashes(values, bits) => {
                 out.extend_from_slice(parse::geohash_text(values.value(row), *bits).as_bytes());
+            }
+            Self::Arrays(arrays) => {
+                if let Some(array) = arrays.get(row) {
+                    array.write_text(out, &JSON_ARRAY, number_text::write_f64);
+                }
             }
             Self::Other(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
         }

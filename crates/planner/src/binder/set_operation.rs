@@ -67,7 +67,18 @@ impl Binder<'_> {
         }
         let names: Vec<String> = left.columns.iter().map(|column| column.name.clone()).collect();
         let alls: Vec<bool> = rights.iter().map(|right| right.all).collect();
-        let (plans, types) = self.in_common_types(left, rights, &names)?;
+        // What is left of the first side's symbols are symbols.
+        let symbols = |rows: &Relation, at: usize| {
+            rows.columns.get(at).is_some_and(|column| column.sql_type == SqlType::Symbol)
+        };
+        let kept: Vec<bool> = (0..names.len())
+            .map(|at| {
+                operator != SetOperator::Union
+                    && symbols(&left, at)
+                    && rights.iter().all(|right| symbols(&right.rows, at))
+            })
+            .collect();
+        let (plans, mut types) = self.in_common_types(left, rights, &names)?;
         let plan = match operator {
             SetOperator::Union => united_plan(plans, &alls)?,
             SetOperator::Except | SetOperator::Intersect => {
@@ -75,7 +86,7 @@ impl Binder<'_> {
                 narrowed_plan(operator, all, plans, &names)?
             }
         };
-        let plan = named(plan, &names)?;
+        let plan = self.with_symbols(named(plan, &names)?, &names, &mut types, &kept)?;
         let columns = names
             .iter()
             .zip(&types)
@@ -89,6 +100,29 @@ impl Binder<'_> {
             base: None,
             gone: Vec::new(),
         })
+    }
+
+    /// The rows with the columns of `kept` as SYMBOL.
+    fn with_symbols(
+        &mut self,
+        plan: LogicalPlan,
+        names: &[String],
+        types: &mut [SqlType],
+        kept: &[bool],
+    ) -> EngineResult<LogicalPlan> {
+        if !kept.contains(&true) {
+            return Ok(plan);
+        }
+        let mut exprs = Vec::with_capacity(names.len());
+        for (at, (column, name)) in plan.schema().columns().into_iter().zip(names).enumerate() {
+            let mut value = Typed::computed(Expr::Column(column), types[at]);
+            if kept[at] {
+                types[at] = SqlType::Symbol;
+                value = self.cast(value, SqlType::Symbol, CastMode::Explicit, Span::default())?;
+            }
+            exprs.push(value.expr.alias(name));
+        }
+        relation::project(plan, exprs)
     }
 
     /// The plans of all sides, each with the columns in their common types. A type that widens
