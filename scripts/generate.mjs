@@ -1,7 +1,8 @@
 /**
  * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`,
- * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), and
- * `docs/functions.md` from the functions of the built addon.
+ * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
+ * table of routes in `docs/http.md` from `ts/http/routes`, and `docs/functions.md` from the
+ * functions of the built addon.
  *
  * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
  * from what its source says (continuous integration runs it).
@@ -48,6 +49,17 @@ async function renderCoverage() {
   return coverageDocument();
 }
 
+/** The document with the table of the compiled routes. */
+async function renderRoutes() {
+  const built = path.join(root, 'build/test/http/document.js');
+  if (!existsSync(built)) {
+    console.error('docs/http.md needs the compiled tests: run `npx tsc -p .` first');
+    process.exit(1);
+  }
+  const { httpDocument } = await import(built);
+  return httpDocument(readFileSync(path.join(root, 'docs/http.md'), 'utf8'));
+}
+
 /** The list of functions as the built addon binds it, each example run. */
 async function renderFunctions() {
   const built = path.join(root, 'build/test/sql/functions/document.js');
@@ -59,11 +71,11 @@ async function renderFunctions() {
   return functionsDocument();
 }
 
-/** Writes a file when it differs, or says so with `--check`. */
+/** Writes a file when it differs, or says so with `--check`; without a parser as it is. */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);
   const options = (await resolveConfig(target)) ?? {};
-  const formatted = await format(text, { ...options, parser });
+  const formatted = parser === null ? text : await format(text, { ...options, parser });
   const present = existsSync(target) ? readFileSync(target, 'utf8') : '';
   if (formatted === present) {
     console.log(`${name} is current`);
@@ -78,6 +90,7 @@ async function settle(name, parser, text, source) {
 
 await settle('ts/sql/ast.generated.ts', 'typescript', renderTree(), 'crates/ast');
 await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');
+await settle('docs/http.md', null, await renderRoutes(), 'ts/http/routes');
 // Its test checks it, with the addon that it needs.
 if (!isCheck) {
   await settle('docs/functions.md', 'markdown', await renderFunctions(), 'crates/functions');

@@ -1,10 +1,12 @@
 /**
- * npm run small-queries -- [--peer NAME=HOST:PORT[,PID]]… [--query SQL] [--requests N] [--turns N]
+ * npm run small-queries -- [--peer NAME=HOST:PORT[,PID]]… [--query SQL] [--form]
+ *   [--requests N] [--turns N]
  *
  * What a small query costs over kept-alive connections, 1 and 32 of them, in a closed loop: the
  * median and the fastest time of an answer, answers per second, and the processor time the server
- * took for each, which noise on the machine moves least. Peers that run already (another build,
- * QuestDB) are asked by turns; without any a server is started. A warm-up goes before.
+ * took for each, which noise on the machine moves least. `--form` sends the query as a form. Peers
+ * that run already (another build, QuestDB) are asked by turns; without any a server is started. A
+ * warm-up goes before.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -16,6 +18,7 @@ const { values } = parseArgs({
   options: {
     peer: { type: 'string', multiple: true, default: [] },
     query: { type: 'string', default: 'SELECT 1' },
+    form: { type: 'boolean', default: false },
     requests: { type: 'string', default: '20000' },
     turns: { type: 'string', default: '5' },
   },
@@ -128,9 +131,19 @@ function loop(socket: Socket, request: Buffer, left: { count: number }, micros: 
   });
 }
 
+function requestTo({ host, port }: Peer): Buffer {
+  const query = `query=${encodeURIComponent(values.query)}`;
+  const asked = `HTTP/1.1\r\nHost: ${host}:${port}\r\n`;
+  const type = 'Content-Type: application/x-www-form-urlencoded';
+  return Buffer.from(
+    values.form
+      ? `POST /exec ${asked}${type}\r\nContent-Length: ${query.length}\r\n\r\n${query}`
+      : `GET /exec?${query} ${asked}\r\n`,
+  );
+}
+
 async function measure(peer: Peer, connections: number, count: number): Promise<Measured> {
-  const target = `/exec?query=${encodeURIComponent(values.query)}`;
-  const request = Buffer.from(`GET ${target} HTTP/1.1\r\nHost: ${peer.host}:${peer.port}\r\n\r\n`);
+  const request = requestTo(peer);
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(peer)));
   const left = { count };
   const micros: number[] = [];

@@ -20,15 +20,14 @@ export interface HarnessOptions {
   readonly authenticator?: Authenticator;
 }
 
-export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
-  const config = loadConfig({ set: ['http.bind.to=127.0.0.1:0', ...(options.set ?? [])] });
+/** What the HTTP server is given, over `database`. */
+export function fakeServices(options: HarnessOptions, database: FakeDatabase): HttpServices {
   const settings = new Map(
     (options.set ?? []).map((item) => item.split('=', 2) as [string, string]),
   );
-  const database = fakeDatabase();
-  const server = await startHttp({
+  return {
     sessions: new SessionHost({ database, parse: fakeParse }),
-    config,
+    config: loadConfig({ set: ['http.bind.to=127.0.0.1:0', ...(options.set ?? [])] }),
     authenticator:
       options.authenticator ??
       createBasicAuthenticator(
@@ -40,7 +39,12 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     console: options.files ?? new Map(),
     version: '0.1.0',
     importRoot: options.importRoot ?? '/nowhere',
-  });
+  };
+}
+
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const database = fakeDatabase();
+  const server = await startHttp(fakeServices(options, database));
   return { url: `http://${server.address}`, port: server.port, database, server };
 }
 

@@ -38,10 +38,13 @@ test('the packages install into an empty folder and serve', async (t) => {
 
   const answers = await serve(home, async (url) => {
     const exec = await fetch(`${url}/exec?query=${encodeURIComponent('SELECT 1 AS one')}`);
+    const body = new URLSearchParams({ query: 'SELECT 2', nm: 'true' });
+    const form = await fetch(`${url}/exec`, { method: 'POST', body });
     const page = await fetch(`${url}/`);
-    return { exec: await exec.json(), page: await page.text() };
+    return { exec: await exec.json(), form: await form.json(), page: await page.text() };
   });
   t.like(answers.exec, { columns: [{ name: 'one', type: 'INT' }], dataset: [[1]] });
+  t.deepEqual(answers.form, { dataset: [[2]], count: 1 }, 'what reads bodies is in the package');
   t.regex(answers.page, /<title>Tidemark<\/title>/, 'the console is in the package');
 
   t.is(await embedded(home), 'true 7', 'the library answers, in tables of the caller’s own Arrow');
@@ -53,7 +56,10 @@ test('the packages install into an empty folder and serve', async (t) => {
     }
   }
   t.deepEqual(readers, ['index.js'], 'a start of the server loads no Arrow');
-  t.regex(await readFile(join(server, 'LICENSES.txt'), 'utf8'), /^koa \d\S+ \(MIT\)$/m);
+  const licences = await readFile(join(server, 'LICENSES.txt'), 'utf8');
+  for (const name of ['koa', '@koa/router', 'koa-body']) {
+    t.regex(licences, new RegExp(`^${name} \\d\\S+ \\(MIT\\)$`, 'm'));
+  }
 });
 
 /** Asks the embedded library, as a program that installed it would. */

@@ -1,48 +1,36 @@
 /**
- * From a request to its route. Koa carries requests and answers; those of hot paths are carried by
- * `Exchange`, which does the same with less. Steps and routes cannot tell which it was.
+ * From a request to its pipeline. Koa and its router carry requests and answers; those of hot
+ * routes are carried by `Exchange`, which does the same with less.
  */
 import Koa from 'koa';
 
-import { type Endpoint, KEYS } from '../config/index.js';
+import type { Endpoint } from '../config/index.js';
 import { busyPoll } from '../sockets/index.js';
 import type { Application } from './connection-gate.js';
 import { Exchange } from './exchange.js';
-import { LOOPBACK_NAMES, type OriginRules } from './origin-guard.js';
-import { type HttpContext, type HttpServices, type Route } from './route.js';
-import {
-  allowOrigins,
-  checkAccess,
-  checkHost,
-  checkMethod,
-  checkPath,
-  closeAfterwards,
-  commonHeaders,
-  failRequest,
-  readAddress,
-  routeTable,
-  type Step,
-} from './steps.js';
+import { createPipelines, type Pipelines } from './pipeline.js';
+import type { HttpContext, HttpServices, Route } from './route.js';
+import { pathOf } from './steps.js';
 
-/** The request listener of a set of routes; tests call it without a socket's address. */
+/** The request listener of a set of routes. `anyPath` answers GETs of paths that none is at. */
 export function createApplication(
   services: HttpServices,
   routes: readonly Route[],
   endpoint: Endpoint,
-  ...before: readonly Step[]
+  anyPath?: Route,
 ): Application {
   const logger = services.logger.child('http');
   const failed = (error: unknown): void => logger.debug('answer_failed', { error });
-  const serve = service(services, routes, endpoint, before);
-  const koa = new Koa();
-  koa.silent = true;
+  const pipelines = createPipelines(services, routes, endpoint, anyPath);
+  const koa = throughKoa(pipelines);
   koa.on('error', failed);
-  koa.use(serve);
-  const slow = koa.callback();
-  const hot = routes.filter(({ isHot }) => isHot === true).map(({ path }) => path);
+  const answer = koa.callback();
   return async (request, response) => {
-    if (!hot.some((path) => isAt(request.url, path))) {
-      await slow(request, response);
+    const { method = '', url = '' } = request;
+    const at = url.indexOf('?');
+    const serve = pipelines.hot.get(at < 0 ? url : url.slice(0, at))?.get(method);
+    if (serve === undefined) {
+      await answer(request, response);
       return;
     }
     const exchange = new Exchange(request, response);
@@ -59,63 +47,28 @@ export function createApplication(
   };
 }
 
-/** Whether an address is exactly this path, with or without a query. */
-function isAt(target: string | undefined, path: string): boolean {
-  const { length } = path;
-  return target?.startsWith(path) === true && (target.length === length || target[length] === '?');
+/** What the router reads of Koa's context beside the request, and leaves there. */
+interface Routed {
+  newRouterPath?: string;
+  matched?: readonly object[];
 }
 
-type Service = (context: HttpContext) => Promise<void>;
-
-/** Steps and route; what fails anywhere in them becomes an answer. */
-function service(
-  services: HttpServices,
-  routes: readonly Route[],
-  endpoint: Endpoint,
-  before: readonly Step[],
-): Service {
-  const { authenticator, config, witness } = services;
-  const rules = originRules(services, endpoint);
-  const table = routeTable(routes);
-  const steps: readonly Step[] = [
-    readAddress(config),
-    commonHeaders(),
-    ...before,
-    ...(config.get(KEYS.httpServerKeepAlive) ? [] : [closeAfterwards()]),
-    checkHost(rules),
-    allowOrigins(rules),
-    checkPath(table),
-    checkAccess(table, authenticator, rules, witness),
-    checkMethod(table),
-  ];
-  const logger = services.logger.child('http');
-  return async (context) => {
-    try {
-      for (const step of steps) {
-        const passed = step(context);
-        // What is there at once is not waited for.
-        if (!(typeof passed === 'boolean' ? passed : await passed)) {
-          return;
-        }
-      }
-      await table.get(context.state.path)?.byMethod.get(context.method)?.handle(context);
-    } catch (error) {
-      failRequest(context, error, logger);
+function throughKoa({ router, unserved }: Pipelines): Koa {
+  const koa = new Koa();
+  koa.silent = true;
+  const find = router.routes();
+  koa.use(async (context, next) => {
+    const target = context.req.url ?? '';
+    // Nothing is served at `http://host/path` and `*`, and Koa would read them as URLs.
+    if (target.startsWith('/')) {
+      (context as Routed).newRouterPath = pathOf(target);
+      await find(context as unknown as Parameters<typeof find>[0], next);
+    } else {
+      await next();
     }
-  };
-}
-
-function originRules(services: HttpServices, endpoint: Endpoint): OriginRules {
-  const { authenticator, config } = services;
-  const bound = endpoint.host ?? '127.0.0.1';
-  const hosts = [
-    ...LOOPBACK_NAMES,
-    bound.includes(':') ? `[${bound}]` : bound,
-    ...config.get(KEYS.httpAllowedHosts),
-  ];
-  const anyHost = authenticator.required || config.get(KEYS.insecurePublic);
-  return {
-    hosts: anyHost ? null : new Set(hosts.map((host) => host.toLowerCase())),
-    corsOrigins: new Set(config.get(KEYS.httpCorsOrigins)),
-  };
+  });
+  koa.use((context) =>
+    unserved(context as unknown as HttpContext, (context as Routed).matched ?? []),
+  );
+  return koa;
 }

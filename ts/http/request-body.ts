@@ -1,6 +1,6 @@
 /**
- * Request bodies: small forms read whole under a cap, large ones streamed. A body that stops
- * coming is given up; time in which we do not read is not the client's.
+ * Request bodies: a body that stops coming is given up; time in which we do not read is not the
+ * client's. Small ones are read whole in `small-body.ts`.
  */
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';
@@ -63,6 +63,8 @@ export function watchBody(
       (now - first) * 1000 < LEAST_BYTES_PER_SECOND * elapsedMs;
     if (request.complete) {
       stop();
+    } else if (stopping?.aborted === true) {
+      interrupt();
     } else if (waitedMs >= stallMs || tooSlow) {
       stop();
       const limit = tooSlow ? `${LEAST_BYTES_PER_SECOND} bytes/s` : `${stallMs} ms`;
@@ -71,46 +73,6 @@ export function watchBody(
   }, CHECK_MS).unref();
   stopping?.addEventListener('abort', interrupt);
   return stop;
-}
-
-/** The whole body, at most `limit` bytes, with pauses of `stallMs` at most. */
-export async function readBody(
-  request: IncomingMessage,
-  limit: number,
-  stallMs: number,
-): Promise<Buffer> {
-  let stop = (): void => undefined;
-  const stalled = new Promise<never>((_resolve, reject) => {
-    stop = watchBody(request, stallMs, reject);
-  });
-  try {
-    return await Promise.race([readAll(request, limit), stalled]);
-  } finally {
-    stop();
-  }
-}
-
-/** In flowing mode: a stream that waits for its reader does not look stalled. */
-function readAll(request: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= limit) {
-        chunks.push(chunk);
-      } else {
-        // The rest passes unread: a socket that is closed before its bytes are taken is reset,
-        // and the answer with it.
-        chunks.length = 0;
-        reject(new BodyError(413, `request body is too large [limit=${limit}]`));
-      }
-    });
-    request.once('end', () => {
-      resolve(Buffer.concat(chunks));
-    });
-    onEarlyEnd(request, reject);
-  });
 }
 
 /** The body, inflated where it came as gzip; other encodings are refused. */
@@ -164,6 +126,6 @@ export function onEarlyEnd(request: IncomingMessage, broken: (error: Error) => v
   }
 }
 
-function endedEarly(): BodyError {
+export function endedEarly(): BodyError {
   return new BodyError(400, 'the request ended early');
 }

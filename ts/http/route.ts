@@ -53,6 +53,8 @@ export interface RequestState {
   /** The query string, undecoded, one byte per character. */
   rawQuery: string;
   parameters: Parameters;
+  /** The bytes that a route with a body of `bytes` was sent. */
+  body: Buffer;
   identity: Identity | null;
   /** What `identity` was proved by. */
   login: KnownLogin | null;
@@ -84,15 +86,29 @@ export interface HttpContext {
   vary(name: string): void;
 }
 
+/** A body that is read whole before the route runs; other bodies are the route's to read. */
+export interface SmallBody {
+  /** `form`: its fields become parameters. `bytes`: they come as they are, in `state.body`. */
+  readonly kind: 'form' | 'bytes';
+  readonly limitBytes: number;
+}
+
+/** All that a route is: nothing about it is registered elsewhere. */
 export interface Route {
   readonly path: string;
   /** GET brings HEAD along. */
   readonly methods: readonly string[];
   /** `data`: login, and only from pages of this server. `open`: neither. */
   readonly access: 'data' | 'open';
-  /** Whether it is asked so often that Koa is left out. */
+  /** What its user must have been granted; statements are judged one by one in the session. */
+  readonly permission?: string;
+  /** Of POST and PUT. */
+  readonly body?: SmallBody;
+  /** Whether it is asked so often that Koa and its router are left out. */
   readonly isHot?: boolean;
-  handle(context: HttpContext): Promise<void> | void;
+  /** Its line in docs/http.md, which routes share that say the same; `null` for none. */
+  readonly about: string | null;
+  readonly handle: (context: HttpContext) => Promise<void> | void;
 }
 
 /** A provider that is slow to tell its addresses is waited for so long. */

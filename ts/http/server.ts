@@ -11,21 +11,10 @@ import type { CredentialStore } from '../tls/index.js';
 import { createApplication } from './application.js';
 import { REFUSED_AT_ONCE, type SlotLimits, stopListening } from '../sockets/index.js';
 import { type Application, ConnectionGate } from './connection-gate.js';
-import { httpPaths } from './paths.js';
 import type { HttpServices } from './route.js';
-import { chkRoute } from './routes/chk.js';
-import { consoleRoutes } from './routes/console.js';
-import { execRoute } from './routes/exec.js';
-import { expRoute } from './routes/exp.js';
-import { impRoute } from './routes/imp.js';
-import { importFileRoute } from './routes/import-file.js';
-import { importPreviewRoute } from './routes/import-preview.js';
 import { MOST_HEADERS, refuseTunnel } from './malformed.js';
-import { lineProtocolRoutes } from './routes/line-protocol.js';
-import { healthRoutes, pingRoute, warningsRoute } from './routes/service.js';
-import { settingsRoutes } from './routes/settings.js';
-import { validateRoute } from './routes/validate.js';
-import type { Step } from './steps.js';
+import { createRoutes } from './routes/index.js';
+import { healthRoutes } from './routes/service.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 250;
@@ -54,23 +43,7 @@ export function startHttp(
 ): Promise<RunningHttp> {
   const { config } = services;
   const endpoint = config.get(KEYS.httpBindTo);
-  const paths = httpPaths(config);
-  const routes = [
-    execRoute(services, paths),
-    validateRoute(services, paths),
-    expRoute(services, paths),
-    impRoute(services, paths),
-    importPreviewRoute(paths),
-    importFileRoute(services, paths),
-    chkRoute(services, paths),
-    ...settingsRoutes(services, paths.settings),
-    warningsRoute(paths.warnings),
-    pingRoute(paths.ping),
-    ...lineProtocolRoutes(paths.lineProtocol),
-    ...healthRoutes(services, paths.base),
-    ...consoleRoutes(services, paths.base),
-  ];
-  const application = createApplication(services, routes, endpoint);
+  const application = createApplication(services, createRoutes(services), endpoint);
   const stallMs = config.get(KEYS.httpSendTimeout);
   const limits = (): SlotLimits => {
     const all = config.get(KEYS.httpConnections);
@@ -89,14 +62,7 @@ export function startMinimalHttp(
   const { config } = services;
   const endpoint = config.get(KEYS.httpMinBindTo);
   const routes = healthRoutes(services);
-  const health = routes[0];
-  const anyPath: Step = (context) => {
-    if (context.method === 'GET' && !routes.some(({ path }) => path === context.state.path)) {
-      context.state.path = health?.path ?? '/status';
-    }
-    return true;
-  };
-  const application = createApplication(services, routes, endpoint, anyPath);
+  const application = createApplication(services, routes, endpoint, routes[0]);
   const all = config.get(KEYS.httpMinConnections);
   const stallMs = config.get(KEYS.httpSendTimeout);
   const limits = (): SlotLimits => ({ all, perAddress: all, withoutLogin: all, stallMs });

@@ -1,6 +1,4 @@
 /** What `/exec` and `/exp` share: reading the request, refusing texts, running to the end. */
-import busboy from 'busboy';
-
 import {
   asDatabaseError,
   DatabaseError,
@@ -16,51 +14,12 @@ import {
   type Summary,
 } from '../session/index.js';
 import { ClientGone } from './body-writer.js';
-import { BodyError, readBody } from './request-body.js';
-import { answer, type HttpContext, JSON_TYPE, promiseKeepAlive } from './route.js';
+import { answer, type HttpContext, JSON_TYPE, promiseKeepAlive, type SmallBody } from './route.js';
 
 export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
-const LARGEST_FORM_BYTES = 17 * 1024 * 1024;
-
-/** Adds the fields of a form body to the parameters of the address; the body's win. */
-export async function readForm(context: HttpContext): Promise<void> {
-  if (context.method !== 'POST') {
-    return;
-  }
-  if (context.req.headers['content-encoding'] !== undefined) {
-    throw new BodyError(415, 'unsupported content encoding');
-  }
-  const type = context.req.headers['content-type']?.toLowerCase() ?? '';
-  const body = await readBody(context.req, LARGEST_FORM_BYTES, context.state.timeouts.bodyMs);
-  const { parameters } = context.state;
-  if (type.startsWith('multipart/form-data')) {
-    await readMultipartFields(context, body);
-  } else if (type.startsWith('application/x-www-form-urlencoded')) {
-    parameters.addEncoded(body.toString('latin1'));
-  } else if (body.length > 0) {
-    throw new BodyError(415, 'expected application/x-www-form-urlencoded or multipart/form-data');
-  }
-}
-
-function readMultipartFields(context: HttpContext, body: Buffer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refuse = (error: unknown): void => {
-      const reason = error instanceof Error ? error.message : 'unreadable';
-      reject(new BodyError(400, `malformed multipart body: ${reason}`));
-    };
-    try {
-      const limits = { fieldSize: LARGEST_FORM_BYTES, fields: 32, parts: 32 };
-      const parser = busboy({ headers: context.req.headers, limits });
-      parser.on('field', (name, value) => {
-        context.state.parameters.set(name, value);
-      });
-      parser.on('error', refuse).on('close', resolve).end(body);
-    } catch (error) {
-      refuse(error);
-    }
-  });
-}
+/** A statement has 16 M characters at the most. */
+export const STATEMENT_FORM: SmallBody = { kind: 'form', limitBytes: 17 * 1024 * 1024 };
 
 export function openSession(context: HttpContext, host: SessionHost, readOnly: boolean): Session {
   return host.open(principalOf(context, readOnly));

@@ -1,8 +1,4 @@
-/**
- * What every request passes, in this order: its address is read, common headers are set, Host
- * check, CORS, 404 for unknown paths, login and page check, 405 for wrong methods.
- * Every step goes the same way whatever serves the request: Koa, or the short way of `exchange.ts`.
- */
+/** The steps that requests pass; `pipeline.ts` puts them in order. */
 import {
   type Authenticator,
   CallerGone,
@@ -21,8 +17,14 @@ import { refuseLogin, refuseTwice } from './login-refusal.js';
 import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
 import { Parameters } from './parameters.js';
 import { BodyError } from './request-body.js';
-import { answerText, type HttpContext, type Route, type TransferTimeouts } from './route.js';
-import { answerStatementError } from './statement-answer.js';
+import {
+  answerText,
+  type HttpContext,
+  type HttpServices,
+  type Route,
+  type TransferTimeouts,
+} from './route.js';
+import { answerStatementError, principalOf } from './statement-answer.js';
 
 /** False when it has answered, and nothing follows. */
 export type Step = (context: HttpContext) => boolean | Promise<boolean>;
@@ -71,7 +73,15 @@ function answerError(context: HttpContext, error: unknown, logger: Logger): void
   }
 }
 
-/** Splits the address without ever treating it as a URL: `//exec` is a path, not a host. */
+/** Of an address, which is never treated as a URL: `//exec` is a path, not a host. */
+export function pathOf(target: string): string {
+  const at = target.indexOf('?');
+  const path = at < 0 ? target : target.slice(0, at);
+  return path.startsWith('//') ? path.replace(/^\/+/, '/') : path;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
 export function readAddress(config: Config): Step {
   const timeouts: TransferTimeouts = {
     bodyMs: config.get(KEYS.httpBodyTimeout),
@@ -80,14 +90,14 @@ export function readAddress(config: Config): Step {
   return (context) => {
     const target = context.req.url ?? '/';
     const at = target.indexOf('?');
-    const path = at < 0 ? target : target.slice(0, at);
     const rawQuery = at < 0 ? '' : target.slice(at + 1);
     const parameters = new Parameters();
     parameters.addEncoded(rawQuery);
     context.state = {
-      path: path.startsWith('//') ? path.replace(/^\/+/, '/') : path,
+      path: pathOf(target),
       rawQuery,
       parameters,
+      body: NO_BYTES,
       identity: null,
       login: null,
       timeouts,
@@ -152,52 +162,6 @@ export function allowOrigins(rules: OriginRules): Step {
   };
 }
 
-/** What is served at one path. */
-export interface ServedPath {
-  /** GET brings HEAD along. */
-  readonly byMethod: ReadonlyMap<string, Route>;
-  /** Whether any of its routes serves data. */
-  readonly hasData: boolean;
-  /** For `Allow`. */
-  readonly methods: string;
-}
-
-export type RouteTable = ReadonlyMap<string, ServedPath>;
-
-export function routeTable(routes: readonly Route[]): RouteTable {
-  const paths = new Set(routes.map(({ path }) => path));
-  return new Map([...paths].map((path) => [path, served(routes, path)]));
-}
-
-function served(routes: readonly Route[], path: string): ServedPath {
-  const here = routes.filter((route) => route.path === path);
-  const byMethod = new Map<string, Route>();
-  for (const route of here) {
-    for (const method of route.methods) {
-      byMethod.set(method, byMethod.get(method) ?? route);
-    }
-  }
-  const get = byMethod.get('GET');
-  if (get !== undefined) {
-    byMethod.set('HEAD', get);
-  }
-  return {
-    byMethod,
-    hasData: here.some(({ access }) => access === 'data'),
-    methods: [...byMethod.keys(), 'OPTIONS'].join(', '),
-  };
-}
-
-export function checkPath(table: RouteTable): Step {
-  return (context) => {
-    if (table.has(context.state.path)) {
-      return true;
-    }
-    answerText(context, 404, 'Not Found');
-    return false;
-  };
-}
-
 /** Nobody looked whether the credentials are right. */
 const UNJUDGED: ReadonlySet<Login['kind']> = new Set(['unavailable', 'busy']);
 
@@ -207,9 +171,8 @@ function claimedName(authorization: string): string {
   return credentials?.scheme === 'basic' ? credentials.user : '';
 }
 
-/** Login, and no pages of other sites, where a path serves data. */
+/** Login, and no pages of other sites. */
 export function checkAccess(
-  table: RouteTable,
   authenticator: Authenticator,
   rules: OriginRules,
   witness?: LoginWitness,
@@ -233,12 +196,6 @@ export function checkAccess(
     return true;
   };
   return (context) => {
-    const path = table.get(context.state.path);
-    const route = path?.byMethod.get(context.method);
-    // A wrong method on a data path is told about its login first.
-    if (route === undefined ? path?.hasData !== true : route.access === 'open') {
-      return true;
-    }
     if (!pageAllowed(context.headers, rules)) {
       answerText(context, 403, 'Forbidden: the request comes from a page of another site');
       return false;
@@ -290,19 +247,28 @@ function sessionLogin(
   return renewed instanceof Promise ? renewed.then(settle) : settle(renewed);
 }
 
-/** OPTIONS tells the methods; others than those get 405. */
-export function checkMethod(table: RouteTable): Step {
+/** Refuses whoever lacks the permission of the route. */
+export function checkPermission({ sessions }: HttpServices, permission: string): Step {
   return (context) => {
-    const path = table.get(context.state.path);
-    if (path === undefined || path.byMethod.has(context.method)) {
-      return true;
-    }
-    context.set('Allow', path.methods);
-    if (context.method === 'OPTIONS') {
-      context.status = 204;
-    } else {
-      answerText(context, 405, `Method ${context.method} not supported`);
-    }
-    return false;
+    // Whether a server is read-only changes nothing about what somebody was granted.
+    const principal = principalOf(context, false);
+    sessions.guard?.authorise(principal, [{ table: '', columns: [], permission }]);
+    return true;
   };
+}
+
+/** Answers what no route serves: 404, the methods of its path to OPTIONS, else 405. */
+export function answerUnserved(context: HttpContext, routes: readonly Route[]): void {
+  if (routes.length === 0) {
+    answerText(context, 404, 'Not Found');
+    return;
+  }
+  const methods = new Set(routes.flatMap((route) => route.methods));
+  const heads = methods.has('GET') ? ['HEAD'] : [];
+  context.set('Allow', [...methods, ...heads, 'OPTIONS'].join(', '));
+  if (context.method === 'OPTIONS') {
+    context.status = 204;
+  } else {
+    answerText(context, 405, `Method ${context.method} not supported`);
+  }
 }

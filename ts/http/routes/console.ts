@@ -47,6 +47,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     path: base + path,
     methods: ['GET'],
     access: 'open',
+    about: path === '/' ? 'the [console](console.md)' : null,
     handle: async (context) => {
       promiseKeepAlive(context, keepAlive);
       if (file.type === 'text/html') {
@@ -67,6 +68,7 @@ function toFolder(base: string): Route {
     path: base,
     methods: ['GET'],
     access: 'open',
+    about: null,
     handle: (context) => {
       context.set('Location', `${base}/`);
       answerText(context, 301, 'Moved Permanently');

@@ -35,10 +35,10 @@ import {
   finish,
   openSession,
   prepareWhileConnected,
-  readForm,
   readStatement,
   refuse,
   refusePlaceholders,
+  STATEMENT_FORM,
   statementTimeoutMs,
   whileConnected,
 } from '../statement-answer.js';
@@ -54,11 +54,10 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.execute,
     methods: ['GET', 'POST'],
     access: 'data',
+    body: STATEMENT_FORM,
     isHot: true,
+    about: 'runs one statement, answers in JSON',
     handle: async (context) => {
-      if (context.method === 'POST') {
-        await readForm(context);
-      }
       followSession(context, services, `${paths.base}/`);
       const text = readStatement(context, keepAlive);
       if (text === null) {

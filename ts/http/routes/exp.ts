@@ -31,9 +31,9 @@ import {
   openSession,
   prepareWhileConnected,
   principalOf,
-  readForm,
   refuse,
   refusePlaceholders,
+  STATEMENT_FORM,
   statementTimeoutMs,
   whileConnected,
 } from '../statement-answer.js';
@@ -54,8 +54,9 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.export,
     methods: ['GET', 'POST'],
     access: 'data',
+    body: STATEMENT_FORM,
+    about: 'the rows of one query as a file: CSV or Parquet',
     handle: async (context) => {
-      await readForm(context);
       const { parameters } = context.state;
       const text = parameters.get('query') ?? '';
       context.state.statement = text;

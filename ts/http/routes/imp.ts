@@ -26,6 +26,7 @@ export function impRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.import,
     methods: ['POST', 'PUT'],
     access: 'data',
+    about: 'a text file into a table',
     handle: async (context) => {
       const problem = multipartProblem(context.get('Content-Type'));
       if (problem !== null) {

@@ -12,7 +12,6 @@ import { KEYS } from '../../config/index.js';
 import type { HttpPaths } from '../paths.js';
 import { BodyError, onEarlyEnd, watchBody } from '../request-body.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
-import { principalOf } from '../statement-answer.js';
 
 const FOLDER = 'upload';
 const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
@@ -27,14 +26,13 @@ export function importFileRoute(services: HttpServices, paths: HttpPaths): Route
     path: paths.importFile,
     methods: ['POST', 'DELETE'],
     access: 'data',
+    permission: 'WRITE FILES',
+    about: 'a Parquet file to where `read_parquet` reads it',
     handle: async (context) => {
       if (readOnly) {
         refuse(context, 403, 'this endpoint is read-only');
         return;
       }
-      services.sessions.guard?.authorise(principalOf(context, readOnly), [
-        { table: '', columns: [], permission: 'WRITE FILES' },
-      ]);
       if (context.method === 'POST') {
         await take(context, services, folder);
       } else {

@@ -4,7 +4,6 @@
  */
 import { ImportError, proposeImport } from '../../ingest/index.js';
 import type { HttpPaths } from '../paths.js';
-import { readBody } from '../request-body.js';
 import { answer, type HttpContext, JSON_TYPE, type Route } from '../route.js';
 
 const LARGEST_SAMPLE_BYTES = 16 * 1024 * 1024;
@@ -14,14 +13,11 @@ export function importPreviewRoute(paths: HttpPaths): Route {
     path: paths.importPreview,
     methods: ['POST'],
     access: 'data',
-    handle: async (context) => {
-      const bytes = await readBody(
-        context.req,
-        LARGEST_SAMPLE_BYTES,
-        context.state.timeouts.bodyMs,
-      );
+    body: { kind: 'bytes', limitBytes: LARGEST_SAMPLE_BYTES },
+    about: 'what `/imp` would make of a file, from its first bytes',
+    handle: (context) => {
       try {
-        answer(context, 200, JSON_TYPE, JSON.stringify(propose(context, bytes)));
+        answer(context, 200, JSON_TYPE, JSON.stringify(propose(context)));
       } catch (error) {
         if (!(error instanceof ImportError)) {
           throw error;
@@ -32,11 +28,11 @@ export function importPreviewRoute(paths: HttpPaths): Route {
   };
 }
 
-function propose(context: HttpContext, bytes: Buffer): ReturnType<typeof proposeImport> {
-  const { parameters } = context.state;
+function propose(context: HttpContext): ReturnType<typeof proposeImport> {
+  const { body, parameters } = context.state;
   const header = parameters.get('header');
   const delimiter = parameters.get('delimiter') ?? '';
-  return proposeImport(bytes, {
+  return proposeImport(body, {
     name: parameters.get('name') ?? '',
     delimiter: /^[^"\r\n\u0080-\uffff]$/.test(delimiter) ? delimiter : null,
     header: header === 'true' ? true : header === 'false' ? false : null,

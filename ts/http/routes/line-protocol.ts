@@ -14,6 +14,7 @@ export function lineProtocolRoutes(paths: readonly string[]): Route[] {
     path,
     methods: ['POST'],
     access: 'data',
+    about: '501: the line protocol is not supported',
     handle: (context) => {
       answer(context, 501, JSON_TYPE, REFUSAL);
     },

@@ -15,6 +15,7 @@ export function warningsRoute(path: string): Route {
     path,
     methods: ['GET'],
     access: 'open',
+    about: 'limits of the host that are too low for a large database',
     handle: (context) => {
       answer(context, 200, 'application/json', body);
     },
@@ -26,6 +27,7 @@ export function pingRoute(path: string): Route {
     path,
     methods: ['GET'],
     access: 'open',
+    about: '204, for clients that look for a server',
     handle: (context) => {
       context.set('X-Influxdb-Version', PING_VERSION);
       context.status = 204;
@@ -49,9 +51,12 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     answer(context, 200, METRICS_TYPE, services.metrics.text({ ...database.metrics() }));
   };
   const shown = services.config.get(KEYS.metricsEnabled);
-  return [
-    { path: `${base}/status`, methods: ['GET'], access: 'data', handle: health },
-    { path: `${base}/health`, methods: ['GET'], access: 'data', handle: health },
-    { path: `${base}/metrics`, methods: ['GET'], access: 'data', handle: shown ? metrics : health },
-  ];
+  const answers = { status: health, health, metrics: shown ? metrics : health };
+  return Object.entries(answers).map(([name, handle]) => ({
+    path: `${base}/${name}`,
+    methods: ['GET'],
+    access: 'data',
+    about: 'health and figures, also on port 9003',
+    handle,
+  }));
 }

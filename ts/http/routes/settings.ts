@@ -5,7 +5,6 @@
  */
 import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
-import { readBody } from '../request-body.js';
 import { principalOf } from '../statement-answer.js';
 import {
   answer,
@@ -19,6 +18,7 @@ import {
 const RECORD_KIND = 'preferences';
 const RECORD_KEY = 'console';
 const LARGEST_PREFERENCES_BYTES = 64 * 1024;
+const ABOUT = "what clients ask before they write; the console's preferences";
 
 interface Stored {
   readonly version: number;
@@ -37,6 +37,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       path,
       methods: ['GET'],
       access: 'open',
+      about: ABOUT,
       handle: async (context) => {
         const { version, preferences } = await load(database);
         const config = { ...fixed, ...wireConfig(services), ...(await signOnConfig(services)) };
@@ -48,15 +49,15 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       path,
       methods: ['POST', 'PUT'],
       access: 'data',
+      permission: 'SETTINGS',
+      body: { kind: 'bytes', limitBytes: LARGEST_PREFERENCES_BYTES },
+      about: ABOUT,
       handle: async (context) => {
         if (readOnly) {
           const error = 'preferences are read-only here';
           answer(context, 403, JSON_TYPE, JSON.stringify({ error }));
           return;
         }
-        services.sessions.guard?.authorise(principalOf(context, readOnly), [
-          { table: '', columns: [], permission: 'SETTINGS' },
-        ]);
         if (await saver.handle(context)) {
           const text = `preferences of the console: ${context.method}`;
           const command = 'SETTINGS';
@@ -146,12 +147,8 @@ class PreferenceSaver {
 
   /** Whether anything was saved. */
   async handle(context: HttpContext): Promise<boolean> {
-    const body = await readBody(
-      context.req,
-      LARGEST_PREFERENCES_BYTES,
-      context.state.timeouts.bodyMs,
-    );
-    const turn = this.#last.then(() => this.#save(context, body.toString('utf8')));
+    const text = context.state.body.toString('utf8');
+    const turn = this.#last.then(() => this.#save(context, text));
     this.#last = turn.catch(() => undefined);
     return await turn;
   }

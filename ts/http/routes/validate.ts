@@ -10,9 +10,9 @@ import {
   columnJson,
   openSession,
   prepareWhileConnected,
-  readForm,
   readStatement,
   refusePlaceholders,
+  STATEMENT_FORM,
 } from '../statement-answer.js';
 
 export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
@@ -23,8 +23,9 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.validate,
     methods: ['GET', 'POST'],
     access: 'data',
+    body: STATEMENT_FORM,
+    about: 'what a statement would give, without running it',
     handle: async (context) => {
-      await readForm(context);
       const text = readStatement(context, keepAlive);
       if (text === null) {
         return;

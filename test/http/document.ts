@@ -1,0 +1,40 @@
+/** The table of docs/http.md, from the routes themselves; `npm run generate` writes it. */
+import type { StaticFile } from '../../ts/http/index.js';
+import type { Route } from '../../ts/http/route.js';
+import { createRoutes } from '../../ts/http/routes/index.js';
+import { fakeDatabase } from './fake-database.js';
+import { fakeServices } from './harness.js';
+
+const TABLE = /^\| Path \| Methods \| Does \|\n(?:\|.*\n)+/m;
+
+/** The document with its table as the routes of a server without settings say. */
+export function httpDocument(document: string): string {
+  const page: StaticFile = {
+    type: 'text/html',
+    body: Buffer.alloc(0),
+    etag: '""',
+    immutable: false,
+    compressed: null,
+  };
+  const files = new Map([['/', page]]);
+  const routes = createRoutes(fakeServices({ files }, fakeDatabase()));
+  return document.replace(TABLE, () => routeTable(routes));
+}
+
+/** One line for all routes that say the same of themselves. */
+function routeTable(routes: readonly Route[]): string {
+  const lines = new Map<string, { paths: Set<string>; methods: Set<string> }>();
+  for (const { about, path, methods } of routes) {
+    if (about !== null) {
+      const line = lines.get(about) ?? { paths: new Set(), methods: new Set() };
+      line.paths.add(`\`${path}\``);
+      methods.forEach((method) => line.methods.add(method));
+      lines.set(about, line);
+    }
+  }
+  const rows = [...lines].map(
+    ([about, { paths, methods }]) =>
+      `| ${[...paths].join(', ')} | ${[...methods].join(', ')} | ${about} |\n`,
+  );
+  return ['| Path | Methods | Does |\n', '|---|---|---|\n', ...rows].join('');
+}

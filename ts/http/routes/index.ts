@@ -1,0 +1,33 @@
+/** Every route there is, in the order of docs/http.md. */
+import { httpPaths } from '../paths.js';
+import type { HttpServices, Route } from '../route.js';
+import { chkRoute } from './chk.js';
+import { consoleRoutes } from './console.js';
+import { execRoute } from './exec.js';
+import { expRoute } from './exp.js';
+import { impRoute } from './imp.js';
+import { importFileRoute } from './import-file.js';
+import { importPreviewRoute } from './import-preview.js';
+import { lineProtocolRoutes } from './line-protocol.js';
+import { healthRoutes, pingRoute, warningsRoute } from './service.js';
+import { settingsRoutes } from './settings.js';
+import { validateRoute } from './validate.js';
+
+export function createRoutes(services: HttpServices): Route[] {
+  const paths = httpPaths(services.config);
+  return [
+    execRoute(services, paths),
+    expRoute(services, paths),
+    impRoute(services, paths),
+    importPreviewRoute(paths),
+    importFileRoute(services, paths),
+    validateRoute(services, paths),
+    chkRoute(services, paths),
+    ...settingsRoutes(services, paths.settings),
+    warningsRoute(paths.warnings),
+    pingRoute(paths.ping),
+    ...healthRoutes(services, paths.base),
+    ...consoleRoutes(services, paths.base),
+    ...lineProtocolRoutes(paths.lineProtocol),
+  ];
+}
