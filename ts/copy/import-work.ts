@@ -13,10 +13,11 @@ import {
   asDatabaseError,
   DatabaseError,
   type Guard,
-  type ImportTarget,
   type Principal,
   principalKey,
   type TableMetadata,
+  WriteDoor,
+  type WriteTarget,
 } from '../session/index.js';
 import type { Work } from './jobs.js';
 import type { CopyLog, ImportPhase } from './log.js';
@@ -66,12 +67,14 @@ export class ImportWork implements Work {
   readonly #services: ImportServices;
   readonly #request: ImportRequest;
   readonly #fileName: string;
+  readonly #door: WriteDoor;
   #phase: ImportPhase | null = null;
 
   constructor(services: ImportServices, request: ImportRequest) {
     this.#services = services;
     this.#request = request;
     this.#fileName = request.file.join(sep);
+    this.#door = new WriteDoor(services.guard, request);
     this.target = `from ${request.table.toLowerCase()}`;
     this.name = `COPY ${request.table} FROM ${this.#fileName}`;
   }
@@ -137,27 +140,22 @@ export class ImportWork implements Work {
   }
 
   async #import(id: string, file: FileHandle, signal: AbortSignal): Promise<Outcome> {
-    const { table, settings, principal } = this.#request;
-    const { guard, sql } = this.#services;
+    const { table, settings } = this.#request;
+    const { sql } = this.#services;
     const existing = await sql.database.tableMetadata(table);
     if (existing === null && cleanTableName(table) !== table) {
       throw new ImportError(`invalid table name [table=${table}]`);
     }
     // The table may have come or gone since the statement was allowed.
-    guard?.authorise(principal, guard.importAccesses(principal, importTarget(table, existing)));
+    this.#door.authorise(importTarget(table, existing));
     const isParquet = settings.fileFormat === 'parquet' || (await this.#seemsParquet(file));
     return isParquet
       ? await this.#importParquet(id, existing, signal)
       : await this.#importCsv(id, file, existing, signal);
   }
 
-  /** Runs what commits; a table that it makes has an owner at once. */
   async #commit<T>(existing: TableMetadata | null, run: () => Promise<T>): Promise<T> {
-    const { guard } = this.#services;
-    const { principal, table } = this.#request;
-    return guard !== undefined && existing === null
-      ? await guard.creating(principal, importTarget(table, existing), run)
-      : await run();
+    return await this.#door.commit(importTarget(this.#request.table, existing), run);
   }
 
   async #seemsParquet(file: FileHandle): Promise<boolean> {
@@ -282,9 +280,9 @@ export class ImportWork implements Work {
 }
 
 /** What an import into a table that is there, or into a new one, asks for. */
-export function importTarget(name: string, existing: TableMetadata | null): ImportTarget {
+export function importTarget(name: string, existing: TableMetadata | null): WriteTarget {
   const table = existing?.name ?? name;
-  return { table, creates: existing === null, overwrites: false, owner: null };
+  return { table, creates: existing === null, overwrites: false };
 }
 
 function noHint({ message }: ImportError): { readonly message: string; readonly hint?: string } {

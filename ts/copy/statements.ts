@@ -13,6 +13,7 @@ import {
   principalKey,
   type Statement,
   type StatementContext,
+  WriteDoor,
 } from '../session/index.js';
 import { type CopyStatement, type Name, parse, type Tree } from '../sql/index.js';
 import { type ExportServices, type ExportSource, ExportWork } from './export-work.js';
@@ -98,7 +99,7 @@ export class CopyStatements implements OwnStatements {
     const existing = await sql.database.tableMetadata(copy.table.text);
     const target = importTarget(copy.table.text, existing);
     const accesses: readonly Access[] = [
-      ...(imports.guard?.importAccesses(principal, target) ?? []),
+      ...new WriteDoor(imports.guard, { principal }).accesses(target),
       { table: '', columns: [], permission: 'READ FILES' },
     ];
     // Before anything is told of the table.

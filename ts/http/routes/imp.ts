@@ -5,7 +5,12 @@
 import { KEYS } from '../../config/index.js';
 import type { Logger } from '../../observability/index.js';
 import { importCsv, readImportParameters } from '../../ingest/index.js';
-import { asDatabaseError, DatabaseError, httpStatusOf } from '../../session/index.js';
+import {
+  asDatabaseError,
+  type DatabaseError,
+  httpStatusOf,
+  WriteDoor,
+} from '../../session/index.js';
 import { principalOf } from '../statement-answer.js';
 import { multipartProblem, readParts } from '../multipart-parts.js';
 import { BodyError } from '../request-body.js';
@@ -54,25 +59,18 @@ async function answerImport(
   const asked = context.state.parameters.get('owner') ?? '';
   const owner = asked === '' ? null : asked;
   const { database, guard } = services.sessions;
-  const principal = principalOf(context, readOnly);
+  const door = new WriteDoor(guard, { principal: principalOf(context, readOnly), owner });
   const result = await importCsv(
     database,
     parameters,
     readParts(context.req, context.state.timeouts.bodyMs),
     {
-      authorise: (access) => {
-        if (readOnly) {
-          throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
-        }
-        guard?.authorise(principal, guard.importAccesses(principal, { ...access, owner }));
+      authorise: (target) => {
+        door.authorise(target);
       },
-      commit: async (access, run) => {
-        const isGuarded = guard !== undefined && access.creates;
-        const report = await (isGuarded
-          ? guard.creating(principal, { ...access, owner }, run)
-          : run());
-        const text = `import into '${access.table}'`;
-        guard?.ran(principal, text, { command: 'IMPORT' });
+      commit: async (target, run) => {
+        const report = await door.commit(target, run);
+        door.committed(`import into '${target.table}'`, 'IMPORT');
         return report;
       },
       analysedLines: services.config.get(KEYS.textAnalysisLines),

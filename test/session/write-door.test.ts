@@ -1,0 +1,58 @@
+/** What every protocol does around rows from outside, as a guard sees it. */
+import test from 'ava';
+
+import { DatabaseError, type Guard, WriteDoor } from '../../ts/session/index.js';
+
+const FILLS = { table: 't', creates: false, overwrites: false };
+const CREATES = { table: 't', creates: true, overwrites: false };
+
+function watching(denied = false): { guard: Guard; seen: string[] } {
+  const seen: string[] = [];
+  const guard: Partial<Guard> = {
+    importAccesses: (_principal, { table, owner }) => [
+      { table, columns: [], permission: `INSERT for ${owner ?? 'nobody'}` },
+    ],
+    authorise: ({ name }, accesses) => {
+      if (denied) {
+        throw new DatabaseError({ code: 'AccessDenied', message: 'no' });
+      }
+      seen.push(`${name} may ${accesses.map(({ permission }) => permission).join()}`);
+    },
+    creating: async (_principal, { owner }, run) => {
+      seen.push(`made for ${owner ?? 'nobody'}`);
+      return await run();
+    },
+    ran: ({ name }, text, { command }) => seen.push(`${name} ${command} ${text}`),
+  };
+  return { guard: guard as Guard, seen };
+}
+
+test('rights, owner and audit go through the door', async (t) => {
+  const { guard, seen } = watching();
+  const door = new WriteDoor(guard, { principal: { name: 'u', readOnly: false }, owner: 'o' });
+  door.authorise(CREATES);
+  t.is(await door.commit(CREATES, () => Promise.resolve(7)), 7);
+  t.is(await door.commit(FILLS, () => Promise.resolve(8)), 8);
+  door.committed('rows', 'IMPORT');
+  t.deepEqual(seen, ['u may INSERT for o', 'made for o', 'u IMPORT rows']);
+});
+
+test('whoever may not write is refused, and read-only before rights are asked for', (t) => {
+  const { guard } = watching(true);
+  const refused = (readOnly: boolean): unknown =>
+    t.throws(() => {
+      new WriteDoor(guard, { principal: { name: 'u', readOnly } }).authorise(FILLS);
+    });
+  t.like(refused(false), { code: 'AccessDenied' });
+  t.like(refused(true), { code: 'ReadOnly' });
+});
+
+test('without a guard everybody writes, but not where nobody may', async (t) => {
+  const door = (readOnly: boolean): WriteDoor =>
+    new WriteDoor(undefined, { principal: { name: 'u', readOnly } });
+  door(false).authorise(CREATES);
+  t.is(await door(false).commit(CREATES, () => Promise.resolve(1)), 1);
+  t.throws(() => {
+    door(true).authorise(CREATES);
+  });
+});

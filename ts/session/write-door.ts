@@ -1,0 +1,60 @@
+/**
+ * What every protocol does around rows that come from outside a statement: whether they may be
+ * written at all and by this user, whom a table that they make belongs to, what the audit log is
+ * told.
+ */
+import type { Access } from '../engine/types.js';
+import { DatabaseError } from '../engine/error.js';
+import type { Guard, ImportTarget, Principal } from './guard.js';
+
+/** A table that rows go into. */
+export type WriteTarget = Omit<ImportTarget, 'owner'>;
+
+/** Who writes. */
+export interface Writer {
+  readonly principal: Principal;
+  /** Whom a new table is for; `null`: whoever writes. */
+  readonly owner?: string | null;
+}
+
+export class WriteDoor {
+  readonly #guard: Guard | undefined;
+  readonly #principal: Principal;
+  readonly #owner: string | null;
+
+  /** Without a guard everybody may do everything. */
+  constructor(guard: Guard | undefined, { principal, owner = null }: Writer) {
+    this.#guard = guard;
+    this.#principal = principal;
+    this.#owner = owner;
+  }
+
+  /** What the rows take. */
+  accesses(target: WriteTarget): readonly Access[] {
+    return this.#guard?.importAccesses(this.#principal, this.#whole(target)) ?? [];
+  }
+
+  /** Throws where rows may not go into the table; asked before anything is told of it. */
+  authorise(target: WriteTarget): void {
+    if (this.#principal.readOnly) {
+      throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
+    }
+    this.#guard?.authorise(this.#principal, this.accesses(target));
+  }
+
+  /** Runs what commits; a table that it makes has an owner at once. */
+  async commit<T>(target: WriteTarget, run: () => Promise<T>): Promise<T> {
+    return this.#guard !== undefined && target.creates
+      ? await this.#guard.creating(this.#principal, this.#whole(target), run)
+      : await run();
+  }
+
+  /** Tells the audit log of rows that came without a statement. */
+  committed(text: string, command: string): void {
+    this.#guard?.ran(this.#principal, text, { command });
+  }
+
+  #whole(target: WriteTarget): ImportTarget {
+    return { ...target, owner: this.#owner };
+  }
+}
