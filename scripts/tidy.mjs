@@ -1,5 +1,6 @@
 // Rules of style that no linter knows, over every file git would commit:
 //   line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
+//   no regular expression that tells what kind of statement a text is (ts/sql reads statements),
 //   no file named utils, helpers, common or manager, no reminder without an issue number,
 //   no paths of one machine.
 import { execFileSync } from 'node:child_process';
@@ -28,6 +29,17 @@ const MACHINE_PATHS = new RegExp(
   ['/wo' + 'rk/', '/ho' + 'me/\\w', '/ro' + 'ot/', 'C:\\\\Us' + 'ers'].join('|'),
 );
 const REMINDER = new RegExp('\\b(TO' + 'DO|FIX' + 'ME|X' + 'XX)\\b(?!\\(#\\d+\\))');
+
+const FIRST_WORDS =
+  'abort|alter|begin|commit|copy|create|deallocate|declare|delete|discard|drop|explain|fetch|' +
+  'grant|insert|listen|move|prepare|release|rename|reset|revoke|rollback|savepoint|select|' +
+  'set(?=\\\\)|show|start|truncate|update';
+/** A pattern, or a piece of one, that looks for the word a statement begins with. */
+const STATEMENT_PATTERN = new RegExp(
+  `[/'"\`]\\^(?:\\\\.|[^'"\`/\\\\])*?(?:\\b|\\\\[sb][*+]?)(?:${FIRST_WORDS})\\b`,
+  'i',
+);
+const READS_STATEMENTS = /^ts\/(?!sql\/|console\/test\/).*\.tsx?$/;
 
 const RUST_FUNCTION = /^(\s*)(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?(?:unsafe )?fn (\w+)/;
 /** A function by its word, or a method: modifiers, a name, an opening bracket. */
@@ -97,6 +109,9 @@ function checkText(file, text) {
     }
     if (isCode && REMINDER.test(line)) {
       problems.push(`${place}: a reminder needs its issue number, (#N)`);
+    }
+    if (READS_STATEMENTS.test(file) && STATEMENT_PATTERN.test(line)) {
+      problems.push(`${place}: a pattern tells a statement's kind, ask its tree (ts/sql)`);
     }
     if (MACHINE_PATHS.test(line)) {
       problems.push(`${place}: a path of one machine`);

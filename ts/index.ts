@@ -27,7 +27,7 @@ import {
   SessionHost,
   type Summary,
 } from './session/index.js';
-import { parse } from './sql/index.js';
+import { readStatement } from './sql/index.js';
 
 export { DatabaseError } from './engine/index.js';
 export type { Appender, AppenderSpec, OpenOptions } from './engine/index.js';
@@ -47,7 +47,8 @@ export class EmbeddedDatabase {
   constructor(database: Database, copy: Copy) {
     this.#database = database;
     this.#copy = copy;
-    this.#session = new SessionHost({ database, parse, own: copy.statements }).open(USER);
+    const server = { Copy: copy.statements };
+    this.#session = new SessionHost({ database, parse: readStatement, server }).open(USER);
   }
 
   /**

@@ -26,8 +26,8 @@ import {
 import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
 import { plainTextDoors, refuseOpenDoors } from './open-doors.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
-import { type Operations, ownStatements, SessionHost } from './session/index.js';
-import { parse } from './sql/index.js';
+import { type Operations, SessionHost } from './session/index.js';
+import { readStatement } from './sql/index.js';
 import { type StopStep, stopServing } from './stop.js';
 import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
 
@@ -347,9 +347,12 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
   showParameters(database, config);
   const sessions = new SessionHost({
     database,
-    parse,
+    parse: readStatement,
     operations,
-    own: ownStatements(copy.statements, access?.statements ?? refusedStatements(database)),
+    server: {
+      Copy: copy.statements,
+      Access: access?.statements ?? refusedStatements(database),
+    },
     ...(access === undefined ? {} : { guard: access }),
     defaultTimeoutMs: config.get(KEYS.queryTimeout),
     maxTimeoutMs: config.get(KEYS.queryTimeoutMax),

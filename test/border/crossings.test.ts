@@ -10,7 +10,7 @@ import type * as Addon from '#native';
 
 import { openDatabase } from '../../ts/engine/index.js';
 import { SessionHost } from '../../ts/session/index.js';
-import { parse } from '../../ts/sql/index.js';
+import { readStatement } from '../../ts/sql/index.js';
 
 type Method = (this: unknown, ...given: unknown[]) => unknown;
 
@@ -37,7 +37,10 @@ test('a query without a table that comes again only asks whether it is current',
   const calls = countCalls();
   const root = await mkdtemp(join(tmpdir(), 'tidemark-crossings-'));
   const database = await openDatabase({ root });
-  const session = new SessionHost({ database, parse }).open({ name: 'admin', readOnly: false });
+  const session = new SessionHost({ database, parse: readStatement }).open({
+    name: 'admin',
+    readOnly: false,
+  });
   const ask = async (): Promise<readonly string[]> => {
     calls.length = 0;
     const statement = await session.prepare('SELECT 1');

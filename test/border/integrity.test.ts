@@ -8,7 +8,7 @@ import test from 'ava';
 import { checkRoot } from '../../ts/check.js';
 import { type Database, openDatabase } from '../../ts/engine/index.js';
 import { SessionHost } from '../../ts/session/index.js';
-import { parse } from '../../ts/sql/index.js';
+import { readStatement } from '../../ts/sql/index.js';
 
 async function withRoot(use: (root: string) => Promise<void>): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-integrity-'));
@@ -21,7 +21,7 @@ async function withRoot(use: (root: string) => Promise<void>): Promise<void> {
 
 async function run(database: Database, sql: string): Promise<string> {
   const limits = { defaultTimeoutMs: 60_000, maxTimeoutMs: 60_000 };
-  const host = new SessionHost({ database, parse, ...limits });
+  const host = new SessionHost({ database, parse: readStatement, ...limits });
   const session = host.open({ name: 'test', readOnly: false });
   const statement = await session.prepare(sql);
   try {

@@ -11,6 +11,7 @@ import {
   type StatementDescription,
   type Summary,
 } from '../../ts/session/index.js';
+import { fakeStatement } from '../fake-statement.js';
 import type {
   ActiveQuery,
   Appender,
@@ -18,6 +19,8 @@ import type {
   StatementContext,
   Transaction,
 } from '../../ts/engine/types.js';
+
+type Parsed = ReturnType<typeof fakeStatement>;
 
 const CHUNK_ROWS = 1000;
 const NO_TRANSACTION: Transaction = {
@@ -43,12 +46,12 @@ export interface FakeDatabase extends Database {
 }
 
 /** The fake's syntax tree is the text itself. */
-export function fakeParse(text: string): object {
+export function fakeParse(text: string): Parsed {
   const at = text.indexOf('!');
   if (at >= 0) {
     throw Object.assign(new Error('unexpected token [!]'), { start: at, end: at + 1 });
   }
-  return { text };
+  return fakeStatement(text);
 }
 
 export function fakeDatabase(): FakeDatabase {

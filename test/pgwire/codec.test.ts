@@ -5,12 +5,12 @@ import fc from 'fast-check';
 
 import { NameSalts, scramVerifier } from '../../ts/auth/index.js';
 import { type ClientMessage, readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
-import { sessionCommand, timeoutOf } from '../../ts/pgwire/commands.js';
 import { FrameReader } from '../../ts/pgwire/frames.js';
 import { microsText, parameterText } from '../../ts/pgwire/parameter-values.js';
 import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
 import { ScramExchange } from '../../ts/pgwire/scram.js';
 import * as reply from '../../ts/pgwire/server-messages.js';
+import { timeoutOf } from '../../ts/pgwire/statement-timeout.js';
 import { describeField, Oid, oidOf } from '../../ts/pgwire/types.js';
 import { clientMessage, shown, startup } from './raw-client.js';
 import { suiteSeed } from '../seed.js';
@@ -289,21 +289,7 @@ test('a proof that is bound to another certificate is wrong', async (t) => {
   t.is(prove('of somebody between'), null);
 });
 
-test('session commands are told by their words', (t) => {
-  t.deepEqual(sessionCommand('begin isolation level serializable'), { command: 'begin' });
-  t.deepEqual(sessionCommand('START TRANSACTION'), { command: 'begin' });
-  t.deepEqual(sessionCommand('ROLLBACK WORK'), { command: 'rollback' });
-  t.deepEqual(sessionCommand('rollback to savepoint A'), { command: 'rollbackTo', name: 'a' });
-  t.deepEqual(sessionCommand('DEALLOCATE PREPARE "A b"'), { command: 'deallocate', name: 'A b' });
-  t.deepEqual(sessionCommand('deallocate all'), { command: 'deallocate', name: null });
-  t.deepEqual(sessionCommand('deallocate _PG3_0'), { command: 'deallocate', name: '_pg3_0' });
-  t.deepEqual(sessionCommand("SET statement_timeout = '5s'"), {
-    command: 'set',
-    name: 'statement_timeout',
-    value: '5s',
-  });
-  t.is(sessionCommand('select 1'), null);
-  t.is(sessionCommand('end_of_day'), null);
+test('a time limit is read with its unit', (t) => {
   t.is(timeoutOf('5s'), 5_000);
   t.is(timeoutOf('250'), 250);
   t.throws(() => timeoutOf('soon'), { instanceOf: ProtocolError });

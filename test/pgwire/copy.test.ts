@@ -4,11 +4,12 @@ import fc from 'fast-check';
 
 import { Block } from '../../ts/pgwire/block.js';
 import { CopyIn } from '../../ts/pgwire/copy-in.js';
-import { copyCommand, type CopyOptions } from '../../ts/pgwire/copy-command.js';
+import { type CopyOptions, copyOptions } from '../../ts/pgwire/copy-options.js';
 import { copyReader } from '../../ts/pgwire/copy-reader.js';
 import { CopyRows } from '../../ts/pgwire/copy-rows.js';
 import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
-import { SessionHost } from '../../ts/session/index.js';
+import { type CopyStream, SessionHost } from '../../ts/session/index.js';
+import { fakeOrSession, sessionOf } from '../fake-statement.js';
 import { until } from '../until.js';
 import { dataRow, type FakeEngine, fakeEngine } from './fake-engine.js';
 import { start } from './harness.js';
@@ -16,12 +17,13 @@ import { clientMessage, errorFields, RawClient } from './raw-client.js';
 
 type Row = readonly (string | null)[];
 
+function copyOf(text: string): CopyStream | null {
+  const statement = sessionOf(text);
+  return statement?.kind === 'CopyIn' || statement?.kind === 'CopyOut' ? statement : null;
+}
+
 function optionsOf(written: string): CopyOptions {
-  const command = copyCommand(`COPY t FROM STDIN ${written}`);
-  if (command === null) {
-    throw new Error('no COPY');
-  }
-  return command.options;
+  return copyOptions(copyOf(`COPY t FROM STDIN ${written}`)?.options ?? {});
 }
 
 /** Rows read from data that arrives in pieces of so many bytes. */
@@ -59,9 +61,12 @@ function written(options: CopyOptions, rows: readonly Row[]): Buffer {
 }
 
 test('the words of COPY, new and old', (t) => {
-  const parsed = (text: string): unknown => copyCommand(text);
+  const parsed = (text: string): unknown => {
+    const copy = copyOf(text);
+    return copy === null ? null : { ...copy, options: copyOptions(copy.options) };
+  };
   t.like(parsed('copy public."T 1" (a, "B") from stdin'), {
-    direction: 'in',
+    kind: 'CopyIn',
     table: 'T 1',
     columns: ['a', 'B'],
     options: { format: 'text', delimiter: '\t', nullText: '\\N', header: false },
@@ -76,14 +81,12 @@ test('the words of COPY, new and old', (t) => {
     options: { quote: '~', escape: '\\', forceNotNull: ['a', 'b'] },
   });
   t.like(parsed('COPY (select ")", 1 from (x)) TO STDOUT WITH BINARY'), {
-    direction: 'out',
-    query: 'select ")", 1 from (x)',
-    start: 6,
+    kind: 'CopyOut',
+    source: { text: 'select ")", 1 from (x)', start: 6 },
     options: { format: 'binary' },
   });
   t.like(parsed('COPY t (a) TO STDOUT (FORMAT csv, FORCE_QUOTE *, FREEZE)'), {
-    query: 'SELECT "a" FROM "t"',
-    start: -1,
+    source: { table: 't', columns: ['a'] },
     options: { forceQuote: ['*'] },
   });
   t.like(parsed('COPY BINARY t FROM STDIN'), { options: { format: 'binary' } });
@@ -94,8 +97,8 @@ test('the words of COPY, new and old', (t) => {
 
 test('options that mean nothing are refused', (t) => {
   const refused = (options: string): string | undefined => {
-    const error = t.throws(() => optionsOf(options), { instanceOf: ProtocolError });
-    return error.sqlState;
+    const error = t.throws(() => optionsOf(options));
+    return error instanceof ProtocolError ? error.sqlState : '42601';
   };
   t.is(refused('(FORMAT nope)'), '22023');
   t.is(refused('(NOPE 1)'), '42601');
@@ -332,12 +335,12 @@ test('a client that goes in the middle of a COPY leaves nothing', async (t) => {
 
 test('data that memory cannot hold is refused', async (t) => {
   const engine = fakeEngine();
-  const session = new SessionHost({ database: engine, parse: (text) => ({ text }) }).open({
+  const session = new SessionHost({ database: engine, parse: fakeOrSession }).open({
     name: 'admin',
     readOnly: false,
   });
-  const command = copyCommand('COPY t FROM STDIN');
-  if (command?.direction !== 'in') {
+  const command = copyOf('COPY t FROM STDIN');
+  if (command?.kind !== 'CopyIn') {
     t.fail();
     return;
   }

@@ -3,6 +3,7 @@ import { SILENT } from '../../ts/observability/index.js';
 import { listenPgWire, type PgWireOptions } from '../../ts/pgwire/index.js';
 import { SessionHost } from '../../ts/session/index.js';
 import type { CredentialStore } from '../../ts/tls/index.js';
+import { fakeOrSession } from '../fake-statement.js';
 import { type FakeEngine, fakeEngine } from './fake-engine.js';
 
 export interface Harness {
@@ -16,7 +17,7 @@ export async function start(
   credentials: CredentialStore | null = null,
 ): Promise<Harness> {
   const engine = fakeEngine();
-  const sessions = new SessionHost({ database: engine, parse: (text) => ({ text }) });
+  const sessions = new SessionHost({ database: engine, parse: fakeOrSession });
   const server = await listenPgWire(
     {
       host: null,

@@ -157,3 +157,48 @@ test('a query of pg_stat_activity is cancelled by its number, as ever', async (t
   const text = 'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = -1';
   t.deepEqual((await exec(text)).dataset, []);
 });
+
+test('statements of a connection are read with their comments', async (t) => {
+  await connected(async (client) => {
+    const rows = async (text: string): Promise<unknown[]> =>
+      (await client.query<object>(text)).rows;
+    await client.query('CREATE TABLE steps (n INT)');
+    await client.query('BEGIN/* x */WORK');
+    await client.query('INSERT INTO steps VALUES (1)');
+    await client.query('SAVEPOINT/**/"A b"');
+    await client.query('INSERT INTO steps VALUES (2)');
+    await client.query('ROLLBACK/**/TO -- back\n "A b"');
+    await client.query('COMMIT/* now */WORK');
+    t.deepEqual(await rows('SELECT * FROM steps'), [{ n: 1 }]);
+    const text = 'START/**/TRANSACTION; DECLARE/**/c CURSOR FOR SELECT * FROM nowhere';
+    const error = await t.throwsAsync(client.query(text));
+    t.like(error, { code: '42P01', position: String(text.indexOf('nowhere') + 1) });
+    await client.query('ROLLBACK -- of the failed block');
+    await client.query('BEGIN; DECLARE/**/c CURSOR FOR SELECT x::int x FROM long_sequence(4)');
+    t.deepEqual(await rows('FETCH/**/2 FROM c'), [{ x: 1 }, { x: 2 }]);
+    const prepared = await client.query<object>({ name: 'f', text: 'FETCH /* one */ c -- x' });
+    t.deepEqual(prepared.rows, [{ x: 3 }]);
+    await client.query('CLOSE/**/c; END/**/');
+    await t.throwsAsync(client.query('FETCH c'), { code: '34000' });
+    const wrong = client.query("SET/**/statement_timeout = 'soon'");
+    await t.throwsAsync(wrong, { message: /statement_timeout/ });
+    await t.throwsAsync(client.query('SET/**/ROLE nobody'), { message: /access control|nobody/ });
+    await t.throwsAsync(client.query('SAVEPOINT'), { code: '42601' });
+  });
+});
+
+test('over HTTP they have no effect, or say what they need', async (t) => {
+  for (const text of ['BEGIN', 'COMMIT -- x', 'SET/**/a = 1', 'SAVEPOINT a', 'DISCARD ALL']) {
+    t.like(await exec(text), { ddl: 'OK' }, text);
+  }
+  const refused = [
+    'FETCH ALL FROM c',
+    'DECLARE c CURSOR FOR SELECT 1',
+    'COPY steps FROM/**/STDIN',
+    'COPY (SELECT 1) TO STDOUT -- x',
+    'NOTIFY x',
+  ];
+  for (const text of refused) {
+    t.regex((await exec(text)).error ?? '', /needs a connection of the PostgreSQL wire/, text);
+  }
+});

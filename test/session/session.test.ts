@@ -9,6 +9,7 @@ import {
   StatementCache,
 } from '../../ts/session/index.js';
 import { ERROR_CODES } from '../../ts/engine/types.js';
+import { fakeStatement } from '../fake-statement.js';
 import { fakeDatabase, fakeParse } from '../http/fake-database.js';
 
 const ROWS = { rows: { format: 'json' } } as const;
@@ -25,7 +26,7 @@ test('a text is parsed once', (t) => {
   let parsed = 0;
   const cache = new StatementCache((text) => {
     parsed += 1;
-    return { text };
+    return fakeStatement(text);
   });
   t.is(cache.parsed('a'), cache.parsed('a'));
   t.is(parsed, 1);

@@ -16,7 +16,7 @@ import {
   type Guard,
   type ImportTarget,
   type Owner,
-  type OwnStatements,
+  type ServerStatements,
   type Principal,
   type Sight,
 } from '../session/index.js';
@@ -59,7 +59,7 @@ const REFUSED_FILE_BYTES = 64 * 1024 * 1024;
 
 /** Access control switched on. */
 export class Access implements Guard {
-  readonly statements: OwnStatements;
+  readonly statements: ServerStatements;
   readonly directory: StoredDirectory;
   readonly audit: AuditLog;
   readonly #refused: AuditLog;
@@ -219,6 +219,6 @@ export class Access implements Guard {
 }
 
 /** The statements where access control is off: refused with what to do. */
-export function refusedStatements(database: Database): OwnStatements {
+export function refusedStatements(database: Database): ServerStatements {
   return new AccessStatements(null, (tree, setting) => database.prepare(tree, setting));
 }

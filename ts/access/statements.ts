@@ -5,7 +5,7 @@ import {
   DatabaseError,
   type OwnAction,
   OwnStatement,
-  type OwnStatements,
+  type ServerStatements,
   type Statement,
   type StatementContext,
 } from '../session/index.js';
@@ -49,7 +49,7 @@ interface Asker {
   readonly rights: Rights;
 }
 
-export class AccessStatements implements OwnStatements {
+export class AccessStatements implements ServerStatements {
   /** Null: access control is off. */
   readonly #context: AccessContext | null;
   readonly #prepare: (sql: string, context: StatementContext) => Promise<Statement>;
@@ -62,11 +62,7 @@ export class AccessStatements implements OwnStatements {
     this.#prepare = (sql, setting) => prepare(Buffer.from(JSON.stringify(parse(sql))), setting);
   }
 
-  owns(tree: object): boolean {
-    return accessOf(tree) !== null;
-  }
-
-  async prepare(tree: object, context: StatementContext, actor: Actor): Promise<Statement> {
+  async prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement> {
     const access = accessOf(tree);
     if (access === null) {
       throw new DatabaseError({ code: 'Internal', message: 'no statement of access control' });

@@ -7,7 +7,7 @@ import type { Logger } from '../observability/index.js';
 import {
   asDatabaseError,
   type Database,
-  type OwnStatements,
+  type ServerStatements,
   type Guard,
 } from '../session/index.js';
 import { leftOver, removeLeftOver } from './export-work.js';
@@ -37,7 +37,7 @@ export interface CopyOptions {
 }
 
 export interface Copy {
-  readonly statements: OwnStatements;
+  readonly statements: ServerStatements;
   /** Stops what runs and waits for its end; before the database is closed. */
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import {
   DatabaseError,
   type OwnAction,
   OwnStatement,
-  type OwnStatements,
+  type ServerStatements,
   type Principal,
   principalKey,
   type Statement,
@@ -33,18 +33,14 @@ export interface CopyServices {
 
 const JOB_ID = /^[\da-f]{1,16}$/i;
 
-export class CopyStatements implements OwnStatements {
+export class CopyStatements implements ServerStatements {
   readonly #services: CopyServices;
 
   constructor(services: CopyServices) {
     this.#services = services;
   }
 
-  owns(tree: object): boolean {
-    return copyOf(tree) !== null;
-  }
-
-  async prepare(tree: object, context: StatementContext, actor: Actor): Promise<Statement> {
+  async prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement> {
     const copy = copyOf(tree);
     if (copy === null) {
       throw new DatabaseError({ code: 'Internal', message: 'no COPY statement' });
@@ -53,7 +49,7 @@ export class CopyStatements implements OwnStatements {
       const message = 'Write permission denied: the session is read-only';
       throw new DatabaseError({ code: 'ReadOnly', message });
     }
-    const action = await this.#action(copy, tree as Tree, context, actor);
+    const action = await this.#action(copy, tree, context, actor);
     const { user, text = '' } = context;
     return await OwnStatement.of('COPY', action, (answer) =>
       this.#services.sql.prepare(answer, { user, text }),

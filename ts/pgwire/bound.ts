@@ -1,10 +1,12 @@
 /** Prepared statements of a conversation, and what Bind makes of them. */
-import type { ParameterTypes, PreparedStatement } from '../session/index.js';
+import type {
+  DeclareCursor,
+  ParameterTypes,
+  PreparedStatement,
+  SessionStatement,
+} from '../session/index.js';
 import { BoundValues } from './bound-values.js';
 import type { BindMessage } from './client-messages.js';
-import type { SessionCommand } from './commands.js';
-import type { CopyCommand } from './copy-command.js';
-import type { Declaration } from './cursor-commands.js';
 import { isHeldBack } from './insert-run.js';
 import { formatCodes } from './parameter-values.js';
 import { Portal } from './portal.js';
@@ -16,15 +18,13 @@ const PARAMETERS_MAX = 65_535;
 /** A statement of Parse. */
 export type Stored =
   | { readonly kind: 'empty' }
-  | { readonly kind: 'copy'; readonly command: CopyCommand; readonly text: string }
-  | { readonly kind: 'session'; readonly command: SessionCommand; readonly text: string }
+  | { readonly kind: 'session'; readonly statement: SessionStatement }
   | {
       readonly kind: 'engine';
       readonly prepared: PreparedStatement;
       readonly oids: readonly number[];
-      readonly text: string;
       /** The cursor that its execution makes, and the types of its parameters. */
-      readonly declares: Declaration | null;
+      readonly declares: DeclareCursor | null;
       readonly types: ParameterTypes;
     };
 
@@ -40,15 +40,14 @@ export interface CursorState {
 
 export type Bound =
   | { readonly kind: 'empty' }
-  | { readonly kind: 'copy'; readonly command: CopyCommand; readonly text: string }
   | {
       readonly kind: 'session';
-      readonly command: SessionCommand;
+      readonly statement: SessionStatement;
       readonly formats: readonly number[];
     }
   | {
       readonly kind: 'declare';
-      readonly declares: Declaration;
+      readonly declares: DeclareCursor;
       readonly types: ParameterTypes;
       readonly values: BoundValues;
     }
@@ -56,11 +55,11 @@ export type Bound =
 
 /** A statement with the values of a Bind. */
 export function boundOf(stored: Stored, message: BindMessage): Bound {
-  if (stored.kind === 'empty' || stored.kind === 'copy') {
+  if (stored.kind === 'empty') {
     return stored;
   }
   if (stored.kind === 'session') {
-    return { kind: 'session', command: stored.command, formats: message.resultFormats };
+    return { kind: 'session', statement: stored.statement, formats: message.resultFormats };
   }
   const { prepared, oids } = stored;
   const { count } = message.parameters;

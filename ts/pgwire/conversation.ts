@@ -13,9 +13,11 @@ import {
   type Database,
   DatabaseError,
   type ParameterTypes,
+  type ParsedStatement,
   type PreparedStatement,
   type Principal,
   type Session,
+  type SessionStatement,
   splitStatements,
   type StatementText,
 } from '../session/index.js';
@@ -23,12 +25,10 @@ import { Block, type BlockSession } from './block.js';
 import { boundOf, type Stored } from './bound.js';
 import { BoundValues } from './bound-values.js';
 import { type BindMessage, type ClientMessage, readMessage } from './client-messages.js';
-import { commandTag, sessionCommand, type SessionCommand } from './commands.js';
+import { commandTag } from './command-tag.js';
 import { Copies } from './copies.js';
-import { copyCommand } from './copy-command.js';
-import { declaration } from './cursor-commands.js';
 import { Cursors } from './cursors.js';
-import { errorReport, located } from './failure.js';
+import { errorReport, located, shifted } from './failure.js';
 import type { FramePlace } from './frames.js';
 import { InsertRun } from './insert-run.js';
 import { Portal, type PortalRun, type Send } from './portal.js';
@@ -40,7 +40,7 @@ import { Statements } from './statements.js';
 import { declaredType, describeRows, oidOf } from './types.js';
 
 /** What the conversation needs of a session. */
-export interface ConversationSession extends BlockSession, Pick<Session, 'prepare'> {
+export interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as somebody else; null: as whoever logged in. */
@@ -56,8 +56,12 @@ export interface Outlet {
   flush(): void;
 }
 
-/** Commands that a failed block takes. */
-const ENDS_BLOCK: ReadonlySet<string> = new Set(['commit', 'rollback', 'rollbackTo']);
+/** Statements that a failed block takes. */
+const ENDS_BLOCK: ReadonlySet<SessionStatement['kind']> = new Set([
+  'Commit',
+  'Rollback',
+  'RollbackTo',
+]);
 
 /** Statements of a simple query that are still to run. */
 interface Script {
@@ -273,24 +277,13 @@ export class Conversation {
   }
 
   private async runText(text: string): Promise<void> {
-    const command = sessionCommand(text);
-    if (command !== null) {
-      await this.runCommand(command, [], true);
+    const read = this.read(text);
+    if (read.dispatch.runner === 'session') {
+      await this.runSession(read.dispatch.statement, [], true);
       return;
     }
     this.block.refuseIfFailed();
-    const copy = copyCommand(text);
-    if (copy !== null) {
-      await this.copies.start(copy);
-      return;
-    }
-    const declares = declaration(text);
-    if (declares !== null) {
-      const tag = await this.cursors.declare(declares, undefined, BoundValues.of([]));
-      this.outlet.queue(reply.commandComplete(tag));
-      return;
-    }
-    const prepared = await this.prepare(text);
+    const prepared = await this.prepare(read);
     try {
       const portal = new Portal(prepared, BoundValues.of([]), [], (description) => {
         if (description.columns.length > 0) {
@@ -346,28 +339,31 @@ export class Conversation {
     if (others.length > 0) {
       throw new ProtocolError('42601', 'cannot insert multiple commands into a prepared statement');
     }
-    const command = sessionCommand(first.text);
-    if (command !== null) {
-      return { kind: 'session', command, text };
+    try {
+      return await this.storeOne(first, types);
+    } catch (error) {
+      throw located(error, text, first.start);
     }
-    const copy = copyCommand(first.text);
-    if (copy !== null) {
-      return { kind: 'copy', command: copy, text: first.text };
+  }
+
+  private async storeOne({ text }: StatementText, types: readonly number[]): Promise<Stored> {
+    const read = this.read(text);
+    const session = read.dispatch.runner === 'session' ? read.dispatch.statement : null;
+    const declares = session?.kind === 'DeclareCursor' ? session : null;
+    if (session !== null && declares === null) {
+      return { kind: 'session', statement: session };
     }
     this.block.refuseIfFailed();
-    const declares = declaration(first.text);
-    const start = first.start + (declares?.start ?? 0);
     const declared = types.map(declaredType);
-    try {
-      const prepared = await this.prepare(declares?.query ?? first.text, declared);
-      const oids = prepared.description.parameters.map((type, index) => {
-        const oid = types[index] ?? 0;
-        return oid === 0 ? oidOf(type) : oid;
-      });
-      return { kind: 'engine', prepared, oids, text, declares, types: declared };
-    } catch (error) {
-      throw located(error, text, start);
-    }
+    const preparing = this.prepare(declares?.query.text ?? read, declared);
+    const prepared = await preparing.catch((error: unknown) => {
+      throw declares === null ? error : shifted(error, declares.query.start);
+    });
+    const oids = prepared.description.parameters.map((type, index) => {
+      const oid = types[index] ?? 0;
+      return oid === 0 ? oidOf(type) : oid;
+    });
+    return { kind: 'engine', prepared, oids, declares, types: declared };
   }
 
   private bind(message: BindMessage): void {
@@ -385,9 +381,9 @@ export class Conversation {
       if (bound.kind === 'engine') {
         this.inserts.answer(describeRows(bound.portal.statement.description, bound.portal.formats));
       } else {
-        const command = bound.kind === 'session' ? bound.command : null;
+        const statement = bound.kind === 'session' ? bound.statement : null;
         const formats = bound.kind === 'session' ? bound.formats : [];
-        this.inserts.answer(this.describeCommand(command, formats));
+        this.inserts.answer(this.describeSession(statement, formats));
       }
       return;
     }
@@ -397,15 +393,15 @@ export class Conversation {
     if (stored.kind === 'engine' && stored.declares === null) {
       this.inserts.answer(describeRows(stored.prepared.description, []));
     } else {
-      const command = stored.kind === 'session' ? stored.command : null;
-      this.inserts.answer(this.describeCommand(command, []));
+      const statement = stored.kind === 'session' ? stored.statement : null;
+      this.inserts.answer(this.describeSession(statement, []));
     }
   }
 
   /** What FETCH answers is what its cursor has. */
-  private describeCommand(command: SessionCommand | null, formats: readonly number[]): Buffer {
-    return command?.command === 'fetch'
-      ? this.cursors.describe(command.name, formats)
+  private describeSession(statement: SessionStatement | null, formats: readonly number[]): Buffer {
+    return statement?.kind === 'Fetch'
+      ? this.cursors.describe(statement.name, formats)
       : reply.noData();
   }
 
@@ -437,18 +433,12 @@ export class Conversation {
       return;
     }
     if (bound.kind === 'session') {
-      await this.runCommand(bound.command, bound.formats);
+      await this.runSession(bound.statement, bound.formats);
       return;
     }
     this.block.refuseIfFailed();
-    if (bound.kind === 'copy') {
-      await this.copies.start(bound.command);
-      this.outlet.flush();
-      return;
-    }
     if (bound.kind === 'declare') {
-      const tag = await this.cursors.declare(bound.declares, bound.types, bound.values);
-      this.outlet.queue(reply.commandComplete(tag));
+      this.complete(await this.cursors.declare(bound.declares, bound.types, bound.values));
       return;
     }
     if (bound.done) {
@@ -499,7 +489,20 @@ export class Conversation {
 
   // ---- running ----
 
-  private async prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement> {
+  /** What a text says; in a failed block, that nothing is read. */
+  private read(text: string): ParsedStatement {
+    try {
+      return this.session.read(text);
+    } catch (error) {
+      this.block.refuseIfFailed();
+      throw error;
+    }
+  }
+
+  private async prepare(
+    text: string | ParsedStatement,
+    types?: ParameterTypes,
+  ): Promise<PreparedStatement> {
     this.refuseIfClosed();
     const preparing = new AbortController();
     this.preparing = preparing;
@@ -558,23 +561,36 @@ export class Conversation {
     this.outlet.queue(reply.noticeResponse({ severity: 'NOTICE', sqlState: '00000', message }));
   }
 
-  private async runCommand(
-    command: SessionCommand,
+  private async runSession(
+    statement: SessionStatement,
     formats: readonly number[],
     isSimple = false,
   ): Promise<void> {
-    if (!ENDS_BLOCK.has(command.command)) {
+    if (!ENDS_BLOCK.has(statement.kind)) {
       this.block.refuseIfFailed();
     }
-    let tag;
-    if ('rows' in command) {
-      if (isSimple && command.command === 'fetch') {
-        this.outlet.queue(this.cursors.describe(command.name, []));
-      }
-      tag = await this.cursors.fetch(command, formats, this.outlet.send);
-    } else {
-      tag = await this.commands.apply(command);
+    switch (statement.kind) {
+      case 'CopyIn':
+      case 'CopyOut':
+        await this.copies.start(statement);
+        this.outlet.flush();
+        return;
+      case 'DeclareCursor':
+        this.complete(await this.cursors.declare(statement, undefined, BoundValues.of([])));
+        return;
+      case 'Fetch':
+      case 'Move':
+        if (isSimple && statement.kind === 'Fetch') {
+          this.outlet.queue(this.cursors.describe(statement.name, []));
+        }
+        this.complete(await this.cursors.fetch(statement, formats, this.outlet.send));
+        return;
+      default:
+        this.complete(await this.commands.apply(statement));
     }
+  }
+
+  private complete(tag: string): void {
     this.outlet.queue(reply.commandComplete(tag));
   }
 

@@ -1,9 +1,10 @@
 /** COPY over the connection: what one conversation copies in, and out. */
+import type { CopyStream } from '../session/index.js';
 import type { ClientMessage } from './client-messages.js';
 import { BoundValues } from './bound-values.js';
 import { commandComplete, copyDone, copyResponse } from './server-messages.js';
-import type { CopyCommand } from './copy-command.js';
 import { CopyIn, type CopySetting } from './copy-in.js';
+import { copyOptions, quotedName } from './copy-options.js';
 import { CopyRows } from './copy-rows.js';
 import { inData, shifted } from './failure.js';
 import { Portal, type PortalRun, type Send } from './portal.js';
@@ -29,12 +30,12 @@ export class Copies {
   }
 
   /** TO STDOUT runs to its end; FROM STDIN asks for the data. */
-  async start(command: CopyCommand): Promise<void> {
-    if (command.direction === 'out') {
-      await this.copyOut(command);
+  async start(statement: CopyStream): Promise<void> {
+    if (statement.kind === 'CopyOut') {
+      await this.copyOut(statement);
       return;
     }
-    this.open = await CopyIn.open(command, this.setting);
+    this.open = await CopyIn.open(statement, this.setting);
     this.setting.outlet.queue(this.open.response);
   }
 
@@ -74,10 +75,12 @@ export class Copies {
     this.open = null;
   }
 
-  private async copyOut(command: Extract<CopyCommand, { direction: 'out' }>): Promise<void> {
+  private async copyOut(copy: Extract<CopyStream, { kind: 'CopyOut' }>): Promise<void> {
     const { outlet } = this.setting;
-    const statement = await this.setting.prepare(command.query).catch((error: unknown) => {
-      throw command.start < 0 ? inData(error) : shifted(error, command.start);
+    const options = copyOptions(copy.options);
+    const { text, start } = queryOf(copy);
+    const statement = await this.setting.prepare(text).catch((error: unknown) => {
+      throw start < 0 ? inData(error) : shifted(error, start);
     });
     try {
       const { kind, columns, parameters } = statement.description;
@@ -87,9 +90,9 @@ export class Copies {
       if (parameters.length > 0) {
         throw new ProtocolError('42P02', 'the query of COPY takes no parameters');
       }
-      const format = command.options.format === 'binary' ? 1 : 0;
+      const format = options.format === 'binary' ? 1 : 0;
       const formats = columns.map((): number => format);
-      const rows = new CopyRows(columns, command.options);
+      const rows = new CopyRows(columns, options);
       outlet.queue(copyResponse('out', format, columns.length));
       outlet.queue(rows.head());
       const portal = new Portal(statement, BoundValues.of([]), formats);
@@ -101,4 +104,16 @@ export class Copies {
       statement.close();
     }
   }
+}
+
+/** The query whose rows are copied; `start` is -1 when it does not stand in the statement. */
+function queryOf({ source }: Extract<CopyStream, { kind: 'CopyOut' }>): {
+  readonly text: string;
+  readonly start: number;
+} {
+  if ('text' in source) {
+    return source;
+  }
+  const columns = source.columns?.map(quotedName).join(', ') ?? '*';
+  return { text: `SELECT ${columns} FROM ${quotedName(source.table)}`, start: -1 };
 }

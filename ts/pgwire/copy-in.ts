@@ -4,10 +4,15 @@
  */
 import { totalmem } from 'node:os';
 
-import type { ParameterTypes, PreparedStatement, TableMetadata } from '../session/index.js';
+import type {
+  CopyStream,
+  ParameterTypes,
+  PreparedStatement,
+  TableMetadata,
+} from '../session/index.js';
 import { DatabaseError, ParameterBatch } from '../session/index.js';
 import type { Block } from './block.js';
-import { type CopyCommand, quotedName } from './copy-command.js';
+import { copyOptions, quotedName } from './copy-options.js';
 import { type CopiedRow, type CopyReader, copyReader } from './copy-reader.js';
 import { inData } from './failure.js';
 import { ProtocolError } from './protocol-error.js';
@@ -40,7 +45,8 @@ export interface CopySetting {
 }
 
 export class CopyIn {
-  private readonly command: Extract<CopyCommand, { direction: 'in' }>;
+  private readonly table: string;
+  private readonly isBinary: boolean;
   private readonly setting: CopySetting;
   /** Whether the transaction is this statement's own. */
   private readonly isAlone: boolean;
@@ -54,13 +60,15 @@ export class CopyIn {
   private cancelled = false;
 
   private constructor(
-    command: Extract<CopyCommand, { direction: 'in' }>,
+    { table, options: written }: Extract<CopyStream, { kind: 'CopyIn' }>,
     setting: CopySetting,
     isAlone: boolean,
     insert: PreparedStatement,
     columns: readonly string[],
   ) {
-    this.command = command;
+    const options = copyOptions(written);
+    this.table = table;
+    this.isBinary = options.format === 'binary';
     this.setting = setting;
     this.isAlone = isAlone;
     this.insert = insert;
@@ -68,23 +76,24 @@ export class CopyIn {
     this.bytesLeft = setting.copyBytesMax ?? largestCopy();
     const types = insert.description.parameters;
     const described = columns.map((name, index) => ({ name, oid: oidOf(types[index] ?? '') }));
-    this.reader = copyReader(described, command.options);
+    this.reader = copyReader(described, options);
   }
 
   static async open(
-    command: Extract<CopyCommand, { direction: 'in' }>,
+    statement: Extract<CopyStream, { kind: 'CopyIn' }>,
     setting: CopySetting,
   ): Promise<CopyIn> {
     const isAlone = setting.block.open();
     let insert: PreparedStatement | null = null;
     try {
-      const metadata = await setting.tableMetadata(command.table);
-      const columns = command.columns ?? metadata?.columns.map(({ name }) => name) ?? ['missing'];
+      const metadata = await setting.tableMetadata(statement.table);
+      const all = metadata?.columns.map(({ name }) => name);
+      const columns = statement.columns ?? all ?? ['missing'];
       const places = columns.map((_, index) => `$${index + 1}`).join(', ');
       const list = columns.map(quotedName).join(', ');
-      const target = `${quotedName(command.table)} (${list})`;
+      const target = `${quotedName(statement.table)} (${list})`;
       insert = await setting.prepare(`INSERT INTO ${target} VALUES (${places})`);
-      return new CopyIn(command, setting, isAlone, insert, columns);
+      return new CopyIn(statement, setting, isAlone, insert, columns);
     } catch (error) {
       insert?.close();
       if (isAlone) {
@@ -96,7 +105,7 @@ export class CopyIn {
 
   /** Asks for the data. */
   get response(): Buffer {
-    return copyResponse('in', this.command.options.format === 'binary' ? 1 : 0, this.columnCount);
+    return copyResponse('in', this.isBinary ? 1 : 0, this.columnCount);
   }
 
   /** Stops at the next message. */
@@ -163,7 +172,7 @@ export class CopyIn {
   }
 
   private where(line: number): string {
-    return `COPY ${this.command.table}, line ${line}`;
+    return `COPY ${this.table}, line ${line}`;
   }
 
   private async write(): Promise<void> {

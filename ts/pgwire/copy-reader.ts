@@ -3,7 +3,7 @@
  * that is not complete, and looks at it again only when as much again has come.
  */
 import { decodeText } from './client-messages.js';
-import { type CopyOptions, names } from './copy-command.js';
+import { type CopyOptions, names } from './copy-options.js';
 import { parameterText } from './parameter-values.js';
 import { ProtocolError } from './protocol-error.js';
 

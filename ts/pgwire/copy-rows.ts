@@ -1,6 +1,6 @@
 /** COPY … TO STDOUT: DataRow messages of the engine as CopyData, one message for each row. */
 import type { ResultColumn } from '../session/index.js';
-import { type CopyOptions, names } from './copy-command.js';
+import { type CopyOptions, names } from './copy-options.js';
 import { copyData } from './server-messages.js';
 
 const NOTHING = Buffer.alloc(0);

@@ -1,8 +1,12 @@
 /** Cursors of SQL: DECLARE makes a portal of a query, FETCH and MOVE read it in steps. */
-import type { ParameterTypes, PreparedStatement } from '../session/index.js';
+import type {
+  DeclareCursor,
+  FetchCursor,
+  ParameterTypes,
+  PreparedStatement,
+} from '../session/index.js';
 import type { Block } from './block.js';
 import type { BoundValues } from './bound-values.js';
-import type { Declaration, FetchCommand } from './cursor-commands.js';
 import { shifted } from './failure.js';
 import { formatCodes } from './parameter-values.js';
 import { Portal, type PortalRun, type Send } from './portal.js';
@@ -28,17 +32,20 @@ export class Cursors {
 
   /** The query is bound now, and runs at the first FETCH. */
   async declare(
-    { name, query, start, binary, hold }: Declaration,
+    { name, query, binary, scroll, hold }: DeclareCursor,
     types: ParameterTypes | undefined,
     values: BoundValues,
   ): Promise<string> {
     const { block, portals } = this.setting;
+    if (scroll) {
+      throw new ProtocolError('0A000', 'cursors that scroll back are not supported: use NO SCROLL');
+    }
     if (block.status === 'I' && !hold) {
       const message = 'DECLARE CURSOR can only be used in transaction blocks, or WITH HOLD';
       throw new ProtocolError('25P01', message);
     }
-    const statement = await this.setting.prepare(query, types).catch((error: unknown) => {
-      throw shifted(error, start);
+    const statement = await this.setting.prepare(query.text, types).catch((error: unknown) => {
+      throw shifted(error, query.start);
     });
     try {
       const { kind, columns, parameters } = statement.description;
@@ -66,13 +73,18 @@ export class Cursors {
   }
 
   /** FETCH and MOVE; returns the tag. */
-  async fetch(command: FetchCommand, formats: readonly number[], send: Send): Promise<string> {
-    const { portal, codes } = this.cursor(command.name, formats);
-    const isFetch = command.command === 'fetch';
+  async fetch(statement: FetchCursor, formats: readonly number[], send: Send): Promise<string> {
+    const { name, kind, rows: asked } = statement;
+    if (asked === 'backward') {
+      const known = 'NEXT, a number, ALL, FORWARD';
+      throw new ProtocolError('55000', `cursor can only scan forward [expected=${known}]`);
+    }
+    const { portal, codes } = this.cursor(name, formats);
+    const isFetch = kind === 'Fetch';
     portal.choose(isFetch ? codes : portal.formats);
     const taken = isFetch ? send : (): Promise<void> => Promise.resolve();
-    const { rows } = await this.setting.run(portal, command.rows ?? 0, taken);
-    return `${command.command.toUpperCase()} ${rows}`;
+    const { rows } = await this.setting.run(portal, asked === 'all' ? 0 : asked, taken);
+    return `${kind.toUpperCase()} ${rows}`;
   }
 
   private cursor(

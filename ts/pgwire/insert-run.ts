@@ -9,7 +9,7 @@
 import { DatabaseError, ParameterBatch } from '../session/index.js';
 import { BoundValues } from './bound-values.js';
 import type { BoundParameters } from './client-messages.js';
-import { commandTag } from './commands.js';
+import { commandTag } from './command-tag.js';
 import type { FramePlace } from './frames.js';
 import { type Executable, Portal } from './portal.js';
 import { bindComplete, commandComplete } from './server-messages.js';

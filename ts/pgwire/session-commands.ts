@@ -1,11 +1,17 @@
 /** Carries out the statements of a session that the protocol answers itself. */
-import type { PreparedStatement, Principal } from '../session/index.js';
+import type {
+  CopyStream,
+  DeclareCursor,
+  FetchCursor,
+  PreparedStatement,
+  Principal,
+  SessionStatement,
+} from '../session/index.js';
 import type { Block } from './block.js';
-import { type SessionCommand, timeoutOf } from './commands.js';
-import type { FetchCommand } from './cursor-commands.js';
 import type { Portals } from './portals.js';
 import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
+import { timeoutOf } from './statement-timeout.js';
 import type { Statements } from './statements.js';
 
 export interface ConversationLimits {
@@ -29,6 +35,9 @@ export interface CommandSetting {
   prepare(text: string): Promise<PreparedStatement>;
 }
 
+/** What neither cursors nor COPY carry out. */
+export type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
+
 export class SessionCommands {
   /** Of the statements to come; undefined: the server's own. */
   timeoutMs: number | undefined;
@@ -40,60 +49,82 @@ export class SessionCommands {
   }
 
   /** Returns the tag. */
-  async apply(command: Exclude<SessionCommand, FetchCommand>): Promise<string> {
-    switch (command.command) {
-      case 'begin':
+  async apply(statement: SessionCommand): Promise<string> {
+    switch (statement.kind) {
+      case 'Begin':
         this.begin();
         return 'BEGIN';
-      case 'commit':
+      case 'Commit':
         this.setting.portals.endBlock(this.setting.block.status === 'E' ? 'rollback' : 'commit');
         return this.setting.block.commit();
-      case 'rollback':
+      case 'Rollback':
         this.rollback();
         return 'ROLLBACK';
-      case 'savepoint':
-        this.setting.block.savepoint(command.name, this.setting.portals.names);
+      case 'Savepoint':
+        this.setting.block.savepoint(statement.name, this.setting.portals.names);
         return 'SAVEPOINT';
-      case 'release':
-        this.setting.block.release(command.name);
+      case 'Release':
+        this.setting.block.release(statement.name);
         return 'RELEASE';
-      case 'rollbackTo': {
-        const open = this.setting.block.rollbackTo(command.name);
+      case 'RollbackTo': {
+        const open = this.setting.block.rollbackTo(statement.name);
         this.setting.portals.closeBut((name) => name === '' || open.has(name));
         return 'ROLLBACK';
       }
-      case 'unsupported':
-        throw new ProtocolError('0A000', `not supported: ${command.what}`);
-      case 'deallocate':
-        return this.deallocate(command.name);
-      case 'close':
-        if (command.name === null) {
-          this.setting.portals.closeAll();
-        } else {
-          this.setting.portals.get(command.name, 'cursor');
-          this.setting.portals.close(command.name);
-        }
-        return command.name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR';
-      case 'discard':
-        this.setting.portals.closeAll();
-        this.setting.statements.closeAll();
-        this.timeoutMs = this.setting.limits.timeoutMs;
-        if (command.tag === 'DISCARD ALL') {
-          // Whoever gets the connection from its pool next is whoever logged in.
-          this.setting.session.become(null);
-        }
-        return command.tag;
-      case 'ignore':
-        return command.tag;
-      case 'set':
-        this.set(command.name, command.value);
+      case 'Deallocate':
+        return this.deallocate(statement.name);
+      case 'CloseCursor':
+        return this.closeCursor(statement.name);
+      case 'Discard':
+        return this.discard(statement.what);
+      case 'Reset':
+      case 'Unlisten':
+        return statement.kind.toUpperCase();
+      case 'Set':
+        this.set(statement.name, statement.value);
         return 'SET';
-      case 'role':
-        await this.become(command.name);
-        return command.tag;
-      default:
-        return assertNever(command);
+      case 'SetRole':
+        await this.become(statement.name);
+        return 'SET';
+      case 'ResetRole':
+        await this.become(null);
+        return 'RESET';
+      case 'SetAuthorization':
+        if (statement.name !== null) {
+          throw unsupported('SET SESSION AUTHORIZATION, use SET ROLE');
+        }
+        await this.become(null);
+        return 'SET';
+      case 'Chain':
+        throw unsupported('AND CHAIN');
+      case 'TwoPhase':
+        throw unsupported('two-phase commits');
+      case 'Listen':
+      case 'Notify':
+        throw unsupported('notifications');
     }
+  }
+
+  private closeCursor(name: string | null): string {
+    const { portals } = this.setting;
+    if (name === null) {
+      portals.closeAll();
+      return 'CLOSE CURSOR ALL';
+    }
+    portals.get(name, 'cursor');
+    portals.close(name);
+    return 'CLOSE CURSOR';
+  }
+
+  private discard(what: string): string {
+    this.setting.portals.closeAll();
+    this.setting.statements.closeAll();
+    this.timeoutMs = this.setting.limits.timeoutMs;
+    if (what === 'ALL') {
+      // Whoever gets the connection from its pool next is whoever logged in.
+      this.setting.session.become(null);
+    }
+    return `DISCARD ${what}`;
   }
 
   private set(name: string, value: string | null): void {
@@ -145,6 +176,6 @@ export class SessionCommands {
   }
 }
 
-function assertNever(value: never): never {
-  throw new TypeError(`unexpected value ${JSON.stringify(value)}`);
+function unsupported(what: string): ProtocolError {
+  return new ProtocolError('0A000', `not supported: ${what}`);
 }

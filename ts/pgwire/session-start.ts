@@ -1,5 +1,5 @@
 /** What a session begins with: what its client asked for, and what it is told. */
-import { timeoutOf } from './commands.js';
+import { timeoutOf } from './statement-timeout.js';
 import type { Entered } from './login.js';
 
 type StartupParameters = ReadonlyMap<string, string>;

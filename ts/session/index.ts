@@ -14,19 +14,24 @@ export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export {
   type Actor,
-  ownStatements,
-  type OwnStatements,
   type ParameterTypes,
   PreparedStatement,
   Session,
   SessionHost,
+  type ServerStatements,
   type SessionHostOptions,
 } from './session.js';
 export type { Operations } from './operations.js';
 export { errorMeaning, type ErrorMeaning, httpStatusOf, sqlStateOf } from './status.js';
-export { type Parse, StatementCache } from './statement-cache.js';
-// COPY over a connection is the wire protocol's own statement; it reads its words like any other.
-export { scan, TokenKind, type Tokens } from '../sql/lexer.js';
+export { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
+// What statements of a connection say; the protocol that has connections runs them.
+export type {
+  CopyStream,
+  CopyStreamOptions,
+  DeclareCursor,
+  FetchCursor,
+  SessionStatement,
+} from '../sql/index.js';
 // Protocols cut a text into statements; they do not import the parser.
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.

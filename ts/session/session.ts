@@ -11,13 +11,11 @@ import type { ParameterBatch } from '../engine/parameter-batch.js';
 import type {
   Access,
   AllExecuteOptions,
-  Chunk,
   Database,
   ExecuteOptions,
   ExecuteReply,
   Owner,
   ParameterValues,
-  ResultStream,
   Statement,
   StatementContext,
   StatementDescription,
@@ -27,6 +25,8 @@ import type {
 import type { Tree } from '../sql/index.js';
 import { asDatabaseError } from './error.js';
 import { Backends } from './backends.js';
+import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
+import { HostStream } from './host-stream.js';
 import { type Guard, type Listed, type Principal, principalKey } from './guard.js';
 import {
   numbersOf,
@@ -37,7 +37,7 @@ import {
   typesWithResults,
 } from './operations.js';
 import { withoutSecrets } from './secrets.js';
-import { type Parse, StatementCache } from './statement-cache.js';
+import { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
 
 /** How often a statement runs at the most when its tables change each time before it does. */
 const MOST_ATTEMPTS = 64;
@@ -72,31 +72,17 @@ export interface PrepareOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Statements that the server runs and the engine does not: COPY, GRANT. */
-export interface OwnStatements {
-  owns(tree: object): boolean;
+/** Statements of one kind that the server runs and the engine does not: COPY, GRANT. */
+export interface ServerStatements {
   /** Rejects with a `DatabaseError`. */
-  prepare(tree: object, context: StatementContext, actor: Actor): Promise<Statement>;
-}
-
-/** Several as one. */
-export function ownStatements(...all: readonly OwnStatements[]): OwnStatements {
-  return {
-    owns: (tree) => all.some((one) => one.owns(tree)),
-    prepare: async (tree, context, actor) => {
-      const owner = all.find((one) => one.owns(tree));
-      if (owner === undefined) {
-        throw new DatabaseError({ code: 'Internal', message: 'no statement of the server' });
-      }
-      return await owner.prepare(tree, context, actor);
-    },
-  };
+  prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement>;
 }
 
 export interface SessionHostOptions {
   readonly database: Database;
   readonly parse: Parse;
-  readonly own?: OwnStatements;
+  /** Where one is absent, the engine says that it cannot run such statements. */
+  readonly server?: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   /** Absent where everybody may do everything. */
   readonly guard?: Guard;
   /** Absent where there is no server around the database. */
@@ -111,7 +97,7 @@ export interface SessionHostOptions {
 export class SessionHost {
   readonly database: Database;
   readonly statements: StatementCache;
-  readonly own: OwnStatements | undefined;
+  readonly server: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   readonly guard: Guard | undefined;
   readonly operations: Operations | null;
   /** The connections of all protocols whose clients know their number. */
@@ -122,10 +108,9 @@ export class SessionHost {
 
   constructor(options: SessionHostOptions) {
     this.database = options.database;
-    this.own = options.own;
+    this.server = options.server ?? {};
     this.guard = options.guard;
     this.statements = new StatementCache(options.parse, {
-      owns: (tree) => options.own?.owns(tree) === true,
       asksLists: (tree) => options.guard?.asksLists(tree) === true,
       makesView: (tree) => options.guard?.makesView(tree) === true,
       serverAccesses: (tree) => options.guard?.serverAccesses(tree) ?? [],
@@ -170,33 +155,6 @@ function stopped(): DatabaseError {
   return new DatabaseError({ code: 'Closed', message: 'the server is shutting down' });
 }
 
-/** Rows that are still to come. */
-class HostStream implements ResultStream {
-  readonly #host: SessionHost;
-  readonly #stream: ResultStream;
-
-  constructor(host: SessionHost, stream: ResultStream) {
-    this.#host = host;
-    this.#stream = stream;
-  }
-
-  async next(maxRows?: number): Promise<Chunk | null> {
-    try {
-      return await this.#stream.next(maxRows);
-    } catch (error) {
-      throw this.#host.failure(error);
-    }
-  }
-
-  summary(): Summary {
-    return this.#stream.summary();
-  }
-
-  cancel(): void {
-    this.#stream.cancel();
-  }
-}
-
 export class Session implements Actor {
   readonly isLasting: boolean;
   /**
@@ -230,12 +188,8 @@ export class Session implements Actor {
     return this.#host.database;
   }
 
-  /** Parses, binds and authorises `text`; rejects with a `DatabaseError`. */
-  async prepare(
-    text: string,
-    parameterTypes?: ParameterTypes,
-    options: PrepareOptions = {},
-  ): Promise<PreparedStatement> {
+  /** What `text` says and who runs it; throws a `DatabaseError`. */
+  read(text: string): ParsedStatement {
     if (text.length > LONGEST_STATEMENT) {
       throw new DatabaseError({
         code: 'StatementTooComplex',
@@ -248,8 +202,21 @@ export class Session implements Actor {
       const message = 'a statement cannot contain a NUL character';
       throw new DatabaseError({ code: 'Syntax', message, start: nul, end: nul + 1 });
     }
-    const statement = new PreparedStatement(this.#host, this, text, parameterTypes);
-    const binding = statement.bind(options);
+    return this.#host.statements.parsed(text);
+  }
+
+  /** Reads, binds and authorises a text; rejects with a `DatabaseError`. */
+  async prepare(
+    text: string | ParsedStatement,
+    parameterTypes?: ParameterTypes,
+    options: PrepareOptions = {},
+  ): Promise<PreparedStatement> {
+    const parsed = typeof text === 'string' ? this.read(text) : text;
+    if (parsed.dispatch.runner === 'session') {
+      refuseWithoutConnection(parsed.dispatch.statement);
+    }
+    const statement = new PreparedStatement(this.#host, this, parsed.text, parameterTypes);
+    const binding = statement.bind(options, parsed);
     if (binding !== null) {
       await binding;
     }
@@ -367,18 +334,24 @@ export class PreparedStatement {
    * Called by `Session.prepare`, and again when the catalog or the rights moved. Null when it is
    * done: the same was bound before.
    */
-  bind(options: PrepareOptions = {}): Promise<void> | null {
-    return this.#bindKnown() ? null : this.#bindAnew(this.#session.transaction, options);
+  bind(options: PrepareOptions, parsed: ParsedStatement): Promise<void> | null {
+    return this.#bindKnown(parsed)
+      ? null
+      : this.#bindAnew(this.#session.transaction, options, parsed);
   }
 
-  async #bindAnew(transaction: Transaction | null, options: PrepareOptions): Promise<void> {
+  async #bindAnew(
+    transaction: Transaction | null,
+    options: PrepareOptions,
+    parsed: ParsedStatement,
+  ): Promise<void> {
     const { database } = this.#host;
     const queryId = database.newQueryId();
     const cancel = (): void => void database.cancelQuery(queryId);
     options.signal?.addEventListener('abort', cancel);
     try {
       const bounds = { timeoutMs: this.#host.timeoutMs(options.timeoutMs), queryId: `${queryId}` };
-      const statement = await this.#prepare(transaction, bounds);
+      const statement = await this.#prepare(parsed, transaction, bounds);
       // What depends on more than the tables is nobody else's.
       const mayShare = transaction === null && !this.#isListing && this.#operated === null;
       const isShared = mayShare && this.#host.statements.share(this.#key, statement);
@@ -391,7 +364,7 @@ export class PreparedStatement {
   }
 
   /** Takes the query that was bound before for the same text and user; false when there is none. */
-  #bindKnown(): boolean {
+  #bindKnown(parsed: ParsedStatement): boolean {
     const { statements, guard } = this.#host;
     const { transaction, principal } = this.#session;
     try {
@@ -400,7 +373,7 @@ export class PreparedStatement {
       this.#key = this.#sharedKey();
       const known = transaction === null ? statements.query(this.#key) : undefined;
       if (known !== undefined) {
-        this.#serverAccesses = statements.parsed(this.text).accesses;
+        this.#serverAccesses = parsed.accesses;
         guard?.authorise(principal, this.#serverAccesses);
         this.#hold(known, true, null);
       }
@@ -469,11 +442,11 @@ export class PreparedStatement {
   }
 
   async #prepare(
+    parsed: ParsedStatement,
     transaction: Transaction | null,
     bounds: Pick<StatementContext, 'timeoutMs' | 'queryId'>,
   ): Promise<Statement> {
-    const { database, guard, own, statements } = this.#host;
-    const parsed = statements.parsed(this.text);
+    const { database, guard, server } = this.#host;
     this.#operated = parsed.operated;
     this.#isListing = parsed.listing !== null;
     this.#serverAccesses = parsed.accesses;
@@ -490,8 +463,10 @@ export class PreparedStatement {
     const asked = listed?.tree ?? null;
     const bound =
       asked === null ? parsed.tree : Buffer.from(JSON.stringify(operated(asked as Tree).tree));
-    if (own !== undefined && parsed.own !== null) {
-      return await own.prepare(parsed.own, context, this.#session);
+    const run = parsed.dispatch;
+    const statements = run.runner === 'server' ? server[run.kind] : undefined;
+    if (run.runner === 'server' && statements !== undefined) {
+      return await statements.prepare(run.tree, context, this.#session);
     }
     try {
       return transaction === null
@@ -596,7 +571,7 @@ export class PreparedStatement {
   async #rebind(mayChange: boolean): Promise<void> {
     const before = shape(this.description);
     this.#host.statements.forget(this.#key);
-    await this.bind();
+    await this.bind({}, this.#host.statements.parsed(this.text));
     if (!mayChange && shape(this.description) !== before) {
       throw new DatabaseError({
         code: 'Replan',

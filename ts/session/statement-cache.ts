@@ -5,21 +5,23 @@
 import { LRUCache } from 'lru-cache';
 
 import type { Access, Statement } from '../engine/types.js';
-import type { Tree } from '../sql/index.js';
+import type { Statement as ReadStatement } from '../sql/index.js';
+import { type Dispatch, dispatch } from './dispatch.js';
 import { asSyntaxError } from './error.js';
 import { type Operated, operated } from './operations.js';
 
 /** Text to syntax tree; throws an error with `message`, `start` and `end`. */
-export type Parse = (text: string) => object;
+export type Parse = (text: string) => ReadStatement;
 
 /** A text as it was read. */
 export interface ParsedStatement {
+  readonly text: string;
+  /** Who runs it. */
+  readonly dispatch: Dispatch;
   /** The tree as JSON in UTF-8, as the border takes it. */
   readonly tree: Buffer;
   /** What the server itself does at every execution; null where that is nothing. */
   readonly operated: Omit<Operated, 'tree'> | null;
-  /** The tree itself, when the server runs the statement and not the engine. */
-  readonly own: object | null;
   /** The tree itself, when it asks for lists of users and rights. */
   readonly listing: object | null;
   /** The tree itself, when it makes a view, which somebody has to own. */
@@ -30,8 +32,6 @@ export interface ParsedStatement {
 
 /** What is looked for in a tree. */
 export interface TreeQuestions {
-  /** Whether the server runs the statement and not the engine. */
-  owns(tree: object): boolean;
   /** Whether it asks for lists of users and rights. */
   asksLists(tree: object): boolean;
   /** Whether it makes a view. */
@@ -41,7 +41,6 @@ export interface TreeQuestions {
 }
 
 const NO_QUESTIONS: TreeQuestions = {
-  owns: () => false,
   asksLists: () => false,
   makesView: () => false,
   serverAccesses: () => [],
@@ -137,12 +136,14 @@ export class StatementCache {
 
   #parseText(text: string): ParsedStatement {
     try {
-      const tree = this.#parse(text);
-      const { tree: bound, calls, parameters } = operated(tree as Tree);
+      const statement = this.#parse(text);
+      const { tree } = statement;
+      const { tree: bound, calls, parameters } = operated(tree);
       return {
+        text,
+        dispatch: dispatch(statement),
         tree: Buffer.from(JSON.stringify(bound)),
         operated: calls.length === 0 ? null : { calls, parameters },
-        own: this.#questions.owns(tree) ? tree : null,
         listing: this.#questions.asksLists(tree) ? tree : null,
         view: this.#questions.makesView(tree) ? tree : null,
         accesses: this.#questions.serverAccesses(tree),

@@ -37,9 +37,6 @@ function copyStatement(p: Parser): CopyStatement {
     return { copy: 'Export', table, query: null, ...destination(p) };
   }
   p.expect('FROM', "'from' or 'to' expected");
-  if (p.sees('STDIN')) {
-    p.fail('copy from stdin is not supported as a statement, use COPY over the wire protocol');
-  }
   const file = fileName(p);
   return { copy: 'Import', table, file, options: p.take('WITH') ? importOptions(p) : [] };
 }

@@ -8,24 +8,41 @@ import { parseExpression } from './expression.js';
 import { scan, TokenKind } from './lexer.js';
 import { Parser, type Grammar, type Probe, type ProbeContext } from './parser.js';
 import { parseQuery } from './query.js';
+import type { SessionStatement } from './session-statement.js';
 import { FIRST_WORDS, parseStatement } from './statement.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 export type * from './ast.generated.js';
+export type { CopyStream, CopyStreamOptions } from './copy-stream.js';
 export { scan, tokenize, TokenKind, type Tokens } from './lexer.js';
 export type { ProbeContext } from './parser.js';
 export { MAX_HEIGHT, MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from './parser.js';
 export { print, printExpression } from './printer.js';
 export { scopeAt, type Scope, type ScopeSource } from './scope.js';
+export type { DeclareCursor, FetchCursor, SessionStatement } from './session-statement.js';
 export { splitStatements, type StatementText } from './split.js';
 export { SyntaxError_ } from './syntax-error.js';
 
 const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery };
 
-/** The tree of one statement; throws `SyntaxError_`. An empty text gives an `Empty` node. */
-export function parse(text: string): Tree {
+/** One statement, as any client may send it. */
+export interface Statement {
+  /** As the engine and the server read it; those of the connection are words without effect. */
+  readonly tree: Tree;
+  /** What a statement of the connection says; null for all others. */
+  readonly session: SessionStatement | null;
+}
+
+/** Reads one statement; throws `SyntaxError_`. An empty text gives an `Empty` node. */
+export function readStatement(text: string): Statement {
   const parser = new Parser(text, GRAMMAR);
-  return parser.tree(parseStatement(parser));
+  const { root, session } = parseStatement(parser);
+  return { tree: parser.tree(root), session };
+}
+
+/** Its tree alone. */
+export function parse(text: string): Tree {
+  return readStatement(text).tree;
 }
 
 /** What may stand at one offset of a text. */

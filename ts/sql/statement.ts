@@ -8,27 +8,9 @@ import { parseCreate } from './create.js';
 import { TokenKind } from './lexer.js';
 import type { Parser } from './parser.js';
 import { parsePreamble, queryAfter, type Preamble } from './query.js';
+import { parseSessionStatement, type SessionStatement } from './session-statement.js';
 import { parseDescribe, parseShow, words } from './show.js';
 import { parseAlterMaterial, parseCompile, parseRefreshView, refuseLiveView } from './view.js';
-
-/** Words that begin statements of the session; they change nothing in the database. */
-const SESSION: ReadonlySet<string> = new Set([
-  'ABORT',
-  'BEGIN',
-  'CLOSE',
-  'COMMIT',
-  'DEALLOCATE',
-  'DISCARD',
-  'END',
-  'LISTEN',
-  'RELEASE',
-  'RESET',
-  'ROLLBACK',
-  'SAVEPOINT',
-  'SET',
-  'START',
-  'UNLISTEN',
-]);
 
 /**
  * Statements that begin with words which may also name a table: told by the word that follows.
@@ -65,18 +47,27 @@ export const FIRST_WORDS: readonly string[] = [
   'WITH',
 ];
 
+/** A text as a client sends it. */
+export interface StatementRoot {
+  readonly root: NodeId;
+  /** What a statement of the connection says; null for all others. */
+  readonly session: SessionStatement | null;
+}
+
 /** The whole text: one statement, perhaps followed by semicolons. */
-export function parseStatement(p: Parser): NodeId {
+export function parseStatement(p: Parser): StatementRoot {
   while (p.take(';')) {}
   if (p.atEnd()) {
-    return p.add({ kind: 'Empty' }, 0, p.text.length);
+    return { root: p.add({ kind: 'Empty' }, 0, p.text.length), session: null };
   }
-  const root = statement(p);
+  const from = p.index;
+  const session = parseSessionStatement(p);
+  const root = session === null ? statement(p) : sessionWords(p, from);
   while (p.take(';')) {}
   if (!p.atEnd()) {
     p.fail(`unexpected token [${p.written()}]`);
   }
-  return root;
+  return { root, session };
 }
 
 function statement(p: Parser): NodeId {
@@ -125,9 +116,6 @@ function alteration(p: Parser): NodeId {
 }
 
 function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
-  if (SESSION.has(word)) {
-    return parseSession(p);
-  }
   if (word === 'VACUUM' || word === 'REINDEX') {
     return parseMaintenance(p, word);
   }
@@ -185,17 +173,17 @@ function prefixed(p: Parser, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-function parseSession(p: Parser): NodeId {
-  const start = p.start();
+/** A statement of the connection as the engine takes it: words without effect. */
+function sessionWords(p: Parser, from: number): NodeId {
+  const after = p.index;
   const all: string[] = [];
-  while (!p.atEnd() && !p.at(';')) {
-    if (p.at(')')) {
-      all.push(p.written());
-      p.advance();
-    }
-    all.push(...words(p));
+  p.index = from;
+  while (p.index < after) {
+    const isQuoted = p.kind() === TokenKind.String || p.kind() === TokenKind.Quoted;
+    all.push(isQuoted ? p.unquoted() : p.written());
+    p.advance();
   }
-  return p.add({ kind: 'Session', words: all }, start, p.lastEnd());
+  return p.add({ kind: 'Session', words: all }, p.start(from - after), p.lastEnd());
 }
 
 /** VACUUM and REINDEX name a table, so that a missing one is an error; there is nothing to do. */

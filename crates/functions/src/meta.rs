@@ -111,6 +111,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "reload_config",
         &[direct(&[], Boolean, |call| Ok(build_flags(call.rows, |_| false)))],
-        "reads server.conf again when it is a statement of its own; within one, false",
+        "reads server.conf again; it runs once, in a SELECT without FROM",
     ),
 ];

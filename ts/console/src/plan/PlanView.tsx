@@ -3,12 +3,10 @@ import { createMemo, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { duration, grouped } from '../model/format.js';
 import { copy } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
+import { isQuery } from '../sql/effects.js';
 import type { ShownPlan } from '../state/plans.js';
 import type { Session } from '../state/session.js';
 import type { Plan, PlanNode } from './model.js';
-
-/** Only what reads can be run for its times alone. */
-const READS = /^(?:\s|--[^\n]*\n|\/\*.*?\*\/)*(?:select|with|from|declare|\()/is;
 
 export default function PlanView(props: { session: Session }): JSX.Element {
   const { workspace, plans } = props.session;
@@ -75,7 +73,7 @@ function Head(props: { session: Session; shown: ShownPlan | undefined; plan: Pla
         )}
       </For>
       <span class="spring" />
-      <Show when={READS.test(statement())}>
+      <Show when={isQuery(statement())}>
         <button
           class="button small"
           title="Runs the statement and takes the times; the rows are dropped"

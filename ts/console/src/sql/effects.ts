@@ -11,12 +11,22 @@ const READERS: ReadonlySet<string> = new Set([
   'Values',
 ]);
 
+/** Whether a statement is a query: only what reads rows can be run for its times alone. */
+export function isQuery(statement: string): boolean {
+  return rootOf(statement) === 'Query';
+}
+
 /** Whether a statement only reads. One that cannot be read itself counts as one that changes. */
 export function onlyReads(statement: string): boolean {
+  return READERS.has(rootOf(statement));
+}
+
+/** Empty for what cannot be read. */
+function rootOf(statement: string): string {
   try {
     const tree = parse(statement);
-    return READERS.has(tree.nodes[tree.root]?.kind ?? '');
+    return tree.nodes[tree.root]?.kind ?? '';
   } catch {
-    return false;
+    return '';
   }
 }

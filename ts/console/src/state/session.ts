@@ -26,7 +26,6 @@ export interface Problem extends Place {
 export type Connection = 'connecting' | 'connected' | 'lost';
 
 const HEARTBEAT_MS = 5000;
-const CHANGES_SCHEMA = /^\s*(?:create|drop|alter|rename|truncate|insert|copy)\b/i;
 
 export class Session {
   readonly workspace: Workspace;
@@ -318,10 +317,18 @@ export class Session {
     if (finished.failure && !finished.failure.reachable) {
       this.#setConnection('lost');
     }
-    if (finished.state === 'done' && CHANGES_SCHEMA.test(statement.text)) {
-      void this.schema.refresh();
+    if (finished.state === 'done') {
+      void this.#follow(statement.text);
     }
     return finished;
+  }
+
+  /** Tables may be others after a statement that does more than read. */
+  async #follow(statement: string): Promise<void> {
+    const { onlyReads } = await import('../sql/effects.js');
+    if (!onlyReads(statement)) {
+      await this.schema.refresh();
+    }
   }
 
   #bound(tab: string, statement: StatementText): StatementText {

@@ -1,0 +1,175 @@
+/** Statements of a connection: each form, however it is blanked, commented and quoted. */
+import test from 'ava';
+
+import { readStatement, type SessionStatement, SyntaxError_ } from '../../ts/sql/index.js';
+
+const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
+  [
+    { kind: 'Begin' },
+    'BEGIN',
+    'begin work',
+    'begin isolation level serializable, read only',
+    'START TRANSACTION',
+    'start /* x */ transaction -- y',
+    ';;begin;',
+  ],
+  [
+    { kind: 'Commit' },
+    'COMMIT',
+    'commit/**/work',
+    'END',
+    'end transaction;',
+    'commit and no chain',
+  ],
+  [{ kind: 'Rollback' }, 'ROLLBACK', 'ROLLBACK WORK', 'abort', 'abort transaction -- now'],
+  [{ kind: 'Chain' }, 'COMMIT AND CHAIN', 'rollback work and chain'],
+  [
+    { kind: 'TwoPhase' },
+    "PREPARE TRANSACTION 'x'",
+    "COMMIT PREPARED 'x'",
+    "ROLLBACK /* x */ PREPARED 'x'",
+  ],
+  [{ kind: 'Savepoint', name: 'a' }, 'SAVEPOINT a', 'savepoint/**/A', 'savepoint "a"'],
+  [{ kind: 'Savepoint', name: 'A "b"' }, 'savepoint "A ""b"""'],
+  [{ kind: 'Release', name: 'a' }, 'RELEASE a', 'release savepoint A', 'release\n"a"'],
+  [{ kind: 'Release', name: 'savepoint' }, 'RELEASE savepoint'],
+  [
+    { kind: 'RollbackTo', name: 'a' },
+    'ROLLBACK TO a',
+    'rollback to savepoint A',
+    'rollback transaction to "a"',
+    'abort to a',
+  ],
+  [{ kind: 'Deallocate', name: null }, 'DEALLOCATE ALL', 'deallocate prepare all'],
+  [{ kind: 'Deallocate', name: 'A b' }, 'DEALLOCATE PREPARE "A b"', 'deallocate/**/"A b"'],
+  [{ kind: 'Deallocate', name: '_pg3_0' }, 'deallocate _PG3_0'],
+  [{ kind: 'CloseCursor', name: null }, 'CLOSE ALL', 'close -- x\nall'],
+  [{ kind: 'CloseCursor', name: 'c' }, 'CLOSE c', 'close "c"'],
+  [{ kind: 'Discard', what: 'ALL' }, 'DISCARD ALL', 'discard /* y */ all'],
+  [{ kind: 'Discard', what: 'PLANS' }, 'DISCARD PLANS'],
+  [{ kind: 'Reset' }, 'RESET ALL', 'reset search_path', 'RESET session'],
+  [{ kind: 'ResetRole' }, 'RESET ROLE', 'reset/**/role', 'RESET SESSION AUTHORIZATION'],
+  [{ kind: 'Listen' }, 'LISTEN x'],
+  [{ kind: 'Notify' }, 'NOTIFY x', "notify x, 'y'"],
+  [{ kind: 'Unlisten' }, 'UNLISTEN *'],
+  [
+    { kind: 'Set', name: 'statement_timeout', value: '5s' },
+    "SET statement_timeout = '5s'",
+    "set/**/statement_timeout to '5s' -- x",
+    'SET SESSION statement_timeout TO 5s',
+    'set local Statement_Timeout=5s',
+  ],
+  [{ kind: 'Set', name: 'a.b', value: "it's" }, "SET a.b = 'it''s'", `set a."b" to 'it''s'`],
+  [
+    { kind: 'Set', name: 'search_path', value: '"$user", public' },
+    'SET search_path="$user", public',
+  ],
+  [
+    { kind: 'Set', name: '', value: null },
+    'SET TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    "SET TIME ZONE 'UTC'",
+    'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY',
+  ],
+  [
+    { kind: 'SetRole', name: 'svc' },
+    'SET ROLE svc',
+    "set role 'svc'",
+    'SET SESSION ROLE TO "svc"',
+    'set/**/local role = SVC',
+  ],
+  [{ kind: 'SetRole', name: null }, 'SET ROLE NONE', 'set role to default'],
+  [{ kind: 'SetAuthorization', name: 'joe' }, 'SET SESSION AUTHORIZATION joe'],
+  [{ kind: 'SetAuthorization', name: null }, 'SET SESSION AUTHORIZATION DEFAULT'],
+  [
+    { kind: 'Fetch', name: 'c', rows: 1 },
+    'FETCH c',
+    'fetch next from c',
+    'FETCH FROM C',
+    'fetch/**/forward in "c"',
+    'FETCH FORWARD 1 c',
+  ],
+  [{ kind: 'Fetch', name: 'c', rows: 'all' }, 'FETCH ALL FROM c', 'fetch forward all c'],
+  [{ kind: 'Fetch', name: 'all', rows: 1 }, 'FETCH all'],
+  [{ kind: 'Move', name: 'c', rows: 5 }, 'MOVE 5 IN c', 'move forward 5 from c -- x'],
+  [
+    { kind: 'Fetch', name: 'c', rows: 'backward' },
+    'FETCH -1 FROM c',
+    'FETCH PRIOR FROM c',
+    'fetch backward 3 c',
+    'FETCH 0 FROM c',
+    'FETCH ABSOLUTE 3 FROM c',
+  ],
+];
+
+for (const [statement, ...texts] of FORMS) {
+  test(`${JSON.stringify(statement)}: ${texts.join(' | ')}`, (t) => {
+    for (const text of texts) {
+      t.deepEqual(readStatement(text).session, statement, text);
+      t.is(readStatement(text).tree.nodes.at(-1)?.kind, 'Session', text);
+    }
+  });
+}
+
+test('a cursor keeps the text and the place of its query', (t) => {
+  const text = 'DECLARE /* x */ "C 1" BINARY NO SCROLL CURSOR WITH HOLD FOR select 1 -- y';
+  t.deepEqual(readStatement(text).session, {
+    kind: 'DeclareCursor',
+    name: 'C 1',
+    binary: true,
+    scroll: false,
+    hold: true,
+    query: { text: 'select 1', start: 60 },
+  });
+  t.like(readStatement('declare c scroll cursor for t').session, { scroll: true, hold: false });
+  t.is(readStatement('DECLARE @a := 1 SELECT @a').session, null);
+});
+
+test('COPY over the connection, and COPY of files', (t) => {
+  t.like(readStatement('copy /* x */ t (a) from -- y\n stdin').session, {
+    kind: 'CopyIn',
+    table: 't',
+    columns: ['a'],
+  });
+  t.like(readStatement('COPY (select 1) TO /**/ STDOUT').session, {
+    kind: 'CopyOut',
+    source: { text: 'select 1', start: 6 },
+  });
+  for (const text of [
+    "COPY t FROM 'stdin'",
+    "COPY t TO 'stdout' WITH FORMAT CSV",
+    'COPY t CANCEL',
+  ]) {
+    t.is(readStatement(text).session, null, text);
+  }
+});
+
+test('other statements are none of these', (t) => {
+  const texts = [
+    'select 1 -- begin',
+    '/* begin */ select 1',
+    'end_of_day',
+    'fetch WHERE x = 1',
+    'move LATEST ON ts PARTITION BY s',
+    'notify',
+    'prepare',
+    '"begin"',
+  ];
+  for (const text of texts) {
+    t.is(readStatement(text).session, null, text);
+  }
+});
+
+test('what is missing is named, with its place', (t) => {
+  const cases: readonly (readonly [string, string, number])[] = [
+    ['SAVEPOINT', 'name of a savepoint expected', 9],
+    ['DEALLOCATE', 'name of a prepared statement expected', 10],
+    ['START over', "'transaction' expected", 6],
+    ['COMMIT twice', 'unexpected token [twice]', 7],
+    ['DECLARE c CURSOR FOR', 'query expected', 20],
+    ['COPY t FROM STDIN (NOPE 1)', 'option "nope" of COPY not recognized', 19],
+  ];
+  for (const [text, message, start] of cases) {
+    const error = t.throws(() => readStatement(text), { instanceOf: SyntaxError_, message }, text);
+    t.is(error.start, start, text);
+  }
+});

@@ -1,0 +1,134 @@
+/**
+ * Who runs a statement, told from its tree: the one place for all protocols. The tables have an
+ * entry for each kind: a new one does not compile until it is said who runs it.
+ */
+import { DatabaseError } from '../engine/error.js';
+import type { Node, SessionStatement, Statement, Tree } from '../sql/index.js';
+
+/** Statements that the server runs, by the kind of their node: users and rights, COPY of files. */
+export type ServerKind = 'Access' | 'Copy';
+
+export type Dispatch =
+  | { readonly runner: 'engine' }
+  | { readonly runner: 'server'; readonly kind: ServerKind; readonly tree: Tree }
+  /** The connection, where there is one that lasts. */
+  | { readonly runner: 'session'; readonly statement: SessionStatement };
+
+/** Null: a part of statements, and none itself. */
+const RUNNERS: Readonly<Record<Node['kind'], 'engine' | 'server' | null>> = {
+  Access: 'server',
+  AlterTable: 'engine',
+  AlterView: 'engine',
+  Array: null,
+  Backup: 'engine',
+  Between: null,
+  Binary: null,
+  Boolean: null,
+  Call: null,
+  CancelQuery: 'engine',
+  Case: null,
+  Cast: null,
+  Check: 'engine',
+  Column: null,
+  CompileView: 'engine',
+  Concat: null,
+  Copy: 'server',
+  CreateTable: 'engine',
+  CreateView: 'engine',
+  Decimal: null,
+  Delete: 'engine',
+  Derived: null,
+  Drop: 'engine',
+  DropAllTables: 'engine',
+  Duration: null,
+  Empty: 'engine',
+  Exists: null,
+  Explain: 'engine',
+  Float: null,
+  Geohash: null,
+  InList: null,
+  InQuery: null,
+  Index: null,
+  Insert: 'engine',
+  Integer: null,
+  IsNull: null,
+  Join: null,
+  Logical: null,
+  Long256: null,
+  NamedParameter: null,
+  Null: null,
+  Parameter: null,
+  Query: 'engine',
+  Recover: 'engine',
+  RefreshView: 'engine',
+  Rename: 'engine',
+  Select: 'engine',
+  Session: 'engine',
+  SetOperation: 'engine',
+  Show: 'engine',
+  Star: null,
+  String: null,
+  Subquery: null,
+  Table: null,
+  TableFunction: null,
+  Truncate: 'engine',
+  TypedString: null,
+  Unary: null,
+  Update: 'engine',
+  Values: 'engine',
+  Variable: null,
+  Within: null,
+};
+
+export function dispatch({ tree, session }: Statement): Dispatch {
+  if (session !== null) {
+    return { runner: 'session', statement: session };
+  }
+  const root = tree.nodes[tree.root];
+  const runner = root === undefined ? null : RUNNERS[root.kind];
+  if (root === undefined || runner === null) {
+    const message = `'${root?.kind ?? 'nothing'}' is no statement`;
+    throw new DatabaseError({ code: 'Internal', message });
+  }
+  return runner === 'server' ? { runner, kind: root.kind as ServerKind, tree } : { runner };
+}
+
+/**
+ * What statements of the connection are to clients without one: words without effect (null), or
+ * refused by this name, because they ask for something that lasts.
+ */
+const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | null>> = {
+  Begin: null,
+  Chain: null,
+  CloseCursor: null,
+  Commit: null,
+  CopyIn: 'COPY … FROM STDIN',
+  CopyOut: 'COPY … TO STDOUT',
+  Deallocate: null,
+  DeclareCursor: 'DECLARE … CURSOR',
+  Discard: null,
+  Fetch: 'FETCH',
+  Listen: null,
+  Move: 'MOVE',
+  Notify: 'NOTIFY',
+  Release: null,
+  Reset: null,
+  ResetRole: null,
+  Rollback: null,
+  RollbackTo: null,
+  Savepoint: null,
+  Set: null,
+  SetAuthorization: null,
+  SetRole: null,
+  TwoPhase: null,
+  Unlisten: null,
+};
+
+/** Throws where a statement needs a connection that lasts. */
+export function refuseWithoutConnection({ kind }: SessionStatement): void {
+  const refused = WITHOUT_CONNECTION[kind];
+  if (refused !== null) {
+    const message = `${refused} needs a connection of the PostgreSQL wire protocol`;
+    throw new DatabaseError({ code: 'NotSupported', message, start: 0, end: 0 });
+  }
+}
