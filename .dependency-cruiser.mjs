@@ -3,10 +3,11 @@
 /** Folder → folders of ours it may import, besides itself. */
 const MAY_IMPORT = {
   sql: [],
-  config: [],
+  border: [],
+  config: ['border'],
   sockets: ['config'],
   observability: ['config'],
-  engine: ['observability'],
+  engine: ['border', 'observability'],
   auth: ['engine', 'config', 'observability'],
   session: ['sql', 'engine', 'auth', 'observability'],
   ingest: ['engine', 'session', 'config'],

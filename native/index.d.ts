@@ -16,27 +16,25 @@ export declare class NativeAppender {
 /** An open database. */
 export declare class NativeDatabase {
   /** Binds a statement: `tree` is the JSON of a `Tree`, `context` of a `StatementContext`. */
-  prepare(tree: Buffer, context: string, transaction?: NativeTransaction | undefined | null): Promise<NativeStatement>
+  prepare(tree: Buffer, context: string, transaction?: NativeTransaction | undefined | null): Promise<NativePrepared>
   /** The table's columns and partitioning as JSON, or null. */
   tableMetadata(name: string): Promise<string | undefined | null>
   /** Opens an appender; `spec` is the JSON of an `AppenderSpec`. */
   openAppender(spec: string): Promise<NativeAppender>
   /** Stops a query; false when none has this id. */
   cancelQuery(queryId: bigint): boolean
-  /** The running queries as a JSON list. */
-  activeQueries(): string
-  /** Counters and gauges, and what is known to be damaged, as a JSON object. */
-  metrics(): string
+  /**
+   * Counters and gauges, what is known to be damaged, and the running queries, as a JSON
+   * object.
+   */
+  observe(): string
   /** Begins a transaction of inserts. */
   begin(): NativeTransaction
-  /** Durable records of one kind: a JSON list of `[key, value as a list of bytes]`. */
-  loadRecords(kind: string): Promise<string>
-  /**
-   * Commits records: `changes` is a JSON list of `[key, value as a list of bytes or null]`,
-   * null deletes. Answers the new epoch.
-   */
-  commitRecords(kind: string, changes: string): Promise<bigint>
-  /** Effective configuration: a JSON list of `[key, environment variable, value, source]`. */
+  /** Durable records of one kind. */
+  loadRecords(kind: string): Promise<Array<NativeRecord>>
+  /** Commits records; those without a value are deleted. Answers the new epoch. */
+  commitRecords(kind: string, changes: Array<NativeRecord>): Promise<bigint>
+  /** Effective configuration for SHOW PARAMETERS: a JSON list of `Setting`. */
   setParameters(list: string): void
   /**
    * Stops what runs, checkpoints, releases the root, within about so many milliseconds; the log
@@ -48,20 +46,16 @@ export declare class NativeDatabase {
 /** Rows after the first chunk. */
 export declare class NativeResultStream {
   /**
-   * The next chunk, of at most `max_rows` rows when the query was opened with a row limit;
-   * null at the end.
+   * The next chunk, of at most `max_rows` rows when the query was opened with a row limit; at
+   * the end the summary.
    */
-  next(maxRows?: number | undefined | null): Promise<NativeChunk | undefined | null>
-  /** Totals as JSON, or null before the end. */
-  summary(): string | null
+  next(maxRows?: number | undefined | null): Promise<NativeReply>
   /** Stops the query. */
   cancel(): void
 }
 
 /** A bound statement. */
 export declare class NativeStatement {
-  /** Kind, columns, parameters and accesses as JSON. */
-  describe(): string
   /** The newest epoch, if preparing it anew would surely give the same description. */
   currentEpoch(): number | null
   /**
@@ -69,7 +63,10 @@ export declare class NativeStatement {
    * the JSON of `ExecuteOptions`.
    */
   execute(parameters: string, options: string): Promise<NativeReply>
-  /** Runs an INSERT for many parameter rows in one commit; answers the summary as JSON. */
+  /**
+   * Runs an INSERT for many parameter rows, as Bind messages have them, in one commit; answers
+   * the summary as JSON.
+   */
   executeBatch(parameterRows: Buffer): Promise<string>
   /** Lets the plan and its snapshot go. */
   close(): void
@@ -88,8 +85,11 @@ export declare class NativeTransaction {
 /** Reads all of a root that nobody uses and compares every checksum: a JSON list of damages. */
 export declare function checkRoot(root: string): Promise<string>
 
-/** Version of the on-disk format and of the addon, as JSON. */
-export declare function engineInfo(): string
+/** Version of the on-disk format: its first number. */
+export declare const FORMAT_MAJOR: number
+
+/** Its second number. */
+export declare const FORMAT_MINOR: number
 
 /** Encoded rows. */
 export interface NativeChunk {
@@ -99,11 +99,30 @@ export interface NativeChunk {
   rows: number
 }
 
-/** The answer of `execute`: the first rows, and either the summary (JSON) or the rest. */
+/** The answer of `prepare`. */
+export interface NativePrepared {
+  /** The statement. */
+  statement: NativeStatement
+  /** What it is: the JSON of a `StatementDescription`. */
+  description: string
+}
+
+/** A durable record. */
+export interface NativeRecord {
+  /** Its key, unique in its kind. */
+  key: string
+  /** Its bytes. */
+  value?: Buffer
+}
+
+/**
+ * The answer of `execute`: the first rows, and either the summary (JSON) or the rest. Then the
+ * answers of the rest: rows, or at the end the summary.
+ */
 export interface NativeReply {
   /** The first rows. */
   chunk?: NativeChunk
-  /** Totals, when everything is in `chunk`. */
+  /** Totals, when nothing follows. */
   summary?: string
   /** The rest. */
   stream?: NativeResultStream
@@ -116,3 +135,6 @@ export declare function openDatabase(options: string): Promise<NativeDatabase>
 
 /** Hands log lines to `sink` as JSON lists, in batches, from now on. Never blocks the engine. */
 export declare function setLogSink(sink: (arg0: string) => void): void
+
+/** Version of the addon. */
+export declare const VERSION: string

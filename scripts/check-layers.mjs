@@ -16,6 +16,7 @@ const DATAFUSION = ['datafusion', 'datafusion-expr'];
 const CRATES = {
   types: [],
   ast: [],
+  border: [],
   vfs: ['types'],
   kernels: ['types'],
   storage: ['vfs', 'kernels', 'types'],
@@ -24,10 +25,11 @@ const CRATES = {
   wire: ['kernels', 'types'],
   functions: ['kernels', 'types'],
   operators: ['storage', 'catalog', 'kernels', 'types'],
-  planner: ['ast', 'catalog', 'functions', 'operators', 'storage', 'types'],
+  planner: ['ast', 'border', 'catalog', 'functions', 'operators', 'storage', 'types'],
   engine: [
     'types',
     'ast',
+    'border',
     'vfs',
     'kernels',
     'storage',

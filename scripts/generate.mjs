@@ -1,5 +1,6 @@
 /**
  * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`,
+ * `ts/border/types.generated.ts` from those of `crates/border` and the codes of `crates/types`,
  * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
  * table of routes in `docs/http.md` from `ts/http/routes`, and `docs/functions.md` from the
  * functions of the built addon.
@@ -17,25 +18,33 @@ import { format, resolveConfig } from 'prettier';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const isCheck = process.argv.includes('--check');
 
-/** Runs the test of crates/ast that renders its types, and returns the text. */
-function renderTree() {
+/** Runs the tests that render Rust types in TypeScript, and returns the texts by their names. */
+function renderTypes() {
   const folder = mkdtempSync(path.join(tmpdir(), 'tidemark-generate-'));
+  const crates = ['ast', 'border', 'types'].flatMap((name) => ['-p', `tidemark-${name}`]);
   try {
-    const file = path.join(folder, 'ast.ts');
     const run = spawnSync(
       'cargo',
-      ['test', '--release', '--quiet', '-p', 'tidemark-ast', 'typescript_twin'],
-      { cwd: root, env: { ...process.env, TIDEMARK_AST_FILE: file }, encoding: 'utf8' },
+      ['test', '--release', '--quiet', '--lib', ...crates, 'typescript_twin'],
+      { cwd: root, env: { ...process.env, TIDEMARK_TYPESCRIPT: folder }, encoding: 'utf8' },
     );
     if (run.error) throw run.error;
     if (run.status !== 0) {
       process.stderr.write(run.stdout + run.stderr);
       process.exit(run.status ?? 1);
     }
-    return readFileSync(file, 'utf8');
+    const [tree, border, errors] = ['ast.ts', 'border.ts', 'errors.ts'].map((name) =>
+      readFileSync(path.join(folder, name), 'utf8'),
+    );
+    return { tree, border: readOnly(`${border}\n${errors}`) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What crosses the border is not changed on either side. */
+function readOnly(types) {
+  return types.replaceAll(/(?<=[{,] |\*\/\n)(?="?\w+"?\??: )/g, 'readonly ');
 }
 
 /** The compiled table of the grammar; what is built is what is documented. */
@@ -88,7 +97,9 @@ async function settle(name, parser, text, source) {
   }
 }
 
-await settle('ts/sql/ast.generated.ts', 'typescript', renderTree(), 'crates/ast');
+const { tree, border } = renderTypes();
+await settle('ts/sql/ast.generated.ts', 'typescript', tree, 'crates/ast');
+await settle('ts/border/types.generated.ts', 'typescript', border, 'crates/border');
 await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');
 await settle('docs/http.md', null, await renderRoutes(), 'ts/http/routes');
 // Its test checks it, with the addon that it needs.

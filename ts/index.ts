@@ -15,6 +15,7 @@ import {
   type Appender,
   type AppenderSpec,
   type Database,
+  DatabaseError,
   openDatabase,
   type OpenOptions,
 } from './engine/index.js';
@@ -37,6 +38,9 @@ export { StartError } from './start-error.js';
 
 const USER = { name: 'admin', readOnly: false };
 
+/** A value of `$1`, `$2`, …: text in the type that the parameter has, or what has such a text. */
+export type Parameter = string | number | bigint | boolean | Date | null;
+
 /** A database open in this process; nobody else may open its root meanwhile. */
 export class EmbeddedDatabase {
   readonly #database: Database;
@@ -53,9 +57,9 @@ export class EmbeddedDatabase {
 
   /**
    * Runs a query and returns its rows as an Arrow table; 64-bit integers are bigint. `parameters`
-   * are the values of `$1`, `$2`, … as text.
+   * are the values of `$1`, `$2`, …
    */
-  async query(sql: string, parameters: ParameterValues = []): Promise<Table> {
+  async query(sql: string, parameters: readonly Parameter[] = []): Promise<Table> {
     const batches: RecordBatch[] = [];
     for await (const batch of this.stream(sql, parameters)) {
       batches.push(batch);
@@ -64,20 +68,20 @@ export class EmbeddedDatabase {
   }
 
   /** The same, one batch at a time; leaving the loop stops the query. */
-  async *stream(sql: string, parameters: ParameterValues = []): AsyncGenerator<RecordBatch> {
+  async *stream(sql: string, parameters: readonly Parameter[] = []): AsyncGenerator<RecordBatch> {
     const statement = await this.#session.prepare(sql);
     try {
-      yield* batchesOf(statement, parameters);
+      yield* batchesOf(statement, parameters.map(textOf));
     } finally {
       statement.close();
     }
   }
 
   /** Runs a statement that returns no rows: INSERT, UPDATE, CREATE TABLE, … */
-  async execute(sql: string, parameters: ParameterValues = []): Promise<Summary> {
+  async execute(sql: string, parameters: readonly Parameter[] = []): Promise<Summary> {
     const statement = await this.#session.prepare(sql);
     try {
-      const { summary, stream } = await statement.execute(parameters, {
+      const { summary, stream } = await statement.execute(parameters.map(textOf), {
         rows: { format: 'json' },
       });
       stream?.cancel();
@@ -87,7 +91,7 @@ export class EmbeddedDatabase {
     }
   }
 
-  /** Rows by the million: CSV or an Arrow IPC stream, committed at `finish`. */
+  /** Rows by the million: lines of CSV, committed at `finish`. */
   async appender(spec: AppenderSpec): Promise<Appender> {
     return await this.#database.openAppender(spec);
   }
@@ -115,6 +119,31 @@ export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
     exportRoot: join(root, 'export'),
   });
   return new EmbeddedDatabase(database, copy);
+}
+
+/** Values come from JavaScript, too, where nothing checks their types. */
+function textOf(value: unknown, index: number): string | null {
+  switch (typeof value) {
+    case 'string':
+      return value;
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return String(value);
+    default:
+      if (value === null) {
+        return null;
+      }
+      if (value instanceof Date && !Number.isNaN(value.getTime())) {
+        return value.toISOString();
+      }
+      throw new DatabaseError({
+        code: 'InvalidValue',
+        message:
+          `parameter $${index + 1} is no value: expected a string, number, bigint, boolean, ` +
+          'Date or null',
+      });
+  }
 }
 
 async function* batchesOf(

@@ -8,13 +8,13 @@ import { fileURLToPath } from 'node:url';
 
 import { Access, type Administrator, refusedStatements } from './access/index.js';
 import { readOidcSettings } from './auth/index.js';
-import { type Config, KEYS, loadConfig, type Reloaded } from './config/index.js';
+import { type Config, engineOptions, KEYS, loadConfig, type Reloaded } from './config/index.js';
 import type { Copy } from './copy/index.js';
 import { type CopyDirectories, copyDirectories, openCopy } from './copy-directories.js';
 import { loadDemoData } from './demo-data.js';
 import { adviseOnLogins, createLogins } from './logins.js';
 import { Encryption } from './encryption.js';
-import { type Database, DatabaseError, openDatabase, type OpenOptions } from './engine/index.js';
+import { type Database, DatabaseError, openDatabase } from './engine/index.js';
 import {
   type HttpServices,
   loadStaticFiles,
@@ -227,7 +227,8 @@ async function openRoot(
   const engine = logger.child('engine');
   try {
     return await openDatabase({
-      ...openOptions(root, config),
+      ...engineOptions(config),
+      root,
       importRoot,
       logSink: (lines) => {
         for (const line of lines) {
@@ -238,42 +239,6 @@ async function openRoot(
   } catch (error) {
     throw openFailure(root, error);
   }
-}
-
-/** Zeros stand for the engine's own choice and are left out. */
-function openOptions(root: string, config: Config): OpenOptions {
-  const chosen = (name: keyof OpenOptions, value: number): Partial<OpenOptions> =>
-    value > 0 ? { [name]: value } : {};
-  return {
-    root,
-    commitMode: config.get(KEYS.commitMode),
-    ttlByClock: config.get(KEYS.ttlByClock),
-    keepGenerations: config.get(KEYS.keepGenerations),
-    verify: config.get(KEYS.verify),
-    maxUncommittedRows: config.get(KEYS.maxUncommittedRows),
-    o3MaxLagMicros: config.get(KEYS.o3MaxLag) * 1000,
-    diskReserveBytes: config.get(KEYS.diskReserve),
-    maxWaitingQueries: config.get(KEYS.queryQueueLimit),
-    queueWaitMs: config.get(KEYS.queryQueueWait),
-    limits: {
-      tables: config.get(KEYS.maxTables),
-      partitions: config.get(KEYS.maxPartitions),
-      columns: config.get(KEYS.maxColumns),
-      cellBytes: config.get(KEYS.maxCellBytes),
-      arrayElements: config.get(KEYS.maxArrayElements),
-      lineBytes: config.get(KEYS.textLineLimit),
-    },
-    ...chosen('diskWatermarkBytes', config.get(KEYS.diskWatermark)),
-    ...chosen('spillLimitBytes', config.get(KEYS.spillLimit)),
-    ...chosen('unwrittenLimitBytes', config.get(KEYS.unwrittenLimit)),
-    ...chosen('processMemoryBytes', config.get(KEYS.memoryLimit)),
-    ...chosen('memoryLimitBytes', config.get(KEYS.queryMemory)),
-    ...chosen('queryMemoryLimitBytes', config.get(KEYS.queryMemoryLimit)),
-    optionalRules: config.get(KEYS.optionalRules),
-    ...chosen('workers', config.get(KEYS.queryWorkers)),
-    ...chosen('scanPartRows', config.get(KEYS.scanPartRows)),
-    ...chosen('maxConcurrentQueries', config.get(KEYS.queryConcurrency)),
-  };
 }
 
 function openFailure(root: string, error: unknown): StartError {

@@ -130,12 +130,6 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> EngineResult<String> {
     serde_json::to_string(value).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// Reads what crossed as JSON; `what` it is, for the error.
-pub(crate) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -> EngineResult<T> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
-}
-
 /// The one shape in which errors cross.
 pub(crate) fn to_napi(error: EngineError) -> napi::Error {
     let error = guard::outward(error);

@@ -15,18 +15,18 @@ use std::time::Duration;
 
 use mimalloc::MiMalloc;
 use napi::Status;
-use napi::bindgen_prelude::{ArrayBuffer, BigInt, BufferSlice, Env, FnArgs, Function, PromiseRaw};
+use napi::bindgen_prelude::{
+    ArrayBuffer, BigInt, Buffer, BufferSlice, Env, FnArgs, Function, PromiseRaw,
+};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
     ExecuteOptions, ExecuteReply, OpenOptions, ParameterValues, ResultStream, Statement,
-    Transaction, failpoint, log,
+    Transaction, failpoint, given, log,
 };
 
-use crate::calls::{
-    decode, encode, guarded, spawn, spawn_blocking, spawn_on, start_here, sync, to_napi,
-};
+use crate::calls::{encode, guarded, spawn, spawn_blocking, spawn_on, start_here, sync, to_napi};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
@@ -40,18 +40,17 @@ fn arm_failure_points() {
     drop(failpoint::arm_from_environment());
 }
 
-/// Version of the on-disk format and of the addon, as JSON.
-#[napi(catch_unwind)]
-pub fn engine_info() -> napi::Result<String> {
-    sync("engine_info", || {
-        let (major, minor) = tidemark_engine::FORMAT_VERSION;
-        let info = serde_json::json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "formatVersion": format!("{major}.{minor}"),
-        });
-        Ok(info.to_string())
-    })
-}
+/// Version of the addon.
+#[napi]
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Version of the on-disk format: its first number.
+#[napi]
+pub const FORMAT_MAJOR: u32 = tidemark_engine::FORMAT_VERSION.0;
+
+/// Its second number.
+#[napi]
+pub const FORMAT_MINOR: u32 = tidemark_engine::FORMAT_VERSION.1;
 
 /// Reads all of a root that nobody uses and compares every checksum: a JSON list of damages.
 #[napi(catch_unwind)]
@@ -89,7 +88,7 @@ pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<(
 #[napi(catch_unwind, ts_return_type = "Promise<NativeDatabase>")]
 pub fn open_database(env: &Env, options: String) -> napi::Result<PromiseRaw<'_, NativeDatabase>> {
     spawn_blocking(env, "open_database", move || {
-        let options: OpenOptions = decode(options.as_bytes(), "open options")?;
+        let options: OpenOptions = given(options.as_bytes(), "open options")?;
         Ok(NativeDatabase { database: Database::open(&options)? })
     })
 }
@@ -110,15 +109,16 @@ impl NativeDatabase {
         tree: BufferSlice<'_>,
         context: String,
         transaction: Option<&NativeTransaction>,
-    ) -> napi::Result<PromiseRaw<'env, NativeStatement>> {
+    ) -> napi::Result<PromiseRaw<'env, NativePrepared>> {
         let database = Arc::clone(&self.database);
         let tree = tree.to_vec();
         let transaction = transaction.map(|transaction| Arc::clone(&transaction.transaction));
         let work = guarded("prepare", async move {
             let statement = Statement::prepare(&database, &tree, context.as_bytes(), transaction)?;
-            Ok(NativeStatement::new(statement))
+            let description = encode(&statement.describe())?;
+            Ok(NativePrepared { statement: NativeStatement::new(statement), description })
         });
-        spawn_on(env, &self.database, work, |_, statement| Ok(statement))
+        spawn_on(env, &self.database, work, |_, prepared| Ok(prepared))
     }
 
     /// The table's columns and partitioning as JSON, or null.
@@ -154,16 +154,11 @@ impl NativeDatabase {
         sync("cancel_query", || Ok(self.database.cancel_query(query_id.get_u64().1)))
     }
 
-    /// The running queries as a JSON list.
+    /// Counters and gauges, what is known to be damaged, and the running queries, as a JSON
+    /// object.
     #[napi(catch_unwind)]
-    pub fn active_queries(&self) -> napi::Result<String> {
-        sync("active_queries", || encode(&self.database.active_queries()))
-    }
-
-    /// Counters and gauges, and what is known to be damaged, as a JSON object.
-    #[napi(catch_unwind)]
-    pub fn metrics(&self) -> napi::Result<String> {
-        sync("metrics", || Ok(self.database.metrics().to_string()))
+    pub fn observe(&self) -> napi::Result<String> {
+        sync("observe", || encode(&self.database.observe()))
     }
 
     /// Begins a transaction of inserts.
@@ -177,34 +172,37 @@ impl NativeDatabase {
         })
     }
 
-    /// Durable records of one kind: a JSON list of `[key, value as a list of bytes]`.
+    /// Durable records of one kind.
     #[napi(catch_unwind)]
     pub fn load_records<'env>(
         &self,
         env: &'env Env,
         kind: String,
-    ) -> napi::Result<PromiseRaw<'env, String>> {
+    ) -> napi::Result<PromiseRaw<'env, Vec<NativeRecord>>> {
         let database = Arc::clone(&self.database);
-        spawn(env, "load_records", async move { encode(&database.load_records(&kind)?) })
+        let work = guarded("load_records", async move { database.load_records(&kind) });
+        spawn_on(env, &self.database, work, |_, records| {
+            Ok(records.into_iter().map(NativeRecord::from).collect())
+        })
     }
 
-    /// Commits records: `changes` is a JSON list of `[key, value as a list of bytes or null]`,
-    /// null deletes. Answers the new epoch.
+    /// Commits records; those without a value are deleted. Answers the new epoch.
     #[napi(catch_unwind)]
     pub fn commit_records<'env>(
         &self,
         env: &'env Env,
         kind: String,
-        changes: String,
+        changes: Vec<NativeRecord>,
     ) -> napi::Result<PromiseRaw<'env, BigInt>> {
         let database = Arc::clone(&self.database);
+        let bytes = |value: Buffer| value.to_vec();
+        let changes = changes.into_iter().map(|one| (one.key, one.value.map(bytes))).collect();
         spawn_blocking(env, "commit_records", move || {
-            let changes = decode(changes.as_bytes(), "records")?;
             Ok(BigInt::from(database.commit_records(&kind, changes)?))
         })
     }
 
-    /// Effective configuration: a JSON list of `[key, environment variable, value, source]`.
+    /// Effective configuration for SHOW PARAMETERS: a JSON list of `Setting`.
     #[napi(catch_unwind)]
     pub fn set_parameters(&self, list: String) -> napi::Result<()> {
         sync("set_parameters", || self.database.set_parameters(list.as_bytes()))
@@ -262,6 +260,30 @@ impl NativeTransaction {
     }
 }
 
+/// A durable record.
+#[napi(object)]
+pub struct NativeRecord {
+    /// Its key, unique in its kind.
+    pub key: String,
+    /// Its bytes.
+    pub value: Option<Buffer>,
+}
+
+impl From<(String, Vec<u8>)> for NativeRecord {
+    fn from((key, value): (String, Vec<u8>)) -> Self {
+        Self { key, value: Some(value.into()) }
+    }
+}
+
+/// The answer of `prepare`.
+#[napi(object, object_from_js = false)]
+pub struct NativePrepared {
+    /// The statement.
+    pub statement: NativeStatement,
+    /// What it is: the JSON of a `StatementDescription`.
+    pub description: String,
+}
+
 /// A bound statement.
 #[napi]
 pub struct NativeStatement {
@@ -299,12 +321,13 @@ impl NativeChunk {
     }
 }
 
-/// The answer of `execute`: the first rows, and either the summary (JSON) or the rest.
+/// The answer of `execute`: the first rows, and either the summary (JSON) or the rest. Then the
+/// answers of the rest: rows, or at the end the summary.
 #[napi(object, object_from_js = false)]
 pub struct NativeReply {
     /// The first rows.
     pub chunk: Option<NativeChunk>,
-    /// Totals, when everything is in `chunk`.
+    /// Totals, when nothing follows.
     pub summary: Option<String>,
     /// The rest.
     pub stream: Option<NativeResultStream>,
@@ -324,12 +347,6 @@ impl NativeReply {
 
 #[napi]
 impl NativeStatement {
-    /// Kind, columns, parameters and accesses as JSON.
-    #[napi(catch_unwind)]
-    pub fn describe(&self) -> napi::Result<String> {
-        sync("describe", || encode(&self.get()?.describe()))
-    }
-
     /// The newest epoch, if preparing it anew would surely give the same description.
     #[napi(catch_unwind)]
     pub fn current_epoch(&self) -> napi::Result<Option<f64>> {
@@ -350,12 +367,12 @@ impl NativeStatement {
         let here = statement.is_immediate();
         // Before the caller goes on, so that whoever cancels it finds it.
         let (options, registration) = sync("execute", || {
-            let options: ExecuteOptions = decode(options.as_bytes(), "options")?;
+            let options: ExecuteOptions = given(options.as_bytes(), "options")?;
             let registration = statement.register(options.query_id)?;
             Ok((options, registration))
         })?;
         let work = guarded("execute", async move {
-            let parameters: ParameterValues = decode(parameters.as_bytes(), "parameters")?;
+            let parameters: ParameterValues = given(parameters.as_bytes(), "parameters")?;
             statement.execute(registration, parameters, options).await
         });
         let made = NativeReply::new;
@@ -397,26 +414,23 @@ pub struct NativeResultStream {
 
 #[napi]
 impl NativeResultStream {
-    /// The next chunk, of at most `max_rows` rows when the query was opened with a row limit;
-    /// null at the end.
+    /// The next chunk, of at most `max_rows` rows when the query was opened with a row limit; at
+    /// the end the summary.
     #[napi(catch_unwind)]
     pub fn next<'env>(
         &self,
         env: &'env Env,
         max_rows: Option<f64>,
-    ) -> napi::Result<PromiseRaw<'env, Option<NativeChunk>>> {
+    ) -> napi::Result<PromiseRaw<'env, NativeReply>> {
         let stream = Arc::clone(&self.stream);
-        let work =
-            guarded("next", async move { stream.next(max_rows.map(|rows| rows as u64)).await });
-        env.spawn_future_with_callback(async move { work.await.map_err(to_napi) }, |env, chunk| {
-            chunk.as_ref().map(|chunk| NativeChunk::new(env, chunk)).transpose()
+        let work = guarded("next", async move {
+            let chunk = stream.next(max_rows.map(|rows| rows as u64)).await?;
+            let summary = chunk.is_none().then(|| stream.summary()).flatten();
+            Ok(ExecuteReply { chunk, summary, stream: None, kept_for: None })
+        });
+        env.spawn_future_with_callback(async move { work.await.map_err(to_napi) }, |env, reply| {
+            NativeReply::new(env, reply)
         })
-    }
-
-    /// Totals as JSON, or null before the end.
-    #[napi(catch_unwind)]
-    pub fn summary(&self) -> napi::Result<Option<String>> {
-        sync("summary", || self.stream.summary().as_ref().map(encode).transpose())
     }
 
     /// Stops the query.

@@ -13,12 +13,10 @@ const child = fileURLToPath(new URL('./panic-child.js', import.meta.url));
 
 /** Failure point → calls of which at least one must fail. */
 const POINTS: Readonly<Record<string, readonly string[]>> = {
-  engine_info: ['engineInfo'],
   set_log_sink: ['openDatabase'],
   open_database: ['openDatabase'],
   prepare: ['prepare'],
   'engine.prepare': ['prepare'],
-  describe: ['prepare'],
   execute: ['execute'],
   'engine.execute': ['execute'],
   'engine.plan': ['execute'],
@@ -30,7 +28,6 @@ const POINTS: Readonly<Record<string, readonly string[]>> = {
   'engine.execute_batch': ['executeBatch'],
   statement_close: ['close'],
   next: ['next'],
-  summary: ['summary'],
   cancel: ['cancel'],
   table_metadata: ['tableMetadata'],
   open_appender: ['openAppender'],
@@ -41,8 +38,7 @@ const POINTS: Readonly<Record<string, readonly string[]>> = {
   append_finish: ['finish'],
   append_abort: ['abort'],
   cancel_query: ['cancelQuery'],
-  active_queries: ['activeQueries'],
-  metrics: ['metrics'],
+  observe: ['activeQueries', 'metrics'],
   begin: ['begin', 'rollback'],
   transaction_commit: ['commit'],
   transaction_rollback: ['rollback'],

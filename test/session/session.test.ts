@@ -8,7 +8,7 @@ import {
   SessionHost,
   StatementCache,
 } from '../../ts/session/index.js';
-import { ERROR_CODES } from '../../ts/engine/types.js';
+import { ERROR_CODES } from '../../ts/border/types.generated.js';
 import { fakeStatement } from '../fake-statement.js';
 import { fakeDatabase, fakeParse } from '../http/fake-database.js';
 

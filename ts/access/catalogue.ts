@@ -1,4 +1,5 @@
 /** Every permission there is, and what it can be granted on. */
+import type { Permission } from '../engine/types.js';
 
 /** Where a grant lies: everywhere, on a table or view as a whole, on columns. */
 export type Level = 'database' | 'table' | 'column';
@@ -12,7 +13,7 @@ const DATABASE: readonly Level[] = ['database'];
 const TABLE: readonly Level[] = ['database', 'table'];
 const COLUMN: readonly Level[] = ['database', 'table', 'column'];
 
-const LISTS: readonly (readonly [readonly Level[], readonly string[]])[] = [
+const LISTS = [
   [DATABASE, ['HTTP', 'PGWIRE', 'ILP']],
   [
     DATABASE,
@@ -101,7 +102,12 @@ const LISTS: readonly (readonly [readonly Level[], readonly string[]])[] = [
       'USER DETAILS',
     ],
   ],
-];
+] as const satisfies readonly (readonly [readonly Level[], readonly string[]])[];
+
+type Catalogued = (typeof LISTS)[number][1][number];
+type Checked<Name extends Catalogued> = Name;
+/** What statements of the engine take: a permission that is missing above does not compile. */
+export type EnginePermission = Checked<Permission>;
 
 /** Everything, with what later versions add; may assume any service account. */
 export const DATABASE_ADMIN = 'DATABASE ADMIN';

@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 
+import type { OpenOptions } from '../border/types.generated.js';
 import { parseProperties } from './properties.js';
 import { ALL_KEYS, type Key, KEYS } from './registry.js';
 import { ValueError } from './units.js';
@@ -116,6 +117,16 @@ export class Config {
       };
     });
   }
+}
+
+/** What the engine is opened with: every key that names an option of it. */
+export function engineOptions(config: Config): Partial<OpenOptions> {
+  const given = ALL_KEYS.flatMap((key): [string, unknown][] => {
+    const value = config.get(key);
+    const isLeftOpen = value === 0 && key.defaultText === '0';
+    return key.engine === undefined || isLeftOpen ? [] : [[key.engine, value]];
+  });
+  return Object.fromEntries(given);
 }
 
 /** `http.bind.to` → `QDB_HTTP_BIND_TO`; own keys are found as `TIDEMARK_…` too, and first. */

@@ -1,9 +1,10 @@
-/** The registry of every key, and its loader. Imports nothing of ours. */
+/** The registry of every key, and its loader. Imports types of the engine's options alone. */
 export { machineOf, plainAddress } from './address.js';
 export {
   Config,
   ConfigError,
   type ConfigSources,
+  engineOptions,
   environmentNames,
   loadConfig,
   type Parameter,

@@ -1,4 +1,5 @@
 /** What a configuration key is, and how keys of each kind are made. */
+import type { OpenOptions } from '../border/types.generated.js';
 import {
   type Endpoint,
   parseBoolean,
@@ -14,6 +15,11 @@ import {
 export type KeyKind =
   'boolean' | 'integer' | 'size' | 'duration' | 'text' | 'secret' | 'endpoint' | 'list' | 'choice';
 
+/** Options of the engine that take a value of this type. */
+type EngineOption<T> = {
+  readonly [Name in keyof OpenOptions]-?: [T] extends [OpenOptions[Name]] ? Name : never;
+}[keyof OpenOptions];
+
 export interface Key<T> {
   readonly name: string;
   /** Older spellings of the same key. */
@@ -25,10 +31,18 @@ export interface Key<T> {
   readonly reloadable: boolean;
   /** Not a key of QuestDB; its environment form begins with `TIDEMARK_`. */
   readonly own: boolean;
+  /**
+   * The option of the engine that the value is handed over as. Where the default is 0, 0 leaves the
+   * choice to the engine.
+   */
+  readonly engine?: keyof OpenOptions;
   readonly parse: (text: string) => T;
 }
 
-export type Traits = Partial<Pick<Key<unknown>, 'aliases' | 'reloadable' | 'own'>>;
+/** What any key may be. */
+type Trait = Partial<Pick<Key<unknown>, 'aliases' | 'reloadable' | 'own'>>;
+
+export type Traits<T> = Trait & { readonly engine?: EngineOption<T> };
 
 export function key<T>(
   name: string,
@@ -36,7 +50,7 @@ export function key<T>(
   defaultText: string,
   parse: (text: string) => T,
   doc: string,
-  traits: Traits = {},
+  traits: Traits<T> = {},
 ): Key<T> {
   return {
     name,
@@ -51,16 +65,31 @@ export function key<T>(
   };
 }
 
-export function bool(name: string, fallback: boolean, doc: string, traits?: Traits): Key<boolean> {
+export function bool(
+  name: string,
+  fallback: boolean,
+  doc: string,
+  traits?: Traits<boolean>,
+): Key<boolean> {
   return key(name, 'boolean', String(fallback), parseBoolean, doc, traits);
 }
 
-export function integer(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
+export function integer(
+  name: string,
+  fallback: string,
+  doc: string,
+  traits?: Traits<number>,
+): Key<number> {
   return key(name, 'integer', fallback, parseInteger, doc, traits);
 }
 
 /** Zero stands for the engine's own choice where the doc says so. */
-export function size(name: string, fallback: string, doc: string, traits?: Traits): Key<number> {
+export function size(
+  name: string,
+  fallback: string,
+  doc: string,
+  traits?: Traits<number>,
+): Key<number> {
   return key(name, 'size', fallback, parseSize, doc, traits);
 }
 
@@ -68,7 +97,7 @@ export function duration(
   name: string,
   fallback: string,
   doc: string,
-  traits?: Traits,
+  traits?: Traits<number>,
 ): Key<number> {
   return key(name, 'duration', fallback, (text) => parseDurationMs(text), doc, traits);
 }
@@ -77,11 +106,21 @@ export function seconds(name: string, fallback: string, doc: string): Key<number
   return key(name, 'duration', fallback, (text) => parseDurationMs(text, 1000), doc);
 }
 
-export function text(name: string, fallback: string, doc: string, traits?: Traits): Key<string> {
+export function text(
+  name: string,
+  fallback: string,
+  doc: string,
+  traits?: Traits<string>,
+): Key<string> {
   return key(name, 'text', fallback, (value) => value, doc, traits);
 }
 
-export function secret(name: string, fallback: string, doc: string, traits?: Traits): Key<string> {
+export function secret(
+  name: string,
+  fallback: string,
+  doc: string,
+  traits?: Traits<string>,
+): Key<string> {
   return key(name, 'secret', fallback, (value) => value, doc, traits);
 }
 
@@ -89,12 +128,16 @@ export function endpoint(
   name: string,
   fallback: string,
   doc: string,
-  traits?: Traits,
+  traits?: Traits<Endpoint>,
 ): Key<Endpoint> {
   return key(name, 'endpoint', fallback, parseEndpoint, doc, traits);
 }
 
-export function list(name: string, doc: string, traits?: Traits): Key<readonly string[]> {
+export function list(
+  name: string,
+  doc: string,
+  traits?: Traits<readonly string[]>,
+): Key<readonly string[]> {
   return key(name, 'list', '', parseList, doc, traits);
 }
 
@@ -103,7 +146,7 @@ export function choice<const T extends string>(
   fallback: NoInfer<T>,
   options: readonly T[],
   doc: string,
-  traits?: Traits,
+  traits?: Traits<T>,
 ): Key<T> {
   const parse = (value: string): T => {
     const found = options.find((option) => option === value.trim().toLowerCase());
@@ -115,5 +158,5 @@ export function choice<const T extends string>(
   return key(name, 'choice', fallback, parse, doc, traits);
 }
 
-export const OWN: Traits = { own: true };
-export const RELOAD: Traits = { reloadable: true };
+export const OWN: Trait = { own: true };
+export const RELOAD: Trait = { reloadable: true };

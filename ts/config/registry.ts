@@ -168,7 +168,10 @@ export const KEYS = {
     'lines of an upload that are looked at for delimiter, header and types; from 2 to 1000, more ' +
       'count as 1000',
   ),
-  textLineLimit: size('http.text.line.limit', '16M', 'one line of an upload', OWN),
+  textLineLimit: size('http.text.line.limit', '16M', 'one line of an upload', {
+    ...OWN,
+    engine: 'maxLineBytes',
+  }),
   // Encryption
   tls: bool('tls.enabled', false, 'encrypt every endpoint; TLS 1.2 at the least'),
   tlsCertificate: text(
@@ -293,18 +296,20 @@ export const KEYS = {
     ['sync', 'async', 'nosync', 'adaptive'],
     'when a commit is on disk: sync before the answer, async soon after, nosync when the ' +
       'operating system likes',
+    { engine: 'commitMode' },
   ),
   ttlByClock: bool(
     'cairo.ttl.use.wall.clock',
     true,
     'rows of the future do not end the time to live of rows the clock still keeps',
+    { engine: 'ttlByClock' },
   ),
   keepGenerations: integer(
     'cairo.keep.generations',
     '2',
     'manifests kept: with 2 a damaged one is made good from the one before, whose files stay ' +
       'for a second; with 1 it is not',
-    OWN,
+    { ...OWN, engine: 'keepGenerations' },
   ),
   verify: choice(
     'cairo.verify',
@@ -312,43 +317,53 @@ export const KEYS = {
     ['open', 'first', 'off'],
     'when checksums of segments are compared: open reads everything at start, first compares a ' +
       'column when it is first read, off never does',
-    OWN,
+    { ...OWN, engine: 'verify' },
   ),
   diskWatermark: size(
     'disk.watermark',
     '0',
     'free bytes on the disk below which writes stop, they go on above 1.4 times as much; 0 is ' +
       '5 % of the disk, 1 GiB at most',
-    OWN,
+    { ...OWN, engine: 'diskWatermarkBytes' },
   ),
   diskReserve: size(
     'disk.reserve',
     '64M',
     'room kept for drops and the checkpoint after them on a full disk; 1 part in 32 of the ' +
       'disk at most',
-    OWN,
+    { ...OWN, engine: 'diskReserveBytes' },
   ),
   spillLimit: size(
     'spill.limit',
     '0',
     'bytes all queries may keep in temporary files; 0 is a quarter of the free disk',
-    OWN,
+    { ...OWN, engine: 'spillLimitBytes' },
   ),
   unwrittenLimit: size(
     'cairo.unwritten.limit',
     '0',
     'rows that only memory and the log hold: above half of it writes are slowed, above all of ' +
       'it refused, until a checkpoint has written them; 0 is an eighth of the memory',
-    OWN,
+    { ...OWN, engine: 'unwrittenLimitBytes' },
   ),
-  maxTables: integer('cairo.max.tables', '50000', 'tables', OWN),
-  maxPartitions: integer('cairo.max.partitions', '100000', 'partitions of a table', OWN),
-  maxColumns: integer('cairo.max.columns', '4096', 'columns of a table', OWN),
-  maxCellBytes: size('cairo.max.cell.size', '64M', 'one text or BINARY value in a column', OWN),
+  maxTables: integer('cairo.max.tables', '50000', 'tables', { ...OWN, engine: 'maxTables' }),
+  maxPartitions: integer('cairo.max.partitions', '100000', 'partitions of a table', {
+    ...OWN,
+    engine: 'maxPartitions',
+  }),
+  maxColumns: integer('cairo.max.columns', '4096', 'columns of a table', {
+    ...OWN,
+    engine: 'maxColumns',
+  }),
+  maxCellBytes: size('cairo.max.cell.size', '64M', 'one text or BINARY value in a column', {
+    ...OWN,
+    engine: 'maxCellBytes',
+  }),
   maxArrayElements: integer(
     'cairo.max.array.element.count',
     '10000000',
     'elements of one array in a column; arrays of more than 10000000 are made nowhere',
+    { engine: 'maxArrayElements' },
   ),
   copyRoot: text(
     'cairo.sql.copy.root',
@@ -375,11 +390,13 @@ export const KEYS = {
     '500000',
     parseRowCount,
     'default of a new table, `maxUncommittedRows`: rows of an import held in memory',
+    { engine: 'maxUncommittedRows' },
   ),
   o3MaxLag: duration(
     'cairo.o3.max.lag',
     '10m',
     'default of a new table, `o3MaxLag`: how late rows of an import usually come',
+    { engine: 'o3MaxLagMs' },
   ),
   queryTimeout: duration('query.timeout', '60s', 'time of a statement whose client names none'),
   queryTimeoutMax: duration('query.timeout.max', '1h', 'time a client may ask for', OWN),
@@ -389,44 +406,53 @@ export const KEYS = {
     'bytes the server may use: above 80 % of it new queries wait and writes are slowed, above ' +
       '90 % the largest query is stopped and writes are refused; 0 is all the memory of the ' +
       'machine or of its control group',
-    OWN,
+    { ...OWN, engine: 'processMemoryBytes' },
   ),
   queryMemory: size(
     'query.memory.pool',
     '0',
     'bytes all queries may use together, those of one user three quarters of it; 0 is half of ' +
       'the memory',
-    OWN,
+    { ...OWN, engine: 'memoryLimitBytes' },
   ),
   queryMemoryLimit: size(
     'query.memory.limit',
     '0',
     'bytes one query may use before it spills or fails; 0 is a quarter of the pool',
-    OWN,
+    { ...OWN, engine: 'queryMemoryLimitBytes' },
   ),
   queryConcurrency: integer(
     'query.concurrency',
     '0',
     'queries that run at once, others wait, but for cheap ones; a user without any has one ' +
       'beside them, up to twice as many; 0 is twice the cores, at least 4',
-    OWN,
+    { ...OWN, engine: 'maxConcurrentQueries' },
   ),
-  queryQueueLimit: integer('query.queue.limit', '256', 'queries that wait at the most', OWN),
-  queryQueueWait: duration('query.queue.wait', '10s', 'time a query waits for its turn', OWN),
+  queryQueueLimit: integer('query.queue.limit', '256', 'queries that wait at the most', {
+    ...OWN,
+    engine: 'maxWaitingQueries',
+  }),
+  queryQueueWait: duration('query.queue.wait', '10s', 'time a query waits for its turn', {
+    ...OWN,
+    engine: 'queueWaitMs',
+  }),
   queryWorkers: integer(
     'shared.query.worker.count',
     '0',
     'threads that run queries; 0 is the number of cores',
+    { engine: 'workers' },
   ),
   scanPartRows: integer(
     'query.scan.part.rows',
     '0',
     'fewest rows of a part of a scan, and most of a batch; 0 is what is fastest; for tests',
+    { engine: 'scanPartRows' },
   ),
   optionalRules: bool(
     'query.optimizer.enabled',
     true,
     'plans pass the rules that only make them faster; off is for tests',
+    { engine: 'optionalRules' },
   ),
   // Sign-on through an identity provider
   ...OIDC_KEYS,

@@ -1,6 +1,6 @@
 /** Native errors, one JSON object each, back as `DatabaseError`. */
 import { DatabaseError, type ErrorFields } from './error.js';
-import { ERROR_CODES } from './types.js';
+import { ERROR_CODES } from '../border/types.generated.js';
 
 /** The nullable twin of `ErrorFields`, as `native` writes it. */
 type NativeErrorFields = { readonly [K in keyof ErrorFields]: ErrorFields[K] | null };

@@ -2,6 +2,7 @@
  * The engine for the rest of TypeScript. This folder alone imports the native addon; it turns
  * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
  */
+import type * as border from '../border/types.generated.js';
 import { native } from './addon.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, KeptAnswer } from './kept-answer.js';
@@ -17,7 +18,6 @@ import type {
   CsvTextSpec,
   Damage,
   Database,
-  EffectiveParameter,
   EngineInfo,
   EngineLogLine,
   EngineMetrics,
@@ -26,6 +26,7 @@ import type {
   OpenOptions,
   ParameterValues,
   ResultStream,
+  Setting,
   Statement,
   StatementContext,
   StatementDescription,
@@ -38,6 +39,7 @@ import type {
   NativeAppender,
   NativeChunk,
   NativeDatabase,
+  NativePrepared,
   NativeReply,
   NativeResultStream,
   NativeStatement,
@@ -64,7 +66,8 @@ export async function checkRoot(root: string): Promise<readonly Damage[]> {
 
 /** Version of the addon and of the on-disk format. */
 export function engineInfo(): EngineInfo {
-  return JSON.parse(decodedSync(() => native.engineInfo())) as EngineInfo;
+  const formatVersion = `${native.FORMAT_MAJOR}.${native.FORMAT_MINOR}`;
+  return { version: native.VERSION, formatVersion };
 }
 
 let currentSink: ((batch: readonly EngineLogLine[]) => void) | undefined;
@@ -85,6 +88,7 @@ function setLogSink(sink: (batch: readonly EngineLogLine[]) => void): void {
 interface Observed {
   readonly numbers: EngineMetrics;
   readonly damages: readonly Damage[];
+  readonly queries: readonly border.ActiveQuery[];
 }
 
 class EngineDatabase implements Database {
@@ -104,7 +108,8 @@ class EngineDatabase implements Database {
   ): Promise<Statement> {
     const inner = transaction instanceof EngineTransaction ? transaction.native : undefined;
     const call = this.#native.prepare(tree, JSON.stringify(context), inner);
-    return new EngineStatement(await decoded(call), () => this.newQueryId(), this.#answered);
+    const prepared = await decoded(call);
+    return new EngineStatement(prepared, () => this.newQueryId(), this.#answered);
   }
 
   async tableMetadata(name: string): Promise<TableMetadata | null> {
@@ -121,27 +126,18 @@ class EngineDatabase implements Database {
   }
 
   async loadRecords(kind: string): Promise<Map<string, Buffer>> {
-    const text = await decoded(this.#native.loadRecords(kind));
-    const records = JSON.parse(text) as [string, number[]][];
-    return new Map(records.map(([key, bytes]) => [key, Buffer.from(bytes)]));
+    const records = await decoded(this.#native.loadRecords(kind));
+    return new Map(records.map(({ key, value }) => [key, value ?? Buffer.alloc(0)]));
   }
 
   async commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint> {
-    const list = [...changes].map(([key, value]) => [key, value === null ? null : [...value]]);
-    return await decoded(this.#native.commitRecords(kind, JSON.stringify(list)));
+    const list = [...changes].map(([key, value]) => (value === null ? { key } : { key, value }));
+    return await decoded(this.#native.commitRecords(kind, list));
   }
 
-  setParameters(parameters: readonly EffectiveParameter[]): void {
-    const list = parameters.map((parameter) => [
-      parameter.key,
-      parameter.environmentVariable,
-      parameter.value,
-      parameter.source,
-      parameter.sensitive,
-      parameter.reloadable,
-    ]);
+  setParameters(parameters: readonly Setting[]): void {
     decodedSync(() => {
-      this.#native.setParameters(JSON.stringify(list));
+      this.#native.setParameters(JSON.stringify(parameters));
     });
   }
 
@@ -155,15 +151,10 @@ class EngineDatabase implements Database {
   }
 
   activeQueries(): readonly ActiveQuery[] {
-    interface Row extends Omit<ActiveQuery, 'queryId' | 'startedMicros'> {
-      readonly queryId: number;
-      readonly startedMicros: number;
-    }
-    const rows = JSON.parse(decodedSync(() => this.#native.activeQueries())) as Row[];
-    return rows.map((row) => ({
-      ...row,
-      queryId: BigInt(row.queryId),
-      startedMicros: BigInt(row.startedMicros),
+    return this.#observed().queries.map((query) => ({
+      ...query,
+      queryId: BigInt(query.queryId),
+      startedMicros: BigInt(query.startedMicros),
     }));
   }
 
@@ -177,7 +168,7 @@ class EngineDatabase implements Database {
   }
 
   #observed(): Observed {
-    const observed = JSON.parse(decodedSync(() => this.#native.metrics())) as Observed;
+    const observed = JSON.parse(decodedSync(() => this.#native.observe())) as Observed;
     const { statements_total: statements = 0, rows_returned_total: rows = 0 } = observed.numbers;
     const all = {
       statements_total: statements + this.#answered.statements,
@@ -219,12 +210,11 @@ class EngineStatement implements Statement {
   readonly #newQueryId: () => bigint;
   readonly #kept: KeptAnswer;
 
-  constructor(statement: NativeStatement, newQueryId: () => bigint, answered: Answered) {
-    this.#native = statement;
+  constructor(prepared: NativePrepared, newQueryId: () => bigint, answered: Answered) {
+    this.#native = prepared.statement;
     this.#newQueryId = newQueryId;
     this.#kept = new KeptAnswer(answered);
-    const text = decodedSync(() => statement.describe());
-    this.description = JSON.parse(text) as StatementDescription;
+    this.description = JSON.parse(prepared.description) as StatementDescription;
   }
 
   async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
@@ -273,32 +263,37 @@ function chunkOf({ bytes, rows }: NativeChunk): Chunk {
   return { bytes: Buffer.from(bytes), rows };
 }
 
+function summaryOf({ summary }: NativeReply): Summary | null {
+  return summary == null ? null : (JSON.parse(summary) as Summary);
+}
+
 function reply(native: NativeReply): ExecuteReply {
   return {
     chunk: native.chunk == null ? null : chunkOf(native.chunk),
-    summary: native.summary == null ? null : (JSON.parse(native.summary) as Summary),
+    summary: summaryOf(native),
     stream: native.stream == null ? null : new EngineResultStream(native.stream),
   };
 }
 
 class EngineResultStream implements ResultStream {
   readonly #native: NativeResultStream;
+  #summary: Summary | null = null;
 
   constructor(stream: NativeResultStream) {
     this.#native = stream;
   }
 
   async next(maxRows?: number): Promise<Chunk | null> {
-    const chunk = await decoded(this.#native.next(maxRows));
-    return chunk == null ? null : chunkOf(chunk);
+    const native = await decoded(this.#native.next(maxRows));
+    this.#summary = summaryOf(native);
+    return native.chunk == null ? null : chunkOf(native.chunk);
   }
 
   summary(): Summary {
-    const text = decodedSync(() => this.#native.summary());
-    if (text === null) {
+    if (this.#summary === null) {
       throw asEngineError(new Error('the result has more rows: no summary yet'));
     }
-    return JSON.parse(text) as Summary;
+    return this.#summary;
   }
 
   cancel(): void {

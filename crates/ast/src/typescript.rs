@@ -1,6 +1,6 @@
 //! Writes the TypeScript twin of the tree: one file with every type, in the order below.
 //!
-//! `npm run generate` names the file in `TIDEMARK_AST_FILE`; without it nothing is written and
+//! `npm run generate` names a folder in `TIDEMARK_TYPESCRIPT`; without it nothing is written and
 //! the test only proves that every type can be rendered.
 
 use std::fmt::Write as _;
@@ -122,7 +122,8 @@ fn typescript_twin_is_written() {
     declare_queries(&mut text);
     declare_statements(&mut text);
     assert!(text.contains("export type Node ="), "the node type is missing");
-    if let Some(path) = std::env::var_os("TIDEMARK_AST_FILE") {
-        std::fs::write(path, text).expect("the file named in TIDEMARK_AST_FILE can be written");
+    if let Some(folder) = std::env::var_os("TIDEMARK_TYPESCRIPT") {
+        let file = std::path::Path::new(&folder).join("ast.ts");
+        std::fs::write(file, text).expect("the folder takes a file");
     }
 }

@@ -10,9 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use tidemark_border::{
+    AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvAtomicity, CsvColumnSpec,
+    CsvTextSpec, TextReport,
+};
 use tidemark_catalog::TableBuilder;
-use tidemark_ingest::{Atomicity, BadLine, CsvColumn, CsvReader, CsvReport, CsvSpec};
+use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec};
 use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, BulkWriter, TableDefaults, TableSchema, TableSnapshot};
 use tidemark_types::{
@@ -21,107 +24,21 @@ use tidemark_types::{
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::database::{Database, describe_table, from_json};
+use crate::database::{Database, describe_table, given};
 use crate::guard;
-use crate::options::TableMetadata;
 
 /// Bytes that may wait for the parser.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// Batches that may wait for the writer.
 const BATCHES_AHEAD: usize = 4;
 
-/// What to write to, and how to read the bytes. Twin of `AppenderSpec` in `ts/engine/types.ts`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AppenderSpec {
-    /// `csv`; further kinds come with the issues that need them.
-    pub kind: String,
-    /// The table's name.
-    pub table: String,
-    /// Create the table when it is missing.
-    pub create: bool,
-    /// Replace structure and rows.
-    pub overwrite: bool,
-    /// Designated timestamp of a created table.
-    #[serde(default)]
-    pub timestamp: Option<String>,
-    /// Partitioning of a created table.
-    #[serde(default)]
-    pub partition_by: Option<String>,
-    /// Rows after which staged rows go to disk.
-    #[serde(default)]
-    pub max_uncommitted_rows: Option<u64>,
-    /// Microseconds of disorder to expect.
-    #[serde(default)]
-    pub o3_max_lag_micros: Option<i64>,
-    /// How lines are read.
-    #[serde(default)]
-    pub csv: Option<CsvAppenderSpec>,
-}
-
-/// How lines of CSV are read.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CsvAppenderSpec {
-    delimiter: char,
-    header: bool,
-    columns: Vec<CsvColumnSpec>,
-    atomicity: String,
-    skip_extra_values: bool,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct CsvColumnSpec {
-    index: usize,
-    name: String,
-    #[serde(rename = "type")]
-    type_name: String,
-    #[serde(default)]
-    pattern: Option<String>,
-}
-
-/// What was taken so far.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct AppendProgress {
-    /// Bytes queued.
-    pub bytes: u64,
-    /// Rows parsed.
-    pub rows: u64,
-}
-
-/// What was read of a text that others follow.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TextReport {
-    /// Rows read.
-    pub rows_imported: u64,
-    /// Rows left out.
-    pub rows_rejected: u64,
-    /// Failed conversions per column of the text.
-    pub column_errors: Vec<u64>,
-    /// The first bad lines and what is wrong with them.
-    pub bad_lines: Vec<String>,
-}
-
-fn told(lines: &[BadLine]) -> Vec<String> {
-    lines.iter().map(ToString::to_string).collect()
-}
-
-/// What was written of the last text.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AppendReport {
-    /// Rows in the table.
-    pub rows_imported: u64,
-    /// Rows left out.
-    pub rows_rejected: u64,
-    /// Failed conversions per column of the file.
-    pub column_errors: Vec<u64>,
-    /// The first bad lines and what is wrong with them.
-    pub bad_lines: Vec<String>,
-    /// The table after the commit.
-    pub table: TableMetadata,
+fn told(report: CsvReport) -> TextReport {
+    TextReport {
+        rows_imported: report.rows_imported,
+        rows_rejected: report.rows_rejected,
+        bad_lines: report.bad_lines.iter().map(ToString::to_string).collect(),
+        column_errors: report.column_errors,
+    }
 }
 
 /// Takes bytes and writes rows.
@@ -155,7 +72,7 @@ struct Text {
 }
 
 impl Text {
-    fn new(database: &Database, csv: &CsvAppenderSpec, schema: &TableSchema) -> EngineResult<Self> {
+    fn new(database: &Database, csv: &CsvTextSpec, schema: &TableSchema) -> EngineResult<Self> {
         let csv = csv_spec(csv, schema, database.most_line_bytes)?;
         let given: Vec<usize> = csv.columns.iter().map(|column| column.target).collect();
         let (snapshot, context) = (database.snapshot()?, database.bind_context(""));
@@ -191,11 +108,9 @@ impl Appender {
     /// Opens an appender; `spec` is the JSON of an [`AppenderSpec`].
     pub fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
         failpoint::hit("engine.open_appender")?;
-        let spec: AppenderSpec = from_json(spec, "appender")?;
-        let csv = spec.csv.as_ref().filter(|_| spec.kind == "csv").ok_or_else(|| {
-            let message = format!("appender kind '{}' is not supported, expected csv", spec.kind);
-            EngineError::new(ErrorCode::NotSupported, message)
-        })?;
+        let spec: AppenderSpec = given(spec, "appender")?;
+        let AppenderKind::Csv = spec.kind;
+        let csv = &spec.csv;
         let snapshot = database.snapshot()?;
         let existing = snapshot.table(&spec.table);
         let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;
@@ -235,21 +150,16 @@ impl Appender {
     }
 
     /// Ends the text that came so far and begins another one, which goes into the same commit;
-    /// `csv` is the JSON of a [`CsvAppenderSpec`]. Tells what was read of the one that ended.
+    /// `csv` is the JSON of a [`CsvTextSpec`]. Tells what was read of the one that ended.
     pub async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
         failpoint::hit("engine.append_text")?;
         self.database.check_open()?;
-        let csv: CsvAppenderSpec = from_json(csv, "text")?;
+        let csv: CsvTextSpec = given(csv, "text")?;
         let text = Text::new(&self.database, &csv, &self.schema)?;
         let (teller, report) = oneshot::channel();
         let sent = self.send(Message::Text(Box::new(text), teller))?;
         match report.await {
-            Ok(report) if sent => Ok(TextReport {
-                rows_imported: report.rows_imported,
-                rows_rejected: report.rows_rejected,
-                bad_lines: told(&report.bad_lines),
-                column_errors: report.column_errors,
-            }),
+            Ok(report) if sent => Ok(told(report)),
             _ => Err(self.failure().await),
         }
     }
@@ -276,13 +186,7 @@ impl Appender {
             let message = format!("table does not exist [table={name}]");
             EngineError::new(ErrorCode::TableNotFound, message)
         })?;
-        Ok(AppendReport {
-            rows_imported: report.rows_imported,
-            rows_rejected: report.rows_rejected,
-            bad_lines: told(&report.bad_lines),
-            column_errors: report.column_errors,
-            table: describe_table(&table),
-        })
+        Ok(AppendReport { text: told(report), table: describe_table(&table) })
     }
 
     /// Forgets everything that came.
@@ -388,7 +292,7 @@ fn write(mut writer: BulkWriter, mut incoming: mpsc::Receiver<Rows>) -> EngineRe
 
 fn bulk_target(
     spec: &AppenderSpec,
-    csv: &CsvAppenderSpec,
+    csv: &CsvTextSpec,
     existing: Option<&TableSnapshot>,
     defaults: TableDefaults,
 ) -> EngineResult<BulkTarget> {
@@ -408,7 +312,7 @@ fn bulk_target(
 
 fn new_schema(
     spec: &AppenderSpec,
-    csv: &CsvAppenderSpec,
+    csv: &CsvTextSpec,
     defaults: TableDefaults,
 ) -> EngineResult<TableSchema> {
     let partition_by = match spec.partition_by.as_deref() {
@@ -438,7 +342,7 @@ fn new_schema(
 }
 
 fn csv_spec(
-    csv: &CsvAppenderSpec,
+    csv: &CsvTextSpec,
     schema: &TableSchema,
     most_line_bytes: usize,
 ) -> EngineResult<CsvSpec> {
@@ -462,7 +366,12 @@ fn csv_spec(
             EngineError::new(ErrorCode::InvalidValue, "the delimiter is not an ASCII character")
         })?,
         header: csv.header,
-        atomicity: Atomicity::parse(&csv.atomicity).unwrap_or(Atomicity::SkipColumn),
+        atomicity: match csv.atomicity {
+            CsvAtomicity::Abort => Atomicity::Abort,
+            CsvAtomicity::AbortLine => Atomicity::AbortLine,
+            CsvAtomicity::SkipRow => Atomicity::SkipRow,
+            CsvAtomicity::SkipCol => Atomicity::SkipColumn,
+        },
         skip_extra_values: csv.skip_extra_values,
         most_line_bytes,
         line_fields: columns.iter().map(|column| column.index + 1).max().unwrap_or(0),

@@ -10,10 +10,11 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::{Mutex, RwLock};
+use tidemark_border::{self as border, OpenOptions, Setting, TableColumn, TableMetadata};
 use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::{PlanSession, SessionOptions, rows_read};
-use tidemark_planner::{BindContext, ExternalSources, Planner, Setting};
+use tidemark_planner::{BindContext, ExternalSources, Planner};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
 };
@@ -27,7 +28,6 @@ use crate::lanes::Lanes;
 use crate::log::{self, Level};
 use crate::maintenance::restore_if_asked;
 use crate::metrics::{Gauges, Metrics};
-use crate::options::{ActiveQuery, OpenOptions, TableColumn, TableMetadata};
 use crate::plans::{self, KeptPlans};
 use crate::pool::SharedPool;
 use crate::registry::{QueryRegistry, Registration, now_micros};
@@ -96,7 +96,7 @@ impl Database {
         check_machine(&vfs)?;
         let spill_limit = options.spill_limit_bytes.unwrap_or_else(|| default_spill_limit(&vfs));
         let total = options.process_memory_bytes.unwrap_or_else(machine_memory);
-        let storage = Storage::open(Arc::new(vfs), storage_options(options, total)?)?;
+        let storage = Storage::open(Arc::new(vfs), storage_options(options, total))?;
         report_damage(&storage);
         set_table_types(&storage);
         let memory = query_memory(options, total);
@@ -137,7 +137,7 @@ impl Database {
             registry,
             plans,
             metrics: Arc::default(),
-            most_line_bytes: options.limits.line_bytes.unwrap_or(MOST_LINE_BYTES),
+            most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
             table_defaults: table_defaults(options),
             admission,
@@ -167,13 +167,8 @@ impl Database {
         self.registry.cancel(id, of)
     }
 
-    /// The running queries, oldest first.
-    pub fn active_queries(&self) -> Vec<ActiveQuery> {
-        self.registry.list()
-    }
-
-    /// Counters and gauges by name, and the damaged tables.
-    pub fn metrics(&self) -> serde_json::Value {
+    /// Counters and gauges by name, the damaged tables, and the running queries, oldest first.
+    pub fn observe(&self) -> serde_json::Value {
         let damages = self.storage.snapshot().damages();
         let numbers = self.metrics.to_json(&Gauges {
             running_queries: self.registry.len(),
@@ -186,18 +181,18 @@ impl Database {
             checkpointed_rows: self.storage.folded_rows(),
             damaged_tables: damages.len(),
         });
-        serde_json::json!({ "numbers": numbers, "damages": damages })
+        let queries = self.registry.list();
+        serde_json::json!({ "numbers": numbers, "damages": damages, "queries": queries })
     }
 
-    /// Effective configuration for SHOW PARAMETERS, as a JSON list of the members of a [`Setting`]
-    /// each.
+    /// Effective configuration for SHOW PARAMETERS, as a JSON list of [`Setting`].
     pub fn set_parameters(&self, list: &[u8]) -> EngineResult<()> {
         failpoint::hit("engine.set_parameters")?;
         *self.settings.write() = Arc::new(from_json(list, "parameters")?);
         Ok(())
     }
 
-    /// Durable records of one kind, as a JSON list of `[key, value]`. A value is base64 text.
+    /// Durable records of one kind, each with its key.
     pub fn load_records(&self, kind: &str) -> EngineResult<Vec<(String, Vec<u8>)>> {
         failpoint::hit("engine.load_records")?;
         let snapshot = self.snapshot()?;
@@ -345,7 +340,14 @@ pub(crate) fn describe_table(table: &TableSnapshot) -> TableMetadata {
     }
 }
 
-/// Decodes a JSON argument of the border.
+/// Decodes what a caller of the library chose: a mistake in it is the caller's.
+pub fn given<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -> EngineResult<T> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        EngineError::new(ErrorCode::InvalidValue, format!("malformed {what}: {error}"))
+    })
+}
+
+/// Decodes what our own code made: a mistake in it is a defect.
 pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
     bytes: &[u8],
     what: &str,
@@ -354,32 +356,20 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
         .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
 }
 
-fn parse_commit_mode(name: &str) -> EngineResult<CommitMode> {
-    Ok(match name {
-        "sync" | "adaptive" => CommitMode::Sync,
-        "async" => CommitMode::Async,
-        "nosync" => CommitMode::NoSync,
-        other => {
-            return Err(EngineError::new(
-                ErrorCode::InvalidValue,
-                format!("invalid commit mode '{other}', expected sync, async, nosync or adaptive"),
-            ));
-        }
-    })
+fn commit_mode(of: border::CommitMode) -> CommitMode {
+    match of {
+        border::CommitMode::Sync | border::CommitMode::Adaptive => CommitMode::Sync,
+        border::CommitMode::Async => CommitMode::Async,
+        border::CommitMode::NoSync => CommitMode::NoSync,
+    }
 }
 
-fn parse_verify(name: &str) -> EngineResult<Verify> {
-    Ok(match name {
-        "open" => Verify::Open,
-        "first" => Verify::First,
-        "off" => Verify::Off,
-        other => {
-            return Err(EngineError::new(
-                ErrorCode::InvalidValue,
-                format!("invalid verification '{other}', expected open, first or off"),
-            ));
-        }
-    })
+fn verify(of: border::Verify) -> Verify {
+    match of {
+        border::Verify::Open => Verify::Open,
+        border::Verify::First => Verify::First,
+        border::Verify::Off => Verify::Off,
+    }
 }
 
 fn import_root(options: &OpenOptions) -> EngineResult<PathBuf> {
@@ -419,24 +409,23 @@ fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
     }
 }
 
-fn storage_options(options: &OpenOptions, total: u64) -> EngineResult<StorageOptions> {
+fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
     let defaults = StorageOptions::default();
-    let limits = &options.limits;
-    Ok(StorageOptions {
-        commit_mode: parse_commit_mode(options.commit_mode.as_deref().unwrap_or("sync"))?,
+    StorageOptions {
+        commit_mode: commit_mode(options.commit_mode.unwrap_or_default()),
         ttl_by_clock: options.ttl_by_clock.unwrap_or(true),
         keep_generations: options.keep_generations.unwrap_or(2),
-        verify: parse_verify(options.verify.as_deref().unwrap_or("first"))?,
+        verify: verify(options.verify.unwrap_or_default()),
         disk_watermark_bytes: options.disk_watermark_bytes,
         disk_reserve_bytes: options.disk_reserve_bytes.unwrap_or(64 << 20),
         unwritten_limit_bytes: options.unwritten_limit_bytes.unwrap_or(total / UNWRITTEN_SHARE),
-        max_tables: limits.tables.unwrap_or(defaults.max_tables),
-        max_partitions: limits.partitions.unwrap_or(defaults.max_partitions),
-        max_columns: limits.columns.unwrap_or(defaults.max_columns),
-        max_cell_bytes: limits.cell_bytes.unwrap_or(defaults.max_cell_bytes),
-        max_array_elements: limits.array_elements.unwrap_or(defaults.max_array_elements),
+        max_tables: options.max_tables.unwrap_or(defaults.max_tables),
+        max_partitions: options.max_partitions.unwrap_or(defaults.max_partitions),
+        max_columns: options.max_columns.unwrap_or(defaults.max_columns),
+        max_cell_bytes: options.max_cell_bytes.unwrap_or(defaults.max_cell_bytes),
+        max_array_elements: options.max_array_elements.unwrap_or(defaults.max_array_elements),
         ..defaults
-    })
+    }
 }
 
 /// Half of the memory for all queries, a quarter of that for each, where nothing else is said.
@@ -478,7 +467,9 @@ fn table_defaults(options: &OpenOptions) -> TableDefaults {
     let usual = TableDefaults::default();
     TableDefaults {
         max_uncommitted_rows: options.max_uncommitted_rows.unwrap_or(usual.max_uncommitted_rows),
-        o3_max_lag_micros: options.o3_max_lag_micros.unwrap_or(usual.o3_max_lag_micros),
+        o3_max_lag_micros: options
+            .o3_max_lag_ms
+            .map_or(usual.o3_max_lag_micros, |ms| ms.saturating_mul(1000)),
     }
 }
 

@@ -37,18 +37,15 @@ mod transaction;
 mod work;
 mod write;
 
-pub use append::{AppendProgress, AppendReport, Appender, AppenderSpec};
+pub use append::Appender;
 pub use cancel::CancelToken;
-pub use database::{CLOSE_TIME, Database};
+pub use database::{CLOSE_TIME, Database, given};
 pub use execution::cursor::Chunk;
 pub use execution::stream::ResultStream;
 pub use maintenance::check_root;
-pub use options::{
-    ActiveQuery, ExecuteOptions, OpenOptions, ParquetOptionsSpec, RowFormatSpec, SizeLimits,
-    StatementContext, StatementDescription, Summary, TableMetadata,
-};
 pub use registry::Registration;
 pub use statement::{ExecuteReply, ParameterValues, Statement};
+pub use tidemark_border::{ExecuteOptions, OpenOptions};
 pub use tidemark_storage::FORMAT_VERSION;
 pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 pub use tidemark_vfs::CountingAllocator;

@@ -7,13 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::execution::memory_pool::MemoryPool;
 use parking_lot::Mutex;
+use tidemark_border::{ActiveQuery, StatementContext};
 use tidemark_storage::Snapshot;
 use tidemark_types::account::Account;
 use tidemark_types::{EngineError, EngineResult};
 
 use crate::cancel::{CancelToken, Deadline, until_stopped};
 use crate::lanes::Lanes;
-use crate::options::{ActiveQuery, StatementContext};
 use crate::pool::{QueryPool, SharedPool};
 use crate::work::Work;
 

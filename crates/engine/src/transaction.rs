@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tidemark_border::Permission;
 use tidemark_planner::Access;
 use tidemark_storage::{PendingRows, Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
@@ -90,7 +91,9 @@ impl Transaction {
         accesses: &[Access],
         snapshot: &Snapshot,
     ) -> EngineResult<()> {
-        let changes = |access: &&Access| !matches!(access.permission, "SELECT" | "INSERT");
+        let changes = |access: &&Access| {
+            !matches!(access.permission, Permission::Select | Permission::Insert)
+        };
         for Access { table, .. } in accesses.iter().filter(changes) {
             let id = snapshot.table(table).map(|table| table.schema().id);
             if id.is_some_and(|id| self.holds(id)) {

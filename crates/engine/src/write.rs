@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
+use tidemark_border::Summary;
 use tidemark_catalog::{View, set_table_type};
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{
@@ -18,7 +19,6 @@ use crate::database::Database;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::{self, check_faults};
-use crate::options::Summary;
 use crate::parameter_rows::ParameterRows;
 use crate::registry::Registration;
 use crate::statement::physical_plan;

@@ -18,21 +18,6 @@ pub enum Atomicity {
     SkipColumn,
 }
 
-impl Atomicity {
-    /// `abort`, `skipRow`, `skipCol`, letter case ignored.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        [
-            ("abort", Self::Abort),
-            ("abortLine", Self::AbortLine),
-            ("skipRow", Self::SkipRow),
-            ("skipCol", Self::SkipColumn),
-        ]
-        .into_iter()
-        .find_map(|(known, mode)| known.eq_ignore_ascii_case(name).then_some(mode))
-    }
-}
-
 /// A field of each line on its way into a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvColumn {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
+use tidemark_border::{Permission, StatementKind};
 use tidemark_catalog::Owner;
 use tidemark_storage::{
     Change, PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot,
@@ -22,8 +23,8 @@ pub struct Access {
     pub table: String,
     /// Columns read; empty for the table as a whole.
     pub columns: Vec<String>,
-    /// `SELECT`, `INSERT`, `CREATE TABLE`, `DROP TABLE`, ….
-    pub permission: &'static str,
+    /// What it takes.
+    pub permission: Permission,
     /// The view whose query touches it: the right is that of the view's owner, not the user's.
     pub view: Option<String>,
     /// Whoever owns that view.
@@ -33,7 +34,7 @@ pub struct Access {
 impl Access {
     /// What the statement itself does to a table as a whole.
     #[must_use]
-    pub fn new(table: &str, permission: &'static str) -> Self {
+    pub fn new(table: &str, permission: Permission) -> Self {
         let table = table.to_owned();
         Self { table, columns: Vec::new(), permission, view: None, owner: None }
     }
@@ -50,23 +51,6 @@ impl Access {
     pub(crate) fn is_through(&self, view: &str) -> bool {
         self.view.as_deref() == Some(view)
     }
-}
-
-/// What a statement does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatementKind {
-    /// Yields rows.
-    Select,
-    /// Adds rows.
-    Insert,
-    /// Changes or removes rows.
-    Update,
-    /// Changes the catalog.
-    Ddl,
-    /// Session words that change nothing.
-    Session,
-    /// No statement at all.
-    Empty,
 }
 
 /// A query.

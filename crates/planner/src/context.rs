@@ -7,6 +7,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
+use tidemark_border::Setting;
 use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
 use tidemark_types::{EngineResult, Field, SqlType};
@@ -50,23 +51,6 @@ pub trait ExternalSources: Send + Sync {
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 
-/// A key of the configuration as SHOW PARAMETERS prints it; also read from a list of the members.
-#[derive(Debug, Clone, serde::Deserialize)]
-pub struct Setting {
-    /// The key's name.
-    pub key: String,
-    /// The environment variable that sets it.
-    pub environment_variable: String,
-    /// The effective value; of a secret, that it is there.
-    pub value: String,
-    /// `default`, `conf`, `env` or `set`.
-    pub source: String,
-    /// Whether the value is a secret.
-    pub sensitive: bool,
-    /// Whether a reload of the configuration applies it.
-    pub reloadable: bool,
-}
-
 /// Who asks, and in which setting.
 #[derive(Clone, Default)]
 pub struct BindContext {
@@ -91,7 +75,7 @@ pub struct BindContext {
     /// What CREATE TABLE leaves open.
     pub table_defaults: TableDefaults,
     /// What of the catalog is seen; `None`: everything.
-    pub sight: Option<Arc<Sight>>,
+    pub sight: Option<Sight>,
     /// Users, groups and rights, as far as the statement asks for them.
     pub lists: Lists,
     /// Opens what lies outside the tables.

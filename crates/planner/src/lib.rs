@@ -25,7 +25,7 @@ pub use binder::returning::Returning;
 pub use bound::{
     Access, BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
-    BoundViewChange, Conditions, InsertSource, InsertTemplate, MaintenanceAction, StatementKind,
+    BoundViewChange, Conditions, InsertSource, InsertTemplate, MaintenanceAction,
 };
-pub use context::{BindContext, ExternalSources, ExternalTable, Setting};
-pub use sight::{ListedCell, ListedRows, ListedType, Lists, Sight};
+pub use context::{BindContext, ExternalSources, ExternalTable};
+pub use sight::{Lists, Sight};

@@ -1,25 +1,21 @@
 //! What of the catalog a user may see, and what the server knows beside the engine.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::Deref;
 
-use serde::Deserialize;
+use tidemark_border::{ListedRows, Permission, Shared};
 use tidemark_types::{EngineError, ErrorCode, identifier};
 
-/// What somebody may see who may not see everything: the tables and columns they have some right
-/// on.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct Sight {
-    /// By folded name the folded names of the columns, `None` for all of them; `None` in its
-    /// place: every table.
-    pub tables: Option<HashMap<String, Option<Vec<String>>>>,
-    /// The same for what may be read, with SELECT alone.
-    pub reads: Option<HashMap<String, Option<Vec<String>>>>,
-    /// Whether files of the server may be read.
-    #[serde(default)]
-    pub files: bool,
-    /// Whether others' running queries are seen and may be cancelled.
-    pub queries: bool,
+/// What a user may see who may not see everything.
+#[derive(Debug, Clone)]
+pub struct Sight(pub Shared<tidemark_border::Sight>);
+
+impl Deref for Sight {
+    type Target = tidemark_border::Sight;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Sight {
@@ -63,39 +59,10 @@ impl Sight {
 }
 
 /// `Access denied [SELECT on t]`: the same text whether the object is there or not.
-pub(crate) fn denied(permission: &str, object: &str) -> EngineError {
+pub(crate) fn denied(permission: Permission, object: &str) -> EngineError {
     let message = format!("Access denied [{permission} on {object}]");
     EngineError::new(ErrorCode::AccessDenied, message)
 }
 
-/// A type of what the server tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum ListedType {
-    /// STRING
-    String,
-    /// BOOLEAN
-    Boolean,
-}
-
-/// A cell of what the server tells.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-pub enum ListedCell {
-    /// BOOLEAN
-    Boolean(bool),
-    /// STRING
-    Text(String),
-}
-
-/// Rows that the server knows and the engine does not: users, groups, rights.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct ListedRows {
-    /// Names and types.
-    pub columns: Vec<(String, ListedType)>,
-    /// The rows.
-    pub rows: Vec<Vec<Option<ListedCell>>>,
-}
-
 /// The lists a statement asks for, by their names.
-pub type Lists = Arc<HashMap<String, ListedRows>>;
+pub type Lists = Shared<HashMap<String, ListedRows>>;

@@ -20,9 +20,11 @@ impl Span {
     }
 }
 
-/// Closed list of what can go wrong. TypeScript maps each to an HTTP status, an SQLSTATE and a
-/// log level (`ts/session/status.ts`); a code missing there fails to compile.
+/// Closed list of what can go wrong. TypeScript's list is generated from it; `ts/session/status.ts`
+/// maps each to an HTTP status, an SQLSTATE and a log level, and a code missing there fails to
+/// compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ErrorCode {
     /// The text is not a statement of the dialect.
     Syntax,
@@ -173,5 +175,28 @@ impl EngineError {
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod typescript {
+    use ts_rs::TS;
+
+    use super::ErrorCode;
+
+    /// Writes the list of codes for TypeScript, as `crates/border` writes its types.
+    #[test]
+    fn typescript_twin_is_written() {
+        let codes = ErrorCode::inline().replace(" | ", ", ");
+        assert!(codes.starts_with("\"Syntax\", "), "{codes}");
+        let text = format!(
+            "/** What can go wrong: the engine's closed list. */\n\
+             export const ERROR_CODES = [{codes}] as const;\n\
+             export type ErrorCode = (typeof ERROR_CODES)[number];\n"
+        );
+        if let Some(folder) = std::env::var_os("TIDEMARK_TYPESCRIPT") {
+            let file = std::path::Path::new(&folder).join("errors.ts");
+            std::fs::write(file, text).expect("the folder takes a file");
+        }
     }
 }

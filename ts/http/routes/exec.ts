@@ -164,7 +164,11 @@ class Execution {
     const parameters = this.#parameters;
     const quote = parameters.isTrue('quoteLargeNum') || parameters.get('src') === 'con';
     return {
-      rows: { format: 'json', quoteLargeNumbers: quote, columns: chosen ?? undefined },
+      rows: {
+        format: 'json',
+        quoteLargeNumbers: quote,
+        ...(chosen === null ? {} : { columns: chosen }),
+      },
       countAll: parameters.isTrue('count'),
       skip: range.skip,
       take: range.take,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::record_batch::RecordBatch;
+use tidemark_border::Summary;
 use tidemark_operators::{cell_bytes, rows_of_bytes};
 use tidemark_types::{EngineResult, account, failpoint};
 use tidemark_wire::RowEncoder;
@@ -13,7 +14,6 @@ use crate::cancel::until_stopped;
 use crate::execution::source::BatchSource;
 use crate::execution::window::{LastRows, RowWindow};
 use crate::maintenance::check_faults;
-use crate::options::Summary;
 use crate::registry::Registration;
 use crate::work::Work;
 

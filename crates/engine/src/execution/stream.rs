@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use tidemark_border::Summary;
 use tidemark_types::{EngineError, EngineResult};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
@@ -15,7 +16,6 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use crate::cancel::{CancelToken, Deadline, until_stopped};
 use crate::execution::cursor::{Chunk, Cursor};
 use crate::guard;
-use crate::options::Summary;
 use crate::work::Work;
 
 /// Chunks made before the reader takes one.

@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_ast::{Node, Tree};
+use tidemark_border::{
+    ExecuteOptions, Owner, Permission, StatementContext, StatementDescription, StatementKind,
+    Summary,
+};
 use tidemark_catalog::RecordKind;
 use tidemark_operators::PlanSize;
 use tidemark_planner::{
-    Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
-    StatementKind,
+    Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner, Sight,
 };
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::account::Account;
@@ -23,10 +26,7 @@ use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
 use crate::guard;
-use crate::options::{
-    AccessDescription, ExecuteOptions, ResultColumn, StatementContext, StatementDescription,
-    Summary,
-};
+use crate::options::{described, result_column};
 use crate::parameter_rows::ParameterRows;
 use crate::plans::{Kept, PlanSlot, is_volatile};
 use crate::registry::Registration;
@@ -208,26 +208,19 @@ impl Statement {
     pub fn describe(&self) -> StatementDescription {
         let shape = &self.shape;
         StatementDescription {
-            kind: kind_name(shape.kind),
+            kind: shape.kind,
             command: shape.command.clone(),
             columns: shape
                 .columns
                 .iter()
-                .map(|field| ResultColumn::new(&field.name, field.sql_type))
+                .map(|field| result_column(&field.name, field.sql_type))
                 .collect(),
             timestamp: shape.timestamp.map_or(-1, |index| index as i64),
             parameters: shape.parameters.iter().map(|of| of.name()).collect(),
             accesses: shape
                 .accesses
                 .iter()
-                .map(|access| AccessDescription {
-                    table: access.table.clone(),
-                    columns: access.columns.clone(),
-                    permission: access.permission.to_owned(),
-                    view: access.view.clone(),
-                    owner: access.owner.clone(),
-                    timestamp: self.designated(access),
-                })
+                .map(|access| described(access, self.designated(access)))
                 .collect(),
             notice: shape.notice.clone(),
         }
@@ -349,7 +342,7 @@ impl Statement {
     fn snapshot(&self) -> EngineResult<Arc<Snapshot>> {
         let Shape { kind, accesses, .. } = &self.shape;
         let writes_alone = *kind == StatementKind::Insert
-            && accesses.iter().all(|access| access.permission == "INSERT");
+            && accesses.iter().all(|access| access.permission == Permission::Insert);
         match self.txn().filter(|_| !writes_alone) {
             Some(transaction) => transaction.snapshot(&self.database),
             None => self.database.snapshot(),
@@ -388,11 +381,12 @@ fn bind(
 fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult<BindContext> {
     let mut context = database.bind_context(&setting.user);
     setting.identity().clone_into(&mut context.identity);
-    context.owner.clone_from(&setting.owner);
+    let owner = setting.owner.clone();
+    context.owner = owner.map(|Owner { name, id }| tidemark_catalog::Owner { name, id });
     context.parameter_types = declared_types(setting)?;
     context.read_only = setting.read_only;
-    context.sight.clone_from(&setting.sight);
-    context.lists = Arc::clone(&setting.lists);
+    context.sight = setting.sight.clone().map(Sight);
+    context.lists = setting.lists.clone();
     Ok(context)
 }
 
@@ -421,15 +415,4 @@ fn version(snapshot: &Snapshot, table: &str) -> Option<TableVersion> {
 
 fn closed() -> EngineError {
     EngineError::new(ErrorCode::Closed, "the database is closed")
-}
-
-fn kind_name(kind: StatementKind) -> &'static str {
-    match kind {
-        StatementKind::Select => "select",
-        StatementKind::Insert => "insert",
-        StatementKind::Update => "update",
-        StatementKind::Ddl => "ddl",
-        StatementKind::Session => "session",
-        StatementKind::Empty => "empty",
-    }
 }

@@ -10,6 +10,7 @@ use arrow::array::StringViewArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
+use tidemark_border::{ExecuteOptions, Summary};
 use tidemark_operators::{PlanSize, is_immediate, rows_read};
 use tidemark_planner::{Access, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction};
 use tidemark_storage::{Snapshot, TableId};
@@ -25,7 +26,7 @@ use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
 use crate::explain;
-use crate::options::{ExecuteOptions, Summary};
+use crate::options::row_format;
 use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, is_volatile};
 use crate::registry::Registration;
 use crate::rewrite;
@@ -217,7 +218,7 @@ impl Statement {
         options: ExecuteOptions,
         running: Running,
     ) -> EngineResult<ExecuteReply> {
-        let format = options.rows.into_format()?;
+        let format = row_format(options.rows)?;
         let is_arrow = matches!(format, RowFormat::Arrow);
         let encoder = RowEncoder::new(columns, timestamp, format)?;
         let window = RowWindow::new(options.skip, options.take, options.count_all);
@@ -385,20 +386,25 @@ fn text_batch(lines: Vec<String>) -> EngineResult<RecordBatch> {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_border::Permission;
+
     use super::*;
 
-    fn access(columns: &[&str], permission: &'static str) -> Access {
+    fn access(columns: &[&str], permission: Permission) -> Access {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
         Access { columns, ..Access::new("t", permission) }
     }
 
     #[test]
     fn rights_cover_what_a_later_binding_reads() {
-        let described = [access(&["s", "ts"], "SELECT"), access(&[], "INSERT")];
-        assert!(covers(&described, &[access(&["ts", "s"], "SELECT")]));
-        assert!(covers(&described, &[access(&[], "INSERT"), access(&["ts"], "SELECT")]));
-        assert!(!covers(&described, &[access(&["price"], "SELECT")]));
-        assert!(!covers(&described, &[access(&[], "SELECT")]), "the whole table is more");
-        assert!(!covers(&described, &[access(&[], "DROP TABLE")]));
+        let described = [access(&["s", "ts"], Permission::Select), access(&[], Permission::Insert)];
+        assert!(covers(&described, &[access(&["ts", "s"], Permission::Select)]));
+        assert!(covers(
+            &described,
+            &[access(&[], Permission::Insert), access(&["ts"], Permission::Select)]
+        ));
+        assert!(!covers(&described, &[access(&["price"], Permission::Select)]));
+        assert!(!covers(&described, &[access(&[], Permission::Select)]), "the whole table is more");
+        assert!(!covers(&described, &[access(&[], Permission::DropTable)]));
     }
 }

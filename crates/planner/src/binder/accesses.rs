@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tidemark_border::Permission;
+
 use crate::Access;
 
 /// Accesses in the order they were met. Clones share one list: the columns of a table carry one, so
@@ -65,7 +67,7 @@ impl Origin {
     pub(crate) fn note(&self) {
         if let Some(Read { table, column, accesses }) = &self.read {
             let columns = vec![column.as_ref().to_owned()];
-            accesses.note(Access { columns, ..Access::new(table, "SELECT") });
+            accesses.note(Access { columns, ..Access::new(table, Permission::Select) });
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tidemark_ast::{
     AlterAction, ColumnDefinition, Name, OptionValue, PartitionChange, Span, TypeName,
 };
+use tidemark_border::Permission;
 use tidemark_storage::{ColumnSchema, PartitionFormat, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
 
@@ -24,7 +25,7 @@ impl Binder<'_> {
         actions: &[AlterAction],
         change: &mut BoundSchemaChange,
     ) -> EngineResult<()> {
-        let first = actions.first().map_or("ADD COLUMN", |action| needed(action).0);
+        let first = actions.first().map_or(Permission::AddColumn, |action| needed(action).0);
         let snapshot = self.writable_table(table, first)?;
         let mut schema = snapshot.schema().as_ref().clone();
         for action in actions {
@@ -92,7 +93,7 @@ impl Binder<'_> {
         let (permission, column) = needed(action);
         let columns = column.map(|name| name.text.clone()).into_iter().collect();
         // A log is not a table's alone.
-        let table = if permission == "SYSTEM ADMIN" { "" } else { table };
+        let table = if permission == Permission::SystemAdmin { "" } else { table };
         self.accesses.note(Access { columns, ..Access::new(table, permission) });
     }
 
@@ -281,32 +282,37 @@ fn alter_dedup(schema: &mut TableSchema, table: &Name, keys: &[Name]) -> EngineR
 }
 
 /// The permission an action takes, and the column it takes it on; without one, on the table.
-fn needed(action: &AlterAction) -> (&'static str, Option<&Name>) {
+fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
     match action {
-        AlterAction::AddColumn { .. } => ("ADD COLUMN", None),
-        AlterAction::DropColumn { column } => ("DROP COLUMN", Some(column)),
-        AlterAction::RenameColumn { column, .. } => ("RENAME COLUMN", Some(column)),
-        AlterAction::ChangeType { column, .. } => ("ALTER COLUMN TYPE", Some(column)),
+        AlterAction::AddColumn { .. } => (Permission::AddColumn, None),
+        AlterAction::DropColumn { column } => (Permission::DropColumn, Some(column)),
+        AlterAction::RenameColumn { column, .. } => (Permission::RenameColumn, Some(column)),
+        AlterAction::ChangeType { column, .. } => (Permission::AlterColumnType, Some(column)),
         AlterAction::SymbolCapacity { column, .. } | AlterAction::SymbolCache { column, .. } => {
-            ("ALTER COLUMN CACHE", Some(column))
+            (Permission::AlterColumnCache, Some(column))
         }
-        AlterAction::Index { column, indexed: true, .. } => ("ADD INDEX", Some(column)),
-        AlterAction::Index { column, indexed: false, .. } => ("DROP INDEX", Some(column)),
+        AlterAction::Index { column, indexed: true, .. } => (Permission::AddIndex, Some(column)),
+        AlterAction::Index { column, indexed: false, .. } => (Permission::DropIndex, Some(column)),
         AlterAction::Partitions { change, .. } => match change {
-            PartitionChange::Drop => ("DROP PARTITION", None),
-            PartitionChange::Detach => ("DETACH PARTITION", None),
-            PartitionChange::Attach => ("ATTACH PARTITION", None),
-            PartitionChange::ToParquet | PartitionChange::ToNative => ("SET TABLE PARAM", None),
+            PartitionChange::Drop => (Permission::DropPartition, None),
+            PartitionChange::Detach => (Permission::DetachPartition, None),
+            PartitionChange::Attach => (Permission::AttachPartition, None),
+            PartitionChange::ToParquet | PartitionChange::ToNative => {
+                (Permission::SetTableParam, None)
+            }
         },
-        AlterAction::SquashPartitions => ("VACUUM TABLE", None),
-        AlterAction::SetParameter { .. } | AlterAction::SetTtl { .. } => ("SET TABLE PARAM", None),
-        AlterAction::SetWal { .. } => ("SET TABLE TYPE", None),
-        AlterAction::Dedup { keys } if keys.is_empty() => ("DEDUP DISABLE", None),
-        AlterAction::Dedup { .. } => ("DEDUP ENABLE", None),
-        // What is refused takes the most common right, so that it tells nothing of the table.
-        AlterAction::Other { words, .. } => {
-            (idle_action(words).map_or("SET TABLE PARAM", |(permission, _)| permission), None)
+        AlterAction::SquashPartitions => (Permission::VacuumTable, None),
+        AlterAction::SetParameter { .. } | AlterAction::SetTtl { .. } => {
+            (Permission::SetTableParam, None)
         }
+        AlterAction::SetWal { .. } => (Permission::SetTableType, None),
+        AlterAction::Dedup { keys } if keys.is_empty() => (Permission::DedupDisable, None),
+        AlterAction::Dedup { .. } => (Permission::DedupEnable, None),
+        // What is refused takes the most common right, so that it tells nothing of the table.
+        AlterAction::Other { words, .. } => (
+            idle_action(words).map_or(Permission::SetTableParam, |(permission, _)| permission),
+            None,
+        ),
     }
 }
 

@@ -13,6 +13,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use tidemark_ast::Name;
+use tidemark_border::Permission;
 use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
@@ -303,7 +304,7 @@ impl Binder<'_> {
 
     /// SHOW COLUMNS and `table_columns('t')`, of a table or a view.
     pub(crate) fn columns_of(&mut self, name: &Name) -> EngineResult<Relation> {
-        self.must_see(name, "SELECT")?;
+        self.must_see(name, Permission::Select)?;
         if let Some(table) = self.snapshot.table(&name.text) {
             let schema = Arc::clone(table.schema());
             self.note_read(&schema.name, Vec::new());

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::{ColumnDefinition, CreateTableNode, Name, OptionValue, TypeName};
+use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
@@ -24,7 +25,7 @@ impl Binder<'_> {
     /// Binds CREATE TABLE.
     pub(crate) fn create_table(mut self, node: &CreateTableNode) -> EngineResult<BoundStatement> {
         check_table_name(&node.name)?;
-        self.note_change("", "CREATE TABLE");
+        self.note_change("", Permission::CreateTable);
         let is_view = self.view(&node.name.text).is_some();
         if (is_view || self.snapshot.table(&node.name.text).is_some()) && !self.explaining {
             if node.if_not_exists {

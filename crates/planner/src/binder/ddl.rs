@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tidemark_ast::{Name, Node, ViewKind};
+use tidemark_border::Permission;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -34,21 +35,25 @@ impl Binder<'_> {
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
                 // Of tables nobody told the user about as well.
-                self.note_change("", "DROP TABLE");
+                self.note_change("", Permission::DropTable);
                 change.drop = self.sorted_tables();
                 change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();
                 for view in &change.drop_views {
-                    self.note_change(view, "DROP VIEW");
+                    self.note_change(view, Permission::DropView);
                 }
                 for table in &change.drop {
-                    self.note_change(&table.schema().name, "DROP TABLE");
+                    self.note_change(&table.schema().name, Permission::DropTable);
                 }
             }
             // Dictionaries outlive every row, so KEEP SYMBOL MAPS is how it always is.
             Node::Truncate { tables, if_exists, .. } => {
                 change.command = "TRUNCATE TABLE";
                 for table in tables {
-                    change.truncate.extend(self.target(table, *if_exists, "TRUNCATE TABLE")?);
+                    change.truncate.extend(self.target(
+                        table,
+                        *if_exists,
+                        Permission::TruncateTable,
+                    )?);
                 }
             }
             Node::Rename { table, to } => {
@@ -77,7 +82,9 @@ impl Binder<'_> {
         for name in names {
             match what {
                 ViewKind::Table => {
-                    let Some(table) = self.target(name, if_exists, "DROP TABLE")? else { continue };
+                    let Some(table) = self.target(name, if_exists, Permission::DropTable)? else {
+                        continue;
+                    };
                     let id = table.schema().id;
                     if change.drop.iter().all(|other| other.schema().id != id) {
                         change.drop.push(table);
@@ -98,7 +105,7 @@ impl Binder<'_> {
     }
 
     /// Notes what is done to a table; an empty name is the database.
-    pub(crate) fn note_change(&mut self, table: &str, permission: &'static str) {
+    pub(crate) fn note_change(&mut self, table: &str, permission: Permission) {
         self.accesses.note(Access::new(table, permission));
     }
 
@@ -106,7 +113,7 @@ impl Binder<'_> {
         &mut self,
         name: &Name,
         if_exists: bool,
-        permission: &'static str,
+        permission: Permission,
     ) -> EngineResult<Option<Arc<TableSnapshot>>> {
         self.must_see(name, permission)?;
         self.note_change(&name.text, permission);
@@ -122,9 +129,9 @@ impl Binder<'_> {
     }
 
     fn renamed_table(&mut self, table: &Name, to: &Name) -> EngineResult<TableSchema> {
-        self.note_change(&table.text, "RENAME TABLE");
+        self.note_change(&table.text, Permission::RenameTable);
         let at_start = |failure: EngineError| failure.at(tidemark_types::Span::new(0, 0));
-        let found = self.writable_table(table, "RENAME TABLE").map_err(at_start)?;
+        let found = self.writable_table(table, Permission::RenameTable).map_err(at_start)?;
         let other = self.snapshot.table(&to.text);
         let taken = other.is_some_and(|other| other.schema().id != found.schema().id);
         if taken || self.view(&to.text).is_some() {

@@ -9,6 +9,7 @@ use datafusion::logical_expr::Expr;
 use tidemark_ast::{
     InsertNode, Name, Node, NodeId, PlainKind, PlainPart, PlainRows, Span, ValuesBlock,
 };
+use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -45,10 +46,10 @@ impl InsertTemplate {
 impl Binder<'_> {
     /// Binds INSERT.
     pub(crate) fn insert(mut self, node: &InsertNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table, "INSERT")?;
+        let table = self.writable_table(&node.table, Permission::Insert)?;
         let schema = Arc::clone(table.schema());
         let targets = insert_columns(&schema, &node.columns)?;
-        self.note_change(&schema.name, "INSERT");
+        self.note_change(&schema.name, Permission::Insert);
         let source = match node.query {
             Some(query) => self.insert_query(&schema, &targets, query, &node.table)?,
             None => self.insert_values(&schema, targets, node)?,

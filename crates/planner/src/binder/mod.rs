@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{BackupStatement, Name, NamedWindow, Node, NodeId, OptionValue, Tree};
+use tidemark_border::Permission;
 use tidemark_operators::PlanSize;
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
@@ -121,7 +122,7 @@ fn hidden(
     snapshot: &Snapshot,
     context: &BindContext,
 ) -> EngineError {
-    let Some(sight) = context.sight.as_deref() else { return failure };
+    let Some(sight) = context.sight.as_ref() else { return failure };
     if failure.code == ErrorCode::AccessDenied {
         return failure;
     }
@@ -143,7 +144,7 @@ fn hidden(
     match (failure.code, column, partly) {
         (ErrorCode::ColumnNotFound, Some(column), Some(Access { table, .. })) => {
             let column = column.rsplit('.').next().unwrap_or_default();
-            let refused = denied("SELECT", &format!("{table}({column})"));
+            let refused = denied(Permission::Select, &format!("{table}({column})"));
             EngineError { span: failure.span, ..refused }
         }
         _ => failure,
@@ -353,8 +354,10 @@ impl<'a> Binder<'a> {
         let permission = match action {
             MaintenanceAction::CheckpointCreate
             | MaintenanceAction::CheckpointRelease
-            | MaintenanceAction::Check => "SNAPSHOT",
-            MaintenanceAction::ShowLosses | MaintenanceAction::SkipDamage => "SYSTEM ADMIN",
+            | MaintenanceAction::Check => Permission::Snapshot,
+            MaintenanceAction::ShowLosses | MaintenanceAction::SkipDamage => {
+                Permission::SystemAdmin
+            }
         };
         let table = table.map(|name| self.writable_table(name, permission)).transpose()?;
         let accesses = vec![Access::new("", permission)];
@@ -379,11 +382,11 @@ impl<'a> Binder<'a> {
 
     /// What of the catalog the user sees; `None`: everything.
     pub(crate) fn sight(&self) -> Option<&'a Sight> {
-        self.context.sight.as_deref()
+        self.context.sight.as_ref()
     }
 
     /// Refuses a name on which the user has no right, be it there or not.
-    pub(crate) fn must_see(&self, name: &Name, permission: &str) -> EngineResult<()> {
+    pub(crate) fn must_see(&self, name: &Name, permission: Permission) -> EngineResult<()> {
         let sees = self.sight().is_none_or(|sight| sight.sees(&name.text));
         if sees || self.beneath_view {
             return Ok(());
@@ -398,7 +401,7 @@ impl<'a> Binder<'a> {
 
     /// Notes that a table is read.
     pub(crate) fn note_read(&mut self, table: &str, columns: Vec<String>) {
-        self.accesses.note(Access { columns, ..Access::new(table, "SELECT") });
+        self.accesses.note(Access { columns, ..Access::new(table, Permission::Select) });
     }
 }
 

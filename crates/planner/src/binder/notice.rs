@@ -2,6 +2,7 @@
 //! place that knows them, and what the client is told.
 
 use tidemark_ast::OptionValue;
+use tidemark_border::Permission;
 
 use super::Binder;
 
@@ -17,16 +18,24 @@ const PARQUET: &str =
 const VOLUME: &str = "the table is kept in the root directory: IN VOLUME has no effect";
 
 /// Words of ALTER TABLE (and VACUUM, REINDEX), the permission they take, and the notice.
-const ACTIONS: &[(&[&str], &str, &str)] = &[
-    (&["VACUUM"], "VACUUM TABLE", "files that nobody reads are removed by themselves"),
-    (&["REINDEX"], "REINDEX", "there is no index to build again"),
-    (&["RESUME", "WAL"], "RESUME WAL", "a commit is applied when it is made: nothing to resume"),
-    (&["SUSPEND", "WAL"], "RESUME WAL", "a commit is applied when it is made: not suspended"),
-    (&["SET", "FORMAT"], "SET TABLE PARAM", FORMAT),
-    (&["SET", "STORAGE", "POLICY"], "SET STORAGE POLICY", STORAGE_POLICY),
-    (&["ENABLE", "STORAGE", "POLICY"], "ENABLE STORAGE POLICY", STORAGE_POLICY),
-    (&["DISABLE", "STORAGE", "POLICY"], "DISABLE STORAGE POLICY", STORAGE_POLICY),
-    (&["DROP", "STORAGE", "POLICY"], "REMOVE STORAGE POLICY", STORAGE_POLICY),
+const ACTIONS: &[(&[&str], Permission, &str)] = &[
+    (&["VACUUM"], Permission::VacuumTable, "files that nobody reads are removed by themselves"),
+    (&["REINDEX"], Permission::Reindex, "there is no index to build again"),
+    (
+        &["RESUME", "WAL"],
+        Permission::ResumeWal,
+        "a commit is applied when it is made: nothing to resume",
+    ),
+    (
+        &["SUSPEND", "WAL"],
+        Permission::ResumeWal,
+        "a commit is applied when it is made: not suspended",
+    ),
+    (&["SET", "FORMAT"], Permission::SetTableParam, FORMAT),
+    (&["SET", "STORAGE", "POLICY"], Permission::SetStoragePolicy, STORAGE_POLICY),
+    (&["ENABLE", "STORAGE", "POLICY"], Permission::EnableStoragePolicy, STORAGE_POLICY),
+    (&["DISABLE", "STORAGE", "POLICY"], Permission::DisableStoragePolicy, STORAGE_POLICY),
+    (&["DROP", "STORAGE", "POLICY"], Permission::RemoveStoragePolicy, STORAGE_POLICY),
 ];
 
 /// Names of options of a table or a column.
@@ -51,17 +60,17 @@ pub(crate) fn is_option(name: &str) -> bool {
 
 /// The permission and the notice of an action without effect; `None` for one that has to be
 /// refused.
-pub(crate) fn idle_action(words: &[String]) -> Option<(&'static str, &'static str)> {
+pub(crate) fn idle_action(words: &[String]) -> Option<(Permission, &'static str)> {
     let begins = |with: &[&str]| {
         words.len() >= with.len()
             && words.iter().zip(with).all(|(word, with)| word.eq_ignore_ascii_case(with))
     };
     if let Some((_, permission, notice)) = ACTIONS.iter().find(|(words, ..)| begins(words)) {
-        return Some((permission, notice));
+        return Some((*permission, notice));
     }
     if begins(&["REBASE", "WAL"]) && words.len() == 2 {
         return Some((
-            "SYSTEM ADMIN",
+            Permission::SystemAdmin,
             "a commit is applied when it is made: there is no log to rebase",
         ));
     }
@@ -70,7 +79,7 @@ pub(crate) fn idle_action(words: &[String]) -> Option<(&'static str, &'static st
             if set.eq_ignore_ascii_case("SET") && parquet.eq_ignore_ascii_case("PARQUET"))
     };
     let alters_column = begins(&["ALTER", "COLUMN"]) && words.len() > 3;
-    (alters_column && sets_parquet(&words[3..])).then_some(("SET TABLE PARAM", PARQUET))
+    (alters_column && sets_parquet(&words[3..])).then_some((Permission::SetTableParam, PARQUET))
 }
 
 impl Binder<'_> {

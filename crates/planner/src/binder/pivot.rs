@@ -4,6 +4,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, LogicalPlan, and};
 use hashbrown::HashSet;
 use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem, Span};
+use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_operators::any_of;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -126,7 +127,7 @@ impl Binder<'_> {
     fn must_read_all(&self, position: Span) -> EngineResult<()> {
         let Some(sight) = self.sight() else { return Ok(()) };
         let accesses = self.accesses.list();
-        let reads = accesses.iter().filter(|access| access.permission == "SELECT");
+        let reads = accesses.iter().filter(|access| access.permission == Permission::Select);
         for Access { table, columns, view, .. } in reads {
             if self.beneath_view || view.is_some() {
                 let what = "values of PIVOT by a query over a view are";
@@ -140,7 +141,8 @@ impl Binder<'_> {
                     .iter()
                     .find(|column| !sight.reads(table, std::slice::from_ref(column), designated));
                 let column = column.map_or_else(String::new, |column| format!("({column})"));
-                return Err(denied("SELECT", &format!("{table}{column}")).at(error::span(position)));
+                return Err(denied(Permission::Select, &format!("{table}{column}"))
+                    .at(error::span(position)));
             }
         }
         Ok(())

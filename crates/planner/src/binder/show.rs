@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use arrow_array::Int32Array;
 use tidemark_ast::{ShowSubject, Tree};
+use tidemark_border::{ListedCell, ListedType, Setting};
 use tidemark_functions::SETTINGS;
 use tidemark_storage::TableSchema;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -11,8 +12,6 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use super::catalog_rows::{shown_ttl, texts};
 use super::scope::Relation;
 use super::{Binder, error};
-use crate::context::Setting;
-use crate::sight::{ListedCell, ListedType};
 
 impl Binder<'_> {
     /// The rows that SHOW prints.
@@ -71,7 +70,7 @@ impl Binder<'_> {
     /// Rows that the server told beside the statement.
     pub(crate) fn listed_rows(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         self.context.read_lists();
-        let lists = std::sync::Arc::clone(&self.context.lists);
+        let lists = self.context.lists.clone();
         let Some(list) = lists.get(name) else { return Ok(None) };
         let mut columns = Vec::with_capacity(list.columns.len());
         for (index, (name, listed)) in list.columns.iter().enumerate() {

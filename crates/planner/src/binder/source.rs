@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tidemark_ast::{Name, Node, NodeId};
+use tidemark_border::Permission;
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
@@ -124,7 +125,7 @@ impl Binder<'_> {
         if recorded.is_some() {
             return Err(unbound(name));
         }
-        let sees = self.must_see(name, "SELECT");
+        let sees = self.must_see(name, Permission::Select);
         let is_seen = sees.is_ok();
         if let Some(table) = self.snapshot.table(&name.text).filter(|_| is_seen) {
             let reference = self.relation_name();
@@ -150,7 +151,7 @@ impl Binder<'_> {
     pub(crate) fn writable_table(
         &mut self,
         name: &Name,
-        permission: &str,
+        permission: Permission,
     ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
         self.must_see(name, permission)?;
         self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
@@ -164,7 +165,7 @@ impl Binder<'_> {
         &mut self,
         name: &Name,
     ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
-        self.must_see(name, "SELECT")?;
+        self.must_see(name, Permission::Select)?;
         self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
             Some(_) => {
                 let message = "table name expected, got view or materialized view name";

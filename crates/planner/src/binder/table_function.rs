@@ -8,6 +8,7 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
+use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_types::calendar::add_months;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -359,7 +360,7 @@ impl Binder<'_> {
         if paths.is_empty() {
             return Err(missing(at));
         }
-        self.note_change("", "READ FILES");
+        self.note_change("", Permission::ReadFiles);
         let sees_files = self.sight().is_none_or(|sight| sight.files);
         if !sees_files && !self.beneath_view {
             // Nor is it told which files there are.

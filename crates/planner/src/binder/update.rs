@@ -6,6 +6,7 @@ use std::sync::Arc;
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use tidemark_ast::{Cte, DeleteNode, LogicalOperator, Name, Node, NodeId, UpdateNode};
+use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_operators::ROW_ID;
 use tidemark_storage::{TableSchema, TableSnapshot};
@@ -20,7 +21,7 @@ use crate::{Access, BoundDelete, BoundStatement, BoundUpdate};
 impl Binder<'_> {
     /// Binds UPDATE.
     pub(crate) fn update(mut self, node: &UpdateNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table, "UPDATE");
+        let table = self.writable_table(&node.table, Permission::Update);
         let table = table.map_err(|failure| failure.at(tidemark_types::Span::new(0, 0)))?;
         self.add_common_tables(&node.with);
         let schema = Arc::clone(table.schema());
@@ -29,7 +30,7 @@ impl Binder<'_> {
         self.accesses.note(Access {
             table: schema.name.clone(),
             columns: names.collect(),
-            ..Access::new("", "UPDATE")
+            ..Access::new("", Permission::Update)
         });
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
@@ -52,9 +53,9 @@ impl Binder<'_> {
 
     /// Binds DELETE.
     pub(crate) fn delete(mut self, node: &DeleteNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table, "DELETE")?;
+        let table = self.writable_table(&node.table, Permission::Delete)?;
         self.add_common_tables(&node.with);
-        self.note_change(&table.schema().name, "DELETE");
+        self.note_change(&table.schema().name, Permission::Delete);
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
         let target =

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tidemark_ast::{Name, Node, NodeId, Tree, ViewKind};
+use tidemark_border::Permission;
 use tidemark_catalog::{Owner, View};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
@@ -72,12 +73,12 @@ impl Binder<'_> {
         // Whoever replaces a view changes what its readers see.
         let replaces = view.alter || (view.or_replace && known.is_some());
         if view.alter {
-            self.must_see(name, command)?;
+            self.must_see(name, Permission::AlterView)?;
         } else {
-            self.note_change("", "CREATE VIEW");
+            self.note_change("", Permission::CreateView);
         }
         if replaces {
-            self.note_change(&name.text, "ALTER VIEW");
+            self.note_change(&name.text, Permission::AlterView);
         }
         if self.snapshot.table(&name.text).is_some() {
             let message = "table or materialized view with the requested name already exists";
@@ -128,8 +129,8 @@ impl Binder<'_> {
         name: &Name,
         if_exists: bool,
     ) -> EngineResult<Option<String>> {
-        self.must_see(name, "DROP VIEW")?;
-        self.note_change(&name.text, "DROP VIEW");
+        self.must_see(name, Permission::DropView)?;
+        self.note_change(&name.text, Permission::DropView);
         match self.view(&name.text) {
             None if if_exists => Ok(None),
             None if self.snapshot.table(&name.text).is_some() => {
@@ -144,8 +145,8 @@ impl Binder<'_> {
     /// Binds COMPILE VIEW: says what is wrong with a view, and with those it stands on. Nothing
     /// has to be made anew.
     pub(crate) fn compile_view(mut self, name: &Name) -> EngineResult<BoundStatement> {
-        self.must_see(name, "COMPILE VIEW")?;
-        self.note_change(&name.text, "COMPILE VIEW");
+        self.must_see(name, Permission::CompileView)?;
+        self.note_change(&name.text, Permission::CompileView);
         let view = self.view(&name.text).ok_or_else(|| no_view(name))?;
         self.view_rows(&view, name)?;
         Ok(self.view_change(None, "COMPILE VIEW"))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::TimestampMicrosecondArray;
 use tidemark_ast::{Name, ViewKind};
+use tidemark_border::Permission;
 use tidemark_catalog::View;
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
@@ -62,7 +63,7 @@ impl Binder<'_> {
         if what == ViewKind::MaterializedView {
             return Err(error::not_supported("materialized views are", name.span));
         }
-        self.must_see(name, "SELECT")?;
+        self.must_see(name, Permission::Select)?;
         let Some(view) = self.view(&name.text) else {
             if self.snapshot.table(&name.text).is_some() {
                 let message = "view name expected, got table name";

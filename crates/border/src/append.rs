@@ -1,0 +1,128 @@
+//! What an appender writes to, how its bytes are read, and what became of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::TableMetadata;
+
+/// What an appender writes to, and how its bytes are read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
+pub struct AppenderSpec {
+    /// What the bytes are.
+    pub kind: AppenderKind,
+    /// The table's name.
+    pub table: String,
+    /// Create the table with the columns of `csv` when it is missing (one commit with the rows).
+    pub create: bool,
+    /// Replace structure and rows, in the same commit as the new rows.
+    pub overwrite: bool,
+    /// Designated timestamp of a created table.
+    #[serde(default)]
+    pub timestamp: Option<String>,
+    /// Partitioning of a created table.
+    #[serde(default)]
+    pub partition_by: Option<String>,
+    /// Rows after which staged rows go to disk.
+    #[serde(default)]
+    pub max_uncommitted_rows: Option<u64>,
+    /// Microseconds of disorder to expect.
+    #[serde(default)]
+    pub o3_max_lag_micros: Option<i64>,
+    /// How lines are read.
+    pub csv: CsvTextSpec,
+}
+
+/// What the bytes of an appender are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum AppenderKind {
+    /// Lines of CSV.
+    Csv,
+}
+
+/// How the lines of one text are read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CsvTextSpec {
+    /// One ASCII character.
+    pub delimiter: char,
+    /// The first line is a header: not data.
+    pub header: bool,
+    /// The columns that are read.
+    pub columns: Vec<CsvColumnSpec>,
+    /// What becomes of bad lines.
+    pub atomicity: CsvAtomicity,
+    /// Ignore fields beyond the columns instead of the whole line.
+    pub skip_extra_values: bool,
+}
+
+/// What becomes of a line with a value that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum CsvAtomicity {
+    /// The import ends; lines that are too long, or without a timestamp, are left out.
+    Abort,
+    /// The import ends with those, too.
+    AbortLine,
+    /// The line is left out.
+    SkipRow,
+    /// The value is null.
+    SkipCol,
+}
+
+/// A column of a file on its way into a table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
+pub struct CsvColumnSpec {
+    /// Index of the field in each line.
+    pub index: usize,
+    /// Column of the table.
+    pub name: String,
+    /// Type text.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Pattern for DATE, TIMESTAMP and `TIMESTAMP_NS`; absent: ISO forms.
+    #[serde(default)]
+    pub pattern: Option<String>,
+}
+
+/// What was taken so far.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AppendProgress {
+    /// Bytes queued.
+    pub bytes: u64,
+    /// Rows parsed.
+    pub rows: u64,
+}
+
+/// What was read of one text.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TextReport {
+    /// Rows read.
+    pub rows_imported: u64,
+    /// Rows left out.
+    pub rows_rejected: u64,
+    /// Failed conversions per column of the text.
+    pub column_errors: Vec<u64>,
+    /// The first bad lines: `line 4, field 3: bad syntax`.
+    pub bad_lines: Vec<String>,
+}
+
+/// What was read of the last text, and the table after the commit.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AppendReport {
+    /// Of the last text.
+    #[serde(flatten)]
+    pub text: TextReport,
+    /// The table after the commit.
+    pub table: TableMetadata,
+}

@@ -1,0 +1,30 @@
+//! What crosses between TypeScript and Rust as JSON, beside the tree of a statement: options,
+//! answers, reports, names of permissions. `npm run generate` writes their TypeScript types to
+//! `ts/border/types.generated.ts`; whole numbers of 64 bits are numbers there.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod append;
+mod execute;
+mod metadata;
+mod open;
+mod permission;
+mod shared;
+mod statement;
+#[cfg(test)]
+mod typescript;
+
+pub use append::{
+    AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvAtomicity, CsvColumnSpec,
+    CsvTextSpec, TextReport,
+};
+pub use execute::{ExecuteOptions, ParquetOptions, RowFormat, Summary};
+pub use metadata::{ActiveQuery, TableColumn, TableMetadata};
+pub use open::{CommitMode, OpenOptions, Setting, Verify};
+pub use permission::Permission;
+pub use shared::Shared;
+pub use statement::{
+    Access, ListedCell, ListedRows, ListedType, Owner, ResultColumn, Sight, StatementContext,
+    StatementDescription, StatementKind,
+};

@@ -1,0 +1,77 @@
+//! The permissions that statements of the engine take. `ts/access` knows them all, and more of its
+//! own.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Declares each permission once, with its name.
+macro_rules! permissions {
+    ($($variant:ident = $name:literal,)+) => {
+        /// What a user needs on a table, a column or the database, to run a statement.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        #[cfg_attr(test, derive(ts_rs::TS))]
+        pub enum Permission {
+            $(
+                #[doc = $name]
+                #[serde(rename = $name)]
+                $variant,
+            )+
+        }
+
+        impl Permission {
+            /// The name, as GRANT has it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+permissions! {
+    Select = "SELECT",
+    Insert = "INSERT",
+    Update = "UPDATE",
+    Delete = "DELETE",
+    CreateTable = "CREATE TABLE",
+    DropTable = "DROP TABLE",
+    TruncateTable = "TRUNCATE TABLE",
+    RenameTable = "RENAME TABLE",
+    AddColumn = "ADD COLUMN",
+    DropColumn = "DROP COLUMN",
+    RenameColumn = "RENAME COLUMN",
+    AlterColumnType = "ALTER COLUMN TYPE",
+    AlterColumnCache = "ALTER COLUMN CACHE",
+    AddIndex = "ADD INDEX",
+    DropIndex = "DROP INDEX",
+    Reindex = "REINDEX",
+    DropPartition = "DROP PARTITION",
+    DetachPartition = "DETACH PARTITION",
+    AttachPartition = "ATTACH PARTITION",
+    SetTableParam = "SET TABLE PARAM",
+    SetTableType = "SET TABLE TYPE",
+    VacuumTable = "VACUUM TABLE",
+    DedupDisable = "DEDUP DISABLE",
+    DedupEnable = "DEDUP ENABLE",
+    ResumeWal = "RESUME WAL",
+    SetStoragePolicy = "SET STORAGE POLICY",
+    EnableStoragePolicy = "ENABLE STORAGE POLICY",
+    DisableStoragePolicy = "DISABLE STORAGE POLICY",
+    RemoveStoragePolicy = "REMOVE STORAGE POLICY",
+    CreateView = "CREATE VIEW",
+    AlterView = "ALTER VIEW",
+    DropView = "DROP VIEW",
+    CompileView = "COMPILE VIEW",
+    ReadFiles = "READ FILES",
+    Snapshot = "SNAPSHOT",
+    SystemAdmin = "SYSTEM ADMIN",
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.name())
+    }
+}

@@ -1,0 +1,76 @@
+//! Writes the TypeScript types of what crosses the border: one file with every type.
+//!
+//! `npm run generate` names a folder in `TIDEMARK_TYPESCRIPT`; without it nothing is written and
+//! the test only proves that every type can be rendered.
+
+use std::fmt::Write as _;
+
+use ts_rs::TS;
+
+use crate::{
+    Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, CommitMode,
+    CsvAtomicity, CsvColumnSpec, CsvTextSpec, ExecuteOptions, ListedCell, ListedRows, ListedType,
+    OpenOptions, Owner, ParquetOptions, Permission, ResultColumn, RowFormat, Setting, Sight,
+    StatementContext, StatementDescription, StatementKind, Summary, TableColumn, TableMetadata,
+    TextReport, Verify,
+};
+
+const HEADER: &str = "/**
+ * What crosses between TypeScript and Rust as JSON. Generated from crates/border and crates/types
+ * by `npm run generate`; do not edit.
+ */
+";
+
+/// Renders the declaration of each type.
+macro_rules! declarations {
+    ($($name:ident),+ $(,)?) => {
+        [$(<$name as TS>::decl()),+]
+    };
+}
+
+#[test]
+fn typescript_twin_is_written() {
+    let mut text = HEADER.to_owned();
+    let declarations = declarations!(
+        OpenOptions,
+        CommitMode,
+        Verify,
+        Setting,
+        StatementContext,
+        Owner,
+        Sight,
+        ListedRows,
+        ListedType,
+        ListedCell,
+        StatementKind,
+        StatementDescription,
+        ResultColumn,
+        Access,
+        Permission,
+        ExecuteOptions,
+        RowFormat,
+        ParquetOptions,
+        Summary,
+        TableMetadata,
+        TableColumn,
+        ActiveQuery,
+        AppenderSpec,
+        AppenderKind,
+        CsvTextSpec,
+        CsvAtomicity,
+        CsvColumnSpec,
+        AppendProgress,
+        TextReport,
+        AppendReport,
+    );
+    for declaration in declarations {
+        // JSON has no other numbers, and what is read is not changed.
+        let declaration =
+            declaration.replace("bigint", "number").replace("Array<", "ReadonlyArray<");
+        writeln!(text, "\nexport {declaration}").expect("a string takes all");
+    }
+    if let Some(folder) = std::env::var_os("TIDEMARK_TYPESCRIPT") {
+        let file = std::path::Path::new(&folder).join("border.ts");
+        std::fs::write(file, text).expect("the folder takes a file");
+    }
+}

@@ -1,0 +1,75 @@
+/** The recipe for a configuration key (docs/contributing.md), followed in a copy of the sources. */
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+import type * as Configuration from '../../ts/config/index.js';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const LAST_KEY = '  // Sign-on through an identity provider\n';
+const LAST_OPTION = 'export type OpenOptions = {\n';
+
+/** Writes `text` before or after a line that the file must have. */
+async function insert(file: string, at: string, text: string): Promise<void> {
+  const before = await readFile(file, 'utf8');
+  const after = before.replace(at, () => text);
+  if (after === before) {
+    throw new Error(`${file} has no line ${at}`);
+  }
+  await writeFile(file, after);
+}
+
+/** What the compiler says of `folder`; empty when it is content. */
+async function compile(folder: string): Promise<string> {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  try {
+    await run(process.execPath, [tsc, '-p', folder]);
+    return '';
+  } catch (error) {
+    return (error as { stdout?: string }).stdout ?? String(error);
+  }
+}
+
+test('a key is one entry, and its reader one field', async (t) => {
+  const folder = await mkdtemp(join(ROOT, 'build', 'recipe-'));
+  try {
+    for (const part of ['config', 'border']) {
+      await cp(join(ROOT, 'ts', part), join(folder, 'ts', part), { recursive: true });
+    }
+    const settings = {
+      extends: join(ROOT, 'tsconfig.json'),
+      compilerOptions: { rootDir: 'ts', outDir: 'out', tsBuildInfoFile: 'out/.info' },
+      include: ['ts'],
+      exclude: [],
+    };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings));
+    const entry =
+      "  added: size('cairo.added.limit', '0', 'bytes', { engine: 'addedLimitBytes' }),\n";
+    await insert(join(folder, 'ts/config/registry.ts'), LAST_KEY, entry + LAST_KEY);
+    t.regex(await compile(folder), /registry\.ts\(\d+,\d+\): error .*addedLimitBytes/);
+    // What `npm run generate` writes for a field `added_limit_bytes: Option<u64>`.
+    const field = `${LAST_OPTION}  readonly addedLimitBytes?: number;\n`;
+    await insert(join(folder, 'ts/border/types.generated.ts'), LAST_OPTION, field);
+    t.is(await compile(folder), '');
+    const url = pathToFileURL(join(folder, 'out/config/index.js')).href;
+    const { configurationDocument, engineOptions, loadConfig } = (await import(
+      url
+    )) as typeof Configuration;
+    const config = loadConfig({ set: ['cairo.added.limit=2K'] });
+    t.is((engineOptions(config) as { addedLimitBytes?: number }).addedLimitBytes, 2048);
+    t.false(
+      'addedLimitBytes' in engineOptions(loadConfig({})),
+      '0 leaves the choice to the engine',
+    );
+    const shown = config.parameters().find(({ name }) => name === 'cairo.added.limit');
+    t.is(shown?.value, '2K');
+    t.regex(configurationDocument(), /`cairo\.added\.limit`/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

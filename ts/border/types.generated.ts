@@ -1,0 +1,701 @@
+/**
+ * What crosses between TypeScript and Rust as JSON. Generated from crates/border and crates/types
+ * by `npm run generate`; do not edit.
+ */
+
+export type OpenOptions = {
+  /**
+   * Root directory; created when missing.
+   */
+  readonly root: string;
+  /**
+   * What an acknowledged commit survives; default `sync`.
+   */
+  readonly commitMode?: CommitMode;
+  /**
+   * Whether the clock bounds a time to live; default true.
+   */
+  readonly ttlByClock?: boolean;
+  /**
+   * Directory `read_parquet` may read, default `ROOT/import`.
+   */
+  readonly importRoot?: string;
+  /**
+   * Bytes the process may use; default the memory of the machine or of its control group.
+   */
+  readonly processMemoryBytes?: number;
+  /**
+   * Bytes all queries may use together; default half of `processMemoryBytes`.
+   */
+  readonly memoryLimitBytes?: number;
+  /**
+   * Bytes one query may use; default a quarter of `memoryLimitBytes`.
+   */
+  readonly queryMemoryLimitBytes?: number;
+  /**
+   * Bytes of rows that only memory and the log may hold; default an eighth of
+   * `processMemoryBytes`.
+   */
+  readonly unwrittenLimitBytes?: number;
+  /**
+   * Threads that run plans; default the number of cores.
+   */
+  readonly workers?: number;
+  /**
+   * Fewest rows of a scan's part, and most of its batches; default what is fastest.
+   */
+  readonly scanPartRows?: number;
+  /**
+   * Whether plans pass the rules that only make them faster; default true.
+   */
+  readonly optionalRules?: boolean;
+  /**
+   * Queries that run at once, but for cheap ones; default twice the cores, at least 4.
+   */
+  readonly maxConcurrentQueries?: number;
+  /**
+   * Queries that may wait for their turn; default 256.
+   */
+  readonly maxWaitingQueries?: number;
+  /**
+   * Milliseconds a query waits for its turn; default 10,000.
+   */
+  readonly queueWaitMs?: number;
+  /**
+   * Manifests kept to fall back to: 2 (default), or 1 for none.
+   */
+  readonly keepGenerations?: number;
+  /**
+   * When checksums of segments are compared; default `first`.
+   */
+  readonly verify?: Verify;
+  /**
+   * Free bytes on the disk below which writes stop; default 5 % of it, 1 GiB at most.
+   */
+  readonly diskWatermarkBytes?: number;
+  /**
+   * Bytes kept for the last checkpoint; default 64 MiB, at most 2 % of the disk.
+   */
+  readonly diskReserveBytes?: number;
+  /**
+   * Bytes all queries may spill; default a quarter of the free disk.
+   */
+  readonly spillLimitBytes?: number;
+  /**
+   * Rows of an import that a new table holds in memory; default 500,000.
+   */
+  readonly maxUncommittedRows?: number;
+  /**
+   * Disorder that a new table expects, milliseconds; default ten minutes.
+   */
+  readonly o3MaxLagMs?: number;
+  /**
+   * Tables.
+   */
+  readonly maxTables?: number;
+  /**
+   * Partitions of a table.
+   */
+  readonly maxPartitions?: number;
+  /**
+   * Columns of a table.
+   */
+  readonly maxColumns?: number;
+  /**
+   * Bytes of a text or BINARY cell.
+   */
+  readonly maxCellBytes?: number;
+  /**
+   * Elements of an array in a column.
+   */
+  readonly maxArrayElements?: number;
+  /**
+   * Bytes of a line of an import.
+   */
+  readonly maxLineBytes?: number;
+};
+
+export type CommitMode = 'sync' | 'async' | 'nosync' | 'adaptive';
+
+export type Verify = 'open' | 'first' | 'off';
+
+export type Setting = {
+  /**
+   * The key's name.
+   */
+  readonly key: string;
+  /**
+   * The environment variable that sets it.
+   */
+  readonly environmentVariable: string;
+  /**
+   * The effective value; of a secret, that it is there.
+   */
+  readonly value: string;
+  /**
+   * `default`, `conf`, `env`, `set` or `file`.
+   */
+  readonly source: string;
+  /**
+   * Whether the value is a secret.
+   */
+  readonly sensitive: boolean;
+  /**
+   * Whether a reload of the configuration applies it.
+   */
+  readonly reloadable: boolean;
+};
+
+export type StatementContext = {
+  /**
+   * The session's user, for `current_user()` and the list of active queries.
+   */
+  readonly user: string;
+  /**
+   * Tells the user apart from others of the same name; absent: the name does.
+   */
+  readonly identity?: string;
+  /**
+   * Who owns a view that the statement makes; absent: the user.
+   */
+  readonly owner?: Owner;
+  /**
+   * The statement's text, for the list of active queries.
+   */
+  readonly text?: string;
+  /**
+   * Type texts the client declared for `$1`, `$2`, …; null where it left them open.
+   */
+  readonly parameterTypes?: ReadonlyArray<string | null>;
+  /**
+   * What binding may take; absent or 0: no limit.
+   */
+  readonly timeoutMs?: number;
+  /**
+   * What cancels its binding: a number that no execution has.
+   */
+  readonly queryId?: string;
+  /**
+   * Refuse everything that writes.
+   */
+  readonly readOnly?: boolean;
+  /**
+   * What of the catalog is seen; absent: everything.
+   */
+  readonly sight?: Sight;
+  /**
+   * What `SHOW USERS` and its kind answer, by `Users:`, `Permissions:name`, `all_permissions`,
+   * as far as the statement asks for them.
+   */
+  readonly lists?: { [key in string]?: ListedRows };
+};
+
+export type Owner = {
+  /**
+   * The name, for people.
+   */
+  readonly name: string;
+  /**
+   * Tells one apart from others of the name; null where an older version made the view.
+   */
+  readonly id: string | null;
+};
+
+export type Sight = {
+  /**
+   * By folded name the folded names of the columns, null for all of them; null in its place:
+   * every table.
+   */
+  readonly tables: { [key in string]?: ReadonlyArray<string> | null } | null;
+  /**
+   * The same for what may be read, with SELECT alone.
+   */
+  readonly reads: { [key in string]?: ReadonlyArray<string> | null } | null;
+  /**
+   * Whether files of the server may be read.
+   */
+  readonly files: boolean;
+  /**
+   * Whether others' running queries are seen and may be cancelled.
+   */
+  readonly queries: boolean;
+};
+
+export type ListedRows = {
+  /**
+   * Names and types.
+   */
+  readonly columns: ReadonlyArray<[string, ListedType]>;
+  /**
+   * The rows.
+   */
+  readonly rows: ReadonlyArray<ReadonlyArray<ListedCell | null>>;
+};
+
+export type ListedType = 'STRING' | 'BOOLEAN';
+
+export type ListedCell = boolean | string;
+
+export type StatementKind = 'select' | 'insert' | 'update' | 'ddl' | 'session' | 'empty';
+
+export type StatementDescription = {
+  /**
+   * What it does.
+   */
+  readonly kind: StatementKind;
+  /**
+   * Words of the command tag: `SELECT`, `CREATE TABLE`, …
+   */
+  readonly command: string;
+  /**
+   * Columns of the result; empty when there is none.
+   */
+  readonly columns: ReadonlyArray<ResultColumn>;
+  /**
+   * Index of the designated timestamp in `columns`, or -1.
+   */
+  readonly timestamp: number;
+  /**
+   * Type text of each parameter `$1`, `$2`, … as inferred.
+   */
+  readonly parameters: ReadonlyArray<string>;
+  /**
+   * What it touches.
+   */
+  readonly accesses: ReadonlyArray<Access>;
+  /**
+   * What it asks for and has no effect here; told beside its success.
+   */
+  readonly notice?: string;
+};
+
+export type ResultColumn = {
+  /**
+   * Name as shown.
+   */
+  readonly name: string;
+  /**
+   * Type text as `/exec` prints it: `DOUBLE`, `GEOHASH(5c)`, `ARRAY`.
+   */
+  readonly type: string;
+  /**
+   * Dimensions of an array, else 0.
+   */
+  readonly dimensions: number;
+};
+
+export type Access = {
+  /**
+   * The table; empty for the database.
+   */
+  readonly table: string;
+  /**
+   * The columns; empty when the whole table is meant.
+   */
+  readonly columns: ReadonlyArray<string>;
+  /**
+   * What it takes.
+   */
+  readonly permission: Permission;
+  /**
+   * The view whose query touches it: the right is that of the view's owner.
+   */
+  readonly view?: string;
+  /**
+   * Of that view.
+   */
+  readonly owner?: Owner;
+  /**
+   * The table's designated timestamp, told to those who do not see everything.
+   */
+  readonly timestamp?: string;
+};
+
+export type Permission =
+  | 'SELECT'
+  | 'INSERT'
+  | 'UPDATE'
+  | 'DELETE'
+  | 'CREATE TABLE'
+  | 'DROP TABLE'
+  | 'TRUNCATE TABLE'
+  | 'RENAME TABLE'
+  | 'ADD COLUMN'
+  | 'DROP COLUMN'
+  | 'RENAME COLUMN'
+  | 'ALTER COLUMN TYPE'
+  | 'ALTER COLUMN CACHE'
+  | 'ADD INDEX'
+  | 'DROP INDEX'
+  | 'REINDEX'
+  | 'DROP PARTITION'
+  | 'DETACH PARTITION'
+  | 'ATTACH PARTITION'
+  | 'SET TABLE PARAM'
+  | 'SET TABLE TYPE'
+  | 'VACUUM TABLE'
+  | 'DEDUP DISABLE'
+  | 'DEDUP ENABLE'
+  | 'RESUME WAL'
+  | 'SET STORAGE POLICY'
+  | 'ENABLE STORAGE POLICY'
+  | 'DISABLE STORAGE POLICY'
+  | 'REMOVE STORAGE POLICY'
+  | 'CREATE VIEW'
+  | 'ALTER VIEW'
+  | 'DROP VIEW'
+  | 'COMPILE VIEW'
+  | 'READ FILES'
+  | 'SNAPSHOT'
+  | 'SYSTEM ADMIN';
+
+export type ExecuteOptions = {
+  /**
+   * The encoding.
+   */
+  readonly rows: RowFormat;
+  /**
+   * What the execution is called while it runs; no other one that runs may have it. The engine
+   * finds one when absent.
+   */
+  readonly queryId?: number;
+  /**
+   * Rows left out at the start.
+   */
+  readonly skip?: number;
+  /**
+   * Rows returned at the most, after `skip`.
+   */
+  readonly take?: number;
+  /**
+   * Keep counting after `take` rows, so that `Summary.rowsTotal` is the whole.
+   */
+  readonly countAll?: boolean;
+  /**
+   * Only the last rows of the result; `skip` and `take` count within them.
+   */
+  readonly last?: number;
+  /**
+   * Milliseconds until the statement is given up; no limit when absent.
+   */
+  readonly timeoutMs?: number;
+  /**
+   * Rows of the first chunk at the most (portals with a row limit).
+   */
+  readonly firstChunkRows?: number;
+};
+
+export type RowFormat =
+  | {
+      readonly format: 'json';
+      /**
+       * LONG as text.
+       */
+      readonly quoteLargeNumbers?: boolean;
+      /**
+       * Which columns, in which order; all when absent.
+       */
+      readonly columns?: ReadonlyArray<number>;
+    }
+  | {
+      readonly format: 'csv';
+      /**
+       * One ASCII character.
+       */
+      readonly delimiter?: string;
+      /**
+       * Write the name line first.
+       */
+      readonly header?: boolean;
+    }
+  | {
+      readonly format: 'pg';
+      /**
+       * 0 text, 1 binary, one per column.
+       */
+      readonly formatCodes: ReadonlyArray<number>;
+    }
+  | {
+      readonly format: 'parquet';
+      /**
+       * Codec, sizes and versions.
+       */
+      readonly options?: ParquetOptions;
+    }
+  | { readonly format: 'arrow' };
+
+export type ParquetOptions = {
+  /**
+   * UNCOMPRESSED, SNAPPY, GZIP, LZ4, `LZ4_RAW`, ZSTD, BROTLI. Default ZSTD.
+   */
+  readonly compressionCodec?: string;
+  /**
+   * Codec's own scale. Default 9 for ZSTD.
+   */
+  readonly compressionLevel?: number;
+  /**
+   * Rows. Default 100,000.
+   */
+  readonly rowGroupSize?: number;
+  /**
+   * Bytes. Default 1,048,576.
+   */
+  readonly dataPageSize?: number;
+  /**
+   * Write the least and greatest values.
+   */
+  readonly statisticsEnabled?: boolean;
+  /**
+   * 1 or 2. Default 2.
+   */
+  readonly parquetVersion?: number;
+  /**
+   * Arrays as the bytes of their shape and elements. Default: nested lists.
+   */
+  readonly rawArrayEncoding?: boolean;
+  /**
+   * NONE is one file, the default; HOUR to YEAR give a ZIP archive of one for each partition.
+   */
+  readonly partitionBy?: string;
+};
+
+export type Summary = {
+  /**
+   * Rows encoded.
+   */
+  readonly rowsReturned: number;
+  /**
+   * Rows of the query when counted (`countAll`), else those seen.
+   */
+  readonly rowsTotal: number;
+  /**
+   * Rows written by INSERT, UPDATE or DELETE.
+   */
+  readonly rowsAffected: number;
+  /**
+   * Nanoseconds from the start of execution to its end.
+   */
+  readonly executeNanos: number;
+};
+
+export type TableMetadata = {
+  /**
+   * Name as created.
+   */
+  readonly name: string;
+  /**
+   * Columns in order.
+   */
+  readonly columns: ReadonlyArray<TableColumn>;
+  /**
+   * NONE, HOUR, DAY, WEEK, MONTH, YEAR.
+   */
+  readonly partitionBy: string;
+  /**
+   * Name of the designated timestamp.
+   */
+  readonly timestamp: string | null;
+};
+
+export type TableColumn = {
+  /**
+   * Its name.
+   */
+  readonly name: string;
+  /**
+   * Type text.
+   */
+  readonly type: string;
+  /**
+   * Whether it is the designated timestamp.
+   */
+  readonly designated: boolean;
+};
+
+export type ActiveQuery = {
+  /**
+   * Its id, for `cancelQuery`.
+   */
+  readonly queryId: number;
+  /**
+   * Who runs it.
+   */
+  readonly user: string;
+  /**
+   * Its text.
+   */
+  readonly text: string;
+  /**
+   * Microseconds since 1970 at its start.
+   */
+  readonly startedMicros: number;
+};
+
+export type AppenderSpec = {
+  /**
+   * What the bytes are.
+   */
+  readonly kind: AppenderKind;
+  /**
+   * The table's name.
+   */
+  readonly table: string;
+  /**
+   * Create the table with the columns of `csv` when it is missing (one commit with the rows).
+   */
+  readonly create: boolean;
+  /**
+   * Replace structure and rows, in the same commit as the new rows.
+   */
+  readonly overwrite: boolean;
+  /**
+   * Designated timestamp of a created table.
+   */
+  readonly timestamp?: string;
+  /**
+   * Partitioning of a created table.
+   */
+  readonly partitionBy?: string;
+  /**
+   * Rows after which staged rows go to disk.
+   */
+  readonly maxUncommittedRows?: number;
+  /**
+   * Microseconds of disorder to expect.
+   */
+  readonly o3MaxLagMicros?: number;
+  /**
+   * How lines are read.
+   */
+  readonly csv: CsvTextSpec;
+};
+
+export type AppenderKind = 'csv';
+
+export type CsvTextSpec = {
+  /**
+   * One ASCII character.
+   */
+  readonly delimiter: string;
+  /**
+   * The first line is a header: not data.
+   */
+  readonly header: boolean;
+  /**
+   * The columns that are read.
+   */
+  readonly columns: ReadonlyArray<CsvColumnSpec>;
+  /**
+   * What becomes of bad lines.
+   */
+  readonly atomicity: CsvAtomicity;
+  /**
+   * Ignore fields beyond the columns instead of the whole line.
+   */
+  readonly skipExtraValues: boolean;
+};
+
+export type CsvAtomicity = 'abort' | 'abortLine' | 'skipRow' | 'skipCol';
+
+export type CsvColumnSpec = {
+  /**
+   * Index of the field in each line.
+   */
+  readonly index: number;
+  /**
+   * Column of the table.
+   */
+  readonly name: string;
+  /**
+   * Type text.
+   */
+  readonly type: string;
+  /**
+   * Pattern for DATE, TIMESTAMP and `TIMESTAMP_NS`; absent: ISO forms.
+   */
+  readonly pattern?: string;
+};
+
+export type AppendProgress = {
+  /**
+   * Bytes queued.
+   */
+  readonly bytes: number;
+  /**
+   * Rows parsed.
+   */
+  readonly rows: number;
+};
+
+export type TextReport = {
+  /**
+   * Rows read.
+   */
+  readonly rowsImported: number;
+  /**
+   * Rows left out.
+   */
+  readonly rowsRejected: number;
+  /**
+   * Failed conversions per column of the text.
+   */
+  readonly columnErrors: ReadonlyArray<number>;
+  /**
+   * The first bad lines: `line 4, field 3: bad syntax`.
+   */
+  readonly badLines: ReadonlyArray<string>;
+};
+
+export type AppendReport = {
+  /**
+   * The table after the commit.
+   */
+  readonly table: TableMetadata;
+  /**
+   * Rows read.
+   */
+  readonly rowsImported: number;
+  /**
+   * Rows left out.
+   */
+  readonly rowsRejected: number;
+  /**
+   * Failed conversions per column of the text.
+   */
+  readonly columnErrors: ReadonlyArray<number>;
+  /**
+   * The first bad lines: `line 4, field 3: bad syntax`.
+   */
+  readonly badLines: ReadonlyArray<string>;
+};
+
+/** What can go wrong: the engine's closed list. */
+export const ERROR_CODES = [
+  'Syntax',
+  'StatementTooComplex',
+  'TableNotFound',
+  'TableExists',
+  'ColumnNotFound',
+  'DuplicateColumn',
+  'AmbiguousColumn',
+  'FunctionNotFound',
+  'TypeMismatch',
+  'InvalidValue',
+  'InvalidName',
+  'NotSupported',
+  'Replan',
+  'Cancelled',
+  'Timeout',
+  'ResourceLimit',
+  'Busy',
+  'OutOfMemory',
+  'DiskFull',
+  'Io',
+  'Damaged',
+  'RootLocked',
+  'Closed',
+  'ReadOnly',
+  'AccessDenied',
+  'Internal',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
