@@ -8,11 +8,12 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import type * as Configuration from '../../ts/config/index.js';
+import { ALL_KEYS } from '../../ts/config/index.js';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LAST_KEY = '  // Sign-on through an identity provider\n';
-const LAST_OPTION = 'export type OpenOptions = {\n';
+const FIRST_OPTION = 'export type OpenOptions = {\n';
 
 /** Writes `text` before or after a line that the file must have. */
 async function insert(file: string, at: string, text: string): Promise<void> {
@@ -53,8 +54,8 @@ test('a key is one entry, and its reader one field', async (t) => {
     await insert(join(folder, 'ts/config/registry.ts'), LAST_KEY, entry + LAST_KEY);
     t.regex(await compile(folder), /registry\.ts\(\d+,\d+\): error .*addedLimitBytes/);
     // What `npm run generate` writes for a field `added_limit_bytes: Option<u64>`.
-    const field = `${LAST_OPTION}  readonly addedLimitBytes?: number;\n`;
-    await insert(join(folder, 'ts/border/types.generated.ts'), LAST_OPTION, field);
+    const field = `${FIRST_OPTION}  readonly addedLimitBytes?: number;\n`;
+    await insert(join(folder, 'ts/border/types.generated.ts'), FIRST_OPTION, field);
     t.is(await compile(folder), '');
     const url = pathToFileURL(join(folder, 'out/config/index.js')).href;
     const { configurationDocument, engineOptions, loadConfig } = (await import(
@@ -72,4 +73,16 @@ test('a key is one entry, and its reader one field', async (t) => {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+test('every option of the engine has a key, but for the directories', async (t) => {
+  const types = await readFile(join(ROOT, 'ts/border/types.generated.ts'), 'utf8');
+  const [, members = ''] = types.split(FIRST_OPTION);
+  const options = members.slice(0, members.indexOf('\n};')).matchAll(/^ {2}readonly (\w+)\??:/gm);
+  const named = ALL_KEYS.flatMap(({ engine }) => engine ?? []);
+  t.deepEqual(
+    [...options].map(([, name = '']) => name).filter((name) => !named.some((one) => one === name)),
+    ['root', 'importRoot'],
+  );
+  t.is(new Set(named).size, named.length, 'no option has two keys');
 });

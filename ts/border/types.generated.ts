@@ -531,6 +531,53 @@ export type ActiveQuery = {
   readonly startedMicros: number;
 };
 
+export type Observed = {
+  /**
+   * Counters and gauges by name.
+   */
+  readonly numbers: { readonly [name: string]: number };
+  /**
+   * What is known to be damaged. A table counts as sound until something of it is read.
+   */
+  readonly damages: ReadonlyArray<Damage>;
+  /**
+   * The running queries, oldest first.
+   */
+  readonly queries: ReadonlyArray<ActiveQuery>;
+};
+
+export type Damage = {
+  /**
+   * The table's name; its number where its definition is lost; empty without a table.
+   */
+  readonly table: string;
+  /**
+   * The file and what is wrong with it.
+   */
+  readonly what: string;
+};
+
+export type LogLine = {
+  /**
+   * Its level.
+   */
+  readonly level: LogLevel;
+  /**
+   * The crate or part it comes from.
+   */
+  readonly component: string;
+  /**
+   * What happened.
+   */
+  readonly event: string;
+  /**
+   * Ids, durations in milliseconds, names.
+   */
+  readonly fields: { readonly [name: string]: unknown };
+};
+
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
+
 export type AppenderSpec = {
   /**
    * What the bytes are.

@@ -2,7 +2,6 @@
  * The engine for the rest of TypeScript. This folder alone imports the native addon; it turns
  * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
  */
-import type * as border from '../border/types.generated.js';
 import { native } from './addon.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, KeptAnswer } from './kept-answer.js';
@@ -19,10 +18,11 @@ import type {
   Damage,
   Database,
   EngineInfo,
-  EngineLogLine,
   EngineMetrics,
   ExecuteOptions,
   ExecuteReply,
+  LogLine,
+  Observed,
   OpenOptions,
   ParameterValues,
   ResultStream,
@@ -70,25 +70,19 @@ export function engineInfo(): EngineInfo {
   return { version: native.VERSION, formatVersion };
 }
 
-let currentSink: ((batch: readonly EngineLogLine[]) => void) | undefined;
+let currentSink: ((batch: readonly LogLine[]) => void) | undefined;
 
 /** One native sink for the process; a later database's sink takes over. */
-function setLogSink(sink: (batch: readonly EngineLogLine[]) => void): void {
+function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
   const isFirst = currentSink === undefined;
   currentSink = sink;
   if (isFirst) {
     decodedSync(() => {
       native.setLogSink((text) => {
-        currentSink?.(JSON.parse(text) as EngineLogLine[]);
+        currentSink?.(JSON.parse(text) as LogLine[]);
       });
     });
   }
-}
-
-interface Observed {
-  readonly numbers: EngineMetrics;
-  readonly damages: readonly Damage[];
-  readonly queries: readonly border.ActiveQuery[];
 }
 
 class EngineDatabase implements Database {

@@ -99,27 +99,10 @@ export type ActiveQuery = Omit<border.ActiveQuery, 'queryId' | 'startedMicros'> 
 };
 
 export interface OpenOptions extends border.OpenOptions {
-  readonly logSink?: (batch: readonly EngineLogLine[]) => void;
+  readonly logSink?: (batch: readonly border.LogLine[]) => void;
 }
 
-export interface EngineLogLine {
-  readonly level: 'error' | 'warn' | 'info' | 'debug';
-  readonly component: string;
-  readonly event: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
-export interface EngineMetrics {
-  readonly [name: string]: number;
-}
-
-/** Something in the root that is not as it was written. */
-export interface Damage {
-  /** Empty when it concerns no table. */
-  readonly table: string;
-  /** The file and what is wrong with it. */
-  readonly what: string;
-}
+export type EngineMetrics = border.Observed['numbers'];
 
 /** Inserts that only the statements prepared in it see until `commit`. */
 export interface Transaction {
@@ -156,7 +139,7 @@ export interface Database {
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;
   /** What is known to be damaged. A table counts as sound until something of it is read. */
-  damages(): readonly Damage[];
+  damages(): readonly border.Damage[];
   /**
    * Finishes running commits, writes a checkpoint, releases the root, all within about `withinMs`
    * (3 s): a checkpoint that takes longer is given up, since the log has its rows. Nothing of a

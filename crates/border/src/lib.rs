@@ -8,6 +8,7 @@
 mod append;
 mod execute;
 mod metadata;
+mod observe;
 mod open;
 mod permission;
 mod shared;
@@ -21,6 +22,7 @@ pub use append::{
 };
 pub use execute::{ExecuteOptions, ParquetOptions, RowFormat, Summary};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};
+pub use observe::{Damage, LogLevel, LogLine, Observed};
 pub use open::{CommitMode, OpenOptions, Setting, Verify};
 pub use permission::Permission;
 pub use shared::Shared;

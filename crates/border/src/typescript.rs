@@ -9,10 +9,10 @@ use ts_rs::TS;
 
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, CommitMode,
-    CsvAtomicity, CsvColumnSpec, CsvTextSpec, ExecuteOptions, ListedCell, ListedRows, ListedType,
-    OpenOptions, Owner, ParquetOptions, Permission, ResultColumn, RowFormat, Setting, Sight,
-    StatementContext, StatementDescription, StatementKind, Summary, TableColumn, TableMetadata,
-    TextReport, Verify,
+    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, ListedCell, ListedRows,
+    ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
+    ResultColumn, RowFormat, Setting, Sight, StatementContext, StatementDescription, StatementKind,
+    Summary, TableColumn, TableMetadata, TextReport, Verify,
 };
 
 const HEADER: &str = "/**
@@ -54,6 +54,10 @@ fn typescript_twin_is_written() {
         TableMetadata,
         TableColumn,
         ActiveQuery,
+        Observed,
+        Damage,
+        LogLine,
+        LogLevel,
         AppenderSpec,
         AppenderKind,
         CsvTextSpec,

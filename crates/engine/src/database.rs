@@ -10,7 +10,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::{Mutex, RwLock};
-use tidemark_border::{self as border, OpenOptions, Setting, TableColumn, TableMetadata};
+use tidemark_border::{self as border, Observed, OpenOptions, Setting, TableColumn, TableMetadata};
 use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::{PlanSession, SessionOptions, rows_read};
@@ -26,7 +26,7 @@ use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
 use crate::external::EngineSources;
 use crate::lanes::Lanes;
 use crate::log::{self, Level};
-use crate::maintenance::restore_if_asked;
+use crate::maintenance::{restore_if_asked, told};
 use crate::metrics::{Gauges, Metrics};
 use crate::plans::{self, KeptPlans};
 use crate::pool::SharedPool;
@@ -168,7 +168,7 @@ impl Database {
     }
 
     /// Counters and gauges by name, the damaged tables, and the running queries, oldest first.
-    pub fn observe(&self) -> serde_json::Value {
+    pub fn observe(&self) -> Observed {
         let damages = self.storage.snapshot().damages();
         let numbers = self.metrics.to_json(&Gauges {
             running_queries: self.registry.len(),
@@ -181,8 +181,8 @@ impl Database {
             checkpointed_rows: self.storage.folded_rows(),
             damaged_tables: damages.len(),
         });
-        let queries = self.registry.list();
-        serde_json::json!({ "numbers": numbers, "damages": damages, "queries": queries })
+        let damages = damages.into_iter().map(told).collect();
+        Observed { numbers, damages, queries: self.registry.list() }
     }
 
     /// Effective configuration for SHOW PARAMETERS, as a JSON list of [`Setting`].
@@ -556,8 +556,8 @@ fn report_damage(storage: &Storage) {
     }
 }
 
-/// Threads that poll tasks: as many as there are lanes, and one that polls the tasks which ask for a
-/// lane meanwhile. Without it they wait in the queue of the runtime, which knows no users.
+/// Threads that poll tasks: as many as there are lanes, and one that polls the tasks which ask for
+/// a lane meanwhile. Without it they wait in the queue of the runtime, which knows no users.
 pub(crate) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.saturating_add(1))

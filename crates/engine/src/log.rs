@@ -5,37 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use serde::Serialize;
+pub use tidemark_border::{LogLevel as Level, LogLine};
 
 /// Lines kept while nobody takes them; older ones are dropped and counted.
 const MAX_QUEUED_LINES: usize = 10_000;
-
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Someone must act.
-    Error,
-    /// Degraded.
-    Warn,
-    /// Lifecycle.
-    Info,
-    /// Statements.
-    Debug,
-}
-
-/// One event.
-#[derive(Debug, Clone, Serialize)]
-pub struct LogLine {
-    /// Its level.
-    pub level: Level,
-    /// The crate or part it comes from.
-    pub component: &'static str,
-    /// What happened.
-    pub event: &'static str,
-    /// Ids, durations in milliseconds, names.
-    pub fields: serde_json::Value,
-}
 
 #[derive(Default)]
 struct Lines {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tidemark_border as border;
 use tidemark_planner::{BoundMaintenance, MaintenanceAction};
 use tidemark_storage::{Damage, LostPart, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
@@ -80,7 +81,7 @@ fn shown(damage: &Damage) -> String {
 }
 
 /// Checks a root that nobody uses. Fails with `RootLocked` when somebody does.
-pub fn check_root(root: &Path) -> EngineResult<Vec<Damage>> {
+pub fn check_root(root: &Path) -> EngineResult<Vec<border::Damage>> {
     if !root.join(LIVE).is_dir() {
         let message = format!("there is no database in '{}'", root.display());
         return Err(EngineError::new(ErrorCode::InvalidValue, message));
@@ -89,7 +90,13 @@ pub fn check_root(root: &Path) -> EngineResult<Vec<Damage>> {
         .map_err(|error| EngineError::io(format!("cannot use {}", root.display()), &error))?;
     let vfs: Arc<dyn Vfs> = Arc::new(vfs);
     let _lock = vfs.lock("lock")?;
-    tidemark_storage::check_root(&vfs)
+    let damages = tidemark_storage::check_root(&vfs)?;
+    Ok(damages.into_iter().map(told).collect())
+}
+
+/// A damage as it crosses the border.
+pub(crate) fn told(damage: Damage) -> border::Damage {
+    border::Damage { table: damage.table, what: damage.what }
 }
 
 /// Fails when a mapped file could not be read since: zeros may stand for what was in it. Which

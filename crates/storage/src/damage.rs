@@ -7,7 +7,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::Serialize;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::change::Change;
@@ -32,7 +31,7 @@ fn is_suspect() -> bool {
 }
 
 /// Something that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The table's identifier; 0 when it concerns no table.
     pub table_id: TableId,
