@@ -75,14 +75,24 @@ test('a key is one entry, and its reader one field', async (t) => {
   }
 });
 
-test('every option of the engine has a key, but for the directories', async (t) => {
+test('every option of the engine is read there, and has a key but for directories', async (t) => {
   const types = await readFile(join(ROOT, 'ts/border/types.generated.ts'), 'utf8');
+  const engine = await readFile(join(ROOT, 'crates/engine/src/database.rs'), 'utf8');
   const [, members = ''] = types.split(FIRST_OPTION);
-  const options = members.slice(0, members.indexOf('\n};')).matchAll(/^ {2}readonly (\w+)\??:/gm);
-  const named = ALL_KEYS.flatMap(({ engine }) => engine ?? []);
+  const found = members.slice(0, members.indexOf('\n};')).matchAll(/^ {2}readonly (\w+)\??:/gm);
+  const options = [...found].map(([, name = '']) => name);
+  const rust = (name: string): string => name.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
+  const read = new Set(engine.match(/(?<=options\s*\.)\w+/g));
   t.deepEqual(
-    [...options].map(([, name = '']) => name).filter((name) => !named.some((one) => one === name)),
+    options.filter((name) => !read.has(rust(name))),
+    [],
+    'not read',
+  );
+  const named: readonly string[] = ALL_KEYS.flatMap((key) => key.engine ?? []);
+  t.deepEqual(
+    options.filter((name) => !named.includes(name)),
     ['root', 'importRoot'],
+    'without a key',
   );
   t.is(new Set(named).size, named.length, 'no option has two keys');
 });

@@ -188,8 +188,8 @@ pub fn physical_optimizer_rules(
 /// Physical expressions beyond which [`NarrowColumns`] leaves a plan as it is.
 const MANY_EXPRESSIONS: usize = 4_000;
 
-/// `DataFusion`'s pushing of projections, which rewrites every expression at every step: a condition
-/// of 9,000 terms takes it seconds, in which nobody can stop it.
+/// `DataFusion`'s pushing of projections, which rewrites every expression at every step: for a
+/// condition of 9,000 terms that takes seconds, and cannot be stopped meanwhile.
 #[derive(Debug)]
 struct NarrowColumns(ProjectionPushdown);
 
