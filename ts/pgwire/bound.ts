@@ -1,16 +1,20 @@
 /** Prepared statements of a conversation, and what Bind makes of them. */
-import type {
-  DeclareCursor,
-  ParameterTypes,
-  PreparedStatement,
-  SessionStatement,
+import {
+  type DeclareCursor,
+  type ParameterTypes,
+  type ParsedStatement,
+  type PreparedStatement,
+  type SessionStatement,
+  splitStatements,
 } from '../session/index.js';
 import { BoundValues } from './bound-values.js';
 import type { BindMessage } from './client-messages.js';
+import { located, shifted } from './failure.js';
 import { isHeldBack } from './insert-run.js';
 import { formatCodes } from './parameter-values.js';
 import { Portal } from './portal.js';
 import { ProtocolError } from './protocol-error.js';
+import { declaredType, oidOf } from './types.js';
 
 /** Parameters of one statement; the count is an unsigned 16-bit number. */
 const PARAMETERS_MAX = 65_535;
@@ -27,6 +31,55 @@ export type Stored =
       readonly declares: DeclareCursor | null;
       readonly types: ParameterTypes;
     };
+
+/** What a statement of Parse needs of its conversation. */
+export interface StoreSetting {
+  read(text: string): ParsedStatement;
+  prepare(text: string | ParsedStatement, types: ParameterTypes): Promise<PreparedStatement>;
+}
+
+/** Reads the text of a Parse; `types`: the numbers of those that its client declared. */
+export async function storedOf(
+  text: string,
+  types: readonly number[],
+  setting: StoreSetting,
+): Promise<Stored> {
+  const [first, ...others] = splitStatements(text);
+  if (first === undefined) {
+    return { kind: 'empty' };
+  }
+  if (others.length > 0) {
+    throw new ProtocolError('42601', 'cannot insert multiple commands into a prepared statement');
+  }
+  try {
+    return await storedStatement(first.text, types, setting);
+  } catch (error) {
+    throw located(error, text, first.start);
+  }
+}
+
+async function storedStatement(
+  text: string,
+  types: readonly number[],
+  setting: StoreSetting,
+): Promise<Stored> {
+  const read = setting.read(text);
+  const session = read.dispatch.runner === 'session' ? read.dispatch.statement : null;
+  const declares = session?.kind === 'DeclareCursor' ? session : null;
+  if (session !== null && declares === null) {
+    return { kind: 'session', statement: session };
+  }
+  const declared = types.map(declaredType);
+  const preparing = setting.prepare(declares?.query.text ?? read, declared);
+  const prepared = await preparing.catch((error: unknown) => {
+    throw declares === null ? error : shifted(error, declares.query.start);
+  });
+  const oids = prepared.description.parameters.map((type, index) => {
+    const oid = types[index] ?? 0;
+    return oid === 0 ? oidOf(type) : oid;
+  });
+  return { kind: 'engine', prepared, oids, declares, types: declared };
+}
 
 /** What a portal that DECLARE made has beside its rows. */
 export interface CursorState {

@@ -132,7 +132,7 @@ export class Connection implements Drained {
   }
 
   get busy(): boolean {
-    return this.working || this.conversation?.isCopying === true;
+    return this.working || this.conversation?.state === 'copying';
   }
 
   /** Works on what has arrived, one message after another. */
@@ -180,7 +180,7 @@ export class Connection implements Drained {
   /** While the server stops, what was begun may end, and nothing follows it. */
   private refuseNewWork({ type }: Frame): void {
     const { drain } = this.services;
-    if (drain.isOn && this.isBetween && this.conversation?.isCopying !== true) {
+    if (drain.isOn && this.isBetween && this.conversation?.state !== 'copying') {
       throw new ProtocolError('57P01', ENDING, true);
     }
     this.isBetween = type === 'S' || type === 'Q';

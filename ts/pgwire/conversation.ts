@@ -2,8 +2,7 @@
  * One client's conversation after login: simple and extended queries, statements, portals, and
  * the state of its block. Knows no socket: it is fed messages and sends bytes.
  *
- * States: those of its block; and, in each of them, skipping to Sync after an error of the extended
- * protocol.
+ * `conversation-states.ts` says what each message is to each of its states; its block has others.
  *
  * Inserts between BEGIN and COMMIT are held back by the engine: the block sees them at once, the
  * others together at COMMIT. UPDATE and statements that change tables commit at once; a notice
@@ -22,13 +21,14 @@ import {
   type StatementText,
 } from '../session/index.js';
 import { Block, type BlockSession } from './block.js';
-import { boundOf, type Stored } from './bound.js';
+import { boundOf, storedOf } from './bound.js';
 import { BoundValues } from './bound-values.js';
 import { type BindMessage, type ClientMessage, readMessage } from './client-messages.js';
 import { commandTag } from './command-tag.js';
+import { type ConversationState, type Step, STEPS } from './conversation-states.js';
 import { Copies } from './copies.js';
 import { Cursors } from './cursors.js';
-import { errorReport, located, shifted } from './failure.js';
+import { errorReport, located } from './failure.js';
 import type { FramePlace } from './frames.js';
 import { InsertRun } from './insert-run.js';
 import { Portal, type PortalRun, type Send } from './portal.js';
@@ -37,7 +37,7 @@ import { ProtocolError } from './protocol-error.js';
 import * as reply from './server-messages.js';
 import { type ConversationLimits, SessionCommands } from './session-commands.js';
 import { Statements } from './statements.js';
-import { declaredType, describeRows, oidOf } from './types.js';
+import { describeRows } from './types.js';
 
 /** What the conversation needs of a session. */
 export interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read'> {
@@ -69,6 +69,15 @@ interface Script {
   readonly statements: readonly StatementText[];
 }
 
+/** `script`: what follows a COPY in the text of its simple query; null: an Execute began it. */
+type Phase =
+  | { readonly at: Exclude<ConversationState, 'waiting' | 'copying'> }
+  | { readonly at: 'copying'; readonly script: Script | null };
+
+const READY: Phase = { at: 'ready' };
+const SKIPPING: Phase = { at: 'skipping' };
+const CLOSED: Phase = { at: 'closed' };
+
 export class Conversation {
   private readonly session: ConversationSession;
   private readonly outlet: Outlet;
@@ -78,16 +87,12 @@ export class Conversation {
   private readonly cursors: Cursors;
   private readonly copies: Copies;
   private readonly commands: SessionCommands;
-  /** What follows a COPY in the text of its simple query. */
-  private script: Script | null = null;
-  private skipping = false;
+  private phase: Phase = READY;
   private running: Portal | null = null;
   /** Inserts that wait for more of their kind. */
   private readonly inserts: InsertRun;
   /** Ends the binding of a statement that is under way. */
   private preparing: AbortController | null = null;
-  /** The client is gone: nothing begins any more. */
-  private closed = false;
 
   constructor(session: ConversationSession, outlet: Outlet, limits: ConversationLimits) {
     this.session = session;
@@ -110,22 +115,27 @@ export class Conversation {
     this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
 
-  /** Whether the client is sending the data of a COPY. */
-  get isCopying(): boolean {
-    return this.copies.isOpen;
+  get state(): ConversationState {
+    const { at } = this.phase;
+    return at === 'ready' && this.inserts.isWaiting ? 'waiting' : at;
   }
 
-  /**
-   * Handles one message. False: the client said good-bye. What needs nobody's answer is handled at
-   * once: a pipeline consists of thousands of such messages.
-   */
+  /** Whoever is gone does not come back. */
+  private enter(phase: Phase): void {
+    if (!this.isClosed) {
+      this.phase = phase;
+    }
+  }
+
+  /** Handles one message. False: the client said good-bye. */
   handle(message: ClientMessage): boolean | Promise<boolean> {
     this.finishBind();
-    if (!mayJoin(message) || this.copies.isOpen) {
-      return this.handleInTurn(message);
+    const step = STEPS[this.state][message.kind];
+    if (step === 'skip') {
+      return true;
     }
     try {
-      return this.skipping || this.handledAtOnce(message) || this.handleInTurn(message);
+      return (step === 'now' && this.handledAtOnce(message)) || this.handleInTurn(step, message);
     } catch (error) {
       return this.refuse(error).then(() => true);
     }
@@ -165,51 +175,46 @@ export class Conversation {
     }
   }
 
-  private async handleInTurn(message: ClientMessage): Promise<boolean> {
-    if (this.inserts.isWaiting && !mayJoin(message)) {
-      await this.settle();
+  private async handleInTurn(step: Step, message: ClientMessage): Promise<boolean> {
+    switch (step) {
+      case 'settle':
+        await this.settle();
+        return await this.handleInTurn(STEPS[this.state][message.kind], message);
+      case 'skip':
+        return true;
+      case 'end':
+        return false;
+      case 'copy':
+        await this.copyMessage(message);
+        return true;
+      case 'query':
+        this.enter(READY);
+        await this.simpleQuery(message.kind === 'query' ? message.text : '');
+        return true;
+      case 'sync':
+        this.enter(READY);
+        this.endOfBatch();
+        this.ready();
+        return true;
+      case 'now':
+      case 'run':
+        await this.extended(message).catch((error: unknown) => this.refuse(error));
+        return true;
     }
-    if (message.kind === 'terminate') {
-      return false;
-    }
-    if (this.copies.isOpen) {
-      await this.copyMessage(message);
-      return true;
-    }
-    if (message.kind === 'query') {
-      this.skipping = false;
-      await this.simpleQuery(message.text);
-      return true;
-    }
-    if (message.kind === 'sync') {
-      this.skipping = false;
-      this.endOfBatch();
-      this.ready();
-      return true;
-    }
-    if (this.skipping) {
-      return true;
-    }
-    try {
-      await this.extended(message);
-    } catch (error) {
-      await this.refuse(error);
-    }
-    return true;
   }
 
   /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
   async malformed(error: unknown, simple: boolean): Promise<void> {
     this.finishBind();
-    if (this.copies.isOpen) {
-      this.failCopy(error);
+    if (this.phase.at === 'copying') {
+      this.failCopy(error, this.phase.script);
       return;
     }
-    if (simple || !this.skipping) {
+    if (simple || this.phase.at !== 'skipping') {
       await this.refuse(error);
     }
     if (simple) {
-      this.skipping = false;
+      this.enter(READY);
       this.ready();
     }
   }
@@ -218,9 +223,9 @@ export class Conversation {
   private async refuse(error: unknown): Promise<void> {
     const { isWaiting } = this.inserts;
     await this.settle();
-    if (!isWaiting || !this.skipping) {
+    if (!isWaiting || this.phase.at !== 'skipping') {
       this.fail(error, '', 0);
-      this.skipping = true;
+      this.enter(SKIPPING);
     }
   }
 
@@ -236,7 +241,7 @@ export class Conversation {
 
   /** Ends everything; an open block is rolled back. */
   close(): void {
-    this.closed = true;
+    this.phase = CLOSED;
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
@@ -267,9 +272,11 @@ export class Conversation {
         this.fail(error, text, start);
         break;
       }
-      if (this.copies.isOpen) {
-        this.script = { text, statements: statements.slice(index + 1) };
-        this.outlet.flush();
+      if (this.phase.at === 'copying') {
+        this.enter({
+          at: 'copying',
+          script: { text, statements: statements.slice(index + 1) },
+        });
         return;
       }
     }
@@ -327,43 +334,17 @@ export class Conversation {
 
   private async parse(name: string, text: string, types: readonly number[]): Promise<void> {
     this.statements.makeRoom(name);
-    this.statements.add(name, await this.store(text, types));
+    this.statements.add(
+      name,
+      await storedOf(text, types, {
+        read: (one) => this.read(one),
+        prepare: (one, declared) => {
+          this.block.refuseIfFailed();
+          return this.prepare(one, declared);
+        },
+      }),
+    );
     this.outlet.queue(reply.parseComplete());
-  }
-
-  private async store(text: string, types: readonly number[]): Promise<Stored> {
-    const [first, ...others] = splitStatements(text);
-    if (first === undefined) {
-      return { kind: 'empty' };
-    }
-    if (others.length > 0) {
-      throw new ProtocolError('42601', 'cannot insert multiple commands into a prepared statement');
-    }
-    try {
-      return await this.storeOne(first, types);
-    } catch (error) {
-      throw located(error, text, first.start);
-    }
-  }
-
-  private async storeOne({ text }: StatementText, types: readonly number[]): Promise<Stored> {
-    const read = this.read(text);
-    const session = read.dispatch.runner === 'session' ? read.dispatch.statement : null;
-    const declares = session?.kind === 'DeclareCursor' ? session : null;
-    if (session !== null && declares === null) {
-      return { kind: 'session', statement: session };
-    }
-    this.block.refuseIfFailed();
-    const declared = types.map(declaredType);
-    const preparing = this.prepare(declares?.query.text ?? read, declared);
-    const prepared = await preparing.catch((error: unknown) => {
-      throw declares === null ? error : shifted(error, declares.query.start);
-    });
-    const oids = prepared.description.parameters.map((type, index) => {
-      const oid = types[index] ?? 0;
-      return oid === 0 ? oidOf(type) : oid;
-    });
-    return { kind: 'engine', prepared, oids, declares, types: declared };
   }
 
   private bind(message: BindMessage): void {
@@ -424,7 +405,7 @@ export class Conversation {
       await this.settle();
     }
     // The run was full, or of another statement.
-    if (this.skipping || this.joined(name)) {
+    if (this.phase.at === 'skipping' || this.joined(name)) {
       return;
     }
     const bound = this.portals.get(name);
@@ -456,33 +437,35 @@ export class Conversation {
       await this.inserts.settle();
     } catch (error) {
       this.fail(error, '', 0);
-      this.skipping = true;
+      this.enter(SKIPPING);
     }
   }
 
   // ---- COPY … FROM STDIN ----
 
   private async copyMessage(message: ClientMessage): Promise<void> {
+    const script = this.phase.at === 'copying' ? this.phase.script : null;
     try {
       await this.copies.handle(message);
     } catch (error) {
-      this.failCopy(error);
+      this.failCopy(error, script);
       return;
     }
-    const { script } = this;
-    if (!this.copies.isOpen && script !== null) {
-      this.script = null;
+    if (this.copies.isOpen || this.isClosed) {
+      return;
+    }
+    this.enter(READY);
+    if (script !== null) {
       await this.runAll(script);
     }
   }
 
-  private failCopy(error: unknown): void {
+  /** The extended protocol waits for its Sync; a simple query ends. */
+  private failCopy(error: unknown, script: Script | null): void {
     this.copies.abandon();
     this.fail(error, '', 0);
-    if (this.script === null) {
-      this.skipping = true;
-    } else {
-      this.script = null;
+    this.enter(script === null ? SKIPPING : READY);
+    if (script !== null) {
       this.ready();
     }
   }
@@ -519,8 +502,12 @@ export class Conversation {
     }
   }
 
+  private get isClosed(): boolean {
+    return this.phase.at === 'closed';
+  }
+
   private refuseIfClosed(): void {
-    if (this.closed) {
+    if (this.isClosed) {
       throw new ProtocolError('08006', 'the client is gone', true);
     }
   }
@@ -571,6 +558,10 @@ export class Conversation {
     }
     switch (statement.kind) {
       case 'CopyIn':
+        await this.copies.start(statement);
+        this.enter({ at: 'copying', script: null });
+        this.outlet.flush();
+        return;
       case 'CopyOut':
         await this.copies.start(statement);
         this.outlet.flush();
@@ -615,9 +606,4 @@ export class Conversation {
     }
     this.outlet.queue(errorReport(located(error, text, offset)));
   }
-}
-
-/** Whether a message leaves inserts waiting that came before it. */
-function mayJoin({ kind }: ClientMessage): boolean {
-  return kind === 'bind' || kind === 'execute' || kind === 'describe';
 }
