@@ -4,11 +4,11 @@ use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::unnest::UnnestExec;
 
 use crate::fill::exec::FillExec;
 use crate::scan::exec::TableScanExec;
 use crate::scan::filtered::FilteredScanExec;
+use crate::unnest::exec::UnnestElementsExec;
 
 /// Rows a plan looks at: those its scans read, multiplied where inputs are joined, since each row
 /// may meet every other. `None` where nobody knows: files, sequences, rows made of one.
@@ -16,7 +16,7 @@ pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     if let Some(rows) = rows_of_leaf(plan) {
         return Some(rows);
     }
-    if plan.is::<FillExec>() || plan.is::<UnnestExec>() {
+    if plan.is::<FillExec>() || plan.is::<UnnestElementsExec>() {
         return None;
     }
     let inputs = plan.children();

@@ -157,6 +157,7 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
             let plan = UnnestPlan {
                 arguments: arguments.collect::<Result<_>>()?,
                 items: node.items().to_vec(),
+                kept: node.kept().to_vec(),
                 keeps_empty: node.keeps_empty(),
                 schema: Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone()),
             };

@@ -154,7 +154,7 @@ impl Statement {
             slot: Arc::default(),
             may_be_small,
             was_small: AtomicBool::default(),
-            rows: AtomicUsize::default(),
+            rows: AtomicUsize::new(usize::MAX),
             insert: Mutex::default(),
             transaction,
         };

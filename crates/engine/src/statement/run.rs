@@ -46,6 +46,10 @@ const SMALL_ROWS: usize = 1024;
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
+/// Time a statement over few rows took at the most, if it is small: its rows may be made into many,
+/// or be computed with for long.
+const LONG: Duration = Duration::from_millis(5);
+
 /// Bytes of a small statement's answer, at the most: few rows may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
@@ -193,12 +197,26 @@ impl Statement {
     /// Goes on as a task of the runtime when it stands where a small statement may, and is none
     /// this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
-        let is_simple = self.transaction.is_none() && self.may_be_small;
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         self.rows.store(rows, Ordering::Relaxed);
-        let is_small = is_simple && rows <= QUICK_ROWS;
+        let is_small = self.is_simple() && rows <= QUICK_ROWS;
         if self.was_small.swap(is_small, Ordering::Relaxed) && !is_small {
             yield_now().await;
+        }
+    }
+
+    fn is_simple(&self) -> bool {
+        self.transaction.is_none() && self.may_be_small
+    }
+
+    /// Learns from how long it took, and how much it answered, whether it is small the next time.
+    fn learn(&self, took: Duration, bytes: usize) {
+        let is_few = self.rows.load(Ordering::Relaxed) <= SMALL_ROWS;
+        if bytes > SMALL_BYTES || took > if is_few { LONG } else { QUICK } {
+            self.was_small.store(false, Ordering::Relaxed);
+        } else if is_few && self.is_simple() {
+            // A busy machine made it late before.
+            self.was_small.store(true, Ordering::Relaxed);
         }
     }
 
@@ -226,10 +244,7 @@ impl Statement {
         let started = Instant::now();
         let chunk = cursor.produce(options.first_chunk_rows).await?;
         self.database.metrics.rows_returned.add(chunk.rows);
-        let is_slow = started.elapsed() > QUICK && self.rows.load(Ordering::Relaxed) > SMALL_ROWS;
-        if chunk.bytes.len() > SMALL_BYTES || is_slow {
-            self.was_small.store(false, Ordering::Relaxed);
-        }
+        self.learn(started.elapsed(), chunk.bytes.len());
         let summary = cursor.is_finished().then(|| cursor.summary());
         let handle = self.database.handle().clone();
         let stream = match (summary, options.first_chunk_rows) {

@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::{Float64Builder, StringViewBuilder};
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringViewArray};
 use datafusion::common::{Result, internal_err};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tidemark_types::double_array::{DoubleArrayBuilder, DoubleArrays};
 use tidemark_types::timestamp::{TimestampUnit, write_iso};
@@ -14,10 +15,16 @@ use tidemark_types::timestamp::{TimestampUnit, write_iso};
 use super::node::{JsonField, JsonKind, UnnestItem};
 use crate::error::engine_error;
 
+/// Some elements of a row, numbered from 0.
+pub(crate) struct Part {
+    pub(crate) row: usize,
+    pub(crate) elements: Range<usize>,
+}
+
 /// One argument's elements for the rows of a batch.
 pub(crate) enum Elements {
     Arrays { array: ArrayRef, dimensions: u8 },
-    Documents { rows: Vec<Vec<Value>>, fields: Vec<JsonField> },
+    Documents(Documents),
 }
 
 impl Elements {
@@ -28,67 +35,101 @@ impl Elements {
                 let Some(texts) = array.as_string_view_opt() else {
                     return internal_err!("JSON is read from VARCHAR");
                 };
-                let rows = texts.iter().map(|text| text.map(elements_of).unwrap_or_default());
-                Self::Documents { rows: rows.collect(), fields: fields.clone() }
+                let lengths = vec![0; texts.len()];
+                let (texts, fields) = (texts.clone(), fields.clone());
+                Self::Documents(Documents { texts, fields, lengths, offset: 0 })
             }
         })
     }
 
-    /// How many elements each row has.
-    pub(crate) fn lengths(&self) -> Result<Vec<usize>> {
+    /// How many elements a row has, and how many bytes each of them takes, about.
+    pub(crate) fn size(&mut self, row: usize) -> Result<(usize, usize)> {
         match self {
-            Self::Documents { rows, .. } => Ok(rows.iter().map(Vec::len).collect()),
+            Self::Documents(documents) => Ok(documents.size(row)),
             Self::Arrays { array, .. } => {
-                let Some(arrays) = DoubleArrays::new(array) else {
-                    return internal_err!("UNNEST of something else than DOUBLE[]");
-                };
-                let length = |row| {
-                    let first = arrays.get(row).and_then(|array| array.shape.first().copied());
-                    first.map_or(0, |length| length.max(0) as usize)
-                };
-                Ok((0..arrays.len()).map(length).collect())
+                let array = doubles(array)?.get(row);
+                let length = array.and_then(|array| array.shape.first().copied());
+                let length = length.map_or(0, |length| length.max(0) as usize);
+                let bytes = array.map_or(0, |array| size_of_val(array.values));
+                Ok((length, bytes / length.max(1)))
             }
         }
     }
 
-    /// The columns of the elements of these rows; row `r` takes `counts[r]` places.
-    pub(crate) fn columns(&self, rows: Range<usize>, counts: &[usize]) -> Result<Vec<ArrayRef>> {
+    /// The columns of these elements. The parts of a row are asked for in their order, after the
+    /// row's size.
+    pub(crate) fn columns(&mut self, parts: &[Part]) -> Result<Vec<ArrayRef>> {
         match self {
-            Self::Documents { rows: documents, fields } => Ok(fields
-                .iter()
-                .map(|field| texts(documents, field, rows.clone(), counts))
-                .collect()),
-            Self::Arrays { array, dimensions: 1 } => numbers(array, rows, counts),
-            Self::Arrays { array, dimensions } => parts(array, *dimensions, rows, counts),
+            Self::Documents(documents) => Ok(documents.columns(parts)),
+            Self::Arrays { array, dimensions: 1 } => numbers(array, parts),
+            Self::Arrays { array, dimensions } => inner_arrays(array, *dimensions, parts),
         }
     }
 }
 
-/// The elements of a JSON array; nothing for any other text.
-fn elements_of(text: &str) -> Vec<Value> {
-    match serde_json::from_str(text) {
-        Ok(Value::Array(elements)) => elements,
-        _ => Vec::new(),
+/// JSON arrays, read element by element.
+pub(crate) struct Documents {
+    texts: StringViewArray,
+    fields: Vec<JsonField>,
+    /// Elements of each row whose size was asked for.
+    lengths: Vec<usize>,
+    /// Where the next element of the row begins that is being read.
+    offset: usize,
+}
+
+impl Documents {
+    fn size(&mut self, row: usize) -> (usize, usize) {
+        let text = if self.texts.is_null(row) { "" } else { self.texts.value(row) };
+        let length = element_count(text);
+        self.lengths[row] = length;
+        (length, self.fields.len() * text.len() / length.max(1))
+    }
+
+    fn columns(&mut self, parts: &[Part]) -> Vec<ArrayRef> {
+        let mut columns: Vec<_> = self.fields.iter().map(|_| StringViewBuilder::new()).collect();
+        for part in parts {
+            if part.elements.start == 0 {
+                self.offset = 0;
+            }
+            for index in part.elements.clone() {
+                let is_element = index < self.lengths[part.row];
+                let text = is_element.then(|| self.texts.value(part.row));
+                let element = text.and_then(|text| next_element(text, &mut self.offset));
+                for (field, column) in self.fields.iter().zip(&mut columns) {
+                    let value = element.as_ref().map(|element| match element {
+                        Value::Object(object) => object.get(&field.name).unwrap_or(&Value::Null),
+                        other => other,
+                    });
+                    column.append_option(value.and_then(|value| shown(value, field.kind)));
+                }
+            }
+        }
+        columns.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef).collect()
     }
 }
 
-fn texts(
-    documents: &[Vec<Value>],
-    field: &JsonField,
-    rows: Range<usize>,
-    counts: &[usize],
-) -> ArrayRef {
-    let mut texts = StringViewBuilder::new();
-    for row in rows {
-        for index in 0..counts[row] {
-            let value = documents[row].get(index).map(|element| match element {
-                Value::Object(object) => object.get(&field.name).unwrap_or(&Value::Null),
-                other => other,
-            });
-            texts.append_option(value.and_then(|value| shown(value, field.kind)));
-        }
+/// An element that is read and not kept.
+struct Checked;
+
+impl<'de> Deserialize<'de> for Checked {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        Value::deserialize(source).map(|_| Self)
     }
-    Arc::new(texts.finish())
+}
+
+/// Elements of a JSON array; none of any other text.
+fn element_count(text: &str) -> usize {
+    serde_json::from_str::<Vec<Checked>>(text).map_or(0, |elements| elements.len())
+}
+
+/// The element of a valid JSON array behind `offset`, which moves behind it.
+fn next_element(text: &str, offset: &mut usize) -> Option<Value> {
+    let rest = text.get(*offset..)?.trim_start_matches([' ', '\t', '\n', '\r']);
+    let rest = rest.strip_prefix(['[', ','])?;
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter();
+    let element = values.next()?.ok()?;
+    *offset = text.len() - rest.len() + values.byte_offset();
+    Some(element)
 }
 
 /// A value as text, if it is of the kind wanted.
@@ -109,14 +150,19 @@ fn shown(value: &Value, kind: JsonKind) -> Option<String> {
     }
 }
 
-fn numbers(array: &ArrayRef, rows: Range<usize>, counts: &[usize]) -> Result<Vec<ArrayRef>> {
-    let Some(arrays) = DoubleArrays::new(array) else {
-        return internal_err!("UNNEST of something else than DOUBLE[]");
-    };
+fn doubles(array: &ArrayRef) -> Result<DoubleArrays<'_>> {
+    match DoubleArrays::new(array) {
+        Some(arrays) => Ok(arrays),
+        None => internal_err!("UNNEST of something else than DOUBLE[]"),
+    }
+}
+
+fn numbers(array: &ArrayRef, parts: &[Part]) -> Result<Vec<ArrayRef>> {
+    let arrays = doubles(array)?;
     let mut numbers = Float64Builder::new();
-    for row in rows {
-        let values = arrays.get(row).map_or(&[][..], |array| array.values);
-        for index in 0..counts[row] {
+    for Part { row, elements } in parts {
+        let values = arrays.get(*row).map_or(&[][..], |array| array.values);
+        for index in elements.clone() {
             numbers.append_option(values.get(index).copied().filter(|value| !value.is_nan()));
         }
     }
@@ -124,33 +170,26 @@ fn numbers(array: &ArrayRef, rows: Range<usize>, counts: &[usize]) -> Result<Vec
 }
 
 /// The arrays that an array of more dimensions consists of.
-fn parts(
-    array: &ArrayRef,
-    dimensions: u8,
-    rows: Range<usize>,
-    counts: &[usize],
-) -> Result<Vec<ArrayRef>> {
-    let Some(arrays) = DoubleArrays::new(array) else {
-        return internal_err!("UNNEST of something else than DOUBLE[]");
-    };
-    let mut parts = DoubleArrayBuilder::new(dimensions - 1);
-    for row in rows {
-        let whole = arrays.get(row);
-        for index in 0..counts[row] {
-            let part = whole.as_ref().and_then(|array| {
+fn inner_arrays(array: &ArrayRef, dimensions: u8, parts: &[Part]) -> Result<Vec<ArrayRef>> {
+    let arrays = doubles(array)?;
+    let mut inner = DoubleArrayBuilder::new(dimensions - 1);
+    for Part { row, elements } in parts {
+        let whole = arrays.get(*row);
+        for index in elements.clone() {
+            let element = whole.as_ref().and_then(|array| {
                 let (first, shape) = array.shape.split_first()?;
                 let length: usize = shape.iter().map(|&length| length.max(0) as usize).product();
                 let inside = index < (*first).max(0) as usize;
                 let values = array.values.get(index * length..(index + 1) * length)?;
                 inside.then_some((shape, values))
             });
-            match part {
+            match element {
                 Some((shape, values)) => {
-                    parts.push(shape, values.iter().copied()).map_err(engine_error)?;
+                    inner.push(shape, values.iter().copied()).map_err(engine_error)?;
                 }
-                None => parts.push_null(),
+                None => inner.push_null(),
             }
         }
     }
-    Ok(vec![parts.finish().map_err(engine_error)?])
+    Ok(vec![inner.finish().map_err(engine_error)?])
 }

@@ -1,6 +1,7 @@
-//! How UNNEST runs: rows are repeated as often as they have elements, some at a time.
+//! How UNNEST runs: a row is repeated for each of its elements, in pieces of bounded size.
 
 use std::fmt;
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,17 +19,21 @@ use datafusion::physical_plan::{
     PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
+use tidemark_types::account;
 
-use super::elements::Elements;
+use super::elements::{Elements, Part};
 use super::node::UnnestItem;
+use crate::bounded::cell_bytes;
+use crate::error::engine_error;
 use crate::order::visit_expressions;
-use crate::scan::exec::BATCH_ROWS;
 
 /// What is asked.
 #[derive(Debug)]
 pub(crate) struct UnnestPlan {
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) items: Vec<UnnestItem>,
+    /// The input's columns that are repeated.
+    pub(crate) kept: Vec<usize>,
     pub(crate) keeps_empty: bool,
     pub(crate) schema: SchemaRef,
 }
@@ -57,60 +62,112 @@ impl UnnestElementsExec {
     }
 }
 
-/// A batch, its elements, and how many rows each of its rows becomes.
-struct Apart {
-    batch: RecordBatch,
-    elements: Vec<Elements>,
-    counts: Vec<usize>,
+/// Output rows of a piece, at most.
+const PIECE_ROWS: usize = 16 * 1024;
+
+/// Bytes of a piece, at most, unless a single row has more.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// Bytes of a cell whose length does not vary, about.
+const CELL_BYTES: usize = 16;
+
+/// The rows of a batch, which become pieces of the output one after the other.
+struct Rows {
     plan: Arc<UnnestPlan>,
+    /// The columns that are repeated.
+    kept: RecordBatch,
+    /// Whether lengths of their cells vary.
+    varies: bool,
+    elements: Vec<Elements>,
+    /// The row that is taken apart, its elements that are left, and the bytes of an output row.
+    row: usize,
+    left: Range<usize>,
+    width: usize,
+    /// The row after it.
+    next: usize,
 }
 
-impl Apart {
-    fn new(batch: RecordBatch, plan: &Arc<UnnestPlan>) -> Result<Self> {
-        let rows = batch.num_rows();
+impl Rows {
+    fn new(batch: &RecordBatch, plan: &Arc<UnnestPlan>) -> Result<Self> {
         let mut elements = Vec::with_capacity(plan.items.len());
-        let mut counts = vec![usize::from(plan.keeps_empty); rows];
         for (argument, item) in plan.arguments.iter().zip(&plan.items) {
-            let own = Elements::new(argument.evaluate(&batch)?.into_array(rows)?, item)?;
-            for (count, length) in counts.iter_mut().zip(own.lengths()?) {
-                *count = length.max(*count);
-            }
-            elements.push(own);
+            let values = argument.evaluate(batch)?.into_array(batch.num_rows())?;
+            elements.push(Elements::new(values, item)?);
         }
-        Ok(Self { batch, elements, counts, plan: Arc::clone(plan) })
+        let kept = batch.project(&plan.kept)?;
+        let (varies, plan) = (cell_bytes(&kept) > 0, Arc::clone(plan));
+        Ok(Self { plan, kept, varies, elements, row: 0, left: 0..0, width: 0, next: 0 })
     }
 
-    /// Rows whose elements make about a batch each.
-    fn pieces(&self) -> Vec<Range<usize>> {
-        let mut pieces = Vec::new();
-        let (mut start, mut total) = (0, 0);
-        for (row, count) in self.counts.iter().enumerate() {
-            total += count;
-            if total >= BATCH_ROWS {
-                pieces.push(start..row + 1);
-                (start, total) = (row + 1, 0);
+    /// Goes on to a row with elements left, if there is one.
+    fn seek(&mut self) -> Result<bool> {
+        while self.left.is_empty() {
+            if self.next == self.kept.num_rows() {
+                return Ok(false);
+            }
+            self.row = self.next;
+            self.next += 1;
+            self.left = 0..usize::from(self.plan.keeps_empty);
+            self.width = CELL_BYTES * self.plan.schema.fields().len();
+            for elements in &mut self.elements {
+                let (length, bytes) = elements.size(self.row)?;
+                self.left.end = self.left.end.max(length);
+                self.width += bytes;
+            }
+            if self.varies && !self.left.is_empty() {
+                self.width += cell_bytes(&self.kept.slice(self.row, 1));
             }
         }
-        if start < self.counts.len() {
-            pieces.push(start..self.counts.len());
-        }
-        pieces
+        Ok(true)
     }
 
-    fn piece(&self, rows: Range<usize>) -> Result<RecordBatch> {
-        let repeated = |row: usize| std::iter::repeat_n(row as u64, self.counts[row]);
-        let indexes = UInt64Array::from_iter_values(rows.clone().flat_map(repeated));
+    /// The elements of the next piece.
+    fn parts(&mut self) -> Result<Vec<Part>> {
+        let mut parts = Vec::new();
+        let (mut rows, mut bytes) = (PIECE_ROWS, PIECE_BYTES);
+        while rows > 0 && self.seek()? {
+            let fit = (bytes / self.width).max(usize::from(parts.is_empty()));
+            let count = fit.min(rows).min(self.left.len());
+            if count == 0 {
+                break;
+            }
+            let start = self.left.start;
+            self.left.start += count;
+            parts.push(Part { row: self.row, elements: start..self.left.start });
+            rows -= count;
+            bytes = bytes.saturating_sub(count * self.width);
+        }
+        account::room(PIECE_BYTES.max(self.width)).map_err(engine_error)?;
+        Ok(parts)
+    }
+
+    fn piece(&mut self) -> Result<Option<RecordBatch>> {
+        let parts = self.parts()?;
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let rows = parts.iter().flat_map(|part| repeat_n(part.row as u64, part.elements.len()));
+        let rows = UInt64Array::from_iter_values(rows);
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.plan.schema.fields().len());
-        for column in self.batch.columns() {
-            columns.push(take(column, &indexes, None)?);
+        for column in self.kept.columns() {
+            columns.push(take(column, &rows, None)?);
         }
-        for elements in &self.elements {
-            columns.extend(elements.columns(rows.clone(), &self.counts)?);
+        for elements in &mut self.elements {
+            columns.extend(elements.columns(&parts)?);
         }
-        let numbers = rows.flat_map(|row| 1..=self.counts[row] as i64);
-        columns.push(Arc::new(Int64Array::from_iter_values(numbers)));
-        debug_assert!(columns.iter().all(|column| column.len() == indexes.len()));
-        Ok(RecordBatch::try_new(Arc::clone(&self.plan.schema), columns)?)
+        let numbers = parts.iter().flat_map(|part| part.elements.clone());
+        let numbers = Int64Array::from_iter_values(numbers.map(|index| index as i64 + 1));
+        columns.push(Arc::new(numbers));
+        debug_assert!(columns.iter().all(|column| column.len() == rows.len()));
+        Ok(Some(RecordBatch::try_new(Arc::clone(&self.plan.schema), columns)?))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.piece().transpose()
     }
 }
 
@@ -155,10 +212,8 @@ impl ExecutionPlan for UnnestElementsExec {
     fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.input.execute(part, context)?;
         let plan = Arc::clone(&self.plan);
-        let batches = rows.map(move |batch| {
-            let apart = Apart::new(batch?, &plan)?;
-            let pieces = futures::stream::iter(apart.pieces());
-            Ok::<_, datafusion::error::DataFusionError>(pieces.map(move |rows| apart.piece(rows)))
+        let batches = rows.map(move |batch| -> Result<_> {
+            Ok(futures::stream::iter(Rows::new(&batch?, &plan)?))
         });
         let schema = Arc::clone(&self.plan.schema);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches.try_flatten())))

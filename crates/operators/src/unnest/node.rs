@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
-use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
-use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, plan_err};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, UserDefinedLogicalNodeCore};
 use tidemark_types::SqlType;
 
 /// What the elements of an argument are.
@@ -53,7 +53,9 @@ impl UnnestItem {
     }
 }
 
-/// The input's columns, then those of the elements, then the element's number from 1.
+/// The input's columns, then those of the elements, then the element's number from 1. What is
+/// taken apart is a column of its own below: a source's column is repeated for each element only
+/// where it is read above.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnnestNode {
     input: LogicalPlan,
@@ -61,6 +63,7 @@ pub struct UnnestNode {
     items: Vec<UnnestItem>,
     prefix: String,
     keeps_empty: bool,
+    kept: Vec<usize>,
     schema: DFSchemaRef,
 }
 
@@ -74,20 +77,46 @@ impl UnnestNode {
         prefix: String,
         keeps_empty: bool,
     ) -> Result<Self> {
+        let mut exprs: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
+        let mut columns = Vec::with_capacity(arguments.len());
+        for (number, argument) in arguments.into_iter().enumerate() {
+            let name = format!("{prefix}argument {number}");
+            exprs.push(argument.alias(&name));
+            columns.push(Expr::Column(Column::new_unqualified(name)));
+        }
+        let input = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input))?);
+        Self::over(input, columns, items, prefix, keeps_empty)
+    }
+
+    /// A node over an input that has the arguments as columns.
+    fn over(
+        input: LogicalPlan,
+        arguments: Vec<Expr>,
+        items: Vec<UnnestItem>,
+        prefix: String,
+        keeps_empty: bool,
+    ) -> Result<Self> {
         if arguments.len() != items.len() {
             return plan_err!("UNNEST got a wrong number of arguments");
         }
+        let place = |argument: &Expr| match argument {
+            Expr::Column(column) => input.schema().index_of_column(column),
+            other => plan_err!("UNNEST takes columns apart, not {other}"),
+        };
+        let places = arguments.iter().map(place).collect::<Result<Vec<usize>>>()?;
+        let fields: Vec<_> = input.schema().iter().collect();
+        let kept: Vec<usize> = (0..fields.len()).filter(|index| !places.contains(index)).collect();
         let mut types: Vec<DataType> = items.iter().flat_map(UnnestItem::types).collect();
         types.push(DataType::Int64);
         let own = types.into_iter().enumerate();
         let own = own.map(|(number, data_type)| {
             (None, Arc::new(Field::new(format!("{prefix}{number}"), data_type, true)))
         });
-        let fields = input.schema().iter();
-        let fields = fields.map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
-        let fields = fields.chain(own).collect();
-        let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
-        Ok(Self { input, arguments, items, prefix, keeps_empty, schema: schema.into() })
+        let repeated = kept.iter().map(|&index| fields[index]);
+        let repeated = repeated.map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
+        let columns = repeated.chain(own).collect();
+        let schema = DFSchema::new_with_metadata(columns, input.schema().metadata().clone())?;
+        Ok(Self { input, arguments, items, prefix, keeps_empty, kept, schema: schema.into() })
     }
 
     /// What is taken apart.
@@ -98,6 +127,11 @@ impl UnnestNode {
     /// What it consists of.
     pub fn items(&self) -> &[UnnestItem] {
         &self.items
+    }
+
+    /// The input's columns that are repeated.
+    pub fn kept(&self) -> &[usize] {
+        &self.kept
     }
 
     /// Whether a row without elements stays.
@@ -145,12 +179,12 @@ impl UserDefinedLogicalNodeCore for UnnestNode {
     ) -> Result<Self> {
         let Some(input) = inputs.pop() else { return plan_err!("UNNEST needs one input") };
         let (items, prefix) = (self.items.clone(), self.prefix.clone());
-        Self::try_new(input, exprs, items, prefix, self.keeps_empty)
+        Self::over(input, exprs, items, prefix, self.keeps_empty)
     }
 
     // The elements' columns do not come from the input.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
-        let width = self.input.schema().fields().len();
-        Some(vec![output_columns.iter().copied().filter(|&column| column < width).collect()])
+        let kept = output_columns.iter().filter_map(|&column| self.kept.get(column).copied());
+        Some(vec![kept.collect()])
     }
 }
