@@ -15,7 +15,6 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, SchedulingType};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::LocalLimitExec;
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -28,7 +27,6 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use crate::asof::exec::AsofJoinExec;
-use crate::measured::measured;
 use crate::scan::exec::TableScanExec;
 use crate::scan::filtered::FilteredScanExec;
 use crate::unnest::exec::UnnestElementsExec;
@@ -143,7 +141,6 @@ pub(crate) fn reversed(
 pub struct TimeConcatExec {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
 }
 
 impl TimeConcatExec {
@@ -161,7 +158,7 @@ impl TimeConcatExec {
             .with_eq_properties(equivalence)
             .with_partitioning(Partitioning::UnknownPartitioning(1))
             .with_scheduling_type(SchedulingType::Cooperative);
-        Self { input, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+        Self { input, properties: Arc::new(properties) }
     }
 }
 
@@ -207,15 +204,10 @@ impl ExecutionPlan for TimeConcatExec {
         Ok(Arc::new(Self::new(children.swap_remove(0))))
     }
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let partitions = self.input.output_partitioning().partition_count();
         if partitions == 1 {
-            let rows = self.input.execute(0, Arc::clone(&context))?;
-            return Ok(measured(rows, &self.metrics, part, &context));
+            return self.input.execute(0, context);
         }
         let streams: Vec<SendableRecordBatchStream> = (0..partitions)
             .map(|partition| {
@@ -236,11 +228,6 @@ impl ExecutionPlan for TimeConcatExec {
             })
             .collect::<Result<_>>()?;
         let rows = futures::stream::iter(streams).flatten();
-        Ok(measured(
-            Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)),
-            &self.metrics,
-            part,
-            &context,
-        ))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 }

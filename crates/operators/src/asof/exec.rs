@@ -11,7 +11,6 @@ use datafusion::physical_expr::{
     EquivalenceProperties, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
@@ -24,7 +23,6 @@ use super::keys::{KeyKind, KeySpace, Side};
 use super::node::AsofKind;
 use super::right::{RightSide, SideExprs};
 use super::stream::Matcher;
-use crate::measured::measured;
 use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
 
 /// What every worker needs to know.
@@ -60,7 +58,6 @@ pub struct AsofJoinExec {
     plan: Arc<AsofPlan>,
     right_side: Arc<OnceCell<Arc<RightSide>>>,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
 }
 
 impl AsofJoinExec {
@@ -83,8 +80,7 @@ impl AsofJoinExec {
         let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
             .with_scheduling_type(SchedulingType::Cooperative);
         let (right_side, properties) = (Arc::default(), Arc::new(properties));
-        let metrics = ExecutionPlanMetricsSet::new();
-        Self { left, right, plan, right_side, properties, metrics }
+        Self { left, right, plan, right_side, properties }
     }
 
     /// Both inputs.
@@ -162,16 +158,11 @@ impl ExecutionPlan for AsofJoinExec {
         Ok(self.with_inputs(children))
     }
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
     fn execute(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let measure = Arc::clone(&context);
         let left = self.left.execute(partition, Arc::clone(&context))?;
         let (right, plan) = (Arc::clone(&self.right), Arc::clone(&self.plan));
         let (cell, schema) = (Arc::clone(&self.right_side), self.schema());
@@ -184,7 +175,6 @@ impl ExecutionPlan for AsofJoinExec {
             )
         };
         let rows = futures::stream::once(joined).try_flatten().boxed();
-        let rows = Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows));
-        Ok(measured(rows, &self.metrics, partition, &measure))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 }

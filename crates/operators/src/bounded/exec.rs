@@ -19,7 +19,7 @@ use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec,
 };
-use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
@@ -29,6 +29,7 @@ use tidemark_types::account;
 use super::bytes::rows_of_bytes;
 use super::paced::Paced;
 use crate::error::engine_error;
+use crate::measured::measured;
 
 /// Bytes of cells in a batch, beyond which it is handed on in parts: whoever copies cells takes so
 /// much at once.
@@ -60,11 +61,12 @@ impl PhysicalOptimizerRule for Bound {
 pub(crate) fn bounded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let changed = plan.transform_up(|node| {
         let any: &dyn Any = node.as_ref();
-        if node.children().is_empty() || any.is::<BoundedExec>() {
+        let is_measured_leaf = node.children().is_empty() && node.metrics().is_some();
+        if is_measured_leaf || any.is::<BoundedExec>() {
             return Ok(Transformed::no(node));
         }
         let node = if is_join(node.as_ref()) { with_paced_inputs(node)? } else { node };
-        Ok(Transformed::yes(Arc::new(BoundedExec { inner: node }) as Arc<dyn ExecutionPlan>))
+        Ok(Transformed::yes(Arc::new(BoundedExec::new(node)) as Arc<dyn ExecutionPlan>))
     });
     changed.map(|changed| changed.data)
 }
@@ -94,6 +96,15 @@ fn with_paced_inputs(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPl
 #[derive(Debug)]
 struct BoundedExec {
     inner: Arc<dyn ExecutionPlan>,
+    /// Of an operator that has none of its own.
+    metrics: Option<ExecutionPlanMetricsSet>,
+}
+
+impl BoundedExec {
+    fn new(inner: Arc<dyn ExecutionPlan>) -> Self {
+        let metrics = inner.metrics().is_none().then(ExecutionPlanMetricsSet::new);
+        Self { inner, metrics }
+    }
 }
 
 impl DisplayAs for BoundedExec {
@@ -139,8 +150,10 @@ impl ExecutionPlan for BoundedExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let inner = Arc::clone(&self.inner).replace_children(children, options)?;
-        Ok(Arc::new(Self { inner }))
+        if children.is_empty() {
+            return Ok(self);
+        }
+        Ok(Arc::new(Self::new(Arc::clone(&self.inner).replace_children(children, options)?)))
     }
 
     fn with_new_children(
@@ -152,11 +165,13 @@ impl ExecutionPlan for BoundedExec {
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self { inner: Arc::clone(&self.inner).reset_state()? }))
+        Ok(Arc::new(Self::new(Arc::clone(&self.inner).reset_state()?)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        self.inner.metrics()
+        self.metrics
+            .as_ref()
+            .map_or_else(|| self.inner.metrics(), |metrics| Some(metrics.clone_inner()))
     }
 
     fn execute(
@@ -164,8 +179,12 @@ impl ExecutionPlan for BoundedExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let inner = self.inner.execute(partition, context)?;
-        Ok(Box::pin(BoundedStream { inner, rest: None }))
+        let inner = self.inner.execute(partition, Arc::clone(&context))?;
+        let rows: SendableRecordBatchStream = Box::pin(BoundedStream { inner, rest: None });
+        Ok(match &self.metrics {
+            Some(metrics) => measured(rows, metrics, partition, &context),
+            None => rows,
+        })
     }
 }
 

@@ -14,7 +14,6 @@ use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning,
@@ -23,7 +22,6 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::stream::Picker;
-use crate::measured::measured;
 use crate::order::{ascending, visit_expressions};
 use crate::sample_by::exec::in_chunks;
 use crate::scan::exec::{BATCH_ROWS, TableScanExec, read};
@@ -54,7 +52,6 @@ pub struct LatestOnExec {
     input: Arc<dyn ExecutionPlan>,
     plan: Arc<LatestOnPlan>,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
 }
 
 impl LatestOnExec {
@@ -65,8 +62,7 @@ impl LatestOnExec {
         let (emission, bounded) = (EmissionType::Final, Boundedness::Bounded);
         let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
             .with_scheduling_type(SchedulingType::Cooperative);
-        let metrics = ExecutionPlanMetricsSet::new();
-        Self { input, plan, properties: Arc::new(properties), metrics }
+        Self { input, plan, properties: Arc::new(properties) }
     }
 
     fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
@@ -218,22 +214,12 @@ impl ExecutionPlan for LatestOnExec {
         Ok(self.with_input(children))
     }
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let measure = Arc::clone(&context);
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let work = pick(Arc::clone(&self.input), Arc::clone(&self.plan), context);
         let batches = futures::stream::once(work)
             .map_ok(|batch| futures::stream::iter(in_chunks(&batch)))
             .try_flatten()
             .boxed();
-        let rows = Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches));
-        Ok(measured(rows, &self.metrics, partition, &measure))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
 }

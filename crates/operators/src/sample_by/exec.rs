@@ -17,7 +17,6 @@ use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
@@ -29,7 +28,6 @@ use super::groups::KeyPlan;
 use super::partial::Partial;
 use crate::bucket::BucketSpec;
 use crate::error::join_error;
-use crate::measured::measured;
 use crate::order::{ascending, follows_scan_order, visit_expressions};
 use crate::scan::exec::BATCH_ROWS;
 
@@ -98,7 +96,6 @@ pub struct SampleByExec {
     input: Arc<dyn ExecutionPlan>,
     plan: Arc<SampleByPlan>,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
 }
 
 impl SampleByExec {
@@ -113,8 +110,7 @@ impl SampleByExec {
         let (emission, bounded) = (EmissionType::Final, Boundedness::Bounded);
         let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
             .with_scheduling_type(SchedulingType::Cooperative);
-        let metrics = ExecutionPlanMetricsSet::new();
-        Self { input, plan, properties: Arc::new(properties), metrics }
+        Self { input, plan, properties: Arc::new(properties) }
     }
 
     fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
@@ -231,22 +227,12 @@ impl ExecutionPlan for SampleByExec {
         Ok(self.with_input(children))
     }
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let measure = Arc::clone(&context);
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let work = run(Arc::clone(&self.plan), Arc::clone(&self.input), context);
         let batches = futures::stream::once(work)
             .map_ok(|batch| futures::stream::iter(in_chunks(&batch)))
             .try_flatten()
             .boxed();
-        let rows = Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches));
-        Ok(measured(rows, &self.metrics, partition, &measure))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
 }
