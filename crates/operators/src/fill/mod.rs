@@ -1,5 +1,6 @@
 //! FILL.
 
 pub(crate) mod exec;
+mod filled;
 pub(crate) mod node;
-pub(crate) mod values;
+mod values;

@@ -1,110 +1,159 @@
-//! What missing cells become: arrays in, arrays out.
+//! What the cells of a piece hold: arrays in, arrays out.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, UInt32Array};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, UInt32Array};
 use arrow_schema::DataType;
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{cast, concat, is_not_null, take};
 use datafusion::common::{Result, ScalarValue};
+use tidemark_types::account;
 
 use super::node::FillValue;
+use crate::error::engine_error;
 
-/// The full grid of a result: buckets by keys, and the input row of each cell.
-pub(crate) struct Cells {
-    /// Timestamps of the buckets, ascending.
-    pub(crate) labels: Vec<i64>,
-    /// Number of keys, at least 1.
-    pub(crate) keys: usize,
-    /// Input row of each cell, bucket by bucket; `u32::MAX` where the input has none.
-    pub(crate) rows: Vec<u32>,
+/// No row.
+pub(super) const MISSING: u32 = u32::MAX;
+
+/// Some cells of the grid, bucket by bucket and there key by key.
+#[derive(Default)]
+pub(super) struct Cells {
+    labels: Vec<i64>,
+    keys: Vec<usize>,
+    /// The input row of each cell; [`MISSING`] where the input has none.
+    rows: Vec<u32>,
+    /// The newest input row of the cell's key.
+    newest: Vec<u32>,
 }
 
-const MISSING: u32 = u32::MAX;
-
 impl Cells {
-    /// A column over all cells.
-    pub(crate) fn fill(&self, column: &ArrayRef, value: &FillValue) -> Result<ArrayRef> {
-        let filled = match value {
-            FillValue::Null => take(column, &self.known(), None)?,
-            FillValue::Prev | FillValue::PrevOf(_) => take(column, &self.previous(), None)?,
-            FillValue::Constant(constant) => self.constant(column, constant)?,
-            FillValue::Linear if is_number(column.data_type()) => self.linear(column)?,
-            FillValue::Linear => take(column, &self.known(), None)?,
-        };
-        without_null(filled)
+    pub(super) fn push(&mut self, label: i64, key: usize, row: u32, newest: u32) {
+        self.labels.push(label);
+        self.keys.push(key);
+        self.rows.push(row);
+        self.newest.push(newest);
     }
 
-    /// A column over all cells; missing ones hold the previous known value of another column.
-    pub(crate) fn fill_from(&self, column: &ArrayRef, other: &ArrayRef) -> Result<ArrayRef> {
-        let other = cast(other, column.data_type())?;
-        let both = concat(&[column.as_ref(), other.as_ref()])?;
-        let after = column.len() as u32;
-        let previous = self.previous();
-        let rows = self.rows.iter().zip(&previous).map(|(&row, previous)| {
-            if row == MISSING { previous.map(|previous| after + previous) } else { Some(row) }
-        });
-        without_null(take(&both, &rows.collect::<UInt32Array>(), None)?)
+    pub(super) fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    pub(super) fn labels(&self) -> &[i64] {
+        &self.labels
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = usize> {
+        self.keys.iter().copied()
     }
 
     fn known(&self) -> UInt32Array {
         self.rows.iter().map(|&row| (row != MISSING).then_some(row)).collect()
     }
+}
 
-    fn previous(&self) -> UInt32Array {
-        let mut last = vec![MISSING; self.keys];
-        let cells = self.rows.iter().enumerate().map(|(cell, &row)| {
-            let slot = &mut last[cell % self.keys];
-            if row != MISSING {
-                *slot = row;
-            }
-            (*slot != MISSING).then_some(*slot)
-        });
-        cells.collect()
-    }
+/// Where a missing cell is taken from.
+pub(super) enum Missing {
+    Null,
+    /// This row.
+    Row(u32),
+    /// So many rows behind the newest of its key.
+    Newest(u32),
+}
 
-    fn constant(&self, column: &ArrayRef, constant: &ScalarValue) -> Result<ArrayRef> {
-        let constant = cast(&constant.to_array()?, column.data_type())?;
-        let with_constant = concat(&[column.as_ref(), constant.as_ref()])?;
+/// A column of values.
+pub(super) enum Values {
+    Taken { source: ArrayRef, missing: Missing },
+    Line(Line),
+}
+
+impl Values {
+    /// Of a column of `input`, whose rows have these keys.
+    pub(super) fn new(
+        column: &ArrayRef,
+        value: &FillValue,
+        input: &RecordBatch,
+        key_of_row: &[usize],
+        keys: usize,
+    ) -> Result<Self> {
         let after = column.len() as u32;
-        let rows = self.rows.iter().map(|&row| if row == MISSING { after } else { row });
-        Ok(take(&with_constant, &UInt32Array::from_iter_values(rows), None)?)
+        let (more, missing) = match value {
+            FillValue::Linear if is_number(column.data_type()) => {
+                return Line::new(column, key_of_row, keys).map(Self::Line);
+            }
+            FillValue::Null | FillValue::Linear => (None, Missing::Null),
+            FillValue::Prev => (None, Missing::Newest(0)),
+            FillValue::PrevOf(of) => (Some(Arc::clone(input.column(*of))), Missing::Newest(after)),
+            FillValue::Constant(constant) => (Some(constant.to_array()?), Missing::Row(after)),
+        };
+        let Some(more) = more else {
+            return Ok(Self::Taken { source: Arc::clone(column), missing });
+        };
+        let more = cast(&more, column.data_type())?;
+        let bytes = column.get_array_memory_size() + more.get_array_memory_size();
+        account::room(bytes).map_err(engine_error)?;
+        Ok(Self::Taken { source: concat(&[column.as_ref(), more.as_ref()])?, missing })
     }
 
-    /// Missing cells on the line between the key's known neighbours. A null is not known.
-    fn linear(&self, column: &ArrayRef) -> Result<ArrayRef> {
-        let known = take(column, &self.known(), None)?;
-        let points = as_doubles(&known)?;
-        let points = points.as_primitive::<Float64Type>();
-        let mut lines: Vec<Option<f64>> = vec![None; self.rows.len()];
-        for key in 0..self.keys {
-            let mut left: Option<usize> = None;
-            for cell in (key..self.rows.len()).step_by(self.keys) {
-                if points.is_null(cell) {
-                    continue;
-                }
-                if let Some(left) = left {
-                    self.draw(points, left, cell, &mut lines);
-                }
-                left = Some(cell);
+    /// The column's cells; pieces are asked for in their order. `times`: of the input's rows.
+    pub(super) fn of(&mut self, cells: &Cells, times: &[i64]) -> Result<ArrayRef> {
+        let (source, missing) = match self {
+            Self::Line(line) => return line.of(cells, times).and_then(without_null),
+            Self::Taken { source, missing } => (source, missing),
+        };
+        let rows = cells.rows.iter().zip(&cells.newest);
+        let rows = rows.map(|(&row, &newest)| match missing {
+            _ if row != MISSING => Some(row),
+            Missing::Null => None,
+            Missing::Row(row) => Some(*row),
+            Missing::Newest(after) => (newest != MISSING).then_some(after.wrapping_add(newest)),
+        });
+        without_null(take(source, &rows.collect::<UInt32Array>(), None)?)
+    }
+}
+
+/// Missing cells on the line between the key's known neighbours. A null is not known.
+pub(super) struct Line {
+    source: ArrayRef,
+    points: ArrayRef,
+    /// For each known row the next one of its key.
+    next: Vec<u32>,
+    /// The newest known row of each key.
+    left: Vec<u32>,
+}
+
+impl Line {
+    fn new(source: &ArrayRef, key_of_row: &[usize], keys: usize) -> Result<Self> {
+        let points = as_doubles(source)?;
+        let (mut next, mut right) = (vec![MISSING; points.len()], vec![MISSING; keys]);
+        for (row, &key) in key_of_row.iter().enumerate().rev() {
+            if points.is_valid(row) {
+                next[row] = std::mem::replace(&mut right[key], row as u32);
             }
+        }
+        Ok(Self { source: Arc::clone(source), points, next, left: vec![MISSING; keys] })
+    }
+
+    fn of(&mut self, cells: &Cells, times: &[i64]) -> Result<ArrayRef> {
+        let known = take(&self.source, &cells.known(), None)?;
+        let points = self.points.as_primitive::<Float64Type>();
+        let mut lines = Vec::with_capacity(cells.len());
+        for ((&label, &key), &row) in cells.labels.iter().zip(&cells.keys).zip(&cells.rows) {
+            if row != MISSING && points.is_valid(row as usize) {
+                self.left[key] = row;
+            }
+            let left = self.left[key] as usize;
+            let right = self.next.get(left).map_or(MISSING, |&right| right) as usize;
+            let ends = times.get(left).zip(times.get(right));
+            lines.push(ends.map(|(start, end)| {
+                let way = label.wrapping_sub(*start) as f64 / end.wrapping_sub(*start) as f64;
+                points.value(left) + (points.value(right) - points.value(left)) * way
+            }));
         }
         let lines: ArrayRef = Arc::new(Float64Array::from(lines));
-        let lines = from_doubles(&lines, column.data_type())?;
-        let is_known: BooleanArray = is_not_null(&known)?;
-        Ok(zip(&is_known, &known, &lines)?)
-    }
-
-    fn draw(&self, points: &Float64Array, left: usize, right: usize, lines: &mut [Option<f64>]) {
-        let time = |cell: usize| self.labels[cell / self.keys];
-        let span = time(right).wrapping_sub(time(left)) as f64;
-        let rise = points.value(right) - points.value(left);
-        for cell in (left + self.keys..right).step_by(self.keys) {
-            let way = time(cell).wrapping_sub(time(left)) as f64 / span;
-            lines[cell] = Some(points.value(left) + rise * way);
-        }
+        let lines = from_doubles(&lines, self.source.data_type())?;
+        Ok(zip(&is_not_null(&known)?, &known, &lines)?)
     }
 }
 
@@ -145,11 +194,22 @@ mod tests {
 
     fn fill(value: &FillValue) -> Vec<Option<i64>> {
         // Two keys, four buckets; key 0 has rows in buckets 0 and 3, key 1 in bucket 1.
-        let rows = vec![0, MISSING, MISSING, 1, MISSING, MISSING, 2, MISSING];
-        let cells = Cells { labels: vec![0, 10, 20, 30], keys: 2, rows };
+        let no = MISSING;
+        let rows = [0, no, no, 1, no, no, 2, no];
+        let newest = [0, no, 0, 1, 0, 1, 2, 1];
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 7, 6]));
-        let filled = cells.fill(&column, value).unwrap();
-        filled.as_primitive::<Int64Type>().iter().collect()
+        let input = RecordBatch::try_from_iter([("c", Arc::clone(&column))]).unwrap();
+        let mut values = Values::new(&column, value, &input, &[0, 1, 0], 2).unwrap();
+        let mut filled = Vec::new();
+        // In two pieces.
+        for cells in [0..3, 3..8] {
+            let mut piece = Cells::default();
+            for cell in cells {
+                piece.push(cell as i64 / 2 * 10, cell % 2, rows[cell], newest[cell]);
+            }
+            filled.extend(values.of(&piece, &[0, 10, 30]).unwrap().as_primitive::<Int64Type>());
+        }
+        filled
     }
 
     #[test]
