@@ -7,21 +7,21 @@ import { root, run } from './steps.mjs';
 
 /** Commit, log, manifest and recovery, in `crates/storage/src`. */
 export const FILES = [
-  'background',
-  'bulk',
-  'checkpoint',
-  'file',
-  'log',
-  'log_reader',
+  'compaction/background',
+  'compaction/checkpoint',
+  'disk/file',
+  'log/mod',
+  'log/queue',
+  'log/reader',
+  'log/record',
   'manifest',
-  'prepare',
-  'queue',
-  'record',
-  'recovery',
-  'replay',
+  'mutation/bulk',
+  'mutation/prepare',
+  'recovery/mod',
+  'recovery/replay',
+  'segment/symbol_file',
   'state',
   'storage',
-  'symbol_file',
 ].map((name) => join('crates', 'storage', 'src', `${name}.rs`));
 
 /** A file without its unit tests. */

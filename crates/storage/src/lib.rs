@@ -6,86 +6,52 @@
 //! hold a [`Snapshot`]: an immutable value that shares everything unchanged with its neighbours,
 //! never blocks and is never blocked. `FORMAT.md` describes every byte on disk.
 //!
+//! Shelves: `disk` (files, names, room), `log` (transactions as bytes, group commit), `segment`
+//! (columns on disk), `table` (what a snapshot holds of one), `mutation` (what a transaction changes,
+//! and its preparation), `compaction` (checkpoints and other work beside transactions), `recovery`
+//! (opening, replay, damage, check, backup). `state` applies a transaction to a `snapshot`;
+//! `manifest` names a state on disk; `storage` ties them together.
+//!
 //! This crate knows no SQL, no `DataFusion`, no async runtime and no network. All file access goes
 //! through [`tidemark_vfs::Vfs`], so that the crash tests run this very code.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod background;
-mod backup;
-mod block;
-mod bulk;
-mod bulk_update;
-mod change;
-mod check;
-mod checkpoint;
-mod codec;
-mod column;
-mod convert;
-mod damage;
-mod delete;
+mod compaction;
 mod disk;
-mod file;
-mod fold;
-mod gather;
-mod hold;
-mod layout;
 mod limits;
 mod log;
-mod log_reader;
 mod manifest;
 mod memory;
-mod merge;
+mod mutation;
 mod options;
-mod parquet_segment;
-mod partition;
-mod patch;
-mod pending;
-mod piece;
-mod pins;
-mod prepare;
-mod queue;
-mod record;
 mod recovery;
-mod replay;
-mod retire;
-mod schema;
 mod segment;
-mod segment_writer;
-mod sharded;
-mod shrink;
-mod skip;
 mod snapshot;
-mod space;
-mod staged;
 mod state;
 mod storage;
-mod symbol_file;
-mod symbols;
 mod table;
-mod update;
-mod upsert;
 
-pub use backup::{BACKUP_FOLDER, restore_if_asked};
-pub use bulk::BulkWriter;
-pub use bulk_update::{BulkUpdate, WrittenUpdate};
-pub use change::{BulkTarget, Change, CommitReceipt};
-pub use check::check_root;
-pub use convert::PartitionFormat;
-pub use damage::Damage;
-pub use delete::Delete;
-pub use hold::WriteHold;
-pub use layout::FORMAT_VERSION;
+pub use disk::layout::FORMAT_VERSION;
 pub use memory::Pressure;
+pub use mutation::bulk::BulkWriter;
+pub use mutation::bulk_update::{BulkUpdate, WrittenUpdate};
+pub use mutation::change::{BulkTarget, Change, CommitReceipt};
+pub use mutation::convert::PartitionFormat;
+pub use mutation::delete::Delete;
+pub use mutation::hold::WriteHold;
+pub use mutation::retire::PartitionAction;
+pub use mutation::update::Update;
 pub use options::{CommitMode, PlantedFault, StorageOptions, Verify};
-pub use pending::PendingRows;
-pub use pins::PinnedSnapshot;
-pub use retire::PartitionAction;
-pub use schema::{ColumnDefault, ColumnSchema, TableDefaults, TableId, TableSchema};
-pub use skip::LostPart;
+pub use recovery::backup::{BACKUP_FOLDER, restore_if_asked};
+pub use recovery::check::check_root;
+pub use recovery::damage::Damage;
+pub use recovery::skip::LostPart;
 pub use snapshot::Snapshot;
 pub use storage::Storage;
-pub use symbols::SymbolDictionary;
+pub use table::pending::PendingRows;
+pub use table::pins::PinnedSnapshot;
+pub use table::schema::{ColumnDefault, ColumnSchema, TableDefaults, TableId, TableSchema};
+pub use table::symbols::SymbolDictionary;
 pub use table::{PartitionInfo, Slice, TableSnapshot, TimeRange, TransactionInfo};
-pub use update::Update;

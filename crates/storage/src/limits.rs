@@ -9,9 +9,9 @@ use tidemark_types::double_array::DoubleArrays;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::options::StorageOptions;
-use crate::schema::{ColumnSchema, TableId};
 use crate::snapshot::Snapshot;
 use crate::state::Op;
+use crate::table::schema::{ColumnSchema, TableId};
 
 /// Refuses what a step that was just applied made too large.
 pub(crate) fn check(snapshot: &Snapshot, op: &Op, options: &StorageOptions) -> EngineResult<()> {

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs};
 
-use crate::codec::{Decoder, Encoder};
-use crate::delete::read_dead_rows;
 use crate::disk::Disk;
-use crate::file::{StoredFile, read_known, sync_dir, write_whole};
-use crate::layout::{
+use crate::disk::file::{StoredFile, read_known, sync_dir, write_whole};
+use crate::disk::layout::{
     CURRENT, CURRENT_TMP, DB, MANIFEST_MAGIC, damaged, manifest, manifest_number, symbols_name,
     table_dir,
 };
-use crate::partition::Partition;
-use crate::schema::{TableId, TableSchema};
+use crate::log::codec::{Decoder, Encoder};
+use crate::mutation::delete::read_dead_rows;
 use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::Snapshot;
 use crate::state::{head_of, put_table, table_of};
-use crate::symbols::{SymbolDictionary, SymbolFile};
+use crate::table::partition::Partition;
+use crate::table::schema::{TableId, TableSchema};
+use crate::table::symbols::{SymbolDictionary, SymbolFile};
 use crate::table::{PartitionMap, TableSnapshot};
 
 const TABLE: u8 = 1;

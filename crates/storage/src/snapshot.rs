@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tidemark_types::identifier;
 
-use crate::pins::Pins;
-use crate::schema::TableId;
-use crate::sharded::ShardedMap;
 use crate::table::TableSnapshot;
+use crate::table::pins::Pins;
+use crate::table::schema::TableId;
+use crate::table::sharded::ShardedMap;
 
 type Records = BTreeMap<String, Arc<BTreeMap<String, Arc<[u8]>>>>;
 

@@ -6,26 +6,28 @@ use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::change::Change;
-use crate::column::{self, ColumnData};
-use crate::convert::{ConvertOp, apply_convert, resolve_convert};
-use crate::damage::{LOST_RECORDS, refuse_damaged};
-use crate::delete::{DeleteOp, apply_delete, resolve_delete};
 use crate::disk::Disk;
-use crate::file::StoredFile;
-use crate::layout::table_dir;
-use crate::partition::Partition;
-use crate::piece::Run;
-use crate::prepare::{Prepared, Rows, StagedSegments, no_such_table};
-use crate::retire::{PartitionAction, PartitionsOp, apply_partitions, expired, resolve_partitions};
-use crate::schema::{ColumnSchema, TableId, TableSchema};
+use crate::disk::file::StoredFile;
+use crate::disk::layout::table_dir;
+use crate::mutation::change::Change;
+use crate::mutation::convert::{ConvertOp, apply_convert, resolve_convert};
+use crate::mutation::delete::{DeleteOp, apply_delete, resolve_delete};
+use crate::mutation::prepare::{Prepared, Rows, StagedSegments, no_such_table};
+use crate::mutation::retire::{
+    PartitionAction, PartitionsOp, apply_partitions, expired, resolve_partitions,
+};
+use crate::mutation::update::{UpdateOp, apply_update, resolve_update};
+use crate::recovery::damage::{LOST_RECORDS, refuse_damaged};
+use crate::recovery::skip::{SkipOp, apply_skip, resolve_skip};
+use crate::segment::column::{self, ColumnData};
 use crate::segment::{Segment, SegmentMeta};
-use crate::skip::{SkipOp, apply_skip, resolve_skip};
 use crate::snapshot::Snapshot;
-use crate::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
+use crate::table::partition::Partition;
+use crate::table::piece::Run;
+use crate::table::schema::{ColumnSchema, TableId, TableSchema};
+use crate::table::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
+use crate::table::upsert::UpsertKeys;
 use crate::table::{TableHead, TableSnapshot};
-use crate::update::{UpdateOp, apply_update, resolve_update};
-use crate::upsert::UpsertKeys;
 
 /// Records of this kind share one name space with the tables; the key is the folded name.
 const NAMED_RECORDS: &str = "view";

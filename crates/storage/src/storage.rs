@@ -17,26 +17,26 @@ use parking_lot::{Condvar, Mutex};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{Vfs, VfsLock};
 
-use crate::change::{Change, CommitReceipt};
-use crate::checkpoint::FileNumbers;
-use crate::codec::Encoder;
+use crate::compaction::checkpoint::FileNumbers;
 use crate::disk::Disk;
-use crate::file::StoredFile;
-use crate::hold::Holds;
-use crate::layout::LOCK;
+use crate::disk::file::StoredFile;
+use crate::disk::layout::LOCK;
+use crate::disk::space::Space;
+use crate::log::codec::Encoder;
+use crate::log::queue::CommitQueue;
+use crate::log::record::encode_op;
 use crate::log::{Group, Log};
 use crate::manifest::Generations;
 use crate::memory::{Memory, Pressure};
+use crate::mutation::change::{Change, CommitReceipt};
+use crate::mutation::hold::Holds;
+use crate::mutation::prepare::{Prepared, frees, prepare};
 use crate::options::{CommitMode, PlantedFault, StorageOptions, Verify};
-use crate::prepare::{Prepared, frees, prepare};
-use crate::queue::CommitQueue;
-use crate::record::encode_op;
 use crate::recovery::{Recovered, list_logs, recover};
-use crate::schema::TableId;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
-use crate::space::Space;
 use crate::state::{self, ApplyContext, Op, Owed, apply, resolve};
+use crate::table::schema::TableId;
 
 use self::room::is_much;
 
@@ -178,7 +178,7 @@ impl Storage {
             storage.check(None)?;
         }
         if storage.options.background {
-            crate::background::start(&storage, Arc::clone(&storage.background))?;
+            crate::compaction::background::start(&storage, Arc::clone(&storage.background))?;
         }
         if recovered.replayed_logs >= MANY_LOGS || (replayed && storage.is_low()) {
             storage.request_checkpoint();
@@ -291,9 +291,10 @@ impl Storage {
     pub(crate) fn expire(&self) -> EngineResult<()> {
         let by_clock = self.options.ttl_by_clock;
         for table in self.snapshot().tables() {
-            let (floors, id) = (crate::retire::expired(table, by_clock), table.schema().id);
+            let (floors, id) =
+                (crate::mutation::retire::expired(table, by_clock), table.schema().id);
             if !floors.is_empty() && !self.holds.is_held(id) {
-                let action = crate::retire::PartitionAction::Drop;
+                let action = crate::mutation::retire::PartitionAction::Drop;
                 self.commit(vec![Change::Partitions { table: id, action, floors }])?;
             }
         }

@@ -8,9 +8,9 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use super::room::is_much;
 use super::{Numbers, Storage, Writer};
-use crate::checkpoint::{self, Frozen};
-use crate::file::StoredFile;
-use crate::layout::LOG_BLOCK;
+use crate::compaction::checkpoint::{self, Frozen};
+use crate::disk::file::StoredFile;
+use crate::disk::layout::LOG_BLOCK;
 use crate::manifest::Generations;
 use crate::options::PlantedFault;
 use crate::segment::Segment;

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use super::{Storage, Writer};
-use crate::checkpoint;
-use crate::file::StoredFile;
+use crate::compaction::checkpoint;
+use crate::disk::file::StoredFile;
+use crate::disk::space::Space;
 use crate::log::Group;
 use crate::manifest::SymbolFiles;
 use crate::options::CommitMode;
-use crate::schema::TableId;
-use crate::space::Space;
 use crate::state::Owed;
+use crate::table::schema::TableId;
 
 /// Deleted rows whose files take fewer bytes ask for no checkpoint.
 const MUCH_BYTES: u64 = 64 << 10;

@@ -1,0 +1,379 @@
+//! Which pieces of a partition a checkpoint writes anew, and in which order of rows.
+//!
+//! Runs must go to disk. A segment is written again only where it pays, so that what a row costs
+//! is bounded however the rows arrive:
+//!
+//! - a segment that newer rows overlap is merged with them once they are [`MERGE_RATIO`] times
+//!   fewer at most; before that they become a segment that overlaps it, and readers merge. So a
+//!   merge writes at most `MERGE_RATIO` old rows for one new row, and at most some eight segments
+//!   lie over each other.
+//! - neighbours in time are joined when they are of like size. So a row is written again for
+//!   that only when its segment grows by half.
+//! - more than [`SMALL_SEGMENTS`] small pieces are joined whatever their sizes, which writes at
+//!   most [`SMALL_ROWS`] old rows. So of segments that do not overlap at most
+//!   `9 + 2 * rows / SMALL_ROWS` are left.
+//!
+//! On a disk with little room, where a fold is lean, no segment is written again for these reasons.
+//!
+//! Rows that replace others by DEDUP keys are always merged with them, as are patched segments
+//! written out. Parquet files stay until their rows are changed or replaced.
+
+use std::sync::Arc;
+
+use arrow_buffer::ScalarBuffer;
+use tidemark_types::EngineResult;
+
+use crate::mutation::delete::living;
+use crate::segment::Segment;
+use crate::table::merge::Stretch;
+use crate::table::partition::{Partition, clusters};
+use crate::table::piece::{Piece, order_of};
+use crate::table::schema::ColumnSchema;
+
+/// A segment below this is small; many of them in a partition are joined.
+const SMALL_ROWS: usize = 64 << 10;
+/// So many small segments may stay in a partition.
+const SMALL_SEGMENTS: usize = 8;
+/// Rows of a segment that may be written again for one new row that falls between them.
+const MERGE_RATIO: usize = 8;
+
+/// One segment of the folded partition.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// Stays as it is.
+    Kept(Arc<Segment>),
+    /// Has to be written.
+    Written {
+        pieces: Vec<Piece>,
+        order: Vec<Stretch>,
+        bounds: (i64, i64),
+        /// The latest transaction in it.
+        lsn: u64,
+    },
+}
+
+/// Pieces that will be one segment, or several when they are many.
+#[derive(Debug)]
+struct Group {
+    /// Indices in the order of arrival.
+    members: Vec<usize>,
+    rows: usize,
+    bounds: (i64, i64),
+    lsn: u64,
+    /// Whether it has to be written: it is more than one segment as it lies on disk.
+    dirty: bool,
+    /// Whether it should join a neighbour.
+    joins: bool,
+    /// Whether all of it is in memory still.
+    fresh: bool,
+    /// Overlaps another group, which ends here: joined with none, and cut there.
+    overlaps_until: Option<i64>,
+}
+
+impl Group {
+    fn of(pieces: &[Piece], members: Vec<usize>, many: bool, lean: bool) -> Self {
+        let of = |index: &usize| &pieces[*index];
+        let bounds = members.iter().map(|i| of(i).bounds());
+        let is_dirty = |piece: &Piece| match piece {
+            Piece::Segment(segment) => segment.must_be_written(lean),
+            _ => true,
+        };
+        let dirty = members.len() > 1 || members.iter().any(|i| is_dirty(of(i)));
+        let rows = members.iter().map(|i| of(i).rows()).sum();
+        Self {
+            rows,
+            bounds: bounds.fold((i64::MAX, i64::MIN), |a, b| (a.0.min(b.0), a.1.max(b.1))),
+            lsn: members.iter().map(|i| of(i).lsn()).max().unwrap_or(0),
+            dirty,
+            joins: dirty || (many && rows < SMALL_ROWS),
+            fresh: members.iter().all(|i| matches!(of(i), Piece::Run(_))),
+            members,
+            overlaps_until: None,
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.members.extend(other.members);
+        self.rows += other.rows;
+        self.bounds = (self.bounds.0.min(other.bounds.0), self.bounds.1.max(other.bounds.1));
+        self.lsn = self.lsn.max(other.lsn);
+        self.dirty = true;
+        self.joins = true;
+        self.fresh &= other.fresh;
+    }
+}
+
+/// `lean` keeps all segments that can be.
+pub(crate) fn plan_fold(
+    partition: &Partition,
+    timestamp: Option<&ColumnSchema>,
+    segment_rows: usize,
+    lean: bool,
+) -> EngineResult<Vec<Output>> {
+    let (files, pieces) = apart(partition.pieces(), lean);
+    let small = pieces.iter().filter(|piece| piece.rows() < SMALL_ROWS).count();
+    let many = small > SMALL_SEGMENTS && !lean;
+    let mut groups = Vec::new();
+    match timestamp {
+        Some(timestamp) => {
+            for mut cluster in clusters(&pieces) {
+                cluster.sort_unstable();
+                let kept = worth_keeping(&pieces, &cluster, many, lean, timestamp)?;
+                let until = kept.iter().map(|&index| pieces[index].bounds().1).max();
+                cluster.retain(|index| !kept.contains(index));
+                let apart = |index: usize| Group {
+                    overlaps_until: until,
+                    ..Group::of(&pieces, vec![index], false, lean)
+                };
+                groups.extend(kept.iter().copied().map(apart));
+                if !cluster.is_empty() {
+                    let rest = Group::of(&pieces, cluster, many, lean);
+                    groups.push(Group { overlaps_until: until, ..rest });
+                }
+            }
+        }
+        None => groups.extend((0..pieces.len()).map(|i| Group::of(&pieces, vec![i], many, lean))),
+    }
+    let mut outputs = Vec::with_capacity(groups.len() + files.len());
+    outputs.extend(files.into_iter().map(Output::Kept));
+    for group in join_neighbours(groups, many, lean, segment_rows) {
+        write_group(&pieces, group, timestamp, segment_rows, &mut outputs)?;
+    }
+    Ok(outputs)
+}
+
+/// The segments of a cluster of overlapping pieces, given in the order of their arrival, that
+/// are not worth merging with the newer rows between theirs. The merged rows move behind them in
+/// the order of arrival, so a segment stays out only with all older ones it overlaps.
+fn worth_keeping(
+    pieces: &[Piece],
+    cluster: &[usize],
+    many: bool,
+    lean: bool,
+    timestamp: &ColumnSchema,
+) -> EngineResult<Vec<usize>> {
+    let mut kept: Vec<usize> = Vec::new();
+    // What DEDUP keys replace must be gone from disk.
+    if cluster.len() < 2 || cluster.iter().any(|&index| pieces[index].upsert().is_some()) {
+        return Ok(kept);
+    }
+    let meet = |a: (i64, i64), b: (i64, i64)| a.0 <= b.1 && b.0 <= a.1;
+    let mut merged: Vec<ScalarBuffer<i64>> = Vec::new();
+    let is_worth = |old: &Piece, inside: usize| {
+        let small = many && old.rows() < SMALL_ROWS;
+        small || old.rows() <= inside.saturating_mul(MERGE_RATIO)
+    };
+    for (at, &index) in cluster.iter().enumerate().rev() {
+        let piece = &pieces[index];
+        let bounds = piece.bounds();
+        let over_kept = kept.iter().any(|&newer| meet(pieces[newer].bounds(), bounds));
+        let is_clean = matches!(piece, Piece::Segment(segment) if !segment.must_be_written(lean));
+        if over_kept && !is_clean {
+            return Ok(Vec::new()); // It has to be written, and then all of them.
+        }
+        let inside = merged.iter().map(|times: &ScalarBuffer<i64>| rows_within(times, bounds));
+        // A small one in the way would keep all older ones out.
+        let all = merged.iter().map(ScalarBuffer::len).sum();
+        let slight = piece.rows() < SMALL_ROWS.min(all);
+        let pays = || slight || is_worth(piece, inside.sum());
+        let mut merges = !is_clean || (!lean && !over_kept && pays());
+        if !merges && !over_kept && !lean {
+            // A segment of a bulk write comes with rows of its own for those before it.
+            let times = piece.timestamps(timestamp)?;
+            let older = cluster[..at].iter().map(|&older| &pieces[older]);
+            merges = older
+                .filter(|older| meet(older.bounds(), bounds))
+                .any(|older| is_worth(older, rows_within(&times, older.bounds())));
+        }
+        if merges {
+            merged.push(piece.timestamps(timestamp)?);
+        } else {
+            kept.push(index);
+        }
+    }
+    // In the order of arrival again: segments of one transaction stay in theirs.
+    kept.reverse();
+    Ok(kept)
+}
+
+/// How many of these timestamps, ascending, are within the bounds.
+fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
+    times.partition_point(|&ts| ts <= last) - times.partition_point(|&ts| ts < first)
+}
+
+/// The Parquet files that stay as they are, and all other pieces. Rows that only came later lie
+/// beside the files; rows that were changed or replaced make all of them native, so that whatever
+/// is native came after whatever is not.
+fn apart(pieces: Vec<Piece>, lean: bool) -> (Vec<Arc<Segment>>, Vec<Piece>) {
+    let is_parquet = |piece: &&Piece| matches!(piece, Piece::Segment(s) if s.is_parquet());
+    let changed = pieces.iter().filter(is_parquet).any(|file| {
+        let (first, last) = file.bounds();
+        let replaces = |piece: &Piece| {
+            let (start, end) = piece.bounds();
+            piece.upsert().is_some() && start <= last && end >= first
+        };
+        matches!(file, Piece::Segment(s) if s.must_be_written(lean)) || pieces.iter().any(replaces)
+    });
+    if changed {
+        return (Vec::new(), pieces);
+    }
+    let (mut kept, mut others) = (Vec::new(), Vec::with_capacity(pieces.len()));
+    for piece in pieces {
+        match piece {
+            Piece::Segment(segment) if segment.is_parquet() => kept.push(segment),
+            piece => others.push(piece),
+        }
+    }
+    (kept, others)
+}
+
+/// Joins a group that is written anyway with neighbours of like size, and with those that share
+/// its border's timestamp but would then stand on the wrong side of it.
+fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usize) -> Vec<Group> {
+    let small = if many { SMALL_ROWS } else { 0 };
+    let limits = limits(&groups);
+    let mut joined: Vec<Group> = Vec::with_capacity(groups.len());
+    for (mut group, limit) in groups.into_iter().zip(limits) {
+        while let Some(left) = joined.last() {
+            let either = left.joins || group.joins;
+            let apart = left.overlaps_until.or(group.overlaps_until).is_some();
+            let (less, more) = (left.rows.min(group.rows), left.rows.max(group.rows));
+            let fresh = left.fresh && group.fresh;
+            let alike = fresh || (!lean && more <= less.saturating_mul(2).max(small));
+            let stays = left.lsn.max(group.lsn) <= limit;
+            let fits = left.rows + group.rows <= segment_rows && stays;
+            let crossed = left.bounds.1 == group.bounds.0 && left.lsn > group.lsn;
+            if apart || !(either && (alike && fits || crossed)) {
+                break;
+            }
+            if let Some(mut left) = joined.pop() {
+                left.join(group);
+                group = left;
+            }
+        }
+        joined.push(group);
+    }
+    joined
+}
+
+/// For each group the latest transaction that may be joined to it. A later one would take its
+/// rows behind those of the same instant in the group after it, where that is joined with none.
+fn limits(groups: &[Group]) -> Vec<u64> {
+    let mut limits = vec![u64::MAX; groups.len()];
+    // What begins first of all that come after, and the limit that it sets.
+    let mut next = (i64::MAX, u64::MAX);
+    for (limit, group) in limits.iter_mut().zip(groups).rev() {
+        let (first, last) = group.bounds;
+        if next.0 == last {
+            *limit = next.1;
+        }
+        // One that can be joined is when it must: then the limit is that of the next.
+        let own = if group.overlaps_until.is_some() { group.lsn } else { *limit };
+        if first < next.0 {
+            next = (first, own);
+        } else if first == next.0 {
+            next.1 = next.1.min(own);
+        }
+    }
+    limits
+}
+
+fn write_group(
+    pieces: &[Piece],
+    mut group: Group,
+    timestamp: Option<&ColumnSchema>,
+    segment_rows: usize,
+    outputs: &mut Vec<Output>,
+) -> EngineResult<()> {
+    if let ([single], false) = (&group.members[..], group.dirty)
+        && let Piece::Segment(segment) = &pieces[*single]
+    {
+        outputs.push(Output::Kept(Arc::clone(segment)));
+        return Ok(());
+    }
+    group.members.sort_unstable();
+    let sources: Vec<Piece> = group.members.iter().map(|&index| pieces[index].clone()).collect();
+    let whole = |(source, piece): (usize, &Piece)| Stretch { source, start: 0, len: piece.rows() };
+    let Some(timestamp) = timestamp else {
+        let order = living(sources.iter().enumerate().map(whole).collect(), &sources);
+        for order in split(order, segment_rows) {
+            let (pieces, lsn) = (sources.clone(), group.lsn);
+            outputs.push(Output::Written { pieces, order, bounds: (0, 0), lsn });
+        }
+        return Ok(());
+    };
+    let times: Vec<_> =
+        sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
+    let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
+    let mut late = order_of(&sources, &slices)?;
+    // New rows that come after all that is kept should not look as if they overlapped it.
+    let tail = group.overlaps_until.map(|until| cut_after(&mut late, &slices, until));
+    let tail = tail.unwrap_or_default();
+    for order in split(late, segment_rows).into_iter().chain(split(tail, segment_rows)) {
+        let first = order.first().map_or(0, |s| slices[s.source][s.start]);
+        let last = order.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
+        let (pieces, lsn) = (sources.clone(), group.lsn);
+        outputs.push(Output::Written { pieces, order, bounds: (first, last), lsn });
+    }
+    Ok(())
+}
+
+/// Takes the rows after `until` out of an order.
+fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stretch> {
+    let cut = order.partition_point(|s| times[s.source][s.start] <= until);
+    let mut tail = order.split_off(cut);
+    if let Some(last) = order.last_mut() {
+        let rows = &times[last.source][last.start..last.start + last.len];
+        let len = rows.partition_point(|&ts| ts <= until);
+        if len < last.len {
+            let (start, rest) = (last.start + len, last.len - len);
+            tail.insert(0, Stretch { start, len: rest, ..*last });
+            last.len = len;
+        }
+    }
+    tail
+}
+
+/// Cuts an order into portions of at most `rows` rows, none of them empty.
+pub(crate) fn split(order: Vec<Stretch>, rows: usize) -> Vec<Vec<Stretch>> {
+    if !order.is_empty() && order.iter().map(|stretch| stretch.len).sum::<usize>() <= rows {
+        return vec![order];
+    }
+    let mut portions = Vec::new();
+    let mut portion = Vec::new();
+    let mut room = rows.max(1);
+    for mut stretch in order {
+        while stretch.len > room {
+            if room > 0 {
+                portion.push(Stretch { len: room, ..stretch });
+            }
+            portions.push(std::mem::take(&mut portion));
+            stretch.start += room;
+            stretch.len -= room;
+            room = rows.max(1);
+        }
+        room -= stretch.len;
+        if stretch.len > 0 {
+            portion.push(stretch);
+        }
+    }
+    if !portion.is_empty() {
+        portions.push(portion);
+    }
+    portions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portions_are_full_and_hold_no_empty_stretch() {
+        let stretch = |start, len| Stretch { source: 0, start, len };
+        let portions = split(vec![stretch(0, 3), stretch(3, 7), stretch(10, 5)], 5);
+        let sizes: Vec<usize> = portions.iter().map(|p| p.iter().map(|s| s.len).sum()).collect();
+        assert_eq!(sizes, [5, 5, 5]);
+        assert!(portions.iter().flatten().all(|s| s.len > 0));
+        assert_eq!(portions[1], [stretch(5, 5)]);
+    }
+}

@@ -1,0 +1,125 @@
+//! Files that hold what nobody sees: cells of columns that were dropped, and deleted rows that a
+//! checkpoint found no room to leave out. Their partitions are written anew, one after the other,
+//! by the storage's own thread, as CONVERT PARTITION would write them.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::mutation::convert::PartitionFormat;
+use crate::segment::Segment;
+use crate::storage::Storage;
+use crate::table::TableSnapshot;
+use crate::table::partition::Partition;
+use crate::table::schema::TableId;
+
+/// A partition is written anew where one byte in so many of its files is seen by nobody.
+const WORTH_SHARE: u64 = 32;
+/// Partitions looked at between two looks at the clock.
+const LOOKED_AT: usize = 256;
+/// How long what could not be written waits: for room, or for whoever changes the table.
+const LATER: Duration = Duration::from_millis(500);
+
+/// What is still to be looked at. States: idle → looking (partitions in the queue) → idle; what
+/// could not be written is looked at again later.
+#[derive(Debug, Default)]
+pub(crate) struct Shrink {
+    queue: VecDeque<(TableId, i64)>,
+    again: BTreeSet<TableId>,
+    not_before: Option<Instant>,
+}
+
+/// Whether files of the table may hold columns that it has no more.
+fn has_lost_columns(table: &TableSnapshot) -> bool {
+    (table.schema().columns.len() as u32 + 1) < table.head.next_column
+}
+
+fn has_dead_rows(partition: &Partition) -> bool {
+    partition.segments.iter().any(|segment| segment.dead().is_some())
+}
+
+impl Shrink {
+    /// Whether there is something to do now.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.queue.is_empty() && self.not_before.is_none_or(|at| Instant::now() >= at)
+    }
+
+    /// Looks at a few partitions. `changed` are tables whose definition was changed since, or that
+    /// got rows that no file should hold.
+    pub(crate) fn go_on(&mut self, storage: &Arc<Storage>, changed: BTreeSet<TableId>) {
+        self.again.extend(changed);
+        if self.not_before.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        self.not_before = None;
+        for table in std::mem::take(&mut self.again) {
+            self.enqueue(storage, table);
+        }
+        for _ in 0..LOOKED_AT {
+            let Some((table, floor)) = self.queue.pop_front() else { return };
+            match storage.shrink(table, floor) {
+                Ok(false) => {}
+                Ok(true) => return,
+                // A damaged partition stays as it is.
+                Err(error) if error.code == ErrorCode::Damaged => {}
+                Err(_) => {
+                    self.queue.push_front((table, floor));
+                    self.not_before = Some(Instant::now() + LATER);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn enqueue(&mut self, storage: &Storage, table: TableId) {
+        let Some(found) = storage.snapshot().table_by_id(table) else { return };
+        let lost = has_lost_columns(&found);
+        self.queue.retain(|(other, _)| *other != table);
+        let partitions = found.partitions();
+        let worth = partitions.iter().filter(|(_, partition)| lost || has_dead_rows(partition));
+        self.queue.extend(worth.map(|(floor, _)| (table, *floor)));
+    }
+}
+
+impl Storage {
+    /// The tables of which files may hold what nobody sees.
+    pub(crate) fn tables_to_shrink(&self) -> BTreeSet<TableId> {
+        let snapshot = self.snapshot();
+        let tables = snapshot.tables().filter(|table| {
+            let mut partitions = table.cold.values();
+            has_lost_columns(table) || partitions.any(|partition| has_dead_rows(partition))
+        });
+        tables.map(|table| table.schema().id).collect()
+    }
+
+    /// Writes a partition anew where that pays; whether it did.
+    fn shrink(self: &Arc<Self>, table: TableId, floor: i64) -> EngineResult<bool> {
+        let Some(found) = self.snapshot().table_by_id(table) else { return Ok(false) };
+        let Some(partition) = found.partition(floor) else { return Ok(false) };
+        let (mut bytes, mut unseen) = (0, 0);
+        for segment in &partition.segments {
+            bytes += segment.meta.file_len;
+            unseen += unseen_bytes(segment, &found)?;
+        }
+        if unseen == 0 || unseen * WORTH_SHARE < bytes {
+            return Ok(false);
+        }
+        self.refuse_beyond(bytes)?;
+        if self.holds().is_held(table) {
+            return Err(EngineError::new(ErrorCode::Busy, "the table is being changed"));
+        }
+        let parquet = partition.segments.iter().any(|segment| segment.is_parquet());
+        let to = if parquet { PartitionFormat::Parquet } else { PartitionFormat::Native };
+        self.rewrite_partition(table, floor, to).map(|()| true)
+    }
+}
+
+/// Bytes of a file that its table shows nobody.
+fn unseen_bytes(segment: &Arc<Segment>, table: &TableSnapshot) -> EngineResult<u64> {
+    let beside = segment.bytes_beside(&table.schema().columns)?;
+    let dead = segment.dead().map_or(0, |dead| dead.count() as u64);
+    let of_rows = (segment.meta.file_len - beside) / segment.meta.rows.max(1) * dead;
+    Ok(beside + of_rows)
+}

@@ -1,0 +1,105 @@
+//! Names, magic numbers and fixed offsets of everything on disk. `FORMAT.md` explains them.
+
+use std::fmt::Display;
+
+use tidemark_types::{EngineError, ErrorCode};
+
+use crate::table::schema::TableId;
+
+pub(crate) const LOCK: &str = "lock";
+pub(crate) const DB: &str = "db";
+pub(crate) const FORMAT: &str = "db/FORMAT";
+pub(crate) const FORMAT_TMP: &str = "db/FORMAT.tmp";
+pub(crate) const CURRENT: &str = "db/CURRENT";
+pub(crate) const CURRENT_TMP: &str = "db/CURRENT.tmp";
+pub(crate) const LOG: &str = "db/log";
+pub(crate) const TABLES: &str = "db/t";
+pub(crate) const STAGE: &str = "db/stage";
+pub(crate) const TRASH: &str = "db/trash";
+/// Room for the last checkpoint on a full disk.
+pub(crate) const RESERVE: &str = "db/reserve";
+/// A copy of the database, and one that is not complete.
+pub(crate) const BACKUP: &str = ".checkpoint";
+pub(crate) const BACKUP_NEW: &str = ".checkpoint.new";
+/// The file whose presence asks for the copy in the database's place, and what that replaced.
+pub(crate) const RESTORE: &str = "_restore";
+pub(crate) const REPLACED: &str = "db.replaced";
+
+/// Major version: another one is refused. Minor: older ones open.
+pub const FORMAT_VERSION: (u32, u32) = (1, 2);
+
+/// How the name of a segment ends that is a Parquet file.
+pub(crate) const PARQUET_SUFFIX: &str = ".parquet";
+
+/// Sections of a segment, and therefore columns in memory, start at multiples of this.
+pub(crate) const SECTION_ALIGN: u64 = 64;
+/// Groups of the log start at multiples of this: no acknowledged byte shares a block with a
+/// later write.
+pub(crate) const LOG_BLOCK: u64 = 4_096;
+
+pub(crate) const LOG_MAGIC: [u8; 8] = *b"TDMLOG01";
+pub(crate) const GROUP_MAGIC: [u8; 4] = *b"TDMH";
+/// Groups of format 1.0: each record's length and checksum before it, no directory.
+pub(crate) const GROUP_MAGIC_1_0: [u8; 4] = *b"TDMG";
+pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
+pub(crate) const SYMBOLS_MAGIC: [u8; 8] = *b"TDMSYM01";
+pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
+
+/// Bytes of a log file's header that its checksum covers, and where the checksum stands.
+pub(crate) const LOG_HEADER_BYTES: usize = 32;
+/// Bytes of a group's header.
+pub(crate) const GROUP_HEADER_BYTES: usize = 64;
+/// Bytes before each record of a group of format 1.0: length and checksum.
+pub(crate) const RECORD_HEADER_BYTES: usize = 8;
+/// Bytes of a segment's header; only the magic is used.
+pub(crate) const SEGMENT_HEADER_BYTES: u64 = 64;
+/// Bytes at the end of a segment: footer offset, length, checksum, magic.
+pub(crate) const SEGMENT_TRAILER_BYTES: u64 = 24;
+
+const _: () = assert!(SEGMENT_HEADER_BYTES.is_multiple_of(SECTION_ALIGN));
+const _: () = assert!(GROUP_HEADER_BYTES as u64 <= LOG_BLOCK);
+
+pub(crate) fn log_file(number: u64) -> String {
+    format!("{LOG}/{number:012}.log")
+}
+
+pub(crate) fn log_number(name: &str) -> Option<u64> {
+    name.strip_suffix(".log")?.parse().ok()
+}
+
+pub(crate) fn manifest(number: u64) -> String {
+    format!("{DB}/manifest.{number}")
+}
+
+pub(crate) fn manifest_number(name: &str) -> Option<u64> {
+    name.strip_prefix("manifest.")?.parse().ok()
+}
+
+pub(crate) fn table_dir(table: TableId) -> String {
+    format!("{TABLES}/{table}")
+}
+
+/// The partition stands in the name for people; the number alone identifies the file.
+pub(crate) fn segment_name(partition: &str, number: u64) -> String {
+    format!("{partition}.{number}.seg")
+}
+
+/// Like [`segment_name`], of a segment that is a Parquet file.
+pub(crate) fn parquet_name(partition: &str, number: u64) -> String {
+    format!("{partition}.{number}{PARQUET_SUFFIX}")
+}
+
+pub(crate) fn symbols_name(column: u32, number: u64) -> String {
+    format!("sym.{column}.{number}")
+}
+
+/// The number in the name of a segment or symbol file.
+pub(crate) fn file_number(name: &str) -> Option<u64> {
+    let name = name.strip_suffix(".seg").or(name.strip_suffix(PARQUET_SUFFIX)).unwrap_or(name);
+    name.rsplit_once('.')?.1.parse().ok()
+}
+
+/// A file whose content cannot be what was written.
+pub(crate) fn damaged(path: &str, what: impl Display) -> EngineError {
+    EngineError::new(ErrorCode::Damaged, format!("{path} is damaged: {what}"))
+}

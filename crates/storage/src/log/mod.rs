@@ -1,0 +1,453 @@
+//! The log: one sequence of transactions for all tables, written in groups.
+//!
+//! A group is one frame: a header, its records, zeros up to the next block. It starts on a block
+//! of its own, so that writing it never touches a block that was acknowledged. A file's first
+//! transaction number voids everything from that number on in older files: after a failed write
+//! or a torn tail the log goes on in a new file, and what the old one holds beyond is nothing.
+//!
+//! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it)
+//! → spare (renamed into the next current file; its old groups carry an old salt). A power loss
+//! may keep the old groups and lose the new header: so only files whose transactions all are what
+//! the checkpoint holds become spare. One that was found at start or failed may name numbers that
+//! others have got since, and is removed.
+
+pub(crate) mod codec;
+pub(crate) mod queue;
+pub(crate) mod reader;
+pub(crate) mod record;
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_vfs::{OpenMode, VfsFile};
+
+use crate::disk::Disk;
+use crate::disk::layout::{
+    GROUP_HEADER_BYTES, GROUP_MAGIC, LOG, LOG_BLOCK, LOG_HEADER_BYTES, LOG_MAGIC, log_file,
+};
+use crate::log::codec::{Decoder, Encoder};
+use crate::options::{CommitMode, PlantedFault, StorageOptions};
+use crate::table::schema::TableId;
+
+/// Spare files kept for reuse.
+const SPARE_FILES: usize = 2;
+/// Bytes of zeros ahead of the first group of a file.
+const LEAST_AHEAD: u64 = 16 << 10;
+/// Spare files, and zeros ahead of the log, take one part in so many of what is free at the most.
+const AHEAD_SHARE: u64 = 64;
+
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// A group being collected.
+#[derive(Debug)]
+pub(crate) struct Group {
+    bytes: Encoder,
+    /// Length, checksum and tables of each record, written after the last one: a damaged record
+    /// can be passed over and laid at its tables' door.
+    directory: Encoder,
+    first_lsn: u64,
+    count: u32,
+    /// Bytes of header and records, once it was sealed.
+    sealed: Option<usize>,
+}
+
+impl Group {
+    pub(crate) fn new(first_lsn: u64) -> Self {
+        let bytes = Encoder { bytes: vec![0; GROUP_HEADER_BYTES] };
+        Self { bytes, directory: Encoder::default(), first_lsn, count: 0, sealed: None }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sealed.unwrap_or(self.bytes.bytes.len()) + self.directory.bytes.len()
+    }
+
+    fn padded_len(&self) -> u64 {
+        (self.len() as u64).next_multiple_of(LOG_BLOCK)
+    }
+
+    /// Adds a transaction; nothing stays of it when `write` fails. `write` answers the tables
+    /// that it changes.
+    pub(crate) fn record(
+        &mut self,
+        write: impl FnOnce(&mut Encoder) -> EngineResult<BTreeSet<TableId>>,
+    ) -> EngineResult<()> {
+        let start = self.bytes.bytes.len();
+        let tables = match write(&mut self.bytes) {
+            Ok(tables) => tables,
+            Err(error) => {
+                self.bytes.bytes.truncate(start);
+                return Err(error);
+            }
+        };
+        let Ok(len) = u32::try_from(self.bytes.bytes.len() - start) else {
+            self.bytes.bytes.truncate(start);
+            let message = "a transaction of more than 4 GiB; change fewer rows at a time";
+            return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+        };
+        if len == 0 {
+            return Err(EngineError::internal("a transaction without changes has no record"));
+        }
+        let record = &self.bytes.bytes[start..];
+        self.directory.u32(len);
+        self.directory.u32(crc32c::crc32c(record));
+        self.directory.u32(tables.len() as u32);
+        for table in tables {
+            self.directory.u64(table);
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Makes it ready to be written to a file. It may be sealed again, for another one.
+    fn seal(&mut self, salt: u64, synced_lsn: u64) {
+        let end = *self.sealed.get_or_insert(self.bytes.bytes.len());
+        self.bytes.bytes.truncate(end);
+        let payload = (self.bytes.bytes.len() - GROUP_HEADER_BYTES) as u64;
+        let mut header = Encoder::default();
+        header.u64(salt);
+        header.u64(self.first_lsn);
+        header.u64(payload);
+        header.u64(synced_lsn);
+        header.u32(self.count);
+        header.u32(self.directory.bytes.len() as u32);
+        // Binds the records to this header in a file that is used again.
+        header.u32(crc32c::crc32c(&self.directory.bytes));
+        let crc = crc32c::crc32c(&header.bytes);
+        let mut sealed = Vec::with_capacity(GROUP_HEADER_BYTES);
+        sealed.extend_from_slice(&GROUP_MAGIC);
+        sealed.extend_from_slice(&crc.to_le_bytes());
+        sealed.append(&mut header.bytes);
+        self.bytes.bytes[..sealed.len()].copy_from_slice(&sealed);
+        self.bytes.bytes.extend_from_slice(&self.directory.bytes);
+        let padded = self.bytes.bytes.len().next_multiple_of(LOG_BLOCK as usize);
+        self.bytes.bytes.resize(padded, 0);
+    }
+}
+
+/// A log file's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub(crate) number: u64,
+    pub(crate) first_lsn: u64,
+    pub(crate) salt: u64,
+}
+
+impl FileHeader {
+    fn encode(self) -> Vec<u8> {
+        let mut out = Encoder { bytes: LOG_MAGIC.to_vec() };
+        out.u64(self.number);
+        out.u64(self.first_lsn);
+        out.u64(self.salt);
+        debug_assert_eq!(out.bytes.len(), LOG_HEADER_BYTES);
+        out.u32(crc32c::crc32c(&out.bytes));
+        out.bytes.resize(LOG_BLOCK as usize, 0);
+        out.bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let covered = bytes.get(..LOG_HEADER_BYTES)?;
+        let mut input = Decoder::new(covered.strip_prefix(&LOG_MAGIC)?);
+        let header = Self {
+            number: input.u64().ok()?,
+            first_lsn: input.u64().ok()?,
+            salt: input.u64().ok()?,
+        };
+        let crc = Decoder::new(&bytes[LOG_HEADER_BYTES..]).u32().ok()?;
+        (crc32c::crc32c(covered) == crc).then_some(header)
+    }
+}
+
+#[derive(Debug)]
+struct Current {
+    file: Arc<dyn VfsFile>,
+    number: u64,
+    first_lsn: u64,
+    salt: u64,
+    /// Where the next group goes.
+    offset: u64,
+    /// Up to here the file has blocks on disk already.
+    written_to: u64,
+    capacity: u64,
+    /// Whether the directory entry is durable.
+    named: bool,
+    dirty: bool,
+}
+
+/// The writing end of the log.
+#[derive(Debug)]
+pub(crate) struct Log {
+    vfs: Arc<Disk>,
+    mode: CommitMode,
+    file_bytes: u64,
+    prewrite_bytes: u64,
+    planted: Option<PlantedFault>,
+    current: Option<Current>,
+    next_number: u64,
+    /// Older files with groups that were not synced.
+    unsynced: Vec<Arc<dyn VfsFile>>,
+    spare: Vec<u64>,
+    /// The first file of this process.
+    first_own: u64,
+    /// Files in which a write failed.
+    failed: BTreeSet<u64>,
+    /// The last transaction that a failed sync may have taken. Until a checkpoint holds it nothing
+    /// later is durable, since replay ends at the gap.
+    hole: Option<u64>,
+    /// Last transaction written, and last one known durable.
+    pub(crate) written_lsn: u64,
+    pub(crate) synced_lsn: u64,
+    /// Bytes written since the last checkpoint began.
+    pub(crate) bytes_since_checkpoint: u64,
+}
+
+impl Log {
+    pub(crate) fn new(
+        vfs: Arc<Disk>,
+        options: &StorageOptions,
+        next_number: u64,
+        lsn: u64,
+    ) -> Self {
+        Self {
+            vfs,
+            mode: options.commit_mode,
+            file_bytes: options.log_file_bytes,
+            prewrite_bytes: options.log_prewrite_bytes,
+            planted: options.planted,
+            current: None,
+            next_number,
+            unsynced: Vec::new(),
+            spare: Vec::new(),
+            first_own: next_number,
+            failed: BTreeSet::new(),
+            hole: None,
+            written_lsn: lsn,
+            synced_lsn: lsn,
+            bytes_since_checkpoint: 0,
+        }
+    }
+
+    /// Number of the file that holds the next transaction.
+    pub(crate) fn next_file(&self) -> u64 {
+        self.current.as_ref().map_or(self.next_number, |current| current.number)
+    }
+
+    /// Writes a group and makes it as durable as the mode asks. After a failure the file is not
+    /// used again: what reached the disk is voided by the next file's first number.
+    pub(crate) fn write(&mut self, group: &mut Group) -> EngineResult<()> {
+        let written = self.try_write(group);
+        if written.is_err() && self.planted == Some(PlantedFault::ReuseFailedLog) {
+            self.written_lsn = group.first_lsn - 1;
+        } else if written.is_err() {
+            self.abandon();
+            self.written_lsn = group.first_lsn - 1;
+            // The next file's header voids what reached the disk. When that fails too, the next
+            // write tries again.
+            let _ = self.rotate(group.first_lsn, 0);
+        }
+        written
+    }
+
+    fn try_write(&mut self, group: &mut Group) -> EngineResult<()> {
+        let len = group.padded_len();
+        let full = |current: &Current| current.offset + len > current.capacity;
+        if self.current.as_ref().is_none_or(full) {
+            self.rotate(group.first_lsn, len)?;
+        }
+        let synced_lsn = self.synced_lsn;
+        let prewrite = if self.mode == CommitMode::Sync { self.prewrite_bytes } else { 0 };
+        let Some(current) = &mut self.current else {
+            return Err(EngineError::internal("the log has no file"));
+        };
+        group.seal(current.salt, synced_lsn);
+        let path = || log_file(current.number);
+        let failed = |error: std::io::Error| EngineError::io(path(), &error);
+        let end = current.offset + len;
+        if prewrite > 0 && end > current.written_to && end < current.capacity {
+            let room = self.vfs.space().map_or(prewrite, |space| space.free / AHEAD_SHARE);
+            // As far as it has come: a process that ends soon leaves little.
+            let ahead = prewrite.min(room).min(end.max(LEAST_AHEAD));
+            let upto = (end + ahead).min(current.capacity);
+            match current.file.write_at(&vec![0; (upto - end) as usize], end) {
+                Ok(()) => current.written_to = upto,
+                // The group itself may still fit.
+                Err(error) if is_full(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        current.dirty = true;
+        current.file.write_at(&group.bytes.bytes, current.offset).map_err(failed)?;
+        current.offset = end;
+        current.written_to = current.written_to.max(end);
+        self.bytes_since_checkpoint += len;
+        self.written_lsn = group.first_lsn + u64::from(group.count) - 1;
+        let skip = self.planted == Some(PlantedFault::AcknowledgeBeforeSync);
+        if self.mode == CommitMode::Sync && !skip {
+            self.sync_files()?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything written durable. After a failure only a checkpoint does.
+    pub(crate) fn flush(&mut self) -> EngineResult<()> {
+        let synced = self.sync_files();
+        if synced.is_err() && self.planted != Some(PlantedFault::ReuseFailedLog) {
+            self.current = None;
+            self.lose(self.written_lsn);
+        }
+        synced
+    }
+
+    /// A sync failed, and transactions up to `lsn` may not be on the disk. The files are not
+    /// synced again: the kernel takes for written what it could not write.
+    pub(crate) fn lose(&mut self, lsn: u64) {
+        self.unsynced.clear();
+        if lsn > self.synced_lsn {
+            self.hole = self.hole.max(Some(lsn));
+        }
+    }
+
+    /// Whether transactions may be missing on the disk that only a checkpoint brings there.
+    pub(crate) fn has_hole(&self) -> bool {
+        self.hole.is_some()
+    }
+
+    /// A durable manifest holds everything up to `lsn`, so that `files` need no sync any more.
+    pub(crate) fn covered(&mut self, lsn: u64, files: &[Arc<dyn VfsFile>]) {
+        self.unsynced.retain(|file| !files.iter().any(|other| Arc::ptr_eq(file, other)));
+        self.synced_lsn = self.synced_lsn.max(lsn);
+        self.hole = self.hole.filter(|hole| *hole > lsn);
+    }
+
+    fn sync_files(&mut self) -> EngineResult<()> {
+        let failed = |error: std::io::Error| EngineError::io(LOG, &error);
+        if let Some(lsn) = self.hole {
+            let message = format!("{LOG}: a sync failed, transactions up to {lsn} may be lost");
+            return Err(EngineError::new(ErrorCode::Io, message));
+        }
+        for file in std::mem::take(&mut self.unsynced) {
+            file.sync().map_err(failed)?;
+        }
+        if let Some(current) = &mut self.current {
+            if current.dirty {
+                let synced = current.file.sync();
+                if self.planted != Some(PlantedFault::TrustFailedSync) {
+                    synced.map_err(failed)?;
+                }
+                current.dirty = false;
+            }
+            if !current.named {
+                self.vfs.sync_dir(LOG).map_err(failed)?;
+                current.named = true;
+            }
+        }
+        self.synced_lsn = self.written_lsn;
+        Ok(())
+    }
+
+    /// Stops using the current file. Earlier groups in it may still have to be synced.
+    fn abandon(&mut self) {
+        let Some(current) = self.current.take() else { return };
+        self.failed.insert(current.number);
+        if self.mode != CommitMode::Sync {
+            self.unsynced.push(current.file);
+        }
+    }
+
+    /// Goes on in another file, unless the present one has no group yet: a checkpoint that fails
+    /// again and again, on a full disk, must not leave a file each time.
+    pub(crate) fn begin_file(&mut self, first_lsn: u64) -> EngineResult<()> {
+        let is_new =
+            |current: &Current| current.offset == LOG_BLOCK && current.first_lsn == first_lsn;
+        if self.current.as_ref().is_some_and(is_new) {
+            return Ok(());
+        }
+        self.rotate(first_lsn, LOG_BLOCK)
+    }
+
+    /// Goes on in another file, whose first transaction is `first_lsn`.
+    pub(crate) fn rotate(&mut self, first_lsn: u64, room: u64) -> EngineResult<()> {
+        let old = self.current.take().filter(|old| old.dirty || !old.named);
+        if self.planted != Some(PlantedFault::ForgetRotatedFile) {
+            self.unsynced.extend(old.map(|old| old.file));
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        let path = log_file(number);
+        let failed = |error: std::io::Error| EngineError::io(&path, &error);
+        let capacity = self.file_bytes.max(room + LOG_BLOCK);
+        let file = match self.spare.pop().filter(|_| room + LOG_BLOCK <= self.file_bytes) {
+            Some(spare) => {
+                self.vfs.rename(&log_file(spare), &path).map_err(failed)?;
+                self.vfs.open(&path, OpenMode::Write).map_err(failed)?
+            }
+            None => self.vfs.open(&path, OpenMode::CreateNew).map_err(failed)?,
+        };
+        let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
+        if let Err(error) = file.write_at(&header.encode(), 0) {
+            // Without a header nothing of it counts.
+            let _ = self.vfs.unlink(&path);
+            return Err(failed(error));
+        }
+        let written_to = file.len().map_err(failed)?;
+        self.current = Some(Current {
+            file,
+            number,
+            first_lsn,
+            salt: header.salt,
+            offset: LOG_BLOCK,
+            written_to,
+            capacity,
+            named: false,
+            dirty: true,
+        });
+        Ok(())
+    }
+
+    /// Frees files that a durable checkpoint covers: some are kept for reuse, where there is room.
+    pub(crate) fn release(&mut self, obsolete: Vec<u64>) {
+        let kept = SPARE_FILES as u64 * self.file_bytes;
+        let fits = self.vfs.space().is_ok_and(|space| space.free / AHEAD_SHARE >= kept);
+        let spares = if fits { SPARE_FILES } else { 0 };
+        for number in obsolete {
+            let is_sound = number >= self.first_own && !self.failed.remove(&number);
+            if is_sound && self.spare.len() < spares {
+                self.spare.push(number);
+            } else {
+                // A file that stays is not read again: its number is below the manifest's.
+                let _ = self.vfs.unlink(&log_file(number));
+            }
+        }
+    }
+
+    /// Frees the files kept for reuse, as long as nothing was written since the last checkpoint:
+    /// nobody needs them soon.
+    pub(crate) fn release_spares(&mut self) {
+        if self.bytes_since_checkpoint == 0 {
+            for number in std::mem::take(&mut self.spare) {
+                let _ = self.vfs.unlink(&log_file(number));
+            }
+        }
+    }
+
+    /// The current file and where its next group goes.
+    pub(crate) fn position(&self) -> Option<(u64, u64)> {
+        self.current.as_ref().map(|current| (current.number, current.offset))
+    }
+
+    /// Older files with groups that were not synced.
+    pub(crate) fn unsynced(&self) -> &[Arc<dyn VfsFile>] {
+        &self.unsynced
+    }
+
+    pub(crate) fn spare(&self) -> &[u64] {
+        &self.spare
+    }
+}

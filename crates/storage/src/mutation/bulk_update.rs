@@ -1,0 +1,343 @@
+//! Many new cells: an UPDATE, or a column that gets another type, of more rows than memory should
+//! hold.
+//!
+//! The new cells come in the order of the rows. A portion of a partition after the other is
+//! written to a new segment, old cells and new ones together: as many rows as a segment may have,
+//! or so many that their new cells have [`PORTION_BYTES`]. Each portion is written only if the
+//! query that asks for it may go on. One record then puts the new segments in place of all that
+//! the partitions held, as a conversion does. A crash before it leaves files that nothing names.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use tidemark_types::{EngineError, EngineResult, SqlType, account};
+
+use crate::disk::file::sync_dir;
+use crate::disk::layout::{TABLES, table_dir};
+use crate::mutation::change::{Change, CommitReceipt};
+use crate::mutation::convert::{Conversion, Rows};
+use crate::mutation::hold::WriteHold;
+use crate::mutation::prepare::{Prepared, StagedSegments, check_type};
+use crate::mutation::update::{UpdatePart, stretches, updated};
+use crate::segment::SegmentMeta;
+use crate::segment::column::{ColumnData, without_nulls};
+use crate::state::resolve_replace;
+use crate::storage::Storage;
+use crate::table::merge::Stretch;
+use crate::table::partition::Partition;
+use crate::table::schema::TableSchema;
+use crate::table::symbols::SymbolStore;
+use crate::table::upsert::UpsertKeys;
+use crate::table::{TableSnapshot, place_of};
+
+/// Bytes of new cells after which a portion is written, however few its rows are.
+const PORTION_BYTES: usize = 64 << 20;
+
+/// New cells on their way into a table. Dropping it gives it up.
+#[derive(Debug)]
+pub struct BulkUpdate {
+    storage: Arc<Storage>,
+    base: Arc<TableSnapshot>,
+    /// A definition that is put in place together with the cells.
+    replace: Option<TableSchema>,
+    /// The definition that the cells belong to.
+    schema: TableSchema,
+    /// Positions in it of the columns that change.
+    columns: Vec<usize>,
+    /// Dictionary of each symbol column among them and the greatest key used.
+    symbols: BTreeMap<u32, (Arc<SymbolStore>, i32)>,
+    last_row: i64,
+    open: Option<OpenPartition>,
+    pending: Pending,
+    parts: Vec<(i64, Vec<SegmentMeta>)>,
+    /// Whether its files are in the table, or were given up.
+    ended: bool,
+}
+
+/// The partition that is written.
+#[derive(Debug)]
+struct OpenPartition {
+    ordinal: usize,
+    floor: i64,
+    partition: Arc<Partition>,
+    rows: u64,
+    /// Rows that are in new segments already.
+    written: u64,
+}
+
+/// New cells of the portion that is written next.
+#[derive(Debug, Default)]
+struct Pending {
+    rows: Vec<u64>,
+    cells: Vec<Vec<ColumnData>>,
+    bytes: usize,
+}
+
+/// An update whose segments are written, and which nobody sees yet. Dropping it gives it up.
+#[derive(Debug)]
+pub struct WrittenUpdate(BulkUpdate);
+
+impl WrittenUpdate {
+    /// Commits all cells at once, and the new definition with them. Writes a record only: however
+    /// many rows there are, it takes no longer.
+    pub fn commit(self) -> EngineResult<CommitReceipt> {
+        self.0.commit()
+    }
+}
+
+impl WriteHold {
+    /// Begins to change the cells of `columns`, positions in `replace`, the table's next
+    /// definition, or without it in that of `base`. Fails with `Replan` when the table is not as
+    /// in `base` any more, here or at the end.
+    pub fn begin_update(
+        &self,
+        base: Arc<TableSnapshot>,
+        replace: Option<TableSchema>,
+        columns: Vec<usize>,
+    ) -> EngineResult<BulkUpdate> {
+        let storage = Arc::clone(self.storage());
+        let schema = match &replace {
+            Some(schema) => resolve_replace(&storage.snapshot(), schema.clone())?,
+            None => TableSchema::clone(base.schema()),
+        };
+        let mut symbols = BTreeMap::new();
+        for &index in &columns {
+            let column = schema.columns.get(index);
+            let column = column.ok_or_else(|| EngineError::internal("no such column"))?;
+            if column.sql_type == SqlType::Symbol {
+                let known = base.head.symbols.get(&column.id);
+                let store = known.map(|known| Arc::clone(known.store())).unwrap_or_default();
+                symbols.insert(column.id, (store, -1));
+            }
+        }
+        let cells = columns.iter().map(|_| Vec::new()).collect();
+        Ok(BulkUpdate {
+            storage,
+            base,
+            replace,
+            schema,
+            columns,
+            symbols,
+            last_row: -1,
+            open: None,
+            pending: Pending { cells, ..Pending::default() },
+            parts: Vec::new(),
+            ended: false,
+        })
+    }
+}
+
+impl BulkUpdate {
+    /// Adds new cells, one per row and column, for rows beyond those that came before, ascending.
+    pub fn push(&mut self, rows: &[i64], values: &[ArrayRef]) -> EngineResult<()> {
+        let ascending = rows.is_sorted_by(|a, b| a < b);
+        if !ascending || rows.first().is_some_and(|&row| row <= self.last_row) {
+            return Err(EngineError::internal("an update out of order"));
+        }
+        let cells = self.cells(rows.len(), values)?;
+        let mut start = 0;
+        while start < rows.len() {
+            let (ordinal, row) = place_of(rows[start]);
+            let end = self.portion_of(ordinal)?;
+            if row >= end {
+                self.write_portion(end)?;
+                continue;
+            }
+            let in_portion = |&row: &i64| {
+                let (other, row) = place_of(row);
+                other == ordinal && row < end
+            };
+            let len = rows[start..].partition_point(in_portion);
+            self.pending.rows.extend(rows[start..start + len].iter().map(|&row| place_of(row).1));
+            for (pending, cells) in self.pending.cells.iter_mut().zip(&cells) {
+                let cells = cells.slice(start, len);
+                self.pending.bytes += cells.byte_size();
+                pending.push(cells);
+            }
+            start += len;
+            if self.pending.bytes >= PORTION_BYTES {
+                let (_, last) = place_of(rows[start - 1]);
+                self.write_portion(last + 1)?;
+            }
+        }
+        self.last_row = rows.last().copied().unwrap_or(self.last_row);
+        Ok(())
+    }
+
+    fn cells(&mut self, rows: usize, values: &[ArrayRef]) -> EngineResult<Vec<ColumnData>> {
+        if values.len() != self.columns.len() || values.iter().any(|cells| cells.len() != rows) {
+            return Err(EngineError::internal("an update with cells of other rows"));
+        }
+        let mut all = Vec::with_capacity(values.len());
+        for (&index, values) in self.columns.iter().zip(values) {
+            let column = &self.schema.columns[index];
+            check_type(column, values, self.storage.options())?;
+            let array = without_nulls(column.sql_type, values);
+            all.push(match self.symbols.get_mut(&column.id) {
+                Some((store, max_key)) => {
+                    let cells = ColumnData::keys(store.intern_column(&array)?)?;
+                    if let ColumnData::Keys(keys) = &cells {
+                        *max_key = keys.max_key().max(*max_key);
+                    }
+                    cells
+                }
+                None => ColumnData::new(column.sql_type, array)?,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Opens the partition, and answers where its present portion ends.
+    fn portion_of(&mut self, ordinal: usize) -> EngineResult<u64> {
+        if self.open.as_ref().is_some_and(|open| open.ordinal != ordinal) {
+            self.close_partition()?;
+        }
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.open_partition(ordinal)?,
+        };
+        let end = self.end_of_portion(&open);
+        self.open = Some(open);
+        Ok(end)
+    }
+
+    fn end_of_portion(&self, open: &OpenPartition) -> u64 {
+        (open.written + self.storage.options().segment_rows as u64).min(open.rows)
+    }
+
+    fn open_partition(&mut self, ordinal: usize) -> EngineResult<OpenPartition> {
+        let partitions = self.base.partitions();
+        let found = partitions.get(ordinal);
+        let (floor, partition) = found.ok_or_else(|| EngineError::internal("no such row"))?;
+        // New keys must not bring back what the old ones replaced.
+        let rekeyed = |index: &usize| partition.upserts_by(self.schema.columns[*index].id);
+        let settled = if self.columns.iter().any(rekeyed) {
+            Arc::new(partition.resolved(self.base.schema())?)
+        } else {
+            Arc::clone(partition)
+        };
+        let timestamp = self.base.schema().timestamp_column();
+        let rows = settled.view(timestamp)?.iter().map(|part| part.rows.len() as u64).sum();
+        self.parts.push((*floor, Vec::new()));
+        Ok(OpenPartition { ordinal, floor: *floor, partition: settled, rows, written: 0 })
+    }
+
+    /// Writes what no new cell came for any more.
+    fn close_partition(&mut self) -> EngineResult<()> {
+        while let Some(open) = self.open.as_ref().filter(|open| open.written < open.rows) {
+            let end = self.end_of_portion(open);
+            self.write_portion(end)?;
+        }
+        self.open = None;
+        Ok(())
+    }
+
+    /// Writes the rows of the open partition up to before `end` with their new cells.
+    fn write_portion(&mut self, end: u64) -> EngineResult<()> {
+        account::check()?;
+        self.storage.refuse_when_full()?;
+        let Some(mut open) = self.open.take() else {
+            return Err(EngineError::internal("no partition is open"));
+        };
+        if end == open.written {
+            return Err(EngineError::internal("a row beyond the end of its partition"));
+        }
+        let part = self.take_pending(open.floor)?;
+        let timestamp = self.base.schema().timestamp_column();
+        let changed = if part.rows.is_empty() {
+            Arc::clone(&open.partition)
+        } else {
+            Arc::new(updated(&open.partition, timestamp, &part, open.partition.changed)?)
+        };
+        let rows = Rows::of(timestamp, &changed)?;
+        let order = rows.between(open.written, end);
+        let meta = self.storage.write_native(&self.schema, open.floor, &rows, &order)?;
+        if let Some((_, metas)) = self.parts.last_mut() {
+            metas.push(SegmentMeta { lsn: open.partition.last_lsn(), ..meta });
+        }
+        open.written = end;
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn take_pending(&mut self, floor: i64) -> EngineResult<UpdatePart> {
+        let cells = self.columns.iter().map(|_| Vec::new()).collect();
+        let pending = std::mem::replace(&mut self.pending, Pending { cells, ..Pending::default() });
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (&index, cells) in self.columns.iter().zip(&pending.cells) {
+            let column = &self.schema.columns[index];
+            let whole = cells.iter().enumerate();
+            let whole: Vec<Stretch> = whole
+                .map(|(source, cells)| Stretch { source, start: 0, len: cells.len() })
+                .collect();
+            if !whole.is_empty() {
+                let cells = ColumnData::gather(column.sql_type, cells, &whole)?;
+                columns.push((column.id, column.sql_type, cells));
+            }
+        }
+        Ok(UpdatePart { floor, rows: stretches(pending.rows.into_iter()), columns })
+    }
+
+    /// Writes the rest of the rows: no more cells come.
+    pub fn close(mut self) -> EngineResult<WrittenUpdate> {
+        self.close_partition()?;
+        if !self.parts.is_empty() {
+            let vfs = self.storage.vfs().system();
+            sync_dir(vfs, &table_dir(self.schema.id))?;
+            sync_dir(vfs, TABLES)?;
+        }
+        Ok(WrittenUpdate(self))
+    }
+
+    fn commit(mut self) -> EngineResult<CommitReceipt> {
+        if self.parts.is_empty() && self.replace.is_none() {
+            return self.storage.commit_prepared(Vec::new());
+        }
+        let committed = self.storage.commit_now(self.changes());
+        if let Err(error) = &committed {
+            self.storage.give_up_files(self.paths(), true, error);
+        }
+        self.ended = true;
+        committed
+    }
+
+    fn paths(&self) -> impl Iterator<Item = String> {
+        let directory = table_dir(self.schema.id);
+        let metas = self.parts.iter().flat_map(|(_, metas)| metas);
+        metas.map(move |meta| format!("{directory}/{}", meta.name))
+    }
+
+    fn changes(&self) -> Vec<Prepared> {
+        let mut changes = Vec::new();
+        let mut schema_version = self.base.schema().version;
+        if let Some(schema) = &self.replace {
+            changes.push(Prepared::Other(Change::ReplaceSchema(schema.clone())));
+            schema_version += 1;
+        }
+        if self.symbols.values().any(|(_, max_key)| *max_key >= 0) {
+            let symbols = self.symbols.iter();
+            changes.push(Prepared::Adopt(StagedSegments {
+                table: self.schema.id,
+                segments: Vec::new(),
+                synced: true,
+                columns: self.schema.columns.clone(),
+                upsert: UpsertKeys::of(&self.schema),
+                symbols: symbols.map(|(id, (store, max))| (*id, Arc::clone(store), *max)).collect(),
+            }));
+        }
+        if !self.parts.is_empty() {
+            let (base, parts) = (Arc::clone(&self.base), self.parts.clone());
+            changes.push(Prepared::Convert(Conversion { base, schema_version, parts }));
+        }
+        changes
+    }
+}
+
+impl Drop for BulkUpdate {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.paths().for_each(|path| drop(self.storage.vfs().unlink(&path)));
+        }
+    }
+}

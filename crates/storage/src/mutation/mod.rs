@@ -1,0 +1,12 @@
+//! What a transaction changes, and how it is made ready before its turn.
+
+pub(crate) mod bulk;
+pub(crate) mod bulk_update;
+pub(crate) mod change;
+pub(crate) mod convert;
+pub(crate) mod delete;
+pub(crate) mod hold;
+pub(crate) mod prepare;
+pub(crate) mod retire;
+pub(crate) mod staged;
+pub(crate) mod update;

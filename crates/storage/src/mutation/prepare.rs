@@ -1,0 +1,305 @@
+//! What a commit can do before its turn: check a batch and bring its rows into time order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::compute::{TakeOptions, take};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::DataType;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::mutation::change::Change;
+use crate::mutation::convert::Conversion;
+use crate::mutation::retire::PartitionAction;
+use crate::options::StorageOptions;
+use crate::recovery::skip::SkipOp;
+use crate::segment::SegmentMeta;
+use crate::segment::column;
+use crate::snapshot::Snapshot;
+use crate::table::schema::{ColumnSchema, TableId, TableSchema};
+use crate::table::symbols::SymbolStore;
+use crate::table::upsert::{UpsertKeys, last_of_each};
+
+/// Rows ready to be appended: checked, and ascending in time.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    pub(crate) count: usize,
+    /// In the definition's order; symbols still as texts.
+    pub(crate) columns: Vec<ArrayRef>,
+}
+
+/// A change whose expensive part is done.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    Append { table: TableId, schema_version: u64, rows: Rows },
+    Adopt(StagedSegments),
+    Convert(Conversion),
+    Skip(SkipOp),
+    Other(Change),
+}
+
+impl Prepared {
+    /// Whether it takes room on the disk beyond a few bytes.
+    pub(crate) fn grows(&self) -> bool {
+        match self {
+            Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => true,
+            Self::Skip(_) => false,
+            Self::Other(change) => matches!(change, Change::Append { .. } | Change::Update(_)),
+        }
+    }
+
+    /// Whether it gives room back: a checkpoint after it has less to keep.
+    fn frees(&self) -> bool {
+        use PartitionAction::{Drop, DropDetached};
+        match self {
+            Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => false,
+            Self::Skip(_) => true,
+            Self::Other(change) => match change {
+                Change::DropTable(_) | Change::Truncate(_) | Change::Delete(_) => true,
+                Change::Partitions { action, .. } => matches!(action, Drop | DropDetached),
+                // It may drop a column, or end a time to live. What goes with a table or a column
+                // beside its rows goes as a record.
+                Change::ReplaceSchema(_) | Change::DeleteRecord { .. } => true,
+                Change::CreateTable(_)
+                | Change::Append { .. }
+                | Change::PutRecord { .. }
+                | Change::Update(_) => false,
+            },
+        }
+    }
+
+    /// The table it changes, where that exists already.
+    pub(crate) fn table(&self) -> Option<TableId> {
+        match self {
+            Self::Append { table, .. } => Some(*table),
+            Self::Adopt(staged) => Some(staged.table),
+            Self::Convert(conversion) => Some(conversion.table()),
+            Self::Skip(skip) => Some(skip.table),
+            Self::Other(change) => match change {
+                Change::DropTable(table)
+                | Change::Truncate(table)
+                | Change::Partitions { table, .. }
+                | Change::Append { table, .. } => Some(*table),
+                Change::ReplaceSchema(schema) => Some(schema.id),
+                Change::Update(update) => Some(update.base.schema().id),
+                Change::Delete(delete) => Some(delete.base.schema().id),
+                Change::CreateTable(_) | Change::PutRecord { .. } | Change::DeleteRecord { .. } => {
+                    None
+                }
+            },
+        }
+    }
+}
+
+/// Whether a transaction gives room back and takes none: it may use the room kept for that.
+pub(crate) fn frees(work: &[Prepared]) -> bool {
+    work.iter().any(Prepared::frees) && !work.iter().any(Prepared::grows)
+}
+
+/// What a bulk write has put into the table's directory.
+#[derive(Debug)]
+pub(crate) struct StagedSegments {
+    pub(crate) table: TableId,
+    pub(crate) segments: Vec<(i64, SegmentMeta)>,
+    pub(crate) synced: bool,
+    /// The columns the rows were written with.
+    pub(crate) columns: Vec<ColumnSchema>,
+    /// The keys by which the rows replace each other within the write.
+    pub(crate) upsert: Option<Arc<UpsertKeys>>,
+    /// Symbol columns, the store their keys are from, and the greatest key used.
+    pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,
+}
+
+/// The definition of a table that is there, as long as it is the one that rows were made for:
+/// others do not fit it.
+pub(crate) fn existing(
+    snapshot: &Snapshot,
+    table: TableId,
+    schema_version: u64,
+) -> EngineResult<Arc<TableSchema>> {
+    let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
+    if found.schema().version != schema_version {
+        let message = format!("table '{}' was changed", found.schema().name);
+        return Err(EngineError::new(ErrorCode::Replan, message));
+    }
+    Ok(Arc::clone(found.schema()))
+}
+
+/// `next_table` gives identifiers to new tables.
+pub(crate) fn prepare(
+    changes: Vec<Change>,
+    snapshot: &Snapshot,
+    next_table: impl Fn() -> TableId,
+    options: &StorageOptions,
+) -> EngineResult<Vec<Prepared>> {
+    // Tables this very commit defines can be appended to under their reserved identifier.
+    let mut defined: HashMap<TableId, Arc<TableSchema>> = HashMap::new();
+    let mut prepared = Vec::with_capacity(changes.len());
+    for mut change in changes {
+        if let Change::CreateTable(schema) = &mut change
+            && schema.id == 0
+        {
+            schema.id = next_table();
+        }
+        match change {
+            Change::Append { table, schema_version, batch } => {
+                let schema = match defined.get(&table) {
+                    Some(schema) => Arc::clone(schema),
+                    None => existing(snapshot, table, schema_version)?,
+                };
+                let rows = sorted_rows(&schema, &batch, options)?;
+                prepared.push(Prepared::Append { table, schema_version, rows });
+            }
+            Change::Update(update) => {
+                let id = update.base.schema().id;
+                let schema = match defined.get(&id) {
+                    Some(schema) => Arc::clone(schema),
+                    None => existing(snapshot, id, update.schema_version)?,
+                };
+                crate::mutation::update::check(&schema.columns, &update, options)?;
+                prepared.push(Prepared::Other(Change::Update(update)));
+            }
+            change => {
+                if let Change::CreateTable(schema) | Change::ReplaceSchema(schema) = &change {
+                    defined.insert(schema.id, Arc::new(schema.clone()));
+                }
+                prepared.push(Prepared::Other(change));
+            }
+        }
+    }
+    Ok(prepared)
+}
+
+pub(crate) fn no_such_table(table: TableId) -> EngineError {
+    EngineError::new(ErrorCode::Replan, format!("table {table} does not exist any more"))
+}
+
+/// The batch's columns, checked against the definition.
+pub(crate) fn checked_rows(
+    schema: &TableSchema,
+    batch: &RecordBatch,
+    options: &StorageOptions,
+) -> EngineResult<Rows> {
+    let columns = checked_columns(schema, batch, options)?;
+    if let Some(timestamp) = schema.timestamp {
+        designated(&columns[timestamp])?;
+    }
+    Ok(Rows { count: batch.num_rows(), columns })
+}
+
+/// The batch's columns, checked against the definition and sorted by time, keeping the order of
+/// rows with equal timestamps; with DEDUP keys without the rows that later ones replace.
+pub(crate) fn sorted_rows(
+    schema: &TableSchema,
+    batch: &RecordBatch,
+    options: &StorageOptions,
+) -> EngineResult<Rows> {
+    let columns = checked_columns(schema, batch, options)?;
+    in_time_order(schema, Rows { count: batch.num_rows(), columns })
+}
+
+/// The same rows sorted by time, those that are kept of them.
+pub(crate) fn in_time_order(schema: &TableSchema, rows: Rows) -> EngineResult<Rows> {
+    let Some(timestamp) = schema.timestamp else { return Ok(rows) };
+    let Rows { count, mut columns } = rows;
+    let times = designated(&columns[timestamp])?;
+    let Some(order) = order_of_rows(schema, &columns, &times)? else {
+        return Ok(Rows { count, columns });
+    };
+    let order = UInt32Array::from(order);
+    for column in &mut columns {
+        let options = Some(TakeOptions { check_bounds: false });
+        *column = take(column, &order, options)
+            .map_err(|error| EngineError::internal(error.to_string()))?;
+    }
+    Ok(Rows { count: order.len(), columns })
+}
+
+/// The rows to keep, ascending in time; `None` when that is all of them as they are.
+fn order_of_rows(
+    schema: &TableSchema,
+    columns: &[ArrayRef],
+    times: &[i64],
+) -> EngineResult<Option<Vec<u32>>> {
+    let sorted = times.is_sorted();
+    let dedup = !schema.dedup_keys.is_empty() && !times.is_sorted_by(|a, b| a < b);
+    if sorted && !dedup {
+        return Ok(None);
+    }
+    let mut order: Vec<u32> = (0..times.len() as u32).collect();
+    if !sorted {
+        // Stable, and fast on data that is nearly in order.
+        order.sort_by_key(|&row| times[row as usize]);
+    }
+    if dedup {
+        order = last_of_each(schema, columns, times, order)?;
+    }
+    Ok((!sorted || order.len() < times.len()).then_some(order))
+}
+
+fn checked_columns(
+    schema: &TableSchema,
+    batch: &RecordBatch,
+    options: &StorageOptions,
+) -> EngineResult<Vec<ArrayRef>> {
+    if batch.num_columns() != schema.columns.len() {
+        return Err(EngineError::internal(format!(
+            "a batch of {} columns for a table of {}",
+            batch.num_columns(),
+            schema.columns.len()
+        )));
+    }
+    let columns = schema.columns.iter().zip(batch.columns()).map(|(column, array)| {
+        check_type(column, array, options)?;
+        Ok(column::without_nulls(column.sql_type, array))
+    });
+    columns.collect()
+}
+
+/// Refuses an array that is not of the column's type, or with a cell that is too long or missing.
+pub(crate) fn check_type(
+    column: &ColumnSchema,
+    array: &ArrayRef,
+    options: &StorageOptions,
+) -> EngineResult<()> {
+    let expected = column.sql_type.arrow_type();
+    let fits = match column.sql_type {
+        SqlType::Symbol => is_text(array.data_type()),
+        _ => *array.data_type() == expected,
+    };
+    if column.not_null && array.logical_null_count() > 0 {
+        let message = format!("column '{}' is NOT NULL: expected a value", column.name);
+        return Err(EngineError::new(ErrorCode::InvalidValue, message));
+    }
+    if fits {
+        return crate::limits::check_cells(column, array, options);
+    }
+    let message = format!("column '{}' takes {expected}, not {}", column.name, array.data_type());
+    Err(EngineError::new(ErrorCode::TypeMismatch, message))
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(key, value) => **key == DataType::Int32 && is_text(value),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        _ => false,
+    }
+}
+
+/// The designated timestamps, refused where null or before 1970.
+fn designated(array: &ArrayRef) -> EngineResult<arrow_buffer::ScalarBuffer<i64>> {
+    if array.null_count() > 0 {
+        return Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            "designated timestamp column cannot be NULL",
+        ));
+    }
+    let times = column::timestamps(array)?;
+    if times.iter().any(|&ts| ts < 0) {
+        return Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            "designated timestamp before 1970-01-01 is not allowed",
+        ));
+    }
+    Ok(times)
+}

@@ -1,0 +1,165 @@
+//! Partitions that leave a table and come back: DROP, DETACH, ATTACH, and the time to live.
+//! No file of a partition is opened for it: a damaged partition can be dropped.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tidemark_types::calendar::add_months;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::mutation::prepare::no_such_table;
+use crate::snapshot::Snapshot;
+use crate::state::{ApplyContext, put_table, table_of};
+use crate::table::TableSnapshot;
+use crate::table::partition::Partition;
+use crate::table::schema::{TableId, TableSchema};
+
+const HOUR_MICROS: i64 = 3_600_000_000;
+
+/// What happens to partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartitionAction {
+    /// The rows are gone.
+    Drop,
+    /// The rows are kept, and not seen.
+    Detach,
+    /// Detached rows are seen again.
+    Attach,
+    /// Detached rows are gone.
+    DropDetached,
+}
+
+impl PartitionAction {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Drop => 1,
+            Self::Detach => 2,
+            Self::Attach => 3,
+            Self::DropDetached => 4,
+        }
+    }
+
+    pub(crate) fn from_code(code: u8) -> EngineResult<Self> {
+        let all = [Self::Drop, Self::Detach, Self::Attach, Self::DropDetached];
+        let found = all.into_iter().find(|action| action.code() == code);
+        found.ok_or_else(|| EngineError::internal(format!("no change of partitions is {code}")))
+    }
+}
+
+/// Partitions of a table that change their place.
+#[derive(Debug)]
+pub(crate) struct PartitionsOp {
+    pub(crate) table: TableId,
+    pub(crate) action: PartitionAction,
+    /// First instants of the partitions.
+    pub(crate) floors: Vec<i64>,
+}
+
+/// Refuses partitions that are not where the action expects them.
+pub(crate) fn resolve_partitions(
+    snapshot: &Snapshot,
+    op: PartitionsOp,
+) -> EngineResult<PartitionsOp> {
+    let table = snapshot.table_by_id(op.table).ok_or_else(|| no_such_table(op.table))?;
+    for floor in &op.floors {
+        let attached = table.partition(*floor).is_some();
+        let detached = table.detached.contains_key(floor);
+        let problem = match op.action {
+            PartitionAction::Drop if !attached => "does not exist",
+            PartitionAction::Detach if !attached => "does not exist",
+            PartitionAction::Detach if detached => "is detached already",
+            PartitionAction::Attach if !detached => "is not detached",
+            PartitionAction::Attach if attached => "exists",
+            PartitionAction::DropDetached if !detached => "is not detached",
+            _ => continue,
+        };
+        let schema = table.schema();
+        let (name, table) = (schema.partition_name(*floor), &schema.name);
+        return Err(EngineError::new(
+            ErrorCode::InvalidValue,
+            format!("partition '{name}' {problem} [table={table}]"),
+        ));
+    }
+    Ok(op)
+}
+
+pub(crate) fn apply_partitions(
+    snapshot: &mut Snapshot,
+    op: &PartitionsOp,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
+    let mut table = table_of(snapshot, op.table)?;
+    let lost = || EngineError::internal("no such partition");
+    for &floor in &op.floors {
+        match op.action {
+            PartitionAction::Drop | PartitionAction::Detach => {
+                let partition = take_attached(&mut table, floor).ok_or_else(lost)?;
+                table.rows -= partition.rows();
+                if op.action == PartitionAction::Detach {
+                    Arc::make_mut(&mut table.detached).insert(floor, partition);
+                } else {
+                    context.removed.extend(partition.files());
+                }
+            }
+            PartitionAction::Attach => {
+                let detached = Arc::make_mut(&mut table.detached);
+                let partition = detached.remove(&floor).ok_or_else(lost)?;
+                table.rows += partition.rows();
+                table.hot.insert(floor, partition);
+            }
+            PartitionAction::DropDetached => {
+                let detached = Arc::make_mut(&mut table.detached);
+                let partition = detached.remove(&floor).ok_or_else(lost)?;
+                context.removed.extend(partition.files());
+            }
+        }
+    }
+    put_table(snapshot, table);
+    Ok(())
+}
+
+pub(crate) fn take_attached(table: &mut TableSnapshot, floor: i64) -> Option<Arc<Partition>> {
+    let cold = if table.cold.contains_key(&floor) {
+        Arc::make_mut(&mut table.cold).remove(&floor)
+    } else {
+        None
+    };
+    table.hot.remove(&floor).or(cold)
+}
+
+/// The partitions whose time is over: they end at least the time to live before the newest row;
+/// `by_clock`, before now where that is earlier.
+pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
+    let schema = table.schema();
+    if schema.ttl_hours_or_months == 0 || schema.timestamp.is_none() {
+        return Vec::new();
+    }
+    let last = [table.hot.last_key_value(), table.cold.last_key_value()];
+    let newest = last.into_iter().flatten().filter_map(|(_, p)| p.bounds()).map(|b| b.1).max();
+    let Some(newest) = newest else { return Vec::new() };
+    let mut reference = micros(schema, newest);
+    if by_clock {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros());
+        reference = reference.min(i64::try_from(now).unwrap_or(i64::MAX));
+    }
+    let over = |floor: &&i64| {
+        let end = micros(schema, schema.partition_ceil(**floor));
+        let until = match schema.ttl_hours_or_months {
+            hours if hours > 0 => end.saturating_add(hours.saturating_mul(HOUR_MICROS)),
+            months => add_months(end, -months),
+        };
+        **floor != i64::MIN && until <= reference
+    };
+    let mut floors: Vec<i64> = table.cold.keys().take_while(over).copied().collect();
+    floors.extend(table.hot.keys().take_while(over));
+    floors.sort_unstable();
+    floors.dedup();
+    floors
+}
+
+fn micros(schema: &TableSchema, at: i64) -> i64 {
+    match schema.timestamp_column().map(|column| column.sql_type) {
+        Some(SqlType::TimestampNs) => at.div_euclid(1_000),
+        _ => at,
+    }
+}

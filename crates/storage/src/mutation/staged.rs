@@ -1,0 +1,278 @@
+//! Rows of a bulk write that wait in memory, as they came.
+//!
+//! The late rows of a batch are kept apart from those in order: both ascend in time, and what a
+//! merge of all costs goes by the number of the late ones. Rows in order are copied once, when
+//! they are written; before that only their places are known.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_buffer::ScalarBuffer;
+use tidemark_kernels::gather;
+use tidemark_types::EngineResult;
+
+use crate::segment::column::ColumnData;
+use crate::segment::gather::Source;
+use crate::state::partition_rows;
+use crate::table::merge::Stretch;
+use crate::table::schema::{ColumnSchema, TableSchema};
+use crate::table::upsert::{self, UpsertKeys, upsert_order};
+
+/// With more late rows than one in so many all are sorted: a row far ahead makes all others late.
+const LATE_SHARE: usize = 4;
+
+/// Rows of one batch, ascending in time where the table has a designated timestamp.
+#[derive(Debug, Clone)]
+pub(crate) struct StagedRows {
+    /// In the definition's order; shared with other rows of the batch.
+    columns: Arc<[ColumnData]>,
+    /// The rows of `columns` that these are, in their order.
+    places: Vec<Range<usize>>,
+    /// Their timestamps; empty without a designated timestamp.
+    times: ScalarBuffer<i64>,
+    rows: usize,
+}
+
+impl Source for StagedRows {
+    fn column(&self, position: usize, _: &ColumnSchema) -> EngineResult<ColumnData> {
+        Ok(self.columns[position].clone())
+    }
+}
+
+/// All rows of a batch: those in order, from where they are, and copies of those that came late.
+pub(crate) fn ascending(
+    schema: &TableSchema,
+    columns: Arc<[ColumnData]>,
+    times: Option<ScalarBuffer<i64>>,
+    rows: usize,
+) -> EngineResult<Vec<StagedRows>> {
+    let times = times.unwrap_or_default();
+    if times.is_sorted() {
+        return Ok(vec![StagedRows::whole(columns, rows, times)]);
+    }
+    let (in_order, late) = in_order_and_late(&times);
+    if late.len() > rows / LATE_SHARE {
+        return Ok(vec![StagedRows::sorted(columns, &times)]);
+    }
+    let order = late.iter().map(|&row| Stretch { source: 0, start: row, len: 1 });
+    // Copied in the order in which they lie, which the processor foresees.
+    let copies = gathered(schema, std::slice::from_ref(&&*columns), &order.collect::<Vec<_>>())?;
+    let late_times: Vec<i64> = late.iter().map(|&row| times[row]).collect();
+    let order =
+        in_order.iter().map(|place| Stretch { source: 0, start: place.start, len: place.len() });
+    let times: ScalarBuffer<i64> = gather(&[&times[..]], &order.collect::<Vec<_>>()).into();
+    let in_order = StagedRows { columns, places: in_order, rows: times.len(), times };
+    Ok(vec![in_order, StagedRows::sorted(copies, &late_times)])
+}
+
+/// Places of the rows that are not older than all before them, and the other rows.
+fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
+    let room = times.len() / 16;
+    let (mut in_order, mut late) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    let (mut start, mut newest) = (0, i64::MIN);
+    for (row, &ts) in times.iter().enumerate() {
+        if ts >= newest {
+            newest = ts;
+            continue;
+        }
+        late.push(row);
+        if start < row {
+            in_order.push(start..row);
+        }
+        start = row + 1;
+    }
+    if start < times.len() {
+        in_order.push(start..times.len());
+    }
+    (in_order, late)
+}
+
+/// Cells of rows of several batches, copied so that nothing of those stays in memory.
+fn gathered(
+    schema: &TableSchema,
+    batches: &[&[ColumnData]],
+    order: &[Stretch],
+) -> EngineResult<Arc<[ColumnData]>> {
+    let columns = schema.columns.iter().enumerate().map(|(position, column)| {
+        let cells: Vec<_> = batches.iter().map(|batch| batch[position].clone()).collect();
+        Ok(ColumnData::gather(column.sql_type, &cells, order)?.compacted())
+    });
+    columns.collect()
+}
+
+impl StagedRows {
+    /// Rows that ascend already.
+    fn whole(columns: Arc<[ColumnData]>, rows: usize, times: ScalarBuffer<i64>) -> Self {
+        Self { columns, places: std::iter::once(0..rows).collect(), times, rows }
+    }
+
+    /// All rows of a batch by their time, then by their arrival.
+    fn sorted(columns: Arc<[ColumnData]>, times: &[i64]) -> Self {
+        let mut order: Vec<(i64, usize)> = times.iter().copied().zip(0..).collect();
+        order.sort_by_key(|&(ts, _)| ts);
+        let mut places: Vec<Range<usize>> = Vec::with_capacity(order.len());
+        for &(_, row) in &order {
+            match places.last_mut() {
+                Some(last) if last.end == row => last.end += 1,
+                _ => places.push(row..row + 1),
+            }
+        }
+        let times: Vec<i64> = order.into_iter().map(|(ts, _)| ts).collect();
+        Self { columns, places, rows: times.len(), times: times.into() }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The last timestamp; the smallest integer without one.
+    pub(crate) fn newest(&self) -> i64 {
+        self.times.last().copied().unwrap_or(i64::MIN)
+    }
+
+    /// Bytes in memory, with those of the batch's other rows: as long as these stay, they do.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let cells = self.columns.iter().map(ColumnData::byte_size).sum::<usize>();
+        // Rows in one stretch share their timestamps with a column.
+        let own = if self.places.len() > 1 { self.rows } else { 0 };
+        cells + size_of_val(&self.places[..]) + own * size_of::<i64>()
+    }
+
+    /// The rows of each partition. Nothing is copied.
+    pub(crate) fn by_partition(self, schema: &TableSchema) -> Vec<(i64, Self)> {
+        let times = schema.timestamp.map(|_| &self.times[..]);
+        let cuts = partition_rows(schema, times, self.rows);
+        if let [(floor, _)] = cuts[..] {
+            return vec![(floor, self)];
+        }
+        let mut walk = Walk::of(&self);
+        cuts.into_iter().map(|(floor, rows)| (floor, self.part(&mut walk, rows))).collect()
+    }
+
+    /// The rows before an instant, and those from it on. Nothing is copied.
+    pub(crate) fn split(&self, from: i64) -> [Self; 2] {
+        let cut = self.times.partition_point(|&ts| ts < from);
+        let mut walk = Walk::of(self);
+        [0..cut, cut..self.rows].map(|rows| self.part(&mut walk, rows))
+    }
+
+    fn part(&self, walk: &mut Walk<'_>, rows: Range<usize>) -> Self {
+        let mut places = Vec::new();
+        walk.visit(rows.clone(), |place| places.push(place));
+        let times = if self.times.is_empty() {
+            ScalarBuffer::default()
+        } else {
+            self.times.slice(rows.start, rows.len())
+        };
+        let columns = Arc::clone(&self.columns);
+        Self { columns, places, times, rows: rows.len() }
+    }
+}
+
+/// Goes once through the places of rows.
+struct Walk<'a> {
+    places: std::slice::Iter<'a, Range<usize>>,
+    /// What is left of the place that it stands at.
+    place: Range<usize>,
+    /// The number of rows before it.
+    passed: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn of(rows: &'a StagedRows) -> Self {
+        Self { places: rows.places.iter(), place: 0..0, passed: 0 }
+    }
+
+    /// Names the places of these rows, none of which it has passed.
+    fn visit(&mut self, rows: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
+        while self.passed < rows.end {
+            if self.place.is_empty() {
+                let Some(next) = self.places.next() else { return };
+                self.place = next.clone();
+            }
+            let wanted = self.passed >= rows.start;
+            let until = if wanted { rows.end } else { rows.start };
+            let count = self.place.len().min(until - self.passed);
+            let start = self.place.start;
+            self.place.start += count;
+            self.passed += count;
+            if wanted {
+                sink(start..start + count);
+            }
+        }
+    }
+}
+
+/// The order of all rows that stay, numbered within each source. Sources come in the order of
+/// their arrival.
+pub(crate) fn common_order(
+    sources: &[StagedRows],
+    schema: &TableSchema,
+    keys: Option<&Arc<UpsertKeys>>,
+) -> EngineResult<Vec<Stretch>> {
+    if schema.timestamp.is_none() {
+        let whole =
+            |(source, rows): (usize, &StagedRows)| Stretch { source, start: 0, len: rows.rows };
+        return Ok(sources.iter().enumerate().map(whole).collect());
+    }
+    let timed: Vec<_> =
+        sources.iter().map(|rows| upsert::Source { times: &rows.times, upsert: keys }).collect();
+    upsert_order(&timed, &|index, key| {
+        let rows = &sources[index];
+        let position = schema.columns.iter().position(|column| column.id == key.id);
+        let cells = position.map(|position| &rows.columns[position]);
+        let Some(cells) = cells else { return ColumnData::nulls(key.sql_type, rows.rows) };
+        match &rows.places[..] {
+            [place] => Ok(cells.slice(place.start, place.len())),
+            places => {
+                let order = places.iter();
+                let order = order.map(|p| Stretch { source: 0, start: p.start, len: p.len() });
+                let order: Vec<_> = order.collect();
+                ColumnData::gather(key.sql_type, std::slice::from_ref(cells), &order)
+            }
+        }
+    })
+}
+
+/// Turns an order of rows, from its start on and portion by portion, into places of their cells.
+pub(crate) struct Placing<'a> {
+    sources: &'a [StagedRows],
+    walks: Vec<Walk<'a>>,
+}
+
+impl<'a> Placing<'a> {
+    pub(crate) fn of(sources: &'a [StagedRows]) -> Self {
+        Self { sources, walks: sources.iter().map(Walk::of).collect() }
+    }
+
+    /// The places of the next rows in the order, and their first and last timestamp: zeros
+    /// without a designated timestamp.
+    pub(crate) fn next(&mut self, order: &[Stretch]) -> (Vec<Stretch>, (i64, i64)) {
+        let mut places: Vec<Stretch> = Vec::with_capacity(order.len());
+        for &Stretch { source, start, len } in order {
+            self.walks[source].visit(start..start + len, |place| {
+                places.push(Stretch { source, start: place.start, len: place.len() });
+            });
+        }
+        let time = |source: usize, row: usize| self.sources[source].times.get(row).copied();
+        let first = order.first().and_then(|s| time(s.source, s.start));
+        let last = order.last().and_then(|s| time(s.source, s.start + s.len - 1));
+        (places, (first.unwrap_or(0), last.unwrap_or(0)))
+    }
+}
+
+/// All rows of several sources that stay, copied, so that the memory of their batches is free.
+pub(crate) fn copied(
+    sources: &[StagedRows],
+    schema: &TableSchema,
+    keys: Option<&Arc<UpsertKeys>>,
+) -> EngineResult<StagedRows> {
+    let order = common_order(sources, schema, keys)?;
+    let (places, _) = Placing::of(sources).next(&order);
+    let batches: Vec<&[ColumnData]> = sources.iter().map(|rows| &*rows.columns).collect();
+    let columns = gathered(schema, &batches, &places)?;
+    let rows = order.iter().map(|stretch| stretch.len).sum();
+    let times: Vec<&[i64]> = sources.iter().map(|rows| &rows.times[..]).collect();
+    let times = schema.timestamp.map(|_| gather(&times, &order).into()).unwrap_or_default();
+    Ok(StagedRows::whole(columns, rows, times))
+}

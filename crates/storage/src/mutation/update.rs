@@ -1,0 +1,333 @@
+//! UPDATE: new cells for rows that exist.
+//!
+//! The log names a row by its place in its partition's order of time and arrival. That place does
+//! not depend on how the rows lie in runs and segments, so replay finds the same rows however a
+//! checkpoint has put them together. In memory a run with new cells is another run; a segment
+//! gets a [`Patch`] per column, which the next checkpoint writes out with the segment.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::mutation::prepare::no_such_table;
+use crate::options::StorageOptions;
+use crate::segment::Segment;
+use crate::segment::column::ColumnData;
+use crate::segment::patch::{Patch, Placed, patched};
+use crate::snapshot::Snapshot;
+use crate::state::{ApplyContext, new_symbols, put_table, table_of};
+use crate::table::merge::Stretch;
+use crate::table::partition::{Fragment, Partition};
+use crate::table::piece::{Piece, Run};
+use crate::table::schema::{ColumnSchema, TableId};
+use crate::table::symbols::NewSymbols;
+use crate::table::{TableSnapshot, place_of};
+
+/// New cells for some rows of a table.
+#[derive(Debug, Clone)]
+pub struct Update {
+    /// The table as the rows were found in it. When rows came or went since, the commit fails
+    /// with `Replan`: find them again. [`Storage::hold_writes`](crate::Storage::hold_writes)
+    /// keeps that from happening.
+    pub base: Arc<TableSnapshot>,
+    /// The version of the definition that `columns` speak of.
+    pub schema_version: u64,
+    /// Positions of the columns that change, in that definition.
+    pub columns: Vec<usize>,
+    /// The rows, by their identifiers in `base` ([`Slice::row_ids`](crate::Slice::row_ids)),
+    /// ascending.
+    pub rows: Vec<i64>,
+    /// The new cells of each column, one per row.
+    pub values: Vec<ArrayRef>,
+}
+
+/// An update as the log holds it.
+#[derive(Debug)]
+pub(crate) struct UpdateOp {
+    pub(crate) table: TableId,
+    pub(crate) symbols: Vec<NewSymbols>,
+    pub(crate) parts: Vec<UpdatePart>,
+}
+
+/// New cells in one partition.
+#[derive(Debug)]
+pub(crate) struct UpdatePart {
+    pub(crate) floor: i64,
+    /// First row and number of rows, counted in the partition's order.
+    pub(crate) rows: Vec<(u64, u64)>,
+    pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
+}
+
+impl UpdatePart {
+    pub(crate) fn row_count(&self) -> usize {
+        self.rows.iter().map(|(_, len)| *len as usize).sum()
+    }
+}
+
+/// Refuses an update that is not one of this definition.
+pub(crate) fn check(
+    columns: &[ColumnSchema],
+    update: &Update,
+    options: &StorageOptions,
+) -> EngineResult<()> {
+    let ascending = update.rows.is_sorted_by(|a, b| a < b);
+    if !ascending || update.columns.len() != update.values.len() {
+        return Err(EngineError::internal("an update out of order"));
+    }
+    for (&index, values) in update.columns.iter().zip(&update.values) {
+        let column = columns.get(index);
+        let column = column.ok_or_else(|| EngineError::internal(format!("no column {index}")))?;
+        crate::mutation::prepare::check_type(column, values, options)?;
+        if values.len() != update.rows.len() {
+            return Err(EngineError::internal("an update with cells of other rows"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether both snapshots hold the same rows, with the same cells, in the same places.
+pub(crate) fn same_rows(base: &TableSnapshot, now: &TableSnapshot) -> bool {
+    let (base, now) = (base.partitions(), now.partitions());
+    base.len() == now.len()
+        && base.iter().zip(now.iter()).all(|(a, b)| a.0 == b.0 && a.1.changed == b.1.changed)
+}
+
+pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResult<UpdateOp> {
+    let id = update.base.schema().id;
+    let found = snapshot.table_by_id(id).ok_or_else(|| no_such_table(id))?;
+    let schema = found.schema();
+    if schema.version != update.schema_version || !same_rows(&update.base, &found) {
+        let message = format!("table '{}' was changed", schema.name);
+        return Err(EngineError::new(ErrorCode::Replan, message));
+    }
+    let mut symbols = Vec::new();
+    let mut columns = Vec::with_capacity(update.columns.len());
+    for (&index, array) in update.columns.iter().zip(&update.values) {
+        let column = &schema.columns[index];
+        let array = crate::segment::column::without_nulls(column.sql_type, array);
+        let cells = match found.head.symbols.get(&column.id) {
+            Some(dictionary) => {
+                let keys = ColumnData::keys(dictionary.store().intern_column(&array)?)?;
+                if let ColumnData::Keys(checked) = &keys {
+                    let store = dictionary.store();
+                    symbols.extend(new_symbols(column.id, dictionary, store, checked.max_key()));
+                }
+                keys
+            }
+            None => ColumnData::new(column.sql_type, array)?,
+        };
+        columns.push((column.id, column.sql_type, cells));
+    }
+    let parts = by_partition(&update.base, &update.rows)?.map(|part| {
+        let cells = |(id, sql_type, cells): &(u32, SqlType, ColumnData)| {
+            (*id, *sql_type, cells.slice(part.found.start, part.found.len()))
+        };
+        let columns = columns.iter().map(cells).collect();
+        UpdatePart { floor: part.floor, rows: part.rows, columns }
+    });
+    Ok(UpdateOp { table: id, symbols, parts: parts.collect() })
+}
+
+/// Rows of one partition among those that a change names.
+pub(crate) struct PartRows {
+    pub(crate) floor: i64,
+    /// Where they stand in the list of rows.
+    found: Range<usize>,
+    /// First row and number of rows, counted in the partition's order.
+    pub(crate) rows: Vec<(u64, u64)>,
+}
+
+/// Rows by their identifiers in `base`, ascending, by partition.
+pub(crate) fn by_partition(
+    base: &TableSnapshot,
+    rows: &[i64],
+) -> EngineResult<impl Iterator<Item = PartRows>> {
+    let partitions = base.partitions();
+    let mut parts = Vec::new();
+    let mut start = 0;
+    while start < rows.len() {
+        let (ordinal, _) = place_of(rows[start]);
+        let len = rows[start..].partition_point(|&row| place_of(row).0 == ordinal);
+        let partition = partitions.get(ordinal);
+        let (floor, _) = partition.ok_or_else(|| EngineError::internal("no such row"))?;
+        let found = start..start + len;
+        let places = rows[found.clone()].iter().map(|&row| place_of(row).1);
+        parts.push(PartRows { floor: *floor, rows: stretches(places), found });
+        start += len;
+    }
+    Ok(parts.into_iter())
+}
+
+/// Consecutive rows put together.
+pub(crate) fn stretches(rows: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut stretches: Vec<(u64, u64)> = Vec::new();
+    for row in rows {
+        match stretches.last_mut() {
+            Some((start, len)) if *start + *len == row => *len += 1,
+            _ => stretches.push((row, 1)),
+        }
+    }
+    stretches
+}
+
+pub(crate) fn apply_update(
+    snapshot: &mut Snapshot,
+    update: &UpdateOp,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
+    let mut table = table_of(snapshot, update.table)?;
+    crate::state::grow_symbols(&mut table, &update.symbols)?;
+    let head = Arc::clone(&table.head);
+    for part in &update.parts {
+        let partition = table.partition(part.floor);
+        let partition = partition.ok_or_else(|| EngineError::internal("no such partition"))?;
+        let timestamp = head.schema.timestamp_column();
+        let patched = patched_bytes(partition);
+        let new = if part.columns.iter().any(|(id, ..)| partition.upserts_by(*id)) {
+            // New keys must not bring back what the old ones replaced.
+            let resolved = partition.resolved(&head.schema)?;
+            let kept: Vec<_> = resolved.files().collect();
+            let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
+            context.removed.extend(partition.files().filter(gone));
+            table.rows = table.rows - partition.rows() + resolved.rows();
+            updated(&resolved, timestamp, part, context.lsn)?
+        } else {
+            updated(partition, timestamp, part, context.lsn)?
+        };
+        context.owed.rewrite_bytes += patched_bytes(&new).saturating_sub(patched);
+        table.hot.insert(part.floor, Arc::new(new));
+    }
+    put_table(snapshot, table);
+    Ok(())
+}
+
+/// Bytes of the partition's files that a checkpoint has to write anew.
+fn patched_bytes(partition: &Partition) -> u64 {
+    let patched = partition.segments.iter().filter(|segment| segment.is_patched());
+    patched.map(|segment| segment.meta.file_len).sum()
+}
+
+/// Identifies a piece while a partition is changed.
+pub(crate) fn address(piece: &Piece) -> usize {
+    match piece {
+        Piece::Run(run) => Arc::as_ptr(run) as usize,
+        Piece::Segment(segment) => Arc::as_ptr(segment) as usize,
+        Piece::Merged(merged) => Arc::as_ptr(merged) as usize,
+    }
+}
+
+/// The partition with new cells, as the transaction `lsn` leaves it.
+pub(crate) fn updated(
+    partition: &Partition,
+    timestamp: Option<&ColumnSchema>,
+    part: &UpdatePart,
+    lsn: u64,
+) -> EngineResult<Partition> {
+    let view = partition.view(timestamp)?;
+    let hits = hits(&view, &part.rows)?;
+    let mut new = Vec::with_capacity(partition.segments.len());
+    for segment in &partition.segments {
+        new.push(match hits.get(&(Arc::as_ptr(segment) as usize)) {
+            Some(placed) => patched_segment(segment, placed, part)?,
+            None => Arc::clone(segment),
+        });
+    }
+    let mut runs = Vec::with_capacity(partition.runs.len());
+    for run in &partition.runs {
+        runs.push(match hits.get(&(Arc::as_ptr(run) as usize)) {
+            Some(placed) => Arc::new(patched_run(run, placed, part)?),
+            None => Arc::clone(run),
+        });
+    }
+    Ok(Partition::new(new, runs, lsn))
+}
+
+/// Which rows of which piece get which of the new cells.
+pub(crate) fn hits(
+    view: &[Fragment],
+    rows: &[(u64, u64)],
+) -> EngineResult<BTreeMap<usize, Vec<Placed>>> {
+    let mut hits: BTreeMap<usize, Vec<Placed>> = BTreeMap::new();
+    let mut wanted = rows.iter().map(|&(start, len)| (start as usize, len as usize));
+    let mut next = wanted.next();
+    let (mut start, mut cell) = (0, 0);
+    let mut visit = |address: usize, first: usize, len: usize| {
+        let end = start + len;
+        while let Some((row, count)) = next
+            && row < end
+        {
+            let taken = count.min(end - row);
+            let placed = Placed { row: first + (row - start), len: taken, cell };
+            hits.entry(address).or_default().push(placed);
+            cell += taken;
+            next = if taken < count { Some((row + taken, count - taken)) } else { wanted.next() };
+        }
+        start = end;
+    };
+    for fragment in view {
+        let (from, len) = (fragment.rows.start, fragment.rows.len());
+        match &fragment.piece {
+            Piece::Merged(merged) => {
+                for (source, stretch) in merged.origins(from, len) {
+                    visit(address(source), stretch.start, stretch.len);
+                }
+            }
+            piece => visit(address(piece), from, len),
+        }
+    }
+    match next {
+        None => Ok(hits),
+        Some((row, _)) => Err(EngineError::internal(format!("no row {row} in the partition"))),
+    }
+}
+
+/// The cells of one piece, out of those of the whole partition.
+fn own_cells(
+    sql_type: SqlType,
+    cells: &ColumnData,
+    placed: &[Placed],
+) -> EngineResult<(Vec<Placed>, ColumnData)> {
+    if let [single] = placed {
+        let cells = cells.slice(single.cell, single.len);
+        return Ok((vec![Placed { cell: 0, ..*single }], cells));
+    }
+    let mut count = 0;
+    let mut own = Vec::with_capacity(placed.len());
+    let mut order = Vec::with_capacity(placed.len());
+    for placed in placed {
+        order.push(Stretch { source: 0, start: placed.cell, len: placed.len });
+        own.push(Placed { cell: count, ..*placed });
+        count += placed.len;
+    }
+    Ok((own, ColumnData::gather(sql_type, std::slice::from_ref(cells), &order)?))
+}
+
+fn patched_segment(
+    segment: &Segment,
+    placed: &[Placed],
+    part: &UpdatePart,
+) -> EngineResult<Arc<Segment>> {
+    let mut patches = Vec::with_capacity(part.columns.len());
+    for (id, sql_type, cells) in &part.columns {
+        let (placed, cells) = own_cells(*sql_type, cells, placed)?;
+        patches.push((*id, Patch::new(*sql_type, placed, cells)));
+    }
+    segment.with_patches(patches).map(Arc::new)
+}
+
+fn patched_run(run: &Run, placed: &[Placed], part: &UpdatePart) -> EngineResult<Run> {
+    let mut columns = run.columns.clone();
+    for (id, sql_type, cells) in &part.columns {
+        let old = match columns.iter().find(|(other, ..)| other == id) {
+            Some((_, _, old)) => old.clone(),
+            None => ColumnData::nulls(*sql_type, run.rows)?,
+        };
+        columns.retain(|(other, ..)| other != id);
+        columns.push((*id, *sql_type, patched(*sql_type, &old, placed, cells)?));
+    }
+    let upsert = run.upsert.clone();
+    Ok(Run { rows: run.rows, columns, bounds: run.bounds, last_lsn: run.last_lsn, upsert })
+}

@@ -1,0 +1,203 @@
+//! CHECKPOINT CREATE: a copy of the database beside it, in seconds and while everything goes on.
+//!
+//! Immutable files get a second name instead of a copy; the manifest is what the last checkpoint
+//! wrote, the log is copied up to the moment of the call. The copy is a root of its own: to
+//! restore, start on it or on a copy of it.
+
+use std::collections::BTreeSet;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_vfs::{OpenMode, Vfs};
+
+use crate::disk::file::{read_known, sync_dir, write_whole};
+use crate::disk::layout::{
+    BACKUP, BACKUP_NEW, CURRENT, DB, FORMAT, LOCK, LOG, REPLACED, RESTORE, TABLES, log_file,
+    manifest,
+};
+use crate::manifest::Generations;
+use crate::options::PlantedFault;
+use crate::snapshot::Snapshot;
+use crate::storage::{LogPosition, Storage};
+
+/// Where the copy lies below the root.
+pub const BACKUP_FOLDER: &str = BACKUP;
+/// Bytes of a log file that are copied at once.
+const COPY_BYTES: usize = 4 << 20;
+
+impl Storage {
+    /// Makes the copy in `.checkpoint` below the root. Fails when there is one already: release
+    /// it first.
+    pub fn create_backup(&self) -> EngineResult<()> {
+        let vfs = self.vfs().system();
+        if self.has_backup()? {
+            return Err(EngineError::new(ErrorCode::InvalidValue, "a checkpoint is there already")
+                .with_hint("CHECKPOINT RELEASE removes it"));
+        }
+        remove_all(vfs, BACKUP_NEW)?;
+        // The copy of the log would take the room of those who free some.
+        self.space().refuse_when_low(vfs)?;
+        // Little log to copy, and nothing that is in memory alone.
+        self.checkpoint()?;
+        let copied = self.with_generations(|generations| {
+            let (snapshot, position) = self.log_position()?;
+            let planted = self.options().planted;
+            copy_root(vfs, generations, &snapshot, &position, planted)
+        });
+        let done = copied.and_then(|()| {
+            let renamed = vfs.rename(BACKUP_NEW, BACKUP);
+            renamed.map_err(|error| EngineError::io(BACKUP, &error))?;
+            sync_dir(vfs, "")
+        });
+        if done.is_err() {
+            let _ = remove_all(vfs, BACKUP_NEW);
+        }
+        done
+    }
+
+    /// Removes the copy; fine when there is none.
+    pub fn release_backup(&self) -> EngineResult<()> {
+        let vfs = self.vfs().system();
+        if self.has_backup()? {
+            // From the renaming on there is none, however far the removal comes.
+            remove_all(vfs, BACKUP_NEW)?;
+            let renamed = vfs.rename(BACKUP, BACKUP_NEW);
+            renamed.map_err(|error| EngineError::io(BACKUP, &error))?;
+            if self.options().planted != Some(PlantedFault::RemoveBackupInPlace) {
+                sync_dir(vfs, "")?;
+            }
+        }
+        remove_all(vfs, BACKUP_NEW)
+    }
+
+    /// Whether there is a copy.
+    pub fn has_backup(&self) -> EngineResult<bool> {
+        has(self.vfs().system(), "", BACKUP)
+    }
+}
+
+/// Puts the copy in the database's place, where the file `_restore` asks for it, and keeps what it
+/// replaces in `db.replaced`. Answers whether it did. An interrupted restore goes on at the next
+/// start: the copy is not touched before the database is out of its way, and `_restore` stays
+/// until the end. Fails with `RootLocked` while the root is used.
+pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
+    if !has(vfs, "", RESTORE)? {
+        return Ok(false);
+    }
+    let _lock = vfs.lock(LOCK)?;
+    let copy = format!("{BACKUP}/{DB}");
+    let failed = |error: std::io::Error| EngineError::io("cannot restore the checkpoint", &error);
+    if has(vfs, "", BACKUP)? && has(vfs, BACKUP, DB)? {
+        if has(vfs, "", DB)? {
+            remove_all(vfs, REPLACED)?;
+            vfs.rename(DB, REPLACED).map_err(failed)?;
+            sync_dir(vfs, "")?;
+        }
+        vfs.rename(&copy, DB).map_err(failed)?;
+        sync_dir(vfs, BACKUP)?;
+    } else if !has(vfs, "", DB)? {
+        let message = "'_restore' is there, and no '.checkpoint' to restore";
+        return Err(EngineError::new(ErrorCode::InvalidValue, message));
+    }
+    // Also where an earlier start came as far as this.
+    sync_dir(vfs, "")?;
+    remove_all(vfs, BACKUP)?;
+    vfs.unlink(RESTORE).map_err(failed)?;
+    sync_dir(vfs, "")?;
+    Ok(true)
+}
+
+fn has(vfs: &dyn Vfs, directory: &str, name: &str) -> EngineResult<bool> {
+    let entries = vfs.list(directory).map_err(|error| EngineError::io("the root", &error))?;
+    Ok(entries.iter().any(|entry| entry.name == name))
+}
+
+fn copy_root(
+    vfs: &dyn Vfs,
+    generations: &Generations,
+    snapshot: &Snapshot,
+    position: &LogPosition,
+    planted: Option<PlantedFault>,
+) -> EngineResult<()> {
+    let mut directories = BTreeSet::new();
+    let mut create = |path: &str| {
+        let copy = format!("{BACKUP_NEW}/{path}");
+        vfs.create_dir(&copy).map_err(|error| EngineError::io(&copy, &error))?;
+        directories.insert(copy);
+        EngineResult::Ok(())
+    };
+    for path in [LOG, TABLES] {
+        create(path)?;
+    }
+    let manifested = &generations.current;
+    let mut files = BTreeSet::new();
+    for table in snapshot.tables().chain(manifested.snapshot.tables()) {
+        let mut named = Vec::new();
+        table.collect_segment_files(&mut named);
+        let symbols = table.head.symbols.values();
+        named.extend(symbols.flat_map(|dictionary| dictionary.store().files()));
+        files.extend(named.iter().map(|file| file.path().to_owned()));
+    }
+    for path in &files {
+        if let Some((directory, _)) = path.rsplit_once('/') {
+            create(directory)?;
+        }
+        link(vfs, path)?;
+    }
+    for number in &manifested.chain {
+        link(vfs, &manifest(*number))?;
+    }
+    for &(number, len) in position.files.iter().filter(|(n, _)| *n >= manifested.first_log) {
+        copy_log(vfs, &log_file(number), len)?;
+    }
+    write_whole(vfs, &format!("{BACKUP_NEW}/{FORMAT}"), &read_known(vfs, FORMAT)?)?;
+    write_whole(vfs, &format!("{BACKUP_NEW}/{CURRENT}"), &read_known(vfs, CURRENT)?)?;
+    if planted == Some(PlantedFault::ForgetBackupNames) {
+        return Ok(());
+    }
+    for directory in &directories {
+        sync_dir(vfs, directory)?;
+    }
+    sync_dir(vfs, &format!("{BACKUP_NEW}/{DB}"))?;
+    sync_dir(vfs, BACKUP_NEW)
+}
+
+fn link(vfs: &dyn Vfs, path: &str) -> EngineResult<()> {
+    let linked = vfs.link(path, &format!("{BACKUP_NEW}/{path}"));
+    linked.map_err(|error| EngineError::io(path, &error))
+}
+
+fn copy_log(vfs: &dyn Vfs, path: &str, len: u64) -> EngineResult<()> {
+    let failed = |error: std::io::Error| EngineError::io(path, &error);
+    let from = vfs.open(path, OpenMode::Read).map_err(failed)?;
+    let to = vfs.open(&format!("{BACKUP_NEW}/{path}"), OpenMode::CreateNew).map_err(failed)?;
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut at = 0;
+    while at < len {
+        let want = COPY_BYTES.min((len - at) as usize);
+        let count = from.read_at(&mut buffer[..want], at).map_err(failed)?;
+        if count == 0 {
+            break;
+        }
+        to.write_at(&buffer[..count], at).map_err(failed)?;
+        at += count as u64;
+    }
+    to.sync().map_err(failed)
+}
+
+/// Removes a directory with all that is in it; fine when there is none.
+fn remove_all(vfs: &dyn Vfs, path: &str) -> EngineResult<()> {
+    let failed = |error: std::io::Error| EngineError::io(path, &error);
+    let entries = match vfs.list(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let child = format!("{path}/{}", entry.name);
+        if entry.is_dir {
+            remove_all(vfs, &child)?;
+        } else {
+            vfs.unlink(&child).map_err(failed)?;
+        }
+    }
+    vfs.remove_dir(path).map_err(failed)
+}

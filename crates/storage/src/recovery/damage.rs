@@ -1,0 +1,122 @@
+//! Damage: what is known to be wrong with a table, and what may still be done with it.
+//!
+//! A damaged table refuses every change but those that remove the damage. What is wrong with a
+//! file is known by the file's own owner (segment, dictionary) and found again whenever it is
+//! read; what a lost log record would have said is nowhere else, so it is a durable record of
+//! its own, kept until the table is dropped.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::mutation::change::Change;
+use crate::mutation::prepare::Prepared;
+use crate::mutation::retire::PartitionAction;
+use crate::snapshot::Snapshot;
+use crate::table::TableSnapshot;
+use crate::table::schema::TableId;
+
+/// Records of this kind say which tables miss transactions; the key is the table's identifier.
+pub(crate) const LOST_RECORDS: &str = "damage";
+
+/// Whether any file of this process was ever found damaged: nobody looks for damage before.
+static SUSPECT: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn suspect() {
+    SUSPECT.store(true, Ordering::Relaxed);
+}
+
+fn is_suspect() -> bool {
+    SUSPECT.load(Ordering::Relaxed) || tidemark_vfs::faults() > 0
+}
+
+/// Something that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The table's identifier; 0 when it concerns no table.
+    pub table_id: TableId,
+    /// The table's name; its number where its definition is lost; empty without a table.
+    pub table: String,
+    /// The file and what is wrong with it.
+    pub what: String,
+}
+
+impl TableSnapshot {
+    /// The first thing known to be wrong with the table's files.
+    fn damaged_file(&self) -> Option<EngineError> {
+        if !is_suspect() {
+            return None;
+        }
+        let mut symbols = self.head.symbols.values();
+        let symbols = symbols.find_map(|dictionary| dictionary.store().damage());
+        symbols.or_else(|| {
+            let partitions = self.kept_partitions();
+            let mut segments = partitions.iter().flat_map(|partition| &partition.segments);
+            segments.find_map(|segment| segment.known_damage())
+        })
+    }
+}
+
+impl Snapshot {
+    /// What is known to be wrong with a table; `None` for a sound one. A table counts as sound
+    /// until something of it is read: a full check reads everything.
+    pub fn damage(&self, table: &TableSnapshot) -> Option<Damage> {
+        let schema = table.schema();
+        let lost = self.record(LOST_RECORDS, &schema.id.to_string());
+        let what = match lost {
+            Some(lost) => String::from_utf8_lossy(lost).into_owned(),
+            None => table.damaged_file()?.message,
+        };
+        Some(Damage { table_id: schema.id, table: schema.name.clone(), what })
+    }
+
+    /// Everything known to be wrong, by table.
+    pub fn damages(&self) -> Vec<Damage> {
+        let mut found: Vec<Damage> = self.tables().filter_map(|t| self.damage(t)).collect();
+        for (key, what) in self.records(LOST_RECORDS) {
+            let Ok(table_id) = key.parse() else { continue };
+            if self.table_by_id(table_id).is_none() {
+                let what = String::from_utf8_lossy(what).into_owned();
+                found.push(Damage { table_id, table: format!("number {key}"), what });
+            }
+        }
+        found.sort_by_key(|damage| damage.table_id);
+        found
+    }
+
+    /// Notes that a transaction of the table is lost. The first note stays.
+    pub(crate) fn note_lost(&mut self, table: TableId, what: &str) {
+        let key = table.to_string();
+        if self.record(LOST_RECORDS, &key).is_none() {
+            self.put_record(LOST_RECORDS, &key, what.as_bytes().into());
+        }
+    }
+
+    /// Whether a transaction of the table is lost.
+    pub(crate) fn is_missing_records(&self, table: TableId) -> bool {
+        self.record(LOST_RECORDS, &table.to_string()).is_some()
+    }
+
+    /// Refuses to write to a damaged table.
+    pub(crate) fn refuse_damaged(&self, table: TableId) -> EngineResult<()> {
+        let Some(found) = self.table_by_id(table) else { return Ok(()) };
+        let Some(damage) = self.damage(&found) else { return Ok(()) };
+        let message = format!("table '{}' is damaged and takes no writes", damage.table);
+        Err(EngineError::new(ErrorCode::Damaged, message)
+            .with_detail(damage.what)
+            .with_hint("RECOVER TABLE shows what can be kept, or restore a backup"))
+    }
+}
+
+/// Refuses changes of damaged tables but those that remove rows or the table.
+pub(crate) fn refuse_damaged(snapshot: &Snapshot, work: &Prepared) -> EngineResult<()> {
+    match work {
+        Prepared::Skip(_) | Prepared::Other(Change::DropTable(_) | Change::Truncate(_)) => Ok(()),
+        Prepared::Other(Change::Partitions { action, .. })
+            if *action != PartitionAction::Attach =>
+        {
+            Ok(())
+        }
+        work => work.table().map_or(Ok(()), |table| snapshot.refuse_damaged(table)),
+    }
+}

@@ -1,0 +1,340 @@
+//! Opening a root: create it, or bring back everything that was committed. Automatic, and the
+//! same however often it is interrupted: no step destroys what a later attempt needs.
+
+pub(crate) mod backup;
+pub(crate) mod check;
+pub(crate) mod damage;
+pub(crate) mod replay;
+pub(crate) mod skip;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_vfs::{DirEntry, Vfs};
+
+use crate::disk::Disk;
+use crate::disk::file::{StoredFile, read_known, sync_dir, write_whole};
+use crate::disk::layout::{
+    CURRENT, CURRENT_TMP, DB, FORMAT, FORMAT_TMP, FORMAT_VERSION, LOG, STAGE, TABLES, TRASH,
+    damaged, file_number, log_number, manifest, manifest_number,
+};
+use crate::log::reader::LogFile;
+use crate::manifest::{Generations, Loaded, SymbolFiles, load};
+use crate::options::{PlantedFault, StorageOptions};
+use crate::recovery::replay::Replay;
+use crate::segment::Segment;
+use crate::segment::symbol_file::load_symbols;
+use crate::snapshot::Snapshot;
+use crate::state::Owed;
+
+/// Everything the storage starts with.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) generations: Generations,
+    pub(crate) snapshot: Snapshot,
+    /// Files that the manifest names and the log removed.
+    pub(crate) removed: Vec<Arc<StoredFile>>,
+    /// Files that only the generation before needs.
+    pub(crate) kept: Vec<Arc<StoredFile>>,
+    pub(crate) next_log: u64,
+    pub(crate) next_file: u64,
+    /// Log files that nothing needs any more.
+    pub(crate) obsolete_logs: Vec<u64>,
+    /// Log files that were replayed, and will be again until the next checkpoint.
+    pub(crate) replayed_logs: usize,
+    /// What the next checkpoint is to write anew.
+    pub(crate) owed: Owed,
+    /// Whether files are held for the generation before the manifest alone, or lie in the trash.
+    pub(crate) holds_older: bool,
+    /// What was wrong: repaired, or noted with the tables it concerns.
+    pub(crate) repairs: Vec<String>,
+}
+
+pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult<Recovered> {
+    let format = read_format(vfs.system())?;
+    for directory in [DB, LOG, TABLES, STAGE, TRASH] {
+        vfs.create_dir(directory).map_err(|error| EngineError::io(directory, &error))?;
+    }
+    let created = create_if_missing(vfs.system(), options)?;
+    let listings = table_listings(vfs.system())?;
+    let complete = |snapshot: &Snapshot| missing_files(snapshot, &listings).is_empty();
+    let loaded = load(vfs, options.keep_generations, complete);
+    let Loaded { generations, fallen_back } =
+        loaded.or_else(|error| start_over(vfs, options, error))?;
+    // A process that was killed may have renamed the pointer without syncing it.
+    sync_dir(vfs.system(), DB)?;
+    sync_dir(vfs.system(), "")?;
+    let mut repairs: Vec<_> = fallen_back.iter().map(|error| error.reason().to_owned()).collect();
+    if format != Some(FORMAT_VERSION) && !created {
+        if format.is_none() {
+            repairs.push(damaged(FORMAT, "it names no format version").message);
+        }
+        write_format(vfs.system())?;
+    }
+    let manifested = &generations.current;
+    for (segment, error) in missing_files(&manifested.snapshot, &listings) {
+        segment.mark_damaged(error);
+    }
+    for table in manifested.snapshot.tables() {
+        for dictionary in table.head.symbols.values() {
+            load_symbols(vfs.system(), dictionary.store())?;
+        }
+    }
+    let mut replay = Replay::new(vfs, options, &listings, manifested.snapshot.clone());
+    let logs = list_logs(vfs.system())?;
+    let first_log = match options.planted {
+        Some(PlantedFault::ReplayAllLogs) => 0,
+        _ => manifested.first_log,
+    };
+    replay.run(&logs, first_log)?;
+    let Replay { snapshot, removed, lost, owed, .. } = replay;
+    repairs.extend(lost);
+    let next_file = match options.planted {
+        Some(PlantedFault::ForgetFileNumbers) => manifested.next_file,
+        _ => highest_file(&listings).max(manifested.next_file - 1) + 1,
+    };
+    let kept: Vec<Arc<StoredFile>> = manifested
+        .kept
+        .iter()
+        .map(|name| StoredFile::new(Arc::clone(vfs), format!("{TABLES}/{name}")))
+        .collect();
+    let named = if options.planted == Some(PlantedFault::RemoveManifestFiles) {
+        names([&snapshot], removed.iter().take(0))
+    } else {
+        names([&snapshot, &manifested.snapshot], removed.iter().chain(&kept))
+    };
+    clean_up(vfs.system(), &generations, &named, &listings)?;
+    let first_log = generations.first_log();
+    let is_older = |log: &u64| (first_log..manifested.first_log).contains(log);
+    Ok(Recovered {
+        holds_older: !kept.is_empty() || logs.iter().any(is_older) || has_trash(vfs)?,
+        owed,
+        next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,
+        next_file,
+        obsolete_logs: logs.iter().copied().filter(|&number| number < first_log).collect(),
+        replayed_logs: logs.iter().filter(|&&number| number >= manifested.first_log).count(),
+        generations,
+        snapshot,
+        removed,
+        kept,
+        repairs,
+    })
+}
+
+fn has_trash(vfs: &Arc<Disk>) -> EngineResult<bool> {
+    Ok(!list(vfs.system(), TRASH)?.is_empty())
+}
+
+fn list(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<DirEntry>> {
+    vfs.list(path).map_err(|error| EngineError::io(path, &error))
+}
+
+/// Creates the first manifest of a new root. Returns whether it was new.
+fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bool> {
+    let entries = list(vfs, DB)?;
+    let named = |name: &str| entries.iter().any(|entry| format!("{DB}/{}", entry.name) == name);
+    // Without a pointer and tables only an interrupted creation can be here, or a root that has
+    // no more than its log.
+    let later = |entry: &DirEntry| manifest_number(&entry.name).is_some_and(|n| n > 1);
+    if named(CURRENT) || entries.iter().any(later) || !list(vfs, TABLES)?.is_empty() {
+        return Ok(false);
+    }
+    write_format(vfs)?;
+    write_first(vfs, options)?;
+    Ok(true)
+}
+
+/// Writes the manifest of a database without tables, whose log starts with the first transaction.
+fn write_first(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<Generations> {
+    let mut fresh = Generations::fresh(options.keep_generations);
+    let empty = Snapshot { next_table: 1, ..Snapshot::default() };
+    let next = fresh.write_next(vfs, empty, &SymbolFiles::new(), (1, 1), None)?;
+    fresh.switch(vfs, next)?;
+    Ok(fresh)
+}
+
+/// Before the first checkpoint the log says everything: its empty manifest is no loss.
+fn start_over(
+    vfs: &Arc<Disk>,
+    options: &StorageOptions,
+    error: EngineError,
+) -> EngineResult<Loaded> {
+    let manifests = list(vfs.system(), DB)?;
+    let mut manifests = manifests.iter().filter_map(|entry| manifest_number(&entry.name));
+    if error.code != ErrorCode::Damaged || manifests.any(|number| number > 1) {
+        return Err(error);
+    }
+    let mut first_lsn = None;
+    for number in list_logs(vfs.system())? {
+        let file = LogFile::scan(vfs.system(), number, 0, None)?;
+        first_lsn = first_lsn.or(file.map(|file| file.first_lsn));
+    }
+    // Without any transaction there is nothing but what an interrupted bulk write left.
+    if first_lsn.is_some_and(|first| first > 1) {
+        return Err(error);
+    }
+    Ok(Loaded { generations: write_first(vfs.system(), options)?, fallen_back: Some(error) })
+}
+
+fn write_format(vfs: &dyn Vfs) -> EngineResult<()> {
+    let (major, minor) = FORMAT_VERSION;
+    let version = format!("tidemark {major}.{minor}");
+    let line = format!("{version} {:08x}\n", crc32c::crc32c(version.as_bytes()));
+    write_whole(vfs, FORMAT_TMP, line.as_bytes())?;
+    vfs.rename(FORMAT_TMP, FORMAT).map_err(|error| EngineError::io(FORMAT, &error))?;
+    sync_dir(vfs, DB)?;
+    sync_dir(vfs, "")
+}
+
+/// The root's version; `None` where it has none that can be read: then the manifest decides
+/// whether this is a root at all. Changes nothing, and refuses what this version does not know.
+pub(crate) fn read_format(vfs: &dyn Vfs) -> EngineResult<Option<(u32, u32)>> {
+    let bytes = match read_known(vfs, FORMAT) {
+        Ok(bytes) => bytes,
+        Err(error) if error.code == ErrorCode::Damaged => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(found) = parse_format(&bytes) else { return Ok(None) };
+    if found.0 != FORMAT_VERSION.0 || found.1 > FORMAT_VERSION.1 {
+        return Err(EngineError::new(
+            ErrorCode::NotSupported,
+            format!(
+                "the root has format {}.{}, this version reads up to {}.{}",
+                found.0, found.1, FORMAT_VERSION.0, FORMAT_VERSION.1
+            ),
+        )
+        .with_hint("start a version that knows it; nothing was changed"));
+    }
+    Ok(Some(found))
+}
+
+/// `tidemark MAJOR.MINOR CRC`; format 1.0 has no checksum.
+fn parse_format(bytes: &[u8]) -> Option<(u32, u32)> {
+    const WITHOUT_CHECKSUM: (u32, u32) = (1, 0);
+    let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let (version, crc) = match text.rsplit_once(' ')? {
+        ("tidemark", _) => (text, None),
+        (version, crc) => (version, Some(u32::from_str_radix(crc, 16).ok()?)),
+    };
+    let (major, minor) = version.strip_prefix("tidemark ")?.split_once('.')?;
+    let found = (major.parse().ok()?, minor.parse().ok()?);
+    let sound = match crc {
+        Some(crc) => crc32c::crc32c(version.as_bytes()) == crc,
+        None => found == WITHOUT_CHECKSUM,
+    };
+    sound.then_some(found)
+}
+
+/// Names and lengths of the files of each table directory.
+pub(crate) type Listings = HashMap<String, HashMap<String, u64>>;
+
+pub(crate) fn table_listings(vfs: &dyn Vfs) -> EngineResult<Listings> {
+    let mut listings = Listings::new();
+    for entry in list(vfs, TABLES)?.into_iter().filter(|entry| entry.is_dir) {
+        let path = format!("{TABLES}/{}", entry.name);
+        let files = list(vfs, &path)?.into_iter().map(|entry| (entry.name, entry.len));
+        listings.insert(path, files.collect());
+    }
+    Ok(listings)
+}
+
+fn highest_file(listings: &Listings) -> u64 {
+    let names = listings.values().flat_map(HashMap::keys);
+    names.filter_map(|name| file_number(name)).max().unwrap_or(0)
+}
+
+/// Segments whose files are not there, or have another length; checksums wait for the first
+/// touch. Files of symbols are read whole anyway.
+fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>, EngineError)> {
+    let mut missing = Vec::new();
+    for table in snapshot.tables() {
+        for partition in table.kept_partitions() {
+            for segment in &partition.segments {
+                let there = check_file(listings, segment.file.path(), segment.meta.file_len);
+                missing.extend(there.err().map(|error| (Arc::clone(segment), error)));
+            }
+        }
+    }
+    missing
+}
+
+pub(crate) fn check_file(listings: &Listings, path: &str, len: u64) -> EngineResult<()> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    match listings.get(directory).and_then(|files| files.get(name)) {
+        Some(&found) if found == len => Ok(()),
+        Some(found) => Err(damaged(path, format!("it has {found} bytes, {len} expected"))),
+        None => Err(damaged(path, "it is missing")),
+    }
+}
+
+pub(crate) fn list_logs(vfs: &dyn Vfs) -> EngineResult<Vec<u64>> {
+    let mut numbers: Vec<u64> =
+        list(vfs, LOG)?.iter().filter_map(|entry| log_number(&entry.name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Paths of all files that tables of these snapshots, or others, name.
+fn names<'a, const N: usize>(
+    snapshots: [&Snapshot; N],
+    others: impl Iterator<Item = &'a Arc<StoredFile>>,
+) -> HashSet<String> {
+    let mut files: Vec<Arc<StoredFile>> = others.cloned().collect();
+    for table in snapshots.into_iter().flat_map(Snapshot::tables) {
+        table.collect_segment_files(&mut files);
+        for dictionary in table.head.symbols.values() {
+            files.extend(dictionary.store().files());
+        }
+    }
+    files.iter().map(|file| file.path().to_owned()).collect()
+}
+
+/// Removes what an interrupted run left. Nothing that a manifest or the log names.
+fn clean_up(
+    vfs: &dyn Vfs,
+    generations: &Generations,
+    named: &HashSet<String>,
+    listings: &Listings,
+) -> EngineResult<()> {
+    for entry in list(vfs, STAGE)? {
+        remove_tree(vfs, &format!("{STAGE}/{}", entry.name));
+    }
+    for entry in list(vfs, DB)? {
+        let stale = manifest_number(&entry.name).filter(|number| !generations.needs(*number));
+        if let Some(number) = stale {
+            // A damaged one stays for people until the next checkpoint.
+            let _ = vfs.rename(&manifest(number), &format!("{TRASH}/{}", entry.name));
+        }
+    }
+    let _ = vfs.unlink(CURRENT_TMP);
+    // A manifest that was never current must not come back: transactions that it holds and the
+    // log lost get other successors now.
+    sync_dir(vfs, DB)?;
+    for (directory, files) in listings {
+        let mut left = files.len();
+        for name in files.keys() {
+            let path = format!("{directory}/{name}");
+            if !named.contains(&path) {
+                // Kept until the next checkpoint, in case somebody wants to look at it.
+                let table = directory.rsplit('/').next().unwrap_or_default();
+                let _ = vfs.rename(&path, &format!("{TRASH}/{table}.{name}"));
+                left -= 1;
+            }
+        }
+        if left == 0 {
+            let _ = vfs.remove_dir(directory);
+        }
+    }
+    Ok(())
+}
+
+/// Removes a directory with the files in it. What cannot be removed stays for the next start.
+pub(crate) fn remove_tree(vfs: &dyn Vfs, path: &str) {
+    if let Ok(entries) = vfs.list(path) {
+        for entry in entries {
+            let _ = vfs.unlink(&format!("{path}/{}", entry.name));
+        }
+    }
+    let _ = vfs.remove_dir(path);
+}

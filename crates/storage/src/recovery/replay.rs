@@ -1,0 +1,302 @@
+//! Replay: what the log adds to the manifest.
+//!
+//! A torn end is normal, and so is everything that follows it. A transaction that a later group
+//! says was durable and that is not there any more is damage: it is passed over, and the tables
+//! it changed, or all that are there where nobody knows, are marked.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::disk::Disk;
+use crate::disk::file::{StoredFile, sync_dir};
+use crate::disk::layout::{LOG, TABLES, damaged, log_file, table_dir};
+use crate::log::reader::{FoundGroup, FoundRecord, LogFile};
+use crate::log::record::decode_ops;
+use crate::mutation::delete::DeleteOp;
+use crate::mutation::update::UpdateOp;
+use crate::options::{PlantedFault, StorageOptions};
+use crate::recovery::{Listings, check_file};
+use crate::segment::Segment;
+use crate::snapshot::Snapshot;
+use crate::state::{Adopt, ApplyContext, Op, Owed, apply};
+use crate::table::schema::TableId;
+
+pub(crate) struct Replay<'a> {
+    pub(crate) vfs: &'a Arc<Disk>,
+    pub(crate) options: &'a StorageOptions,
+    pub(crate) listings: &'a Listings,
+    pub(crate) snapshot: Snapshot,
+    /// What could not be replayed.
+    pub(crate) lost: Vec<String>,
+    /// Files that the manifest names and the log removed.
+    pub(crate) removed: Vec<Arc<StoredFile>>,
+    unsynced: Vec<Arc<Segment>>,
+    /// What the next checkpoint is to write anew.
+    pub(crate) owed: Owed,
+    /// The last transaction that any group says was durable.
+    claimed_lsn: u64,
+    /// The transaction whose unsynced segments did not survive: nothing from it on exists.
+    stopped: Option<u64>,
+    /// Whether it must leave the root as it is.
+    read_only: bool,
+}
+
+impl<'a> Replay<'a> {
+    pub(crate) fn new(
+        vfs: &'a Arc<Disk>,
+        options: &'a StorageOptions,
+        listings: &'a Listings,
+        snapshot: Snapshot,
+    ) -> Self {
+        Self {
+            vfs,
+            options,
+            listings,
+            snapshot,
+            lost: Vec::new(),
+            removed: Vec::new(),
+            unsynced: Vec::new(),
+            owed: Owed::default(),
+            claimed_lsn: 0,
+            stopped: None,
+            read_only: false,
+        }
+    }
+
+    /// Nothing is made durable: the root is only looked at.
+    pub(crate) fn read_only(self) -> Self {
+        Self { read_only: true, ..self }
+    }
+
+    /// Applies all that follows the manifest, and makes it durable.
+    pub(crate) fn run(&mut self, logs: &[u64], first_log: u64) -> EngineResult<()> {
+        let mut files = Vec::new();
+        for &number in logs.iter().filter(|&&number| number >= first_log) {
+            // What is replayed may be in the page cache only, or, after a failed sync, there and
+            // never on the disk. New commits build on it, so it is made durable before it is read.
+            self.settle(&log_file(number))?;
+            let (after, planted) = (self.snapshot.lsn, self.options.planted);
+            files.extend(LogFile::scan(self.vfs.system(), number, after, planted)?);
+        }
+        self.claimed_lsn = files.iter().map(LogFile::claimed_lsn).max().unwrap_or(0);
+        for (index, file) in files.iter().enumerate() {
+            // Where a later file takes over.
+            let void = files[index + 1..].iter().map(|later| later.first_lsn).min();
+            let void = void.filter(|_| self.options.planted != Some(PlantedFault::IgnoreVoid));
+            for group in &file.groups {
+                self.group(file, group, void.unwrap_or(u64::MAX))?;
+            }
+        }
+        if self.is_claimed(self.claimed_lsn) {
+            self.lose_upto(self.claimed_lsn + 1);
+        }
+        self.make_names_durable()
+    }
+
+    /// Whether a transaction was durable for certain and is still to come.
+    fn is_claimed(&self, lsn: u64) -> bool {
+        let lenient = self.options.planted.is_some();
+        lsn > self.snapshot.lsn && lsn <= self.claimed_lsn && self.stopped.is_none() && !lenient
+    }
+
+    /// Applies a group's records below `void`.
+    fn group(&mut self, file: &LogFile, group: &FoundGroup, void: u64) -> EngineResult<()> {
+        let lenient = self.options.planted == Some(PlantedFault::IgnoreLogSequence);
+        let header = &group.header;
+        let first = header.first_lsn.max(self.snapshot.lsn + 1);
+        if self.stopped.is_some() || first >= header.end_lsn() || (first >= void && !lenient) {
+            return Ok(());
+        }
+        if first > self.snapshot.lsn + 1 && !lenient {
+            if !self.is_claimed(first - 1) {
+                return Ok(()); // Behind a torn end.
+            }
+            self.lose_upto(first);
+        } else if group.after_hole && !lenient && !self.is_claimed(header.end_lsn() - 1) {
+            return Ok(()); // Nothing is ever written behind a torn end.
+        }
+        let (frame, records) = file.read(group)?;
+        let torn = records.is_empty() || records.iter().any(|record| record.bytes.is_none());
+        if torn && !self.is_claimed(header.end_lsn() - 1) {
+            return Ok(());
+        }
+        if records.is_empty() {
+            self.lose_upto(header.end_lsn().min(void));
+            return Ok(());
+        }
+        for (lsn, record) in (header.first_lsn..).zip(&records) {
+            let expected = self.snapshot.lsn + 1;
+            let lsn = if lenient && lsn > expected { expected } else { lsn };
+            if lsn == expected && lsn < void && self.stopped.is_none() {
+                self.record(file.number, &frame, record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Transactions below `end` are not there: whose they were nobody knows.
+    fn lose_upto(&mut self, end: u64) {
+        let first = self.snapshot.lsn + 1;
+        let what = format!("{LOG}: transactions {first} to {} cannot be read", end - 1);
+        let tables: Vec<TableId> = self.snapshot.tables.iter().map(|(id, _)| *id).collect();
+        self.note(tables.into_iter(), what);
+        self.snapshot.lsn = end - 1;
+    }
+
+    fn record(&mut self, file: u64, frame: &[u8], record: &FoundRecord) -> EngineResult<()> {
+        let lsn = self.snapshot.lsn + 1;
+        let path = log_file(file);
+        let Some(bytes) = &record.bytes else {
+            let what = damaged(&path, format!("transaction {lsn} cannot be read")).message;
+            self.note(record.tables.iter().copied(), what);
+            self.snapshot.lsn = lsn;
+            return Ok(());
+        };
+        match decode_ops(&frame[bytes.clone()]) {
+            Ok(ops) => self.transaction(&path, &ops),
+            Err(error) if record.tables.is_empty() => Err(damaged(&path, error.reason())),
+            Err(error) => {
+                self.note(record.tables.iter().copied(), damaged(&path, error.reason()).message);
+                self.snapshot.lsn = lsn;
+                Ok(())
+            }
+        }
+    }
+
+    fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String) {
+        for table in tables {
+            self.snapshot.note_lost(table, &what);
+        }
+        self.lost.push(what);
+    }
+
+    fn transaction(&mut self, path: &str, ops: &[Op]) -> EngineResult<()> {
+        let lsn = self.snapshot.lsn + 1;
+        if !self.is_claimed(lsn) && !self.unsynced_files_hold(ops)? {
+            self.stopped = Some(lsn);
+            return Ok(());
+        }
+        for op in ops {
+            if let Op::Update(UpdateOp { table, .. }) | Op::Delete(DeleteOp { table, .. }) = op
+                && self.snapshot.is_missing_records(*table)
+            {
+                continue; // It names rows by their places, which are others now.
+            }
+            if self.is_of_lost_definition(op) {
+                continue; // Its cells would be seen under other columns, or not at all.
+            }
+            let mut context = ApplyContext {
+                vfs: self.vfs,
+                lsn,
+                frozen_lsn: 0,
+                run_rows: self.options.run_rows,
+                removed: &mut self.removed,
+                unsynced: &mut self.unsynced,
+                owed: &mut self.owed,
+            };
+            match (apply(&mut self.snapshot, op, &mut context), op.table()) {
+                (Ok(()), _) => {}
+                // It builds on something that is lost, or does not fit what is there.
+                (Err(error), Some(table)) if error.code != ErrorCode::Io => {
+                    let what = format!("transaction {lsn} cannot be applied: {}", error.reason());
+                    self.note([table].into_iter(), damaged(path, what).message);
+                }
+                (Err(error), _) => return Err(damaged(path, error.reason())),
+            }
+            if let Op::Adopt(adopt) = op {
+                self.mark_missing(adopt);
+            }
+        }
+        self.snapshot.lsn = lsn;
+        Ok(())
+    }
+
+    /// Whether rows have columns that the table has not, or the other way round, since a change
+    /// of its definition is lost.
+    fn is_of_lost_definition(&self, op: &Op) -> bool {
+        let table = op.table().filter(|table| self.snapshot.is_missing_records(*table));
+        let Some(table) = table.and_then(|table| self.snapshot.tables.get(&table)) else {
+            return false;
+        };
+        let columns = &table.schema().columns;
+        let is_known = |id: &u32| columns.iter().any(|column| column.id == *id);
+        match op {
+            Op::Append(append) => {
+                append.columns.len() != columns.len()
+                    || !append.columns.iter().all(|(id, ..)| is_known(id))
+            }
+            Op::Adopt(adopt) => adopt.segments.iter().any(|(_, meta)| {
+                let segment = Segment::new(self.vfs, &table_dir(adopt.table), meta.clone());
+                segment.column_ids().is_ok_and(|ids| !ids.iter().all(is_known))
+            }),
+            _ => false,
+        }
+    }
+
+    /// Whether segments that a transaction adopted without syncing them survived: they are read
+    /// whole, and the log ends before the first that did not.
+    fn unsynced_files_hold(&self, ops: &[Op]) -> EngineResult<bool> {
+        let trusted = self.options.planted == Some(PlantedFault::TrustAdoptedSegments);
+        for op in ops {
+            let Op::Adopt(adopt) = op else { continue };
+            if adopt.synced {
+                continue;
+            }
+            let directory = table_dir(adopt.table);
+            for (_, meta) in &adopt.segments {
+                let path = format!("{directory}/{}", meta.name);
+                let there = check_file(self.listings, &path, meta.file_len).is_ok();
+                if there {
+                    self.settle(&path)?;
+                }
+                let segment = Segment::new(self.vfs, &directory, meta.clone());
+                if !there || (!trusted && segment.verify().is_err()) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Marks segments whose files are not there, or not whole.
+    fn mark_missing(&self, adopt: &Adopt) {
+        let Some(table) = self.snapshot.tables.get(&adopt.table) else { return };
+        let directory = table_dir(adopt.table);
+        for (floor, meta) in &adopt.segments {
+            let path = format!("{directory}/{}", meta.name);
+            let Err(error) = check_file(self.listings, &path, meta.file_len) else { continue };
+            let partition = table.partition(*floor);
+            let mut segments = partition.iter().flat_map(|partition| &partition.segments);
+            if let Some(segment) = segments.find(|segment| segment.meta.name == meta.name) {
+                segment.mark_damaged(error);
+            }
+        }
+    }
+
+    fn trusts_cache(&self) -> bool {
+        self.read_only || self.options.planted == Some(PlantedFault::NoResyncAfterReplay)
+    }
+
+    fn settle(&self, path: &str) -> EngineResult<()> {
+        if self.trusts_cache() {
+            return Ok(());
+        }
+        self.vfs.settle(path).map_err(|error| EngineError::io(path, &error))
+    }
+
+    /// The names of what was replayed, as durable as its content.
+    fn make_names_durable(&self) -> EngineResult<()> {
+        if self.trusts_cache() {
+            return Ok(());
+        }
+        let paths = self.unsynced.iter().map(|segment| segment.file.path());
+        let directories: BTreeSet<_> = paths.filter_map(|path| path.rsplit_once('/')).collect();
+        for (directory, _) in &directories {
+            sync_dir(self.vfs.system(), directory)?;
+        }
+        sync_dir(self.vfs.system(), TABLES)?;
+        sync_dir(self.vfs.system(), LOG)
+    }
+}

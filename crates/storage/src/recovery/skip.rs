@@ -1,0 +1,200 @@
+//! Giving up what is damaged of a table, so that the rest can be written again.
+//!
+//! Segments go whole: their rows are gone, and rows that they had replaced by DEDUP keys may show
+//! again. A lost symbol keeps its key and gets a text that says so, so that rows with the same
+//! symbol stay alike. Lost transactions stay lost; the table no longer refuses writes for them.
+//! A checkpoint ends it that no generation before can take the place of: that one still names the
+//! damaged files.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::disk::layout::damaged;
+use crate::mutation::prepare::{Prepared, no_such_table};
+use crate::recovery::damage::LOST_RECORDS;
+use crate::snapshot::Snapshot;
+use crate::state::{ApplyContext, put_table, table_of};
+use crate::storage::Storage;
+use crate::table::TableSnapshot;
+use crate::table::partition::Partition;
+use crate::table::schema::TableId;
+
+/// A part of a table that is damaged: what [`Storage::skip_damage`] gives up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostPart {
+    /// The partition's name; empty for what concerns the whole table.
+    pub partition: String,
+    /// Rows that are gone; 0 where nobody knows.
+    pub rows: u64,
+    /// First and last timestamp of these rows, in the unit of the table's; zeros without one.
+    pub bounds: (i64, i64),
+    /// The file and what is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for LostPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.partition.is_empty() {
+            return f.write_str(&self.what);
+        }
+        let (rows, (first, last)) = (self.rows, self.bounds);
+        write!(f, "partition '{}': {rows} rows from {first} to {last}", self.partition)?;
+        write!(f, " ({})", self.what)
+    }
+}
+
+/// Segments that a table no longer has, as the log holds it.
+#[derive(Debug)]
+pub(crate) struct SkipOp {
+    pub(crate) table: TableId,
+    /// Names of the files in the table's directory.
+    pub(crate) segments: Vec<String>,
+}
+
+impl Storage {
+    /// Reads the whole table and answers what of it is damaged. Changes nothing.
+    pub fn lost_parts(&self, table: TableId) -> EngineResult<Vec<LostPart>> {
+        self.check(Some(table))?;
+        let snapshot = self.snapshot();
+        let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
+        Ok(lost_parts(&snapshot, &found))
+    }
+
+    /// Gives up what is damaged of a table; answers what that was. The table is sound then, and
+    /// takes writes again. Commits to it wait meanwhile, readers do not.
+    pub fn skip_damage(self: &Arc<Self>, table: TableId) -> EngineResult<Vec<LostPart>> {
+        let _hold = self.hold_writes(table);
+        let lost = self.lost_parts(table)?;
+        if lost.is_empty() {
+            return Ok(lost);
+        }
+        // No checkpoint puts other files in the segments' place meanwhile.
+        self.with_generations(|_| {
+            let found = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
+            let segments = damaged_segments(&found).into_iter().collect();
+            self.commit_now(vec![Prepared::Skip(SkipOp { table, segments })])
+        })?;
+        let found = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
+        for dictionary in found.head.symbols.values() {
+            dictionary.store().accept_losses();
+        }
+        self.checkpoint_alone()?;
+        Ok(lost)
+    }
+}
+
+/// What the crash tests need to have something to give up.
+#[doc(hidden)]
+impl Storage {
+    /// Names of a table's segments.
+    pub fn segment_names(&self, table: TableId) -> Vec<String> {
+        let found = self.snapshot().table_by_id(table);
+        let partitions = found.map(|found| found.kept_partitions()).unwrap_or_default();
+        let segments = partitions.iter().flat_map(|partition| &partition.segments);
+        segments.map(|segment| segment.meta.name.clone()).collect()
+    }
+
+    /// Lets a segment whose file is sound count as damaged until the next start. Answers whether
+    /// there is one of this name.
+    pub fn condemn(&self, table: TableId, name: &str) -> bool {
+        let found = self.snapshot().table_by_id(table);
+        let partitions = found.map(|found| found.kept_partitions()).unwrap_or_default();
+        let mut segments = partitions.iter().flat_map(|partition| &partition.segments);
+        let segment = segments.find(|segment| segment.meta.name == name);
+        if let Some(segment) = segment {
+            segment.mark_damaged(damaged(segment.file.path(), "a test says so"));
+        }
+        segment.is_some()
+    }
+}
+
+fn damaged_segments(table: &TableSnapshot) -> BTreeSet<String> {
+    let partitions = table.kept_partitions();
+    let segments = partitions.iter().flat_map(|partition| &partition.segments);
+    let bad = segments.filter(|segment| segment.known_damage().is_some());
+    bad.map(|segment| segment.meta.name.clone()).collect()
+}
+
+fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
+    let whole = |what: String| LostPart { partition: String::new(), rows: 0, bounds: (0, 0), what };
+    let mut lost = Vec::new();
+    if let Some(what) = snapshot.record(LOST_RECORDS, &table.schema().id.to_string()) {
+        lost.push(whole(String::from_utf8_lossy(what).into_owned()));
+    }
+    let symbols = table.schema().columns.iter().filter_map(|column| {
+        let store = table.head.symbols.get(&column.id)?.store();
+        let what = store.damage()?.message;
+        let (name, gone) = (&column.name, store.lost_texts());
+        Some(whole(format!("column '{name}': {gone} symbols are lost ({what})")))
+    });
+    lost.extend(symbols);
+    let partitions = table.partitions();
+    let attached = partitions.iter().map(|(floor, partition)| (*floor, partition));
+    let detached = table.detached.iter().map(|(floor, partition)| (*floor, partition));
+    for (floor, partition) in attached.chain(detached) {
+        for segment in &partition.segments {
+            if let Some(error) = segment.known_damage() {
+                lost.push(LostPart {
+                    partition: table.schema().partition_name(floor),
+                    rows: segment.living_rows() as u64,
+                    bounds: segment.bounds(),
+                    what: error.reason().to_owned(),
+                });
+            }
+        }
+    }
+    lost
+}
+
+pub(crate) fn apply_skip(
+    snapshot: &mut Snapshot,
+    op: &SkipOp,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
+    let mut table = table_of(snapshot, op.table)?;
+    let gone = |name: &str| op.segments.iter().any(|segment| segment == name);
+    let mut without = |partition: &Partition| {
+        let (out, kept): (Vec<_>, Vec<_>) =
+            partition.segments.iter().cloned().partition(|segment| gone(&segment.meta.name));
+        context.removed.extend(out.iter().map(|segment| Arc::clone(&segment.file)));
+        (!out.is_empty()).then(|| Partition::new(kept, partition.runs.clone(), context.lsn))
+    };
+    let attached: Vec<_> =
+        table.partitions().iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
+    for (floor, old) in attached {
+        let Some(new) = without(&old) else { continue };
+        table.rows = table.rows - old.rows() + new.rows();
+        if new.pieces().is_empty() {
+            table.hot.remove(&floor);
+            Arc::make_mut(&mut table.cold).remove(&floor);
+        } else {
+            table.hot.insert(floor, Arc::new(new));
+        }
+    }
+    let detached = Arc::make_mut(&mut table.detached);
+    let kept: Vec<_> = detached.iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
+    for (floor, old) in kept {
+        let Some(new) = without(&old) else { continue };
+        if new.pieces().is_empty() {
+            detached.remove(&floor);
+        } else {
+            detached.insert(floor, Arc::new(new));
+        }
+    }
+    put_table(snapshot, table);
+    snapshot.delete_record(LOST_RECORDS, &op.table.to_string());
+    Ok(())
+}
+
+/// Refuses to give up files that the table does not have.
+pub(crate) fn resolve_skip(snapshot: &Snapshot, op: SkipOp) -> EngineResult<SkipOp> {
+    let found = snapshot.table_by_id(op.table).ok_or_else(|| no_such_table(op.table))?;
+    let damaged = damaged_segments(&found);
+    match op.segments.iter().find(|name| !damaged.contains(*name)) {
+        None => Ok(op),
+        Some(name) => Err(EngineError::internal(format!("no damaged segment {name}"))),
+    }
+}

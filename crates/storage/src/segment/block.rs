@@ -1,0 +1,244 @@
+//! The stored form of a column: an optional validity bitmap and one or more bodies of bytes.
+//! Segments and log records share it. A body is what the Arrow array points to, so that a mapped
+//! column needs no conversion.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, StringViewArray, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+use tidemark_types::double_array::{self, DoubleArrays};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::segment::column::ColumnData;
+
+/// How the cells of a type lie on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// One bit per row.
+    Bits,
+    /// So many bytes per row. Symbols are keys of four bytes.
+    Fixed(usize),
+    /// Views of 16 bytes per row, then the texts longer than 12 bytes.
+    Text,
+    /// Offsets of 8 bytes per row and one more, then the bytes.
+    Bytes,
+    /// So many lengths of 4 bytes per row, offsets as for `Bytes`, then elements of 8 bytes.
+    Arrays(u8),
+}
+
+/// Bytes of text after which a column starts another body: Arrow's views address 2 GiB.
+pub(crate) const TEXT_BODY_BYTES: u64 = 1 << 30;
+
+impl Layout {
+    pub(crate) fn of(sql_type: SqlType) -> EngineResult<Self> {
+        Ok(match sql_type {
+            SqlType::Boolean => Self::Bits,
+            SqlType::Symbol => Self::Fixed(4),
+            SqlType::Varchar | SqlType::String => Self::Text,
+            SqlType::Binary => Self::Bytes,
+            SqlType::Uuid => Self::Fixed(16),
+            SqlType::Long256 => Self::Fixed(32),
+            SqlType::DoubleArray(dimensions) => Self::Arrays(dimensions),
+            other => match other.arrow_type().primitive_width() {
+                Some(width) if other.is_storable() => Self::Fixed(width),
+                _ => {
+                    let message = format!("columns of type {} are not supported", other.name());
+                    return Err(EngineError::new(ErrorCode::NotSupported, message));
+                }
+            },
+        })
+    }
+
+    /// Bodies of a column in a log record.
+    pub(crate) fn bodies(self) -> usize {
+        match self {
+            Self::Bits | Self::Fixed(_) => 1,
+            Self::Text | Self::Bytes => 2,
+            Self::Arrays(_) => 3,
+        }
+    }
+}
+
+/// A column's bytes.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// One bit per row, set where there is a value. Only where a null exists.
+    pub(crate) validity: Option<BooleanBuffer>,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    Bits(BooleanBuffer),
+    Fixed(Buffer),
+    Text { views: Vec<u128>, bytes: Vec<u8> },
+    Bytes { offsets: Vec<i64>, bytes: Buffer },
+    Arrays(ArrayParts),
+}
+
+/// The bodies of a column of arrays.
+#[derive(Debug, Default)]
+pub(crate) struct ArrayParts {
+    pub(crate) shapes: Vec<i32>,
+    pub(crate) offsets: Vec<i64>,
+    pub(crate) values: Vec<f64>,
+}
+
+/// Takes a column apart. Fixed widths and bits are not copied.
+pub(crate) fn parts(sql_type: SqlType, cells: &ColumnData) -> EngineResult<Parts> {
+    let array = cells.array();
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+    let validity = nulls.map(|nulls| nulls.inner().clone());
+    let body = match Layout::of(sql_type)? {
+        Layout::Bits => Body::Bits(array.as_boolean().values().clone()),
+        Layout::Fixed(width) => {
+            let data = array.to_data();
+            let start = data.offset() * width;
+            let values = data.buffers().first();
+            let values = values.ok_or_else(|| EngineError::internal("a column without values"))?;
+            Body::Fixed(values.slice_with_length(start, array.len() * width))
+        }
+        Layout::Text => {
+            let (mut views, mut bytes) = (Vec::with_capacity(array.len()), Vec::new());
+            compact_text(array.as_string_view(), &mut views, &mut bytes);
+            Body::Text { views, bytes }
+        }
+        Layout::Bytes => {
+            let array = array.as_binary::<i64>();
+            let (offsets, values) = (array.offsets(), array.values());
+            let first = offsets.first().copied().unwrap_or(0);
+            let last = offsets.last().copied().unwrap_or(0);
+            Body::Bytes {
+                offsets: offsets.iter().map(|offset| offset - first).collect(),
+                bytes: values.slice_with_length(first as usize, (last - first) as usize),
+            }
+        }
+        Layout::Arrays(dimensions) => arrays(dimensions, array)?,
+    };
+    Ok(Parts { validity, body })
+}
+
+/// Shapes, offsets and elements of the rows; those of null are zeros and nothing.
+fn arrays(dimensions: u8, array: &dyn Array) -> EngineResult<Body> {
+    let cells = DoubleArrays::new(array).ok_or_else(|| EngineError::internal("not an array"))?;
+    let mut shapes = Vec::with_capacity(cells.len() * usize::from(dimensions));
+    let mut offsets = Vec::with_capacity(cells.len() + 1);
+    let mut values = Vec::new();
+    offsets.push(0);
+    for row in 0..cells.len() {
+        match cells.get(row) {
+            Some(cell) => {
+                shapes.extend_from_slice(cell.shape);
+                values.extend_from_slice(cell.values);
+            }
+            None => shapes.extend(std::iter::repeat_n(0, usize::from(dimensions))),
+        }
+        offsets.push(values.len() as i64);
+    }
+    Ok(Body::Arrays(ArrayParts { shapes, offsets, values }))
+}
+
+/// Length of a view's text, in its lowest 32 bits.
+fn view_len(view: u128) -> usize {
+    view as u32 as usize
+}
+
+/// A view with its text moved to `offset` of body `buffer`.
+pub(crate) fn move_view(view: u128, buffer: u32, offset: u32) -> u128 {
+    const KEPT: u128 = u64::MAX as u128; // length and prefix
+    (view & KEPT) | (u128::from(buffer) << 64) | (u128::from(offset) << 96)
+}
+
+pub(crate) fn is_long(view: u128) -> bool {
+    view_len(view) > 12
+}
+
+/// Views into one body that holds nothing else.
+fn compact_text(array: &StringViewArray, views: &mut Vec<u128>, bytes: &mut Vec<u8>) {
+    let buffers = array.data_buffers();
+    for (row, &view) in array.views().iter().enumerate() {
+        if array.is_null(row) {
+            views.push(0);
+        } else if is_long(view) {
+            let buffer = &buffers[(view >> 64) as u32 as usize];
+            let start = (view >> 96) as usize;
+            views.push(move_view(view, 0, bytes.len() as u32));
+            bytes.extend_from_slice(&buffer[start..start + view_len(view)]);
+        } else {
+            views.push(view);
+        }
+    }
+}
+
+/// Puts a column together and checks everything a reader relies on. `bodies` start at multiples
+/// of 16 bytes.
+pub(crate) fn assemble(
+    sql_type: SqlType,
+    rows: usize,
+    validity: Option<Buffer>,
+    mut bodies: Vec<Buffer>,
+) -> EngineResult<ColumnData> {
+    let layout = Layout::of(sql_type)?;
+    let nulls = validity.map(|bits| bitmap(bits, rows).map(NullBuffer::new)).transpose()?;
+    let aligned = bodies.iter().all(|body| body.as_ptr().align_offset(16) == 0);
+    if bodies.is_empty() || !aligned {
+        return Err(damage("a column without its bytes"));
+    }
+    let first = bodies.remove(0);
+    let data_type = match sql_type {
+        SqlType::Symbol => DataType::Int32,
+        other => other.arrow_type(),
+    };
+    let array: ArrayRef = match layout {
+        Layout::Bits => Arc::new(BooleanArray::new(bitmap(first, rows)?, nulls)),
+        Layout::Fixed(width) => {
+            if rows.checked_mul(width).is_none_or(|size| size > first.len()) {
+                return Err(damage("a column is too short"));
+            }
+            let data = ArrayData::builder(data_type).len(rows).add_buffer(first).nulls(nulls);
+            make_array(data.build().map_err(damage)?)
+        }
+        Layout::Text => {
+            if rows.checked_mul(16).is_none_or(|size| size > first.len()) {
+                return Err(damage("a column is too short"));
+            }
+            let views = ScalarBuffer::new(first, 0, rows);
+            let texts = StringViewArray::try_new(views, Arc::<[Buffer]>::from(bodies), nulls);
+            Arc::new(texts.map_err(damage)?)
+        }
+        Layout::Bytes => {
+            let bytes = bodies.pop().ok_or_else(|| damage("a column without its bytes"))?;
+            let data = ArrayData::builder(data_type).len(rows).nulls(nulls);
+            let data = data.add_buffer(first).add_buffer(bytes);
+            make_array(data.build().map_err(damage)?)
+        }
+        Layout::Arrays(dimensions) => {
+            let [offsets, values] = &bodies[..] else {
+                return Err(damage("a column without its bytes"));
+            };
+            let lengths = rows * usize::from(dimensions);
+            if first.len() < lengths * 4 || offsets.len() < (rows + 1) * 8 {
+                return Err(damage("a column is too short"));
+            }
+            let shapes = ScalarBuffer::new(first, 0, lengths);
+            let offsets = ScalarBuffer::new(offsets.clone(), 0, rows + 1);
+            let values = ScalarBuffer::new(values.clone(), 0, values.len() / 8);
+            double_array::assemble(dimensions, shapes, offsets, values, nulls)?
+        }
+    };
+    ColumnData::new(sql_type, array)
+}
+
+fn bitmap(bits: Buffer, rows: usize) -> EngineResult<BooleanBuffer> {
+    if bits.len() < rows.div_ceil(8) {
+        return Err(damage("a bitmap is too short"));
+    }
+    Ok(BooleanBuffer::new(bits, 0, rows))
+}
+
+fn damage(what: impl std::fmt::Display) -> EngineError {
+    EngineError::new(ErrorCode::Damaged, what.to_string())
+}

@@ -1,0 +1,236 @@
+//! The cells of one column in one piece of a table.
+
+use std::sync::Arc;
+
+use arrow_array::builder::BooleanBufferBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int8Array, Int16Array, Int32Array, make_array, new_null_array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::{DataType, TimeUnit};
+use tidemark_types::{EngineError, EngineResult, SqlType};
+use tidemark_vfs::CheckedKeys;
+
+use crate::segment::block::Layout;
+use crate::table::merge::Stretch;
+
+/// Cells of one column: symbols as checked keys of the table's dictionary, all else as the Arrow
+/// array that queries see.
+#[derive(Debug, Clone)]
+pub(crate) enum ColumnData {
+    Plain(ArrayRef),
+    Keys(CheckedKeys),
+}
+
+impl ColumnData {
+    /// Wraps an array in its stored form: `Int32` keys for symbols.
+    pub(crate) fn new(sql_type: SqlType, array: ArrayRef) -> EngineResult<Self> {
+        if sql_type != SqlType::Symbol {
+            return Ok(Self::Plain(array));
+        }
+        let keys = array
+            .as_primitive_opt::<Int32Type>()
+            .ok_or_else(|| EngineError::internal("symbol keys are not 32-bit integers"))?;
+        Self::keys(keys.clone())
+    }
+
+    pub(crate) fn keys(keys: Int32Array) -> EngineResult<Self> {
+        CheckedKeys::new(keys)
+            .map(Self::Keys)
+            .map_err(|error| EngineError::internal(error.to_string()))
+    }
+
+    /// Null in every row; false and 0 for the types without null.
+    pub(crate) fn nulls(sql_type: SqlType, rows: usize) -> EngineResult<Self> {
+        Ok(match sql_type {
+            SqlType::Boolean => {
+                Self::Plain(Arc::new(BooleanArray::new(BooleanBuffer::new_unset(rows), None)))
+            }
+            SqlType::Byte => Self::Plain(Arc::new(Int8Array::from(vec![0; rows]))),
+            SqlType::Short => Self::Plain(Arc::new(Int16Array::from(vec![0; rows]))),
+            SqlType::Symbol => return Self::keys(Int32Array::new_null(rows)),
+            other => Self::Plain(new_null_array(&other.arrow_type(), rows)),
+        })
+    }
+
+    pub(crate) fn array(&self) -> &dyn Array {
+        match self {
+            Self::Plain(array) => array.as_ref(),
+            Self::Keys(keys) => keys.keys(),
+        }
+    }
+
+    pub(crate) fn to_array(&self) -> ArrayRef {
+        match self {
+            Self::Plain(array) => Arc::clone(array),
+            Self::Keys(keys) => Arc::new(keys.keys().clone()),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.array().len()
+    }
+
+    pub(crate) fn slice(&self, offset: usize, len: usize) -> Self {
+        match self {
+            _ if offset == 0 && len == self.len() => self.clone(),
+            Self::Plain(array) => Self::Plain(array.slice(offset, len)),
+            Self::Keys(keys) => Self::Keys(keys.slice(offset, len)),
+        }
+    }
+
+    /// Bytes this column takes in memory, roughly: slices count their share only.
+    pub(crate) fn byte_size(&self) -> usize {
+        match self.array().data_type() {
+            DataType::Utf8View => {
+                let array = self.array().as_string_view();
+                let long = |view: &u128| (*view as u32 as usize).saturating_sub(12);
+                array.len() * 16 + array.views().iter().map(long).sum::<usize>()
+            }
+            _ => self.array().to_data().get_slice_memory_size().unwrap_or_default(),
+        }
+    }
+
+    /// The rows that `stretches` name, in that order, copied.
+    pub(crate) fn gather(
+        sql_type: SqlType,
+        sources: &[Self],
+        stretches: &[Stretch],
+    ) -> EngineResult<Self> {
+        let datas: Vec<_> = sources.iter().map(|source| source.array().to_data()).collect();
+        let array = match (Layout::of(sql_type)?, datas.first()) {
+            (Layout::Fixed(width), Some(first)) => {
+                let data_type = first.data_type().clone();
+                make_array(gather_fixed(data_type, width, &datas, stretches)?)
+            }
+            _ => gather_any(&datas, stretches)?,
+        };
+        match array.as_string_view_opt() {
+            // Merging keeps every source's text; drop what the rows do not use.
+            Some(texts) if texts.data_buffers().len() > 4 => Ok(Self::Plain(array).compacted()),
+            _ => Self::new(sql_type, array),
+        }
+    }
+
+    /// The same cells without the texts that none of them uses.
+    pub(crate) fn compacted(self) -> Self {
+        match self.array().as_string_view_opt() {
+            Some(texts) => Self::Plain(Arc::new(texts.gc())),
+            None => self,
+        }
+    }
+}
+
+/// Cells of any layout, which costs some time for each stretch.
+fn gather_any(sources: &[ArrayData], stretches: &[Stretch]) -> EngineResult<ArrayRef> {
+    let rows = stretches.iter().map(|stretch| stretch.len).sum();
+    let mut target = MutableArrayData::new(sources.iter().collect(), false, rows);
+    for stretch in stretches {
+        target
+            .try_extend(stretch.source, stretch.start, stretch.start + stretch.len)
+            .map_err(|error| EngineError::internal(error.to_string()))?;
+    }
+    Ok(make_array(target.freeze()))
+}
+
+/// Cells of `width` bytes each.
+fn gather_fixed(
+    data_type: DataType,
+    width: usize,
+    sources: &[ArrayData],
+    stretches: &[Stretch],
+) -> EngineResult<ArrayData> {
+    let bodies = sources.iter().map(|source| {
+        let body = source.buffers().first()?.as_slice();
+        body.get(source.offset() * width..)
+    });
+    let bodies: Option<Vec<&[u8]>> = bodies.collect();
+    let bodies = bodies.ok_or_else(|| EngineError::internal("a column without values"))?;
+    let values = match width {
+        1 => gather_cells::<1>(&bodies, stretches),
+        2 => gather_cells::<2>(&bodies, stretches),
+        4 => gather_cells::<4>(&bodies, stretches),
+        8 => gather_cells::<8>(&bodies, stretches),
+        16 => gather_cells::<16>(&bodies, stretches),
+        32 => gather_cells::<32>(&bodies, stretches),
+        _ => return Err(EngineError::internal(format!("cells of {width} bytes"))),
+    };
+    let rows = values.len() / width;
+    let data = ArrayData::builder(data_type).len(rows).add_buffer(Buffer::from_vec(values));
+    let data = data.nulls(gather_nulls(sources, stretches, rows)).align_buffers(true);
+    data.build().map_err(|error| EngineError::internal(error.to_string()))
+}
+
+fn gather_cells<const WIDTH: usize>(bodies: &[&[u8]], stretches: &[Stretch]) -> Vec<u8> {
+    let bodies: Vec<_> = bodies.iter().map(|body| body.as_chunks::<WIDTH>().0).collect();
+    tidemark_kernels::gather(&bodies, stretches).into_flattened()
+}
+
+fn gather_nulls(sources: &[ArrayData], stretches: &[Stretch], rows: usize) -> Option<NullBuffer> {
+    let nulls = sources.iter().map(|source| source.nulls().filter(|n| n.null_count() > 0));
+    let nulls: Vec<_> = nulls.collect();
+    if nulls.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut valid = BooleanBufferBuilder::new(rows);
+    for stretch in stretches {
+        match nulls[stretch.source] {
+            Some(nulls) => {
+                let start = nulls.offset() + stretch.start;
+                valid.append_packed_range(start..start + stretch.len, nulls.validity());
+            }
+            None => valid.append_n(stretch.len, true),
+        }
+    }
+    Some(NullBuffer::new(valid.finish()))
+}
+
+/// The integers of a timestamp column.
+pub(crate) fn timestamps(array: &dyn Array) -> EngineResult<ScalarBuffer<i64>> {
+    match array.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            Ok(array.as_primitive::<TimestampMicrosecondType>().values().clone())
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            Ok(array.as_primitive::<TimestampNanosecondType>().values().clone())
+        }
+        other => Err(EngineError::internal(format!("{other} cannot order a table"))),
+    }
+}
+
+/// The array with null replaced by false or 0, for the types without null.
+pub(crate) fn without_nulls(sql_type: SqlType, array: &ArrayRef) -> ArrayRef {
+    let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
+        return Arc::clone(array);
+    };
+    match sql_type {
+        SqlType::Boolean => {
+            let values = array.as_boolean().values() & nulls.inner();
+            Arc::new(BooleanArray::new(values, None))
+        }
+        SqlType::Byte => {
+            let values = array.as_primitive::<arrow_array::types::Int8Type>().values();
+            Arc::new(Int8Array::new(zeroed(values, nulls), None))
+        }
+        SqlType::Short => {
+            let values = array.as_primitive::<arrow_array::types::Int16Type>().values();
+            Arc::new(Int16Array::new(zeroed(values, nulls), None))
+        }
+        _ => Arc::clone(array),
+    }
+}
+
+fn zeroed<T: Default + Copy + arrow_buffer::ArrowNativeType>(
+    values: &[T],
+    nulls: &NullBuffer,
+) -> ScalarBuffer<T> {
+    values
+        .iter()
+        .zip(nulls.iter())
+        .map(|(&value, valid)| if valid { value } else { T::default() })
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! The rows of a segment that is to be written, read from wherever they are.
+
+use std::ops::Range;
+
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::segment::column::ColumnData;
+use crate::segment::writer::Columns;
+use crate::table::merge::Stretch;
+use crate::table::piece::Piece;
+use crate::table::schema::ColumnSchema;
+
+/// Rows copied together while a segment is written.
+const GATHER_ROWS: usize = 32 << 10;
+/// Consecutive rows of one source that are written from where they are.
+const IN_PLACE_ROWS: usize = 4 << 10;
+
+/// Where cells come from.
+pub(crate) trait Source {
+    /// The whole column, the one at `position` of the definition.
+    fn column(&self, position: usize, column: &ColumnSchema) -> EngineResult<ColumnData>;
+}
+
+impl Source for Piece {
+    fn column(&self, _: usize, column: &ColumnSchema) -> EngineResult<ColumnData> {
+        self.column(column)
+    }
+}
+
+/// Rows of several sources in an order, to be written as a segment.
+pub(crate) struct Gathered<'a, S> {
+    schema: &'a [ColumnSchema],
+    sources: &'a [S],
+    order: &'a [Stretch],
+    /// Stretches that are read together: a long one alone, from where it is.
+    portions: Vec<Range<usize>>,
+    rows: usize,
+}
+
+impl<'a, S: Source> Gathered<'a, S> {
+    pub(crate) fn new(schema: &'a [ColumnSchema], sources: &'a [S], order: &'a [Stretch]) -> Self {
+        let (mut portions, mut all_rows) = (Vec::new(), 0);
+        let (mut start, mut rows) = (0, 0);
+        for (index, stretch) in order.iter().enumerate() {
+            let alone = stretch.len >= IN_PLACE_ROWS;
+            if start < index && (alone || rows + stretch.len > GATHER_ROWS) {
+                portions.push(start..index);
+                (start, rows) = (index, 0);
+            }
+            all_rows += stretch.len;
+            rows += stretch.len;
+            if alone {
+                portions.push(index..index + 1);
+                (start, rows) = (index + 1, 0);
+            }
+        }
+        if start < order.len() {
+            portions.push(start..order.len());
+        }
+        Self { schema, sources, order, portions, rows: all_rows }
+    }
+
+    fn cells(&self, position: usize) -> EngineResult<Vec<ColumnData>> {
+        let column = self.schema.get(position);
+        let column = column.ok_or_else(|| EngineError::internal("no such column"))?;
+        self.sources.iter().map(|source| source.column(position, column)).collect()
+    }
+}
+
+impl<S: Source> Columns for Gathered<'_, S> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn has_nulls(&self, column: usize) -> EngineResult<bool> {
+        let cells = self.cells(column)?;
+        let nulls = cells.iter().map(|cells| cells.array().nulls().filter(|n| n.null_count() > 0));
+        let nulls: Vec<_> = nulls.collect();
+        // Rows may be left out, and the only nulls with them.
+        Ok(nulls.iter().any(Option::is_some)
+            && self.order.iter().any(|stretch| {
+                nulls[stretch.source]
+                    .is_some_and(|nulls| nulls.slice(stretch.start, stretch.len).null_count() > 0)
+            }))
+    }
+
+    fn portions(
+        &self,
+        column: usize,
+        sink: &mut dyn FnMut(&ColumnData) -> EngineResult<()>,
+    ) -> EngineResult<()> {
+        let cells = self.cells(column)?;
+        let sql_type = self.schema[column].sql_type;
+        for portion in &self.portions {
+            match &self.order[portion.clone()] {
+                [one] => sink(&cells[one.source].slice(one.start, one.len))?,
+                order => sink(&ColumnData::gather(sql_type, &cells, order)?)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,450 @@
+//! Segments: immutable files that hold all columns of some rows of one partition.
+
+pub(crate) mod block;
+pub(crate) mod column;
+pub(crate) mod gather;
+pub(crate) mod parquet_file;
+pub(crate) mod patch;
+pub(crate) mod symbol_file;
+pub(crate) mod writer;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use arrow_buffer::{Buffer, MutableBuffer};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_vfs::{OpenMode, is_faulted};
+
+use crate::disk::Disk;
+use crate::disk::file::StoredFile;
+use crate::disk::layout::{
+    SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SEGMENT_TRAILER_BYTES, damaged,
+};
+use crate::log::codec::{Decoder, Encoder};
+use crate::mutation::delete::DeadRows;
+use crate::options::Verify;
+use crate::recovery::damage;
+use crate::segment::column::ColumnData;
+use crate::segment::parquet_file::ParquetColumns;
+use crate::segment::patch::Patch;
+use crate::table::schema::ColumnSchema;
+use crate::table::upsert::UpsertKeys;
+
+/// Whether the file ends before the map does. What is left of the page in which a file was cut
+/// reads as zeros and raises no fault; pages behind it do, and are zeros from then on.
+fn is_cut(map: &Buffer) -> bool {
+    !map.ends_with(&SEGMENT_MAGIC)
+}
+
+/// What the manifest and the log say about a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SegmentMeta {
+    /// The file's name within the table's directory.
+    pub(crate) name: String,
+    pub(crate) file_len: u64,
+    /// Checksum of the footer, which holds the checksums of all sections.
+    pub(crate) footer_crc: u32,
+    pub(crate) rows: u64,
+    pub(crate) bounds: (i64, i64),
+    /// The latest transaction with rows in it: the place in the order of arrival.
+    pub(crate) lsn: u64,
+}
+
+impl SegmentMeta {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.text(&self.name);
+        out.u64(self.file_len);
+        out.u32(self.footer_crc);
+        out.u64(self.rows);
+        out.i64(self.bounds.0);
+        out.i64(self.bounds.1);
+        out.u64(self.lsn);
+    }
+
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> EngineResult<Self> {
+        Ok(Self {
+            name: input.text()?.to_owned(),
+            file_len: input.u64()?,
+            footer_crc: input.u32()?,
+            rows: input.u64()?,
+            bounds: (input.i64()?, input.i64()?),
+            lsn: input.u64()?,
+        })
+    }
+}
+
+/// Bytes of a segment with their checksum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Section {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) crc: u32,
+}
+
+/// Where a column lies in a segment.
+#[derive(Debug)]
+pub(crate) struct ColumnEntry {
+    pub(crate) id: u32,
+    pub(crate) sql_type: SqlType,
+    /// Whether the first section is a validity bitmap.
+    pub(crate) has_validity: bool,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// The end of a segment: where everything is.
+pub(crate) fn encode_footer(rows: u64, columns: &[ColumnEntry]) -> EngineResult<Encoder> {
+    let mut out = Encoder::default();
+    out.u64(rows);
+    out.u32(columns.len() as u32);
+    for column in columns {
+        out.u32(column.id);
+        out.json(&column.sql_type)?;
+        out.u8(u8::from(column.has_validity));
+        out.u32(column.sections.len() as u32);
+        for section in &column.sections {
+            out.u64(section.offset);
+            out.u64(section.len);
+            out.u32(section.crc);
+        }
+    }
+    Ok(out)
+}
+
+fn decode_footer(bytes: &[u8]) -> EngineResult<(u64, Vec<ColumnEntry>)> {
+    let mut input = Decoder::new(bytes);
+    let rows = input.u64()?;
+    let mut columns = Vec::new();
+    for _ in 0..input.u32()? {
+        let (id, sql_type) = (input.u32()?, input.json()?);
+        let has_validity = input.u8()? != 0;
+        let mut sections = Vec::new();
+        for _ in 0..input.u32()? {
+            sections.push(Section { offset: input.u64()?, len: input.u64()?, crc: input.u32()? });
+        }
+        columns.push(ColumnEntry { id, sql_type, has_validity, sections });
+    }
+    Ok((rows, columns))
+}
+
+/// A column of an opened segment; read and checked when first touched.
+#[derive(Debug)]
+struct OpenColumn {
+    entry: ColumnEntry,
+    cells: OnceLock<EngineResult<ColumnData>>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    map: Buffer,
+    columns: HashMap<u32, OpenColumn>,
+}
+
+/// A segment. Mapped when first read.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) meta: SegmentMeta,
+    pub(crate) file: Arc<StoredFile>,
+    /// The keys by which its rows replace those of earlier pieces. A checkpoint resolves them, so
+    /// no manifest knows of them.
+    pub(crate) upsert: Option<Arc<UpsertKeys>>,
+    opened: Arc<OnceLock<EngineResult<Opened>>>,
+    /// What was found wrong by others than its readers.
+    condemned: Arc<OnceLock<EngineError>>,
+    /// Columns with new cells over those of the file, by identifier.
+    patches: HashMap<u32, Arc<Patch>>,
+    /// Rows of the file that were deleted.
+    dead: Option<Arc<DeadRows>>,
+    /// How to read it when it is a Parquet file.
+    parquet: Option<Arc<ParquetColumns>>,
+}
+
+impl Segment {
+    pub(crate) fn new(vfs: &Arc<Disk>, directory: &str, meta: SegmentMeta) -> Arc<Self> {
+        Self::upserting(vfs, directory, meta, None)
+    }
+
+    pub(crate) fn upserting(
+        vfs: &Arc<Disk>,
+        directory: &str,
+        meta: SegmentMeta,
+        upsert: Option<Arc<UpsertKeys>>,
+    ) -> Arc<Self> {
+        let path = format!("{directory}/{}", meta.name);
+        let file = StoredFile::new(Arc::clone(vfs), path);
+        let (opened, condemned, patches) = (Arc::default(), Arc::default(), HashMap::new());
+        let parquet = ParquetColumns::of(&meta);
+        Arc::new(Self { meta, file, upsert, opened, condemned, patches, dead: None, parquet })
+    }
+
+    /// Rows of the file, with those that were deleted.
+    pub(crate) fn rows(&self) -> usize {
+        self.meta.rows as usize
+    }
+
+    /// Rows of the file without those that were deleted.
+    pub(crate) fn living_rows(&self) -> usize {
+        self.rows() - self.dead.as_ref().map_or(0, |dead| dead.count())
+    }
+
+    /// First and last timestamp of the rows that were not deleted.
+    pub(crate) fn bounds(&self) -> (i64, i64) {
+        self.dead.as_ref().map_or(self.meta.bounds, |dead| dead.bounds())
+    }
+
+    /// The rows that were deleted.
+    pub(crate) fn dead(&self) -> Option<&Arc<DeadRows>> {
+        self.dead.as_ref()
+    }
+
+    /// The same file with other rows deleted.
+    pub(crate) fn with_dead(&self, dead: DeadRows) -> Self {
+        Self { dead: Some(Arc::new(dead)), upsert: self.upsert.clone(), ..self.settled() }
+    }
+
+    /// The same file under more new cells.
+    pub(crate) fn with_patches(&self, newer: Vec<(u32, Patch)>) -> EngineResult<Self> {
+        let mut patches = self.patches.clone();
+        for (id, patch) in newer {
+            let patch = match patches.get(&id) {
+                Some(older) => older.under(&patch)?,
+                None => patch,
+            };
+            patches.insert(id, Arc::new(patch));
+        }
+        Ok(Self { patches, upsert: self.upsert.clone(), ..self.settled() })
+    }
+
+    /// The file alone, without the new cells and with the rows that were deleted.
+    pub(crate) fn as_stored(&self) -> Arc<Self> {
+        Arc::new(Self { patches: HashMap::new(), dead: None, ..self.settled() })
+    }
+
+    /// The same rows, none of which replaces others any more.
+    pub(crate) fn settled(&self) -> Self {
+        Self {
+            meta: self.meta.clone(),
+            file: Arc::clone(&self.file),
+            upsert: None,
+            opened: Arc::clone(&self.opened),
+            condemned: Arc::clone(&self.condemned),
+            patches: self.patches.clone(),
+            dead: self.dead.clone(),
+            parquet: self.parquet.clone(),
+        }
+    }
+
+    /// Whether it is a Parquet file.
+    pub(crate) fn is_parquet(&self) -> bool {
+        self.parquet.is_some()
+    }
+
+    /// Whether it shows other cells than its file holds.
+    pub(crate) fn is_patched(&self) -> bool {
+        !self.patches.is_empty()
+    }
+
+    /// Whether its file does not hold what it shows, or may not hold it for long. A manifest can
+    /// say which rows are deleted: `lean`, for want of room, leaves them in the file.
+    pub(crate) fn must_be_written(&self, lean: bool) -> bool {
+        self.is_patched() || self.file.is_distrusted() || (self.dead.is_some() && !lean)
+    }
+
+    /// The same rows, out of a copy of the file in memory that was compared with its checksums:
+    /// what is written from it is what was written first, whatever becomes of the file.
+    pub(crate) fn in_memory(&self) -> EngineResult<Self> {
+        if self.is_parquet() {
+            return Ok(Self { upsert: self.upsert.clone(), ..self.settled() }); // Always synced.
+        }
+        let path = self.file.path();
+        let failed = |error: io::Error| EngineError::io(path, &error);
+        let file = self.file.vfs().open(path, OpenMode::Read).map_err(failed)?;
+        let mut bytes = MutableBuffer::from_len_zeroed(self.meta.file_len as usize);
+        let count = file.read_at(&mut bytes, 0).map_err(failed)?;
+        bytes.truncate(count);
+        let copy = self.settled();
+        let opened = OnceLock::from(Ok(self.open(bytes.into())?));
+        let copy = Self { upsert: self.upsert.clone(), opened: Arc::new(opened), ..copy };
+        copy.verify()?;
+        Ok(copy)
+    }
+
+    /// The whole column; null where the segment is older than the column.
+    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self.patches.get(&wanted.id) {
+            Some(patch) => patch.column(self.rows(), || self.stored_column(wanted)),
+            None => self.stored_column(wanted),
+        }
+    }
+
+    /// The column as the file has it, in place.
+    fn stored_column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        if let Some(parquet) = &self.parquet {
+            return parquet.column(self, wanted).inspect_err(|error| {
+                if error.code == ErrorCode::Damaged {
+                    self.mark_damaged(error.clone());
+                }
+            });
+        }
+        let opened = self.opened()?;
+        if is_faulted(&opened.map) || is_cut(&opened.map) {
+            return Err(self.unreadable());
+        }
+        let Some(column) = opened.columns.get(&wanted.id) else {
+            return ColumnData::nulls(wanted.sql_type, self.rows());
+        };
+        if self.file.is_distrusted() {
+            return self.read(&opened.map, &column.entry, true);
+        }
+        let compare = self.file.vfs().verify != Verify::Off;
+        column.cells.get_or_init(|| self.read(&opened.map, &column.entry, compare)).clone()
+    }
+
+    /// Identifiers of the columns that the file has; none for a Parquet file.
+    pub(crate) fn column_ids(&self) -> EngineResult<Vec<u32>> {
+        if self.is_parquet() {
+            return Ok(Vec::new());
+        }
+        Ok(self.opened()?.columns.keys().copied().collect())
+    }
+
+    /// Bytes of the file that hold other columns than these. Leaves the file closed.
+    pub(crate) fn bytes_beside(&self, columns: &[ColumnSchema]) -> EngineResult<u64> {
+        let is_known = |id: u32| columns.iter().any(|column| column.id == id);
+        if let Some(error) = self.condemned.get() {
+            return Err(error.clone());
+        }
+        if self.is_parquet() {
+            return parquet_file::bytes_beside(self, is_known);
+        }
+        let opened = self.map_file()?;
+        let beside = opened.columns.values().filter(|column| !is_known(column.entry.id));
+        Ok(beside.flat_map(|column| &column.entry.sections).map(|section| section.len).sum())
+    }
+
+    /// Lets it count as damaged from here on.
+    pub(crate) fn mark_damaged(&self, error: EngineError) {
+        damage::suspect();
+        let _ = self.condemned.set(error);
+    }
+
+    /// What was found wrong with it so far.
+    pub(crate) fn known_damage(&self) -> Option<EngineError> {
+        if let Some(error) = self.condemned.get() {
+            return Some(error.clone());
+        }
+        match self.opened.get()? {
+            Err(error) => Some(error.clone()),
+            Ok(opened) if is_faulted(&opened.map) || is_cut(&opened.map) => Some(self.unreadable()),
+            Ok(opened) => opened.columns.values().find_map(|column| {
+                column.cells.get().and_then(|cells| cells.as_ref().err()).cloned()
+            }),
+        }
+    }
+
+    /// Reads everything and compares every checksum.
+    pub(crate) fn verify(&self) -> EngineResult<()> {
+        if let Some(parquet) = &self.parquet {
+            return parquet.verify(self);
+        }
+        let opened = self.opened()?;
+        for column in opened.columns.values() {
+            let read = self.read(&opened.map, &column.entry, true);
+            let outcome = read.as_ref().map(drop).map_err(Clone::clone);
+            let _ = column.cells.set(read);
+            outcome?;
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self) -> EngineError {
+        damaged(self.file.path(), "a part of it cannot be read any more")
+    }
+
+    fn opened(&self) -> EngineResult<&Opened> {
+        if let Some(error) = self.condemned.get() {
+            return Err(error.clone());
+        }
+        if self.opened.get().is_none() {
+            match self.map_file() {
+                // Too many open files, no memory: the next reader may have more luck.
+                Err(error) if error.code != ErrorCode::Damaged => return Err(error),
+                outcome => drop(self.opened.set(outcome)),
+            }
+        }
+        self.opened.get_or_init(|| self.map_file()).as_ref().map_err(Clone::clone)
+    }
+
+    fn damage(&self, what: impl std::fmt::Display) -> EngineError {
+        damage::suspect();
+        damaged(self.file.path(), what)
+    }
+
+    fn map_file(&self) -> EngineResult<Opened> {
+        self.open(self.map()?)
+    }
+
+    /// Maps the file. That it is missing or cut is damage; of other errors, such as no memory or
+    /// too many open files, the next reader may know nothing.
+    pub(crate) fn map(&self) -> EngineResult<Buffer> {
+        let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
+        map.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::NotFound => self.damage(error),
+            _ => EngineError::io(self.file.path(), &error),
+        })
+    }
+
+    fn open(&self, map: Buffer) -> EngineResult<Opened> {
+        let framed = map.starts_with(&SEGMENT_MAGIC) && map.ends_with(&SEGMENT_MAGIC);
+        if map.len() as u64 != self.meta.file_len || !framed {
+            return Err(self.damage("its first or last bytes are not a segment's"));
+        }
+        let footer = self.footer(&map)?;
+        let (rows, columns) = decode_footer(footer).map_err(|error| self.damage(error))?;
+        if rows != self.meta.rows {
+            return Err(self.damage(format!("{rows} rows, {} expected", self.meta.rows)));
+        }
+        let columns = columns
+            .into_iter()
+            .map(|entry| (entry.id, OpenColumn { entry, cells: OnceLock::new() }))
+            .collect();
+        Ok(Opened { map, columns })
+    }
+
+    fn footer<'a>(&self, map: &'a Buffer) -> EngineResult<&'a [u8]> {
+        let body = (map.len() as u64).checked_sub(SEGMENT_TRAILER_BYTES);
+        let body = body.ok_or_else(|| self.damage("it is too short"))?;
+        let mut trailer = Decoder::new(&map[body as usize..]);
+        let (offset, len, crc) = (trailer.u64()?, trailer.u32()?, trailer.u32()?);
+        let end = offset.checked_add(u64::from(len)).filter(|&end| end <= body);
+        let end = end.ok_or_else(|| self.damage("its footer is out of bounds"))?;
+        let footer = &map[offset as usize..end as usize];
+        if crc != self.meta.footer_crc || crc32c::crc32c(footer) != crc {
+            return Err(self.damage("the footer's checksum does not hold"));
+        }
+        Ok(footer)
+    }
+
+    /// A column of the file; `compare` asks for its checksums.
+    fn read(&self, map: &Buffer, column: &ColumnEntry, compare: bool) -> EngineResult<ColumnData> {
+        let mut sections = Vec::with_capacity(column.sections.len());
+        for section in &column.sections {
+            let end = section.offset.checked_add(section.len);
+            let fits = end.is_some_and(|end| end <= map.len() as u64)
+                && section.offset >= SEGMENT_HEADER_BYTES
+                && section.offset % SECTION_ALIGN == 0;
+            if !fits {
+                return Err(self.damage("a section is out of bounds"));
+            }
+            let bytes = map.slice_with_length(section.offset as usize, section.len as usize);
+            if compare && crc32c::crc32c(&bytes) != section.crc {
+                let what = format!("the checksum of column {} does not hold", column.id);
+                return Err(self.damage(what));
+            }
+            sections.push(bytes);
+        }
+        let validity = (column.has_validity && !sections.is_empty()).then(|| sections.remove(0));
+        block::assemble(column.sql_type, self.rows(), validity, sections)
+            .map_err(|error| self.damage(error))
+    }
+}

@@ -1,0 +1,481 @@
+//! Segments in the form of Parquet files: what `CONVERT PARTITION TO PARQUET` writes, and how its
+//! columns are read.
+//!
+//! A file is one row group, the unit of decoding. It is plain Parquet for other readers; the
+//! footer's key `tidemark` has what Parquet cannot say: each column's identifier and SQL type,
+//! the keys of its symbols, and the checksum of its bytes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use arrow::compute::{cast, concat};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::arrow::arrow_writer::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use serde::{Deserialize, Serialize};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, double_array};
+
+use crate::disk::layout::{PARQUET_SUFFIX, damaged};
+use crate::segment::column::{ColumnData, without_nulls};
+use crate::segment::{Segment, SegmentMeta};
+use crate::table::schema::ColumnSchema;
+use crate::table::symbols::SymbolDictionary;
+
+/// Rows of a file at the most, so that decoding one column of it stays small.
+pub(crate) const PARQUET_ROWS: usize = 512 << 10;
+/// Bytes of decoded columns that are kept for the next reader, in the whole process.
+const DECODED_BYTES: usize = 256 << 20;
+/// The footer's key for what Parquet cannot say.
+const METADATA_KEY: &str = "tidemark";
+/// First and last bytes of every Parquet file.
+const MAGIC: &[u8] = b"PAR1";
+/// Length of the metadata and magic, at the end of the file.
+const TAIL_BYTES: usize = 8;
+/// Any zone marks a column as UTC-adjusted.
+const UTC: &str = "+00:00";
+
+/// What the footer's key holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Described {
+    version: u32,
+    columns: Vec<DescribedColumn>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct DescribedColumn {
+    name: String,
+    /// The type as SQL writes it.
+    #[serde(rename = "type")]
+    type_name: String,
+    id: u32,
+    sql_type: SqlType,
+    /// Keys of a symbol column's texts, in the order in which the rows first use them.
+    keys: Vec<i32>,
+    /// CRC-32C of the column's bytes in the file.
+    checksum: u32,
+}
+
+/// A file's bytes, and the checksum of its footer.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) footer_crc: u32,
+}
+
+/// Encodes rows, batch by batch.
+pub(crate) struct ParquetEncoder<'a> {
+    columns: &'a [ColumnSchema],
+    /// Dictionaries of the symbol columns, by identifier.
+    symbols: &'a HashMap<u32, Arc<SymbolDictionary>>,
+    schema: Arc<Schema>,
+    writer: ArrowWriter<Vec<u8>>,
+    keys: Vec<(HashSet<i32>, Vec<i32>)>,
+}
+
+impl<'a> ParquetEncoder<'a> {
+    pub(crate) fn new(
+        columns: &'a [ColumnSchema],
+        symbols: &'a HashMap<u32, Arc<SymbolDictionary>>,
+    ) -> EngineResult<Self> {
+        let fields = columns.iter().map(|column| {
+            Field::new(&column.name, file_type(column.sql_type), column.sql_type.is_nullable())
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let level = ZstdLevel::try_new(3).map_err(|error| failed(&error))?;
+        let properties = WriterProperties::builder()
+            .set_created_by(format!("tidemark version {}", env!("CARGO_PKG_VERSION")))
+            .set_compression(Compression::ZSTD(level))
+            .set_max_row_group_row_count(Some(PARQUET_ROWS))
+            // Every byte belongs to a column or to the footer, and both have a checksum.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .build();
+        let writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties))
+            .map_err(|error| failed(&error))?;
+        let keys = columns.iter().map(|_| Default::default()).collect();
+        Ok(Self { columns, symbols, schema, writer, keys })
+    }
+
+    /// Adds rows; the cells in the columns' order.
+    pub(crate) fn push(&mut self, cells: &[ColumnData]) -> EngineResult<()> {
+        let mut arrays = Vec::with_capacity(cells.len());
+        for (index, (column, cells)) in self.columns.iter().zip(cells).enumerate() {
+            arrays.push(match cells {
+                ColumnData::Plain(array) => file_array(column.sql_type, array)?,
+                ColumnData::Keys(keys) => {
+                    let (seen, order) = &mut self.keys[index];
+                    order.extend(keys.keys().iter().flatten().filter(|key| seen.insert(*key)));
+                    let dictionary = self.symbols.get(&column.id).ok_or_else(|| {
+                        EngineError::internal(format!("column {} is no symbol", column.name))
+                    })?;
+                    let array = keys.dictionary(dictionary.array());
+                    Arc::new(array.map_err(|error| EngineError::internal(error.to_string()))?)
+                }
+            });
+        }
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays)
+            .map_err(|error| EngineError::internal(format!("rows for Parquet: {error}")))?;
+        self.writer.write(&batch).map_err(|error| failed(&error))
+    }
+
+    /// The whole file.
+    pub(crate) fn finish(mut self) -> EngineResult<Encoded> {
+        self.writer.flush().map_err(|error| failed(&error))?;
+        self.writer.sync().map_err(|error| EngineError::internal(error.to_string()))?;
+        let [group] = self.writer.flushed_row_groups() else {
+            return Err(EngineError::internal("a Parquet segment of other than one row group"));
+        };
+        let ranges: Vec<(u64, u64)> = group
+            .columns()
+            .iter()
+            .map(parquet::file::metadata::ColumnChunkMetaData::byte_range)
+            .collect();
+        let footer_start = ranges.iter().map(|(start, len)| start + len).max().unwrap_or(0);
+        let written = self.writer.inner();
+        let described = self.columns.iter().zip(&self.keys).zip(&ranges).map(
+            |((column, (_, keys)), &(start, len))| DescribedColumn {
+                name: column.name.clone(),
+                type_name: column.sql_type.name(),
+                id: column.id,
+                sql_type: column.sql_type,
+                keys: keys.clone(),
+                checksum: crc32c::crc32c(&written[start as usize..(start + len) as usize]),
+            },
+        );
+        let described = Described { version: 1, columns: described.collect() };
+        let text = serde_json::to_string(&described)
+            .map_err(|error| EngineError::internal(error.to_string()))?;
+        self.writer.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), text));
+        let bytes = self.writer.into_inner().map_err(|error| failed(&error))?;
+        let footer_crc = crc32c::crc32c(&bytes[footer_start as usize..]);
+        Ok(Encoded { bytes, footer_crc })
+    }
+}
+
+fn failed(error: &ParquetError) -> EngineError {
+    EngineError::internal(format!("Parquet: {error}"))
+}
+
+/// A column's type in the file.
+fn file_type(sql_type: SqlType) -> DataType {
+    match sql_type {
+        SqlType::DoubleArray(dimensions) => double_array::nested_type(dimensions),
+        other => match other.arrow_type() {
+            DataType::Timestamp(unit, _) => DataType::Timestamp(unit, Some(UTC.into())),
+            plain => plain,
+        },
+    }
+}
+
+fn file_array(sql_type: SqlType, array: &ArrayRef) -> EngineResult<ArrayRef> {
+    let array = without_nulls(sql_type, array);
+    match sql_type {
+        SqlType::DoubleArray(_) => double_array::to_nested(&array),
+        _ => converted(&array, &file_type(sql_type)),
+    }
+}
+
+fn converted(array: &ArrayRef, to: &DataType) -> EngineResult<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    cast(array, to).map_err(|error| EngineError::internal(error.to_string()))
+}
+
+/// A mapped file as the Parquet reader takes it.
+struct Mapped(Buffer);
+
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[derive(Debug)]
+struct Opened {
+    bytes: Bytes,
+    metadata: ArrowReaderMetadata,
+    columns: Vec<DescribedColumn>,
+}
+
+/// The reader's side of a Parquet segment.
+#[derive(Debug)]
+pub(crate) struct ParquetColumns {
+    /// Names its columns among the decoded ones.
+    number: u64,
+    opened: OnceLock<EngineResult<Opened>>,
+}
+
+impl ParquetColumns {
+    /// For a segment of this name, when it is a Parquet file.
+    pub(crate) fn of(meta: &SegmentMeta) -> Option<Arc<Self>> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        meta.name.ends_with(PARQUET_SUFFIX).then(|| {
+            let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+            Arc::new(Self { number, opened: OnceLock::new() })
+        })
+    }
+
+    /// The whole column; null where the file is older than the column.
+    pub(crate) fn column(
+        &self,
+        segment: &Segment,
+        wanted: &ColumnSchema,
+    ) -> EngineResult<ColumnData> {
+        let name = (self.number, wanted.id);
+        if let Some(cells) = DECODED.lock().get(name) {
+            return Ok(cells);
+        }
+        let opened = self.opened(segment)?;
+        let Some(index) = opened.columns.iter().position(|column| column.id == wanted.id) else {
+            return ColumnData::nulls(wanted.sql_type, segment.rows());
+        };
+        // Decoded outside the lock: two readers may decode twice, none waits for another column.
+        let cells = decode(opened, index, segment)?;
+        DECODED.lock().put(name, &cells);
+        Ok(cells)
+    }
+
+    /// Decodes everything, and so compares every checksum.
+    pub(crate) fn verify(&self, segment: &Segment) -> EngineResult<()> {
+        let opened = self.opened(segment)?;
+        (0..opened.columns.len()).try_for_each(|index| decode(opened, index, segment).map(drop))
+    }
+
+    fn opened(&self, segment: &Segment) -> EngineResult<&Opened> {
+        if self.opened.get().is_none() {
+            match open(segment) {
+                // Too many open files, no memory: the next reader may have more luck.
+                Err(error) if error.code != ErrorCode::Damaged => return Err(error),
+                outcome => drop(self.opened.set(outcome)),
+            }
+        }
+        self.opened.get_or_init(|| open(segment)).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Drop for ParquetColumns {
+    fn drop(&mut self) {
+        DECODED.lock().forget(self.number);
+    }
+}
+
+fn open(segment: &Segment) -> EngineResult<Opened> {
+    let path = segment.file.path();
+    let damage = |what: &dyn std::fmt::Display| damaged(path, what);
+    let map = segment.map()?;
+    if map.len() as u64 != segment.meta.file_len || !map.starts_with(MAGIC) {
+        return Err(damage(&"its first bytes are not a Parquet file's"));
+    }
+    let tail = map.len().checked_sub(TAIL_BYTES);
+    let start = tail.and_then(|tail| {
+        let len = map[tail..tail + 4].try_into().ok().map(u32::from_le_bytes)?;
+        tail.checked_sub(len as usize)
+    });
+    let start = start.ok_or_else(|| damage(&"its footer is out of bounds"))?;
+    if crc32c::crc32c(&map[start..]) != segment.meta.footer_crc {
+        return Err(damage(&"the footer's checksum does not hold"));
+    }
+    let bytes = Bytes::from_owner(Mapped(map));
+    let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default())
+        .map_err(|error| damage(&error))?;
+    let pairs = metadata.metadata().file_metadata().key_value_metadata();
+    let described = pairs
+        .and_then(|pairs| pairs.iter().find(|pair| pair.key == METADATA_KEY))
+        .and_then(|pair| serde_json::from_str::<Described>(pair.value.as_deref()?).ok())
+        .ok_or_else(|| damage(&"its footer does not describe its columns"))?;
+    let rows = metadata.metadata().file_metadata().num_rows();
+    let columns = metadata.schema().fields().len();
+    if rows as u64 != segment.meta.rows || columns != described.columns.len() {
+        return Err(damage(&format!("{rows} rows, {} expected", segment.meta.rows)));
+    }
+    Ok(Opened { bytes, metadata, columns: described.columns })
+}
+
+/// Bytes of the file that hold columns not known by these identifiers.
+pub(crate) fn bytes_beside(segment: &Segment, is_known: impl Fn(u32) -> bool) -> EngineResult<u64> {
+    let opened = open(segment)?;
+    let groups = opened.metadata.metadata().row_groups();
+    let roots = groups.iter().flat_map(|group| {
+        let schema = group.schema_descr_ptr();
+        let leaves = group.columns().iter().enumerate();
+        leaves.map(move |(leaf, chunk)| (schema.get_column_root_idx(leaf), chunk.compressed_size()))
+    });
+    let beside = roots
+        .filter(|(root, _)| opened.columns.get(*root).is_some_and(|column| !is_known(column.id)));
+    Ok(beside.map(|(_, bytes)| bytes.unsigned_abs()).sum())
+}
+
+/// Checks and decodes one column.
+fn decode(opened: &Opened, index: usize, segment: &Segment) -> EngineResult<ColumnData> {
+    let damage = |what: &dyn std::fmt::Display| damaged(segment.file.path(), what);
+    let column = &opened.columns[index];
+    for group in opened.metadata.metadata().row_groups() {
+        let (start, len) = group.column(index).byte_range();
+        let end = start.checked_add(len).filter(|&end| end <= opened.bytes.len() as u64);
+        let end = end.ok_or_else(|| damage(&"a column is out of bounds"))?;
+        if crc32c::crc32c(&opened.bytes[start as usize..end as usize]) != column.checksum {
+            return Err(damage(&format!("the checksum of column {} does not hold", column.id)));
+        }
+    }
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
+        opened.bytes.clone(),
+        opened.metadata.clone(),
+    );
+    let mask = ProjectionMask::roots(reader.parquet_schema(), [index]);
+    let reader = reader.with_projection(mask).with_batch_size(segment.rows().max(1)).build();
+    let mut parts = Vec::new();
+    for batch in reader.map_err(|error| damage(&error))? {
+        parts.push(Arc::clone(batch.map_err(|error| damage(&error))?.column(0)));
+    }
+    let cells = match column.sql_type {
+        SqlType::Symbol => symbol_keys(&parts, &column.keys)
+            .ok_or_else(|| damage(&format!("column {} has other symbols", column.id)))
+            .and_then(ColumnData::keys),
+        sql_type => plain(sql_type, &parts).map(ColumnData::Plain),
+    }?;
+    if cells.len() != segment.rows() {
+        return Err(damage(&format!("column {} has {} rows", column.id, cells.len())));
+    }
+    Ok(cells)
+}
+
+fn plain(sql_type: SqlType, parts: &[ArrayRef]) -> EngineResult<ArrayRef> {
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    let whole = concat(&parts).map_err(|error| EngineError::internal(error.to_string()))?;
+    match (sql_type, whole.data_type()) {
+        (SqlType::DoubleArray(_), _) => double_array::from_nested(&whole),
+        (_, DataType::Timestamp(unit, Some(_))) => {
+            let unit: TimeUnit = *unit;
+            let naive = converted(&whole, &DataType::Timestamp(unit, None))?;
+            converted(&naive, &sql_type.arrow_type())
+        }
+        _ => converted(&whole, &sql_type.arrow_type()),
+    }
+}
+
+/// The texts' keys in the table's dictionary; `None` when there are more texts than keys.
+fn symbol_keys(parts: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
+    let mut known: HashMap<&str, i32> = HashMap::new();
+    let mut rows = Vec::with_capacity(parts.iter().map(Array::len).sum());
+    for part in parts {
+        let part = part.as_dictionary_opt::<Int32Type>()?;
+        let texts = part.values().as_string_opt::<i32>()?;
+        let mut found: Vec<Option<i32>> = vec![None; texts.len()];
+        for place in part.keys() {
+            let Some(place) = place else {
+                rows.push(None);
+                continue;
+            };
+            let slot = found.get_mut(place as usize)?;
+            if slot.is_none() {
+                let next = known.len();
+                let text = texts.value(place as usize);
+                let key = match known.get(text) {
+                    Some(key) => *key,
+                    None => *keys.get(next)?,
+                };
+                known.insert(text, key);
+                *slot = Some(key);
+            }
+            rows.push(*slot);
+        }
+    }
+    Some(rows.into_iter().collect())
+}
+
+/// Columns decoded lately, up to [`DECODED_BYTES`]; the one longest unused goes first.
+static DECODED: LazyLock<Mutex<Decoded>> = LazyLock::new(Mutex::default);
+
+#[derive(Default)]
+struct Decoded {
+    columns: HashMap<(u64, u32), DecodedColumn>,
+    bytes: usize,
+    clock: u64,
+}
+
+struct DecodedColumn {
+    cells: ColumnData,
+    bytes: usize,
+    used: u64,
+}
+
+impl Decoded {
+    fn get(&mut self, name: (u64, u32)) -> Option<ColumnData> {
+        self.clock += 1;
+        let column = self.columns.get_mut(&name)?;
+        column.used = self.clock;
+        Some(column.cells.clone())
+    }
+
+    fn put(&mut self, name: (u64, u32), cells: &ColumnData) {
+        let bytes = cells.byte_size();
+        if bytes > DECODED_BYTES {
+            return;
+        }
+        self.remove(name);
+        while self.bytes + bytes > DECODED_BYTES {
+            let oldest = self.columns.iter().min_by_key(|(_, column)| column.used);
+            let Some(name) = oldest.map(|(name, _)| *name) else { break };
+            self.remove(name);
+        }
+        self.clock += 1;
+        self.bytes += bytes;
+        let used = self.clock;
+        self.columns.insert(name, DecodedColumn { cells: cells.clone(), bytes, used });
+    }
+
+    fn remove(&mut self, name: (u64, u32)) {
+        if let Some(column) = self.columns.remove(&name) {
+            self.bytes -= column.bytes;
+        }
+    }
+
+    fn forget(&mut self, number: u64) {
+        let names: Vec<_> =
+            self.columns.keys().filter(|(owner, _)| *owner == number).copied().collect();
+        for name in names {
+            self.remove(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::*;
+
+    #[test]
+    fn decoded_columns_stay_within_their_bound() {
+        let mut decoded = Decoded::default();
+        let rows = DECODED_BYTES / 8 / 4;
+        let column = || ColumnData::Plain(Arc::new(Int64Array::from(vec![1; rows])));
+        for id in 0..4 {
+            decoded.put((1, id), &column());
+        }
+        assert!(decoded.bytes <= DECODED_BYTES && decoded.bytes > DECODED_BYTES / 2);
+        let kept = decoded.columns.len() as u32;
+        assert!(decoded.get((1, 4 - kept)).is_some());
+        decoded.put((2, 9), &column());
+        assert!(decoded.get((1, 4 - kept)).is_some(), "used lately");
+        assert!(decoded.get((1, 5 - kept)).is_none(), "longest unused");
+        decoded.forget(1);
+        decoded.forget(2);
+        assert_eq!((decoded.bytes, decoded.columns.len()), (0, 0));
+    }
+}

@@ -1,0 +1,425 @@
+//! A table as one snapshot sees it, and the slices a scan reads.
+
+pub(crate) mod merge;
+pub(crate) mod partition;
+pub(crate) mod pending;
+pub(crate) mod piece;
+pub(crate) mod pins;
+pub(crate) mod schema;
+pub(crate) mod sharded;
+pub(crate) mod symbols;
+pub(crate) mod upsert;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{ArrayRef, Int64Array};
+use arrow_buffer::ScalarBuffer;
+use tidemark_types::{EngineError, EngineResult, SqlType};
+
+use crate::disk::file::StoredFile;
+use crate::disk::layout::damaged;
+use crate::segment::column::{self, ColumnData};
+use crate::table::partition::{Fragment, Partition};
+use crate::table::piece::Piece;
+use crate::table::schema::TableSchema;
+use crate::table::symbols::SymbolDictionary;
+
+/// Bits of a row's identifier that count the rows of a partition; the others count partitions.
+const ROW_BITS: u32 = 40;
+
+fn row_id(partition: usize, row: u64) -> i64 {
+    ((partition as i64) << ROW_BITS) | row as i64
+}
+
+/// A row's partition and its place in it.
+pub(crate) fn place_of(row_id: i64) -> (usize, u64) {
+    ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
+}
+
+/// Half-open range of timestamps in the column's own unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// First instant in the range.
+    pub lo: i64,
+    /// First instant after the range.
+    pub hi: i64,
+}
+
+/// What a table's rows mean: shared by all slices of a snapshot.
+#[derive(Debug, Clone)]
+pub(crate) struct TableHead {
+    pub(crate) schema: Arc<TableSchema>,
+    /// Dictionaries of the symbol columns, by column identifier.
+    pub(crate) symbols: HashMap<u32, Arc<SymbolDictionary>>,
+    /// The identifier the next new column gets.
+    pub(crate) next_column: u32,
+}
+
+/// All partitions in time order.
+type PartitionList = Arc<Vec<(i64, Arc<Partition>)>>;
+
+/// A partition's first instant and its content.
+pub(crate) type PartitionMap = BTreeMap<i64, Arc<Partition>>;
+
+/// A table as one snapshot sees it.
+#[derive(Debug, Clone)]
+pub struct TableSnapshot {
+    pub(crate) head: Arc<TableHead>,
+    /// Partitions as the last checkpoint or bulk write left them.
+    pub(crate) cold: Arc<PartitionMap>,
+    /// Partitions changed by small commits since; they hide the cold ones. Few, so that a commit
+    /// copies few, however many partitions the table has.
+    pub(crate) hot: PartitionMap,
+    /// Partitions that are kept and not seen.
+    pub(crate) detached: Arc<PartitionMap>,
+    /// Rows of all pieces, with those that later ones replace.
+    pub(crate) rows: u64,
+    pub(crate) listed: OnceLock<PartitionList>,
+}
+
+impl TableSnapshot {
+    pub(crate) fn empty(head: TableHead) -> Self {
+        Self {
+            head: Arc::new(head),
+            cold: Arc::default(),
+            hot: PartitionMap::new(),
+            detached: Arc::default(),
+            rows: 0,
+            listed: OnceLock::new(),
+        }
+    }
+
+    /// The table's definition.
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.head.schema
+    }
+
+    /// Number of rows. With DEDUP keys it reads the keys where pieces overlap since the last
+    /// checkpoint; otherwise it is known.
+    pub fn row_count(&self) -> EngineResult<u64> {
+        let timestamp = self.schema().timestamp_column();
+        let replaced = self.hot.values().map(|partition| partition.replaced(timestamp));
+        Ok(self.rows - replaced.sum::<EngineResult<u64>>()?)
+    }
+
+    /// First and last designated timestamp; `None` when there is no row or no such column.
+    pub fn time_bounds(&self) -> Option<(i64, i64)> {
+        self.schema().timestamp?;
+        let partitions = self.partitions();
+        let first = partitions.iter().find_map(|(_, partition)| partition.bounds())?;
+        let last = partitions.iter().rev().find_map(|(_, partition)| partition.bounds())?;
+        Some((first.0, last.1))
+    }
+
+    /// All rows, as slices that follow each other in time (in arrival where there is no
+    /// designated timestamp). Rows with equal timestamps keep the order of their arrival.
+    pub fn slices(&self) -> EngineResult<Vec<Slice>> {
+        let mut slices = Vec::new();
+        for (ordinal, (_, partition)) in self.partitions().iter().enumerate() {
+            let mut row = row_id(ordinal, 0);
+            for fragment in partition.view(self.schema().timestamp_column())?.iter() {
+                slices.push(self.slice(fragment, row));
+                row += fragment.rows.len() as i64;
+            }
+        }
+        Ok(slices)
+    }
+
+    /// The rows of all detached partitions.
+    pub fn detached_slices(&self) -> EngineResult<Vec<Slice>> {
+        let mut slices = Vec::new();
+        for partition in self.detached.values() {
+            let view = partition.view(self.schema().timestamp_column())?;
+            slices.extend(view.iter().map(|fragment| self.slice(fragment, row_id(0, 0))));
+        }
+        Ok(slices)
+    }
+
+    /// The rows within `ranges`, which are ascending and disjoint. Other partitions and pieces
+    /// are not touched. Without a designated timestamp all rows are returned.
+    pub fn slices_in(&self, ranges: &[TimeRange]) -> EngineResult<Vec<Slice>> {
+        let Some(timestamp) = self.schema().timestamp_column() else { return self.slices() };
+        let mut slices = Vec::new();
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(slices) };
+        let partitions = self.partitions();
+        // Of a thousand partitions those before and after are not even looked at.
+        let start = partitions.partition_point(|(floor, _)| *floor <= first.lo).saturating_sub(1);
+        let end = partitions.partition_point(|(floor, _)| *floor < last.hi).max(start);
+        for (ordinal, (floor, partition)) in (start..).zip(&partitions[start..end]) {
+            let ranges = &ranges[ranges.partition_point(|range| range.hi <= *floor)..];
+            if ranges.first().is_none_or(|range| range.lo > self.schema().partition_ceil(*floor)) {
+                continue;
+            }
+            let mut row = row_id(ordinal, 0);
+            for fragment in partition.view(Some(timestamp))?.iter() {
+                self.cut(fragment, row, ranges, &mut slices)?;
+                row += fragment.rows.len() as i64;
+            }
+        }
+        Ok(slices)
+    }
+
+    /// The latest transaction that added rows; `None` when it has none.
+    pub fn last_transaction(&self) -> Option<u64> {
+        self.partitions().iter().map(|(_, partition)| partition.last_lsn()).max()
+    }
+
+    /// The transactions that its pieces came with, oldest first: those that a checkpoint or a
+    /// merge has put together count as the latest of them.
+    pub fn transactions(&self) -> Vec<TransactionInfo> {
+        let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
+        for (_, partition) in self.partitions().iter() {
+            for piece in partition.pieces() {
+                let (lsn, bounds, rows) = (piece.lsn(), piece.bounds(), piece.rows() as u64);
+                let known = found.entry(lsn).or_insert(TransactionInfo { lsn, bounds, rows: 0 });
+                known.rows += rows;
+                known.bounds.0 = known.bounds.0.min(bounds.0);
+                known.bounds.1 = known.bounds.1.max(bounds.1);
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// The dictionary of a symbol column, by its position.
+    pub fn symbols(&self, column: usize) -> EngineResult<Arc<SymbolDictionary>> {
+        self.head.symbols(column).map(Arc::clone)
+    }
+
+    /// Partitions with rows: name, first and last timestamp, rows. Where a damaged file hides what
+    /// DEDUP keys replace, the replaced rows are counted.
+    pub fn partition_list(&self) -> Vec<PartitionInfo> {
+        self.partitions().iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
+    }
+
+    /// Detached partitions, like [`Self::partition_list`].
+    pub fn detached_list(&self) -> Vec<PartitionInfo> {
+        self.detached.iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
+    }
+
+    fn partition_info(&self, floor: i64, partition: &Partition) -> Option<PartitionInfo> {
+        let timestamp = self.schema().timestamp_column();
+        Some(PartitionInfo {
+            name: self.schema().partition_name(floor),
+            floor,
+            bounds: partition.bounds()?,
+            rows: partition.rows() - partition.replaced(timestamp).unwrap_or(0),
+            segments: partition.segments.len(),
+            runs: partition.runs.len(),
+            overlap: partition.overlap(),
+            disk_bytes: partition.segments.iter().map(|segment| segment.meta.file_len).sum(),
+            parquet: partition.segments.iter().any(|segment| segment.is_parquet()),
+            parquet_bytes: partition
+                .segments
+                .iter()
+                .filter(|segment| segment.is_parquet())
+                .map(|segment| segment.meta.file_len)
+                .sum(),
+        })
+    }
+
+    pub(crate) fn partitions(&self) -> PartitionList {
+        Arc::clone(self.listed.get_or_init(|| {
+            let hidden = |floor: &i64| self.hot.contains_key(floor);
+            let cold = self.cold.iter().filter(|(floor, _)| !hidden(floor));
+            let mut all: Vec<_> =
+                cold.chain(&self.hot).map(|(floor, p)| (*floor, Arc::clone(p))).collect();
+            all.sort_by_key(|(floor, _)| *floor);
+            Arc::new(all)
+        }))
+    }
+
+    pub(crate) fn partition(&self, floor: i64) -> Option<&Arc<Partition>> {
+        self.hot.get(&floor).or_else(|| self.cold.get(&floor))
+    }
+
+    /// Whether both show the very same pieces under the same definition.
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        let same_maps = |a: &PartitionMap, b: &PartitionMap| {
+            let pairs = || a.iter().zip(b.iter());
+            a.len() == b.len() && pairs().all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
+        };
+        Arc::ptr_eq(&self.head, &other.head)
+            && same_maps(&self.hot, &other.hot)
+            && same_maps(&self.cold, &other.cold)
+            && same_maps(&self.detached, &other.detached)
+    }
+
+    /// All partitions that are kept, seen or detached.
+    pub(crate) fn kept_partitions(&self) -> Vec<Arc<Partition>> {
+        let seen = self.partitions();
+        seen.iter().map(|(_, partition)| partition).chain(self.detached.values()).cloned().collect()
+    }
+
+    /// What is kept under this first instant, seen or detached.
+    pub(crate) fn kept_at(&self, floor: i64) -> Vec<Arc<Partition>> {
+        self.partition(floor).into_iter().chain(self.detached.get(&floor)).cloned().collect()
+    }
+
+    pub(crate) fn collect_segment_files(&self, files: &mut Vec<Arc<StoredFile>>) {
+        files.extend(
+            self.kept_partitions()
+                .iter()
+                .flat_map(|partition| partition.files().collect::<Vec<_>>()),
+        );
+    }
+
+    /// A fragment whose first row has the identifier `row`.
+    fn slice(&self, fragment: &Fragment, row: i64) -> Slice {
+        Slice {
+            head: Arc::clone(&self.head),
+            piece: fragment.piece.clone(),
+            rows: fragment.rows.clone(),
+            bounds: fragment.bounds,
+            first_row: row,
+        }
+    }
+
+    fn cut(
+        &self,
+        fragment: &Fragment,
+        row: i64,
+        ranges: &[TimeRange],
+        slices: &mut Vec<Slice>,
+    ) -> EngineResult<()> {
+        let Some(timestamp) = self.schema().timestamp_column() else { return Ok(()) };
+        let (min, max) = fragment.bounds;
+        for range in ranges.iter().filter(|range| range.lo <= max && range.hi > min) {
+            if range.lo <= min && range.hi > max {
+                slices.push(self.slice(fragment, row));
+                return Ok(());
+            }
+            let times = fragment.piece.timestamps(timestamp)?;
+            let times = &times[fragment.rows.clone()];
+            let start = times.partition_point(|&ts| ts < range.lo);
+            let end = times.partition_point(|&ts| ts < range.hi);
+            if start < end {
+                let mut slice = self.slice(fragment, row + start as i64);
+                slice.rows = fragment.rows.start + start..fragment.rows.start + end;
+                slice.bounds = (times[start], times[end - 1]);
+                slices.push(slice);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TableHead {
+    fn symbols(&self, column: usize) -> EngineResult<&Arc<SymbolDictionary>> {
+        let found = self.schema.columns.get(column).and_then(|column| self.symbols.get(&column.id));
+        found.ok_or_else(|| EngineError::internal(format!("column {column} is no symbol")))
+    }
+}
+
+/// What is left of a transaction in a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactionInfo {
+    /// Its number.
+    pub lsn: u64,
+    /// First and last designated timestamp; zeros without one.
+    pub bounds: (i64, i64),
+    /// Rows, those that later ones replaced included.
+    pub rows: u64,
+}
+
+/// A partition for SHOW PARTITIONS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionInfo {
+    /// `2024-01-31`, `default`.
+    pub name: String,
+    /// First instant of the partition in the timestamp's unit; the smallest integer for NONE.
+    pub floor: i64,
+    /// First and last timestamp.
+    pub bounds: (i64, i64),
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of segments, on disk.
+    pub segments: usize,
+    /// Number of sorted runs, in memory until the next checkpoint.
+    pub runs: usize,
+    /// Segments and runs that hold rows of one time, at the most: readers merge them there.
+    pub overlap: usize,
+    /// Bytes of the segments.
+    pub disk_bytes: u64,
+    /// Whether rows of it lie in Parquet files.
+    pub parquet: bool,
+    /// Length of its Parquet files, bytes.
+    pub parquet_bytes: u64,
+}
+
+/// Consecutive rows of a table that lie together.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    head: Arc<TableHead>,
+    piece: Piece,
+    rows: Range<usize>,
+    bounds: (i64, i64),
+    /// Identifier of the first row.
+    first_row: i64,
+}
+
+impl Slice {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// First and last timestamp; zeros without a designated timestamp.
+    pub fn time_bounds(&self) -> (i64, i64) {
+        self.bounds
+    }
+
+    /// Identifiers of the rows, valid in this snapshot alone: for [`Update`](crate::Update).
+    pub fn row_ids(&self, rows: Range<usize>) -> Int64Array {
+        let first = self.first_row + rows.start as i64;
+        Int64Array::from_iter_values(first..first + rows.len() as i64)
+    }
+
+    /// Cells of the columns at these positions of the schema, for `rows` counted from the start
+    /// of the slice. The position after the last column stands for the rows' identifiers.
+    /// Nothing is copied.
+    pub fn columns(&self, projection: &[usize], rows: Range<usize>) -> EngineResult<Vec<ArrayRef>> {
+        if rows.start > rows.end || rows.end > self.rows() {
+            return Err(EngineError::internal(format!(
+                "rows {}..{} of a slice of {}",
+                rows.start,
+                rows.end,
+                self.rows()
+            )));
+        }
+        let offset = self.rows.start + rows.start;
+        let cells = |&index: &usize| -> EngineResult<ArrayRef> {
+            if index == self.head.schema.columns.len() {
+                return Ok(Arc::new(self.row_ids(rows.clone())));
+            }
+            self.column(index, offset, rows.len())
+        };
+        projection.iter().map(cells).collect()
+    }
+
+    fn column(&self, index: usize, offset: usize, len: usize) -> EngineResult<ArrayRef> {
+        let column = self.head.schema.columns.get(index);
+        let column = column.ok_or_else(|| EngineError::internal(format!("no column {index}")))?;
+        match self.piece.column(column)?.slice(offset, len) {
+            ColumnData::Plain(array) => Ok(array),
+            ColumnData::Keys(keys) => {
+                debug_assert_eq!(column.sql_type, SqlType::Symbol);
+                let values = self.head.symbols(index)?.sound()?;
+                let array = keys.dictionary(values);
+                // The transaction that brought the symbol is lost, or the file is not what it was.
+                let lost = |error| damaged(&format!("column '{}'", column.name), error);
+                Ok(Arc::new(array.map_err(lost)?))
+            }
+        }
+    }
+
+    /// The designated timestamps of all rows, ascending.
+    pub fn timestamps(&self) -> EngineResult<ScalarBuffer<i64>> {
+        let timestamp = self.head.schema.timestamp_column();
+        let timestamp =
+            timestamp.ok_or_else(|| EngineError::internal("no designated timestamp"))?;
+        let cells = self.piece.column(timestamp)?.slice(self.rows.start, self.rows());
+        column::timestamps(cells.array())
+    }
+}

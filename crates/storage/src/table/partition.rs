@@ -1,0 +1,381 @@
+//! One partition of a table: its pieces in the order of their arrival, and the time-ordered view
+//! of them that readers get.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use tidemark_types::EngineResult;
+
+use crate::disk::file::StoredFile;
+use crate::mutation::delete::living;
+use crate::segment::Segment;
+use crate::segment::column::ColumnData;
+use crate::table::merge::Stretch;
+use crate::table::piece::{Merged, Piece, Run, order_of};
+use crate::table::schema::{ColumnSchema, TableSchema};
+use crate::table::upsert::UpsertKeys;
+
+/// A stretch of one piece at least this long is read in place; shorter ones are copied together.
+const READ_IN_PLACE_ROWS: usize = 4_096;
+/// Rows copied together at most, so that a reader of few rows does not merge a whole partition.
+const MERGED_ROWS: usize = 256 << 10;
+
+/// Consecutive rows of a piece, part of a partition's time order.
+#[derive(Debug, Clone)]
+pub(crate) struct Fragment {
+    pub(crate) piece: Piece,
+    pub(crate) rows: Range<usize>,
+    pub(crate) bounds: (i64, i64),
+}
+
+impl Fragment {
+    pub(crate) fn whole(piece: Piece) -> Self {
+        Self { rows: 0..piece.rows(), bounds: piece.bounds(), piece }
+    }
+}
+
+/// A partition. Immutable: a change makes a new one that shares the pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Partition {
+    /// Segments, in the order of their arrival.
+    pub(crate) segments: Vec<Arc<Segment>>,
+    /// Memory runs, in the order of their arrival.
+    pub(crate) runs: Vec<Arc<Run>>,
+    /// The latest transaction since the start that changed rows or cells of it. A checkpoint,
+    /// which only moves them, keeps it.
+    pub(crate) changed: u64,
+    view: OnceLock<Arc<[Fragment]>>,
+}
+
+impl Partition {
+    pub(crate) fn new(segments: Vec<Arc<Segment>>, runs: Vec<Arc<Run>>, changed: u64) -> Self {
+        Self { segments, runs, changed, view: OnceLock::new() }
+    }
+
+    /// All pieces in the order of their arrival.
+    pub(crate) fn pieces(&self) -> Vec<Piece> {
+        let segments = self.segments.iter().map(|s| Piece::Segment(Arc::clone(s)));
+        let runs = self.runs.iter().map(|run| Piece::Run(Arc::clone(run)));
+        let mut pieces: Vec<Piece> = segments.chain(runs).collect();
+        // Stable: the segments of one transaction stay in their order.
+        pieces.sort_by_key(Piece::lsn);
+        pieces
+    }
+
+    /// Rows of all pieces but those that were deleted, with those that later ones replace.
+    pub(crate) fn rows(&self) -> u64 {
+        let runs: usize = self.runs.iter().map(|run| run.rows).sum();
+        let segments: usize = self.segments.iter().map(|segment| segment.living_rows()).sum();
+        (segments + runs) as u64
+    }
+
+    /// The latest transaction that added rows.
+    pub(crate) fn last_lsn(&self) -> u64 {
+        let segments = self.segments.iter().map(|segment| segment.meta.lsn);
+        segments.chain(self.runs.iter().map(|run| run.last_lsn)).max().unwrap_or(0)
+    }
+
+    /// The files its rows lie in.
+    pub(crate) fn files(&self) -> impl Iterator<Item = Arc<StoredFile>> {
+        self.segments.iter().map(|segment| Arc::clone(&segment.file))
+    }
+
+    /// Whether all of it is in files as they are.
+    pub(crate) fn is_written(&self) -> bool {
+        let in_files = !self.segments.iter().any(|segment| segment.must_be_written(false));
+        // A manifest holds no keys: rows that later ones replace must be gone before.
+        self.runs.is_empty() && in_files && !self.upserts()
+    }
+
+    /// Whether pieces of it may replace rows of earlier ones.
+    pub(crate) fn upserts(&self) -> bool {
+        self.upsert_keys().next().is_some()
+    }
+
+    /// Whether this column decides which rows they replace.
+    pub(crate) fn upserts_by(&self, column: u32) -> bool {
+        self.upsert_keys().any(|keys| keys.has(column))
+    }
+
+    fn upsert_keys(&self) -> impl Iterator<Item = &Arc<UpsertKeys>> {
+        let segments = self.segments.iter().filter_map(|segment| segment.upsert.as_ref());
+        segments.chain(self.runs.iter().filter_map(|run| run.upsert.as_ref()))
+    }
+
+    /// The partition without the rows that are replaced: pieces that meet become one run.
+    pub(crate) fn resolved(&self, schema: &TableSchema) -> EngineResult<Self> {
+        let Some(timestamp) = schema.timestamp_column() else {
+            return Ok(Self::new(self.segments.clone(), self.runs.clone(), self.changed));
+        };
+        let pieces = self.pieces();
+        let (mut segments, mut runs) = (Vec::new(), Vec::new());
+        for mut cluster in clusters(&pieces) {
+            cluster.sort_unstable();
+            let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
+            match &sources[..] {
+                // What they replace is settled: rows of one piece that an update makes alike
+                // must not replace each other when the piece is merged later.
+                [Piece::Segment(segment)] => segments.push(Arc::new(segment.settled())),
+                [Piece::Run(run)] => runs.push(Arc::new(run.settled())),
+                _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),
+            }
+        }
+        segments.sort_by_key(|segment| segment.meta.lsn);
+        runs.sort_by_key(|run| run.last_lsn);
+        Ok(Self::new(segments, runs, self.changed))
+    }
+
+    /// How many of [`Self::rows`] later pieces replace. Reads where pieces with upsert keys
+    /// overlap.
+    pub(crate) fn replaced(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<u64> {
+        if !self.upserts() {
+            return Ok(0);
+        }
+        let shown: usize = self.view(timestamp)?.iter().map(|fragment| fragment.rows.len()).sum();
+        Ok(self.rows() - shown as u64)
+    }
+
+    /// First and last timestamp.
+    pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
+        let segments = self.segments.iter().map(|segment| segment.bounds());
+        let runs = self.runs.iter().map(|run| run.bounds);
+        segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// How many pieces span one instant, at the most. Pieces that only touch do not count.
+    pub(crate) fn overlap(&self) -> usize {
+        let segments = self.segments.iter().map(|segment| segment.bounds());
+        let pieces = segments.chain(self.runs.iter().map(|run| run.bounds));
+        // Of what happens at one instant ends come first, but for that of a piece of one instant.
+        let edges = pieces.flat_map(|(first, last)| {
+            [(first, 1, 1), (last, if first < last { 0 } else { 2 }, -1)]
+        });
+        let mut edges: Vec<(i64, u8, isize)> = edges.collect();
+        edges.sort_unstable();
+        let open = edges.iter().scan(0, |open, (_, _, change)| {
+            *open += change;
+            Some(*open)
+        });
+        open.max().unwrap_or(0) as usize
+    }
+
+    /// The partition with one more run. Runs of like size are merged, so that a million one-row
+    /// commits leave some twenty runs, each row copied as often.
+    pub(crate) fn with_run(
+        &self,
+        run: Run,
+        timestamp: Option<&ColumnSchema>,
+        frozen_lsn: u64,
+        run_rows: usize,
+    ) -> EngineResult<Self> {
+        let mut runs = self.runs.clone();
+        let changed = run.last_lsn;
+        let mut new = Arc::new(run);
+        // A run never moves past a segment that arrived between the two.
+        let last_segment = self.segments.iter().map(|segment| segment.meta.lsn).max();
+        let kept_lsn = frozen_lsn.max(last_segment.unwrap_or(0));
+        while let Some(last) = runs.last() {
+            let small = last.rows <= new.rows.saturating_mul(2);
+            let full = last.rows + new.rows > run_rows;
+            if !small || full || last.last_lsn <= kept_lsn || last.upsert != new.upsert {
+                break;
+            }
+            new = Arc::new(merge_runs(last, &new, timestamp)?);
+            runs.pop();
+        }
+        runs.push(new);
+        Ok(Self::new(self.segments.clone(), runs, changed))
+    }
+
+    /// The rows in time order; in the order of their arrival without a designated timestamp.
+    pub(crate) fn view(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<Arc<[Fragment]>> {
+        if let Some(view) = self.view.get() {
+            return Ok(Arc::clone(view));
+        }
+        let pieces = self.pieces();
+        let view: Arc<[Fragment]> = match timestamp {
+            None => in_order_of_arrival(pieces).into(),
+            Some(timestamp) => in_time_order(&pieces, timestamp)?.into(),
+        };
+        Ok(Arc::clone(self.view.get_or_init(|| view)))
+    }
+}
+
+/// All that stays of the rows of several pieces, as one run.
+pub(crate) fn one_run(
+    sources: &[Piece],
+    schema: &TableSchema,
+    timestamp: &ColumnSchema,
+) -> EngineResult<Run> {
+    let times: Vec<_> =
+        sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
+    let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
+    let order = order_of(sources, &slices)?;
+    let mut columns = Vec::with_capacity(schema.columns.len());
+    for column in &schema.columns {
+        let cells = sources.iter().map(|piece| piece.column(column));
+        let cells: Vec<_> = cells.collect::<EngineResult<_>>()?;
+        let gathered = ColumnData::gather(column.sql_type, &cells, &order)?;
+        columns.push((column.id, column.sql_type, gathered));
+    }
+    let bounds = sources.iter().map(Piece::bounds);
+    Ok(Run {
+        rows: order.iter().map(|stretch| stretch.len).sum(),
+        columns,
+        bounds: bounds.fold((i64::MAX, i64::MIN), |a, b| (a.0.min(b.0), a.1.max(b.1))),
+        last_lsn: sources.iter().map(Piece::lsn).max().unwrap_or(0),
+        upsert: None,
+    })
+}
+
+/// Both runs' rows as one run, `first`'s before `second`'s among equal timestamps.
+fn merge_runs(
+    first: &Arc<Run>,
+    second: &Arc<Run>,
+    timestamp: Option<&ColumnSchema>,
+) -> EngineResult<Run> {
+    let whole = |source, rows| Stretch { source, start: 0, len: rows };
+    let (end, start) = (first.bounds.1, second.bounds.0);
+    let in_order = end < start || (end == start && second.upsert.is_none());
+    let order = match timestamp {
+        Some(timestamp) if !in_order => {
+            let pieces = [first, second].map(|run| Piece::Run(Arc::clone(run)));
+            let (a, b) = (pieces[0].timestamps(timestamp)?, pieces[1].timestamps(timestamp)?);
+            order_of(&pieces, &[&a, &b])?
+        }
+        _ => vec![whole(0, first.rows), whole(1, second.rows)],
+    };
+    let mut columns = Vec::with_capacity(second.columns.len());
+    // The definition may have changed in between: columns of either, null where missing.
+    let added = first
+        .columns
+        .iter()
+        .filter(|(id, ..)| second.columns.iter().all(|(other, ..)| other != id));
+    for (id, sql_type, _) in second.columns.iter().chain(added) {
+        let sources =
+            [first, second].map(|run| match run.columns.iter().find(|(other, ..)| other == id) {
+                Some((_, _, cells)) => Ok(cells.clone()),
+                None => ColumnData::nulls(*sql_type, run.rows),
+            });
+        let [a, b] = sources;
+        columns.push((*id, *sql_type, ColumnData::gather(*sql_type, &[a?, b?], &order)?));
+    }
+    Ok(Run {
+        rows: order.iter().map(|stretch| stretch.len).sum(),
+        columns,
+        bounds: (first.bounds.0.min(second.bounds.0), first.bounds.1.max(second.bounds.1)),
+        last_lsn: second.last_lsn,
+        upsert: second.upsert.clone(),
+    })
+}
+
+/// Cuts overlapping pieces into fragments that follow each other in time. `pieces` come in the
+/// order of their arrival, which decides among equal timestamps.
+fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec<Fragment>> {
+    let mut fragments = Vec::with_capacity(pieces.len());
+    for mut cluster in clusters(pieces) {
+        if let [single] = cluster[..]
+            && pieces[single].dead().is_none()
+        {
+            fragments.push(Fragment::whole(pieces[single].clone()));
+            continue;
+        }
+        cluster.sort_unstable();
+        let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
+        merge_cluster(&sources, timestamp, &mut fragments)?;
+    }
+    Ok(fragments)
+}
+
+/// Groups of pieces that overlap in time, the groups in time order. Two pieces that share their
+/// border's timestamp overlap only when the one that must come second arrived first, or may
+/// replace rows of the other.
+pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
+    let mut by_time: Vec<usize> = (0..pieces.len()).collect();
+    by_time.sort_by_key(|&index| (pieces[index].bounds(), index));
+    let mut clusters: Vec<(i64, Vec<usize>)> = Vec::new();
+    for index in by_time {
+        let (min, max) = pieces[index].bounds();
+        let (mut end, mut members) = (max, vec![index]);
+        while let Some((last_end, last)) = clusters.last() {
+            let meet = || pieces[index].upsert().is_some() || last.iter().any(|&o| o > index);
+            if min > *last_end || (min == *last_end && !meet()) {
+                break;
+            }
+            end = end.max(*last_end);
+            members.extend(last);
+            clusters.pop();
+        }
+        clusters.push((end, members));
+    }
+    clusters.into_iter().map(|(_, members)| members).collect()
+}
+
+fn merge_cluster(
+    sources: &[Piece],
+    timestamp: &ColumnSchema,
+    fragments: &mut Vec<Fragment>,
+) -> EngineResult<()> {
+    let times: Vec<_> =
+        sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
+    let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
+    let bounds = |stretches: &[Stretch]| {
+        let first = stretches.first().map_or(0, |s| slices[s.source][s.start]);
+        let last = stretches.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
+        (first, last)
+    };
+    add_fragments(sources, order_of(sources, &slices)?, &bounds, fragments);
+    Ok(())
+}
+
+/// Rows without a designated timestamp.
+fn in_order_of_arrival(pieces: Vec<Piece>) -> Vec<Fragment> {
+    let mut fragments = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        if piece.dead().is_none() {
+            fragments.push(Fragment::whole(piece));
+            continue;
+        }
+        let whole = vec![Stretch { source: 0, start: 0, len: piece.rows() }];
+        let sources = [piece];
+        add_fragments(&sources, living(whole, &sources), &|_| (0, 0), &mut fragments);
+    }
+    fragments
+}
+
+/// Adds the rows of an order: long stretches in place, short ones to be copied together.
+fn add_fragments(
+    sources: &[Piece],
+    order: Vec<Stretch>,
+    bounds: &dyn Fn(&[Stretch]) -> (i64, i64),
+    fragments: &mut Vec<Fragment>,
+) {
+    let mut short: Vec<Stretch> = Vec::new();
+    let mut short_rows = 0;
+    let copy = |short: &mut Vec<Stretch>, fragments: &mut Vec<Fragment>| {
+        if !short.is_empty() {
+            let order = std::mem::take(short);
+            let merged = Merged::new(sources.to_vec(), order.clone(), bounds(&order));
+            fragments.push(Fragment::whole(Piece::Merged(Arc::new(merged))));
+        }
+    };
+    for stretch in order {
+        if stretch.len >= READ_IN_PLACE_ROWS {
+            copy(&mut short, fragments);
+            short_rows = 0;
+            fragments.push(Fragment {
+                piece: sources[stretch.source].clone(),
+                rows: stretch.start..stretch.start + stretch.len,
+                bounds: bounds(&[stretch]),
+            });
+        } else {
+            short_rows += stretch.len;
+            short.push(stretch);
+            if short_rows >= MERGED_ROWS {
+                copy(&mut short, fragments);
+                short_rows = 0;
+            }
+        }
+    }
+    copy(&mut short, fragments);
+}

@@ -1,0 +1,116 @@
+//! Rows that wait for a commit, and what their own session sees of them meanwhile.
+//!
+//! They are applied to a snapshot as a commit applies them, with the same state machine; only the
+//! log and the other sessions learn nothing of it. What stays behind of rows that are given up
+//! are texts of symbols that no row uses, as with a bulk write.
+
+use std::sync::Arc;
+
+use arrow::compute::concat;
+use arrow_array::{Array, RecordBatch};
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::mutation::change::CommitReceipt;
+use crate::mutation::prepare::{Prepared, Rows, existing, in_time_order, sorted_rows};
+use crate::snapshot::Snapshot;
+use crate::state::{ApplyContext, Owed, apply, resolve};
+use crate::storage::Storage;
+use crate::table::schema::{TableId, TableSchema};
+
+/// Bytes up to which rows are put together.
+const JOINED_BYTES: usize = 64 << 20;
+
+/// Rows of one table that wait for a commit: checked, and ascending in time.
+#[derive(Debug, Clone)]
+pub struct PendingRows {
+    schema: Arc<TableSchema>,
+    rows: Rows,
+    bytes: usize,
+}
+
+impl PendingRows {
+    fn new(schema: Arc<TableSchema>, rows: Rows) -> Self {
+        let bytes = rows.columns.iter().map(Array::get_array_memory_size).sum();
+        Self { schema, rows, bytes }
+    }
+
+    /// The table they are for.
+    pub fn table(&self) -> TableId {
+        self.schema.id
+    }
+
+    /// What they hold in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// These rows and then others, as one; `None` where they are of two tables or definitions, or
+    /// many.
+    pub fn joined(&self, later: &Self) -> EngineResult<Option<Self>> {
+        let (ours, theirs) = (&self.rows.columns, &later.rows.columns);
+        let same = Arc::ptr_eq(&self.schema, &later.schema)
+            && ours.iter().zip(theirs).all(|(a, b)| a.data_type() == b.data_type());
+        if !same || self.bytes + later.bytes > JOINED_BYTES {
+            return Ok(None);
+        }
+        let both = ours.iter().zip(theirs).map(|(a, b)| concat(&[a.as_ref(), b.as_ref()]));
+        let columns = both.collect::<Result<_, _>>();
+        let columns = columns.map_err(|error| EngineError::internal(error.to_string()))?;
+        let count = self.rows.count + later.rows.count;
+        let rows = in_time_order(&self.schema, Rows { count, columns })?;
+        Ok(Some(Self::new(Arc::clone(&self.schema), rows)))
+    }
+
+    fn prepared(self) -> Prepared {
+        let (table, schema_version) = (self.schema.id, self.schema.version);
+        Prepared::Append { table, schema_version, rows: self.rows }
+    }
+}
+
+impl Storage {
+    /// Checks rows for a later commit. The batch has the columns of the definition of that
+    /// version, the rows come in any order. Fails as a commit of them would.
+    pub fn pend(
+        &self,
+        table: TableId,
+        schema_version: u64,
+        batch: &RecordBatch,
+    ) -> EngineResult<PendingRows> {
+        let schema = existing(&self.snapshot(), table, schema_version)?;
+        let rows = sorted_rows(&schema, batch, self.options())?;
+        Ok(PendingRows::new(schema, rows))
+    }
+
+    /// Commits rows that waited, like [`Self::commit`]; fails with `Replan` where a table is
+    /// gone or has another definition by now.
+    pub fn commit_pending(&self, rows: Vec<PendingRows>) -> EngineResult<CommitReceipt> {
+        self.commit_prepared(rows.into_iter().map(PendingRows::prepared).collect())
+    }
+
+    /// What `shown` would be with these rows: `committed` is the snapshot it was made from, or
+    /// itself. Nobody else sees the rows. Fails with `Replan` like [`Self::commit_pending`].
+    pub fn preview(
+        &self,
+        committed: &Snapshot,
+        shown: &Snapshot,
+        rows: &[PendingRows],
+    ) -> EngineResult<Arc<Snapshot>> {
+        let mut shown = shown.clone();
+        for rows in rows {
+            shown.lsn += 1;
+            let op = resolve(&shown, rows.clone().prepared())?;
+            let mut context = ApplyContext {
+                vfs: self.vfs(),
+                lsn: shown.lsn,
+                // Runs that are committed are shared with everybody, not merged with these.
+                frozen_lsn: committed.lsn,
+                run_rows: self.options().run_rows,
+                removed: &mut Vec::new(),
+                unsynced: &mut Vec::new(),
+                owed: &mut Owed::default(),
+            };
+            apply(&mut shown, &op, &mut context)?;
+        }
+        Ok(Arc::new(shown))
+    }
+}

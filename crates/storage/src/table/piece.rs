@@ -1,0 +1,175 @@
+//! Pieces of a partition: memory runs, segments, and rows merged from several of them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_buffer::ScalarBuffer;
+use parking_lot::Mutex;
+use tidemark_types::{EngineResult, SqlType};
+
+use crate::mutation::delete::{DeadRows, living};
+use crate::segment::Segment;
+use crate::segment::column::{self, ColumnData};
+use crate::table::merge::Stretch;
+use crate::table::schema::ColumnSchema;
+use crate::table::upsert::{Source, UpsertKeys, upsert_order};
+
+/// Rows in memory, ascending in time.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) rows: usize,
+    /// Column identifiers and cells.
+    pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
+    /// First and last timestamp; zeros without a designated timestamp.
+    pub(crate) bounds: (i64, i64),
+    /// The latest transaction in it.
+    pub(crate) last_lsn: u64,
+    /// The keys by which its rows replace those of earlier pieces.
+    pub(crate) upsert: Option<Arc<UpsertKeys>>,
+}
+
+impl Run {
+    /// The same rows, none of which replaces others any more.
+    pub(crate) fn settled(&self) -> Self {
+        let (columns, bounds) = (self.columns.clone(), self.bounds);
+        Self { rows: self.rows, columns, bounds, last_lsn: self.last_lsn, upsert: None }
+    }
+
+    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self.columns.iter().find(|(id, ..)| *id == wanted.id) {
+            Some((_, _, cells)) => Ok(cells.clone()),
+            None => ColumnData::nulls(wanted.sql_type, self.rows),
+        }
+    }
+}
+
+/// Rows of several overlapping pieces in their common order. Columns are copied when first read.
+pub(crate) struct Merged {
+    pub(crate) rows: usize,
+    pub(crate) bounds: (i64, i64),
+    sources: Vec<Piece>,
+    order: Vec<Stretch>,
+    columns: Mutex<HashMap<u32, ColumnData>>,
+}
+
+impl Merged {
+    pub(crate) fn new(sources: Vec<Piece>, order: Vec<Stretch>, bounds: (i64, i64)) -> Self {
+        let rows = order.iter().map(|stretch| stretch.len).sum();
+        Self { rows, bounds, sources, order, columns: Mutex::default() }
+    }
+
+    /// Where `len` rows from `start` on come from, in their order.
+    pub(crate) fn origins(
+        &self,
+        start: usize,
+        len: usize,
+    ) -> impl Iterator<Item = (&Piece, Stretch)> {
+        let mut first = 0;
+        self.order.iter().filter_map(move |stretch| {
+            let (low, high) = (first.max(start), (first + stretch.len).min(start + len));
+            let own = Stretch {
+                start: stretch.start + low.saturating_sub(first),
+                len: high.saturating_sub(low),
+                ..*stretch
+            };
+            first += stretch.len;
+            (own.len > 0).then(|| (&self.sources[stretch.source], own))
+        })
+    }
+
+    fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        if let Some(cells) = self.columns.lock().get(&wanted.id) {
+            return Ok(cells.clone());
+        }
+        // Copied outside the lock: two readers may copy twice, none waits for another column.
+        let sources: Vec<_> =
+            self.sources.iter().map(|piece| piece.column(wanted)).collect::<Result<_, _>>()?;
+        let cells = ColumnData::gather(wanted.sql_type, &sources, &self.order)?;
+        Ok(self.columns.lock().entry(wanted.id).or_insert(cells).clone())
+    }
+}
+
+impl fmt::Debug for Merged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Merged").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+/// Rows of one origin, ascending in time where the table has a designated timestamp.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    Run(Arc<Run>),
+    Segment(Arc<Segment>),
+    Merged(Arc<Merged>),
+}
+
+impl Piece {
+    /// Rows to be addressed, deleted ones among them.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Run(run) => run.rows,
+            Self::Segment(segment) => segment.rows(),
+            Self::Merged(merged) => merged.rows,
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> (i64, i64) {
+        match self {
+            Self::Run(run) => run.bounds,
+            Self::Segment(segment) => segment.bounds(),
+            Self::Merged(merged) => merged.bounds,
+        }
+    }
+
+    /// The latest transaction in it: its place in the order of arrival.
+    pub(crate) fn lsn(&self) -> u64 {
+        match self {
+            Self::Run(run) => run.last_lsn,
+            Self::Segment(segment) => segment.meta.lsn,
+            Self::Merged(_) => u64::MAX,
+        }
+    }
+
+    /// The rows that were deleted and lie in its file still.
+    pub(crate) fn dead(&self) -> Option<&Arc<DeadRows>> {
+        match self {
+            Self::Segment(segment) => segment.dead(),
+            Self::Run(_) | Self::Merged(_) => None,
+        }
+    }
+
+    /// The keys by which its rows replace those of earlier pieces.
+    pub(crate) fn upsert(&self) -> Option<&Arc<UpsertKeys>> {
+        match self {
+            Self::Run(run) => run.upsert.as_ref(),
+            Self::Segment(segment) => segment.upsert.as_ref(),
+            Self::Merged(_) => None,
+        }
+    }
+
+    /// The whole column; null where the piece is older than the column.
+    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self {
+            Self::Run(run) => run.column(wanted),
+            Self::Segment(segment) => segment.column(wanted),
+            Self::Merged(merged) => merged.column(wanted),
+        }
+    }
+
+    pub(crate) fn timestamps(&self, column: &ColumnSchema) -> EngineResult<ScalarBuffer<i64>> {
+        column::timestamps(self.column(column)?.array())
+    }
+}
+
+/// The order of the rows of several pieces, given in the order of their arrival, without those
+/// that later ones replace and those that were deleted. `times` are their timestamps.
+pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<Stretch>> {
+    let sources: Vec<Source<'_>> = pieces
+        .iter()
+        .zip(times)
+        .map(|(piece, times)| Source { times, upsert: piece.upsert() })
+        .collect();
+    let order = upsert_order(&sources, &|index, column| pieces[index].column(column))?;
+    Ok(living(order, pieces))
+}

@@ -1,0 +1,336 @@
+//! DEDUP UPSERT KEYS: a row takes the place of every row with the same keys that arrived before.
+//!
+//! The designated timestamp is always a key, so only rows with equal timestamps can meet. Null
+//! equals null. A batch is resolved before it is logged; pieces are resolved against each other
+//! where they are merged, each by the keys that held when it was written: changing the keys of a
+//! table changes nothing about rows that are there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::row::{Row, RowConverter, Rows, SortField};
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use rustc_hash::FxHashSet;
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::segment::column::ColumnData;
+use crate::table::merge::{Stretch, merge_order};
+use crate::table::schema::{ColumnSchema, TableSchema};
+
+/// Rows with equal timestamps that are compared together, at most, unless one timestamp has more.
+const COMPARED_ROWS: usize = 256 << 10;
+/// So many keys are compared one by one; more are hashed.
+const FEW: usize = 12;
+
+/// The key columns beside the designated timestamp.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UpsertKeys {
+    /// Without their names: a key goes by identifier and type.
+    columns: Vec<ColumnSchema>,
+}
+
+impl UpsertKeys {
+    /// `None` for a table without DEDUP.
+    pub(crate) fn of(schema: &TableSchema) -> Option<Arc<Self>> {
+        let timestamp = schema.timestamp_column()?.id;
+        if schema.dedup_keys.is_empty() {
+            return None;
+        }
+        let is_key = |c: &&ColumnSchema| c.id != timestamp && schema.dedup_keys.contains(&c.id);
+        let columns = schema.columns.iter().filter(is_key);
+        let columns =
+            columns.map(|c| ColumnSchema { id: c.id, ..ColumnSchema::new("", c.sql_type) });
+        Some(Arc::new(Self { columns: columns.collect() }))
+    }
+
+    pub(crate) fn has(&self, column: u32) -> bool {
+        self.columns.iter().any(|key| key.id == column)
+    }
+}
+
+/// One of several pieces to be merged, ascending in time.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) times: &'a [i64],
+    /// The keys by which its rows replace those of earlier sources.
+    pub(crate) upsert: Option<&'a Arc<UpsertKeys>>,
+}
+
+/// The positions in `order` that stay of a batch: of rows with equal keys the last one. `order`
+/// lists the rows ascending in time, those with equal timestamps in the order of their arrival.
+pub(crate) fn last_of_each(
+    schema: &TableSchema,
+    columns: &[ArrayRef],
+    times: &[i64],
+    mut order: Vec<u32>,
+) -> EngineResult<Vec<u32>> {
+    let Some(keys) = UpsertKeys::of(schema) else { return Ok(order) };
+    let time = |position: usize| times[order[position] as usize];
+    let mut ties: Vec<Range<usize>> = Vec::new();
+    for position in 1..order.len() {
+        match ties.last_mut() {
+            _ if time(position - 1) != time(position) => {}
+            Some(tie) if tie.end == position => tie.end += 1,
+            _ => ties.push(position - 1..position + 1),
+        }
+    }
+    let positions = schema.columns.iter().enumerate();
+    let positions = positions.filter(|(_, c)| keys.columns.iter().any(|key| key.id == c.id));
+    let columns: Vec<&ArrayRef> = positions.map(|(index, _)| &columns[index]).collect();
+    let tied: Vec<u32> = ties.iter().flat_map(|tie| &order[tie.clone()]).copied().collect();
+    let tied = UInt32Array::from(tied);
+    let taken = columns.iter().map(|column| arrow::compute::take(column, &tied, None));
+    let encoded = [encode(&taken.collect::<Result<Vec<_>, _>>().map_err(internal)?)?];
+    let mut dead = vec![false; order.len()];
+    let mut base = 0;
+    for tie in ties {
+        let mut seen = Seen::of(&encoded);
+        for position in tie.clone().rev() {
+            dead[position] = seen.meets(base + position - tie.start, Some(0));
+        }
+        base += tie.len();
+    }
+    let mut dead = dead.into_iter();
+    order.retain(|_| !dead.next().unwrap_or(false));
+    Ok(order)
+}
+
+/// The order of all rows of `sources` that stay: as [`merge_order`], without the rows that a
+/// later source replaces. `column` reads a key column of a source; only called where needed.
+pub(crate) fn upsert_order(
+    sources: &[Source<'_>],
+    column: &dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
+) -> EngineResult<Vec<Stretch>> {
+    let times: Vec<&[i64]> = sources.iter().map(|source| source.times).collect();
+    let order = merge_order(&times);
+    if sources.iter().skip(1).all(|source| source.upsert.is_none()) {
+        return Ok(order);
+    }
+    let mut sets: Vec<&Arc<UpsertKeys>> = Vec::new();
+    let mut set_of = Vec::with_capacity(sources.len());
+    for source in sources {
+        set_of.push(source.upsert.map(|keys| {
+            sets.iter().position(|known| *known == keys).unwrap_or_else(|| {
+                sets.push(keys);
+                sets.len() - 1
+            })
+        }));
+    }
+    let mut resolver = Resolver {
+        sources: sources.len(),
+        column,
+        sets,
+        set_of,
+        rest: Vec::new(),
+        out: Vec::new(),
+    };
+    let mut tied_rows = 0;
+    for item in cut_ties(order, &times) {
+        tied_rows += if let Item::Tie(parts) = &item { rows_of(parts) } else { 0 };
+        resolver.rest.push(item);
+        if tied_rows >= COMPARED_ROWS {
+            resolver.resolve()?;
+            tied_rows = 0;
+        }
+    }
+    resolver.resolve()?;
+    Ok(resolver.out)
+}
+
+/// A part of a merged order.
+#[derive(Debug)]
+enum Item {
+    /// Timestamps that no other source has.
+    Free(Stretch),
+    /// One timestamp of several sources, in the order of their arrival.
+    Tie(Vec<Stretch>),
+}
+
+fn rows_of(stretches: &[Stretch]) -> usize {
+    stretches.iter().map(|stretch| stretch.len).sum()
+}
+
+/// Cuts a merged order where several sources share a timestamp.
+fn cut_ties(order: Vec<Stretch>, times: &[&[i64]]) -> Vec<Item> {
+    let rows = |s: &Stretch| &times[s.source][s.start..s.start + s.len];
+    let mut items = Vec::new();
+    let mut rest = order.into_iter().peekable();
+    let mut current = rest.next();
+    while let Some(stretch) = current.take() {
+        let at = times[stretch.source][stretch.start + stretch.len - 1];
+        if rest.peek().is_none_or(|next| rows(next)[0] != at) {
+            items.push(Item::Free(stretch));
+            current = rest.next();
+            continue;
+        }
+        let free = rows(&stretch).partition_point(|&ts| ts < at);
+        if free > 0 {
+            items.push(Item::Free(Stretch { len: free, ..stretch }));
+        }
+        let (start, len) = (stretch.start + free, stretch.len - free);
+        let mut tie = vec![Stretch { start, len, ..stretch }];
+        while let Some(next) = rest.next_if(|next| rows(next)[0] == at) {
+            let tied = rows(&next).partition_point(|&ts| ts == at);
+            tie.push(Stretch { len: tied, ..next });
+            if tied < next.len {
+                let (start, len) = (next.start + tied, next.len - tied);
+                current = Some(Stretch { start, len, ..next });
+                break;
+            }
+        }
+        items.push(Item::Tie(tie));
+        if current.is_none() {
+            current = rest.next();
+        }
+    }
+    items
+}
+
+/// Takes the replaced rows out of ties.
+struct Resolver<'a> {
+    sources: usize,
+    column: &'a dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
+    /// Different sets of keys.
+    sets: Vec<&'a Arc<UpsertKeys>>,
+    /// Each source's set.
+    set_of: Vec<Option<usize>>,
+    /// Not resolved yet.
+    rest: Vec<Item>,
+    out: Vec<Stretch>,
+}
+
+impl Resolver<'_> {
+    fn resolve(&mut self) -> EngineResult<()> {
+        let items = std::mem::take(&mut self.rest);
+        let ties = items.iter().filter_map(|item| match item {
+            Item::Tie(parts) => Some(parts.iter().copied()),
+            Item::Free(_) => None,
+        });
+        let tied: Vec<Stretch> = ties.flatten().collect();
+        // Without a tie no key is read.
+        let sets = if tied.is_empty() { &[] } else { &self.sets[..] };
+        let encoded = sets.iter().map(|keys| self.encode(keys, &tied));
+        let encoded = encoded.collect::<EngineResult<Vec<_>>>()?;
+        let mut base = 0;
+        for item in items {
+            match item {
+                Item::Free(stretch) => push(&mut self.out, stretch),
+                Item::Tie(parts) => {
+                    self.resolve_tie(&parts, base, &encoded);
+                    base += rows_of(&parts);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `encoded` holds the tie's rows from `base` on.
+    fn resolve_tie(&mut self, parts: &[Stretch], base: usize, encoded: &[Option<Rows>]) {
+        let mut dead = vec![false; rows_of(parts)];
+        let mut seen = Seen::of(encoded);
+        let mut end = dead.len();
+        for part in parts.iter().rev() {
+            for row in (end - part.len..end).rev() {
+                dead[row] = seen.meets(base + row, self.set_of[part.source]);
+            }
+            end -= part.len;
+        }
+        let mut dead = dead.into_iter();
+        for part in parts {
+            for start in part.start..part.start + part.len {
+                if !dead.next().unwrap_or(false) {
+                    push(&mut self.out, Stretch { start, len: 1, ..*part });
+                }
+            }
+        }
+    }
+
+    fn encode(&self, keys: &UpsertKeys, tied: &[Stretch]) -> EngineResult<Option<Rows>> {
+        let columns = keys.columns.iter().map(|key| {
+            let sources = (0..self.sources).map(|source| (self.column)(source, key));
+            let sources: Vec<ColumnData> = sources.collect::<EngineResult<_>>()?;
+            Ok(ColumnData::gather(key.sql_type, &sources, tied)?.to_array())
+        });
+        encode(&columns.collect::<EngineResult<Vec<_>>>()?)
+    }
+}
+
+/// Appends a stretch, or lengthens the last one.
+fn push(order: &mut Vec<Stretch>, stretch: Stretch) {
+    match order.last_mut() {
+        Some(last) if last.source == stretch.source && last.start + last.len == stretch.start => {
+            last.len += stretch.len;
+        }
+        _ => order.push(stretch),
+    }
+}
+
+/// Keys as comparable bytes; `None` when the timestamp is the only one.
+fn encode(columns: &[ArrayRef]) -> EngineResult<Option<Rows>> {
+    if columns.is_empty() {
+        return Ok(None);
+    }
+    let fields = columns.iter().map(|column| SortField::new(column.data_type().clone()));
+    let converter = RowConverter::new(fields.collect()).map_err(internal)?;
+    converter.convert_columns(columns).map(Some).map_err(internal)
+}
+
+fn internal(error: impl std::fmt::Display) -> EngineError {
+    EngineError::internal(error.to_string())
+}
+
+/// The keys of one timestamp met so far, from the latest row back, for each set of keys.
+struct Seen<'a> {
+    sets: Vec<SeenSet<'a>>,
+}
+
+struct SeenSet<'a> {
+    encoded: Option<&'a Rows>,
+    any: bool,
+    few: Vec<Row<'a>>,
+    many: FxHashSet<Row<'a>>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(encoded: &'a [Option<Rows>]) -> Self {
+        let set = |rows: &'a Option<Rows>| SeenSet {
+            encoded: rows.as_ref(),
+            any: false,
+            few: Vec::new(),
+            many: FxHashSet::default(),
+        };
+        Self { sets: encoded.iter().map(set).collect() }
+    }
+
+    /// Whether a later row replaces this one, which from now on replaces earlier ones itself by
+    /// the keys of `set`.
+    fn meets(&mut self, row: usize, set: Option<usize>) -> bool {
+        let replaced = self.sets.iter().any(|seen| seen.contains(row));
+        if let Some(set) = set {
+            self.sets[set].insert(row);
+        }
+        replaced
+    }
+}
+
+impl SeenSet<'_> {
+    fn contains(&self, row: usize) -> bool {
+        match self.encoded {
+            None => self.any,
+            Some(_) if !self.any => false,
+            Some(rows) if self.many.is_empty() => self.few.contains(&rows.row(row)),
+            Some(rows) => self.many.contains(&rows.row(row)),
+        }
+    }
+
+    fn insert(&mut self, row: usize) {
+        self.any = true;
+        let Some(rows) = self.encoded else { return };
+        if self.many.is_empty() && self.few.len() < FEW {
+            self.few.push(rows.row(row));
+        } else {
+            self.many.extend(self.few.drain(..));
+            self.many.insert(rows.row(row));
+        }
+    }
+}
