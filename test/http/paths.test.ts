@@ -4,7 +4,7 @@ import test from 'ava';
 import { loadConfig } from '../../ts/config/index.js';
 import { httpPaths } from '../../ts/http/paths.js';
 import type { StaticFile } from '../../ts/http/index.js';
-import { startHarness } from './harness.js';
+import { sendRaw, startHarness } from './harness.js';
 
 const PAGE: StaticFile = {
   body: Buffer.from('<!doctype html>'),
@@ -63,6 +63,28 @@ test('what is not set follows the console, but for the line protocol', async (t)
   const moved = await fetch(`${url}/db`, { redirect: 'manual' });
   t.is(moved.status, 301);
   t.is(moved.headers.get('location'), '/db/');
+  await server.close();
+});
+
+test('a path is taken to the letter, and never as a URL', async (t) => {
+  const { port, server } = await startHarness();
+  const expected = {
+    '/ping': 204,
+    '///ping': 204,
+    '/ping?': 204,
+    '/ping/': 404,
+    '/PING': 404,
+    '/%70ing': 404,
+    '/ping#x': 404,
+    'http://localhost/ping': 404,
+    'http://[': 404,
+    '//[/ping': 404,
+    '/__proto__': 404,
+  };
+  for (const [target, status] of Object.entries(expected)) {
+    const head = `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+    t.is(Number((await sendRaw(port, head)).slice(9, 12)), status, target);
+  }
   await server.close();
 });
 

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -45,9 +46,14 @@ function readRecipe(): Recipe {
 function copyServer(): string {
   const copy = mkdtempSync(join(root, 'build', 'recipe-'));
   cpSync(join(root, 'build', 'ts'), join(copy, 'ts'), { recursive: true });
-  mkdirSync(join(copy, 'test', 'http'), { recursive: true });
-  for (const name of ['harness.js', 'fake-database.js', 'document.js']) {
-    cpSync(join(root, 'build', 'test', 'http', name), join(copy, 'test', 'http', name));
+  // The fakes that the tests share lie beside them: no list of them to keep.
+  for (const directory of ['test', join('test', 'http')]) {
+    mkdirSync(join(copy, directory));
+    for (const name of readdirSync(join(root, 'build', directory))) {
+      if (name.endsWith('.js')) {
+        cpSync(join(root, 'build', directory, name), join(copy, directory, name));
+      }
+    }
   }
   return copy;
 }

@@ -64,6 +64,14 @@ impl State {
             .or_insert_with(|| User { used: floor, ..User::default() })
     }
 
+    /// A place behind those of the user who wait already.
+    fn line_up(&mut self, user: &Arc<str>, waker: Waker) -> u64 {
+        self.next_ticket += 1;
+        let ticket = self.next_ticket;
+        self.user(user).waiting.push_back(Waiting { ticket, waker });
+        ticket
+    }
+
     fn forget_idle(&mut self, name: &Arc<str>) {
         let is_idle = |user: &User| user.running == 0 && user.waiting.is_empty();
         if self.users.get(name).is_some_and(is_idle) {
@@ -111,10 +119,7 @@ impl Lane {
             // It was admitted.
             self.ticket = None;
         } else {
-            state.next_ticket += 1;
-            let ticket = state.next_ticket;
-            let own = state.user(&self.user);
-            own.waiting.push_back(Waiting { ticket, waker: Waker::noop().clone() });
+            let ticket = state.line_up(&self.user, Waker::noop().clone());
             state.admit(self.lanes.count);
             let own = state.user(&self.user);
             if let Some(waits) = own.waiting.iter_mut().find(|waits| waits.ticket == ticket) {
@@ -146,8 +151,19 @@ impl Drop for Lane {
 
 /// The task works until this is dropped.
 pub(crate) struct Running<'a> {
-    lane: &'a Lane,
+    lane: &'a mut Lane,
     since: Instant,
+}
+
+impl Running<'_> {
+    /// Ends the slice of a task that has more to do: it waits for its next one from now on, not
+    /// from when the runtime comes to it again, which may be after a slice of every other task.
+    pub(crate) fn line_up(self, context: &Context<'_>) {
+        let mut state = self.lane.lanes.state.lock();
+        let ticket = state.line_up(&self.lane.user, context.waker().clone());
+        drop(state);
+        self.lane.ticket = Some(ticket);
+    }
 }
 
 impl Drop for Running<'_> {
