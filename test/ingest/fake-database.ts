@@ -65,7 +65,7 @@ export class FakeDatabase implements ImportDatabase {
     const chunks: Buffer[] = [];
     const taken = (): string => Buffer.concat(chunks.splice(0)).toString('utf8');
     const texts: (readonly [CsvTextSpec, string])[] = [];
-    let csv = spec.csv ?? missing();
+    let { csv } = spec;
     return Promise.resolve({
       write: (chunk: Buffer) => {
         chunks.push(chunk);
@@ -94,7 +94,7 @@ export class FakeDatabase implements ImportDatabase {
 
   private target(spec: AppenderSpec): FakeTable {
     const existing = spec.overwrite ? undefined : this.tables.get(spec.table.toLowerCase());
-    return existing ?? created(spec, spec.csv?.columns ?? []);
+    return existing ?? created(spec, spec.csv.columns);
   }
 }
 

@@ -66,7 +66,7 @@ test('a date-like column becomes TIMESTAMP when it is designated', async (t) => 
     const content = `a|ts\n1|${text}\n2|${text}\n`;
     const answer = await importText(database, content, { timestamp: 'ts', delimiter: '|' });
     t.is(answer['timestamp'], 'ts', text);
-    const column = database.specs[0]?.csv?.columns[1];
+    const column = database.specs[0]?.csv.columns[1];
     t.deepEqual([column?.type, column?.pattern], ['TIMESTAMP', pattern]);
   }
 });
@@ -126,7 +126,7 @@ test('a text without any delimiter has one column', async (t) => {
 test('delimiters inside quotes do not count', async (t) => {
   const database = new FakeDatabase();
   await importText(database, 'a;b\n1;"x,y,z"\n2;"p,""q"""\n3;"line\nend"\n');
-  t.is(database.specs[0]?.csv?.delimiter, ';');
+  t.is(database.specs[0]?.csv.delimiter, ';');
   t.is(database.tables.get('t')?.rows.length, 3);
 });
 
@@ -178,7 +178,7 @@ test('columns of a text that a table lacks are left out', async (t) => {
   t.is(answer['rowsImported'], 2);
   t.deepEqual(database.tables.get('t')?.rows.at(-1), ['', '', '9']);
   // Lines are longer than the last column that counts.
-  t.true(database.specs[1]?.csv?.skipExtraValues);
+  t.true(database.specs[1]?.csv.skipExtraValues);
   const none = await importText(database, 'x,zz\n7,8\n9,10\n');
   t.deepEqual(none, { status: 'no column of the text is in the table [table=t]' });
 });

@@ -142,11 +142,13 @@ async function calls(): Promise<Call[]> {
     return wanted;
   }
   const names = [...new Set(wanted.map(({ name }) => name))];
-  return names.filter((_, at) => at % 3 === seed % 3).flatMap((name) => {
-    const ofName = wanted.filter((call) => call.name === name);
-    const at = seed % ofName.length;
-    return ofName.slice(at, at + 1);
-  });
+  return names
+    .filter((_, at) => at % 3 === seed % 3)
+    .flatMap((name) => {
+      const ofName = wanted.filter((call) => call.name === name);
+      const at = seed % ofName.length;
+      return ofName.slice(at, at + 1);
+    });
 }
 
 test('no call of a function fills the memory, or goes on after its time', async (t) => {

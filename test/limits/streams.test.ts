@@ -32,7 +32,7 @@ test.before(async () => {
     'create table huge (ts timestamp, a double[]) timestamp(ts) partition by year',
     `insert into huge select '2020-01-01', array_build(1,5000000,2.0) from long_sequence(1)`,
     `create table grid (ts timestamp, a double[][]) timestamp(ts) partition by year`,
-    `insert into grid select '2020-01-01', array_build(2,3,100000,2.0) from long_sequence(1)`,
+    `insert into grid select '2020-01-01', array_build(3,100000,2.0,2.0,2.0) from long_sequence(1)`,
     `create table bare (ts timestamp, a double[], n int) timestamp(ts) partition by year`,
     `insert into bare select timestamp_sequence('2020-01-01',1000000),
       case when x % 1000 = 0 then array_build(1,2,x::double) else null end, x::int
@@ -58,7 +58,8 @@ const ANSWERS: readonly (readonly [string, unknown])[] = [
   ['select sum(e) from arr, unnest(a) as u(e)', [[10_010_000_000]]],
   ['select count(), max(v) from arr, unnest(a) as u(e)', [[20_000_000, 'row 999']]],
   [
-    "select sum(array_count(a)), count() from arr, unnest(a) as u(e) where ts < '2020-01-01T00:00:10'",
+    `select sum(array_count(a)), count() from arr, unnest(a) as u(e)
+      where ts < '2020-01-01T00:00:10'`,
     [[4_000_000_000, 200_000]],
   ],
   [
@@ -76,10 +77,11 @@ const ANSWERS: readonly (readonly [string, unknown])[] = [
   ['select count(), sum(e) from bare, unnest(a) as u(e)', [[400, 40_200_000]]],
   ['select count(), count(e) from bare left join unnest(a) as u(e)', [[200_200, 400]]],
   [
-    `select count(), min(length(b)), max(n), sum(n) from (
-      select u.b b, u.n n from (select '['||rpad('',3000000,'{"b":"xy","n":7},')||'{"n":9}]' j
-        from long_sequence(1)) s, unnest(j columns(b varchar, n int)) u)`,
-    undefined,
+    `select count(), min(length(b)), max(n), sum(n) from (select u.b b, u.n n from
+      (select '['||x||x||'{"n":9}]' j from
+        (select rpad('',1048560,'{"b":"xy","n":7},') x from long_sequence(1))) s,
+      unnest(j columns(b varchar, n int)) u)`,
+    [[123_361, -1, 9, 863_529]],
   ],
   [
     'select ts, count() from two sample by 1s fill(null) limit 3',
@@ -112,7 +114,7 @@ const ANSWERS: readonly (readonly [string, unknown])[] = [
     `select count(), min(ts), max(ts) from (select ts, max(x) c from two
       sample by 1d from '2000-01-01' to '2030-01-01' fill(null) align to calendar
       time zone 'Europe/Berlin')`,
-    undefined,
+    [[10_958, '1999-12-31T23:00:00.000000Z', '2029-12-30T23:00:00.000000Z']],
   ],
   [
     'select ts, k, max(d) d from many sample by 1s fill(prev) limit 1000, 1002',
@@ -124,12 +126,12 @@ const ANSWERS: readonly (readonly [string, unknown])[] = [
   [
     `select count(), count(d), sum(d) from
       (select ts, k, max(d) d from many sample by 1w fill(linear))`,
-    undefined,
+    [[1_045_000, 2_044, 502_589]],
   ],
   [
     `select count(), sum(s) from (select array_sum(a) s from
       (select ts, k, last(a) a from many sample by 30d fill(prev)))`,
-    undefined,
+    [[244_000, 366_365_997]],
   ],
 ];
 
@@ -140,11 +142,7 @@ test.serial('what they make does not have to fit into memory', async (t) => {
     const { rows, error } = await ask(server, statement);
     const peak = await peakMegabytes(server);
     t.is(error, undefined, statement);
-    if (wanted === undefined) {
-      t.log(`${JSON.stringify(rows)}: ${statement}`);
-    } else {
-      t.deepEqual(rows, wanted, statement);
-    }
+    t.deepEqual(rows, wanted, statement);
     t.true(peak - before < MORE_MEGABYTES, `${peak - before} MiB more: ${statement}`);
     t.log(`${Math.round(performance.now() - began)} ms, ${peak - before} MiB more: ${statement}`);
   }
@@ -187,12 +185,12 @@ test.serial('others are answered meanwhile', async (t) => {
   const statement = "select sum(e) from arr, unnest(a) as u(e) where ts < '2020-01-01T00:00:50'";
   await rowsOf(server, statement);
   await rowsOf(server, statement);
-  let isDone = false;
+  const state = { isDone: false };
   let longest = 0;
   const asked = Promise.all([1, 2, 3].map(() => rowsOf(server, statement))).then(() => {
-    isDone = true;
+    state.isDone = true;
   });
-  while (!isDone) {
+  while (!state.isDone) {
     const began = performance.now();
     await fetch(`${server.url}/ping`);
     longest = Math.max(longest, performance.now() - began);

@@ -1,5 +1,5 @@
 /** Errors of a statement as a client sees them: SQLSTATE, and the position in its own text. */
-import { asDatabaseError, DatabaseError, sqlStateOf } from '../session/index.js';
+import { asDatabaseError, ChangedResult, DatabaseError, sqlStateOf } from '../session/index.js';
 import { ProtocolError } from './protocol-error.js';
 import { errorResponse } from './server-messages.js';
 
@@ -62,9 +62,16 @@ export function errorReport(error: LocatedError | ProtocolError): Buffer {
     return errorResponse({ severity: 'ERROR', sqlState, message, where });
   }
   const { code, detail, hint } = error.failure;
-  const fields = { sqlState: sqlStateOf(code), message, detail, hint };
+  const fields = { sqlState: sqlStateOf(code), message, detail, hint, ...special(error.failure) };
   const { position, where } = error;
   return errorResponse({ severity: 'ERROR', ...fields, position, where });
+}
+
+/** Drivers prepare a statement again where PostgreSQL's function of this name says so. */
+function special(failure: DatabaseError): { sqlState?: string; routine?: string } {
+  return failure instanceof ChangedResult
+    ? { sqlState: sqlStateOf('NotSupported'), routine: 'RevalidateCachedQuery' }
+    : {};
 }
 
 /** Characters as the protocol counts them: code points. */

@@ -12,6 +12,8 @@ export interface ReportFields {
   readonly position?: number | undefined;
   /** Where in the data it happened. */
   readonly where?: string | undefined;
+  /** The function of PostgreSQL's source that a driver looks for. */
+  readonly routine?: string | undefined;
 }
 
 /** A message: its letter, its length, and the parts of its body. */
@@ -136,6 +138,9 @@ function report(type: string, fields: ReportFields): Buffer {
   }
   if (fields.where !== undefined) {
     parts.push(text(`W${fields.where}`));
+  }
+  if (fields.routine !== undefined) {
+    parts.push(text(`R${fields.routine}`));
   }
   return message(type, ...parts, Buffer.from([0]));
 }

@@ -34,6 +34,20 @@ export function asSyntaxError(error: unknown): DatabaseError {
   return asDatabaseError(error);
 }
 
+/** A prepared statement would answer with other columns than its client was told. */
+export class ChangedResult extends DatabaseError {
+  constructor() {
+    super({
+      code: 'Replan',
+      // Drivers know these words.
+      message: 'cached plan must not change result type',
+      detail: 'the tables of this statement changed, and its columns with them',
+      hint: 'prepare the statement again',
+      retryable: true,
+    });
+  }
+}
+
 /**
  * A `DatabaseError` stays; anything else is a defect: its text goes to the log (as `cause`), the
  * client sees an id.

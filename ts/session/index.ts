@@ -1,5 +1,5 @@
 /** One statement's path, shared by every protocol. */
-export { asDatabaseError } from './error.js';
+export { asDatabaseError, ChangedResult } from './error.js';
 export { parquetOptions, type ReadOption } from './parquet-options.js';
 export {
   type CatalogChange,

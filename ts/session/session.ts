@@ -23,7 +23,7 @@ import type {
   Transaction,
 } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
-import { asDatabaseError } from './error.js';
+import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
 import { HostStream } from './host-stream.js';
@@ -249,6 +249,8 @@ export class PreparedStatement {
   /** What the server itself does at every execution; null where that is nothing. */
   #operated: Omit<Operated, 'tree'> | null = null;
   #statement: Statement | null = null;
+  /** Whether its columns are others than those its client was told. */
+  #hasChanged = false;
   /** Whether others may run `#statement` too. */
   #isShared = false;
   /** The block `#statement` was bound in. */
@@ -523,6 +525,9 @@ export class PreparedStatement {
       await this.#rebind(mayChange);
     }
     for (let attempt = 1; ; attempt += 1) {
+      if (this.#hasChanged) {
+        throw new ChangedResult();
+      }
       this.#authorise();
       try {
         return await step(this.#bound());
@@ -567,18 +572,12 @@ export class PreparedStatement {
     );
   }
 
-  /** Where the client was told the shape of the rows, a statement that changed it must fail. */
+  /** A client that was told the columns of the rows gets no others, however often it asks. */
   async #rebind(mayChange: boolean): Promise<void> {
     const before = shape(this.description);
     this.#host.statements.forget(this.#key);
     await this.bind({}, this.#host.statements.parsed(this.text));
-    if (!mayChange && shape(this.description) !== before) {
-      throw new DatabaseError({
-        code: 'Replan',
-        message: 'the tables of this statement changed, prepare it again',
-        retryable: true,
-      });
-    }
+    this.#hasChanged ||= !mayChange && shape(this.description) !== before;
   }
 }
 

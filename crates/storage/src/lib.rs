@@ -7,10 +7,10 @@
 //! never blocks and is never blocked. `FORMAT.md` describes every byte on disk.
 //!
 //! Shelves: `disk` (files, names, room), `log` (transactions as bytes, group commit), `segment`
-//! (columns on disk), `table` (what a snapshot holds of one), `mutation` (what a transaction changes,
-//! and its preparation), `compaction` (checkpoints and other work beside transactions), `recovery`
-//! (opening, replay, damage, check, backup). `state` applies a transaction to a `snapshot`;
-//! `manifest` names a state on disk; `storage` ties them together.
+//! (columns on disk), `table` (what a snapshot holds of one), `mutation` (what a transaction
+//! changes, and its preparation), `compaction` (checkpoints and other work beside transactions),
+//! `recovery` (opening, replay, damage, check, backup). `state` applies a transaction to a
+//! `snapshot`; `manifest` names a state on disk; `storage` ties them together.
 //!
 //! This crate knows no SQL, no `DataFusion`, no async runtime and no network. All file access goes
 //! through [`tidemark_vfs::Vfs`], so that the crash tests run this very code.

@@ -48,6 +48,7 @@ func main() {
 	batch(ctx, conn, out)
 	nested(ctx, conn, out)
 	copies(ctx, conn, out)
+	growing(ctx, conn, out)
 	cancel(ctx, conn, out)
 	must(json.NewEncoder(os.Stdout).Encode(out))
 }
@@ -174,6 +175,28 @@ func nested(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	must(err)
 	must(outer.Commit(ctx))
 	out["nested"] = count(ctx, conn, "SELECT count() FROM px WHERE i = -1")
+}
+
+// growing gives a table a column under a statement that the driver keeps prepared.
+func growing(ctx context.Context, conn *pgx.Conn, out map[string]any) {
+	_, err := conn.Exec(ctx, "CREATE TABLE pxg AS (SELECT 1 AS a)")
+	must(err)
+	widths := []any{}
+	for run := 0; run < 4; run++ {
+		if run == 2 {
+			_, err = conn.Exec(ctx, "ALTER TABLE pxg ADD COLUMN b INT")
+			must(err)
+		}
+		rows, err := conn.Query(ctx, "SELECT * FROM pxg")
+		for err == nil && rows.Next() {
+			widths = append(widths, len(rows.RawValues()))
+		}
+		rows.Close()
+		if rows.Err() != nil {
+			widths = append(widths, stateOf(rows.Err()))
+		}
+	}
+	out["growing"] = widths
 }
 
 func copies(ctx context.Context, conn *pgx.Conn, out map[string]any) {

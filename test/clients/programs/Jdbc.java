@@ -39,6 +39,7 @@ public final class Jdbc {
       savepoint(connection);
       cancel(connection);
       copy(connection);
+      growing(connection);
       tell(connection.getMetaData().getDatabaseProductVersion());
       tell(connection.isValid(5));
     }
@@ -143,6 +144,22 @@ public final class Jdbc {
       tell(error.getSQLState() + " " + error.getServerErrorMessage().getWhere());
     }
     tell(single(connection, "SELECT count() FROM jdc"));
+  }
+
+  /** A table that gets a column under a prepared statement: the driver prepares it again. */
+  private static void growing(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement();
+        PreparedStatement prepared = connection.prepareStatement("SELECT * FROM jdg")) {
+      statement.execute("CREATE TABLE jdg AS (SELECT 1 AS a)");
+      for (int run = 0; run < 4; run++) {
+        if (run == 2) {
+          statement.execute("ALTER TABLE jdg ADD COLUMN b INT");
+        }
+        try (ResultSet rows = prepared.executeQuery()) {
+          tell(rows.getMetaData().getColumnCount());
+        }
+      }
+    }
   }
 
   private static Object single(Connection connection, String query) throws SQLException {

@@ -1,10 +1,17 @@
 //! How many bytes the cells of a batch have. Views of one text share its bytes, so that a batch
 //! may show a thousand times what it holds: what copies cells takes all of it.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, Int32Type};
-use arrow_array::{Array, GenericStringArray, OffsetSizeTrait, RecordBatch};
-use arrow_schema::DataType;
+use arrow_array::{
+    Array, ArrayRef, GenericListArray, GenericStringArray, OffsetSizeTrait, RecordBatch,
+    StructArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Fields};
+use datafusion::common::Result;
 
 /// Bytes a text in a view takes beside those of the text.
 const VIEW_BYTES: usize = 16;
@@ -30,6 +37,55 @@ pub fn rows_of_bytes(batch: &RecordBatch, most: usize) -> usize {
         if cell_bytes(&batch.slice(0, middle)) <= most { fits = middle } else { exceeds = middle }
     }
     fits
+}
+
+/// Whether cells of these columns are lists.
+pub(crate) fn has_lists(fields: &Fields) -> bool {
+    fields.iter().any(|field| match field.data_type() {
+        DataType::List(_) | DataType::LargeList(_) => true,
+        DataType::Struct(fields) => has_lists(fields),
+        _ => false,
+    })
+}
+
+/// The same rows without elements of others. Arrow takes the elements that an array has, divided
+/// by its rows, for the length of a list, and allocates for so many.
+pub(crate) fn without_others(batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(own_elements).collect::<Result<_, ArrowError>>()?;
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}
+
+fn own_elements(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::LargeList(_) => own_list(array, array.as_list::<i64>()),
+        DataType::List(_) => own_list(array, array.as_list::<i32>()),
+        DataType::Struct(fields) if has_lists(fields) => {
+            let rows = array.as_struct();
+            let columns =
+                rows.columns().iter().map(own_elements).collect::<Result<_, ArrowError>>()?;
+            let (fields, nulls) = (fields.clone(), rows.nulls().cloned());
+            Ok(Arc::new(StructArray::try_new_with_length(fields, columns, nulls, rows.len())?))
+        }
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+fn own_list<O: OffsetSizeTrait>(
+    array: &ArrayRef,
+    list: &GenericListArray<O>,
+) -> Result<ArrayRef, ArrowError> {
+    let (offsets, values) = (list.value_offsets(), list.values());
+    let count = span(offsets);
+    let (DataType::List(field) | DataType::LargeList(field)) = list.data_type() else {
+        return Ok(Arc::clone(array));
+    };
+    let (Some(&first), false) = (offsets.first(), count == values.len()) else {
+        return Ok(Arc::clone(array));
+    };
+    let own = OffsetBuffer::new(offsets.iter().map(|&offset| offset - first).collect());
+    let values = values.slice(first.as_usize(), count);
+    let nulls = list.nulls().cloned();
+    Ok(Arc::new(GenericListArray::try_new(Arc::clone(field), own, values, nulls)?))
 }
 
 fn array_bytes(array: &dyn Array) -> usize {
@@ -104,9 +160,9 @@ fn dictionary<K: ArrowDictionaryKeyType>(array: &dyn Array) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{ArrayRef, Int64Array, StringViewArray};
+    use arrow::compute::take;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{Int64Array, LargeListArray, StringViewArray, UInt64Array};
 
     use super::*;
 
@@ -123,6 +179,19 @@ mod tests {
         assert_eq!(rows_of_bytes(&batch, 1_050), 10);
         assert_eq!(rows_of_bytes(&batch, 1), 1);
         assert_eq!(rows_of_bytes(&batch.slice(0, 0), 1), 0);
+    }
+
+    #[test]
+    fn parts_of_lists_have_their_own_elements_alone() {
+        let lists = (0..100).map(|row| Some(vec![Some(row); 1_000]));
+        let lists = LargeListArray::from_iter_primitive::<Int64Type, _, _>(lists);
+        let batch = batch(Arc::new(lists)).slice(40, 2);
+        let own = without_others(&batch).unwrap();
+        assert_eq!(own, batch);
+        assert_eq!(own.column(0).as_list::<i64>().values().len(), 2_000);
+        let taken = take(own.column(0), &UInt64Array::from(vec![1, 1]), None).unwrap();
+        assert!(taken.get_array_memory_size() < 64_000, "{}", taken.get_array_memory_size());
+        assert!(has_lists(batch.schema().fields()));
     }
 
     #[test]

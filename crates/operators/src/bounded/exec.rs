@@ -26,7 +26,7 @@ use datafusion::physical_plan::{
 use futures::{Stream, StreamExt};
 use tidemark_types::account;
 
-use super::bytes::rows_of_bytes;
+use super::bytes::{has_lists, rows_of_bytes, without_others};
 use super::paced::Paced;
 use crate::error::engine_error;
 use crate::measured::measured;
@@ -180,7 +180,7 @@ impl ExecutionPlan for BoundedExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let inner = self.inner.execute(partition, Arc::clone(&context))?;
-        let rows: SendableRecordBatchStream = Box::pin(BoundedStream { inner, rest: None });
+        let rows: SendableRecordBatchStream = Box::pin(BoundedStream::new(inner));
         Ok(match &self.metrics {
             Some(metrics) => measured(rows, metrics, partition, &context),
             None => rows,
@@ -192,17 +192,23 @@ struct BoundedStream {
     inner: SendableRecordBatchStream,
     /// What is left of a batch that has too many bytes.
     rest: Option<RecordBatch>,
+    has_lists: bool,
 }
 
 impl BoundedStream {
+    fn new(inner: SendableRecordBatchStream) -> Self {
+        let has_lists = has_lists(inner.schema().fields());
+        Self { inner, rest: None, has_lists }
+    }
+
     /// As much of a batch as may go on at once.
-    fn part(&mut self, batch: RecordBatch) -> RecordBatch {
+    fn part(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
         let rows = rows_of_bytes(&batch, BATCH_BYTES);
-        if rows == batch.num_rows() {
-            return batch;
+        if rows < batch.num_rows() {
+            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
+            batch = batch.slice(0, rows);
         }
-        self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
-        batch.slice(0, rows)
+        if self.has_lists { without_others(&batch) } else { Ok(batch) }
     }
 }
 
@@ -218,10 +224,10 @@ impl Stream for BoundedStream {
             return Poll::Pending;
         }
         if let Some(rest) = self.rest.take() {
-            return Poll::Ready(Some(Ok(self.part(rest))));
+            return Poll::Ready(Some(self.part(rest)));
         }
         match self.inner.poll_next_unpin(context) {
-            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(Ok(self.part(batch)))),
+            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.part(batch))),
             other => other,
         }
     }

@@ -7,6 +7,7 @@ mod literal;
 mod paced;
 
 pub use bytes::{cell_bytes, rows_of_bytes};
+pub(crate) use bytes::{has_lists, without_others};
 pub use exec::Bound;
 pub(crate) use exec::bounded;
 pub use literal::ShareLiterals;

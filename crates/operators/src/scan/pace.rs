@@ -14,6 +14,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tidemark_storage::Slice;
 
 use super::exec::BATCH_ROWS;
+use crate::bounded::{has_lists, without_others};
 
 /// Time from one turn of the others to the next.
 const TURN: Duration = Duration::from_millis(10);
@@ -27,6 +28,8 @@ pub(super) fn paced(
     schema: SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
 ) -> SendableRecordBatchStream {
+    let has_lists = has_lists(schema.fields());
+    let batches = batches.map(move |batch| if has_lists { without_others(&batch?) } else { batch });
     let begin = (batches, Instant::now());
     let rows = futures::stream::unfold(begin, |(mut batches, mut since)| async move {
         if since.elapsed() >= TURN {

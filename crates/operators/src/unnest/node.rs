@@ -1,6 +1,7 @@
 //! UNNEST as a logical node.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -180,6 +181,12 @@ impl UserDefinedLogicalNodeCore for UnnestNode {
         let Some(input) = inputs.pop() else { return plan_err!("UNNEST needs one input") };
         let (items, prefix) = (self.items.clone(), self.prefix.clone());
         Self::over(input, exprs, items, prefix, self.keeps_empty)
+    }
+
+    // Conditions on what is repeated are about the rows of the input.
+    fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
+        let own = self.schema.fields().iter().skip(self.kept.len());
+        own.map(|field| field.name().clone()).collect()
     }
 
     // The elements' columns do not come from the input.
