@@ -10,20 +10,21 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::asof::exec::{AsofJoinExec, AsofPlan};
 use crate::asof::keys::KeyKind;
 use crate::asof::node::{AsofJoinNode, AsofKind};
+use crate::asof::plan::AsofPlan;
 use crate::asof::right::SideExprs;
-use crate::horizon::exec::{HorizonJoinExec, HorizonPlan};
+use crate::horizon::exec::HorizonPlan;
 use crate::horizon::node::HorizonJoinNode;
+use crate::operator::OperatorExec;
 use crate::order::in_time_order;
 use crate::planner::{Inputs, Lowering};
-use crate::splice::exec::{SpliceJoinExec, SplicePlan};
+use crate::splice::exec::SplicePlan;
 use crate::splice::node::SpliceJoinNode;
 use crate::symbols::{dictionary, origin};
-use crate::window_join::exec::{BoundPlan, Computed, WindowAggregate, WindowJoinExec, WindowPlan};
 use crate::window_join::index;
 use crate::window_join::node::{WindowBound, WindowJoinNode, pair_schema};
+use crate::window_join::plan::{BoundPlan, Computed, WindowAggregate, WindowPlan};
 
 /// A side of a join with its timestamp.
 #[derive(Clone)]
@@ -99,7 +100,7 @@ pub(crate) fn plan_asof(
         tolerance: node.tolerance(),
     };
     let schema = schema_of(node);
-    Ok(Arc::new(AsofJoinExec::new(left.plan, right.plan, Arc::new(plan), schema)))
+    Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema))
 }
 
 pub(crate) fn plan_splice(
@@ -118,7 +119,7 @@ pub(crate) fn plan_splice(
         key_kind,
     };
     let schema = schema_of(node);
-    Ok(Arc::new(SpliceJoinExec::new(left.plan, right.plan, Arc::new(plan), schema)))
+    Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema))
 }
 
 pub(crate) fn plan_horizon(
@@ -145,7 +146,8 @@ pub(crate) fn plan_horizon(
     let per_left = node.sides().iter().map(|side| side.per_left).collect();
     let plan = HorizonPlan { sides, per_left, left_timestamp: left.timestamp, offsets };
     let schema = schema_of(node);
-    Ok(Arc::new(HorizonJoinExec::new(left.plan, rights, Arc::new(plan), schema)))
+    rights.insert(0, left.plan);
+    Ok(OperatorExec::plan(plan, rights, &schema))
 }
 
 pub(crate) fn plan_window(
@@ -199,7 +201,7 @@ pub(crate) fn plan_window(
         reach,
     };
     let schema = schema_of(node);
-    Ok(Arc::new(WindowJoinExec::new(left.plan, right.plan, Arc::new(plan), schema)))
+    Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema))
 }
 
 fn bound(bound: &WindowBound, left: &SidePlan, lowering: &Lowering<'_>) -> Result<BoundPlan> {

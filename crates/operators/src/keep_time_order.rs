@@ -10,17 +10,11 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
-use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-use crate::order::{TimeConcatExec, follows_scan_order, reversed};
-use crate::scan::exec::TableScanExec;
+use crate::order::{TimeConcat, follows_scan_order, reversed};
+use crate::plan_node::PlanNode;
 use crate::symbols::origin;
 
 /// See the file's head.
@@ -36,7 +30,7 @@ impl PhysicalOptimizerRule for KeepTimeOrder {
         let plan = plan.transform_up(keep_order).data()?;
         // A result is read partition by partition, too.
         if plan.output_partitioning().partition_count() > 1 && follows_scan_order(&plan) {
-            return Ok(Arc::new(TimeConcatExec::new(plan)));
+            return Ok(TimeConcat::plan(plan));
         }
         Ok(plan)
     }
@@ -51,19 +45,20 @@ impl PhysicalOptimizerRule for KeepTimeOrder {
 }
 
 fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    if let Some(merge) = plan.downcast_ref::<CoalescePartitionsExec>()
+    let node = PlanNode::of(plan.as_ref());
+    if let PlanNode::Coalesce(merge) = node
         && is_read_in_turn(merge.input())
     {
         return Ok(Transformed::yes(concat(merge.input(), merge.fetch())));
     }
-    if let Some(merge) = plan.downcast_ref::<SortPreservingMergeExec>()
+    if let PlanNode::Merge(merge) = node
         && let [order] = merge.expr().as_ref()
         && follows_scan_order(merge.input())
         && sorts_by_time(merge.input(), order).is_some()
     {
         return Ok(Transformed::yes(concat(merge.input(), merge.fetch())));
     }
-    if let Some(sort) = plan.downcast_ref::<SortExec>()
+    if let PlanNode::Sort(sort) = node
         && let [order] = sort.expr().as_ref()
         && let Some(backward) = sorts_by_time(sort.input(), order)
         && follows_scan_order(sort.input())
@@ -81,10 +76,9 @@ fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execut
 /// Whether the rows have an order when one partition is read after the other: those of a scan, and
 /// those of a UNION ALL, whose sides follow each other as they were written.
 fn is_read_in_turn(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let is_row_wise =
-        plan.is::<FilterExec>() || plan.is::<ProjectionExec>() || plan.is::<LocalLimitExec>();
+    let node = PlanNode::of(plan.as_ref());
     follows_scan_order(plan)
-        || (is_row_wise || plan.is::<UnionExec>())
+        || (node.is_row_wise() || matches!(node, PlanNode::Union))
             && plan.children().into_iter().all(is_read_in_turn)
 }
 
@@ -93,7 +87,7 @@ fn concat(input: &Arc<dyn ExecutionPlan>, fetch: Option<usize>) -> Arc<dyn Execu
     let plan: Arc<dyn ExecutionPlan> = if input.output_partitioning().partition_count() == 1 {
         Arc::clone(input)
     } else {
-        Arc::new(TimeConcatExec::new(Arc::clone(input)))
+        TimeConcat::plan(Arc::clone(input))
     };
     match fetch {
         Some(fetch) => Arc::new(GlobalLimitExec::new(plan, 0, Some(fetch))),
@@ -104,7 +98,7 @@ fn concat(input: &Arc<dyn ExecutionPlan>, fetch: Option<usize>) -> Arc<dyn Execu
 /// Whether this order is that of the designated timestamp of the scan below, and whether the
 /// scan runs the other way.
 fn sorts_by_time(input: &Arc<dyn ExecutionPlan>, order: &PhysicalSortExpr) -> Option<bool> {
-    let (scan, output): (&TableScanExec, usize) = origin(input, &order.expr)?;
+    let (scan, output) = origin(input, &order.expr)?;
     scan.is_timestamp(output).then(|| scan.is_backward() != order.options.descending)
 }
 

@@ -24,8 +24,12 @@ mod keep_time_order;
 mod latest_on;
 mod measured;
 mod one_table;
+mod operator;
 mod order;
+mod other_rows;
+mod plan_node;
 mod planner;
+mod properties;
 mod push_filters;
 mod sample_by;
 mod scan;
@@ -39,29 +43,22 @@ mod unnest;
 mod window;
 mod window_join;
 
-pub use asof::exec::AsofJoinExec;
 pub use asof::node::{AsofJoinNode, AsofKind};
 pub use bounded::{Bound, ShareLiterals, cell_bytes, rows_of_bytes};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit};
 pub use conditions::{all_of, any_of};
 pub use cost::rows_read;
 pub use decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
-pub use fill::exec::FillExec;
 pub use fill::node::{FillNode, FillValue};
 pub use foreign::{MEMORY, from_datafusion};
-pub use horizon::exec::HorizonJoinExec;
 pub use horizon::node::{Horizon, HorizonJoinNode, HorizonSide};
 pub use immediate::is_immediate;
-pub use latest_on::exec::LatestOnExec;
 pub use latest_on::node::LatestOnNode;
 pub use measured::Analyze;
-pub use order::TimeConcatExec;
 pub use planner::TidemarkExtensionPlanner;
-pub use sample_by::exec::SampleByExec;
 pub use sample_by::node::SampleByNode;
-pub use scan::exec::TableScanExec;
-pub use scan::other_rows::Rows;
 pub use scan::provider::{ROW_ID, SnapshotTable};
+pub use scan::rows::Rows;
 pub use session::{
     PlanSession, SessionOptions, analyzer_rules, optimizer_rules, physical_optimizer_rules,
     session_state,
@@ -70,12 +67,8 @@ pub use size::{
     MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, check_latest_keys, check_lookups,
     check_time_windows, check_windows, too_many_nodes,
 };
-pub use splice::exec::SpliceJoinExec;
 pub use splice::node::SpliceJoinNode;
 pub use tidemark_types::zone::Zone;
-pub use unnest::exec::UnnestElementsExec;
 pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode};
-pub use window::exec::WindowsExec;
 pub use window::node::WindowNode;
-pub use window_join::exec::WindowJoinExec;
 pub use window_join::node::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};

@@ -34,11 +34,11 @@ use crate::bounded::bounded;
 use crate::conditions::all_of;
 use crate::decorrelate::has_subquery;
 use crate::fill::node::FillNode;
-use crate::order::{TimeConcatExec, follows_scan_order};
+use crate::order::{TimeConcat, follows_scan_order};
 use crate::planner::{Lowering, plan_fill, plan_sample_by};
 use crate::sample_by::node::SampleByNode;
-use crate::scan::exec::{ScanParts, TableScanExec};
-use crate::scan::filtered::FilteredScanExec;
+use crate::scan::exec::{ScanParts, SliceScan};
+use crate::scan::filtered::FilteredScan;
 use crate::scan::provider::SnapshotTable;
 
 /// An operator and what its columns are called by the expressions above it.
@@ -76,7 +76,7 @@ pub(crate) fn plan(
 pub(crate) fn condition(
     predicate: &Expr,
     names: &DFSchemaRef,
-    scan: &TableScanExec,
+    scan: &SliceScan,
     session: &SessionState,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     let context = PhysicalPlanningContext::default();
@@ -161,14 +161,14 @@ impl Planner<'_> {
         let plan = table.plan(columns, &in_time, rows, parts)?;
         let schema_read = narrowed(schema, &read)?;
         let Some(predicate) = all_of(others) else {
-            return Ok(Some(Planned { plan: Arc::new(plan), schema: schema_read }));
+            return Ok(Some(Planned { plan: plan.plan(), schema: schema_read }));
         };
         let predicate = self.lowering.expr(&predicate, &schema_read)?;
         let output = places.iter().enumerate().filter(|(_, place)| wanted.columns[**place]);
         let output = output.map(|(at, _)| at).collect();
-        let plan = FilteredScanExec::new(plan, predicate, output, wanted.rows)?;
+        let plan = FilteredScan::new(plan, predicate, output, wanted.rows)?;
         let plan = if is_one { plan.named(schema_read) } else { plan };
-        Ok(Some(Planned { plan: Arc::new(plan), schema: narrowed(schema, &wanted.columns)? }))
+        Ok(Some(Planned { plan: plan.plan(), schema: narrowed(schema, &wanted.columns)? }))
     }
 
     /// Filters straight above a scan.
@@ -384,7 +384,7 @@ fn distributed(
         Distribution::UnspecifiedDistribution => Some(input),
         _ if is_one => Some(input),
         Distribution::SinglePartition if follows_scan_order(&input) => {
-            Some(Arc::new(TimeConcatExec::new(input)))
+            Some(TimeConcat::plan(input))
         }
         _ => None,
     }

@@ -4,33 +4,24 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::SortOptions;
+use arrow_schema::SchemaRef;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::TaskContext;
-use datafusion::physical_expr::{
-    Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{
+    ChildrenPropertiesMode, ReplaceChildrenOptions, SchedulingType,
 };
-use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, SchedulingType};
-use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::limit::LocalLimitExec;
-use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, Partitioning, PlanProperties, ReplaceChildrenOptions,
-    SendableRecordBatchStream,
+    ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
 
-use crate::asof::exec::AsofJoinExec;
-use crate::scan::exec::TableScanExec;
-use crate::scan::filtered::FilteredScanExec;
-use crate::unnest::exec::UnnestElementsExec;
-use crate::window_join::exec::WindowJoinExec;
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
+use crate::plan_node::PlanNode;
+use crate::properties::ascending;
+use crate::scan::kind::Scan;
 
 /// Batches a partition may be ahead of the one that is being read.
 const BATCHES_AHEAD: usize = 16;
@@ -41,29 +32,15 @@ pub(crate) fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     if plan.output_partitioning().partition_count() == 1 {
         return true;
     }
-    if plan.is::<TableScanExec>() || plan.is::<FilteredScanExec>() {
-        return true;
-    }
-    let row_wise = plan.is::<FilterExec>()
-        || plan.is::<ProjectionExec>()
-        || plan.is::<CooperativeExec>()
-        || plan.is::<LocalLimitExec>()
-        || plan.is::<UnnestElementsExec>()
-        || plan.is::<AsofJoinExec>()
-        || plan.is::<WindowJoinExec>();
-    row_wise && plan.children().first().is_some_and(|child| follows_scan_order(child))
-}
-
-/// Ascending order of one column.
-pub(crate) fn ascending(timestamp: &Arc<dyn PhysicalExpr>) -> PhysicalSortExpr {
-    let options = SortOptions { descending: false, nulls_first: true };
-    PhysicalSortExpr::new(Arc::clone(timestamp), options)
+    let keeps = match PlanNode::of(plan.as_ref()) {
+        PlanNode::Operator(node) => node.facts().keeps.partitions,
+        node => node.is_row_wise() || matches!(node, PlanNode::Cooperative),
+    };
+    keeps && plan.children().first().is_none_or(|child| follows_scan_order(child))
 }
 
 /// Takes each input as it is where its partitions follow each other, else as one partition.
-pub(crate) fn partitions_in_scan_order<'a>(
-    inputs: impl IntoIterator<Item = &'a Arc<dyn ExecutionPlan>>,
-) -> InputDistributionRequirements {
+pub(crate) fn partitions_in_scan_order(inputs: &[Input]) -> Vec<Distribution> {
     let distribution = |input| {
         if follows_scan_order(input) {
             Distribution::UnspecifiedDistribution
@@ -71,28 +48,7 @@ pub(crate) fn partitions_in_scan_order<'a>(
             Distribution::SinglePartition
         }
     };
-    InputDistributionRequirements::new(inputs.into_iter().map(distribution).collect())
-}
-
-/// Wants each input ascending by its timestamp.
-pub(crate) fn ascending_inputs<'a>(
-    timestamps: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
-) -> Vec<Option<OrderingRequirements>> {
-    let by = |column| Some(OrderingRequirements::from(LexOrdering::from([ascending(column)])));
-    timestamps.into_iter().map(by).collect()
-}
-
-/// Shows the expressions of an operator to `f` until it has seen enough.
-pub(crate) fn visit_expressions<'a>(
-    expressions: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
-    f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-) -> Result<TreeNodeRecursion> {
-    for expression in expressions {
-        if f(expression)? == TreeNodeRecursion::Stop {
-            return Ok(TreeNodeRecursion::Stop);
-        }
-    }
-    Ok(TreeNodeRecursion::Continue)
+    inputs.iter().map(distribution).collect()
 }
 
 /// The plan with its rows ordered by `timestamp` within and across partitions, sorted only if
@@ -121,14 +77,18 @@ pub(crate) fn reversed(
     plan: &Arc<dyn ExecutionPlan>,
     limit: Option<usize>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    if let Some(scan) = plan.downcast_ref::<TableScanExec>() {
-        return Ok(Some(Arc::new(scan.reversed(limit))));
-    }
-    let keeps_all =
-        plan.is::<ProjectionExec>() || plan.is::<CooperativeExec>() || plan.is::<TimeConcatExec>();
-    if !keeps_all && !plan.is::<FilterExec>() {
-        return Ok(None);
-    }
+    let keeps_all = match PlanNode::of(plan.as_ref()) {
+        PlanNode::Operator(node) => match node.facts() {
+            Facts { scan: Some(Scan::Table(scan)), .. } => {
+                return Ok(Some(scan.reversed(limit).plan()));
+            }
+            facts if facts.keeps.direction => true,
+            _ => return Ok(None),
+        },
+        PlanNode::Projection(_) | PlanNode::Cooperative => true,
+        PlanNode::Filter(_) => false,
+        _ => return Ok(None),
+    };
     let children = plan.children();
     let Some(child) = children.first() else { return Ok(None) };
     let Some(child) = reversed(child, limit.filter(|_| keeps_all))? else { return Ok(None) };
@@ -137,20 +97,44 @@ pub(crate) fn reversed(
 }
 
 /// Reads partitions one after the other; the later ones work ahead into bounded queues.
-#[derive(Debug, Clone)]
-pub struct TimeConcatExec {
-    input: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
+pub(crate) struct TimeConcat;
+
+impl TimeConcat {
+    /// One partition out of the partitions of `input`, in their order.
+    pub(crate) fn plan(input: Input) -> Input {
+        let schema = input.schema();
+        OperatorExec::plan(Self, vec![input], &schema)
+    }
 }
 
-impl TimeConcatExec {
-    /// One partition out of the partitions of `input`, in their order.
-    pub fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+impl fmt::Display for TimeConcat {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl Operator for TimeConcat {
+    fn facts(&self, inputs: &[Input]) -> Facts<'_> {
+        let is_one = inputs[0].output_partitioning().partition_count() == 1;
+        Facts {
+            name: "TimeConcatExec",
+            // The queues are bounded by the batch.
+            memory: None,
+            // A sort above may not move below: one partition after the other, sorted ones are not.
+            keeps: Keeps { rows: is_one, partitions: false, direction: true },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, _: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let input = &inputs[0];
         let mut equivalence = input.equivalence_properties().clone();
         if input.output_partitioning().partition_count() > 1 {
             equivalence.clear_per_partition_constants();
         }
-        if !follows_scan_order(&input) {
+        if !follows_scan_order(input) {
             // Each partition has its order; one after the other, they have none.
             equivalence.clear_orderings();
         }
@@ -158,62 +142,36 @@ impl TimeConcatExec {
             .with_eq_properties(equivalence)
             .with_partitioning(Partitioning::UnknownPartitioning(1))
             .with_scheduling_type(SchedulingType::Cooperative);
-        Self { input, properties: Arc::new(properties) }
-    }
-}
-
-impl DisplayAs for TimeConcatExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "TimeConcatExec")
-    }
-}
-
-impl ExecutionPlan for TimeConcatExec {
-    fn name(&self) -> &'static str {
-        "TimeConcatExec"
+        Arc::new(properties)
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![]
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::UnspecifiedDistribution]
     }
 
-    /// A sort above may not move below: one partition after the other, sorted ones are not.
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![self.input.output_partitioning().partition_count() == 1]
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![None]
     }
 
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
+    fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
+        of_first(column, inputs)
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(children.swap_remove(0))))
-    }
-
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let partitions = self.input.output_partitioning().partition_count();
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let partitions = run.inputs[0].output_partitioning().partition_count();
         if partitions == 1 {
-            return self.input.execute(0, context);
+            return run.rows(0, 0);
         }
         let streams: Vec<SendableRecordBatchStream> = (0..partitions)
             .map(|partition| {
-                let mut ahead = RecordBatchReceiverStream::builder(self.schema(), BATCHES_AHEAD);
+                let schema = Arc::clone(&run.schema);
+                let mut ahead = RecordBatchReceiverStream::builder(schema, BATCHES_AHEAD);
                 let queue = ahead.tx();
-                let mut rows = self.input.execute(partition, Arc::clone(&context))?;
+                let mut rows = run.rows(0, partition)?;
                 ahead.spawn(async move {
                     while let Some(batch) = rows.next().await {
                         let failed = batch.is_err();
@@ -228,6 +186,6 @@ impl ExecutionPlan for TimeConcatExec {
             })
             .collect::<Result<_>>()?;
         let rows = futures::stream::iter(streams).flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(run.schema, rows)))
     }
 }

@@ -15,7 +15,6 @@ use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use tidemark_types::SqlType;
@@ -23,26 +22,28 @@ use tidemark_types::SqlType;
 use crate::asof::node::AsofJoinNode;
 use crate::bounded::{has_long_literal, shared};
 use crate::bucket::Alignment;
-use crate::fill::exec::{FillExec, FillPlan};
 use crate::fill::node::FillNode;
+use crate::fill::plan::FillPlan;
+use crate::filter_scan::merged;
 use crate::horizon::node::HorizonJoinNode;
 use crate::join_planner::{plan_asof, plan_horizon, plan_splice, plan_window};
-use crate::latest_on::exec::{KeyKind, LatestOnExec, LatestOnPlan};
 use crate::latest_on::node::LatestOnNode;
-use crate::order::{TimeConcatExec, in_time_order, reversed};
-use crate::sample_by::exec::{AggregatePlan, BucketPlan, SampleByExec, SampleByPlan};
+use crate::latest_on::plan::{KeyKind, LatestOnPlan};
+use crate::operator::OperatorExec;
+use crate::order::{TimeConcat, in_time_order, reversed};
+use crate::plan_node::scan;
 use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
 use crate::sample_by::groups::KeyPlan;
 use crate::sample_by::node::SampleByNode;
-use crate::scan::exec::TableScanExec;
-use crate::scan::filtered::FilteredScanExec;
+use crate::sample_by::plan::{AggregatePlan, BucketPlan, SampleByPlan};
+use crate::scan::kind::Scan;
 use crate::sorted_input::keep_sorted;
 use crate::splice::node::SpliceJoinNode;
 use crate::stoppable::check_stop;
 use crate::symbols::{dictionary, nullable_origin, origin};
-use crate::unnest::exec::{UnnestElementsExec, UnnestPlan};
+use crate::unnest::exec::UnnestPlan;
 use crate::unnest::node::UnnestNode;
-use crate::window::exec::{FunctionPlan, PartitionPlan, WindowPlan, WindowsExec};
+use crate::window::exec::{FunctionPlan, PartitionPlan, WindowPlan};
 use crate::window::node::WindowNode;
 use crate::window::spec::Spec;
 use crate::window_join::node::WindowJoinNode;
@@ -161,7 +162,8 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
                 keeps_empty: node.keeps_empty(),
                 schema: Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone()),
             };
-            return Ok(Some(Arc::new(UnnestElementsExec::new(input, Arc::new(plan)))));
+            let schema = Arc::clone(&plan.schema);
+            return Ok(Some(OperatorExec::plan(plan, vec![input], &schema)));
         }
         let inputs = Inputs { logical: logical_inputs, physical: physical_inputs };
         if let Some(node) = node.downcast_ref::<AsofJoinNode>() {
@@ -206,7 +208,7 @@ pub(crate) fn plan_sample_by(
         let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
         if first_row_decides && input.output_partitioning().partition_count() > 1 {
             // Only one worker can know the first row before it cuts.
-            input = Arc::new(TimeConcatExec::new(input));
+            input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
     } else if node.aggregates().iter().any(depends_on_order) {
@@ -231,7 +233,8 @@ pub(crate) fn plan_sample_by(
     if let Some(known) = from_statistics(&plan, &input)? {
         return Ok(known);
     }
-    Ok(Arc::new(SampleByExec::new(input, Arc::new(plan))))
+    let schema = Arc::clone(&plan.output_schema);
+    Ok(OperatorExec::plan(plan, vec![input], &schema))
 }
 
 /// Whether an aggregate answers something else when its rows come in another order.
@@ -249,10 +252,8 @@ fn from_statistics(
     plan: &SampleByPlan,
     input: &Arc<dyn ExecutionPlan>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(scan) = input.downcast_ref::<TableScanExec>() else { return Ok(None) };
-    if !plan.is_global() {
-        return Ok(None);
-    }
+    let scan = scan(input).and_then(Scan::unfiltered).filter(|_| plan.is_global());
+    let Some(scan) = scan else { return Ok(None) };
     let value = |aggregate: &AggregatePlan| -> Option<ArrayRef> {
         if aggregate.filter.is_some() || aggregate.function.is_distinct() {
             return None;
@@ -293,7 +294,7 @@ pub(crate) fn plan_fill(
         range: node.range(),
     };
     let schema = Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone());
-    Ok(Arc::new(FillExec::new(input, Arc::new(plan), &schema)))
+    Ok(OperatorExec::plan(plan, vec![input], &schema))
 }
 
 fn plan_latest_on(
@@ -316,27 +317,23 @@ fn plan_latest_on(
         let types = keys.iter().map(|key| key.data_type(&input.schema()));
         KeyKind::Hashed(types.collect::<Result<_>>()?)
     };
-    let is_scan = input.downcast_ref::<TableScanExec>().is_some_and(|scan| !scan.is_backward());
     let by_time = origin(&input, &timestamp)
         .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
+    let schema = input.schema();
     let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
-    if is_scan && by_time {
-        return Ok(Arc::new(LatestOnExec::new(input, Arc::new(plan))));
-    }
-    let filtered = input.downcast_ref::<FilterExec>().and_then(FilteredScanExec::of);
-    if by_time && let Some(filtered) = filtered {
-        return Ok(Arc::new(LatestOnExec::new(Arc::new(filtered), Arc::new(plan))));
+    let scan = scan(&input).map(|_| Arc::clone(&input)).or_else(|| merged(&input));
+    if by_time && let Some(scan) = scan {
+        return Ok(OperatorExec::plan(plan, vec![scan], &schema));
     }
     if by_time && let Some(backward) = reversed(&input, None)? {
         plan.newest_first = true;
-        let backward = TimeConcatExec::new(backward);
-        return Ok(Arc::new(LatestOnExec::new(Arc::new(backward), Arc::new(plan))));
+        return Ok(OperatorExec::plan(plan, vec![TimeConcat::plan(backward)], &schema));
     }
     let mut input = in_time_order(input, &plan.timestamp)?;
     if input.output_partitioning().partition_count() > 1 {
-        input = Arc::new(TimeConcatExec::new(input));
+        input = TimeConcat::plan(input);
     }
-    Ok(Arc::new(LatestOnExec::new(input, Arc::new(plan))))
+    Ok(OperatorExec::plan(plan, vec![input], &schema))
 }
 
 fn plan_windows(
@@ -357,7 +354,7 @@ fn plan_windows(
         }
     }
     if input.output_partitioning().partition_count() > 1 {
-        input = Arc::new(TimeConcatExec::new(input));
+        input = TimeConcat::plan(input);
     }
     let mut partitions: Vec<(Vec<Expr>, PartitionPlan)> = Vec::new();
     let mut functions = Vec::with_capacity(node.functions().len());
@@ -386,7 +383,8 @@ fn plan_windows(
         schema: Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone()),
         nanos_per_tick,
     };
-    Ok(Arc::new(WindowsExec::new(input, Arc::new(plan))))
+    let schema = Arc::clone(&plan.schema);
+    Ok(OperatorExec::plan(plan, vec![input], &schema))
 }
 
 /// How rows find the groups of these keys.

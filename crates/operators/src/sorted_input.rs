@@ -4,27 +4,26 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
-use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning,
-    PlanProperties, ReplaceChildrenOptions, SendableRecordBatchStream,
+    ExecutionPlan, Partitioning, PlanProperties, SendableRecordBatchStream,
 };
+
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
+use crate::plan_node::PlanNode;
 
 /// The plan, asking for the order of the sort that it is made of row by row, if it is.
 pub(crate) fn keep_sorted(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    if let Some(sort) = plan.downcast_ref::<SortExec>() {
-        let ordering = sort.expr().clone();
-        return Ok(Arc::new(SortedInputExec::new(plan, ordering)));
-    }
-    if !plan.is::<ProjectionExec>() && !plan.is::<FilterExec>() {
-        return Ok(plan);
+    match PlanNode::of(plan.as_ref()) {
+        PlanNode::Sort(sort) => {
+            let (sorted, schema) = (SortedInput(sort.expr().clone()), sort.schema());
+            return Ok(OperatorExec::plan(sorted, vec![plan], &schema));
+        }
+        PlanNode::Projection(_) | PlanNode::Filter(_) => {}
+        _ => return Ok(plan),
     }
     let children = plan.children().into_iter().map(|child| keep_sorted(Arc::clone(child)));
     let children = children.collect::<Result<Vec<_>>>()?;
@@ -33,67 +32,48 @@ pub(crate) fn keep_sorted(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
 }
 
 /// Hands on the rows of its input, in an order it insists on.
-#[derive(Debug, Clone)]
-struct SortedInputExec {
-    input: Arc<dyn ExecutionPlan>,
-    ordering: LexOrdering,
-    properties: Arc<PlanProperties>,
-}
+struct SortedInput(LexOrdering);
 
-impl SortedInputExec {
-    fn new(input: Arc<dyn ExecutionPlan>, ordering: LexOrdering) -> Self {
-        let properties = PlanProperties::clone(input.properties())
-            .with_partitioning(Partitioning::UnknownPartitioning(1));
-        Self { input, ordering, properties: Arc::new(properties) }
+impl fmt::Display for SortedInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.0)
     }
 }
 
-impl DisplayAs for SortedInputExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "SortedInputExec: [{}]", self.ordering)
-    }
-}
-
-impl ExecutionPlan for SortedInputExec {
-    fn name(&self) -> &'static str {
-        "SortedInputExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+impl Operator for SortedInput {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "SortedInputExec",
+            memory: None,
+            keeps: Keeps { rows: true, ..Keeps::NOTHING },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+    fn properties(&self, _: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let properties = PlanProperties::clone(inputs[0].properties());
+        Arc::new(properties.with_partitioning(Partitioning::UnknownPartitioning(1)))
     }
 
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        InputDistributionRequirements::new(vec![Distribution::SinglePartition])
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![]
     }
 
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![Some(OrderingRequirements::from(self.ordering.clone()))]
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
     }
 
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![Some(OrderingRequirements::from(self.0.clone()))]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+    fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
+        of_first(column, inputs)
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(children.swap_remove(0), self.ordering.clone())))
-    }
-
-    fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.input.execute(part, context)
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        run.rows(0, run.partition)
     }
 }

@@ -5,176 +5,85 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::TaskContext;
-use datafusion::physical_expr::{
-    EquivalenceProperties, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
-};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, Partitioning, PlanProperties, SendableRecordBatchStream,
+    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
-use futures::{StreamExt, TryStreamExt};
-use tokio::sync::OnceCell;
+use futures::StreamExt;
 
-use super::keys::{KeyKind, KeySpace, Side};
-use super::node::AsofKind;
+use super::keys::{KeySpace, Side};
+use super::plan::AsofPlan;
 use super::right::{RightSide, SideExprs};
 use super::stream::Matcher;
-use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
-
-/// What every worker needs to know.
-#[derive(Clone)]
-pub(crate) struct AsofPlan {
-    pub(crate) left_timestamp: Arc<dyn PhysicalExpr>,
-    pub(crate) right_timestamp: Arc<dyn PhysicalExpr>,
-    pub(crate) keys: Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>,
-    pub(crate) key_kind: KeyKind,
-    pub(crate) kind: AsofKind,
-    pub(crate) tolerance: Option<i64>,
-}
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, Run, Work, of_first, order_of_first,
+};
+use crate::order::partitions_in_scan_order;
+use crate::properties::{ascending_inputs, properties};
 
 impl AsofPlan {
     /// Reads the right side.
-    pub(crate) async fn read_right(
-        &self,
-        right: Arc<dyn ExecutionPlan>,
-        context: Arc<TaskContext>,
-    ) -> Result<Arc<RightSide>> {
+    pub(crate) async fn read_right(&self, run: &Run, input: usize) -> Result<RightSide> {
         let keys = self.keys.iter().map(|(_, right)| Arc::clone(right)).collect();
         let exprs = SideExprs { timestamp: Arc::clone(&self.right_timestamp), keys };
-        let space = (Side::Right, KeySpace::new(&self.key_kind)?);
-        Ok(Arc::new(RightSide::read(right, &exprs, space, context).await?))
+        RightSide::read(run, input, &exprs, (Side::Right, KeySpace::new(&self.key_kind)?)).await
     }
 }
 
-/// Joins each left row with the last right row before it.
-#[derive(Clone)]
-pub struct AsofJoinExec {
-    left: Arc<dyn ExecutionPlan>,
-    right: Arc<dyn ExecutionPlan>,
-    plan: Arc<AsofPlan>,
-    right_side: Arc<OnceCell<Arc<RightSide>>>,
-    properties: Arc<PlanProperties>,
-}
-
-impl AsofJoinExec {
-    pub(crate) fn new(
-        left: Arc<dyn ExecutionPlan>,
-        right: Arc<dyn ExecutionPlan>,
-        plan: Arc<AsofPlan>,
-        schema: SchemaRef,
-    ) -> Self {
-        let mut equivalence = EquivalenceProperties::new(schema);
-        // The left columns come first and in the same order.
-        let ordering: Option<Vec<PhysicalSortExpr>> =
-            left.output_ordering().map(|ordering| ordering.iter().cloned().collect());
-        if let Some(ordering) = ordering {
-            equivalence.add_ordering(ordering);
-        }
-        let partitions = left.output_partitioning().partition_count();
-        let partitioning = Partitioning::UnknownPartitioning(partitions);
-        let (emission, bounded) = (EmissionType::Incremental, Boundedness::Bounded);
-        let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
-            .with_scheduling_type(SchedulingType::Cooperative);
-        let (right_side, properties) = (Arc::default(), Arc::new(properties));
-        Self { left, right, plan, right_side, properties }
-    }
-
-    /// Both inputs.
-    pub(crate) fn inputs(&self) -> (&Arc<dyn ExecutionPlan>, &Arc<dyn ExecutionPlan>) {
-        (&self.left, &self.right)
-    }
-
-    fn with_inputs(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
-        let right = children.swap_remove(1);
-        let left = children.swap_remove(0);
-        Arc::new(Self::new(left, right, Arc::clone(&self.plan), self.schema()))
-    }
-}
-
-impl fmt::Debug for AsofJoinExec {
+impl fmt::Display for AsofPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AsofJoinExec({:?}, {:?})", self.left, self.right)
-    }
-}
-
-impl DisplayAs for AsofJoinExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let plan = &self.plan;
-        write!(f, "AsofJoinExec: {:?} ", plan.kind)?;
-        write!(f, "{}, {}", plan.left_timestamp, plan.right_timestamp)?;
-        for (left, right) in &plan.keys {
+        write!(f, "{:?} {}, {}", self.kind, self.left_timestamp, self.right_timestamp)?;
+        for (left, right) in &self.keys {
             write!(f, ", {left} = {right}")?;
         }
-        plan.tolerance.map_or(Ok(()), |tolerance| write!(f, " tolerance={tolerance}"))
+        self.tolerance.map_or(Ok(()), |tolerance| write!(f, " tolerance={tolerance}"))
     }
 }
 
-impl ExecutionPlan for AsofJoinExec {
-    fn name(&self) -> &'static str {
-        "AsofJoinExec"
+impl Operator for AsofPlan {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "AsofJoinExec",
+            memory: Some("AsofJoin"),
+            keeps: Keeps { rows: true, partitions: true, direction: false },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let partitions = inputs[0].output_partitioning().partition_count();
+        properties(schema, order_of_first(inputs), partitions, EmissionType::Incremental)
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.left, &self.right]
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        let keys = self.keys.iter().flat_map(|(left, right)| [left, right]);
+        [&self.left_timestamp, &self.right_timestamp].into_iter().chain(keys).collect()
     }
 
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true, false]
+    fn distribution(&self, inputs: &[Input]) -> Vec<Distribution> {
+        partitions_in_scan_order(inputs)
     }
 
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        partitions_in_scan_order([&self.left, &self.right])
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        ascending_inputs([&self.left_timestamp, &self.right_timestamp])
     }
 
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        ascending_inputs([&self.plan.left_timestamp, &self.plan.right_timestamp])
+    fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
+        of_first(column, inputs).or_else(|| {
+            let column = column.checked_sub(inputs[0].schema().fields().len())?;
+            Some(Lineage { input: 1, column, unmatched: true })
+        })
     }
 
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false, false]
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        let keys = self.plan.keys.iter().flat_map(|(left, right)| [left, right]);
-        let times = [&self.plan.left_timestamp, &self.plan.right_timestamp];
-        visit_expressions(times.into_iter().chain(keys), f)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children))
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let left = self.left.execute(partition, Arc::clone(&context))?;
-        let (right, plan) = (Arc::clone(&self.right), Arc::clone(&self.plan));
-        let (cell, schema) = (Arc::clone(&self.right_side), self.schema());
-        let joined = async move {
-            let read = || plan.read_right(right, context);
-            let side = Arc::clone(cell.get_or_try_init(read).await?);
-            let mut matcher = Matcher::new(plan, side);
-            Ok::<_, datafusion::error::DataFusionError>(
-                left.map(move |batch| matcher.join(&batch?, &schema)),
-            )
-        };
-        let rows = futures::stream::once(joined).try_flatten().boxed();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let (left, schema) = (run.rows(0, run.partition)?, Arc::clone(&run.schema));
+        Ok(Run::stream(Arc::clone(&schema), async move {
+            let side = run.shared(self.read_right(&run, 1)).await?;
+            let mut matcher = Matcher::new(self, side);
+            Ok(left.map(move |batch| matcher.join(&batch?, &schema)))
+        }))
     }
 }

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::SchemaRef;
-use datafusion::common::Result;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::ExecutionPlanProperties;
 use futures::TryStreamExt;
 use tidemark_kernels::{Cursor, NO_MATCH, RightChunk, UNKNOWN, pack, upper_bound};
 
 use super::keys::{KeySpace, Side};
 use crate::error::join_error;
+use crate::operator::Run;
+use crate::plan_node::scan;
 use crate::sample_by::partial::timestamps;
-use crate::scan::exec::{TableScanExec, read};
+use crate::scan::exec::SliceScan;
+use crate::scan::kind::Scan;
+use crate::scan::rows::read;
 
 /// What is read of a side beside its columns.
 #[derive(Debug, Clone)]
@@ -41,17 +44,18 @@ pub(crate) struct RightSide {
 }
 
 impl RightSide {
-    /// Reads `input`; `which` side of the join it is decides how its keys are numbered in `space`.
+    /// Reads an input; `which` side of the join it is decides how its keys are numbered in `space`.
     pub(crate) async fn read(
-        input: Arc<dyn ExecutionPlan>,
+        run: &Run,
+        input: usize,
         exprs: &SideExprs,
         (which, mut space): (Side, KeySpace),
-        context: Arc<TaskContext>,
     ) -> Result<Self> {
-        let mut memory = MemoryConsumer::new("time join side").register(context.memory_pool());
-        let chunks = match input.downcast_ref::<TableScanExec>() {
+        let memory = run.memory();
+        let schema = run.inputs[input].schema();
+        let chunks = match scan(&run.inputs[input]).and_then(Scan::unfiltered) {
             Some(scan) if !scan.is_backward() => mapped(scan)?,
-            _ => collect(&input, &context, &mut memory).await?,
+            _ => collect(run, input, &memory).await?,
         };
         // Searches go by the last row of a chunk.
         let chunks: Vec<_> = chunks.into_iter().filter(|chunk| chunk.num_rows() > 0).collect();
@@ -63,7 +67,6 @@ impl RightSide {
             let columns = exprs.keys.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
             keys.push(space.add(which, &columns)?);
         }
-        let schema = input.schema();
         let column = |index| chunks.iter().map(|chunk| Arc::clone(chunk.column(index))).collect();
         let columns = (0..schema.fields().len()).map(column).collect();
         let types =
@@ -172,30 +175,23 @@ impl RightSide {
 }
 
 /// The slices of a scan as chunks, without copying or even touching their cells.
-fn mapped(scan: &TableScanExec) -> Result<Vec<RecordBatch>> {
+fn mapped(scan: &SliceScan) -> Result<Vec<RecordBatch>> {
     let (schema, projection) = (scan.schema(), scan.projection());
-    scan.units().map(|unit| read(&unit.slice, projection, unit.rows.clone(), &schema)).collect()
+    scan.units().map(|unit| read(&unit.slice, projection, unit.rows.clone(), schema)).collect()
 }
 
 /// The batches of any other input, its partitions read in parallel and kept in order.
-async fn collect(
-    input: &Arc<dyn ExecutionPlan>,
-    context: &Arc<TaskContext>,
-    memory: &mut MemoryReservation,
-) -> Result<Vec<RecordBatch>> {
-    let partitions = input.output_partitioning().partition_count();
+async fn collect(run: &Run, input: usize, memory: &MemoryReservation) -> Result<Vec<RecordBatch>> {
+    let partitions = run.inputs[input].output_partitioning().partition_count();
     let tasks = (0..partitions).map(|partition| {
-        let rows = input.execute(partition, Arc::clone(context))?;
-        let consumer = MemoryConsumer::new("time join partition");
-        let memory = consumer.register(context.memory_pool());
+        let (mut rows, memory) = (run.rows(input, partition)?, memory.new_empty());
         Ok(SpawnedTask::spawn(async move {
-            let mut rows = rows;
             let mut batches = vec![];
             while let Some(batch) = rows.try_next().await? {
                 memory.try_grow(batch.get_array_memory_size())?;
                 batches.push(batch);
             }
-            Ok::<_, datafusion::error::DataFusionError>((batches, memory))
+            Ok::<_, DataFusionError>((batches, memory))
         }))
     });
     let tasks = tasks.collect::<Result<Vec<_>>>()?;

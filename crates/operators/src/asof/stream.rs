@@ -8,8 +8,8 @@ use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use tidemark_kernels::{Cursor, NO_MATCH, UNKNOWN, match_keyed, match_unkeyed, unpack};
 
-use super::exec::AsofPlan;
 use super::node::AsofKind;
+use super::plan::AsofPlan;
 use super::right::RightSide;
 use crate::sample_by::partial::timestamps;
 

@@ -1,39 +1,29 @@
-//! An operator within bounds. It shows as the operator itself, so that whoever looks at a plan sees
-//! no other.
+//! An operator of `DataFusion` within bounds, as ours are by themselves. It shows as the operator
+//! itself, so that whoever looks at a plan sees no other.
 
 use std::any::Any;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::execution::{RecordBatchStream, TaskContext};
+use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
-use datafusion::physical_plan::joins::{
-    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec,
+use datafusion::physical_plan::execution_plan::{
+    ChildrenPropertiesMode, ReplaceChildrenOptions, replace_children_if_necessary,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
-use futures::{Stream, StreamExt};
-use tidemark_types::account;
 
-use super::bytes::{has_lists, rows_of_bytes, without_others};
-use super::paced::Paced;
-use crate::error::engine_error;
+use super::paced::paced;
+use super::stream::in_bounds;
 use crate::measured::measured;
-
-/// Bytes of cells in a batch, beyond which it is handed on in parts: whoever copies cells takes so
-/// much at once.
-const BATCH_BYTES: usize = 4 << 20;
+use crate::plan_node::PlanNode;
 
 /// Puts every operator of a plan within bounds. The last of the rules.
 #[derive(Debug)]
@@ -60,50 +50,68 @@ impl PhysicalOptimizerRule for Bound {
 /// The plan with each of its operators within bounds.
 pub(crate) fn bounded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let changed = plan.transform_up(|node| {
-        let any: &dyn Any = node.as_ref();
         let is_measured_leaf = node.children().is_empty() && node.metrics().is_some();
-        if is_measured_leaf || any.is::<BoundedExec>() {
+        if is_measured_leaf || is_wrapped(&node) {
             return Ok(Transformed::no(node));
         }
-        let node = if is_join(node.as_ref()) { with_paced_inputs(node)? } else { node };
+        let node = match PlanNode::of(node.as_ref()) {
+            PlanNode::Operator(_) => return Ok(Transformed::no(node)),
+            PlanNode::MergingJoin => with_paced_inputs(node, 0)?,
+            // It holds all of its left input.
+            PlanNode::HoldingJoin => with_paced_inputs(node, 1)?,
+            _ => node,
+        };
         Ok(Transformed::yes(Arc::new(BoundedExec::new(node)) as Arc<dyn ExecutionPlan>))
     });
     changed.map(|changed| changed.data)
 }
 
-/// Whether one row of an input may make very many of the output, or none of very many.
-fn is_join(plan: &dyn ExecutionPlan) -> bool {
-    plan.is::<HashJoinExec>()
-        || plan.is::<NestedLoopJoinExec>()
-        || plan.is::<CrossJoinExec>()
-        || plan.is::<SortMergeJoinExec>()
+fn is_wrapped(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    any.is::<BoundedExec>()
 }
 
-fn with_paced_inputs(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
-    let inputs: Vec<Arc<dyn ExecutionPlan>> = join.children().into_iter().map(Arc::clone).collect();
-    let [left, right] = inputs.as_slice() else { return Ok(join) };
-    let right = Arc::new(Paced::new(Arc::clone(right))) as Arc<dyn ExecutionPlan>;
-    // Only a merge reads both inputs row by row; others hold all of the left one.
-    let left: Arc<dyn ExecutionPlan> = if join.is::<SortMergeJoinExec>() {
-        Arc::new(Paced::new(Arc::clone(left)))
-    } else {
-        Arc::clone(left)
+/// One row of an input may make very many of the output, or none of very many: the inputs from
+/// this one on are handed on in slices.
+fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<dyn ExecutionPlan>> {
+    let paced = |(number, input): (usize, &Arc<dyn ExecutionPlan>)| {
+        let input = Arc::clone(input);
+        if number < first { input } else { Arc::new(BoundedExec::paced(input)) }
     };
-    join.replace_children(vec![left, right], ReplaceChildrenOptions::new(Recompute))
+    let inputs = join.children().into_iter().enumerate().map(paced).collect();
+    replace_children_if_necessary(join, inputs)
 }
 
 #[derive(Debug)]
 struct BoundedExec {
     inner: Arc<dyn ExecutionPlan>,
-    /// Of an operator that has none of its own.
-    metrics: Option<ExecutionPlanMetricsSet>,
+    how: How,
+}
+
+#[derive(Debug)]
+enum How {
+    /// An operator; with the metrics of one that has none of its own.
+    Bounded(Option<ExecutionPlanMetricsSet>),
+    /// An input of a join, in slices.
+    Paced,
 }
 
 impl BoundedExec {
     fn new(inner: Arc<dyn ExecutionPlan>) -> Self {
         let metrics = inner.metrics().is_none().then(ExecutionPlanMetricsSet::new);
-        Self { inner, metrics }
+        Self { inner, how: How::Bounded(metrics) }
+    }
+
+    fn paced(inner: Arc<dyn ExecutionPlan>) -> Self {
+        Self { inner, how: How::Paced }
+    }
+
+    /// The same around another plan.
+    fn around(&self, inner: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Arc::new(match self.how {
+            How::Bounded(_) => Self::new(inner),
+            How::Paced => Self::paced(inner),
+        })
     }
 }
 
@@ -153,25 +161,30 @@ impl ExecutionPlan for BoundedExec {
         if children.is_empty() {
             return Ok(self);
         }
-        Ok(Arc::new(Self::new(Arc::clone(&self.inner).replace_children(children, options)?)))
+        Ok(self.around(Arc::clone(&self.inner).replace_children(children, options)?))
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(Recompute))
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(Arc::clone(&self.inner).reset_state()?)))
+        Ok(self.around(Arc::clone(&self.inner).reset_state()?))
+    }
+
+    fn with_new_state(&self, state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(self.around(self.inner.with_new_state(state)?))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        self.metrics
-            .as_ref()
-            .map_or_else(|| self.inner.metrics(), |metrics| Some(metrics.clone_inner()))
+        match &self.how {
+            How::Bounded(Some(metrics)) => Some(metrics.clone_inner()),
+            _ => self.inner.metrics(),
+        }
     }
 
     fn execute(
@@ -179,62 +192,11 @@ impl ExecutionPlan for BoundedExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let inner = self.inner.execute(partition, Arc::clone(&context))?;
-        let rows: SendableRecordBatchStream = Box::pin(BoundedStream::new(inner));
-        Ok(match &self.metrics {
-            Some(metrics) => measured(rows, metrics, partition, &context),
-            None => rows,
+        let rows = self.inner.execute(partition, Arc::clone(&context))?;
+        Ok(match &self.how {
+            How::Bounded(Some(metrics)) => measured(in_bounds(rows), metrics, partition, &context),
+            How::Bounded(None) => in_bounds(rows),
+            How::Paced => paced(rows),
         })
-    }
-}
-
-struct BoundedStream {
-    inner: SendableRecordBatchStream,
-    /// What is left of a batch that has too many bytes.
-    rest: Option<RecordBatch>,
-    has_lists: bool,
-}
-
-impl BoundedStream {
-    fn new(inner: SendableRecordBatchStream) -> Self {
-        let has_lists = has_lists(inner.schema().fields());
-        Self { inner, rest: None, has_lists }
-    }
-
-    /// As much of a batch as may go on at once.
-    fn part(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
-        let rows = rows_of_bytes(&batch, BATCH_BYTES);
-        if rows < batch.num_rows() {
-            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
-            batch = batch.slice(0, rows);
-        }
-        if self.has_lists { without_others(&batch) } else { Ok(batch) }
-    }
-}
-
-impl Stream for BoundedStream {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Err(error) = account::check() {
-            return Poll::Ready(Some(Err(engine_error(error))));
-        }
-        if account::is_slice_over() {
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        if let Some(rest) = self.rest.take() {
-            return Poll::Ready(Some(self.part(rest)));
-        }
-        match self.inner.poll_next_unpin(context) {
-            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.part(batch))),
-            other => other,
-        }
-    }
-}
-
-impl RecordBatchStream for BoundedStream {
-    fn schema(&self) -> SchemaRef {
-        self.inner.schema()
     }
 }

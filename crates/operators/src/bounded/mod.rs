@@ -1,13 +1,13 @@
 //! Bounds on what operators do in one go, whoever made them: how long a task works before others
 //! do, how many bytes a batch has, and that a query which has to stop does.
 
-mod bytes;
+pub(crate) mod bytes;
 mod exec;
 mod literal;
 mod paced;
+pub(crate) mod stream;
 
 pub use bytes::{cell_bytes, rows_of_bytes};
-pub(crate) use bytes::{has_lists, without_others};
 pub use exec::Bound;
 pub(crate) use exec::bounded;
 pub use literal::ShareLiterals;

@@ -13,8 +13,8 @@ use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use tidemark_types::account;
 
-use super::exec::{FillPlan, label_of};
 use super::node::FillValue;
+use super::plan::FillPlan;
 use super::values::{Cells, MISSING, Values};
 use crate::bounded::cell_bytes;
 use crate::error::engine_error;
@@ -73,7 +73,7 @@ impl Filled {
         let bytes = ROW_BYTES * rows * (1 + plan.values.len());
         memory.try_grow(bytes)?;
         account::room(bytes).map_err(engine_error)?;
-        let times = timestamps(&label_of(&plan, &input.schema()), &input)?;
+        let times = timestamps(&plan.label(&input.schema()), &input)?;
         let (key_of_row, first_rows) = keys_of(&input, &plan.keys)?;
         let keys = first_rows.len();
         let labels = Labels::new(&plan, &times, keys);

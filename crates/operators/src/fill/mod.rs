@@ -3,4 +3,5 @@
 pub(crate) mod exec;
 mod filled;
 pub(crate) mod node;
+pub(crate) mod plan;
 mod values;

@@ -2,6 +2,7 @@
 //! each offset with a place of its own in each right side, so that all of them only move forward.
 
 use std::fmt;
+use std::iter::once;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -9,28 +10,23 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::DataFusionError;
-use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
-use datafusion::physical_plan::coop::cooperative;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, Partitioning, PlanProperties, SendableRecordBatchStream,
+    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
-use futures::{StreamExt, TryStreamExt};
-use tokio::sync::OnceCell;
+use futures::TryStreamExt;
 
-use crate::asof::exec::AsofPlan;
+use crate::asof::plan::AsofPlan;
 use crate::asof::right::RightSide;
 use crate::asof::stream::Matcher;
-use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work, of_first};
+use crate::order::partitions_in_scan_order;
+use crate::properties::{ascending_inputs, properties};
 use crate::sample_by::partial::timestamps;
 
-/// What every worker needs to know.
+/// Joins each left row, at each offset, with the last row of each right side.
 pub(crate) struct HorizonPlan {
     /// One for each right side.
     pub(crate) sides: Vec<Arc<AsofPlan>>,
@@ -38,56 +34,6 @@ pub(crate) struct HorizonPlan {
     pub(crate) per_left: Vec<i64>,
     pub(crate) left_timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) offsets: Vec<i64>,
-}
-
-/// Joins each left row, at each offset, with the last row of each right side.
-#[derive(Clone)]
-pub struct HorizonJoinExec {
-    left: Arc<dyn ExecutionPlan>,
-    rights: Vec<Arc<dyn ExecutionPlan>>,
-    plan: Arc<HorizonPlan>,
-    right_sides: Arc<OnceCell<Vec<Arc<RightSide>>>>,
-    properties: Arc<PlanProperties>,
-}
-
-impl HorizonJoinExec {
-    pub(crate) fn new(
-        left: Arc<dyn ExecutionPlan>,
-        rights: Vec<Arc<dyn ExecutionPlan>>,
-        plan: Arc<HorizonPlan>,
-        schema: SchemaRef,
-    ) -> Self {
-        let equivalence = EquivalenceProperties::new(schema);
-        let partitions = left.output_partitioning().partition_count();
-        let partitioning = Partitioning::UnknownPartitioning(partitions);
-        let (emission, bounded) = (EmissionType::Incremental, Boundedness::Bounded);
-        let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
-            .with_scheduling_type(SchedulingType::Cooperative);
-        let properties = Arc::new(properties);
-        Self { left, rights, plan, right_sides: Arc::default(), properties }
-    }
-
-    /// The input that output column `index` comes from, and its index there.
-    pub(crate) fn input_of(&self, index: usize) -> Option<(&Arc<dyn ExecutionPlan>, usize)> {
-        let width = self.left.schema().fields().len();
-        if index < width {
-            return Some((&self.left, index));
-        }
-        let mut index = index.checked_sub(width + 2)?;
-        for right in &self.rights {
-            let width = right.schema().fields().len();
-            if index < width {
-                return Some((right, index));
-            }
-            index -= width;
-        }
-        None
-    }
-
-    fn with_inputs(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
-        let left = children.remove(0);
-        Arc::new(Self::new(left, children, Arc::clone(&self.plan), self.schema()))
-    }
 }
 
 /// One worker: its place in each right side at each offset.
@@ -150,96 +96,87 @@ impl Worker {
     }
 }
 
-impl fmt::Debug for HorizonJoinExec {
+impl fmt::Display for HorizonPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HorizonJoinExec({:?}, {:?})", self.left, self.rights)
-    }
-}
-
-impl DisplayAs for HorizonJoinExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "HorizonJoinExec: {}", self.plan.left_timestamp)?;
-        for side in &self.plan.sides {
+        write!(f, "{}", self.left_timestamp)?;
+        for side in &self.sides {
             write!(f, ", {}", side.right_timestamp)?;
             for (left, right) in &side.keys {
                 write!(f, " {left} = {right}")?;
             }
         }
-        write!(f, " offsets={}", self.plan.offsets.len())
+        write!(f, " offsets={}", self.offsets.len())
     }
 }
 
-impl ExecutionPlan for HorizonJoinExec {
-    fn name(&self) -> &'static str {
-        "HorizonJoinExec"
+impl Operator for HorizonPlan {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "HorizonJoinExec",
+            memory: Some("HorizonJoin"),
+            keeps: Keeps::NOTHING,
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let partitions = inputs[0].output_partitioning().partition_count();
+        properties(schema, [], partitions, EmissionType::Incremental)
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        std::iter::once(&self.left).chain(&self.rights).collect()
-    }
-
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        partitions_in_scan_order(self.children())
-    }
-
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let rights = self.plan.sides.iter().map(|side| &side.right_timestamp);
-        ascending_inputs(std::iter::once(&self.plan.left_timestamp).chain(rights))
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false; self.rights.len() + 1]
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        let sides = self.plan.sides.iter().flat_map(|side| {
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        let sides = self.sides.iter().flat_map(|side| {
             let keys = side.keys.iter().flat_map(|(left, right)| [left, right]);
-            std::iter::once(&side.right_timestamp).chain(keys)
+            once(&side.right_timestamp).chain(keys)
         });
-        visit_expressions(std::iter::once(&self.plan.left_timestamp).chain(sides), f)
+        once(&self.left_timestamp).chain(sides).collect()
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children))
+    fn distribution(&self, inputs: &[Input]) -> Vec<Distribution> {
+        partitions_in_scan_order(inputs)
     }
 
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let mut left = self.left.execute(partition, Arc::clone(&context))?;
-        let (rights, plan) = (self.rights.clone(), Arc::clone(&self.plan));
-        let (cell, schema) = (Arc::clone(&self.right_sides), self.schema());
-        let memory = MemoryConsumer::new("HorizonJoin").register(context.memory_pool());
-        let joined = async move {
-            let read = || async {
-                let mut sides = Vec::with_capacity(rights.len());
-                for (side, right) in plan.sides.iter().zip(rights) {
-                    sides.push(side.read_right(right, Arc::clone(&context)).await?);
-                }
-                Ok::<_, DataFusionError>(sides)
-            };
-            let sides = cell.get_or_try_init(read).await?;
-            let worker = Worker::new(Arc::clone(&plan), sides, schema, memory)?;
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        let rights = self.sides.iter().map(|side| &side.right_timestamp);
+        ascending_inputs(once(&self.left_timestamp).chain(rights))
+    }
+
+    fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
+        if let Some(left) = of_first(column, inputs) {
+            return Some(left);
+        }
+        let mut column = column.checked_sub(inputs[0].schema().fields().len() + 2)?;
+        for (number, right) in inputs.iter().enumerate().skip(1) {
+            let width = right.schema().fields().len();
+            if column < width {
+                return Some(Lineage { input: number, column, unmatched: true });
+            }
+            column -= width;
+        }
+        None
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let (mut left, schema) = (run.rows(0, run.partition)?, Arc::clone(&run.schema));
+        Ok(Run::stream(Arc::clone(&schema), async move {
+            let sides = run.shared(self.read_rights(&run)).await?;
+            let worker = Worker::new(self, &sides, schema, run.memory())?;
             let batch = left.try_next().await?;
             let state = (left, worker, batch, 0_usize);
-            Ok::<_, DataFusionError>(futures::stream::try_unfold(state, next_batch))
-        };
-        let rows = futures::stream::once(joined).try_flatten().boxed();
-        let rows = RecordBatchStreamAdapter::new(self.schema(), rows);
-        // Many batches come from one read of the input: yield between them.
-        Ok(Box::pin(cooperative(rows)))
+            Ok(futures::stream::try_unfold(state, next_batch))
+        }))
+    }
+}
+
+impl HorizonPlan {
+    async fn read_rights(&self, run: &Run) -> Result<Vec<Arc<RightSide>>> {
+        let mut rights = Vec::with_capacity(self.sides.len());
+        for (number, side) in self.sides.iter().enumerate() {
+            rights.push(Arc::new(side.read_right(run, number + 1).await?));
+        }
+        Ok(rights)
     }
 }
 

@@ -11,7 +11,7 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use std::sync::Arc;
 use tidemark_kernels::{Validity, pick_latest};
 
-use super::exec::{KeyKind, LatestOnPlan};
+use super::plan::{KeyKind, LatestOnPlan};
 
 /// Keys seen so far and the rows picked for them.
 pub(crate) struct Picker {

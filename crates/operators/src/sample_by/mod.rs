@@ -8,3 +8,4 @@ pub(crate) mod fallback;
 pub(crate) mod groups;
 pub(crate) mod node;
 pub(crate) mod partial;
+pub(crate) mod plan;

@@ -18,9 +18,9 @@ use tidemark_kernels::run_end;
 use tidemark_types::{EngineError, ErrorCode};
 
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, count_rows};
-use super::exec::SampleByPlan;
 use super::fallback::state_of;
 use super::groups::GroupIndex;
+use super::plan::SampleByPlan;
 use crate::bucket::BucketSpec;
 use crate::error::engine_error;
 use crate::grid::Grid;

@@ -5,35 +5,24 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::{SchemaRef, SortOptions};
-use datafusion::arrow::compute::take_record_batch;
-use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics, internal_err};
-use datafusion::execution::TaskContext;
+use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-    SendableRecordBatchStream,
-};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
 use datafusion::prelude::SessionConfig;
 use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
 
-use super::other_rows::Rows;
 use super::pace::paced;
+use super::rows::{BATCH_ROWS, Rows, ScanUnit, read, reverse};
 use super::time_filter;
 use crate::error::engine_error;
-use crate::measured::measured;
+use crate::properties::properties;
 
-/// Rows per batch: large enough to drown per-batch costs, small enough for the second-level
-/// cache and for quick cancellation.
-pub(crate) const BATCH_ROWS: usize = 64 * 1024;
+/// The name of a scan in EXPLAIN.
+pub(super) const TABLE_SCAN: &str = "TableScanExec";
 
 /// Below this a second worker costs more than it saves.
 const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
@@ -75,17 +64,10 @@ impl ScanParts {
 /// Rows of a part, among a session's settings.
 pub(crate) struct PartRows(pub(crate) NonZeroUsize);
 
-/// Some rows of one slice.
-#[derive(Debug, Clone)]
-pub(crate) struct ScanUnit {
-    pub(crate) slice: Arc<Slice>,
-    pub(crate) rows: Range<usize>,
-}
-
 /// Scans a table. Partition `i` lies wholly before partition `i + 1` in time (after it, when
 /// backward), and every partition is in timestamp order.
 #[derive(Debug, Clone)]
-pub struct TableScanExec {
+pub(crate) struct SliceScan {
     table: Arc<TableSnapshot>,
     /// The ranges that alone say which rows it reads, none for all; `None` where a filter of the
     /// plan is among them.
@@ -96,10 +78,9 @@ pub struct TableScanExec {
     backward: bool,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
 }
 
-impl TableScanExec {
+impl SliceScan {
     /// A forward scan of the rows within `ranges` (all, if there is none), in parts
     /// of about equal size.
     pub(crate) fn try_new(
@@ -125,20 +106,9 @@ impl TableScanExec {
             None => parts.count(count(&units)),
         };
         let partitions = split(parts.cut(units), wanted);
-        let properties = properties(&table, &projection, schema, partitions.len(), false);
-        let (backward, metrics) = (false, ExecutionPlanMetricsSet::new());
-        let ranges = Some(ranges.to_vec());
-        Ok(Self {
-            table,
-            ranges,
-            projection,
-            parts,
-            partitions,
-            backward,
-            limit,
-            properties,
-            metrics,
-        })
+        let properties = scan_properties(&table, &projection, schema, partitions.len(), false);
+        let (backward, ranges) = (false, Some(ranges.to_vec()));
+        Ok(Self { table, ranges, projection, parts, partitions, backward, limit, properties })
     }
 
     /// The same scan, which a filter of the plan has made of another.
@@ -155,7 +125,7 @@ impl TableScanExec {
         let (table, projection) = (Arc::clone(&self.table), self.projection.clone());
         // As many parts as it has rows for: two are one too many.
         let parts = ScanParts { most: 2, ..self.parts };
-        let scan = Self::try_new(table, ranges, projection, &self.schema(), parts, self.limit)?;
+        let scan = Self::try_new(table, ranges, projection, self.schema(), parts, self.limit)?;
         Ok((scan.partitions.len() == 1).then_some(scan))
     }
 
@@ -179,7 +149,8 @@ impl TableScanExec {
             scan.limit = Some(limit);
         }
         let (schema, parts) = (self.schema(), scan.partitions.len());
-        scan.properties = properties(&self.table, &self.projection, &schema, parts, scan.backward);
+        scan.properties =
+            scan_properties(&self.table, &self.projection, schema, parts, scan.backward);
         scan
     }
 
@@ -188,7 +159,17 @@ impl TableScanExec {
         let schema = Arc::new(self.schema().project(output)?);
         let columns: Vec<usize> = output.iter().map(|&column| self.projection[column]).collect();
         let parts = self.partitions.len();
-        Ok(properties(&self.table, &columns, &schema, parts, self.backward))
+        Ok(scan_properties(&self.table, &columns, &schema, parts, self.backward))
+    }
+
+    /// The columns that are passed on.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        self.properties.equivalence_properties().schema()
+    }
+
+    /// Order and partitions.
+    pub(super) fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
     }
 
     /// Whether the last row comes first.
@@ -204,6 +185,11 @@ impl TableScanExec {
     /// Exact number of rows.
     pub(crate) fn row_count(&self) -> usize {
         self.partitions.iter().map(|units| count(units)).sum()
+    }
+
+    /// Exact number of rows of a partition.
+    pub(crate) fn rows_of(&self, partition: usize) -> usize {
+        self.partitions.get(partition).map_or(0, |units| count(units))
     }
 
     /// All units in scan order.
@@ -275,9 +261,10 @@ impl TableScanExec {
         }))
     }
 
-    fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
+    /// A partition's rows.
+    pub(super) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let backward = self.backward;
-        let (schema, projection) = (self.schema(), self.projection.clone());
+        let (schema, projection) = (Arc::clone(self.schema()), self.projection.clone());
         let output = Arc::clone(&schema);
         let batches = self.chunks(partition)?.map(move |(slice, rows)| {
             let batch = read(&slice, &projection, rows, &schema)?;
@@ -285,24 +272,6 @@ impl TableScanExec {
         });
         Ok(paced(output, batches))
     }
-}
-
-/// The cells of some rows as a batch; nothing is copied.
-pub(crate) fn read(
-    slice: &Slice,
-    projection: &[usize],
-    rows: Range<usize>,
-    schema: &SchemaRef,
-) -> Result<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-    let columns = slice.columns(projection, rows).map_err(engine_error)?;
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
-}
-
-/// Rows in the opposite order.
-pub(crate) fn reverse(batch: &RecordBatch) -> Result<RecordBatch> {
-    let indices = UInt32Array::from_iter_values((0..batch.num_rows() as u32).rev());
-    Ok(take_record_batch(batch, &indices)?)
 }
 
 fn count(units: &[ScanUnit]) -> usize {
@@ -353,7 +322,7 @@ fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
     partitions.into_iter().map(Arc::new).collect()
 }
 
-fn properties(
+fn scan_properties(
     table: &TableSnapshot,
     projection: &[usize],
     schema: &SchemaRef,
@@ -362,20 +331,16 @@ fn properties(
 ) -> Arc<PlanProperties> {
     let timestamp = table.schema().timestamp;
     let position = projection.iter().position(|&column| Some(column) == timestamp);
-    let mut equivalence = EquivalenceProperties::new(Arc::clone(schema));
-    if let Some(index) = position {
+    let order = position.map(|index| {
         let options = SortOptions { descending: backward, nulls_first: !backward };
         let column = Column::new(schema.field(index).name(), index);
-        equivalence.add_ordering([PhysicalSortExpr::new(Arc::new(column), options)]);
-    }
-    let partitioning = Partitioning::UnknownPartitioning(partitions);
-    let (emission, bounded) = (EmissionType::Incremental, Boundedness::Bounded);
-    let properties = PlanProperties::new(equivalence, partitioning, emission, bounded);
-    Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))
+        vec![PhysicalSortExpr::new(Arc::new(column), options)]
+    });
+    properties(schema, order, partitions, EmissionType::Incremental)
 }
 
-impl DisplayAs for TableScanExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+impl fmt::Display for SliceScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let definition = self.table.schema();
         let columns: Vec<&str> = self
             .projection
@@ -384,60 +349,7 @@ impl DisplayAs for TableScanExec {
             .collect();
         let direction = if self.backward { " backward" } else { "" };
         let (name, rows) = (&definition.name, self.row_count());
-        write!(f, "TableScanExec: {name}{direction} columns=[{}] rows={rows}", columns.join(", "))?;
+        write!(f, "{name}{direction} columns=[{}] rows={rows}", columns.join(", "))?;
         self.limit.map_or(Ok(()), |limit| write!(f, " limit={limit}"))
-    }
-}
-
-impl ExecutionPlan for TableScanExec {
-    fn name(&self) -> &'static str {
-        "TableScanExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        Ok(measured(self.stream(partition)?, &self.metrics, partition, &context))
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        let rows = match args.partition() {
-            Some(partition) => self.partitions.get(partition).map_or(0, |units| count(units)),
-            None => self.row_count(),
-        };
-        let unknown = Statistics::new_unknown(&self.schema());
-        Ok(Arc::new(unknown.with_num_rows(Precision::Exact(rows))))
     }
 }

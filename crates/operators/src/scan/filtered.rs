@@ -14,35 +14,31 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, RecordBatch};
 use arrow_buffer::{BooleanBuffer, Buffer};
-use arrow_schema::{Field, Schema};
+use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::arrow::compute::{filter_record_batch, prep_null_mask_filter};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchemaRef, Result, internal_datafusion_err, internal_err};
-use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
-};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
 use tidemark_storage::{Slice, SymbolDictionary};
 
-use super::exec::{TableScanExec, read, reverse};
+use super::exec::{SliceScan, TABLE_SCAN};
 use super::pace::{Steps, paced};
+use super::rows::{read, reverse};
 use crate::error::engine_error;
-use crate::measured::measured;
 
 /// When fewer than one row in this many is left, the remaining predicates see only those.
 const SPARSE: usize = 8;
 
 /// A filter above a scan, made one.
 #[derive(Debug, Clone)]
-pub(crate) struct FilteredScanExec {
-    scan: TableScanExec,
+pub(crate) struct FilteredScan {
+    scan: SliceScan,
     predicate: Arc<dyn PhysicalExpr>,
     /// What the one condition it was made of calls the scan's columns, where that is known.
     named: Option<DFSchemaRef>,
@@ -51,7 +47,6 @@ pub(crate) struct FilteredScanExec {
     output: Vec<usize>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
 }
 
 /// A conjunction, cheapest parts first.
@@ -69,16 +64,11 @@ struct SymbolTest {
     passes: Vec<bool>,
 }
 
-impl FilteredScanExec {
-    /// Rows that are looked at.
-    pub(crate) fn row_count(&self) -> usize {
-        self.scan.row_count()
-    }
-
+impl FilteredScan {
     /// The scan's rows for which `predicate` holds, `fetch` of each partition at the most.
     /// `output`: the scan columns that are passed on.
     pub(crate) fn new(
-        scan: TableScanExec,
+        scan: SliceScan,
         predicate: Arc<dyn PhysicalExpr>,
         output: Vec<usize>,
         fetch: Option<usize>,
@@ -88,15 +78,14 @@ impl FilteredScanExec {
     }
 
     fn with_properties(
-        scan: TableScanExec,
+        scan: SliceScan,
         predicate: Arc<dyn PhysicalExpr>,
         output: Vec<usize>,
         fetch: Option<usize>,
         properties: Arc<PlanProperties>,
     ) -> Self {
         let tests = Arc::new(Tests::new(&scan, &predicate));
-        let metrics = ExecutionPlanMetricsSet::new();
-        Self { scan, predicate, named: None, tests, output, fetch, properties, metrics }
+        Self { scan, predicate, named: None, tests, output, fetch, properties }
     }
 
     /// The same filter, made of one condition over columns with these names.
@@ -111,20 +100,15 @@ impl FilteredScanExec {
 
     /// A filter like this above another scan of the same columns, by another predicate if there is
     /// one.
-    pub(crate) fn over(
-        &self,
-        scan: TableScanExec,
-        predicate: Option<Arc<dyn PhysicalExpr>>,
-    ) -> Self {
+    pub(crate) fn over(&self, scan: SliceScan, predicate: Option<Arc<dyn PhysicalExpr>>) -> Self {
         let predicate = predicate.unwrap_or_else(|| Arc::clone(&self.predicate));
         let (output, properties) = (self.output.clone(), Arc::clone(&self.properties));
         let filter = Self::with_properties(scan, predicate, output, self.fetch, properties);
         Self { named: self.named.clone(), ..filter }
     }
 
-    /// The same rows as those of `filter`, if its input is a scan.
-    pub(crate) fn of(filter: &FilterExec) -> Option<Self> {
-        let scan = filter.input().downcast_ref::<TableScanExec>()?.clone();
+    /// The rows of `filter` above a scan.
+    pub(crate) fn of(filter: &FilterExec, scan: SliceScan) -> Self {
         let output = match filter.projection() {
             Some(projection) => projection.to_vec(),
             None => (0..scan.projection().len()).collect(),
@@ -132,7 +116,22 @@ impl FilteredScanExec {
         let properties = PlanProperties::clone(filter.properties())
             .with_scheduling_type(SchedulingType::Cooperative);
         let (predicate, fetch) = (Arc::clone(filter.predicate()), filter.fetch());
-        Some(Self::with_properties(scan, predicate, output, fetch, Arc::new(properties)))
+        Self::with_properties(scan, predicate, output, fetch, Arc::new(properties))
+    }
+
+    /// The columns that are passed on.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        self.properties.equivalence_properties().schema()
+    }
+
+    /// Order and partitions.
+    pub(super) fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    /// What has to hold.
+    pub(super) fn predicate(&self) -> &Arc<dyn PhysicalExpr> {
+        &self.predicate
     }
 
     /// The scan's column behind an output column.
@@ -141,7 +140,7 @@ impl FilteredScanExec {
     }
 
     /// The scan below.
-    pub(crate) fn scan(&self) -> &TableScanExec {
+    pub(crate) fn scan(&self) -> &SliceScan {
         &self.scan
     }
 
@@ -167,7 +166,7 @@ impl FilteredScanExec {
                 return Ok(None);
             }
         }
-        let mut batch = read(slice, self.scan.projection(), rows, &self.scan.schema())?;
+        let mut batch = read(slice, self.scan.projection(), rows, self.scan.schema())?;
         for test in &self.tests.others {
             let kept = mask.as_ref().map_or(batch.num_rows(), BooleanBuffer::count_set_bits);
             if kept * SPARSE < total
@@ -194,22 +193,24 @@ impl FilteredScanExec {
         let columns = self.output.iter().map(|&column| Arc::clone(batch.column(column)));
         let columns: Vec<ArrayRef> = columns.collect();
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let batch = RecordBatch::try_new_with_options(self.schema(), columns, &rows)?;
+        let schema = Arc::clone(self.schema());
+        let batch = RecordBatch::try_new_with_options(schema, columns, &rows)?;
         match mask.filter(|_| kept < batch.num_rows()) {
             Some(_) if self.output.is_empty() => {
                 let rows = RecordBatchOptions::new().with_row_count(Some(kept));
-                Ok(RecordBatch::try_new_with_options(self.schema(), vec![], &rows)?)
+                Ok(RecordBatch::try_new_with_options(batch.schema(), vec![], &rows)?)
             }
             Some(mask) => Ok(filter_record_batch(&batch, &BooleanArray::new(mask, None))?),
             None => Ok(batch),
         }
     }
 
-    fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
+    /// A partition's rows.
+    pub(super) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let (plan, backward) = (self.clone(), self.scan.is_backward());
         let mut room = self.fetch.unwrap_or(usize::MAX);
         // A chunk without rows is a batch, too: a filter that drops everything still yields.
-        let nothing = RecordBatch::new_empty(self.schema());
+        let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
         let mut steps = Steps::new(self.scan.chunks(partition)?, backward);
         let batches = std::iter::from_fn(move || {
             let (slice, rows) = steps.next()?;
@@ -232,7 +233,7 @@ impl FilteredScanExec {
                 batch.slice(0, rows)
             }))
         });
-        Ok(paced(self.schema(), batches))
+        Ok(paced(Arc::clone(self.schema()), batches))
     }
 }
 
@@ -248,7 +249,7 @@ fn narrow(mask: &mut Option<BooleanBuffer>, found: BooleanBuffer) -> bool {
 }
 
 impl Tests {
-    fn new(scan: &TableScanExec, predicate: &Arc<dyn PhysicalExpr>) -> Self {
+    fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Self {
         let (mut symbols, mut others) = (vec![], vec![]);
         for part in split_conjunction(predicate) {
             match SymbolTest::new(scan, part) {
@@ -264,7 +265,7 @@ impl Tests {
 
 impl SymbolTest {
     /// The test that a predicate is, when it depends on one symbol column and nothing else.
-    fn new(scan: &TableScanExec, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+    fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let columns = collect_columns(predicate);
         let mut columns = columns.iter();
         let (Some(column), None) = (columns.next(), columns.next()) else { return None };
@@ -328,53 +329,8 @@ fn evaluate_on(
     Ok(answers.iter().map(|answer| answer == Some(true)).collect())
 }
 
-impl DisplayAs for FilteredScanExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "FilteredScanExec: {} of ", self.predicate)?;
-        self.scan.fmt_as(format, f)
-    }
-}
-
-impl ExecutionPlan for FilteredScanExec {
-    fn name(&self) -> &'static str {
-        "FilteredScanExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![]
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        f(&self.predicate)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn fetch(&self) -> Option<usize> {
-        self.fetch
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        Ok(measured(self.stream(partition)?, &self.metrics, partition, &context))
+impl fmt::Display for FilteredScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}: {}", self.predicate, TABLE_SCAN, self.scan)
     }
 }

@@ -2,7 +2,9 @@
 
 pub(crate) mod exec;
 pub(crate) mod filtered;
-pub(crate) mod other_rows;
+pub(crate) mod kind;
+mod operator;
 mod pace;
 pub(crate) mod provider;
+pub(crate) mod rows;
 pub(crate) mod time_filter;

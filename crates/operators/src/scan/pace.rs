@@ -13,8 +13,8 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tidemark_storage::Slice;
 
-use super::exec::BATCH_ROWS;
-use crate::bounded::{has_lists, without_others};
+use super::rows::BATCH_ROWS;
+use crate::bounded::bytes::{has_lists, without_others};
 
 /// Time from one turn of the others to the next.
 const TURN: Duration = Duration::from_millis(10);

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_storage::{TableSnapshot, TimeRange};
 
-use super::exec::{ScanParts, TableScanExec};
+use super::exec::{ScanParts, SliceScan};
 use super::time_filter;
 use crate::stoppable::check_stop;
 
@@ -83,7 +83,7 @@ impl SnapshotTable {
         times: &[TimeRange],
         limit: Option<usize>,
         parts: ScanParts,
-    ) -> Result<TableScanExec> {
+    ) -> Result<SliceScan> {
         let mut ranges = self.ranges.clone();
         for range in times {
             let known = if ranges.is_empty() { vec![EVER] } else { ranges };
@@ -94,7 +94,7 @@ impl SnapshotTable {
         }
         let schema = Arc::new(self.schema.project(&projection)?);
         let table = Arc::clone(&self.table);
-        let scan = TableScanExec::try_new(table, &ranges, projection, &schema, parts, limit)?;
+        let scan = SliceScan::try_new(table, &ranges, projection, &schema, parts, limit)?;
         Ok(if times.is_empty() { scan } else { scan.filtered() })
     }
 }
@@ -133,6 +133,6 @@ impl TableProvider for SnapshotTable {
         let projection = projection.cloned();
         let projection = projection.unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         let scan = self.plan(projection, &times, limit, ScanParts::of(state.config()))?;
-        Ok(Arc::new(scan))
+        Ok(scan.plan())
     }
 }

@@ -6,62 +6,24 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::DataFusionError;
-use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
-use datafusion::physical_plan::coop::cooperative;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning,
-    PlanProperties, SendableRecordBatchStream,
-};
-use futures::{StreamExt, TryStreamExt};
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
 
 use super::merge::Merge;
 use crate::asof::keys::{KeyKind, KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
-use crate::order::{ascending_inputs, partitions_in_scan_order, visit_expressions};
-use crate::scan::exec::BATCH_ROWS;
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::order::partitions_in_scan_order;
+use crate::properties::{ascending_inputs, properties};
+use crate::scan::rows::BATCH_ROWS;
 
-/// What is asked.
+/// Merges two sides by time, each row with the other side's last row.
 pub(crate) struct SplicePlan {
     pub(crate) left: SideExprs,
     pub(crate) right: SideExprs,
     pub(crate) key_kind: KeyKind,
-}
-
-/// Merges two sides by time, each row with the other side's last row.
-#[derive(Clone)]
-pub struct SpliceJoinExec {
-    left: Arc<dyn ExecutionPlan>,
-    right: Arc<dyn ExecutionPlan>,
-    plan: Arc<SplicePlan>,
-    properties: Arc<PlanProperties>,
-}
-
-impl SpliceJoinExec {
-    pub(crate) fn new(
-        left: Arc<dyn ExecutionPlan>,
-        right: Arc<dyn ExecutionPlan>,
-        plan: Arc<SplicePlan>,
-        schema: SchemaRef,
-    ) -> Self {
-        let equivalence = EquivalenceProperties::new(schema);
-        let partitioning = Partitioning::UnknownPartitioning(1);
-        let (emission, bounded) = (EmissionType::Incremental, Boundedness::Bounded);
-        let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
-            .with_scheduling_type(SchedulingType::Cooperative);
-        Self { left, right, plan, properties: Arc::new(properties) }
-    }
-
-    fn with_inputs(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
-        let right = children.swap_remove(1);
-        let left = children.swap_remove(0);
-        Arc::new(Self::new(left, right, Arc::clone(&self.plan), self.schema()))
-    }
 }
 
 /// Both sides and the merge in progress.
@@ -74,17 +36,12 @@ struct Splice {
 }
 
 impl Splice {
-    async fn read(
-        (left, right): (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>),
-        plan: &SplicePlan,
-        schema: SchemaRef,
-        context: Arc<TaskContext>,
-    ) -> Result<Self> {
-        let memory = MemoryConsumer::new("SpliceJoin").register(context.memory_pool());
+    async fn read(run: &Run, plan: &SplicePlan) -> Result<Self> {
         let space = (Side::Right, KeySpace::new(&plan.key_kind)?);
-        let mut right = RightSide::read(right, &plan.right, space, Arc::clone(&context)).await?;
+        let mut right = RightSide::read(run, 1, &plan.right, space).await?;
         let space = (Side::Left, right.take_space());
-        let left = RightSide::read(left, &plan.left, space, context).await?;
+        let left = RightSide::read(run, 0, &plan.left, space).await?;
+        let (schema, memory) = (Arc::clone(&run.schema), run.memory());
         Ok(Self { left, right, merge: Merge::default(), schema, memory })
     }
 
@@ -100,76 +57,55 @@ impl Splice {
     }
 }
 
-impl fmt::Debug for SpliceJoinExec {
+impl fmt::Display for SplicePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SpliceJoinExec({:?}, {:?})", self.left, self.right)
-    }
-}
-
-impl DisplayAs for SpliceJoinExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let SplicePlan { left, right, .. } = self.plan.as_ref();
-        write!(f, "SpliceJoinExec: {}, {}", left.timestamp, right.timestamp)?;
-        for (left, right) in left.keys.iter().zip(&right.keys) {
+        write!(f, "{}, {}", self.left.timestamp, self.right.timestamp)?;
+        for (left, right) in self.left.keys.iter().zip(&self.right.keys) {
             write!(f, ", {left} = {right}")?;
         }
         Ok(())
     }
 }
 
-impl ExecutionPlan for SpliceJoinExec {
-    fn name(&self) -> &'static str {
-        "SpliceJoinExec"
+impl Operator for SplicePlan {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "SpliceJoinExec",
+            memory: Some("SpliceJoin"),
+            keeps: Keeps::NOTHING,
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn properties(&self, schema: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
+        properties(schema, [], 1, EmissionType::Incremental)
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.left, &self.right]
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        let times = [&self.left.timestamp, &self.right.timestamp];
+        times.into_iter().chain(&self.left.keys).chain(&self.right.keys).collect()
     }
 
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        partitions_in_scan_order([&self.left, &self.right])
+    fn distribution(&self, inputs: &[Input]) -> Vec<Distribution> {
+        partitions_in_scan_order(inputs)
     }
 
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        ascending_inputs([&self.plan.left.timestamp, &self.plan.right.timestamp])
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        ascending_inputs([&self.left.timestamp, &self.right.timestamp])
     }
 
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false, false]
+    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
+        None
     }
 
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        let SplicePlan { left, right, .. } = self.plan.as_ref();
-        let times = [&left.timestamp, &right.timestamp];
-        visit_expressions(times.into_iter().chain(&left.keys).chain(&right.keys), f)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_inputs(children))
-    }
-
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let sides = (Arc::clone(&self.left), Arc::clone(&self.right));
-        let (plan, schema) = (Arc::clone(&self.plan), self.schema());
-        let merged = async move {
-            let splice = Splice::read(sides, &plan, schema, context).await?;
-            Ok::<_, DataFusionError>(futures::stream::try_unfold(splice, |mut splice| async move {
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        Ok(Run::stream(Arc::clone(&run.schema), async move {
+            let splice = Splice::read(&run, &self).await?;
+            Ok(futures::stream::try_unfold(splice, |mut splice| async move {
                 Ok(splice.next()?.map(|batch| (batch, splice)))
             }))
-        };
-        let rows = futures::stream::once(merged).try_flatten().boxed();
-        let rows = RecordBatchStreamAdapter::new(self.schema(), rows);
-        // Many batches come from one read of the input: yield between them.
-        Ok(Box::pin(cooperative(rows)))
+        }))
     }
 }

@@ -9,14 +9,11 @@ use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::take;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::TaskContext;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
-    PlanProperties, SendableRecordBatchStream,
+    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 use tidemark_types::account;
@@ -25,9 +22,10 @@ use super::elements::{Elements, Part};
 use super::node::UnnestItem;
 use crate::bounded::cell_bytes;
 use crate::error::engine_error;
-use crate::order::visit_expressions;
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::properties::properties;
 
-/// What is asked.
+/// A row for each element.
 #[derive(Debug)]
 pub(crate) struct UnnestPlan {
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
@@ -36,30 +34,6 @@ pub(crate) struct UnnestPlan {
     pub(crate) kept: Vec<usize>,
     pub(crate) keeps_empty: bool,
     pub(crate) schema: SchemaRef,
-}
-
-/// A row for each element.
-#[derive(Debug, Clone)]
-pub struct UnnestElementsExec {
-    input: Arc<dyn ExecutionPlan>,
-    plan: Arc<UnnestPlan>,
-    properties: Arc<PlanProperties>,
-}
-
-impl UnnestElementsExec {
-    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, plan: Arc<UnnestPlan>) -> Self {
-        let equivalence = EquivalenceProperties::new(Arc::clone(&plan.schema));
-        let count = input.output_partitioning().partition_count();
-        let partitioning = Partitioning::UnknownPartitioning(count);
-        let (emission, bounded) = (EmissionType::Incremental, Boundedness::Bounded);
-        let properties = PlanProperties::new(equivalence, partitioning, emission, bounded)
-            .with_scheduling_type(SchedulingType::Cooperative);
-        Self { input, plan, properties: Arc::new(properties) }
-    }
-
-    fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(Self::new(children.swap_remove(0), Arc::clone(&self.plan)))
-    }
 }
 
 /// Output rows of a piece, at most.
@@ -171,51 +145,52 @@ impl Iterator for Rows {
     }
 }
 
-impl DisplayAs for UnnestElementsExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let arguments: Vec<String> = self.plan.arguments.iter().map(ToString::to_string).collect();
-        write!(f, "UnnestElementsExec: {}", arguments.join(", "))
+impl fmt::Display for UnnestPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arguments: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
+        write!(f, "{}", arguments.join(", "))
     }
 }
 
-impl ExecutionPlan for UnnestElementsExec {
-    fn name(&self) -> &'static str {
-        "UnnestElementsExec"
+impl Operator for UnnestPlan {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "UnnestElementsExec",
+            memory: None,
+            keeps: Keeps { partitions: true, ..Keeps::NOTHING },
+            // Arrays decide how many elements there are.
+            work: Work::Cells,
+            suits_any_rows: false,
+            scan: None,
+        }
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let partitions = inputs[0].output_partitioning().partition_count();
+        properties(schema, [], partitions, EmissionType::Incremental)
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.arguments.iter().collect()
     }
 
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::UnspecifiedDistribution]
     }
 
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        visit_expressions(&self.plan.arguments, f)
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![None]
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_input(children))
+    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
+        None
     }
 
-    fn execute(&self, part: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let rows = self.input.execute(part, context)?;
-        let plan = Arc::clone(&self.plan);
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let rows = run.rows(0, run.partition)?;
         let batches = rows.map(move |batch| -> Result<_> {
-            Ok(futures::stream::iter(Rows::new(&batch?, &plan)?))
+            Ok(futures::stream::iter(Rows::new(&batch?, &self)?))
         });
-        let schema = Arc::clone(&self.plan.schema);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches.try_flatten())))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(run.schema, batches.try_flatten())))
     }
 }

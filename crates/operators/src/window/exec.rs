@@ -10,24 +10,19 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use datafusion::arrow::compute::cast;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::MemoryConsumer;
-use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
-    PhysicalSortExpr,
-};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, Partitioning, PlanProperties, SendableRecordBatchStream,
-};
-use futures::{StreamExt, TryStreamExt};
+use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
+use futures::{Stream, StreamExt, TryStreamExt};
 
-use super::function::{Function, Input};
+use super::function::{self, Function};
 use super::spec::Spec;
-use crate::order::{ascending, visit_expressions};
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, Run, Work, of_first, order_of_first,
+};
+use crate::properties::{ascending, ascending_inputs, properties};
 use crate::sample_by::accumulator::RowGroups;
 use crate::sample_by::groups::{GroupIndex, KeyPlan};
 
@@ -45,7 +40,7 @@ pub(crate) struct FunctionPlan {
     pub(crate) partition: usize,
 }
 
-/// What is asked.
+/// Rows with a column for each window function.
 pub(crate) struct WindowPlan {
     pub(crate) timestamp: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) partitions: Vec<PartitionPlan>,
@@ -55,48 +50,8 @@ pub(crate) struct WindowPlan {
     pub(crate) nanos_per_tick: i64,
 }
 
-/// Rows with a column for each window function.
-#[derive(Clone)]
-pub struct WindowsExec {
-    input: Arc<dyn ExecutionPlan>,
-    plan: Arc<WindowPlan>,
-    properties: Arc<PlanProperties>,
-}
-
-impl WindowsExec {
-    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, plan: Arc<WindowPlan>) -> Self {
-        let mut equivalence = EquivalenceProperties::new(Arc::clone(&plan.schema));
-        // The input's columns come first and in the same order: a sort for a window above may
-        // have been moved below.
-        let ordering: Option<Vec<PhysicalSortExpr>> =
-            input.output_ordering().map(|ordering| ordering.iter().cloned().collect());
-        if let Some(ordering) = ordering {
-            equivalence.add_ordering(ordering);
-        }
-        if let Some(timestamp) = &plan.timestamp {
-            equivalence.add_ordering([ascending(timestamp)]);
-        }
-        let partitioning = Partitioning::UnknownPartitioning(1);
-        let deferred = plan.functions.iter().any(|function| function.spec.is_deferred());
-        let emission = if deferred { EmissionType::Final } else { EmissionType::Incremental };
-        let properties =
-            PlanProperties::new(equivalence, partitioning, emission, Boundedness::Bounded)
-                .with_scheduling_type(SchedulingType::Cooperative);
-        Self { input, plan, properties: Arc::new(properties) }
-    }
-
-    /// Where the rows come from.
-    pub(crate) fn input(&self) -> &Arc<dyn ExecutionPlan> {
-        &self.input
-    }
-
-    fn with_input(&self, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(Self::new(children.swap_remove(0), Arc::clone(&self.plan)))
-    }
-}
-
 /// The work in progress.
-struct Run {
+struct Progress {
     plan: Arc<WindowPlan>,
     indexes: Vec<Option<GroupIndex>>,
     functions: Vec<Function>,
@@ -110,7 +65,7 @@ struct Passed {
     partitions: Vec<Vec<u32>>,
 }
 
-impl Run {
+impl Progress {
     fn new(plan: &Arc<WindowPlan>) -> Result<Self> {
         let index = |partition: &PartitionPlan| match partition.keys.as_slice() {
             [] => Ok(None),
@@ -158,7 +113,7 @@ impl Run {
                 Some(argument) => Some(argument.evaluate(&batch)?.into_array(rows)?),
                 None => None,
             };
-            columns.push(function.push(&Input {
+            columns.push(function.push(&function::Input {
                 batch: self.batches,
                 rows,
                 argument: argument.as_ref(),
@@ -189,99 +144,91 @@ impl Run {
 }
 
 /// Reads everything, then yields it with its columns.
-async fn run_to_the_end(
+async fn work_to_the_end(
     mut rows: SendableRecordBatchStream,
     plan: Arc<WindowPlan>,
-    context: Arc<TaskContext>,
-) -> Result<SendableRecordBatchStream> {
-    let memory = MemoryConsumer::new("Windows").register(context.memory_pool());
-    let mut run = Run::new(&plan)?;
+    memory: MemoryReservation,
+) -> Result<impl Stream<Item = Result<RecordBatch>>> {
+    let mut work = Progress::new(&plan)?;
     let mut passed = Vec::new();
     while let Some(batch) = rows.try_next().await? {
         memory.try_grow(batch.get_array_memory_size() + 16 * batch.num_rows())?;
-        passed.push(run.push(batch)?);
+        passed.push(work.push(batch)?);
     }
-    let schema = Arc::clone(&plan.schema);
     let batches = futures::stream::iter(passed.into_iter().enumerate());
-    let batches = batches.map(move |(number, passed)| {
+    Ok(batches.map(move |(number, passed)| {
         // What is held is given back when the last batch has left.
         let _ = &memory;
-        run.finish(number, passed)
-    });
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        work.finish(number, passed)
+    }))
 }
 
-impl fmt::Debug for WindowsExec {
+impl WindowPlan {
+    /// Whether a function looks at later rows.
+    fn is_deferred(&self) -> bool {
+        self.functions.iter().any(|function| function.spec.is_deferred())
+    }
+}
+
+impl fmt::Display for WindowPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.fmt_as(DisplayFormatType::Default, f)
+        let width = self.schema.fields().len() - self.functions.len();
+        let names = self.schema.fields().iter().skip(width).map(|field| field.name().as_str());
+        write!(f, "[{}]", names.collect::<Vec<_>>().join(", "))
     }
 }
 
-impl DisplayAs for WindowsExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let width = self.plan.schema.fields().len() - self.plan.functions.len();
-        let names = self.plan.schema.fields().iter().skip(width).map(|field| field.name().as_str());
-        write!(f, "WindowsExec: [{}]", names.collect::<Vec<_>>().join(", "))
-    }
-}
-
-impl ExecutionPlan for WindowsExec {
-    fn name(&self) -> &'static str {
-        "WindowsExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        InputDistributionRequirements::new(vec![Distribution::SinglePartition])
-    }
-
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let order =
-            self.plan.timestamp.as_ref().map(|timestamp| {
-                OrderingRequirements::from(LexOrdering::from([ascending(timestamp)]))
-            });
-        vec![order]
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        let keys = self.plan.partitions.iter().flat_map(|partition| &partition.keys);
-        let arguments = self.plan.functions.iter().filter_map(|plan| plan.argument.as_ref());
-        visit_expressions(self.plan.timestamp.iter().chain(keys).chain(arguments), f)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.with_input(children))
-    }
-
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let rows = self.input.execute(0, Arc::clone(&context))?;
-        let schema = Arc::clone(&self.plan.schema);
-        if self.plan.functions.iter().any(|function| function.spec.is_deferred()) {
-            let work = run_to_the_end(rows, Arc::clone(&self.plan), context);
-            let batches = futures::stream::once(work).try_flatten();
-            return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)));
+impl Operator for WindowPlan {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "WindowsExec",
+            memory: Some("Windows"),
+            keeps: Keeps { rows: true, ..Keeps::NOTHING },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
         }
-        let mut run = Run::new(&self.plan)?;
+    }
+
+    /// A sort for a window above may have been moved below.
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let by_time = self.timestamp.iter().map(|timestamp| vec![ascending(timestamp)]);
+        let orders = order_of_first(inputs).into_iter().chain(by_time);
+        let emission =
+            if self.is_deferred() { EmissionType::Final } else { EmissionType::Incremental };
+        properties(schema, orders, 1, emission)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        let keys = self.partitions.iter().flat_map(|partition| &partition.keys);
+        let arguments = self.functions.iter().filter_map(|plan| plan.argument.as_ref());
+        self.timestamp.iter().chain(keys).chain(arguments).collect()
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        match &self.timestamp {
+            Some(timestamp) => ascending_inputs([timestamp]),
+            None => vec![None],
+        }
+    }
+
+    fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
+        of_first(column, inputs)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let (rows, schema) = (run.rows(0, 0)?, Arc::clone(&run.schema));
+        if self.is_deferred() {
+            return Ok(Run::stream(schema, work_to_the_end(rows, self, run.memory())));
+        }
+        let mut work = Progress::new(&self)?;
         let batches = rows.map(move |batch| {
-            let passed = run.push(batch?)?;
-            run.finish(0, passed)
+            let passed = work.push(batch?)?;
+            work.finish(0, passed)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }

@@ -4,16 +4,15 @@
 use std::sync::Arc;
 
 use datafusion::common::{Result, resources_err};
-use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::execution::memory_pool::MemoryReservation;
 use tidemark_kernels::{NO_MATCH, RightChunk, pack, run_end, unpack, upper_bound};
 
-use super::exec::{Computed, WindowPlan};
 use super::index::{self, RangeAggregate};
+use super::plan::{Computed, WindowPlan};
 use crate::asof::gather::gather;
 use crate::asof::keys::{KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
+use crate::operator::Run;
 
 /// Positions of the right rows of one left row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,16 +36,12 @@ pub(crate) struct WindowSide {
 }
 
 impl WindowSide {
-    pub(crate) async fn read(
-        input: Arc<dyn ExecutionPlan>,
-        plan: &WindowPlan,
-        context: Arc<TaskContext>,
-    ) -> Result<Self> {
-        let memory = MemoryConsumer::new("WindowJoin").register(context.memory_pool());
+    pub(crate) async fn read(run: &Run, plan: &WindowPlan) -> Result<Self> {
+        let memory = run.memory();
         let keys = plan.keys.iter().map(|(_, right)| Arc::clone(right)).collect();
         let exprs = SideExprs { timestamp: Arc::clone(&plan.right_timestamp), keys };
         let space = (Side::Right, KeySpace::new(&plan.key_kind)?);
-        let right = RightSide::read(input, &exprs, space, context).await?;
+        let right = RightSide::read(run, 1, &exprs, space).await?;
         let (starts, times, rows) = arrange(&right, plan, &memory)?;
         let mut touched = vec![false; right.chunks().len()];
         for &row in &rows {

@@ -11,8 +11,8 @@ use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::exec::{BoundPlan, Computed, WindowPlan};
 use super::pairs::{self, Span};
+use super::plan::{BoundPlan, Computed, WindowPlan};
 use super::side::{Window, WindowSide};
 use crate::sample_by::partial::timestamps;
 

@@ -1,0 +1,72 @@
+//! The batches of an operator, none of which has too many bytes; between them the query can be
+//! stopped and others work.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::execution::RecordBatchStream;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use futures::{Stream, StreamExt};
+use tidemark_types::account;
+
+use super::bytes::{has_lists, rows_of_bytes, without_others};
+use crate::error::engine_error;
+
+/// Bytes of cells in a batch, beyond which it is handed on in parts: whoever copies cells takes so
+/// much at once.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// The stream within bounds.
+pub(crate) fn in_bounds(inner: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let has_lists = has_lists(inner.schema().fields());
+    Box::pin(BoundedStream { inner, rest: None, has_lists })
+}
+
+struct BoundedStream {
+    inner: SendableRecordBatchStream,
+    /// What is left of a batch that has too many bytes.
+    rest: Option<RecordBatch>,
+    has_lists: bool,
+}
+
+impl BoundedStream {
+    /// As much of a batch as may go on at once.
+    fn part(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
+        let rows = rows_of_bytes(&batch, BATCH_BYTES);
+        if rows < batch.num_rows() {
+            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
+            batch = batch.slice(0, rows);
+        }
+        if self.has_lists { without_others(&batch) } else { Ok(batch) }
+    }
+}
+
+impl Stream for BoundedStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Err(error) = account::check() {
+            return Poll::Ready(Some(Err(engine_error(error))));
+        }
+        if account::is_slice_over() {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(rest) = self.rest.take() {
+            return Poll::Ready(Some(self.part(rest)));
+        }
+        match self.inner.poll_next_unpin(context) {
+            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.part(batch))),
+            other => other,
+        }
+    }
+}
+
+impl RecordBatchStream for BoundedStream {
+    fn schema(&self) -> SchemaRef {
+        self.inner.schema()
+    }
+}

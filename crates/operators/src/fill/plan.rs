@@ -1,0 +1,26 @@
+//! What FILL is asked.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+
+use super::node::FillValue;
+use crate::bucket::BucketSpec;
+
+/// Adds the buckets that SAMPLE BY found no rows for.
+pub(crate) struct FillPlan {
+    pub(crate) timestamp: usize,
+    pub(crate) keys: Vec<usize>,
+    pub(crate) values: Vec<FillValue>,
+    pub(crate) spec: BucketSpec,
+    pub(crate) range: Option<(i64, i64)>,
+}
+
+impl FillPlan {
+    /// The column of the buckets.
+    pub(super) fn label(&self, schema: &SchemaRef) -> Arc<dyn PhysicalExpr> {
+        Arc::new(Column::new(schema.field(self.timestamp).name(), self.timestamp))
+    }
+}

@@ -1,0 +1,56 @@
+//! A plan made for some values of parameters, for others: so a prepared statement whose parameters
+//! are in its WHERE is planned once.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+
+use crate::one_table::condition;
+use crate::operator::Facts;
+use crate::plan_node::PlanNode;
+use crate::scan::filtered::FilteredScan;
+use crate::scan::kind::Scan;
+use crate::scan::rows::Rows;
+use crate::session::PlanSession;
+
+impl PlanSession {
+    /// The plan that reads these rows in place of those it was made for; `None` where the planner
+    /// might have made another one of them. It shares no state of execution with `plan`.
+    pub fn reading(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        rows: Rows<'_>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let suits_any_rows = match PlanNode::of(plan.as_ref()) {
+            PlanNode::Operator(node) => match node.facts() {
+                Facts { scan: Some(scan), .. } => return self.scanning(scan, rows),
+                facts => facts.suits_any_rows,
+            },
+            PlanNode::Projection(_) | PlanNode::Cooperative | PlanNode::GlobalLimit => true,
+            _ => false,
+        };
+        let children = plan.children();
+        let (true, [child]) = (suits_any_rows, children.as_slice()) else { return Ok(None) };
+        let Some(child) = self.reading(child, rows)? else { return Ok(None) };
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+        Arc::clone(plan).replace_children(vec![child], options).map(Some)
+    }
+
+    fn scanning(&self, scan: &Scan, rows: Rows<'_>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        Ok(match scan {
+            Scan::Table(_) if rows.predicate.is_some() => None,
+            Scan::Table(scan) => scan.reading(rows)?.map(|scan| scan.plan()),
+            Scan::Filtered(filtered) => self.filtered(filtered, rows)?.map(|scan| scan.plan()),
+        })
+    }
+
+    fn filtered(&self, filtered: &FilteredScan, rows: Rows<'_>) -> Result<Option<FilteredScan>> {
+        let Some(scan) = filtered.scan().reading(rows)? else { return Ok(None) };
+        let Some(predicate) = rows.predicate else { return Ok(Some(filtered.over(scan, None))) };
+        let Some(names) = filtered.names() else { return Ok(None) };
+        let predicate = condition(predicate, names, &scan, self.state())?;
+        Ok(predicate.map(|predicate| filtered.over(scan, Some(predicate))))
+    }
+}

@@ -1,0 +1,123 @@
+//! The nodes of a physical plan as our rules know them. `DataFusion` offers nothing to ask its own
+//! nodes by; our operators answer for themselves ([`crate::operator::Operator`]).
+
+use std::sync::Arc;
+
+use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec,
+};
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
+
+use crate::operator::OperatorExec;
+use crate::scan::kind::Scan;
+
+/// What a node is.
+pub(crate) enum PlanNode<'a> {
+    /// One of ours.
+    Operator(&'a OperatorExec),
+    Projection(&'a ProjectionExec),
+    Filter(&'a FilterExec),
+    /// Yields between batches of its input.
+    Cooperative,
+    LocalLimit,
+    GlobalLimit,
+    Sort(&'a SortExec),
+    /// Merges sorted partitions.
+    Merge(&'a SortPreservingMergeExec),
+    /// Mixes partitions.
+    Coalesce(&'a CoalescePartitionsExec),
+    Union,
+    /// A join that holds its left input and reads the right one row by row.
+    HoldingJoin,
+    /// A join that reads both inputs row by row.
+    MergingJoin,
+    /// One row without columns.
+    OneRow,
+    /// Rows in memory.
+    Memory(&'a MemorySourceConfig),
+    /// Any other.
+    Other,
+}
+
+impl<'a> PlanNode<'a> {
+    /// What this node is; wrappers show as what is inside.
+    pub(crate) fn of(plan: &'a dyn ExecutionPlan) -> Self {
+        if let Some(node) = plan.downcast_ref() {
+            return Self::Operator(node);
+        }
+        if let Some(node) = plan.downcast_ref() {
+            return Self::Projection(node);
+        }
+        if let Some(node) = plan.downcast_ref() {
+            return Self::Filter(node);
+        }
+        if let Some(node) = plan.downcast_ref() {
+            return Self::Sort(node);
+        }
+        if let Some(node) = plan.downcast_ref() {
+            return Self::Merge(node);
+        }
+        if let Some(node) = plan.downcast_ref() {
+            return Self::Coalesce(node);
+        }
+        Self::without_fields(plan).or_else(|| in_memory(plan)).unwrap_or(Self::Other)
+    }
+
+    fn without_fields(plan: &dyn ExecutionPlan) -> Option<Self> {
+        let is_holding = |plan: &dyn ExecutionPlan| {
+            plan.is::<HashJoinExec>()
+                || plan.is::<NestedLoopJoinExec>()
+                || plan.is::<CrossJoinExec>()
+        };
+        Some(match plan {
+            plan if plan.is::<CooperativeExec>() => Self::Cooperative,
+            plan if plan.is::<GlobalLimitExec>() => Self::GlobalLimit,
+            plan if plan.is::<LocalLimitExec>() => Self::LocalLimit,
+            plan if plan.is::<PlaceholderRowExec>() => Self::OneRow,
+            plan if plan.is::<UnionExec>() => Self::Union,
+            plan if plan.is::<SortMergeJoinExec>() => Self::MergingJoin,
+            plan if is_holding(plan) => Self::HoldingJoin,
+            _ => return None,
+        })
+    }
+
+    /// Whether each row of the output is made of one of the input, in its place, or there is none.
+    pub(crate) fn is_row_wise(&self) -> bool {
+        matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit)
+    }
+
+    /// Rows of a leaf that are there before it runs.
+    pub(crate) fn known_rows(&self) -> Option<usize> {
+        match self {
+            Self::OneRow => Some(1),
+            Self::Memory(memory) => {
+                let batches = memory.partitions().iter().flatten();
+                Some(batches.map(arrow_array::RecordBatch::num_rows).sum())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn in_memory(plan: &dyn ExecutionPlan) -> Option<PlanNode<'_>> {
+    let source = plan.downcast_ref::<DataSourceExec>()?.data_source();
+    source.downcast_ref().map(PlanNode::Memory)
+}
+
+/// The scan that this node is, if it is one.
+pub(crate) fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&Scan> {
+    match PlanNode::of(plan.as_ref()) {
+        PlanNode::Operator(operator) => operator.facts().scan,
+        _ => None,
+    }
+}

@@ -1,0 +1,45 @@
+//! What SAMPLE BY and GROUP BY are asked.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+
+use super::groups::KeyPlan;
+use crate::bucket::BucketSpec;
+
+/// The time axis over the physical input.
+#[derive(Debug, Clone)]
+pub(crate) struct BucketPlan {
+    pub(crate) timestamp: Arc<dyn PhysicalExpr>,
+    pub(crate) spec: BucketSpec,
+}
+
+/// One aggregate over the physical input.
+#[derive(Debug, Clone)]
+pub(crate) struct AggregatePlan {
+    pub(crate) function: Arc<AggregateFunctionExpr>,
+    pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
+    pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
+    /// How many symbols there are, when the argument is a symbol of one table column.
+    pub(crate) symbols: Option<usize>,
+}
+
+/// Aggregates over buckets and keys. Every partition of the input is aggregated by a task of
+/// its own; the partial results, each later in time than the one before, are merged in order.
+pub(crate) struct SampleByPlan {
+    pub(crate) bucket: Option<BucketPlan>,
+    pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
+    pub(crate) key_plan: KeyPlan,
+    pub(crate) aggregates: Vec<AggregatePlan>,
+    pub(crate) input_schema: SchemaRef,
+    pub(crate) output_schema: SchemaRef,
+}
+
+impl SampleByPlan {
+    /// Whether the result is one row, whatever the input.
+    pub(crate) fn is_global(&self) -> bool {
+        self.bucket.is_none() && self.keys.is_empty()
+    }
+}

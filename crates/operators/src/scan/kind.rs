@@ -1,0 +1,71 @@
+//! A scan of a table, with or without a filter.
+
+use std::fmt;
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use datafusion::common::Result;
+use tidemark_storage::Slice;
+
+use super::exec::SliceScan;
+use super::filtered::FilteredScan;
+use super::rows::read;
+
+/// What reads a table.
+#[derive(Debug)]
+pub(crate) enum Scan {
+    Table(SliceScan),
+    Filtered(FilteredScan),
+}
+
+impl Scan {
+    /// The rows that are looked at.
+    pub(crate) fn table(&self) -> &SliceScan {
+        match self {
+            Self::Table(scan) => scan,
+            Self::Filtered(filtered) => filtered.scan(),
+        }
+    }
+
+    /// The scan, if it passes on all rows.
+    pub(crate) fn unfiltered(&self) -> Option<&SliceScan> {
+        match self {
+            Self::Table(scan) => Some(scan),
+            Self::Filtered(_) => None,
+        }
+    }
+
+    /// The column of [`Self::table`] behind an output column.
+    pub(crate) fn column(&self, output: usize) -> Option<usize> {
+        match self {
+            Self::Table(_) => Some(output),
+            Self::Filtered(filtered) => filtered.column(output),
+        }
+    }
+
+    /// The keys of a symbol that can occur, where a filter leaves some of them; the last entry
+    /// stands for null.
+    pub(crate) fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
+        match self {
+            Self::Table(_) => None,
+            Self::Filtered(filtered) => filtered.passing_keys(output),
+        }
+    }
+
+    /// Some rows of a slice, oldest first; `None` if a filter drops them all.
+    pub(crate) fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Table(scan) => read(slice, scan.projection(), rows, scan.schema()).map(Some),
+            Self::Filtered(filtered) => filtered.read(slice, rows),
+        }
+    }
+}
+
+impl fmt::Display for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(scan) => write!(f, "{scan}"),
+            Self::Filtered(filtered) => write!(f, "{filtered}"),
+        }
+    }
+}

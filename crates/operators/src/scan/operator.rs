@@ -1,0 +1,78 @@
+//! What a scan answers as an operator.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
+
+use super::exec::{SliceScan, TABLE_SCAN};
+use super::filtered::FilteredScan;
+use super::kind::Scan;
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+
+impl SliceScan {
+    /// As a plan.
+    pub(crate) fn plan(self) -> Input {
+        let schema = Arc::clone(self.schema());
+        OperatorExec::plan(Scan::Table(self), vec![], &schema)
+    }
+}
+
+impl FilteredScan {
+    /// As a plan.
+    pub(crate) fn plan(self) -> Input {
+        let schema = Arc::clone(self.schema());
+        OperatorExec::plan(Scan::Filtered(self), vec![], &schema)
+    }
+}
+
+impl Operator for Scan {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: match self {
+                Self::Table(_) => TABLE_SCAN,
+                Self::Filtered(_) => "FilteredScanExec",
+            },
+            memory: None,
+            keeps: Keeps { partitions: true, ..Keeps::NOTHING },
+            work: Work::Scanned,
+            suits_any_rows: false,
+            scan: Some(self),
+        }
+    }
+
+    fn properties(&self, _: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
+        Arc::clone(match self {
+            Self::Table(scan) => scan.properties(),
+            Self::Filtered(filtered) => filtered.properties(),
+        })
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        match self {
+            Self::Table(_) => vec![],
+            Self::Filtered(filtered) => vec![filtered.predicate()],
+        }
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![]
+    }
+
+    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
+        None
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        match self.as_ref() {
+            Self::Table(scan) => scan.stream(run.partition),
+            Self::Filtered(filtered) => filtered.stream(run.partition),
+        }
+    }
+}

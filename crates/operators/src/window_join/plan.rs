@@ -1,0 +1,78 @@
+//! What every worker of a WINDOW JOIN needs to know.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion::common::ScalarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Literal;
+
+use super::index::Kind;
+use crate::asof::keys::KeyKind;
+use crate::sample_by::plan::AggregatePlan;
+
+/// One end of the windows.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundPlan {
+    /// Number of units, over the left row.
+    pub(crate) distance: Arc<dyn PhysicalExpr>,
+    pub(crate) unit: i64,
+    pub(crate) following: bool,
+}
+
+impl BoundPlan {
+    /// Whether the distance is the same for all rows.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.distance.is::<Literal>()
+    }
+
+    /// The distance from the timestamp where it is the same for all rows and not null.
+    pub(crate) fn constant(&self) -> Option<i64> {
+        match self.distance.downcast_ref::<Literal>()?.value() {
+            ScalarValue::Int64(Some(units)) => Some(self.signed(*units)),
+            _ => None,
+        }
+    }
+
+    /// Units as a distance: what is negative means 0.
+    pub(crate) fn signed(&self, units: i64) -> i64 {
+        let distance = units.max(0).saturating_mul(self.unit);
+        if self.following { distance } else { -distance }
+    }
+}
+
+/// How an aggregate is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Computed {
+    /// From an index of ranges over right rows; the arguments read the right side.
+    Indexed(Kind),
+    /// Over pairs of rows; the arguments read both sides.
+    Pairs,
+}
+
+/// One aggregate.
+#[derive(Debug, Clone)]
+pub(crate) struct WindowAggregate {
+    pub(crate) plan: AggregatePlan,
+    pub(crate) computed: Computed,
+}
+
+/// Adds to each left row aggregates over the right rows around it.
+pub(crate) struct WindowPlan {
+    pub(crate) left_timestamp: Arc<dyn PhysicalExpr>,
+    pub(crate) right_timestamp: Arc<dyn PhysicalExpr>,
+    pub(crate) keys: Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>,
+    pub(crate) key_kind: KeyKind,
+    pub(crate) low: BoundPlan,
+    pub(crate) high: BoundPlan,
+    pub(crate) include_prevailing: bool,
+    /// A condition over pairs.
+    pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
+    pub(crate) aggregates: Vec<WindowAggregate>,
+    pub(crate) pair_schema: SchemaRef,
+    /// Columns of the pairs that are read.
+    pub(crate) paired: HashSet<usize>,
+    /// No window holds an instant outside of these, as far as is known.
+    pub(crate) reach: Option<(i64, i64)>,
+}
