@@ -22,6 +22,7 @@ mod immediate;
 mod join_planner;
 mod keep_time_order;
 mod latest_on;
+mod logical;
 mod measured;
 mod one_table;
 mod operator;

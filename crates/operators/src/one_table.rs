@@ -34,6 +34,7 @@ use crate::bounded::bounded;
 use crate::conditions::all_of;
 use crate::decorrelate::has_subquery;
 use crate::fill::node::FillNode;
+use crate::logical::LogicalNode;
 use crate::order::{TimeConcat, follows_scan_order};
 use crate::planner::{Lowering, plan_fill, plan_sample_by};
 use crate::sample_by::node::SampleByNode;
@@ -112,13 +113,10 @@ impl Planner<'_> {
             LogicalPlan::Projection(projection) => self.projection(projection, &wanted),
             LogicalPlan::Limit(limit) => self.limit(limit, wanted),
             LogicalPlan::Extension(extension) if wanted.columns.iter().all(|&column| column) => {
-                let node = extension.node.as_any();
-                if let Some(node) = node.downcast_ref::<SampleByNode>() {
-                    return self.sample_by(node);
-                }
-                match node.downcast_ref::<FillNode>() {
-                    Some(node) => self.fill(node),
-                    None => Ok(None),
+                match LogicalNode::of(extension.node.as_ref()) {
+                    Some(LogicalNode::SampleBy(node)) => self.sample_by(node),
+                    Some(LogicalNode::Fill(node)) => self.fill(node),
+                    _ => Ok(None),
                 }
             }
             _ => Ok(None),

@@ -19,16 +19,15 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use tidemark_types::SqlType;
 
-use crate::asof::node::AsofJoinNode;
 use crate::bounded::{has_long_literal, shared};
 use crate::bucket::Alignment;
 use crate::fill::node::FillNode;
 use crate::fill::plan::FillPlan;
 use crate::filter_scan::merged;
-use crate::horizon::node::HorizonJoinNode;
 use crate::join_planner::{plan_asof, plan_horizon, plan_splice, plan_window};
 use crate::latest_on::node::LatestOnNode;
 use crate::latest_on::plan::{KeyKind, LatestOnPlan};
+use crate::logical::LogicalNode;
 use crate::operator::OperatorExec;
 use crate::order::{TimeConcat, in_time_order, reversed};
 use crate::plan_node::scan;
@@ -38,7 +37,6 @@ use crate::sample_by::node::SampleByNode;
 use crate::sample_by::plan::{AggregatePlan, BucketPlan, SampleByPlan};
 use crate::scan::kind::Scan;
 use crate::sorted_input::keep_sorted;
-use crate::splice::node::SpliceJoinNode;
 use crate::stoppable::check_stop;
 use crate::symbols::{dictionary, nullable_origin, origin};
 use crate::unnest::exec::UnnestPlan;
@@ -46,7 +44,6 @@ use crate::unnest::node::UnnestNode;
 use crate::window::exec::{FunctionPlan, PartitionPlan, WindowPlan};
 use crate::window::node::WindowNode;
 use crate::window::spec::Spec;
-use crate::window_join::node::WindowJoinNode;
 
 /// Plans the nodes of this crate.
 #[derive(Debug, Default)]
@@ -134,52 +131,46 @@ impl ExtensionPlanner for TidemarkExtensionPlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         check_stop()?;
         let lowering = Lowering { session, context };
-        let node = node.as_any();
-        let (Some(logical), Some(input)) = (logical_inputs.first(), physical_inputs.first()) else {
+        let Some(node) = LogicalNode::of(node) else { return Ok(None) };
+        let (Some(&logical), Some(input)) = (logical_inputs.first(), physical_inputs.first())
+        else {
             return Ok(None);
         };
         let input = Arc::clone(input);
-        if let Some(node) = node.downcast_ref::<SampleByNode>() {
-            return plan_sample_by(node, logical.schema(), input, &lowering).map(Some);
-        }
-        if let Some(node) = node.downcast_ref::<FillNode>() {
-            return plan_fill(node, input).map(Some);
-        }
-        if let Some(node) = node.downcast_ref::<LatestOnNode>() {
-            return plan_latest_on(node, logical, input, &lowering).map(Some);
-        }
-        if let Some(node) = node.downcast_ref::<WindowNode>() {
-            return plan_windows(node, logical, input, &lowering).map(Some);
-        }
-        if let Some(node) = node.downcast_ref::<UnnestNode>() {
-            use datafusion::logical_expr::UserDefinedLogicalNodeCore;
-            let arguments = node.arguments().iter();
-            let arguments = arguments.map(|argument| lowering.expr(argument, logical.schema()));
-            let plan = UnnestPlan {
-                arguments: arguments.collect::<Result<_>>()?,
-                items: node.items().to_vec(),
-                kept: node.kept().to_vec(),
-                keeps_empty: node.keeps_empty(),
-                schema: Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone()),
-            };
-            let schema = Arc::clone(&plan.schema);
-            return Ok(Some(OperatorExec::plan(plan, vec![input], &schema)));
-        }
         let inputs = Inputs { logical: logical_inputs, physical: physical_inputs };
-        if let Some(node) = node.downcast_ref::<AsofJoinNode>() {
-            return plan_asof(node, &inputs, &lowering).map(Some);
-        }
-        if let Some(node) = node.downcast_ref::<SpliceJoinNode>() {
-            return plan_splice(node, &inputs, &lowering).map(Some);
-        }
-        if let Some(node) = node.downcast_ref::<WindowJoinNode>() {
-            return plan_window(node, &inputs, &lowering).map(Some);
-        }
-        if let Some(node) = node.downcast_ref::<HorizonJoinNode>() {
-            return plan_horizon(node, &inputs, &lowering).map(Some);
-        }
-        Ok(None)
+        let plan = match node {
+            LogicalNode::SampleBy(node) => plan_sample_by(node, logical.schema(), input, &lowering),
+            LogicalNode::Fill(node) => plan_fill(node, input),
+            LogicalNode::LatestOn(node) => plan_latest_on(node, logical, input, &lowering),
+            LogicalNode::Windows(node) => plan_windows(node, logical, input, &lowering),
+            LogicalNode::Unnest(node) => plan_unnest(node, logical, input, &lowering),
+            LogicalNode::Asof(node) => plan_asof(node, &inputs, &lowering),
+            LogicalNode::Splice(node) => plan_splice(node, &inputs, &lowering),
+            LogicalNode::WindowJoin(node) => plan_window(node, &inputs, &lowering),
+            LogicalNode::Horizon(node) => plan_horizon(node, &inputs, &lowering),
+        };
+        plan.map(Some)
     }
+}
+
+fn plan_unnest(
+    node: &UnnestNode,
+    logical: &LogicalPlan,
+    input: Arc<dyn ExecutionPlan>,
+    lowering: &Lowering<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    use datafusion::logical_expr::UserDefinedLogicalNodeCore;
+    let arguments = node.arguments().iter();
+    let arguments = arguments.map(|argument| lowering.expr(argument, logical.schema()));
+    let plan = UnnestPlan {
+        arguments: arguments.collect::<Result<_>>()?,
+        items: node.items().to_vec(),
+        kept: node.kept().to_vec(),
+        keeps_empty: node.keeps_empty(),
+        schema: Arc::new(UserDefinedLogicalNodeCore::schema(node).as_arrow().clone()),
+    };
+    let schema = Arc::clone(&plan.schema);
+    Ok(OperatorExec::plan(plan, vec![input], &schema))
 }
 
 /// The symbol column behind a cast to text, where it comes from a table with few symbols.

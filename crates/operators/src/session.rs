@@ -40,12 +40,12 @@ use crate::conditions::BalanceConditions;
 use crate::decorrelate::Decorrelate;
 use crate::filter_scan::FilterScan;
 use crate::keep_time_order::KeepTimeOrder;
+use crate::logical::LogicalNode;
 use crate::one_table;
 use crate::planner::TidemarkExtensionPlanner;
 use crate::push_filters::PushFilters;
 use crate::scan::exec::PartRows;
 use crate::stoppable::Stoppable;
-use crate::window::node::WindowNode;
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
 const MERGE_SHARE: usize = 16;
@@ -104,10 +104,9 @@ struct CoerceFrames(TypeCoercion);
 
 impl AnalyzerRule for CoerceFrames {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        let is_window = |node: &LogicalPlan| match node {
-            LogicalPlan::Window(_) => true,
-            LogicalPlan::Extension(extension) => extension.node.as_any().is::<WindowNode>(),
-            _ => false,
+        let is_window = |node: &LogicalPlan| {
+            matches!(node, LogicalPlan::Window(_))
+                || matches!(LogicalNode::of_plan(node), Some(LogicalNode::Windows(_)))
         };
         if plan.exists(|node| Ok(is_window(node)))? {
             self.0.analyze(plan, config)

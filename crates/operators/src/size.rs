@@ -8,7 +8,7 @@ use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::decorrelate::{captured, subquery_of};
-use crate::window::node::WindowNode;
+use crate::logical::LogicalNode;
 
 /// Operators and expressions of a plan at the most, those of sub-queries, common tables and views
 /// counted wherever they are named.
@@ -115,11 +115,10 @@ impl PlanSize {
             LogicalPlan::Join(join) if join.on.len() > MOST_JOIN_KEYS => {
                 refuse("keys of a join", join.on.len(), MOST_JOIN_KEYS)
             }
-            LogicalPlan::Extension(extension) => {
-                let node = extension.node.as_any().downcast_ref::<WindowNode>();
-                let count = node.map_or(0, |node| node.functions().len());
-                check_time_windows(count)
-            }
+            LogicalPlan::Extension(_) => match LogicalNode::of_plan(plan) {
+                Some(LogicalNode::Windows(node)) => check_time_windows(node.functions().len()),
+                _ => Ok(()),
+            },
             LogicalPlan::Distinct(Distinct::All(input))
                 if input.schema().fields().len() > MOST_DISTINCT_COLUMNS =>
             {

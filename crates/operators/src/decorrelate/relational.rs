@@ -14,8 +14,8 @@ use crate::asof::node::AsofJoinNode;
 use crate::bucket::Bucket;
 use crate::error::not_supported;
 use crate::latest_on::node::LatestOnNode;
+use crate::logical::LogicalNode;
 use crate::sample_by::node::SampleByNode;
-use crate::unnest::node::UnnestNode;
 use crate::window::node::WindowNode;
 
 /// A join; null keys match null keys.
@@ -173,45 +173,53 @@ impl Domain {
     }
 
     pub(super) fn extension(&self, node: &Extension) -> Result<LogicalPlan> {
-        let any = node.node.as_any();
-        if let Some(sampled) = any.downcast_ref::<SampleByNode>() {
-            return self.sampled(sampled);
-        }
-        if let Some(latest) = any.downcast_ref::<LatestOnNode>() {
-            let input = self.spread(node.node.inputs()[0].clone())?;
-            let schema = Arc::clone(input.schema());
-            let timestamp = self.resolved(latest.timestamp().clone(), &schema)?;
-            let mut keys = self.all_resolved(latest.keys().to_vec(), &schema)?;
-            keys.extend(self.columns(&input)?);
-            return Ok(extension(LatestOnNode::try_new(input, timestamp, keys)?));
-        }
-        if let Some(asof) = any.downcast_ref::<AsofJoinNode>() {
-            if self.in_plan(asof.right())? {
-                return not_supported("a correlated right side of a time series join");
+        let input = || self.spread(node.node.inputs()[0].clone());
+        match LogicalNode::of(node.node.as_ref()) {
+            Some(LogicalNode::SampleBy(sampled)) => self.sampled(sampled),
+            Some(LogicalNode::LatestOn(latest)) => {
+                let input = input()?;
+                let schema = Arc::clone(input.schema());
+                let timestamp = self.resolved(latest.timestamp().clone(), &schema)?;
+                let mut keys = self.all_resolved(latest.keys().to_vec(), &schema)?;
+                keys.extend(self.columns(&input)?);
+                Ok(extension(LatestOnNode::try_new(input, timestamp, keys)?))
             }
-            let node = AsofJoinNode::try_new(
-                self.spread(asof.left().clone())?,
-                asof.right().clone(),
-                asof.left_timestamp().clone(),
-                asof.right_timestamp().clone(),
-                asof.keys().to_vec(),
-                asof.kind(),
-                asof.tolerance(),
-            )?;
-            return Ok(extension(node));
+            Some(LogicalNode::Asof(asof)) => self.asof(asof),
+            Some(LogicalNode::Unnest(unnest)) => {
+                let input = input()?;
+                let arguments = self.all_resolved(unnest.arguments().to_vec(), input.schema())?;
+                Ok(extension(unnest.with_exprs_and_inputs(arguments, vec![input])?))
+            }
+            Some(LogicalNode::Windows(windows)) => {
+                let input = input()?;
+                let timestamp = windows.timestamp().cloned();
+                let functions = self.partitioned(windows.functions().to_vec(), &input)?;
+                Ok(extension(WindowNode::try_new(input, timestamp, functions)?))
+            }
+            Some(
+                LogicalNode::Fill(_)
+                | LogicalNode::Splice(_)
+                | LogicalNode::WindowJoin(_)
+                | LogicalNode::Horizon(_),
+            )
+            | None => not_supported("this clause in a sub-query that reads the rows around it"),
         }
-        if let Some(unnest) = any.downcast_ref::<UnnestNode>() {
-            let input = self.spread(node.node.inputs()[0].clone())?;
-            let arguments = self.all_resolved(unnest.arguments().to_vec(), input.schema())?;
-            return Ok(extension(unnest.with_exprs_and_inputs(arguments, vec![input])?));
+    }
+
+    fn asof(&self, asof: &AsofJoinNode) -> Result<LogicalPlan> {
+        if self.in_plan(asof.right())? {
+            return not_supported("a correlated right side of a time series join");
         }
-        if let Some(windows) = any.downcast_ref::<WindowNode>() {
-            let input = self.spread(node.node.inputs()[0].clone())?;
-            let timestamp = windows.timestamp().cloned();
-            let functions = self.partitioned(windows.functions().to_vec(), &input)?;
-            return Ok(extension(WindowNode::try_new(input, timestamp, functions)?));
-        }
-        not_supported("this clause in a sub-query that reads the rows around it")
+        let node = AsofJoinNode::try_new(
+            self.spread(asof.left().clone())?,
+            asof.right().clone(),
+            asof.left_timestamp().clone(),
+            asof.right_timestamp().clone(),
+            asof.keys().to_vec(),
+            asof.kind(),
+            asof.tolerance(),
+        )?;
+        Ok(extension(node))
     }
 
     fn sampled(&self, node: &SampleByNode) -> Result<LogicalPlan> {

@@ -15,7 +15,7 @@ use tidemark_types::{EngineError, ErrorCode};
 
 use super::domain::numbered;
 use super::narrowed;
-use crate::sample_by::node::SampleByNode;
+use crate::logical::LogicalNode;
 
 /// Whether a plan has one row at most, whatever the data.
 pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
@@ -27,11 +27,10 @@ pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
         LogicalPlan::EmptyRelation(_) => true,
         LogicalPlan::Aggregate(node) => node.group_expr.is_empty(),
         LogicalPlan::Limit(_) => plan.max_rows().is_some_and(|rows| rows <= 1),
-        LogicalPlan::Extension(extension) => extension
-            .node
-            .as_any()
-            .downcast_ref::<SampleByNode>()
-            .is_some_and(|node| node.bucket().is_none() && node.keys().is_empty()),
+        LogicalPlan::Extension(_) => match LogicalNode::of_plan(plan) {
+            Some(LogicalNode::SampleBy(node)) => node.bucket().is_none() && node.keys().is_empty(),
+            _ => false,
+        },
         _ => false,
     }
 }

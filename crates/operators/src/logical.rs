@@ -1,0 +1,51 @@
+//! The logical nodes of this crate, told apart in one place: a rule that looks at all of them does
+//! not compile until it says what it does with one that is added.
+
+use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
+
+use crate::asof::node::AsofJoinNode;
+use crate::fill::node::FillNode;
+use crate::horizon::node::HorizonJoinNode;
+use crate::latest_on::node::LatestOnNode;
+use crate::sample_by::node::SampleByNode;
+use crate::splice::node::SpliceJoinNode;
+use crate::unnest::node::UnnestNode;
+use crate::window::node::WindowNode;
+use crate::window_join::node::WindowJoinNode;
+
+/// One of our logical nodes.
+pub(crate) enum LogicalNode<'a> {
+    SampleBy(&'a SampleByNode),
+    Fill(&'a FillNode),
+    LatestOn(&'a LatestOnNode),
+    Windows(&'a WindowNode),
+    Unnest(&'a UnnestNode),
+    Asof(&'a AsofJoinNode),
+    Splice(&'a SpliceJoinNode),
+    WindowJoin(&'a WindowJoinNode),
+    Horizon(&'a HorizonJoinNode),
+}
+
+impl<'a> LogicalNode<'a> {
+    /// Which of our nodes this is; `None` for one of others.
+    pub(crate) fn of(node: &'a dyn UserDefinedLogicalNode) -> Option<Self> {
+        let node = node.as_any();
+        None.or_else(|| node.downcast_ref().map(Self::SampleBy))
+            .or_else(|| node.downcast_ref().map(Self::Fill))
+            .or_else(|| node.downcast_ref().map(Self::LatestOn))
+            .or_else(|| node.downcast_ref().map(Self::Windows))
+            .or_else(|| node.downcast_ref().map(Self::Unnest))
+            .or_else(|| node.downcast_ref().map(Self::Asof))
+            .or_else(|| node.downcast_ref().map(Self::Splice))
+            .or_else(|| node.downcast_ref().map(Self::WindowJoin))
+            .or_else(|| node.downcast_ref().map(Self::Horizon))
+    }
+
+    /// The same of a plan.
+    pub(crate) fn of_plan(plan: &'a LogicalPlan) -> Option<Self> {
+        match plan {
+            LogicalPlan::Extension(extension) => Self::of(extension.node.as_ref()),
+            _ => None,
+        }
+    }
+}
