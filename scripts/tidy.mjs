@@ -1,16 +1,18 @@
 // Rules of style that no linter knows, over every file git would commit:
 //   line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
 //   no regular expression that tells what kind of statement a text is (ts/sql reads statements),
+//   a folder of ts has at most 25 files of code,
 //   no file named utils, helpers, common or manager, no reminder without an issue number,
 //   no paths of one machine.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { basename, extname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
 
 const LONGEST_LINE = 100;
 const LONGEST_FUNCTION = 70;
 const WARN_FILE = 600;
 const LONGEST_FILE = 1000;
+const LARGEST_FOLDER = 25;
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const TEXT = new Set([...CODE, '.md', '.json', '.jsonl', '.toml', '.yml', '.yaml', '.html', '.sh']);
 // Recorded or generated: their lines are data.
@@ -69,6 +71,8 @@ for (const file of files) {
   }
 }
 
+checkFolders();
+
 for (const warning of warnings) {
   console.log(`warning: ${warning}`);
 }
@@ -95,6 +99,16 @@ function checkName(file) {
   for (const part of file.split('/')) {
     if (BANNED_NAMES.test(basename(part, extname(part)))) {
       problems.push(`${file}: the name says nothing, say what is in it`);
+    }
+  }
+}
+
+function checkFolders() {
+  const code = files.filter((file) => /^ts\/.*\.tsx?$/.test(file) && existsSync(join(root, file)));
+  for (const folder of new Set(code.map(dirname))) {
+    const { length } = code.filter((file) => dirname(file) === folder);
+    if (length > LARGEST_FOLDER) {
+      problems.push(`${folder}: ${length} files in one folder, at most ${LARGEST_FOLDER}`);
     }
   }
 }

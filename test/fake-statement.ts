@@ -1,7 +1,10 @@
 /** Statements of the databases that answer a few words: read as clients send them. */
 import { SyntaxError_, type Statement, type Tree } from '../ts/sql/index.js';
-import { Parser } from '../ts/sql/parser.js';
-import { parseSessionStatement, type SessionStatement } from '../ts/sql/session-statement.js';
+import { Parser } from '../ts/sql/parser/parser.js';
+import {
+  parseSessionStatement,
+  type SessionStatement,
+} from '../ts/sql/statements/session-statement.js';
 
 const NO_GRAMMAR = { expression: none, query: none };
 

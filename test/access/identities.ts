@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { Access } from '../../ts/access/index.js';
 import { FailureLimiter, type Identity } from '../../ts/auth/index.js';
 import { createLogger } from '../../ts/observability/index.js';
-import { LoginBook } from '../../ts/pgwire/login.js';
-import { Visitor } from '../../ts/pgwire/provided-login.js';
+import { LoginBook } from '../../ts/pgwire/login/login.js';
+import { Visitor } from '../../ts/pgwire/login/provided-login.js';
 import {
   type Database,
   DatabaseError,

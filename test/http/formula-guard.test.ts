@@ -1,7 +1,7 @@
 /** Formulas in exported files: kept as they are, or made texts where that is asked for. */
 import test from 'ava';
 
-import { FormulaGuard } from '../../ts/http/formula-guard.js';
+import { FormulaGuard } from '../../ts/http/response/formula-guard.js';
 import { startTestServer } from '../golden/server.js';
 
 const LINES: readonly (readonly [string, string])[] = [

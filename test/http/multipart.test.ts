@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 
 import test from 'ava';
 
-import { multipartProblem, readParts } from '../../ts/http/multipart-parts.js';
+import { multipartProblem, readParts } from '../../ts/http/request/multipart-parts.js';
 
 interface Seen {
   readonly parts: { name: string; filename: string | null; bytes: Buffer }[];

@@ -1,7 +1,7 @@
 /** Which coding an answer gets. */
 import test from 'ava';
 
-import { chooseCoding } from '../../ts/http/negotiation.js';
+import { chooseCoding } from '../../ts/http/request/negotiation.js';
 
 const CASES: readonly (readonly [header: string | undefined, coding: 'gzip' | 'br' | null])[] = [
   [undefined, null],

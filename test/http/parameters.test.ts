@@ -1,7 +1,7 @@
 /** Names and values of addresses and forms: what is read, and what is no UTF-8. */
 import test from 'ava';
 
-import { Parameters } from '../../ts/http/parameters.js';
+import { Parameters } from '../../ts/http/request/parameters.js';
 import { suiteSeed } from '../seed.js';
 import { randomFrom } from '../sql/time-series/random-table.js';
 

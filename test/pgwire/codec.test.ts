@@ -4,14 +4,18 @@ import test from 'ava';
 import fc from 'fast-check';
 
 import { NameSalts, scramVerifier } from '../../ts/auth/index.js';
-import { type ClientMessage, readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
-import { FrameReader } from '../../ts/pgwire/frames.js';
-import { microsText, parameterText } from '../../ts/pgwire/parameter-values.js';
-import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
-import { ScramExchange } from '../../ts/pgwire/scram.js';
-import * as reply from '../../ts/pgwire/server-messages.js';
-import { timeoutOf } from '../../ts/pgwire/statement-timeout.js';
-import { describeField, Oid, oidOf } from '../../ts/pgwire/types.js';
+import {
+  type ClientMessage,
+  readMessage,
+  readStartup,
+} from '../../ts/pgwire/protocol/client-messages.js';
+import { FrameReader } from '../../ts/pgwire/protocol/frames.js';
+import { microsText, parameterText } from '../../ts/pgwire/statements/parameter-values.js';
+import { ProtocolError } from '../../ts/pgwire/protocol/protocol-error.js';
+import { ScramExchange } from '../../ts/pgwire/login/scram.js';
+import * as reply from '../../ts/pgwire/protocol/server-messages.js';
+import { timeoutOf } from '../../ts/pgwire/conversation/statement-timeout.js';
+import { describeField, Oid, oidOf } from '../../ts/pgwire/protocol/type-oids.js';
 import { clientMessage, shown, startup } from './raw-client.js';
 import { suiteSeed } from '../seed.js';
 

@@ -1,9 +1,9 @@
 /** Each message in each state of a conversation: what is answered, and the state after it. */
 import test from 'ava';
 
-import { type ClientMessage, readMessage } from '../../ts/pgwire/client-messages.js';
-import { Conversation } from '../../ts/pgwire/conversation.js';
-import { STEPS } from '../../ts/pgwire/conversation-states.js';
+import { type ClientMessage, readMessage } from '../../ts/pgwire/protocol/client-messages.js';
+import { Conversation } from '../../ts/pgwire/conversation/conversation.js';
+import { STEPS } from '../../ts/pgwire/conversation/states.js';
 import { SessionHost } from '../../ts/session/index.js';
 import { fakeOrSession } from '../fake-statement.js';
 import { fakeEngine } from './fake-engine.js';

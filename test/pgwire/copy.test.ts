@@ -2,12 +2,12 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 
-import { Block } from '../../ts/pgwire/block.js';
-import { CopyIn } from '../../ts/pgwire/copy-in.js';
-import { type CopyOptions, copyOptions } from '../../ts/pgwire/copy-options.js';
-import { copyReader } from '../../ts/pgwire/copy-reader.js';
-import { CopyRows } from '../../ts/pgwire/copy-rows.js';
-import { ProtocolError } from '../../ts/pgwire/protocol-error.js';
+import { Block } from '../../ts/pgwire/statements/block.js';
+import { CopyIn } from '../../ts/pgwire/copy/copy-in.js';
+import { type CopyOptions, copyOptions } from '../../ts/pgwire/copy/copy-options.js';
+import { copyReader } from '../../ts/pgwire/copy/copy-reader.js';
+import { CopyRows } from '../../ts/pgwire/copy/copy-rows.js';
+import { ProtocolError } from '../../ts/pgwire/protocol/protocol-error.js';
 import { type CopyStream, SessionHost } from '../../ts/session/index.js';
 import { fakeOrSession, sessionOf } from '../fake-statement.js';
 import { until } from '../until.js';

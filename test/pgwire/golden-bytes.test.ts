@@ -8,10 +8,10 @@
  */
 import test from 'ava';
 
-import { readMessage, readStartup } from '../../ts/pgwire/client-messages.js';
-import { FrameReader } from '../../ts/pgwire/frames.js';
-import * as reply from '../../ts/pgwire/server-messages.js';
-import { describeField } from '../../ts/pgwire/types.js';
+import { readMessage, readStartup } from '../../ts/pgwire/protocol/client-messages.js';
+import { FrameReader } from '../../ts/pgwire/protocol/frames.js';
+import * as reply from '../../ts/pgwire/protocol/server-messages.js';
+import { describeField } from '../../ts/pgwire/protocol/type-oids.js';
 import { shown } from './raw-client.js';
 
 /** `51 00000006 'a' 00` to bytes. */

@@ -1,7 +1,7 @@
 /** A client of bare messages: what it sends is exactly what a test says. */
 import { connect, type Socket } from 'node:net';
 
-import type { ClientMessage } from '../../ts/pgwire/client-messages.js';
+import type { ClientMessage } from '../../ts/pgwire/protocol/client-messages.js';
 
 /** One message of the server. */
 export interface ServerMessage {

@@ -1,7 +1,7 @@
 /** Refused logins do not fill the log of the server. */
 import test from 'ava';
 
-import { RefusalLog } from '../../ts/pgwire/refusal-log.js';
+import { RefusalLog } from '../../ts/pgwire/login/refusal-log.js';
 
 test('the first of a minute are told, the others are counted', (t) => {
   const lines: (readonly [string, unknown])[] = [];

@@ -8,8 +8,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { type Slot, slotOf, Slots, type SlotLimits } from '../sockets/index.js';
-import { ambiguity, type ParserError, type Refusal, refuseMalformed } from './malformed.js';
-import { watchBody } from './request-body.js';
+import { ambiguity, type ParserError, type Refusal, refuseMalformed } from './request/malformed.js';
+import { watchBody } from './request/request-body.js';
 
 /** What answers requests; resolves when the answer is out. */
 export type Application = (request: IncomingMessage, response: ServerResponse) => Promise<void>;

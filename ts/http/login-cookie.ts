@@ -1,6 +1,6 @@
 /** The cookie of a login session: reading it, setting it, taking it back. */
 import { SESSION_COOKIE, SESSION_SECONDS } from '../auth/index.js';
-import { countHeader } from './origin-guard.js';
+import { countHeader } from './request/origin-guard.js';
 import type { HttpContext, HttpServices } from './route.js';
 
 /** The token a request carries; of two nobody can say which is meant. */

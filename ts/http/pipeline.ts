@@ -7,9 +7,9 @@
 import Router from '@koa/router';
 
 import { type Config, type Endpoint, KEYS } from '../config/index.js';
-import { LOOPBACK_NAMES, type OriginRules } from './origin-guard.js';
+import { LOOPBACK_NAMES, type OriginRules } from './request/origin-guard.js';
 import type { HttpContext, HttpServices, Route } from './route.js';
-import { readSmallBody } from './small-body.js';
+import { readSmallBody } from './request/small-body.js';
 import {
   allowOrigins,
   answerUnserved,

@@ -11,8 +11,8 @@ import type {
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger, MetricsRegistry } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
-import type { Parameters } from './parameters.js';
-import type { StaticFiles } from './static-files.js';
+import type { Parameters } from './request/parameters.js';
+import type { StaticFiles } from './response/static-files.js';
 
 /** What the composition root hands to the HTTP server. */
 export interface HttpServices {

@@ -12,7 +12,7 @@ import { createApplication } from './application.js';
 import { REFUSED_AT_ONCE, type SlotLimits, stopListening } from '../sockets/index.js';
 import { type Application, ConnectionGate } from './connection-gate.js';
 import type { HttpServices } from './route.js';
-import { MOST_HEADERS, refuseTunnel } from './malformed.js';
+import { MOST_HEADERS, refuseTunnel } from './request/malformed.js';
 import { createRoutes } from './routes/index.js';
 import { healthRoutes } from './routes/service.js';
 

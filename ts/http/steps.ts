@@ -10,13 +10,13 @@ import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { slotOf } from '../sockets/index.js';
-import { ClientGone } from './body-writer.js';
-import { answerBeforeBody } from './early-answer.js';
+import { ClientGone } from './response/body-writer.js';
+import { answerBeforeBody } from './request/early-answer.js';
 import { isFromOwnPage, sessionToken } from './login-cookie.js';
-import { refuseLogin, refuseTwice } from './login-refusal.js';
-import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './origin-guard.js';
-import { Parameters } from './parameters.js';
-import { BodyError } from './request-body.js';
+import { refuseLogin, refuseTwice } from './response/login-refusal.js';
+import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './request/origin-guard.js';
+import { Parameters } from './request/parameters.js';
+import { BodyError } from './request/request-body.js';
 import {
   answerText,
   type HttpContext,
@@ -24,7 +24,7 @@ import {
   type Route,
   type TransferTimeouts,
 } from './route.js';
-import { answerStatementError, principalOf } from './statement-answer.js';
+import { answerStatementError, principalOf } from './response/statement-answer.js';
 
 /** False when it has answered, and nothing follows. */
 export type Step = (context: HttpContext) => boolean | Promise<boolean>;

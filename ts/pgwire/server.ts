@@ -12,11 +12,11 @@ import type { Logger } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
 import { type SlotLimits, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
-import { CancelBook } from './cancel-book.js';
-import { Connection, type ConnectionServices } from './connection.js';
-import { Drain } from './drain.js';
-import { RefusalLog } from './refusal-log.js';
-import { type Account, LoginBook, type LoginMethod } from './login.js';
+import { CancelBook } from './connection/cancel-book.js';
+import { Connection, type ConnectionServices } from './connection/connection.js';
+import { Drain } from './connection/drain.js';
+import { RefusalLog } from './login/refusal-log.js';
+import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 
 /** What the listener needs of the server. */
 export interface PgWireServices {

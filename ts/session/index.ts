@@ -33,7 +33,7 @@ export type {
   SessionStatement,
 } from '../sql/index.js';
 // Protocols cut a text into statements; they do not import the parser.
-export { firstQuestionMark, splitStatements, type StatementText } from '../sql/split.js';
+export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.
 export { DatabaseError, type ErrorFields } from '../engine/error.js';
 export { ParameterBatch } from '../engine/parameter-batch.js';

@@ -4,24 +4,28 @@
  * Imports nothing but this folder, no Node module either: the console runs it in the browser.
  */
 import type { Tree } from './ast.generated.js';
-import { parseExpression } from './expression.js';
-import { scan, TokenKind } from './lexer.js';
-import { Parser, type Grammar, type Probe, type ProbeContext } from './parser.js';
-import { parseQuery } from './query.js';
-import type { SessionStatement } from './session-statement.js';
-import { FIRST_WORDS, parseStatement } from './statement.js';
-import { SyntaxError_ } from './syntax-error.js';
+import { parseExpression } from './expressions/expression.js';
+import { scan, TokenKind } from './lexer/lexer.js';
+import { Parser, type Grammar, type Probe, type ProbeContext } from './parser/parser.js';
+import { parseQuery } from './queries/query.js';
+import type { SessionStatement } from './statements/session-statement.js';
+import { FIRST_WORDS, parseStatement } from './statements/statement.js';
+import { SyntaxError_ } from './lexer/syntax-error.js';
 
 export type * from './ast.generated.js';
-export type { CopyStream, CopyStreamOptions } from './copy-stream.js';
-export { scan, tokenize, TokenKind, type Tokens } from './lexer.js';
-export type { ProbeContext } from './parser.js';
-export { MAX_HEIGHT, MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from './parser.js';
-export { print, printExpression } from './printer.js';
-export { scopeAt, type Scope, type ScopeSource } from './scope.js';
-export type { DeclareCursor, FetchCursor, SessionStatement } from './session-statement.js';
-export { splitStatements, type StatementText } from './split.js';
-export { SyntaxError_ } from './syntax-error.js';
+export type { CopyStream, CopyStreamOptions } from './statements/copy-stream.js';
+export { scan, tokenize, TokenKind, type Tokens } from './lexer/lexer.js';
+export type { ProbeContext } from './parser/parser.js';
+export { MAX_HEIGHT, MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from './parser/parser.js';
+export { print, printExpression } from './printer/printer.js';
+export { scopeAt, type Scope, type ScopeSource } from './lexer/scope.js';
+export type {
+  DeclareCursor,
+  FetchCursor,
+  SessionStatement,
+} from './statements/session-statement.js';
+export { splitStatements, type StatementText } from './lexer/split.js';
+export { SyntaxError_ } from './lexer/syntax-error.js';
 
 const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery };
 

@@ -1,7 +1,7 @@
 /** GET /chk: whether a table is there; always 200. */
 import type { HttpPaths } from '../paths.js';
 import { answer, answerText, type HttpServices, type Route } from '../route.js';
-import { principalOf } from '../statement-answer.js';
+import { principalOf } from '../response/statement-answer.js';
 
 export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
   return {

@@ -1,6 +1,6 @@
 /** The console's files: ETag, ranges, compressed on request; the page with its content policy. */
-import { type FileCoding, FILE_CODINGS } from '../compression.js';
-import { chooseCoding } from '../negotiation.js';
+import { type FileCoding, FILE_CODINGS } from '../response/compression.js';
+import { chooseCoding } from '../request/negotiation.js';
 import {
   answerText,
   DISCOVERY_WAIT_MS,
@@ -10,7 +10,7 @@ import {
   promiseKeepAlive,
   type Route,
 } from '../route.js';
-import type { StaticFile } from '../static-files.js';
+import type { StaticFile } from '../response/static-files.js';
 
 /**
  * Everything comes from here, nothing is inline. The console's elements are made through one

@@ -14,10 +14,10 @@ import {
   type Summary,
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
-import { BodyWriter, ClientGone } from '../body-writer.js';
-import { setBody, SMALLEST_COMPRESSED_BYTES, streamedCoding } from '../compression.js';
+import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import { setBody, SMALLEST_COMPRESSED_BYTES, streamedCoding } from '../response/compression.js';
 import { followSession } from '../login-cookie.js';
-import type { Parameters } from '../parameters.js';
+import type { Parameters } from '../request/parameters.js';
 import type { HttpPaths } from '../paths.js';
 import {
   answer,
@@ -27,7 +27,7 @@ import {
   keepAliveHeader,
   type Route,
 } from '../route.js';
-import { execRange, type RowRange } from '../row-range.js';
+import { execRange, type RowRange } from '../request/row-range.js';
 import {
   answerEmpty,
   columnJson,
@@ -41,7 +41,7 @@ import {
   STATEMENT_FORM,
   statementTimeoutMs,
   whileConnected,
-} from '../statement-answer.js';
+} from '../response/statement-answer.js';
 
 const NO_BYTES = Buffer.alloc(0);
 const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session'];

@@ -12,11 +12,11 @@ import {
   type Session,
   withoutSecrets,
 } from '../../session/index.js';
-import { BodyWriter, ClientGone } from '../body-writer.js';
-import { setBody, streamedCoding } from '../compression.js';
-import { contentDisposition } from '../content-disposition.js';
-import { FormulaGuard } from '../formula-guard.js';
-import type { Parameters } from '../parameters.js';
+import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import { setBody, streamedCoding } from '../response/compression.js';
+import { contentDisposition } from '../response/content-disposition.js';
+import { FormulaGuard } from '../response/formula-guard.js';
+import type { Parameters } from '../request/parameters.js';
 import type { HttpPaths } from '../paths.js';
 import {
   type HttpContext,
@@ -25,7 +25,7 @@ import {
   promiseKeepAlive,
   type Route,
 } from '../route.js';
-import { expRange } from '../row-range.js';
+import { expRange } from '../request/row-range.js';
 import {
   BAD_UTF8,
   openSession,
@@ -36,7 +36,7 @@ import {
   STATEMENT_FORM,
   statementTimeoutMs,
   whileConnected,
-} from '../statement-answer.js';
+} from '../response/statement-answer.js';
 
 /** What one `fmt` means. */
 interface FileFormat {

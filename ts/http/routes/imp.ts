@@ -11,9 +11,9 @@ import {
   httpStatusOf,
   WriteDoor,
 } from '../../session/index.js';
-import { principalOf } from '../statement-answer.js';
-import { multipartProblem, readParts } from '../multipart-parts.js';
-import { BodyError } from '../request-body.js';
+import { principalOf } from '../response/statement-answer.js';
+import { multipartProblem, readParts } from '../request/multipart-parts.js';
+import { BodyError } from '../request/request-body.js';
 import type { HttpPaths } from '../paths.js';
 import {
   answer,

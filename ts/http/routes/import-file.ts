@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 import { KEYS } from '../../config/index.js';
 import type { HttpPaths } from '../paths.js';
-import { BodyError, onEarlyEnd, watchBody } from '../request-body.js';
+import { BodyError, onEarlyEnd, watchBody } from '../request/request-body.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
 const FOLDER = 'upload';

@@ -5,7 +5,7 @@
  */
 import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
-import { principalOf } from '../statement-answer.js';
+import { principalOf } from '../response/statement-answer.js';
 import {
   answer,
   DISCOVERY_WAIT_MS,

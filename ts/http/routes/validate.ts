@@ -13,7 +13,7 @@ import {
   readStatement,
   refusePlaceholders,
   STATEMENT_FORM,
-} from '../statement-answer.js';
+} from '../response/statement-answer.js';
 
 export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;

@@ -1,5 +1,5 @@
 /** The tables that WITH names, as queries of their own. */
-import { scan, TokenKind } from '../../../sql/lexer.js';
+import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 import { quoted } from '../schema/model.js';
 
 /**

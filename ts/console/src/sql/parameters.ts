@@ -2,7 +2,7 @@
  * Parameters of a statement: `$1`, `:name` and variables that no DECLARE gives. The page asks for
  * their values and writes them into the text that is sent, as literals.
  */
-import { scan, TokenKind } from '../../../sql/lexer.js';
+import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 
 interface Place {
   readonly name: string;

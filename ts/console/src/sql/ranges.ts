@@ -2,7 +2,7 @@
  * The same query for a part of its time range. A SAMPLE BY with fixed steps is asked with finer
  * ones, so that zooming in shows more than the picture had.
  */
-import { scan, TokenKind, type Tokens } from '../../../sql/lexer.js';
+import { scan, TokenKind, type Tokens } from '../../../sql/lexer/lexer.js';
 import { quoted } from '../schema/model.js';
 
 export interface TimeRange {

@@ -4,7 +4,7 @@
  * The lexer leaves comments out and marks what it cannot read. Here comments are found again in
  * the gaps between its tokens, and a half-typed string or comment keeps its colour.
  */
-import { scan as lex, TokenKind as Lexed, type Tokens } from '../../../sql/lexer.js';
+import { scan as lex, TokenKind as Lexed, type Tokens } from '../../../sql/lexer/lexer.js';
 import { isAlsoFunction, isKeyword } from './keywords.js';
 
 export type TokenKind =

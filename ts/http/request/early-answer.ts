@@ -1,0 +1,33 @@
+/**
+ * The last answer of a connection whose request is still on its way. A socket that is closed before
+ * its bytes are taken is reset, and the answer may be lost with it: so the answer is sent, and the
+ * connection ends when the body has passed.
+ */
+import { watchBody } from './request-body.js';
+import { type HttpContext, TEXT_TYPE } from '../route.js';
+
+/** A client that sends nothing for so long has its answer, or never reads it. */
+const MOST_IDLE_MS = 2_000;
+const MOST_MS = 30_000;
+
+/** The caller has set what says that the connection ends. */
+export function answerBeforeBody(context: HttpContext, status: number, message: string): void {
+  const { req, res } = context;
+  const text = `${message}\r\n`;
+  context.set('Content-Type', TEXT_TYPE);
+  context.set('Content-Length', String(Buffer.byteLength(text)));
+  context.respond = false;
+  res.statusCode = status;
+  res.write(text);
+  const end = (): void => {
+    stop();
+    clearTimeout(late);
+    req.off('close', end);
+    res.end();
+  };
+  const stop = watchBody(req, MOST_IDLE_MS, end);
+  const late = setTimeout(end, MOST_MS).unref();
+  // Comes when the body has ended, and when the client is gone.
+  req.once('close', end);
+  req.resume();
+}

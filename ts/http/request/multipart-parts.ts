@@ -1,0 +1,189 @@
+/**
+ * The parts of an upload, one after the other, without ever holding one whole: busboy splits,
+ * the consumer's pace holds back the socket.
+ */
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+
+import busboy from 'busboy';
+
+import type { ImportPart } from '../../ingest/index.js';
+import { BodyError, decodedBody, onEarlyEnd, watchBody } from './request-body.js';
+
+const MOST_PARTS = 8;
+const MOST_PART_HEADERS = 16;
+/** A part without a file name is held whole by the parser. */
+const LARGEST_FIELD_BYTES = 16 * 1024 * 1024;
+const CHUNK_BYTES = 512 * 1024;
+const LONGEST_BOUNDARY = 70;
+
+/** Whether the body is multipart, and well enough formed to begin with. */
+export function multipartProblem(type: string): string | null {
+  if (!/^multipart\/form-data\b/i.test(type)) {
+    return 'Non-multipart POST not supported';
+  }
+  const boundary = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(type);
+  const length = (boundary?.[1] ?? boundary?.[2] ?? '').length;
+  return length >= 1 && length <= LONGEST_BOUNDARY
+    ? null
+    : 'malformed multipart body: the boundary is missing or too long';
+}
+
+/**
+ * Throws `BodyError` when the body ends before its last boundary, is malformed, or does not go on
+ * for `stallMs`.
+ */
+export async function* readParts(
+  request: IncomingMessage,
+  stallMs: number,
+): AsyncGenerator<ImportPart> {
+  const queue = new PartQueue();
+  const body = decodedBody(request);
+  const parser = createParser(request, queue);
+  const stop = watchBody(request, stallMs, (error) => parser.destroy(error));
+  // No `pipeline`: it would destroy the request, and with it the answer that says what is wrong.
+  parser.once('error', (error) => {
+    queue.finish(bodyError(error));
+  });
+  parser.once('close', () => {
+    queue.finish(null);
+  });
+  body.once('error', (error) => parser.destroy(error));
+  onEarlyEnd(request, (error) => parser.destroy(error));
+  body.pipe(parser);
+  try {
+    for (let part = await queue.next(); part !== null; part = await queue.next()) {
+      yield { name: part.name, filename: part.filename, content: readContent(part.stream, queue) };
+      // What the consumer left unread must pass, or the next part never comes.
+      part.stream.resume();
+    }
+  } finally {
+    stop();
+    queue.drop();
+    body.unpipe(parser);
+    body.resume();
+  }
+}
+
+function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy {
+  const parser = busboy({
+    headers: request.headers,
+    preservePath: true,
+    // Texts as bytes: the import decodes them, and must see what is not UTF-8.
+    defCharset: 'latin1',
+    defParamCharset: 'utf8',
+    highWaterMark: CHUNK_BYTES,
+    fileHwm: CHUNK_BYTES,
+    limits: {
+      parts: MOST_PARTS + 1,
+      headerPairs: MOST_PART_HEADERS,
+      fieldSize: LARGEST_FIELD_BYTES,
+    },
+  });
+  let found = 0;
+  const add = (part: QueuedPart): void => {
+    found += 1;
+    if (found > MOST_PARTS) {
+      parser.destroy(new BodyError(400, `too many parts [limit=${MOST_PARTS}]`));
+    } else {
+      queue.push(part);
+    }
+  };
+  parser.on('file', (name: string | undefined, stream, info: { filename?: string }) => {
+    // A stream that breaks while nobody reads it must not end the process.
+    stream.on('error', () => undefined);
+    add({ name: name ?? '', filename: info.filename ?? null, stream });
+  });
+  parser.on('field', (name: string | undefined, value, info) => {
+    if (info.valueTruncated) {
+      const problem = `a part without a file name is too large [limit=${LARGEST_FIELD_BYTES}]`;
+      parser.destroy(new BodyError(413, problem));
+      return;
+    }
+    const stream = Readable.from([Buffer.from(value, 'latin1')]);
+    add({ name: name ?? '', filename: null, stream });
+  });
+  return parser;
+}
+
+/**
+ * A part's bytes. It ends only once another part has begun or the whole body is there: whoever
+ * commits at its end must not do so for a client that is gone.
+ */
+async function* readContent(stream: Readable, queue: PartQueue): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      yield chunk;
+    }
+  } catch (error) {
+    throw bodyError(error);
+  }
+  await queue.followed();
+}
+
+function bodyError(error: unknown): BodyError {
+  if (error instanceof BodyError) {
+    return error;
+  }
+  const reason = error instanceof Error ? error.message : 'unreadable';
+  return new BodyError(400, `malformed multipart body: ${reason}`);
+}
+
+interface QueuedPart {
+  readonly name: string;
+  readonly filename: string | null;
+  readonly stream: Readable;
+}
+
+/** Parts found and not yet taken; busboy finds the next one while the last is being read. */
+class PartQueue {
+  #parts: QueuedPart[] = [];
+  #failure: BodyError | null = null;
+  #ended = false;
+  #dropped = false;
+  #wake: (() => void) | null = null;
+
+  push(part: QueuedPart): void {
+    if (this.#dropped) {
+      part.stream.resume();
+      return;
+    }
+    this.#parts.push(part);
+    this.#wake?.();
+  }
+
+  /** The first word counts. */
+  finish(failure: BodyError | null): void {
+    if (!this.#ended) {
+      this.#failure = failure;
+      this.#ended = true;
+    }
+    this.#wake?.();
+  }
+
+  /** Nobody takes parts any more. */
+  drop(): void {
+    this.#dropped = true;
+    for (const part of this.#parts.splice(0)) {
+      part.stream.resume();
+    }
+  }
+
+  async next(): Promise<QueuedPart | null> {
+    await this.followed();
+    return this.#parts.shift() ?? null;
+  }
+
+  /** Waits for another part or the good end of the body; throws when it ends in another way. */
+  async followed(): Promise<void> {
+    while (this.#parts.length === 0 && !this.#ended) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = null;
+    }
+    if (this.#parts.length === 0 && this.#failure !== null) {
+      throw this.#failure;
+    }
+  }
+}

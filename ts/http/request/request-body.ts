@@ -1,0 +1,131 @@
+/**
+ * Request bodies: a body that stops coming is given up; time in which we do not read is not the
+ * client's. Small ones are read whole in `small-body.ts`.
+ */
+import type { IncomingMessage } from 'node:http';
+import { type Readable, Transform, type TransformCallback } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+
+import { slotOf } from '../../sockets/index.js';
+
+/** After this time a body must have come at `LEAST_BYTES_PER_SECOND` on average. */
+const GRACE_MS = 60_000;
+const LEAST_BYTES_PER_SECOND = 1024;
+const CHECK_MS = 1_000;
+
+/** Inflated bytes that are taken without asking for the ratio. */
+const INFLATED_FREE_BYTES = 64 * 1024 * 1024;
+const LARGEST_RATIO = 200;
+
+/** A body that cannot be taken; the message is for the client. */
+export class BodyError extends Error {
+  override readonly name = 'BodyError';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * Watches a body until it is complete and calls `stalled` once when no byte came for `stallMs`, or
+ * too few altogether, or the server stops; the function that comes back ends the watch. The
+ * connection stays as it is: there is an answer to give.
+ */
+export function watchBody(
+  request: IncomingMessage,
+  stallMs: number,
+  stalled: (error: BodyError) => void,
+): () => void {
+  const started = performance.now();
+  let seen = request.socket.bytesRead;
+  let waitedMs = 0;
+  const first = seen;
+  const stopping = slotOf(request.socket)?.stopping;
+  const stop = (): void => {
+    clearInterval(timer);
+    stopping?.removeEventListener('abort', interrupt);
+  };
+  const interrupt = (): void => {
+    stop();
+    stalled(new BodyError(503, 'the server is shutting down'));
+  };
+  const timer = setInterval(() => {
+    const now = request.socket.bytesRead;
+    const oursToRead = request.readableLength > 0 || request.isPaused();
+    waitedMs = now !== seen || oursToRead ? 0 : waitedMs + CHECK_MS;
+    seen = now;
+    const elapsedMs = performance.now() - started;
+    const tooSlow =
+      elapsedMs > GRACE_MS &&
+      !oursToRead &&
+      (now - first) * 1000 < LEAST_BYTES_PER_SECOND * elapsedMs;
+    if (request.complete) {
+      stop();
+    } else if (stopping?.aborted === true) {
+      interrupt();
+    } else if (waitedMs >= stallMs || tooSlow) {
+      stop();
+      const limit = tooSlow ? `${LEAST_BYTES_PER_SECOND} bytes/s` : `${stallMs} ms`;
+      stalled(new BodyError(408, `the request body stopped coming [limit=${limit}]`));
+    }
+  }, CHECK_MS).unref();
+  stopping?.addEventListener('abort', interrupt);
+  return stop;
+}
+
+/** The body, inflated where it came as gzip; other encodings are refused. */
+export function decodedBody(request: IncomingMessage): Readable {
+  const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
+  switch (encoding) {
+    case 'identity':
+      return request;
+    case 'gzip':
+    case 'x-gzip':
+      return inflate(request);
+    default:
+      throw new BodyError(415, `unsupported content encoding [encoding=${encoding}]`);
+  }
+}
+
+function inflate(request: IncomingMessage): Readable {
+  const gunzip = createGunzip();
+  let total = 0;
+  const cap = new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      total += chunk.length;
+      const tooFar = total > gunzip.bytesWritten * LARGEST_RATIO && total > INFLATED_FREE_BYTES;
+      done(tooFar ? new BodyError(413, 'request body inflates too far') : null, chunk);
+    },
+  });
+  // What breaks in front breaks what follows; nothing breaks the request, which has an answer.
+  gunzip.on('error', (error) => cap.destroy(error));
+  cap.on('error', () => {
+    request.unpipe(gunzip);
+    gunzip.destroy();
+    request.resume();
+  });
+  onEarlyEnd(request, (error) => cap.destroy(error));
+  request.pipe(gunzip).pipe(cap);
+  return cap;
+}
+
+/** Calls `broken` when the client goes away before the end of the body. */
+export function onEarlyEnd(request: IncomingMessage, broken: (error: Error) => void): void {
+  const check = (): void => {
+    if (!request.complete) {
+      broken(endedEarly());
+    }
+  };
+  request.on('error', () => undefined);
+  if (request.destroyed) {
+    check();
+  } else {
+    request.once('close', check);
+  }
+}
+
+export function endedEarly(): BodyError {
+  return new BodyError(400, 'the request ended early');
+}

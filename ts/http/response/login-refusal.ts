@@ -1,0 +1,82 @@
+/** How a login that came to nothing is answered: status, challenges, and a text for people. */
+import type { Authenticator, Login } from '../../auth/index.js';
+import { answer, answerText, type HttpContext, JSON_TYPE } from '../route.js';
+
+const BASIC = 'Basic realm="tidemark", charset="UTF-8"';
+
+/** Two credentials: nobody can say which are meant. */
+export function refuseTwice(context: HttpContext, { challenges }: Authenticator): void {
+  if (challenges.bearer) {
+    context.set(
+      'WWW-Authenticate',
+      bearer('invalid_request', 'more than one Authorization header'),
+    );
+  }
+  answerText(context, 400, 'Bad Request: more than one Authorization header');
+}
+
+export function refuseLogin(
+  context: HttpContext,
+  login: Exclude<Login, { kind: 'known' }>,
+  authenticator: Authenticator,
+): void {
+  switch (login.kind) {
+    case 'unavailable':
+      // Not 401: clients would take the login for refused and forget it.
+      context.set('Retry-After', String(login.seconds));
+      answerText(context, 503, 'Service Unavailable: the identity provider does not answer');
+      return;
+    case 'wait':
+      context.set('Retry-After', String(login.seconds));
+      answerText(context, 429, 'Too Many Requests');
+      return;
+    case 'busy':
+      context.set('Retry-After', String(login.seconds));
+      answerText(context, 503, 'Service Unavailable: too many logins at once');
+      return;
+    case 'insufficient scope':
+      context.set(
+        'WWW-Authenticate',
+        bearer('insufficient_scope', 'the token does not give user information'),
+      );
+      forbid(context, 'the scope of the token is too narrow: ask for openid');
+      return;
+    case 'denied':
+      forbid(context, `Access denied [${login.needs}]`);
+      return;
+    case 'unknown':
+      challenge(context, login.error, authenticator);
+      answerText(context, 401, 'Unauthorized');
+  }
+}
+
+/** As errors of statements are told. */
+function forbid(context: HttpContext, error: string): void {
+  const query = context.state.parameters.get('query') ?? '';
+  answer(context, 403, JSON_TYPE, JSON.stringify({ query, error, position: 0 }));
+}
+
+function challenge(
+  context: HttpContext,
+  error: string | undefined,
+  { challenges }: Authenticator,
+): void {
+  const told: string[] = [];
+  if (challenges.bearer) {
+    told.push(error === undefined ? 'Bearer realm="tidemark"' : bearer('invalid_token', error));
+  }
+  // A browser that sees this one asks for a password by itself, and sends it along for pages of
+  // other sites ever after: only programs get it.
+  const browser = Object.keys(context.headers).some((name) => name.startsWith('sec-fetch-'));
+  if (challenges.basic && !browser && !context.get('Accept').includes('text/html')) {
+    told.push(BASIC);
+  }
+  if (told.length > 0) {
+    context.set('WWW-Authenticate', told);
+  }
+}
+
+/** `description` is ours: no quotes, nothing a client sent. */
+function bearer(error: string, description: string): string {
+  return `Bearer realm="tidemark", error="${error}", error_description="${description}"`;
+}

@@ -1,0 +1,590 @@
+/**
+ * One socket: start-up, login, then its conversation. Reads are serialised, writes collected;
+ * rows wait until the client has taken the bytes before them.
+ */
+import type { Socket } from 'node:net';
+
+import { type Authenticator, CallerGone, type LoginWitness } from '../../auth/index.js';
+import { isLoopback, plainAddress } from '../../config/index.js';
+import type { Logger } from '../../observability/index.js';
+import type { Credentials } from '../../tls/index.js';
+import { principalKey, type SessionHost } from '../../session/index.js';
+import { busyPoll, type Pace, type Slot } from '../../sockets/index.js';
+import type { CancelBook } from './cancel-book.js';
+import {
+  type ClientMessage,
+  readMessage,
+  readStartup,
+  type StartupMessage,
+} from '../protocol/client-messages.js';
+import { Conversation } from '../conversation/conversation.js';
+import type { Drain, Drained } from './drain.js';
+import { type Frame, FrameReader } from '../protocol/frames.js';
+import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
+import type { Entered, LoginBook, LoginExchange } from '../login/login.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import { ProvidedLogin, Visitor } from '../login/provided-login.js';
+import type { RefusalLog } from '../login/refusal-log.js';
+import * as reply from '../protocol/server-messages.js';
+import { startupTimeout, statusParameters } from './session-start.js';
+
+const LOGIN_LATE = 'login took too long';
+/** Bytes a client may send ahead of the message that is worked on. */
+const INBOUND_BYTES = 1_048_576;
+/** Replies collected before they are written without waiting for a flush. */
+const OUTBOUND_BYTES = 65_536;
+const AUTH_MESSAGE_BYTES = 65_536;
+/** A refused login is told after this time, whatever the reason. */
+const REFUSAL_DELAY_MS = 200;
+
+export interface ConnectionServices {
+  readonly sessions: SessionHost;
+  readonly witness: LoginWitness | undefined;
+  readonly authenticator: Authenticator | undefined;
+  readonly logins: LoginBook;
+  readonly cancels: CancelBook;
+  readonly logger: Logger;
+  readonly refusals: RefusalLog;
+  readonly readOnly: boolean;
+  readonly messageBytesMax: number;
+  readonly statementsMax: number;
+  readonly idleMs: number;
+  readonly loginMs: number;
+  /** `null`: encryption is refused. */
+  readonly credentials: Credentials | null;
+  /** Sessions of other machines must be encrypted. */
+  readonly requireEncryption: boolean;
+  /** Whether the server is stopping. */
+  readonly drain: Pick<Drain, 'isOn' | 'look'>;
+}
+
+/** What begins a statement: the login must hold. */
+const BEGINS = new Set(['query', 'parse', 'execute']);
+
+type Stage = 'startup' | 'login' | 'ready' | 'ended';
+
+const ENDING = 'terminating connection due to administrator command';
+
+export class Connection implements Drained {
+  /** The encrypted one, once there is one. */
+  private socket: Socket;
+  private readonly slot: Slot;
+  private readonly services: ConnectionServices;
+  private readonly reader = new FrameReader();
+  private readonly pace: Pace;
+  private stage: Stage = 'startup';
+  private encryptionAsked = new Set<string>();
+  private isEncrypted = false;
+  private parameters: ReadonlyMap<string, string> = new Map();
+  private login: LoginExchange | ProvidedLogin | null = null;
+  private visitor: Visitor | null = null;
+  private conversation: Conversation | null = null;
+  private outbound: Buffer[] = [];
+  private outboundBytes = 0;
+  private working = false;
+  /** The last message ended what the client had begun: a Sync, or a simple query. */
+  private isBetween = true;
+  private processId = 0;
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(socket: Socket, slot: Slot, services: ConnectionServices) {
+    this.socket = socket;
+    this.slot = slot;
+    this.services = services;
+    this.pace = busyPoll.paceOf(socket);
+    slot.displace = () => {
+      const message = 'another connection takes the place of this one, which did not log in';
+      this.failConnection(new ProtocolError('53300', message, true));
+    };
+    this.listenTo(socket);
+    this.setTimer(services.loginMs, LOGIN_LATE);
+  }
+
+  private listenTo(socket: Socket): void {
+    socket.on('data', (chunk: Buffer) => {
+      if (this.isHandshake(chunk)) {
+        this.encrypt(chunk);
+        return;
+      }
+      this.pace.asked();
+      this.reader.push(chunk);
+      if (this.reader.buffered > INBOUND_BYTES && this.working) {
+        socket.pause();
+      }
+      void this.work();
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.end();
+    });
+  }
+
+  /** Ends the conversation where it stands: the statement that runs is stopped. */
+  terminate(): void {
+    this.failConnection(new ProtocolError('57P01', ENDING, true));
+  }
+
+  shutdown(): void {
+    // Who has not said anything yet is told in a moment that the server does not take it.
+    if (this.stage !== 'startup') {
+      this.terminate();
+    }
+  }
+
+  get busy(): boolean {
+    return this.working || this.conversation?.state === 'copying';
+  }
+
+  /** Works on what has arrived, one message after another. */
+  private async work(): Promise<void> {
+    if (this.working) {
+      return;
+    }
+    this.working = true;
+    try {
+      let frame = this.hasEnded() ? null : this.nextFrame();
+      while (frame !== null) {
+        if (this.stage === 'ready') {
+          this.clearTimer();
+          this.refuseNewWork(frame);
+        }
+        const waits = this.handleFrame(frame);
+        if (waits !== undefined) {
+          await (this.slot.hasEntered ? waits : this.slot.during(() => waits));
+        }
+        // A client that sends on without reading waits like one that reads slowly.
+        if (this.socket.writableNeedDrain && !this.hasEnded()) {
+          await this.drained();
+        }
+        if (this.socket.isPaused()) {
+          this.socket.resume();
+        }
+        frame = this.hasEnded() ? null : this.nextFrame();
+      }
+    } catch (error) {
+      this.failConnection(error);
+    } finally {
+      this.working = false;
+    }
+    if (this.socket.isPaused()) {
+      this.socket.resume();
+    }
+    this.flush();
+    this.pace.answered();
+    if (this.stage === 'ready') {
+      this.setTimer(this.services.idleMs, 'idle for too long');
+    }
+    this.services.drain.look();
+  }
+
+  /** While the server stops, what was begun may end, and nothing follows it. */
+  private refuseNewWork({ type }: Frame): void {
+    const { drain } = this.services;
+    if (drain.isOn && this.isBetween && this.conversation?.state !== 'copying') {
+      throw new ProtocolError('57P01', ENDING, true);
+    }
+    this.isBetween = type === 'S' || type === 'Q';
+  }
+
+  private hasEnded(): boolean {
+    return this.stage === 'ended';
+  }
+
+  private nextFrame(): Frame | null {
+    if (this.stage === 'startup') {
+      return this.reader.nextStartup();
+    }
+    if (this.stage === 'login') {
+      return this.reader.next(AUTH_MESSAGE_BYTES);
+    }
+    while (this.reader.peek(this.services.messageBytesMax)) {
+      const { conversation } = this;
+      const mayRepeat = conversation?.isRepeating === true && this.visitor?.refusal() === null;
+      if (!mayRepeat || !conversation.repeats(this.reader)) {
+        return this.reader.pick();
+      }
+      this.reader.skip();
+    }
+    return null;
+  }
+
+  /** A promise where the next frame has to wait. */
+  private handleFrame(frame: Frame): Promise<void> | undefined {
+    if (this.stage === 'startup') {
+      this.handleStartup(readStartup(frame));
+      return undefined;
+    }
+    return this.stage === 'login' ? this.handleLogin(frame) : this.handleMessage(frame);
+  }
+
+  private handleMessage(frame: Frame): Promise<void> | undefined {
+    const { conversation } = this;
+    if (conversation === null) {
+      return undefined;
+    }
+    let message;
+    try {
+      message = readMessage(frame);
+    } catch (error) {
+      if (error instanceof ProtocolError && error.fatal) {
+        throw error;
+      }
+      return conversation.malformed(error, frame.type === 'Q');
+    }
+    const refusal = BEGINS.has(message.kind) ? (this.visitor?.refusal() ?? null) : null;
+    if (refusal !== null) {
+      return this.handleUnless(refusal, conversation, message);
+    }
+    const goesOn = conversation.handle(message);
+    return goesOn === true ? undefined : this.finishUnless(goesOn);
+  }
+
+  /** Handles a message where the login still holds. */
+  private async handleUnless(
+    refusal: ProtocolError | Promise<ProtocolError | null>,
+    conversation: Conversation,
+    message: ClientMessage,
+  ): Promise<void> {
+    const error = await refusal;
+    if (error === null) {
+      await this.finishUnless(conversation.handle(message));
+    } else if (error.fatal) {
+      throw error;
+    } else {
+      await conversation.malformed(error, message.kind === 'query');
+    }
+  }
+
+  private async finishUnless(goesOn: boolean | Promise<boolean>): Promise<void> {
+    if (!(await goesOn)) {
+      this.finish();
+    }
+  }
+
+  // ---- start-up ----
+
+  private handleStartup(message: StartupMessage): void {
+    switch (message.kind) {
+      case 'ssl':
+      case 'gss':
+        this.answerEncryption(message.kind);
+        break;
+      case 'cancel':
+        this.services.cancels.cancel(message.processId, message.secret);
+        this.finish();
+        break;
+      case 'startup':
+        this.begin(message);
+        break;
+      default:
+    }
+  }
+
+  private answerEncryption(kind: 'ssl' | 'gss'): void {
+    // Bytes sent along with the request would be read as if they had been encrypted.
+    if (this.encryptionAsked.has(kind) || this.reader.buffered > 0) {
+      throw new ProtocolError('08P01', 'received unencrypted data after encryption request', true);
+    }
+    this.encryptionAsked.add(kind);
+    const accepts = kind === 'ssl' && this.services.credentials !== null && !this.isEncrypted;
+    this.write(Buffer.from(accepts ? 'S' : 'N', 'latin1'));
+    this.flush();
+    if (accepts) {
+      this.encrypt();
+    }
+  }
+
+  /** Whether a client begins the handshake without having asked (`sslnegotiation=direct`). */
+  private isHandshake(chunk: Buffer): boolean {
+    return (
+      this.stage === 'startup' &&
+      this.services.credentials !== null &&
+      this.encryptionAsked.size === 0 &&
+      this.reader.buffered === 0 &&
+      beginsHandshake(chunk)
+    );
+  }
+
+  /** `received`: the beginning of a handshake nobody asked for. */
+  private encrypt(received?: Buffer): void {
+    const { credentials } = this.services;
+    if (credentials === null) {
+      return;
+    }
+    const secure = encrypt(this.socket, credentials, received);
+    this.socket = secure;
+    this.slot.carry(secure);
+    this.isEncrypted = true;
+    if (received !== undefined) {
+      this.encryptionAsked.add('ssl');
+      secure.once('secure', () => {
+        if (!namedProtocol(secure)) {
+          const message = 'a handshake nobody asked for must name the protocol postgresql (ALPN)';
+          this.failConnection(new ProtocolError('08P01', message, true));
+        }
+      });
+    }
+    this.listenTo(secure);
+  }
+
+  private begin(message: Extract<StartupMessage, { kind: 'startup' }>): void {
+    if (message.major !== 3) {
+      const version = `${message.major}.${message.minor}`;
+      const text = `unsupported frontend protocol ${version}: server supports 3.0`;
+      throw new ProtocolError('0A000', text, true);
+    }
+    const unknown = [...message.parameters.keys()].filter((name) => name.startsWith('_pq_.'));
+    if (message.minor > 0 || unknown.length > 0) {
+      this.write(reply.negotiateProtocolVersion(0, unknown));
+    }
+    if (this.services.drain.isOn) {
+      throw new ProtocolError('57P03', 'the database system is shutting down', true);
+    }
+    if (this.slot.refusal !== null) {
+      const message = `sorry, too many clients already: ${this.slot.refusal}`;
+      throw new ProtocolError('53300', message, true);
+    }
+    this.refusePlainText();
+    this.parameters = message.parameters;
+    const user = message.parameters.get('user') ?? '';
+    const { authenticator } = this.services;
+    const isElsewhere = authenticator?.needsPlainPassword(user) === true;
+    if (user === '' && !isElsewhere) {
+      throw new ProtocolError('28000', 'no PostgreSQL user name specified in startup packet', true);
+    }
+    const caller = { address: this.socket.remoteAddress ?? '', connection: this.socket };
+    const endPoint = this.isEncrypted ? (this.services.credentials?.endPoint ?? null) : null;
+    if (authenticator !== undefined && isElsewhere) {
+      this.refuseOpenPasswords(authenticator);
+      this.login = new ProvidedLogin(authenticator, user, caller);
+    } else {
+      this.login = this.services.logins.begin(user, caller, endPoint);
+    }
+    this.stage = 'login';
+    this.write(this.login.challenge());
+    this.flush();
+  }
+
+  /** What the provider knows is seen by whoever reads along. */
+  private refuseOpenPasswords({ signOn }: Authenticator): void {
+    if (!this.isEncrypted && !this.isLocal && signOn?.settings.plainTextTokens !== true) {
+      const message = 'tokens and passwords of the provider need encryption: set sslmode=require';
+      throw new ProtocolError('28000', message, true);
+    }
+  }
+
+  private get isLocal(): boolean {
+    return isLoopback(plainAddress(this.socket.remoteAddress));
+  }
+
+  private refusePlainText(): void {
+    if (this.services.requireEncryption && !this.isEncrypted && !this.isLocal) {
+      const message = 'this server takes encrypted connections only: set sslmode=require';
+      throw new ProtocolError('28000', message, true);
+    }
+  }
+
+  // ---- login ----
+
+  private async handleLogin(frame: Frame): Promise<void> {
+    if (frame.type !== 'p' || this.login === null) {
+      if (frame.type === 'X') {
+        this.finish();
+        return;
+      }
+      throw new ProtocolError('08P01', `expected password response, got '${frame.type}'`, true);
+    }
+    let step;
+    try {
+      step = await this.login.answer(frame.body);
+    } catch (error) {
+      await this.noteRefusal(error);
+      throw error;
+    }
+    if (step.send !== null) {
+      this.write(step.send);
+    }
+    if (step.entered === null) {
+      this.flush();
+    } else {
+      this.welcome(step.entered);
+    }
+  }
+
+  private async noteRefusal(error: unknown): Promise<void> {
+    if (
+      error instanceof CallerGone ||
+      (error instanceof ProtocolError && error.sqlState === '53300')
+    ) {
+      // Nobody looked whether the password is right.
+      return;
+    }
+    const user = this.parameters.get('user') ?? '';
+    const { remoteAddress = '' } = this.socket;
+    this.services.witness?.refusedLogin(user, 'PGWIRE', remoteAddress);
+    this.services.refusals.add(user, remoteAddress);
+    await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
+  }
+
+  private welcome(entered: Entered): void {
+    const { services } = this;
+    const { identity } = entered;
+    const readOnly = entered.readOnly || services.readOnly;
+    const visitor = new Visitor(entered, readOnly);
+    this.visitor = visitor;
+    const session = services.sessions.open(visitor, true);
+    services.witness?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
+    const outlet = {
+      queue: (bytes: Buffer): void => {
+        this.write(bytes);
+      },
+      send: (bytes: Buffer): Promise<void> => this.send(bytes),
+      flush: (): void => {
+        this.flush();
+      },
+    };
+    const limits = {
+      statementsMax: services.statementsMax,
+      timeoutMs: startupTimeout(this.parameters),
+    };
+    const conversation = new Conversation(session, outlet, limits);
+    this.conversation = conversation;
+    this.stage = 'ready';
+    this.slot.enter();
+    this.clearTimer();
+    this.write(reply.authenticationOk());
+    for (const [name, value] of statusParameters(entered, this.parameters)) {
+      this.write(reply.parameterStatus(name, value));
+    }
+    const ticket = services.cancels.register(() => {
+      conversation.cancel();
+    });
+    this.processId = ticket.processId;
+    session.backend = ticket.processId;
+    services.sessions.backends.add(ticket.processId, {
+      key: principalKey(visitor),
+      cancel: () => {
+        conversation.cancel();
+      },
+      terminate: () => {
+        this.terminate();
+      },
+    });
+    this.write(reply.backendKeyData(ticket.processId, ticket.secret));
+    this.write(reply.readyForQuery('I'));
+    this.flush();
+  }
+
+  // ---- bytes out ----
+
+  private write(bytes: Buffer): void {
+    this.outbound.push(bytes);
+    this.outboundBytes += bytes.length;
+    if (this.outboundBytes > OUTBOUND_BYTES) {
+      this.flush();
+    }
+  }
+
+  /** Everything collected leaves in one write. */
+  private flush(): boolean {
+    if (this.outbound.length === 0) {
+      return true;
+    }
+    const bytes = this.outbound.length === 1 ? this.outbound[0] : Buffer.concat(this.outbound);
+    this.outbound = [];
+    this.outboundBytes = 0;
+    if (bytes === undefined || this.socket.destroyed || this.socket.writableEnded) {
+      return true;
+    }
+    return this.socket.write(bytes);
+  }
+
+  private async send(bytes: Buffer): Promise<void> {
+    if (this.stage === 'ended') {
+      throw new ProtocolError('08006', 'the client is gone', true);
+    }
+    this.outbound.push(bytes);
+    this.outboundBytes += bytes.length;
+    if (this.outboundBytes <= OUTBOUND_BYTES) {
+      return;
+    }
+    if (!this.flush()) {
+      await this.drained();
+    }
+  }
+
+  /** Resolves when the client has read enough, rejects when it is gone. */
+  private drained(): Promise<void> {
+    const { socket } = this;
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        socket.off('drain', done);
+        socket.off('close', done);
+        if (socket.destroyed) {
+          reject(new ProtocolError('08006', 'the client is gone', true));
+        } else {
+          resolve();
+        }
+      };
+      socket.on('drain', done);
+      socket.on('close', done);
+      if (socket.destroyed) {
+        done();
+      }
+    });
+  }
+
+  // ---- ends ----
+
+  private failConnection(error: unknown): void {
+    if (this.stage === 'ended') {
+      return;
+    }
+    const known = error instanceof ProtocolError;
+    if (!known) {
+      this.services.logger.error('connection_failed', { error });
+    }
+    const sqlState = known ? error.sqlState : 'XX000';
+    const message = known ? error.message : 'internal error';
+    this.write(reply.errorResponse({ severity: 'FATAL', sqlState, message }));
+    this.finish();
+  }
+
+  /** Sends what is left and closes. */
+  private finish(): void {
+    this.flush();
+    this.socket.end();
+    this.end();
+  }
+
+  private end(): void {
+    if (this.stage === 'ended') {
+      return;
+    }
+    this.stage = 'ended';
+    this.clearTimer();
+    this.services.cancels.forget(this.processId);
+    this.services.sessions.backends.remove(this.processId);
+    const { conversation } = this;
+    this.conversation = null;
+    conversation?.cancel();
+    conversation?.close();
+  }
+
+  private setTimer(delayMs: number, reason: string): void {
+    this.clearTimer();
+    this.timer = setTimeout(() => {
+      // As PostgreSQL has them: who never logged in is no session that idles.
+      const sqlState = reason === LOGIN_LATE ? '57014' : '57P05';
+      this.failConnection(new ProtocolError(sqlState, reason, true));
+    }, delayMs);
+    this.timer.unref();
+  }
+
+  private clearTimer(): void {
+    if (this.timer !== null) {
+      clearTimeout(this.timer);
+    }
+    this.timer = null;
+  }
+}

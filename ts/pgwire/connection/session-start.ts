@@ -1,0 +1,36 @@
+/** What a session begins with: what its client asked for, and what it is told. */
+import { timeoutOf } from '../conversation/statement-timeout.js';
+import type { Entered } from '../login/login.js';
+
+type StartupParameters = ReadonlyMap<string, string>;
+
+/** Names and values that drivers look at. */
+export function statusParameters(
+  { user, readOnly, identity }: Entered,
+  asked: StartupParameters,
+): (readonly [string, string])[] {
+  return [
+    ['server_version', '14.0'],
+    ['server_encoding', 'UTF8'],
+    ['client_encoding', 'UTF8'],
+    ['DateStyle', 'ISO, YMD'],
+    ['IntervalStyle', 'postgres'],
+    ['TimeZone', 'UTC'],
+    ['integer_datetimes', 'on'],
+    ['standard_conforming_strings', 'on'],
+    ['is_superuser', identity.kind === 'admin' && !readOnly ? 'on' : 'off'],
+    ['session_authorization', user],
+    ['application_name', asked.get('application_name') ?? ''],
+  ];
+}
+
+/** `options=-c statement_timeout=50`. */
+export function startupTimeout(asked: StartupParameters): number | undefined {
+  const options = asked.get('options') ?? '';
+  const value = /(?:^|\s)(?:-c\s*|--)statement_timeout=(\S+)/.exec(options)?.[1];
+  if (value === undefined) {
+    return undefined;
+  }
+  const timeout = timeoutOf(value);
+  return timeout === 0 ? undefined : timeout;
+}

@@ -1,0 +1,181 @@
+/** Carries out the statements of a session that the protocol answers itself. */
+import type {
+  CopyStream,
+  DeclareCursor,
+  FetchCursor,
+  PreparedStatement,
+  Principal,
+  SessionStatement,
+} from '../../session/index.js';
+import type { Block } from '../statements/block.js';
+import type { Portals } from '../statements/portals.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import * as reply from '../protocol/server-messages.js';
+import { timeoutOf } from './statement-timeout.js';
+import type { Statements } from '../statements/statements.js';
+
+export interface ConversationLimits {
+  /** Prepared statements, and portals, of one session. */
+  readonly statementsMax: number;
+  /** Sent in place of the server's own when the client asked for one. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What the commands work on. */
+export interface CommandSetting {
+  readonly block: Block;
+  readonly portals: Portals;
+  readonly statements: Statements;
+  readonly outlet: { queue(bytes: Buffer): void };
+  readonly limits: ConversationLimits;
+  readonly session: {
+    readonly principal: Principal;
+    become(principal: Principal | null): void;
+  };
+  prepare(text: string): Promise<PreparedStatement>;
+}
+
+/** What neither cursors nor COPY carry out. */
+export type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
+
+export class SessionCommands {
+  /** Of the statements to come; undefined: the server's own. */
+  timeoutMs: number | undefined;
+  private readonly setting: CommandSetting;
+
+  constructor(setting: CommandSetting) {
+    this.setting = setting;
+    this.timeoutMs = setting.limits.timeoutMs;
+  }
+
+  /** Returns the tag. */
+  async apply(statement: SessionCommand): Promise<string> {
+    switch (statement.kind) {
+      case 'Begin':
+        this.begin();
+        return 'BEGIN';
+      case 'Commit':
+        this.setting.portals.endBlock(this.setting.block.status === 'E' ? 'rollback' : 'commit');
+        return this.setting.block.commit();
+      case 'Rollback':
+        this.rollback();
+        return 'ROLLBACK';
+      case 'Savepoint':
+        this.setting.block.savepoint(statement.name, this.setting.portals.names);
+        return 'SAVEPOINT';
+      case 'Release':
+        this.setting.block.release(statement.name);
+        return 'RELEASE';
+      case 'RollbackTo': {
+        const open = this.setting.block.rollbackTo(statement.name);
+        this.setting.portals.closeBut((name) => name === '' || open.has(name));
+        return 'ROLLBACK';
+      }
+      case 'Deallocate':
+        return this.deallocate(statement.name);
+      case 'CloseCursor':
+        return this.closeCursor(statement.name);
+      case 'Discard':
+        return this.discard(statement.what);
+      case 'Reset':
+      case 'Unlisten':
+        return statement.kind.toUpperCase();
+      case 'Set':
+        this.set(statement.name, statement.value);
+        return 'SET';
+      case 'SetRole':
+        await this.become(statement.name);
+        return 'SET';
+      case 'ResetRole':
+        await this.become(null);
+        return 'RESET';
+      case 'SetAuthorization':
+        if (statement.name !== null) {
+          throw unsupported('SET SESSION AUTHORIZATION, use SET ROLE');
+        }
+        await this.become(null);
+        return 'SET';
+      case 'Chain':
+        throw unsupported('AND CHAIN');
+      case 'TwoPhase':
+        throw unsupported('two-phase commits');
+      case 'Listen':
+      case 'Notify':
+        throw unsupported('notifications');
+    }
+  }
+
+  private closeCursor(name: string | null): string {
+    const { portals } = this.setting;
+    if (name === null) {
+      portals.closeAll();
+      return 'CLOSE CURSOR ALL';
+    }
+    portals.get(name, 'cursor');
+    portals.close(name);
+    return 'CLOSE CURSOR';
+  }
+
+  private discard(what: string): string {
+    this.setting.portals.closeAll();
+    this.setting.statements.closeAll();
+    this.timeoutMs = this.setting.limits.timeoutMs;
+    if (what === 'ALL') {
+      // Whoever gets the connection from its pool next is whoever logged in.
+      this.setting.session.become(null);
+    }
+    return `DISCARD ${what}`;
+  }
+
+  private set(name: string, value: string | null): void {
+    if (name === 'application_name' && value !== null) {
+      this.setting.outlet.queue(reply.parameterStatus('application_name', value));
+    }
+    if (name !== 'statement_timeout' || value === null) {
+      return;
+    }
+    const timeout = timeoutOf(value);
+    // Zero switches it off for PostgreSQL; here the server's own limit stays.
+    this.timeoutMs = timeout === 0 ? this.setting.limits.timeoutMs : timeout;
+  }
+
+  /** A service account is what comes nearest to a role. */
+  private async become(name: string | null): Promise<void> {
+    const { session } = this.setting;
+    if (name === null) {
+      session.become(null);
+    } else if (name !== session.principal.name) {
+      const account = `"${name.replaceAll('"', '""')}"`;
+      const statement = await this.setting.prepare(`ASSUME SERVICE ACCOUNT ${account}`);
+      await statement.execute([], { rows: { format: 'json' } });
+      statement.close();
+    }
+  }
+
+  private deallocate(name: string | null): string {
+    if (name === null) {
+      this.setting.statements.closeAll();
+      return 'DEALLOCATE ALL';
+    }
+    this.setting.statements.get(name);
+    this.setting.statements.close(name);
+    return 'DEALLOCATE';
+  }
+
+  private begin(): void {
+    if (!this.setting.block.begin()) {
+      const message = 'there is already a transaction in progress';
+      const fields = { severity: 'WARNING', sqlState: '25001', message } as const;
+      this.setting.outlet.queue(reply.noticeResponse(fields));
+    }
+  }
+
+  private rollback(): void {
+    this.setting.portals.endBlock('rollback');
+    this.setting.block.rollback();
+  }
+}
+
+function unsupported(what: string): ProtocolError {
+  return new ProtocolError('0A000', `not supported: ${what}`);
+}

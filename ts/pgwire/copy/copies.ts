@@ -1,0 +1,119 @@
+/** COPY over the connection: what one conversation copies in, and out. */
+import type { CopyStream } from '../../session/index.js';
+import type { ClientMessage } from '../protocol/client-messages.js';
+import { BoundValues } from '../statements/bound-values.js';
+import { commandComplete, copyDone, copyResponse } from '../protocol/server-messages.js';
+import { CopyIn, type CopySetting } from './copy-in.js';
+import { copyOptions, quotedName } from './copy-options.js';
+import { CopyRows } from './copy-rows.js';
+import { inData, shifted } from '../protocol/failure.js';
+import { Portal, type PortalRun, type Send } from '../statements/portal.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+
+export interface CopiesSetting extends CopySetting {
+  readonly outlet: { queue(bytes: Buffer): void; readonly send: Send };
+  /** Runs a portal so that it can be cancelled. */
+  run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
+}
+
+export class Copies {
+  private readonly setting: CopiesSetting;
+  private open: CopyIn | null = null;
+
+  constructor(setting: CopiesSetting) {
+    this.setting = setting;
+  }
+
+  /** Whether the client is sending data. */
+  get isOpen(): boolean {
+    return this.open !== null;
+  }
+
+  /** TO STDOUT runs to its end; FROM STDIN asks for the data. */
+  async start(statement: CopyStream): Promise<void> {
+    if (statement.kind === 'CopyOut') {
+      await this.copyOut(statement);
+      return;
+    }
+    this.open = await CopyIn.open(statement, this.setting);
+    this.setting.outlet.queue(this.open.response);
+  }
+
+  /** A message while data is expected. An error leaves the COPY to be abandoned. */
+  async handle(message: ClientMessage): Promise<void> {
+    const { open } = this;
+    switch (message.kind) {
+      case 'copyData':
+        await open?.feed(message.bytes);
+        break;
+      case 'copyDone': {
+        const rows = await open?.finish();
+        this.open = null;
+        this.setting.outlet.queue(commandComplete(`COPY ${rows ?? 0}`));
+        break;
+      }
+      case 'copyFail':
+        throw new ProtocolError('57014', `COPY from stdin failed: ${message.reason}`);
+      case 'flush':
+      case 'sync':
+        // Drivers send Sync right after Execute, before they know that data is asked for.
+        break;
+      default: {
+        const found = `unexpected message "${message.kind}" during COPY from stdin`;
+        throw new ProtocolError('08P01', found);
+      }
+    }
+  }
+
+  cancel(): void {
+    this.open?.cancel();
+  }
+
+  /** Ends the COPY without a trace. */
+  abandon(): void {
+    this.open?.abandon();
+    this.open = null;
+  }
+
+  private async copyOut(copy: Extract<CopyStream, { kind: 'CopyOut' }>): Promise<void> {
+    const { outlet } = this.setting;
+    const options = copyOptions(copy.options);
+    const { text, start } = queryOf(copy);
+    const statement = await this.setting.prepare(text).catch((error: unknown) => {
+      throw start < 0 ? inData(error) : shifted(error, start);
+    });
+    try {
+      const { kind, columns, parameters } = statement.description;
+      if (kind !== 'select' || columns.length === 0) {
+        throw new ProtocolError('42601', 'COPY … TO STDOUT must be of a query');
+      }
+      if (parameters.length > 0) {
+        throw new ProtocolError('42P02', 'the query of COPY takes no parameters');
+      }
+      const format = options.format === 'binary' ? 1 : 0;
+      const formats = columns.map((): number => format);
+      const rows = new CopyRows(columns, options);
+      outlet.queue(copyResponse('out', format, columns.length));
+      outlet.queue(rows.head());
+      const portal = new Portal(statement, BoundValues.of([]), formats);
+      const run = await this.setting.run(portal, 0, (bytes) => outlet.send(rows.rows(bytes)));
+      outlet.queue(rows.tail());
+      outlet.queue(copyDone());
+      outlet.queue(commandComplete(`COPY ${run.rows}`));
+    } finally {
+      statement.close();
+    }
+  }
+}
+
+/** The query whose rows are copied; `start` is -1 when it does not stand in the statement. */
+function queryOf({ source }: Extract<CopyStream, { kind: 'CopyOut' }>): {
+  readonly text: string;
+  readonly start: number;
+} {
+  if ('text' in source) {
+    return source;
+  }
+  const columns = source.columns?.map(quotedName).join(', ') ?? '*';
+  return { text: `SELECT ${columns} FROM ${quotedName(source.table)}`, start: -1 };
+}

@@ -1,0 +1,269 @@
+/**
+ * Who may enter, and with which proof. The exchange is a generator-like object: it is fed the
+ * client's password messages and tells what to send and when it is over.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+import {
+  type Caller,
+  type Directory,
+  type FailureLimiter,
+  type Identity,
+  type KnownLogin,
+  type Login,
+  LoginsBusy,
+  NameSalts,
+  scramVerifier,
+  type ScramVerifier,
+} from '../../auth/index.js';
+import { decodeText } from '../protocol/client-messages.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import { SCRAM_MECHANISM, SCRAM_PLUS_MECHANISM, ScramExchange } from './scram.js';
+import {
+  authenticationCleartext,
+  authenticationSasl,
+  authenticationSaslContinue,
+  authenticationSaslFinal,
+} from '../protocol/server-messages.js';
+
+/** A user of the configuration, without users in the database. */
+export interface Account {
+  readonly user: string;
+  readonly password: string;
+  readonly readOnly: boolean;
+}
+
+/** Who has come in. */
+export interface Entered {
+  readonly user: string;
+  readonly readOnly: boolean;
+  readonly identity: Identity;
+  /** Whether it still holds; absent where nothing can change. */
+  readonly renew?: NonNullable<KnownLogin['renew']>;
+}
+
+export type LoginMethod = 'scram' | 'cleartext';
+
+/** Somebody who may log in. */
+interface Entry {
+  readonly entered: Entered;
+  readonly verifier: ScramVerifier;
+  /** Takes as long for every password. */
+  fits(password: string): boolean | Promise<boolean>;
+}
+
+/** Where logins are looked up and counted. */
+export interface LoginSetting {
+  /** The users of the database; absent where access control is off. */
+  readonly directory?: Directory | undefined;
+  /** Wrong passwords, here and elsewhere. */
+  readonly failures: FailureLimiter;
+}
+
+/** Of the accounts of the configuration: a reload must not tell them from names nobody has. */
+const accountSalts = new NameSalts();
+
+/** Who may log in: the users of the database, or else the accounts of the configuration. */
+export class LoginBook {
+  readonly method: LoginMethod;
+  private readonly setting: LoginSetting;
+  private readonly key = randomBytes(32);
+  private readonly entries = new Map<string, Entry>();
+
+  private constructor(method: LoginMethod, setting: LoginSetting) {
+    this.method = method;
+    this.setting = setting;
+  }
+
+  static async of(
+    accounts: readonly Account[],
+    method: LoginMethod,
+    setting: LoginSetting,
+  ): Promise<LoginBook> {
+    const book = new LoginBook(method, setting);
+    for (const { user, password, readOnly } of setting.directory === undefined ? accounts : []) {
+      const expected = book.digest(password);
+      book.entries.set(user, {
+        entered: { user, readOnly, identity: { name: user, kind: 'admin' } },
+        verifier: await scramVerifier(password, accountSalts.of(user)),
+        fits: (given) => timingSafeEqual(book.digest(given), expected),
+      });
+    }
+    return book;
+  }
+
+  /** `endPoint`: what a login can be bound to on an encrypted connection. */
+  begin(user: string, caller: Caller, endPoint: Buffer | null = null): LoginExchange {
+    const { directory, failures } = this.setting;
+    const { address } = caller;
+    refuseMany(failures, user, address);
+    const entry =
+      directory === undefined ? this.entries.get(user) : storedEntry(directory, user, caller);
+    const mock = (): ScramVerifier => directory?.mockVerifier(user) ?? accountSalts.mock(user);
+    return new LoginExchange(this.method, {
+      entry,
+      endPoint,
+      verifier: entry?.verifier ?? mock(),
+      fits: (password) => entry?.fits(password) ?? this.refuses(user, password, caller),
+      mayEnter: ({ identity }) => directory?.mayConnect(identity, 'PGWIRE') !== false,
+      count: (isRight) => {
+        // Many tries sent at once are not more tries: those that come too late learn nothing.
+        refuseMany(failures, user, address);
+        failures[isRight ? 'succeeded' : 'failed'](user, address);
+      },
+    });
+  }
+
+  /** As slow as for users there are. */
+  private async refuses(user: string, password: string, caller: Caller): Promise<false> {
+    await this.setting.directory?.verifyPassword(user, password, caller);
+    this.digest(password);
+    return false;
+  }
+
+  private digest(password: string): Buffer {
+    return createHmac('sha256', this.key).update(password).digest();
+  }
+}
+
+function refuseMany(failures: FailureLimiter, user: string, address: string): void {
+  if (failures.waitSeconds(user, address) > 0) {
+    throw new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
+  }
+}
+
+function storedEntry(directory: Directory, user: string, caller: Caller): Entry | undefined {
+  const verifier = directory.scramVerifier(user);
+  const identity = directory.identityOf(user);
+  if (verifier === null || identity === null) {
+    return undefined;
+  }
+  // Another password is another verifier; who is gone or disabled has none.
+  const renew = (): Login => {
+    if (directory.scramVerifier(user) !== verifier) {
+      return { kind: 'unknown' };
+    }
+    return directory.mayConnect(identity, 'PGWIRE')
+      ? { kind: 'known', identity }
+      : { kind: 'denied', identity, needs: 'PGWIRE' };
+  };
+  return {
+    entered: { user, readOnly: false, identity, renew },
+    verifier,
+    fits: async (password) => (await directory.verifyPassword(user, password, caller)) !== null,
+  };
+}
+
+/** What the exchange asks the connection to do. */
+export interface LoginStep {
+  readonly send: Buffer | null;
+  /** Set when the client has proved who it is. */
+  readonly entered: Entered | null;
+}
+
+/** Who wants to enter, and over what. */
+interface Candidate {
+  readonly entry: Entry | undefined;
+  readonly endPoint: Buffer | null;
+  readonly verifier: ScramVerifier;
+  fits(password: string): boolean | Promise<boolean>;
+  mayEnter(entered: Entered): boolean;
+  /** Told of each password; throws when there were too many wrong ones. */
+  count(isRight: boolean): void;
+}
+
+export class LoginExchange {
+  private readonly method: LoginMethod;
+  private readonly candidate: Candidate;
+  private scram: ScramExchange | null = null;
+
+  constructor(method: LoginMethod, candidate: Candidate) {
+    this.method = method;
+    this.candidate = candidate;
+  }
+
+  /** What to ask the client first. */
+  challenge(): Buffer {
+    return this.method === 'cleartext'
+      ? authenticationCleartext()
+      : authenticationSasl(this.mechanisms());
+  }
+
+  /** Best first. */
+  private mechanisms(): string[] {
+    const { endPoint } = this.candidate;
+    return endPoint === null ? [SCRAM_MECHANISM] : [SCRAM_PLUS_MECHANISM, SCRAM_MECHANISM];
+  }
+
+  /** Takes a password message. */
+  async answer(body: Buffer): Promise<LoginStep> {
+    if (this.method === 'cleartext') {
+      return await this.cleartext(body);
+    }
+    if (this.scram === null) {
+      return this.scramFirst(body);
+    }
+    const proved = this.scram.final(decodeText(body));
+    this.candidate.count(proved !== null);
+    if (proved === null) {
+      throw this.refused();
+    }
+    return { send: authenticationSaslFinal(proved), entered: this.enter() };
+  }
+
+  private async cleartext(body: Buffer): Promise<LoginStep> {
+    const end = body.indexOf(0);
+    const password = decodeText(end < 0 ? body : body.subarray(0, end));
+    const isRight = await this.fits(password);
+    this.candidate.count(isRight);
+    if (!isRight) {
+      throw this.refused();
+    }
+    return { send: null, entered: this.enter() };
+  }
+
+  private async fits(password: string): Promise<boolean> {
+    try {
+      return await this.candidate.fits(password);
+    } catch (error) {
+      throw error instanceof LoginsBusy ? new ProtocolError('53300', error.message, true) : error;
+    }
+  }
+
+  /** The password was right; the way in is a permission of its own. */
+  private enter(): Entered {
+    const { entry } = this.candidate;
+    if (entry === undefined) {
+      throw this.refused();
+    }
+    if (!this.candidate.mayEnter(entry.entered)) {
+      throw new ProtocolError('42501', 'Access denied [PGWIRE]', true);
+    }
+    return entry.entered;
+  }
+
+  private scramFirst(body: Buffer): LoginStep {
+    const end = body.indexOf(0);
+    const mechanism = end < 0 ? '' : decodeText(body.subarray(0, end));
+    if (!this.mechanisms().includes(mechanism)) {
+      throw new ProtocolError(
+        '28000',
+        'client selected an invalid SASL authentication mechanism',
+        true,
+      );
+    }
+    const length = body.length >= end + 5 ? body.readInt32BE(end + 1) : -1;
+    if (length !== body.length - end - 5) {
+      throw new ProtocolError('08P01', 'malformed SCRAM message', true);
+    }
+    const { endPoint, verifier } = this.candidate;
+    const chosen = mechanism === SCRAM_PLUS_MECHANISM;
+    this.scram = new ScramExchange(verifier, endPoint === null ? null : { endPoint, chosen });
+    const answer = this.scram.first(decodeText(body.subarray(end + 5)));
+    return { send: authenticationSaslContinue(answer), entered: null };
+  }
+
+  private refused(): ProtocolError {
+    return new ProtocolError('28P01', 'invalid username/password', true);
+  }
+}

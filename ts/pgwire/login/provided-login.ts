@@ -1,0 +1,94 @@
+/**
+ * Logins that somebody else checks: passwords of people whom only the identity provider knows,
+ * and tokens in a password's place. The password has to be seen for that, so it crosses the
+ * network encrypted or not at all.
+ */
+import type { Authenticator, Caller, Identity, Login } from '../../auth/index.js';
+import type { Principal } from '../../session/index.js';
+import { decodeText } from '../protocol/client-messages.js';
+import type { Entered, LoginStep } from './login.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import { authenticationCleartext } from '../protocol/server-messages.js';
+
+export class ProvidedLogin {
+  private readonly authenticator: Authenticator;
+  private readonly user: string;
+  private readonly caller: Caller;
+
+  constructor(authenticator: Authenticator, user: string, caller: Caller) {
+    this.authenticator = authenticator;
+    this.user = user;
+    this.caller = caller;
+  }
+
+  /** What to ask the client first. */
+  challenge(): Buffer {
+    return authenticationCleartext();
+  }
+
+  /** Takes the password message. */
+  async answer(body: Buffer): Promise<LoginStep> {
+    const end = body.indexOf(0);
+    const password = decodeText(end < 0 ? body : body.subarray(0, end));
+    const login = await this.authenticator.passwordLogin(this.user, password, this.caller);
+    if (login.kind !== 'known') {
+      throw refusalOf(login, '28P01', 'invalid username/password');
+    }
+    const { identity, renew } = login;
+    const entered = { user: identity.name, readOnly: false, identity };
+    return { send: null, entered: renew === undefined ? entered : { ...entered, renew } };
+  }
+}
+
+/** Whose session it is. Groups, and whether they may still be here, can change while it lasts. */
+export class Visitor implements Principal {
+  readonly name: string;
+  readonly readOnly: boolean;
+  identity: Identity;
+  private readonly renew: Entered['renew'];
+
+  constructor({ user, identity, renew }: Entered, readOnly: boolean) {
+    this.name = user;
+    this.readOnly = readOnly;
+    this.identity = identity;
+    this.renew = renew;
+  }
+
+  /** Why no statement may begin now; at once while nobody has to be asked. */
+  refusal(): ProtocolError | null | Promise<ProtocolError | null> {
+    const login = this.renew?.();
+    if (login === undefined) {
+      return null;
+    }
+    return login instanceof Promise ? login.then((one) => this.judge(one)) : this.judge(login);
+  }
+
+  private judge(login: Login): ProtocolError | null {
+    if (login.kind !== 'known') {
+      return refusalOf(login, '28000', 'the login has ended: sign on again');
+    }
+    this.identity = login.identity;
+    return null;
+  }
+}
+
+/** Fatal, but for what may pass. */
+function refusalOf(
+  login: Exclude<Login, { kind: 'known' }>,
+  sqlState: string,
+  message: string,
+): ProtocolError {
+  switch (login.kind) {
+    case 'denied':
+      return new ProtocolError('42501', `Access denied [${login.needs}]`, true);
+    case 'wait':
+      return new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
+    case 'busy':
+      return new ProtocolError('53300', 'too many logins at once, try again', true);
+    case 'unavailable':
+      return new ProtocolError('57P03', 'the identity provider does not answer', false);
+    case 'unknown':
+    case 'insufficient scope':
+      return new ProtocolError(sqlState, message, true);
+  }
+}

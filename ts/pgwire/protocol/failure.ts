@@ -1,0 +1,80 @@
+/** Errors of a statement as a client sees them: SQLSTATE, and the position in its own text. */
+import { asDatabaseError, ChangedResult, DatabaseError, sqlStateOf } from '../../session/index.js';
+import { ProtocolError } from './protocol-error.js';
+import { errorResponse } from './server-messages.js';
+
+/** An error with its place in the text the client sent. */
+export class LocatedError extends Error {
+  readonly failure: DatabaseError;
+  readonly position: number | undefined;
+  /** Where in the data of a COPY. */
+  readonly where: string | undefined;
+
+  constructor(failure: DatabaseError, position: number | undefined, where?: string) {
+    super(failure.message);
+    this.failure = failure;
+    this.position = position;
+    this.where = where;
+  }
+}
+
+/** `offset` is where the statement begins in `text`; positions count characters from 1. */
+export function located(
+  error: unknown,
+  text: string,
+  offset: number,
+): LocatedError | ProtocolError {
+  if (error instanceof LocatedError || error instanceof ProtocolError) {
+    return error;
+  }
+  const failure = asDatabaseError(error);
+  if (failure.start === undefined) {
+    return new LocatedError(failure, undefined);
+  }
+  const before = text === '' ? failure.start : characters(text.slice(0, offset + failure.start));
+  return new LocatedError(failure, before + 1);
+}
+
+/** An error of a COPY: it has no place in the text, but may have one in the data. */
+export function inData(error: unknown, where?: string): Error {
+  if (error instanceof ProtocolError) {
+    return new ProtocolError(error.sqlState, error.message, error.fatal, where);
+  }
+  return new LocatedError(asDatabaseError(error), undefined, where);
+}
+
+/** An error in a part of a text that begins at `offset`. */
+export function shifted(error: unknown, offset: number): Error {
+  if (error instanceof ProtocolError) {
+    return error;
+  }
+  const { code, message, start, end, detail, hint, retryable } = asDatabaseError(error);
+  const move = (place: number | undefined): number | undefined =>
+    place === undefined ? undefined : place + offset;
+  const place = { start: move(start), end: move(end) };
+  return new DatabaseError({ code, message, detail, hint, retryable, ...place }, { cause: error });
+}
+
+export function errorReport(error: LocatedError | ProtocolError): Buffer {
+  const { message } = error;
+  if (error instanceof ProtocolError) {
+    const { sqlState, where } = error;
+    return errorResponse({ severity: 'ERROR', sqlState, message, where });
+  }
+  const { code, detail, hint } = error.failure;
+  const fields = { sqlState: sqlStateOf(code), message, detail, hint, ...special(error.failure) };
+  const { position, where } = error;
+  return errorResponse({ severity: 'ERROR', ...fields, position, where });
+}
+
+/** Drivers prepare a statement again where PostgreSQL's function of this name says so. */
+function special(failure: DatabaseError): { sqlState?: string; routine?: string } {
+  return failure instanceof ChangedResult
+    ? { sqlState: sqlStateOf('NotSupported'), routine: 'RevalidateCachedQuery' }
+    : {};
+}
+
+/** Characters as the protocol counts them: code points. */
+function characters(text: string): number {
+  return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
+}

@@ -1,0 +1,146 @@
+/** What the server sends: values to bytes. */
+import type { FieldDescription } from './type-oids.js';
+
+/** Fields of ErrorResponse and NoticeResponse. */
+export interface ReportFields {
+  readonly severity: 'ERROR' | 'FATAL' | 'NOTICE' | 'WARNING';
+  readonly sqlState: string;
+  readonly message: string;
+  readonly detail?: string | undefined;
+  readonly hint?: string | undefined;
+  /** Characters from 1. */
+  readonly position?: number | undefined;
+  /** Where in the data it happened. */
+  readonly where?: string | undefined;
+  /** The function of PostgreSQL's source that a driver looks for. */
+  readonly routine?: string | undefined;
+}
+
+/** A message: its letter, its length, and the parts of its body. */
+function message(type: string, ...parts: readonly Buffer[]): Buffer {
+  let length = 4;
+  for (const part of parts) {
+    length += part.length;
+  }
+  const header = Buffer.allocUnsafe(5);
+  header.write(type, 0, 'latin1');
+  header.writeInt32BE(length, 1);
+  return Buffer.concat([header, ...parts], length + 1);
+}
+
+function text(value: string): Buffer {
+  return Buffer.from(`${value.replaceAll('\0', '')}\0`, 'utf8');
+}
+
+function int16(...values: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(values.length * 2);
+  values.forEach((value, index) => bytes.writeInt16BE(value, index * 2));
+  return bytes;
+}
+
+function int32(...values: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(values.length * 4);
+  values.forEach((value, index) => bytes.writeInt32BE(value | 0, index * 4));
+  return bytes;
+}
+
+export const authenticationOk = (): Buffer => message('R', int32(0));
+export const authenticationCleartext = (): Buffer => message('R', int32(3));
+
+export function authenticationSasl(mechanisms: readonly string[]): Buffer {
+  return message('R', int32(10), ...mechanisms.map(text), Buffer.from([0]));
+}
+
+export function authenticationSaslContinue(data: string): Buffer {
+  return message('R', int32(11), Buffer.from(data, 'utf8'));
+}
+
+export function authenticationSaslFinal(data: string): Buffer {
+  return message('R', int32(12), Buffer.from(data, 'utf8'));
+}
+
+export function parameterStatus(name: string, value: string): Buffer {
+  return message('S', text(name), text(value));
+}
+
+export function backendKeyData(processId: number, secret: Buffer): Buffer {
+  return message('K', int32(processId), secret);
+}
+
+export function negotiateProtocolVersion(minor: number, options: readonly string[]): Buffer {
+  return message('v', int32(minor, options.length), ...options.map(text));
+}
+
+export function readyForQuery(status: 'I' | 'T' | 'E'): Buffer {
+  return message('Z', Buffer.from(status, 'latin1'));
+}
+
+export const parseComplete = (): Buffer => message('1');
+const BIND_COMPLETE = message('2');
+export const bindComplete = (): Buffer => BIND_COMPLETE;
+export const closeComplete = (): Buffer => message('3');
+export const noData = (): Buffer => message('n');
+export const emptyQueryResponse = (): Buffer => message('I');
+export const portalSuspended = (): Buffer => message('s');
+
+/** Asks for data (`G`) or announces it (`H`): one format for all columns. */
+export function copyResponse(direction: 'in' | 'out', format: 0 | 1, columns: number): Buffer {
+  const formats = new Array<number>(columns).fill(format);
+  return message(direction === 'in' ? 'G' : 'H', Buffer.from([format]), int16(columns, ...formats));
+}
+
+export const copyData = (bytes: Buffer): Buffer => message('d', bytes);
+export const copyDone = (): Buffer => message('c');
+
+export function commandComplete(tag: string): Buffer {
+  return message('C', text(tag));
+}
+
+export function parameterDescription(types: readonly number[]): Buffer {
+  return message('t', int16(types.length), int32(...types));
+}
+
+export function rowDescription(fields: readonly FieldDescription[]): Buffer {
+  const parts = [int16(fields.length)];
+  fields.forEach((field, index) => {
+    parts.push(
+      text(field.name),
+      int32(0),
+      int16(index + 1),
+      int32(field.oid),
+      int16(field.size),
+      int32(field.modifier),
+      int16(field.format),
+    );
+  });
+  return message('T', ...parts);
+}
+
+export function errorResponse(fields: ReportFields): Buffer {
+  return report('E', fields);
+}
+
+export function noticeResponse(fields: ReportFields): Buffer {
+  return report('N', fields);
+}
+
+function report(type: string, fields: ReportFields): Buffer {
+  const parts = [text(`S${fields.severity}`), text(`V${fields.severity}`)];
+  parts.push(text(`C${fields.sqlState}`), text(`M${fields.message}`));
+  if (fields.detail !== undefined) {
+    parts.push(text(`D${fields.detail}`));
+  }
+  if (fields.hint !== undefined) {
+    parts.push(text(`H${fields.hint}`));
+  }
+  if (fields.position !== undefined) {
+    parts.push(text(`P${fields.position}`));
+  }
+  if (fields.where !== undefined) {
+    parts.push(text(`W${fields.where}`));
+  }
+  if (fields.routine !== undefined) {
+    parts.push(text(`R${fields.routine}`));
+  }
+  return message(type, ...parts, Buffer.from([0]));
+}

@@ -1,0 +1,158 @@
+/** Type texts of the engine and type OIDs of the protocol. */
+import type { ResultColumn } from '../../session/index.js';
+import { noData, rowDescription } from './server-messages.js';
+
+export const Oid = {
+  Bool: 16,
+  Bytea: 17,
+  Name: 19,
+  Int8: 20,
+  Int2: 21,
+  Int4: 23,
+  Text: 25,
+  Oid: 26,
+  Json: 114,
+  Float4: 700,
+  Float8: 701,
+  Unknown: 705,
+  BoolArray: 1000,
+  NameArray: 1003,
+  Int2Array: 1005,
+  Int4Array: 1007,
+  TextArray: 1009,
+  VarcharArray: 1015,
+  Int8Array: 1016,
+  Float4Array: 1021,
+  Float8Array: 1022,
+  OidArray: 1028,
+  Bpchar: 1042,
+  Varchar: 1043,
+  Date: 1082,
+  Timestamp: 1114,
+  TimestampArray: 1115,
+  Timestamptz: 1184,
+  TimestamptzArray: 1185,
+  Numeric: 1700,
+  Uuid: 2950,
+  UuidArray: 2951,
+} as const;
+
+/** One column of a RowDescription. */
+export interface FieldDescription {
+  readonly name: string;
+  readonly oid: number;
+  /** Bytes of a value, -1 when they vary. */
+  readonly size: number;
+  readonly modifier: number;
+  /** 0 text, 1 binary. */
+  readonly format: number;
+}
+
+type Shape = readonly [oid: number, size: number];
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  BOOLEAN: [Oid.Bool, 1],
+  BYTE: [Oid.Int2, 2],
+  SHORT: [Oid.Int2, 2],
+  CHAR: [Oid.Bpchar, -1],
+  INT: [Oid.Int4, 4],
+  LONG: [Oid.Int8, 8],
+  FLOAT: [Oid.Float4, 4],
+  DOUBLE: [Oid.Float8, 8],
+  DATE: [Oid.Timestamp, 8],
+  TIMESTAMP: [Oid.Timestamp, 8],
+  TIMESTAMP_NS: [Oid.Timestamp, 8],
+  UUID: [Oid.Uuid, 16],
+  BINARY: [Oid.Bytea, -1],
+  ARRAY: [Oid.Float8Array, -1],
+  DECIMAL: [Oid.Numeric, -1],
+};
+
+/** Arrays that are parameters; the engine reads their text. */
+const ARRAYS: Readonly<Record<string, number>> = {
+  'BOOLEAN[]': Oid.BoolArray,
+  'NAME[]': Oid.NameArray,
+  'SHORT[]': Oid.Int2Array,
+  'INT[]': Oid.Int4Array,
+  'LONG[]': Oid.Int8Array,
+  'OID[]': Oid.OidArray,
+  'TEXT[]': Oid.TextArray,
+  'VARCHAR[]': Oid.VarcharArray,
+  'TIMESTAMP[]': Oid.TimestampArray,
+  'UUID[]': Oid.UuidArray,
+};
+
+/** CHAR is `character(1)`: a length of one plus the header's four. */
+const CHAR_MODIFIER = 5;
+
+function shapeOf(type: string): Shape {
+  const bare = /^[A-Z0-9_]+/i.exec(type)?.[0].toUpperCase() ?? '';
+  if (type.endsWith('[]')) {
+    return [ARRAYS[type] ?? Oid.Float8Array, -1];
+  }
+  // Symbols, texts, addresses, geohashes and whatever comes later are text to a client.
+  return SHAPES[bare] ?? [Oid.Varchar, -1];
+}
+
+export function oidOf(type: string): number {
+  return shapeOf(type)[0];
+}
+
+export function describeField(column: ResultColumn, format: number): FieldDescription {
+  const [oid, size] = shapeOf(column.type);
+  const modifier = oid === Oid.Bpchar ? CHAR_MODIFIER : -1;
+  // Bytes have no text form: they come as they are, whatever was asked for, and it says so.
+  return { name: column.name, oid, size, modifier, format: oid === Oid.Bytea ? 1 : format };
+}
+
+/** What was last told of the columns of a statement: prepared ones are described each time. */
+const told = new WeakMap<
+  readonly ResultColumn[],
+  { readonly formats: string; readonly bytes: Buffer }
+>();
+
+/** The shape of rows, or that there are none; columns without a format are text. */
+export function describeRows(
+  { columns }: { readonly columns: readonly ResultColumn[] },
+  formats: readonly number[],
+): Buffer {
+  if (columns.length === 0) {
+    return noData();
+  }
+  const key = formats.join();
+  const known = told.get(columns);
+  if (known?.formats === key) {
+    return known.bytes;
+  }
+  const fields = columns.map((column, index) => describeField(column, formats[index] ?? 0));
+  const bytes = rowDescription(fields);
+  told.set(columns, { formats: key, bytes });
+  return bytes;
+}
+
+const DECLARED: Readonly<Record<number, string>> = {
+  [Oid.Bool]: 'BOOLEAN',
+  [Oid.Bytea]: 'BINARY',
+  [Oid.Int8]: 'LONG',
+  [Oid.Int2]: 'SHORT',
+  [Oid.Int4]: 'INT',
+  [Oid.Text]: 'VARCHAR',
+  [Oid.Json]: 'VARCHAR',
+  [Oid.Float4]: 'FLOAT',
+  [Oid.Float8]: 'DOUBLE',
+  [Oid.Bpchar]: 'VARCHAR',
+  [Oid.Varchar]: 'VARCHAR',
+  [Oid.Date]: 'TIMESTAMP',
+  [Oid.Timestamp]: 'TIMESTAMP',
+  [Oid.Timestamptz]: 'TIMESTAMP',
+  [Oid.Uuid]: 'UUID',
+  [Oid.Name]: 'VARCHAR',
+  [Oid.Oid]: 'INT',
+  ...Object.fromEntries(Object.values(ARRAYS).map((oid) => [oid, 'VARCHAR'])),
+  [Oid.TimestamptzArray]: 'VARCHAR',
+};
+
+/** The engine's type for a declared parameter; null leaves it to be inferred. */
+export function declaredType(oid: number): string | null {
+  return DECLARED[oid] ?? null;
+}

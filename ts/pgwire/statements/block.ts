@@ -1,0 +1,143 @@
+/**
+ * The BEGIN … COMMIT block of a conversation, and its savepoints.
+ *
+ * The engine holds the inserts of a block back, shows them to the block alone, and forgets those
+ * after a savepoint when it is told to.
+ */
+import type { Transaction } from '../../session/index.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+
+/** Idle, in a block, in a failed block. */
+export type BlockStatus = 'I' | 'T' | 'E';
+
+/** What a block needs of a session. */
+export interface BlockSession {
+  transaction: Transaction | null;
+  readonly database: { begin(): Transaction };
+}
+
+interface Savepoint {
+  readonly name: string;
+  /** What the transaction calls it. */
+  readonly mark: number;
+  /** Cursors that were open. */
+  readonly portals: ReadonlySet<string>;
+}
+
+/** Savepoints of one block; each COPY or INSERT of a driver may set one. */
+const MOST_SAVEPOINTS = 10_000;
+
+export class Block {
+  private readonly session: BlockSession;
+  private current: BlockStatus = 'I';
+  private savepoints: Savepoint[] = [];
+
+  constructor(session: BlockSession) {
+    this.session = session;
+  }
+
+  get status(): BlockStatus {
+    return this.current;
+  }
+
+  /** Opens a block; false when one is open. */
+  begin(): boolean {
+    if (this.current !== 'I') {
+      return false;
+    }
+    this.session.transaction = this.session.database.begin();
+    this.current = 'T';
+    return true;
+  }
+
+  /** COMMIT; of a failed block, ROLLBACK. Returns the tag. */
+  async commit(): Promise<'COMMIT' | 'ROLLBACK'> {
+    const { transaction } = this.session;
+    if (this.current === 'E') {
+      this.rollback();
+      return 'ROLLBACK';
+    }
+    this.session.transaction = null;
+    this.end();
+    await transaction?.commit();
+    return 'COMMIT';
+  }
+
+  rollback(): void {
+    this.session.transaction?.rollback();
+    this.session.transaction = null;
+    this.end();
+  }
+
+  /** Opens a transaction for one statement; false inside a block, which has one. */
+  open(): boolean {
+    if (this.current !== 'I') {
+      return false;
+    }
+    this.session.transaction = this.session.database.begin();
+    return true;
+  }
+
+  /** A statement failed. */
+  fail(): void {
+    if (this.current === 'T') {
+      this.current = 'E';
+    }
+  }
+
+  refuseIfFailed(): void {
+    if (this.current === 'E') {
+      const message =
+        'current transaction is aborted, commands ignored until end of transaction block';
+      throw new ProtocolError('25P02', message);
+    }
+  }
+
+  savepoint(name: string, portals: Iterable<string>): void {
+    this.refuseOutside('SAVEPOINT');
+    this.refuseIfFailed();
+    if (this.savepoints.length >= MOST_SAVEPOINTS) {
+      throw new ProtocolError('54000', `too many savepoints [limit=${MOST_SAVEPOINTS}]`);
+    }
+    const mark = this.session.transaction?.savepoint() ?? 0;
+    this.savepoints.push({ name, mark, portals: new Set(portals) });
+  }
+
+  /** Forgets a savepoint and those set after it; what they protect stays. */
+  release(name: string): void {
+    this.refuseOutside('RELEASE SAVEPOINT');
+    this.refuseIfFailed();
+    this.savepoints.length = this.indexOf(name);
+  }
+
+  /** Undoes what came after a savepoint, which stays; returns the cursors that were open then. */
+  rollbackTo(name: string): ReadonlySet<string> {
+    this.refuseOutside('ROLLBACK TO SAVEPOINT');
+    const index = this.indexOf(name);
+    const { mark, portals } = this.savepoints[index] ?? { mark: 0, portals: new Set() };
+    this.session.transaction?.rollback(mark);
+    this.savepoints.length = index + 1;
+    this.current = 'T';
+    return portals;
+  }
+
+  /** Where the latest savepoint of a name is. */
+  private indexOf(name: string): number {
+    const index = this.savepoints.findLastIndex((savepoint) => savepoint.name === name);
+    if (index < 0) {
+      throw new ProtocolError('3B001', `savepoint "${name}" does not exist`);
+    }
+    return index;
+  }
+
+  private refuseOutside(command: string): void {
+    if (this.current === 'I') {
+      throw new ProtocolError('25P01', `${command} can only be used in transaction blocks`);
+    }
+  }
+
+  private end(): void {
+    this.current = 'I';
+    this.savepoints = [];
+  }
+}

@@ -1,0 +1,129 @@
+/** Prepared statements of a conversation, and what Bind makes of them. */
+import {
+  type DeclareCursor,
+  type ParameterTypes,
+  type ParsedStatement,
+  type PreparedStatement,
+  type SessionStatement,
+  splitStatements,
+} from '../../session/index.js';
+import { BoundValues } from './bound-values.js';
+import type { BindMessage } from '../protocol/client-messages.js';
+import { located, shifted } from '../protocol/failure.js';
+import { isHeldBack } from './insert-run.js';
+import { formatCodes } from './parameter-values.js';
+import { Portal } from './portal.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import { declaredType, oidOf } from '../protocol/type-oids.js';
+
+/** Parameters of one statement; the count is an unsigned 16-bit number. */
+const PARAMETERS_MAX = 65_535;
+
+/** A statement of Parse. */
+export type Stored =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'session'; readonly statement: SessionStatement }
+  | {
+      readonly kind: 'engine';
+      readonly prepared: PreparedStatement;
+      readonly oids: readonly number[];
+      /** The cursor that its execution makes, and the types of its parameters. */
+      readonly declares: DeclareCursor | null;
+      readonly types: ParameterTypes;
+    };
+
+/** What a statement of Parse needs of its conversation. */
+export interface StoreSetting {
+  read(text: string): ParsedStatement;
+  prepare(text: string | ParsedStatement, types: ParameterTypes): Promise<PreparedStatement>;
+}
+
+/** Reads the text of a Parse; `types`: the numbers of those that its client declared. */
+export async function storedOf(
+  text: string,
+  types: readonly number[],
+  setting: StoreSetting,
+): Promise<Stored> {
+  const [first, ...others] = splitStatements(text);
+  if (first === undefined) {
+    return { kind: 'empty' };
+  }
+  if (others.length > 0) {
+    throw new ProtocolError('42601', 'cannot insert multiple commands into a prepared statement');
+  }
+  try {
+    return await storedStatement(first.text, types, setting);
+  } catch (error) {
+    throw located(error, text, first.start);
+  }
+}
+
+async function storedStatement(
+  text: string,
+  types: readonly number[],
+  setting: StoreSetting,
+): Promise<Stored> {
+  const read = setting.read(text);
+  const session = read.dispatch.runner === 'session' ? read.dispatch.statement : null;
+  const declares = session?.kind === 'DeclareCursor' ? session : null;
+  if (session !== null && declares === null) {
+    return { kind: 'session', statement: session };
+  }
+  const declared = types.map(declaredType);
+  const preparing = setting.prepare(declares?.query.text ?? read, declared);
+  const prepared = await preparing.catch((error: unknown) => {
+    throw declares === null ? error : shifted(error, declares.query.start);
+  });
+  const oids = prepared.description.parameters.map((type, index) => {
+    const oid = types[index] ?? 0;
+    return oid === 0 ? oidOf(type) : oid;
+  });
+  return { kind: 'engine', prepared, oids, declares, types: declared };
+}
+
+/** What a portal that DECLARE made has beside its rows. */
+export interface CursorState {
+  /** Closed together with the portal. */
+  readonly statement: { close(): void };
+  readonly binary: boolean;
+  readonly hold: boolean;
+  /** The block that declared it has been committed. */
+  committed: boolean;
+}
+
+export type Bound =
+  | { readonly kind: 'empty' }
+  | {
+      readonly kind: 'session';
+      readonly statement: SessionStatement;
+      readonly formats: readonly number[];
+    }
+  | {
+      readonly kind: 'declare';
+      readonly declares: DeclareCursor;
+      readonly types: ParameterTypes;
+      readonly values: BoundValues;
+    }
+  | { readonly kind: 'engine'; readonly portal: Portal; done: boolean; cursor?: CursorState };
+
+/** A statement with the values of a Bind. */
+export function boundOf(stored: Stored, message: BindMessage): Bound {
+  if (stored.kind === 'empty') {
+    return stored;
+  }
+  if (stored.kind === 'session') {
+    return { kind: 'session', statement: stored.statement, formats: message.resultFormats };
+  }
+  const { prepared, oids } = stored;
+  const { count } = message.parameters;
+  if (count !== oids.length || count > PARAMETERS_MAX) {
+    const given = `bind message supplies ${count} parameters`;
+    throw new ProtocolError('08P01', `${given}, but the statement requires ${oids.length}`);
+  }
+  const values = BoundValues.ofBind(message, oids, isHeldBack(prepared));
+  if (stored.declares !== null) {
+    return { kind: 'declare', declares: stored.declares, types: stored.types, values };
+  }
+  const formats = formatCodes(message.resultFormats, prepared.description.columns.length, 'result');
+  return { kind: 'engine', portal: new Portal(prepared, values, formats), done: false };
+}

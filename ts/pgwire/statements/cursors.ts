@@ -1,0 +1,102 @@
+/** Cursors of SQL: DECLARE makes a portal of a query, FETCH and MOVE read it in steps. */
+import type {
+  DeclareCursor,
+  FetchCursor,
+  ParameterTypes,
+  PreparedStatement,
+} from '../../session/index.js';
+import type { Block } from './block.js';
+import type { BoundValues } from './bound-values.js';
+import { shifted } from '../protocol/failure.js';
+import { formatCodes } from './parameter-values.js';
+import { Portal, type PortalRun, type Send } from './portal.js';
+import type { Portals } from './portals.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import { describeRows } from '../protocol/type-oids.js';
+
+/** What cursors need of their conversation. */
+export interface CursorSetting {
+  readonly portals: Portals;
+  readonly block: Block;
+  prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;
+  /** Runs a portal so that it can be cancelled. */
+  run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
+}
+
+export class Cursors {
+  private readonly setting: CursorSetting;
+
+  constructor(setting: CursorSetting) {
+    this.setting = setting;
+  }
+
+  /** The query is bound now, and runs at the first FETCH. */
+  async declare(
+    { name, query, binary, scroll, hold }: DeclareCursor,
+    types: ParameterTypes | undefined,
+    values: BoundValues,
+  ): Promise<string> {
+    const { block, portals } = this.setting;
+    if (scroll) {
+      throw new ProtocolError('0A000', 'cursors that scroll back are not supported: use NO SCROLL');
+    }
+    if (block.status === 'I' && !hold) {
+      const message = 'DECLARE CURSOR can only be used in transaction blocks, or WITH HOLD';
+      throw new ProtocolError('25P01', message);
+    }
+    const statement = await this.setting.prepare(query.text, types).catch((error: unknown) => {
+      throw shifted(error, query.start);
+    });
+    try {
+      const { kind, columns, parameters } = statement.description;
+      if (kind !== 'select') {
+        throw new ProtocolError('42601', 'DECLARE CURSOR must be for a query');
+      }
+      if (parameters.length !== values.count) {
+        throw new ProtocolError('08P01', `the cursor requires ${parameters.length} parameters`);
+      }
+      const formats = formatCodes([binary ? 1 : 0], columns.length, 'result');
+      const portal = new Portal(statement, values, formats);
+      const cursor = { statement, binary, hold, committed: block.status === 'I' };
+      portals.add(name, () => ({ kind: 'engine', portal, done: false, cursor }));
+    } catch (error) {
+      statement.close();
+      throw error;
+    }
+    return 'DECLARE CURSOR';
+  }
+
+  /** The shape of what FETCH answers a client that asks for `formats`. */
+  describe(name: string, formats: readonly number[]): Buffer {
+    const { portal, codes } = this.cursor(name, formats);
+    return describeRows(portal.statement.description, codes);
+  }
+
+  /** FETCH and MOVE; returns the tag. */
+  async fetch(statement: FetchCursor, formats: readonly number[], send: Send): Promise<string> {
+    const { name, kind, rows: asked } = statement;
+    if (asked === 'backward') {
+      const known = 'NEXT, a number, ALL, FORWARD';
+      throw new ProtocolError('55000', `cursor can only scan forward [expected=${known}]`);
+    }
+    const { portal, codes } = this.cursor(name, formats);
+    const isFetch = kind === 'Fetch';
+    portal.choose(isFetch ? codes : portal.formats);
+    const taken = isFetch ? send : (): Promise<void> => Promise.resolve();
+    const { rows } = await this.setting.run(portal, asked === 'all' ? 0 : asked, taken);
+    return `${kind.toUpperCase()} ${rows}`;
+  }
+
+  private cursor(
+    name: string,
+    formats: readonly number[],
+  ): { readonly portal: Portal; readonly codes: readonly number[] } {
+    const bound = this.setting.portals.get(name, 'cursor');
+    if (bound.kind !== 'engine' || bound.done) {
+      throw new ProtocolError('34000', `cursor "${name}" has no rows`);
+    }
+    const { portal, cursor } = bound;
+    const count = portal.statement.description.columns.length;
+    return { portal, codes: formatCodes(cursor?.binary === true ? [1] : formats, count, 'result') };
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * Executions of one INSERT, one after the other: they are held back until something else comes
+ * (Sync, Flush, another statement) and then cross to the engine together, in one commit. What is
+ * told meanwhile is held back too, so that answers keep the order of the messages.
+ *
+ * A pipeline consists of thousands of messages that differ in their values only. Those that repeat
+ * the ones before them are taken as bytes: see `repeats`.
+ */
+import { DatabaseError, ParameterBatch } from '../../session/index.js';
+import { BoundValues } from './bound-values.js';
+import type { BoundParameters } from '../protocol/client-messages.js';
+import { commandTag } from '../protocol/command-tag.js';
+import type { FramePlace } from '../protocol/frames.js';
+import { type Executable, Portal } from './portal.js';
+import { bindComplete, commandComplete } from '../protocol/server-messages.js';
+
+/** Rows, and bytes of their values, that wait at the most. */
+const MOST_ROWS = 16_384;
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** Errors of values, or of a statement that does not run in batches: nothing was written. */
+const BEFORE_WRITING: ReadonlySet<string> = new Set([
+  'InvalidValue',
+  'TypeMismatch',
+  'NotSupported',
+  'ResourceLimit',
+]);
+
+/** An INSERT with values that answers no rows. */
+export function isHeldBack({ description }: Pick<Executable, 'description'>): boolean {
+  const { kind, columns, parameters } = description;
+  return kind === 'insert' && columns.length === 0 && parameters.length > 0;
+}
+
+interface Queue {
+  queue(bytes: Buffer): void;
+}
+
+const NOTHING = Buffer.alloc(0);
+const BIND = 'B'.charCodeAt(0);
+const EXECUTE = 'E'.charCodeAt(0);
+/** The body of an Execute of the portal without a name, without a limit. */
+const EXECUTE_ALL = Buffer.alloc(5);
+
+/** Executions with the same answers before each of them. */
+interface Turn {
+  readonly told: Buffer;
+  count: number;
+}
+
+/** What is alike in the messages of a run. */
+interface Pattern {
+  /** The Bind before its values, and after them. */
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  readonly count: number;
+}
+
+function patternOf({ body, start, end, count }: BoundParameters): Pattern {
+  return { head: body.subarray(0, start), tail: body.subarray(end), count };
+}
+
+export class InsertRun {
+  private readonly outlet: Queue;
+  private readonly runAlone: (portal: Portal) => Promise<unknown>;
+  /** What waits to be run again and again. */
+  private statement: Executable | null = null;
+  private rows = 0;
+  private batch = new ParameterBatch();
+  private turns: Turn[] = [];
+  /** Answers since the last execution. */
+  private told: Buffer = NOTHING;
+  private pattern: Pattern | null = null;
+  /** A Bind that was taken as bytes lies in these; its Execute is to come. */
+  private bound: Buffer | null = null;
+  private boundStart = 0;
+  private boundEnd = 0;
+
+  /** `runAlone` tells by itself how it ended. */
+  constructor(outlet: Queue, runAlone: (portal: Portal) => Promise<unknown>) {
+    this.outlet = outlet;
+    this.runAlone = runAlone;
+  }
+
+  get isWaiting(): boolean {
+    return this.rows > 0;
+  }
+
+  private get isFull(): boolean {
+    return this.rows >= MOST_ROWS || this.batch.size >= MOST_BYTES;
+  }
+
+  /** Whether messages may come that repeat those before them. */
+  get isRepeating(): boolean {
+    return this.pattern !== null;
+  }
+
+  /** Whether an execution may wait with those that wait already. */
+  takes({ statement }: Portal): boolean {
+    return this.statement === null
+      ? isHeldBack(statement)
+      : this.statement === statement && !this.isFull;
+  }
+
+  /** `name`: the portal's; one that has a name is bound once. */
+  add(portal: Portal, name: string): void {
+    const { plain } = portal.values;
+    this.pattern = plain === null || name !== '' ? null : patternOf(plain);
+    this.statement = portal.statement;
+    portal.values.addTo(this.batch);
+    this.note(this.told);
+    this.told = NOTHING;
+  }
+
+  /**
+   * Takes a Bind that differs from the one before in its values only, all of them printable, and
+   * the Execute after it. False: the message has to be read.
+   */
+  repeats(message: FramePlace): boolean {
+    const { pattern } = this;
+    if (pattern === null) {
+      return false;
+    }
+    if (message.type === BIND) {
+      return this.bound === null && this.told === NOTHING && this.takesBind(message, pattern);
+    }
+    const { bound } = this;
+    if (message.type !== EXECUTE || bound === null || !isAt(message, EXECUTE_ALL)) {
+      return false;
+    }
+    const { head, tail } = pattern;
+    this.batch.addBytes(bound, this.boundStart + head.length, this.boundEnd - tail.length);
+    this.bound = null;
+    this.note(bindComplete());
+    return true;
+  }
+
+  /** The Bind that was taken and whose Execute did not come. */
+  takeBack(): Buffer | null {
+    const bind = this.bound?.subarray(this.boundStart, this.boundEnd) ?? null;
+    this.bound = null;
+    return bind;
+  }
+
+  /** Tells something, in its turn. */
+  answer(bytes: Buffer): void {
+    if (!this.isWaiting) {
+      this.outlet.queue(bytes);
+    } else {
+      this.told = this.told.length === 0 ? bytes : Buffer.concat([this.told, bytes]);
+    }
+  }
+
+  /** Forgets what waits. */
+  drop(): void {
+    this.statement = null;
+    this.rows = 0;
+    this.batch = new ParameterBatch();
+    this.turns = [];
+    this.told = NOTHING;
+    this.pattern = null;
+    this.bound = null;
+  }
+
+  /** Runs what waits. Rows that do not go together run one by one, up to the one that fails. */
+  async settle(): Promise<void> {
+    const { statement, rows, batch, turns, told } = this;
+    this.drop();
+    const together = statement === null ? null : await runTogether(statement, rows, batch);
+    if (together instanceof Error) {
+      throw together;
+    }
+    const values = together === null ? batch.rows() : [];
+    let next = 0;
+    for (const turn of turns) {
+      if (together !== null) {
+        this.outlet.queue(repeated(turn, together));
+        continue;
+      }
+      for (const row of values.slice(next, (next += turn.count))) {
+        this.tell(turn.told);
+        if (statement !== null) {
+          await this.runAlone(new Portal(statement, BoundValues.of(row), []));
+        }
+      }
+    }
+    this.tell(told);
+  }
+
+  private takesBind({ bytes, start, end }: FramePlace, { head, tail, count }: Pattern): boolean {
+    const values = start + head.length;
+    const after = end - tail.length;
+    if (
+      this.isFull ||
+      after - values < 2 ||
+      bytes.readUInt16BE(values) !== count ||
+      !sameBytes(bytes, start, head) ||
+      !sameBytes(bytes, after, tail) ||
+      BoundValues.plainEnd(bytes, values, after) !== after
+    ) {
+      return false;
+    }
+    this.bound = bytes;
+    this.boundStart = start;
+    this.boundEnd = end;
+    return true;
+  }
+
+  /** An execution waits, before which `told` is to be told. */
+  private note(told: Buffer): void {
+    const last = this.turns.at(-1);
+    if (last !== undefined && (last.told === told || last.told.equals(told))) {
+      last.count += 1;
+    } else {
+      this.turns.push({ told, count: 1 });
+    }
+    this.rows += 1;
+  }
+
+  private tell(bytes: Buffer): void {
+    if (bytes.length > 0) {
+      this.outlet.queue(bytes);
+    }
+  }
+}
+
+function isAt({ bytes, start, end }: FramePlace, wanted: Buffer): boolean {
+  return end - start === wanted.length && sameBytes(bytes, start, wanted);
+}
+
+/** Short pieces: a loop is faster than a view of them. */
+function sameBytes(bytes: Buffer, start: number, wanted: Buffer): boolean {
+  for (let index = 0; index < wanted.length; index += 1) {
+    if (bytes[start + index] !== wanted[index]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** What is told of executions that succeeded alike. */
+function repeated({ told, count }: Turn, answer: Buffer): Buffer {
+  const one = Buffer.concat([told, answer]);
+  return Buffer.alloc(one.length * count, one);
+}
+
+/** The answer to each execution, null when they must run alone, or why nothing may run. */
+async function runTogether(
+  statement: Executable,
+  rows: number,
+  batch: ParameterBatch,
+): Promise<Buffer | null | Error> {
+  if (rows === 1) {
+    return null;
+  }
+  const { kind, command } = statement.description;
+  try {
+    const { rowsAffected } = await statement.executeBatch(batch);
+    return commandComplete(commandTag(kind, command, rowsAffected / rows));
+  } catch (error) {
+    if (error instanceof DatabaseError && BEFORE_WRITING.has(error.code)) {
+      return null;
+    }
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}

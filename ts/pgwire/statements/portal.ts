@@ -1,0 +1,181 @@
+/**
+ * A bound statement on its way to a client. Rows arrive as ready DataRow messages; when a client
+ * asks for a number of rows, the bytes of a chunk are cut at message borders.
+ */
+import type {
+  Chunk,
+  PreparedStatement,
+  ResultStream,
+  StatementDescription,
+  Summary,
+} from '../../session/index.js';
+import type { BoundValues } from './bound-values.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+
+/** What a portal needs of a prepared statement. */
+export type Executable = Pick<
+  PreparedStatement,
+  'description' | 'execute' | 'executeBatch' | 'cancel'
+>;
+
+/** Takes bytes for the client; resolves when there is room for more. */
+export type Send = (bytes: Buffer) => Promise<void>;
+
+/** How a run of a portal ended. */
+export interface PortalRun {
+  /** False: the row limit was reached and more may follow. */
+  readonly complete: boolean;
+  /** Rows sent by this run, or rows written. */
+  readonly rows: number;
+}
+
+/** Rows of one request to the engine when the client sets no limit. */
+const ROWS_ALL = 0;
+
+const NOTHING = Buffer.alloc(0);
+
+export class Portal {
+  readonly statement: Executable;
+  readonly values: BoundValues;
+  private chosenFormats: readonly number[];
+  private stream: ResultStream | null = null;
+  private summary: Summary | null = null;
+  private rest: Buffer = NOTHING;
+  private started = false;
+  private closed = false;
+
+  /** Told the shape of the rows when they are there; until then nobody knows it. */
+  private readonly tell: ((description: StatementDescription) => void) | null;
+
+  constructor(
+    statement: Executable,
+    values: BoundValues,
+    formats: readonly number[],
+    tell: ((description: StatementDescription) => void) | null = null,
+  ) {
+    this.statement = statement;
+    this.values = values;
+    this.chosenFormats = formats;
+    this.tell = tell;
+  }
+
+  /** Format of each result column. */
+  get formats(): readonly number[] {
+    return this.chosenFormats;
+  }
+
+  /** Formats of the rows of a cursor; they cannot change once rows were read. */
+  choose(formats: readonly number[]): void {
+    if (this.started && formats.some((format, index) => format !== this.chosenFormats[index])) {
+      const message = 'the format of a cursor cannot change after its first FETCH';
+      throw new ProtocolError('0A000', message);
+    }
+    this.chosenFormats = formats;
+  }
+
+  /** Sends at most `maxRows` rows, all of them for 0. */
+  async run(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<PortalRun> {
+    let sent = 0;
+    if (!this.started) {
+      sent += await this.start(maxRows, send, timeoutMs);
+    } else if (this.rest.length > 0) {
+      sent += await this.sendRows(this.rest, maxRows, send);
+    }
+    while (this.stream !== null && (maxRows === ROWS_ALL || sent < maxRows)) {
+      const chunk = await this.next(maxRows === ROWS_ALL ? undefined : maxRows - sent);
+      if (chunk === null) {
+        break;
+      }
+      sent += await this.take(chunk, maxRows === ROWS_ALL ? 0 : maxRows - sent, send);
+    }
+    const { kind, columns } = this.statement.description;
+    if (kind !== 'select' && columns.length === 0) {
+      return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
+    }
+    // As PostgreSQL: a limit that is just reached suspends, the next run tells that none is left.
+    const complete = maxRows === ROWS_ALL || sent < maxRows;
+    return { complete, rows: sent };
+  }
+
+  /** Stops whatever runs; the portal cannot go on. */
+  cancel(): void {
+    this.stream?.cancel();
+    if (this.stream === null) {
+      this.statement.cancel();
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    this.stream?.cancel();
+    this.stream = null;
+    this.rest = NOTHING;
+  }
+
+  private get isClosed(): boolean {
+    return this.closed;
+  }
+
+  private async start(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<number> {
+    this.started = true;
+    const options = {
+      ...(maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    };
+    const reply = await this.statement.execute(
+      this.values.texts,
+      this.tell === null
+        ? { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options }
+        : ({ columns }) => {
+            this.chosenFormats = columns.map(() => 0);
+            return { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options };
+          },
+    );
+    if (this.isClosed) {
+      // Its first rows came when nobody waited for them any more.
+      reply.stream?.cancel();
+      throw new ProtocolError('57014', 'the portal was closed while it ran');
+    }
+    this.stream = reply.stream;
+    this.summary = reply.summary;
+    this.tell?.(this.statement.description);
+    return reply.chunk === null ? 0 : this.take(reply.chunk, maxRows, send);
+  }
+
+  private async next(rows: number | undefined): Promise<Chunk | null> {
+    const stream = this.stream;
+    if (stream === null) {
+      return null;
+    }
+    const chunk = await (rows === undefined ? stream.next() : stream.next(rows));
+    if (chunk !== null) {
+      return chunk;
+    }
+    this.summary = stream.summary();
+    this.stream = null;
+    return null;
+  }
+
+  private async take(chunk: Chunk, maxRows: number, send: Send): Promise<number> {
+    if (maxRows !== ROWS_ALL && chunk.rows > maxRows) {
+      return this.sendRows(chunk.bytes, maxRows, send);
+    }
+    if (chunk.bytes.length > 0) {
+      await send(chunk.bytes);
+    }
+    return chunk.rows;
+  }
+
+  /** Sends the first `maxRows` DataRow messages of `bytes` and keeps the others. */
+  private async sendRows(bytes: Buffer, maxRows: number, send: Send): Promise<number> {
+    let end = 0;
+    let rows = 0;
+    while (end < bytes.length && (maxRows === ROWS_ALL || rows < maxRows)) {
+      end += 1 + bytes.readInt32BE(end + 1);
+      rows += 1;
+    }
+    this.rest = bytes.subarray(end);
+    await send(bytes.subarray(0, end));
+    return rows;
+  }
+}

@@ -1,0 +1,70 @@
+/** The portals of a conversation: bound statements and declared cursors share their names. */
+import type { Bound } from './bound.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+
+export class Portals {
+  private readonly most: number;
+  private readonly byName = new Map<string, Bound>();
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  get names(): Iterable<string> {
+    return this.byName.keys();
+  }
+
+  /** Adds one; the one without a name takes the place of the last. */
+  add(name: string, make: () => Bound): void {
+    if (name !== '' && this.byName.has(name)) {
+      throw new ProtocolError('42P03', `cursor "${name}" already exists`);
+    }
+    this.close(name);
+    if (this.byName.size >= this.most) {
+      throw new ProtocolError('53400', `too many portals [limit=${this.most}]`);
+    }
+    this.byName.set(name, make());
+  }
+
+  get(name: string, what: 'portal' | 'cursor' = 'portal'): Bound {
+    const bound = this.byName.get(name);
+    if (bound === undefined) {
+      throw new ProtocolError('34000', `${what} "${name}" does not exist`);
+    }
+    return bound;
+  }
+
+  close(name: string): void {
+    const bound = this.byName.get(name);
+    if (bound?.kind === 'engine') {
+      bound.portal.close();
+      bound.cursor?.statement.close();
+    }
+    this.byName.delete(name);
+  }
+
+  closeAll(): void {
+    this.closeBut(() => false);
+  }
+
+  /** The end of a block: cursors WITH HOLD outlive the commit of theirs, and any later end. */
+  endBlock(end: 'commit' | 'rollback'): void {
+    this.closeBut((_, bound) => {
+      const cursor = bound.kind === 'engine' ? bound.cursor : undefined;
+      if (cursor?.hold !== true) {
+        return false;
+      }
+      cursor.committed ||= end === 'commit';
+      return cursor.committed;
+    });
+  }
+
+  /** Closes all but those for which `keeps` holds. */
+  closeBut(keeps: (name: string, bound: Bound) => boolean): void {
+    for (const [name, bound] of [...this.byName]) {
+      if (!keeps(name, bound)) {
+        this.close(name);
+      }
+    }
+  }
+}

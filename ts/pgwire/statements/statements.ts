@@ -1,0 +1,49 @@
+/** The prepared statements of a conversation, by name. */
+import type { Stored } from './bound.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+
+export class Statements {
+  private readonly most: number;
+  private readonly byName = new Map<string, Stored>();
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  /** Refuses a name that is taken; the statement without a name makes room for the next. */
+  makeRoom(name: string): void {
+    if (name !== '' && this.byName.has(name)) {
+      throw new ProtocolError('42P05', `prepared statement "${name}" already exists`);
+    }
+    this.close(name);
+    if (this.byName.size >= this.most) {
+      throw new ProtocolError('53400', `too many prepared statements [limit=${this.most}]`);
+    }
+  }
+
+  add(name: string, stored: Stored): void {
+    this.byName.set(name, stored);
+  }
+
+  get(name: string): Stored {
+    const stored = this.byName.get(name);
+    if (stored === undefined) {
+      throw new ProtocolError('26000', `prepared statement "${name}" does not exist`);
+    }
+    return stored;
+  }
+
+  close(name: string): void {
+    const stored = this.byName.get(name);
+    if (stored?.kind === 'engine') {
+      stored.prepared.close();
+    }
+    this.byName.delete(name);
+  }
+
+  closeAll(): void {
+    for (const name of [...this.byName.keys()]) {
+      this.close(name);
+    }
+  }
+}

@@ -1,0 +1,453 @@
+/**
+ * Operands with a syntax of their own: names and calls, CASE, CAST, EXISTS, ARRAY, windows.
+ */
+import type {
+  CallNode,
+  Frame,
+  FrameBound,
+  Name,
+  NodeId,
+  OrderItem,
+  WindowSpec,
+} from '../ast.generated.js';
+import { FRAME_UNITS } from '../lexer/keywords.js';
+import { TokenKind } from '../lexer/lexer.js';
+import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
+import type { Parser } from '../parser/parser.js';
+import { parseType } from './type-name.js';
+
+/** `a`, `t.a`, `f(…)`, `s.f(…)`. */
+export function callOrColumn(p: Parser): NodeId {
+  const start = p.start();
+  const isKeyword = p.atColumnWord() && p.value(1) !== '(';
+  const first = p.takeName(p.kind() === TokenKind.Quoted);
+  const path = [isKeyword ? { ...first, quoted: true } : first];
+  while (p.at('.')) {
+    const kind = p.kind(1);
+    if (kind !== TokenKind.Word && kind !== TokenKind.Quoted) {
+      break;
+    }
+    p.advance();
+    path.push(p.takeName(kind === TokenKind.Quoted));
+  }
+  if (p.at('(')) {
+    return parseCall(p, joined(path), start);
+  }
+  if (p.at('.')) {
+    p.advance();
+    p.fail('column name expected');
+  }
+  return p.add({ kind: 'Column', path }, start, p.lastEnd());
+}
+
+function joined(path: readonly Name[]): Name {
+  return {
+    text: path.map((part) => part.text).join('.'),
+    quoted: path.some((part) => part.quoted),
+    span: { start: path[0]?.span.start ?? 0, end: path.at(-1)?.span.end ?? 0 },
+  };
+}
+
+/** A call, from its opening parenthesis on. */
+export function parseCall(p: Parser, name: Name, start: number): NodeId {
+  const open = p.start();
+  p.advance();
+  const call: { -readonly [Key in keyof CallNode]: CallNode[Key] } = {
+    name: trimName(p, name),
+    arguments: [],
+    distinct: p.take('DISTINCT'),
+    order_by: [],
+    filter: null,
+    ignore_nulls: false,
+    over: null,
+  };
+  if (!p.at(')')) {
+    call.arguments = callArguments(p, call.name.text.toUpperCase(), open);
+    if (p.take('ORDER', 'BY')) {
+      call.order_by = parseOrderItems(p);
+    }
+  }
+  p.close(open);
+  callSuffixes(p, call);
+  const children = [...call.arguments, call.filter];
+  return p.add({ kind: 'Call', ...call }, start, p.lastEnd(), ...children);
+}
+
+const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
+
+/** `TRIM(LEADING 'x' FROM text)`: the side is in the function's name. */
+function trimName(p: Parser, name: Name): Name {
+  const isSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
+  if (name.text.toUpperCase() !== 'TRIM' || !isSide) {
+    return name;
+  }
+  const text = p.take('LEADING') ? 'ltrim' : p.take('TRAILING') ? 'rtrim' : name.text;
+  p.take('BOTH');
+  return { ...name, text };
+}
+
+function callArguments(p: Parser, name: string, open: number): NodeId[] {
+  if (TRIMS.has(name) && p.take('FROM')) {
+    return [callArgument(p, name, open)];
+  }
+  if (name === 'EXTRACT' && p.kind() === TokenKind.Word && p.value(1) === 'FROM') {
+    return extractArguments(p);
+  }
+  const list = p.list(() => callArgument(p, name, open));
+  if (TRIMS.has(name) && p.take('FROM')) {
+    list.unshift(callArgument(p, name, open));
+  }
+  if (name === 'SUBSTRING') {
+    list.push(...substringPlaces(p, name, open));
+  }
+  if (name === 'UNNEST' && p.at('COLUMNS', '(')) {
+    list.push(jsonColumns(p));
+  }
+  return list;
+}
+
+/** `FROM start FOR length`, either of which may be left out. */
+function substringPlaces(p: Parser, name: string, open: number): NodeId[] {
+  const places: NodeId[] = [];
+  const at = p.start();
+  if (p.take('FROM')) {
+    places.push(callArgument(p, name, open));
+  }
+  if (p.at('FOR')) {
+    if (places.length === 0) {
+      places.push(p.add({ kind: 'Integer', text: '1' }, at, at));
+    }
+    p.advance();
+    places.push(callArgument(p, name, open));
+  }
+  return places;
+}
+
+function callArgument(p: Parser, name: string, open: number): NodeId {
+  if (atQuery(p)) {
+    const start = p.start();
+    const query = p.grammar.query(p);
+    return p.add({ kind: 'Subquery', query }, start, p.lastEnd(), query);
+  }
+  if (p.at('*') && (p.value(1) === ')' || p.value(1) === ',')) {
+    if (name !== 'COUNT') {
+      p.fail("too few arguments for '*' [found=0,expected=2]");
+    }
+    p.advance();
+    return p.add({ kind: 'Star', qualifier: null }, p.start(-1), p.end(-1));
+  }
+  if ((name === 'ROLLUP' || name === 'CUBE') && atRow(p)) {
+    return rowArgument(p);
+  }
+  requireOperand(p, open);
+  return p.grammar.expression(p);
+}
+
+/** Whether parentheses hold more than one expression. */
+function atRow(p: Parser): boolean {
+  let depth = 0;
+  for (let ahead = 0; p.kind(ahead) !== TokenKind.End; ahead += 1) {
+    const token = p.value(ahead);
+    depth += token === '(' ? 1 : token === ')' ? -1 : 0;
+    if (depth <= 0 || (depth === 1 && token === ',')) {
+      return depth === 1;
+    }
+  }
+  return false;
+}
+
+/** `(a, b)` as one argument: a call named `ROW`. */
+function rowArgument(p: Parser): NodeId {
+  const start = p.start();
+  const members = p.parenthesised(() => p.grammar.expression(p));
+  const name = { text: 'ROW', quoted: false, span: { start, end: p.lastEnd() } };
+  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  const row = { kind: 'Call', name, arguments: members, ...rest } as const;
+  return p.add(row, start, p.lastEnd(), ...members);
+}
+
+/** `EXTRACT(part FROM e)`: the part becomes a string. */
+function extractArguments(p: Parser): NodeId[] {
+  const part = p.add({ kind: 'String', value: p.written() }, p.start(), p.end());
+  p.advance(2);
+  return [part, p.grammar.expression(p)];
+}
+
+/** `COLUMNS (name type, …)` of UNNEST: a call whose arguments are casts of the names. */
+function jsonColumns(p: Parser): NodeId {
+  const start = p.start();
+  const name = p.takeName(false);
+  const fields = p.parenthesised(() => {
+    const from = p.start();
+    const field = p.columnName('column name expected');
+    const column = p.add({ kind: 'Column', path: [field] }, from, p.lastEnd());
+    const typeName = parseType(p, 'column type expected');
+    const node = {
+      kind: 'Cast',
+      operand: column,
+      type_name: typeName,
+      double_colon: true,
+    } as const;
+    return p.add(node, from, p.lastEnd(), column);
+  });
+  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  return p.add({ kind: 'Call', name, arguments: fields, ...rest }, start, p.lastEnd(), ...fields);
+}
+
+function callSuffixes(
+  p: Parser,
+  call: { ignore_nulls: boolean; filter: NodeId | null; over: WindowSpec | null },
+): void {
+  if (p.at('FILTER', '(')) {
+    const open = p.start(1);
+    p.advance(2);
+    p.expect('WHERE');
+    call.filter = p.grammar.expression(p);
+    p.close(open);
+  }
+  if (p.take('IGNORE', 'NULLS')) {
+    call.ignore_nulls = true;
+  } else {
+    p.take('RESPECT', 'NULLS');
+  }
+  if (!p.at('OVER')) {
+    return;
+  }
+  p.advance();
+  if (p.at('(')) {
+    call.over = parseWindowSpec(p);
+    return;
+  }
+  const name = p.name("'(' or window name expected");
+  call.over = { name, partition_by: [], order_by: [], frame: null };
+}
+
+/** `ORDER BY` items, after the words. */
+export function parseOrderItems(p: Parser): OrderItem[] {
+  return p.list(() => {
+    if (!atOperand(p)) {
+      p.fail('Expression expected');
+    }
+    const expression = p.grammar.expression(p);
+    const descending = p.take('DESC');
+    if (!descending) {
+      p.take('ASC');
+    }
+    let nulls: OrderItem['nulls'] = null;
+    if (p.take('NULLS', 'FIRST')) {
+      nulls = 'First';
+    } else if (p.take('NULLS', 'LAST')) {
+      nulls = 'Last';
+    }
+    return { expression, descending, nulls };
+  });
+}
+
+/** `( [base] [PARTITION BY …] [ORDER BY …] [frame] )`. */
+export function parseWindowSpec(p: Parser): WindowSpec {
+  const open = p.start();
+  p.advance();
+  let name: Name | null = null;
+  if (!p.at(')') && !p.atReserved() && !atFrame(p)) {
+    name = p.name("')' expected");
+  }
+  const partitionBy = p.take('PARTITION') ? partitionList(p) : [];
+  const orderBy = p.take('ORDER') ? (p.expect('BY'), parseOrderItems(p)) : [];
+  const frame = atFrame(p) ? parseFrame(p) : null;
+  if (!p.take(')')) {
+    if (p.atEnd()) {
+      p.failAt('unbalanced (', open, open + 1);
+    }
+    p.fail(`unexpected token [${p.written()}]`);
+  }
+  return { name, partition_by: partitionBy, order_by: orderBy, frame };
+}
+
+function partitionList(p: Parser): NodeId[] {
+  p.expect('BY');
+  return p.list(() => {
+    if (!atOperand(p)) {
+      p.fail('column name expected');
+    }
+    return p.grammar.expression(p);
+  });
+}
+
+function atFrame(p: Parser): boolean {
+  if (p.at('CUMULATIVE')) {
+    return true;
+  }
+  return (p.at('ROWS') || p.at('RANGE') || p.at('GROUPS')) && p.value(1) !== ')';
+}
+
+function parseFrame(p: Parser): Frame {
+  const start = p.start();
+  const word = p.value();
+  p.advance();
+  if (word === 'CUMULATIVE') {
+    const span = { start, end: p.lastEnd() };
+    const bounds = {
+      start: { bound: 'UnboundedPreceding' },
+      end: { bound: 'CurrentRow' },
+    } as const;
+    return { mode: 'Cumulative', ...bounds, exclude_current_row: false, span };
+  }
+  const mode = word === 'ROWS' ? 'Rows' : word === 'RANGE' ? 'Range' : 'Groups';
+  let low: FrameBound;
+  let high: FrameBound | null = null;
+  if (p.take('BETWEEN')) {
+    low = parseFrameBound(p);
+    p.expect('AND');
+    high = parseFrameBound(p);
+    checkFrameEnd(p, low, high);
+  } else {
+    low = parseFrameBound(p);
+  }
+  const exclude = frameExclusion(p);
+  const span = { start, end: p.lastEnd() };
+  return { mode, start: low, end: high, exclude_current_row: exclude, span };
+}
+
+function frameExclusion(p: Parser): boolean {
+  if (!p.take('EXCLUDE')) {
+    return false;
+  }
+  if (p.take('CURRENT', 'ROW')) {
+    return true;
+  }
+  if (p.take('NO', 'OTHERS')) {
+    return false;
+  }
+  return p.fail("'current row' or 'no others' expected");
+}
+
+function checkFrameEnd(p: Parser, low: FrameBound, high: FrameBound): void {
+  if (low.bound === 'Following' && high.bound === 'Preceding') {
+    const message = 'frame starting from FOLLOWING must end with FOLLOWING';
+    p.failAt(message, p.start(-1), p.end(-1));
+  }
+}
+
+/** `UNBOUNDED PRECEDING`, `CURRENT ROW`, `n [unit] FOLLOWING`, … */
+export function parseFrameBound(p: Parser): FrameBound {
+  if (p.take('UNBOUNDED', 'PRECEDING')) {
+    return { bound: 'UnboundedPreceding' };
+  }
+  if (p.take('UNBOUNDED', 'FOLLOWING')) {
+    return { bound: 'UnboundedFollowing' };
+  }
+  if (p.take('CURRENT', 'ROW')) {
+    return { bound: 'CurrentRow' };
+  }
+  if (!atOperand(p)) {
+    p.fail("'unbounded', 'current row' or expression expected");
+  }
+  const value = p.grammar.expression(p);
+  let unit: string | null = null;
+  if (p.kind() === TokenKind.Word && FRAME_UNITS.has(p.value().replace(/S$/, ''))) {
+    unit = p.written();
+    p.advance();
+  }
+  if (p.take('PRECEDING')) {
+    return { bound: 'Preceding', value, unit };
+  }
+  if (p.take('FOLLOWING')) {
+    return { bound: 'Following', value, unit };
+  }
+  return p.fail("'preceding' or 'following' expected");
+}
+
+/** `CASE [e] WHEN … THEN … [ELSE …] END`. */
+export function parseCase(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  const unbalanced = (): never => p.failAt("unbalanced 'case'", start, start + 4);
+  const operand = !p.at('WHEN') && atOperand(p) ? p.grammar.expression(p) : null;
+  if (!p.at('WHEN')) {
+    if (p.atEnd()) {
+      unbalanced();
+    }
+    p.fail("'when' expected");
+  }
+  const branches: { when: NodeId; then: NodeId }[] = [];
+  while (p.take('WHEN')) {
+    p.countTerm(branches.length, start);
+    if (!atOperand(p)) {
+      unbalanced();
+    }
+    const when = p.grammar.expression(p);
+    if (!p.take('THEN') || !atOperand(p)) {
+      unbalanced();
+    }
+    branches.push({ when, then: p.grammar.expression(p) });
+  }
+  let otherwise: NodeId | null = null;
+  if (p.take('ELSE')) {
+    if (!atOperand(p)) {
+      unbalanced();
+    }
+    otherwise = p.grammar.expression(p);
+  }
+  if (!p.take('END')) {
+    unbalanced();
+  }
+  const children = [
+    operand,
+    otherwise,
+    ...branches.flatMap((branch) => [branch.when, branch.then]),
+  ];
+  return p.add({ kind: 'Case', operand, branches, otherwise }, start, p.lastEnd(), ...children);
+}
+
+/** `CAST(e AS type)`. */
+export function parseCast(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  const open = p.start();
+  p.advance();
+  const fewer = (found: number): never =>
+    p.failAt(`too few arguments for 'cast' [found=${found},expected=2]`, start, start + 4);
+  if (p.at(')')) {
+    fewer(0);
+  }
+  requireOperand(p, open);
+  const operand = p.grammar.expression(p);
+  if (p.at(')')) {
+    fewer(1);
+  }
+  if (!p.take('AS')) {
+    p.close(open);
+  }
+  if (p.at(')')) {
+    fewer(1);
+  }
+  const typeName = parseType(p, 'type expected');
+  p.close(open);
+  const node = { kind: 'Cast', operand, type_name: typeName, double_colon: false } as const;
+  return p.add(node, start, p.lastEnd(), operand);
+}
+
+/** `EXISTS (query)`. */
+export function parseExists(p: Parser): NodeId {
+  const start = p.start();
+  const open = p.start(1);
+  p.advance(2);
+  const query = p.grammar.query(p);
+  p.close(open);
+  return p.add({ kind: 'Exists', query }, start, p.lastEnd(), query);
+}
+
+/** `[a, b]`, after ARRAY or inside another array; it stands where its bracket does. */
+export function parseArray(p: Parser, start: number): NodeId {
+  const open = p.start();
+  p.advance();
+  const items: NodeId[] = [];
+  if (!p.at(']')) {
+    if (p.atEnd()) {
+      closeBracket(p, open);
+    }
+    items.push(...p.list(() => p.grammar.expression(p)));
+  }
+  closeBracket(p, open);
+  return p.add({ kind: 'Array', items }, start, p.lastEnd(), ...items);
+}

@@ -1,0 +1,54 @@
+/** What backslashes mean in `E'…'`, as PostgreSQL has it. */
+import type { Parser } from '../parser/parser.js';
+
+const LETTERS: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+
+/** Bytes beside each other are one text: `\xc3\xa9` is one letter. */
+const ESCAPE =
+  /((?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+)|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)/gsu;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text of the string the parser stands at, with its escapes replaced. */
+export function escapedText(p: Parser): string {
+  return p
+    .unquoted()
+    .replace(ESCAPE, (_, bytes?: string, unit?: string, point?: string, letter?: string) => {
+      if (bytes !== undefined) {
+        return bytesText(p, bytes);
+      }
+      const code = unit ?? point;
+      if (code !== undefined) {
+        return character(p, Number.parseInt(code, 16));
+      }
+      return LETTERS[letter ?? ''] ?? letter ?? '';
+    });
+}
+
+function bytesText(p: Parser, escapes: string): string {
+  const bytes = Array.from(escapes.matchAll(/\\(?:x([^\\]+)|([0-7]+))/gu), ([, hex, octal]) =>
+    hex === undefined ? Number.parseInt(octal ?? '', 8) & 0xff : Number.parseInt(hex, 16),
+  );
+  if (bytes.includes(0)) {
+    p.fail('the character 0 is not allowed in a text');
+  }
+  try {
+    return utf8.decode(Uint8Array.from(bytes));
+  } catch {
+    return p.fail(`escaped bytes are not UTF-8: ${escapes}`);
+  }
+}
+
+function character(p: Parser, code: number): string {
+  if (code === 0 || code > 0x10_ff_ff) {
+    p.fail(`invalid character in an escape: ${code.toString(16)}`);
+  }
+  // Halves of a pair are put together by standing beside each other.
+  return code <= 0xff_ff ? String.fromCharCode(code) : String.fromCodePoint(code);
+}

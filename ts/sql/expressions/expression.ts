@@ -1,0 +1,351 @@
+/**
+ * Expressions: precedence climbing for operators; `operand.ts` has what stands between them.
+ *
+ * Levels are those of the language reference, a smaller number binds tighter. They differ from
+ * PostgreSQL's: `||` binds tighter than `&`, `^`, `|`, and comparison tighter than equality.
+ */
+import type { BinaryOperator, NodeId, Span } from '../ast.generated.js';
+import { TokenKind } from '../lexer/lexer.js';
+import { atOperand, atQuery } from '../parser/lookahead.js';
+import { addCall, failMissing, postfix, primary } from './operand.js';
+import type { Parser } from '../parser/parser.js';
+
+const LEVEL_CONCAT = 7;
+const LEVEL_RANGE = 11;
+const LEVEL_EQUALITY = 13;
+
+const MARK_OPERATORS = new Map<string, readonly [BinaryOperator, number]>([
+  ['*', ['Multiply', 4]],
+  ['/', ['Divide', 4]],
+  ['%', ['Modulo', 4]],
+  ['+', ['Add', 5]],
+  ['-', ['Subtract', 5]],
+  ['<<', ['ContainedBy', 6]],
+  ['<<=', ['ContainedByOrEqual', 6]],
+  ['>>', ['Contains', 6]],
+  ['>>=', ['ContainsOrEqual', 6]],
+  ['&', ['BitAnd', 8]],
+  ['^', ['BitXor', 9]],
+  ['|', ['BitOr', 10]],
+  ['<', ['Less', 12]],
+  ['<=', ['LessOrEqual', 12]],
+  ['>', ['Greater', 12]],
+  ['>=', ['GreaterOrEqual', 12]],
+  ['=', ['Equal', LEVEL_EQUALITY]],
+  ['!=', ['NotEqual', LEVEL_EQUALITY]],
+  ['<>', ['NotEqual', LEVEL_EQUALITY]],
+  ['~', ['Matches', LEVEL_EQUALITY]],
+  ['!~', ['NotMatches', LEVEL_EQUALITY]],
+  ['~*', ['Matches', LEVEL_EQUALITY]],
+  ['!~*', ['NotMatches', LEVEL_EQUALITY]],
+]);
+
+const WORD_LEVELS = new Map<string, number>([
+  ['IN', LEVEL_RANGE],
+  ['BETWEEN', LEVEL_RANGE],
+  ['WITHIN', LEVEL_RANGE],
+  ['LIKE', LEVEL_EQUALITY],
+  ['ILIKE', LEVEL_EQUALITY],
+  ['IS', LEVEL_EQUALITY],
+]);
+
+/** Any expression. */
+export function parseExpression(p: Parser): NodeId {
+  return p.nested(() => logical(p, 'OR'));
+}
+
+/** AND and OR: a chain is one node. */
+function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
+  const start = p.start();
+  const operand = (): NodeId => (word === 'OR' ? logical(p, 'AND') : binary(p, LEVEL_EQUALITY));
+  const operands = [operand()];
+  while (p.at(word)) {
+    p.countTerm(operands.length, start);
+    const at = p.start();
+    p.advance();
+    if (!atOperand(p)) {
+      failMissing(p, word.toLowerCase(), at, 1, 2);
+    }
+    operands.push(operand());
+  }
+  const [only, ...others] = operands;
+  if (only !== undefined && others.length === 0) {
+    return only;
+  }
+  const operator = word === 'OR' ? 'Or' : 'And';
+  return p.add({ kind: 'Logical', operator, operands }, start, p.lastEnd(), ...operands);
+}
+
+/** Operators up to a level, left-associative. */
+export function binary(p: Parser, level: number): NodeId {
+  const start = p.start();
+  let left = unary(p);
+  let terms = 1;
+  for (;;) {
+    const next = operatorLevel(p);
+    if (next === 0 || next > level) {
+      return left;
+    }
+    p.countTerm(terms, start);
+    terms += 1;
+    if (p.at('||')) {
+      left = concat(p, left, start);
+    } else if (p.kind() === TokenKind.Mark) {
+      left = markOperator(p, left, start);
+    } else {
+      left = wordOperator(p, left, start);
+    }
+  }
+}
+
+/** Level of the operator at the current token, 0 when there is none. */
+function operatorLevel(p: Parser): number {
+  p.suggest(WORD_LEVELS.keys());
+  p.suggest(['NOT']);
+  if (p.kind() === TokenKind.Mark) {
+    if (p.value() === '||') {
+      return LEVEL_CONCAT;
+    }
+    return MARK_OPERATORS.get(p.value())?.[1] ?? 0;
+  }
+  if (p.kind() !== TokenKind.Word) {
+    return 0;
+  }
+  if (p.sees('OPERATOR', '(')) {
+    return LEVEL_EQUALITY;
+  }
+  const word = p.at('NOT') ? p.value(1) : p.value();
+  if (p.at('NOT') && word === 'IS') {
+    return 0;
+  }
+  return WORD_LEVELS.get(word) ?? 0;
+}
+
+function markOperator(p: Parser, left: NodeId, start: number): NodeId {
+  const operatorSpan = { start: p.start(), end: p.end() };
+  const text = p.value();
+  const [operator, level] = MARK_OPERATORS.get(text) ?? p.fail('operator expected');
+  p.advance();
+  if (!atOperand(p)) {
+    failMissing(p, text, operatorSpan.start, 1, 2);
+  }
+  const right = matched(p, text, binary(p, level - 1));
+  return addBinary(p, operator, left, right, operatorSpan, start);
+}
+
+/** What stands behind an operator; the pattern of `~*` and `!~*` without regard to case. */
+function matched(p: Parser, mark: string, right: NodeId): NodeId {
+  if (!mark.endsWith('~*')) {
+    return right;
+  }
+  const { start, end } = p.spanOf(right);
+  const flag = p.add({ kind: 'String', value: '(?i)' }, start, start);
+  const operands = [flag, right];
+  const node = { kind: 'Concat', operands, operator_span: { start, end } } as const;
+  return p.add(node, start, end, ...operands);
+}
+
+function addBinary(
+  p: Parser,
+  operator: BinaryOperator,
+  left: NodeId,
+  right: NodeId,
+  operatorSpan: Span,
+  start: number,
+): NodeId {
+  const node = { kind: 'Binary', operator, left, right, operator_span: operatorSpan } as const;
+  return p.add(node, start, p.lastEnd(), left, right);
+}
+
+function concat(p: Parser, first: NodeId, start: number): NodeId {
+  const operatorSpan = { start: p.start(), end: p.end() };
+  const operands = [first];
+  while (p.at('||')) {
+    p.countTerm(operands.length, start);
+    const at = p.start();
+    p.advance();
+    if (!atOperand(p)) {
+      failMissing(p, '||', at, 1, 2);
+    }
+    operands.push(binary(p, LEVEL_CONCAT - 1));
+  }
+  const node = { kind: 'Concat', operands, operator_span: operatorSpan } as const;
+  return p.add(node, start, p.lastEnd(), ...operands);
+}
+
+/** `[NOT] IN`, `[NOT] BETWEEN`, `[NOT] LIKE`, `WITHIN`, `IS`, `OPERATOR(…)`. */
+function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
+  if (p.at('OPERATOR')) {
+    return qualifiedOperator(p, left, start);
+  }
+  const from = p.start();
+  const negated = p.take('NOT');
+  const word = p.value();
+  const operatorSpan = { start: from, end: p.end() };
+  const at = p.start();
+  p.advance();
+  if (word === 'IS') {
+    return isOperator(p, left, start, operatorSpan);
+  }
+  if (!atOperand(p)) {
+    failMissing(p, word.toLowerCase(), at, 1, word === 'BETWEEN' ? 3 : 2);
+  }
+  switch (word) {
+    case 'IN':
+      return inOperator(p, left, start, negated, operatorSpan);
+    case 'BETWEEN':
+      return between(p, left, start, negated, operatorSpan, at);
+    case 'WITHIN': {
+      const items = p.parenthesised(() => parseExpression(p));
+      const node = { kind: 'Within', operand: left, items, operator_span: operatorSpan } as const;
+      const within = p.add(node, start, p.lastEnd(), left, ...items);
+      if (!negated) {
+        return within;
+      }
+      return p.add({ kind: 'Unary', operator: 'Not', operand: within }, start, p.lastEnd(), within);
+    }
+    default: {
+      const from = p.start();
+      const right = escapedPattern(p, binary(p, LEVEL_EQUALITY - 1), from);
+      const operator = word === 'LIKE' ? 'Like' : 'ILike';
+      return addBinary(p, negated ? `Not${operator}` : operator, left, right, operatorSpan, start);
+    }
+  }
+}
+
+/** `pattern ESCAPE 'c'` is the call that gives the pattern with the usual escape. */
+function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
+  if (!p.at('ESCAPE') || !atText(p, 1)) {
+    return pattern;
+  }
+  const span = { start: p.start(), end: p.end() };
+  p.advance();
+  const at = p.start();
+  const escape = primary(p);
+  const literal = p.node(escape);
+  if (literal.kind === 'String' && Array.from(literal.value).length > 1) {
+    p.failAt('ESCAPE must be empty or one character', at, p.lastEnd());
+  }
+  return addCall(p, { text: 'like_escape', quoted: false, span }, start, [pattern, escape]);
+}
+
+/** Whether a text stands some tokens ahead, or what stands for one. */
+function atText(p: Parser, ahead: number): boolean {
+  const kind = p.kind(ahead);
+  return (
+    kind === TokenKind.String ||
+    kind === TokenKind.Parameter ||
+    kind === TokenKind.NamedParameter ||
+    kind === TokenKind.Variable ||
+    p.value(ahead) === '?' ||
+    (p.value(ahead) === 'E' && p.kind(ahead + 1) === TokenKind.String)
+  );
+}
+
+function inOperator(
+  p: Parser,
+  operand: NodeId,
+  start: number,
+  negated: boolean,
+  operatorSpan: Span,
+): NodeId {
+  const rest = { operand, negated, operator_span: operatorSpan };
+  if (!p.at('(')) {
+    const items = [binary(p, LEVEL_RANGE - 1)];
+    const node = { kind: 'InList', ...rest, items, bare: true } as const;
+    return p.add(node, start, p.lastEnd(), operand, ...items);
+  }
+  const open = p.start();
+  p.advance();
+  if (atQuery(p)) {
+    const query = p.grammar.query(p);
+    p.close(open);
+    return p.add({ kind: 'InQuery', ...rest, query }, start, p.lastEnd(), operand, query);
+  }
+  const items = p.list(() => parseExpression(p));
+  p.close(open);
+  const node = { kind: 'InList', ...rest, items, bare: false } as const;
+  return p.add(node, start, p.lastEnd(), operand, ...items);
+}
+
+function between(
+  p: Parser,
+  operand: NodeId,
+  start: number,
+  negated: boolean,
+  operatorSpan: Span,
+  at: number,
+): NodeId {
+  const low = binary(p, LEVEL_RANGE - 1);
+  if (!p.take('AND') || !atOperand(p)) {
+    failMissing(p, 'between', at, 2, 3);
+  }
+  const high = binary(p, LEVEL_RANGE - 1);
+  const node = {
+    kind: 'Between',
+    operand,
+    low,
+    high,
+    negated,
+    operator_span: operatorSpan,
+  } as const;
+  return p.add(node, start, p.lastEnd(), operand, low, high);
+}
+
+/** `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`: as null equals null, all but NULL are `=`. */
+function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span): NodeId {
+  const negated = p.take('NOT');
+  if (p.take('NULL')) {
+    return p.add({ kind: 'IsNull', operand: left, negated }, start, p.lastEnd(), left);
+  }
+  if (p.at('TRUE') || p.at('FALSE')) {
+    const right = primary(p);
+    return addBinary(p, negated ? 'NotEqual' : 'Equal', left, right, operatorSpan, start);
+  }
+  if (p.take('DISTINCT', 'FROM')) {
+    if (!atOperand(p)) {
+      failMissing(p, 'is distinct from', operatorSpan.start, 1, 2);
+    }
+    const right = binary(p, LEVEL_EQUALITY - 1);
+    return addBinary(p, negated ? 'Equal' : 'NotEqual', left, right, operatorSpan, start);
+  }
+  return p.fail("'null' expected");
+}
+
+/** `a OPERATOR(pg_catalog.~) b`, as psql writes it. */
+function qualifiedOperator(p: Parser, left: NodeId, start: number): NodeId {
+  const at = p.start();
+  p.advance(2);
+  if (p.kind() === TokenKind.Word && p.value(1) === '.') {
+    p.advance(2);
+  }
+  const mark = p.value();
+  const operator = MARK_OPERATORS.get(mark)?.[0];
+  if (operator === undefined) {
+    p.fail(`unexpected token [${p.written()}]`);
+  }
+  p.advance();
+  p.expect(')');
+  const operatorSpan = { start: at, end: p.lastEnd() };
+  const right = matched(p, mark, binary(p, LEVEL_EQUALITY - 1));
+  return addBinary(p, operator, left, right, operatorSpan, start);
+}
+
+/** Prefix operators. */
+function unary(p: Parser): NodeId {
+  const start = p.start();
+  const mark = p.kind() === TokenKind.Mark ? p.value() : '';
+  const operator =
+    mark === '-' ? 'Minus' : mark === '+' ? 'Plus' : mark === '~' ? 'BitNot' : undefined;
+  if (operator === undefined && !p.at('NOT')) {
+    return postfix(p);
+  }
+  const name = p.written().toLowerCase();
+  p.advance();
+  if (!atOperand(p)) {
+    failMissing(p, name, start, 0, 1);
+  }
+  const operand = p.nested(() => (operator === undefined ? binary(p, LEVEL_EQUALITY) : unary(p)));
+  const node = { kind: 'Unary', operator: operator ?? 'Not', operand } as const;
+  return p.add(node, start, p.lastEnd(), operand);
+}

@@ -1,0 +1,61 @@
+/** What may begin at the current token, and what must end there. */
+import { CALLABLE, OPERAND_STARTS } from '../lexer/keywords.js';
+import { TokenKind } from '../lexer/lexer.js';
+import type { Parser } from './parser.js';
+
+/** Marks an operand can begin with. */
+const OPERAND_MARKS: ReadonlySet<string> = new Set(['(', '[', '-', '+', '~', '?', '*']);
+
+/** Words that begin an operand. */
+const OPERAND_WORDS = ['CASE', 'CAST', 'NOT', 'NULL', 'TRUE', 'FALSE', 'ARRAY', 'EXISTS'];
+
+/** Whether an operand can begin at the current token. */
+export function atOperand(p: Parser): boolean {
+  p.suggestContext('expression');
+  p.suggest(OPERAND_WORDS);
+  const kind = p.kind();
+  if (kind === TokenKind.Word) {
+    if (!p.atReserved() || p.atColumnWord()) {
+      return true;
+    }
+    if (p.atOneOf(CALLABLE) && p.value(1) === '(') {
+      return true;
+    }
+    return p.atOneOf(OPERAND_STARTS);
+  }
+  if (kind === TokenKind.Mark) {
+    return OPERAND_MARKS.has(p.value());
+  }
+  return kind !== TokenKind.End && kind !== TokenKind.Hint && kind !== TokenKind.Bad;
+}
+
+/** The square bracket that ends what began at `open`. */
+export function closeBracket(p: Parser, open: number): void {
+  if (p.take(']')) {
+    return;
+  }
+  if (p.atEnd()) {
+    p.failAt('unbalanced [', open, open + 1);
+  }
+  p.fail("',' or ']' expected");
+}
+
+/** Whether a query (not an expression) begins here. */
+export function atQuery(p: Parser): boolean {
+  return p.at('SELECT') || p.at('DECLARE') || (p.at('WITH') && p.value(1) !== 'OFFSET');
+}
+
+/** Inside parentheses a keyword counts as a stray literal. */
+export function requireOperand(p: Parser, open: number): void {
+  if (atOperand(p) && !p.at('*')) {
+    return;
+  }
+  if (p.atEnd()) {
+    p.failAt('unbalanced (', open, open + 1);
+  }
+  if (p.kind() === TokenKind.Word && p.kind(1) !== TokenKind.Mark && p.kind(1) !== TokenKind.End) {
+    p.advance();
+    p.fail('dangling literal');
+  }
+  p.fail('expression expected');
+}

@@ -1,0 +1,413 @@
+/**
+ * The state of one parse: a cursor over the tokens, the tree under construction, and the limits.
+ *
+ * The grammar lives beside it (`expression.ts`, `query.ts`, …) as functions that take a `Parser`.
+ * Recursion is bounded by `nested`, long chains by `height` and `countTerm`: no text can
+ * exhaust the stack, here or in the code that walks the tree.
+ */
+import type { Name, Node, NodeId, PlainRows, Span, Tree } from '../ast.generated.js';
+import { AFTER_COLUMN_WORDS, CASE_WORDS, COLUMN_WORDS, RESERVED } from '../lexer/keywords.js';
+import { TokenKind, tokenize, type Tokens } from '../lexer/lexer.js';
+import { SyntaxError_ } from '../lexer/syntax-error.js';
+
+/** UTF-16 units of one statement text. */
+export const MAX_TEXT_LENGTH = 1_048_576;
+/** What a client of PostgreSQL is connected to. */
+const DATABASE = 'qdb';
+/** Schemas beside `public`; a table's name begins with them. */
+const SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'sys']);
+/** Parentheses, sub-queries, prefix operators inside one another. */
+export const MAX_NESTING = 256;
+/** Members of one chain (AND, OR, ||, +) or list. */
+export const MAX_TERMS = 10_000;
+/** Nodes between a leaf and the root: what chains of different operators may add up to. */
+export const MAX_HEIGHT = 1_024;
+
+/** The two productions that all others come back to. */
+export interface Grammar {
+  readonly expression: (parser: Parser) => NodeId;
+  readonly query: (parser: Parser) => NodeId;
+}
+
+/** What a parse asked for at one token: the words and kinds of thing that may stand there. */
+export interface Probe {
+  /** Index of the token asked about. */
+  readonly index: number;
+  readonly keywords: Set<string>;
+  readonly contexts: Set<ProbeContext>;
+}
+
+/** A place for something that is not a keyword. */
+export type ProbeContext = 'expression' | 'name' | 'table' | 'type';
+
+const WORD_OR_MARK_MAX = TokenKind.Mark;
+
+export class Parser {
+  readonly text: string;
+  readonly grammar: Grammar;
+  /** Index of the current token. */
+  index = 0;
+  private readonly tokens: Tokens;
+  private readonly nodes: Node[] = [];
+  private readonly spans: Span[] = [];
+  private readonly heights: number[] = [];
+  private depth = 0;
+  private questionMarks = 0;
+  private readonly probe: Probe | null;
+
+  constructor(text: string, grammar: Grammar, probe: Probe | null = null) {
+    if (text.length > MAX_TEXT_LENGTH) {
+      throw new SyntaxError_(
+        `statement text is too long [length=${text.length}, max=${MAX_TEXT_LENGTH}]`,
+        MAX_TEXT_LENGTH,
+        text.length,
+      );
+    }
+    this.text = text;
+    this.grammar = grammar;
+    this.tokens = tokenize(text, probe === null);
+    this.probe = probe;
+  }
+
+  // ---- looking ----
+
+  kind(offset = 0): TokenKind {
+    return this.tokens.kinds[this.index + offset] ?? TokenKind.End;
+  }
+
+  /** Capitals of a word, text of a mark, empty for everything else. */
+  value(offset = 0): string {
+    return this.tokens.values[this.index + offset] ?? '';
+  }
+
+  /** Text of a token as written. */
+  written(offset = 0): string {
+    return this.text.slice(this.start(offset), this.end(offset));
+  }
+
+  start(offset = 0): number {
+    return this.tokens.starts[this.index + offset] ?? this.text.length;
+  }
+
+  end(offset = 0): number {
+    return this.tokens.ends[this.index + offset] ?? this.text.length;
+  }
+
+  /** Takes the rows of plain literals that stand here; null when there are none. */
+  takePlainRows(): PlainRows | null {
+    const { rows } = this.tokens;
+    if (this.kind() !== TokenKind.Rows || rows === null) {
+      return null;
+    }
+    this.advance();
+    const { start, end } = rows;
+    return { text: this.text.slice(start, end), rows: rows.rows, span: { start, end } };
+  }
+
+  /** Where the previous token ends. */
+  lastEnd(): number {
+    return this.index === 0 ? 0 : this.end(-1);
+  }
+
+  atEnd(): boolean {
+    return this.kind() === TokenKind.End;
+  }
+
+  /** Whether the tokens from here on are these words and marks, which may stand here. */
+  at(...values: readonly string[]): boolean {
+    for (let offset = 0; offset < values.length; offset += 1) {
+      if (this.probe !== null && this.index + offset === this.probe.index) {
+        this.probe.keywords.add(values[offset] ?? '');
+      }
+      if (this.kind(offset) > WORD_OR_MARK_MAX || this.value(offset) !== values[offset]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Like `at` for one word that may not stand here: asked only to say so, or to tell it apart. */
+  sees(value: string, next = ''): boolean {
+    if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) {
+      return false;
+    }
+    return next === '' || this.value(1) === next;
+  }
+
+  /** Notes words that may stand here and are looked up in a table instead of asked for. */
+  suggest(words: Iterable<string>): void {
+    if (this.probe?.index !== this.index) {
+      return;
+    }
+    for (const word of words) {
+      this.probe.keywords.add(word);
+    }
+  }
+
+  /** Notes that a name, an expression, … may stand here. */
+  suggestContext(context: ProbeContext): void {
+    if (this.probe !== null && this.index === this.probe.index) {
+      this.probe.contexts.add(context);
+    }
+  }
+
+  atOneOf(words: ReadonlySet<string>, offset = 0): boolean {
+    return this.kind(offset) === TokenKind.Word && words.has(this.value(offset));
+  }
+
+  atReserved(offset = 0): boolean {
+    return this.atOneOf(RESERVED, offset);
+  }
+
+  // ---- moving ----
+
+  advance(count = 1): void {
+    this.index = Math.min(this.index + count, this.tokens.kinds.length - 1);
+  }
+
+  /** Steps over these words and marks when they stand here. */
+  take(...values: readonly string[]): boolean {
+    if (!this.at(...values)) {
+      return false;
+    }
+    this.advance(values.length);
+    return true;
+  }
+
+  expect(value: string, message = `'${value.toLowerCase()}' expected`): void {
+    if (!this.take(value)) {
+      this.fail(message);
+    }
+  }
+
+  /** A list with commas between its members. */
+  list<T>(member: () => T): T[] {
+    const start = this.start();
+    const members = [member()];
+    while (this.take(',')) {
+      this.countTerm(members.length, start);
+      members.push(member());
+    }
+    return members;
+  }
+
+  /** `( a, b )`. */
+  parenthesised<T>(member: () => T): T[] {
+    const open = this.start();
+    this.expect('(');
+    const members = this.list(member);
+    this.close(open);
+    return members;
+  }
+
+  /** The parenthesis that ends what began at `open`. */
+  close(open: number): void {
+    if (this.take(')')) {
+      return;
+    }
+    if (this.atEnd()) {
+      this.failAt('unbalanced (', open, open + 1);
+    }
+    if (this.kind() === TokenKind.Mark) {
+      this.fail(`unexpected token [${this.written()}]`);
+    }
+    this.fail('dangling literal');
+  }
+
+  // ---- names ----
+
+  /** A name: a word that is not reserved, or a quoted one. `missing` is said at any other token. */
+  name(missing: string, context: ProbeContext = 'name'): Name {
+    this.suggestContext(context);
+    const kind = this.kind();
+    if (kind === TokenKind.Quoted) {
+      return this.takeName(true);
+    }
+    if (kind === TokenKind.Word) {
+      if (this.atReserved()) {
+        this.failReserved();
+      }
+      return this.takeName(false);
+    }
+    if (kind >= TokenKind.Integer && kind <= TokenKind.Duration) {
+      this.fail("identifier should start with a letter or '_'");
+    }
+    return this.fail(missing);
+  }
+
+  /** A name of a column or an alias, where no keyword can stand. */
+  columnName(missing: string): Name {
+    if (!this.atOneOf(COLUMN_WORDS)) {
+      return this.name(missing);
+    }
+    this.suggestContext('name');
+    return { ...this.takeName(false), quoted: true };
+  }
+
+  /** A reserved word that is a column here: nothing follows that it would begin as a keyword. */
+  atColumnWord(): boolean {
+    const isWord = this.atOneOf(COLUMN_WORDS) && !this.atOneOf(CASE_WORDS);
+    return isWord && !this.atOneOf(AFTER_COLUMN_WORDS, 1) && !this.atOneOf(COLUMN_WORDS, 1);
+  }
+
+  /**
+   * A name of a table or view; single quotes serve as well. Clients of PostgreSQL write the
+   * database and the schema before it: `public` holds every table, the others are part of the name.
+   */
+  tableName(missing: string): Name {
+    if (this.kind() === TokenKind.String) {
+      return this.takeName(true);
+    }
+    const parts = [this.name(missing, 'table')];
+    while (this.atPart()) {
+      this.advance();
+      parts.push(this.takeName(this.kind() === TokenKind.Quoted));
+    }
+    const [first, ...others] = parts;
+    if (first === undefined || others.length === 0) {
+      return first ?? this.fail(missing);
+    }
+    const named = parts.length > 2 && first.text.toLowerCase() === DATABASE ? others : parts;
+    const [schema = first, table] = named;
+    const known = schema.text.toLowerCase();
+    if (table === undefined || named.length > 2 || !(known === 'public' || SCHEMAS.has(known))) {
+      const { start, end } = first.span;
+      return this.failAt(
+        `schema '${schema.text}' does not exist, tables are in public`,
+        start,
+        end,
+      );
+    }
+    return {
+      text: known === 'public' ? table.text : `${schema.text}.${table.text}`,
+      quoted: parts.some((part) => part.quoted),
+      span: { start: first.span.start, end: table.span.end },
+    };
+  }
+
+  /** Whether another part of a dotted name follows. */
+  private atPart(): boolean {
+    return this.at('.') && (this.kind(1) === TokenKind.Word || this.kind(1) === TokenKind.Quoted);
+  }
+
+  /** `a.b.c` as one name. */
+  qualified(first: Name): Name {
+    let name = first;
+    while (this.atPart()) {
+      this.advance();
+      const next = this.takeName(this.kind() === TokenKind.Quoted);
+      name = {
+        text: `${name.text}.${next.text}`,
+        quoted: name.quoted || next.quoted,
+        span: { start: name.span.start, end: next.span.end },
+      };
+    }
+    return name;
+  }
+
+  /** A name that may have dots in it, of a user or a volume. */
+  dottedName(missing: string): Name {
+    const isText = this.kind() === TokenKind.String;
+    return this.qualified(isText ? this.takeName(true) : this.name(missing, 'table'));
+  }
+
+  /** The current token as a name, whatever it is. */
+  takeName(quoted: boolean): Name {
+    const text = quoted ? this.unquoted() : this.written();
+    const span = { start: this.start(), end: this.end() };
+    this.advance();
+    return { text, quoted, span };
+  }
+
+  /** A token's text without its quotes, doubled quotes folded. */
+  unquoted(): string {
+    const written = this.written();
+    const quote = written.charAt(0);
+    const inner = written.slice(1, -1);
+    return inner.includes(quote) ? inner.replaceAll(quote + quote, quote) : inner;
+  }
+
+  // ---- building ----
+
+  /** Adds a node; `children` are those whose height counts. */
+  add(node: Node, start: number, end: number, ...children: readonly (NodeId | null)[]): NodeId {
+    let height = 0;
+    for (const child of children) {
+      if (child !== null) {
+        height = Math.max(height, (this.heights[child] ?? 0) + 1);
+      }
+    }
+    if (height > MAX_HEIGHT) {
+      this.failAt('statement is nested too deeply', start, end);
+    }
+    this.nodes.push(node);
+    this.spans.push({ start, end });
+    this.heights.push(height);
+    return this.nodes.length - 1;
+  }
+
+  node(id: NodeId): Node {
+    const node = this.nodes[id];
+    if (node === undefined) {
+      throw new RangeError(`no node ${id}`);
+    }
+    return node;
+  }
+
+  spanOf(id: NodeId): Span {
+    return this.spans[id] ?? { start: 0, end: 0 };
+  }
+
+  nextQuestionMark(): number {
+    this.questionMarks += 1;
+    return this.questionMarks;
+  }
+
+  /** Runs a production one level deeper. */
+  nested<T>(production: () => T): T {
+    this.depth += 1;
+    if (this.depth > MAX_NESTING) {
+      this.fail(`statement is nested too deeply [max=${MAX_NESTING}]`);
+    }
+    const result = production();
+    this.depth -= 1;
+    return result;
+  }
+
+  /** Refuses chains and lists beyond the limit; `count` members are there already. */
+  countTerm(count: number, start: number): void {
+    if (count >= MAX_TERMS) {
+      this.failAt(`too many terms [max=${MAX_TERMS}]`, start, this.lastEnd());
+    }
+  }
+
+  tree(root: NodeId): Tree {
+    return { nodes: this.nodes, spans: this.spans, root };
+  }
+
+  // ---- failing ----
+
+  /** Fails at the current token. */
+  fail(message: string): never {
+    this.failAt(message, this.start(), this.end());
+  }
+
+  /** Fails at the current token, or at the last one when the text ends here. */
+  failNear(message: string): never {
+    if (this.atEnd() && this.index > 0) {
+      this.failAt(message, this.start(-1), this.end(-1));
+    }
+    this.fail(message);
+  }
+
+  failAt(message: string, start: number, end: number): never {
+    throw new SyntaxError_(message, start, end);
+  }
+
+  failReserved(): never {
+    this.fail(
+      'table and column names that are SQL keywords have to be enclosed in double quotes, ' +
+        `such as "${this.written()}"`,
+    );
+  }
+}

@@ -1,0 +1,405 @@
+/** Trees as text. What is printed parses to the same tree, spans apart. */
+import type {
+  AlterAction,
+  ColumnDefinition,
+  CreateTableNode,
+  DeleteNode,
+  InsertNode,
+  Name,
+  Node,
+  NodeId,
+  OptionValue,
+  PartitionChange,
+  Tree,
+  UpdateNode,
+} from '../ast.generated.js';
+import { printAccess } from './print-access.js';
+import {
+  printBackup,
+  printCopy,
+  printCreateView,
+  printIndexOption,
+  printRefreshMode,
+  printViewAction,
+} from './print-administration.js';
+import {
+  assertNever,
+  expression,
+  nodeOf,
+  printName,
+  printType,
+  printValue,
+  printWord,
+  type Printer,
+} from './print-expression.js';
+import {
+  printQuery,
+  printShow,
+  printSource,
+  printValues,
+  printWith,
+  selectItems,
+} from './print-query.js';
+
+/** The statement as text. */
+export function print(tree: Tree): string {
+  return printStatement(printerFor(tree), tree.root);
+}
+
+/** One expression of a tree as text. */
+export function printExpression(tree: Tree, id: NodeId): string {
+  return expression(printerFor(tree), id);
+}
+
+function printerFor(tree: Tree): Printer {
+  const printer: Printer = { tree, query: (id) => printQuery(printer, id) };
+  return printer;
+}
+
+const KINDS = { Table: 'TABLE', View: 'VIEW', MaterializedView: 'MATERIALIZED VIEW' } as const;
+
+function printStatement(printer: Printer, id: NodeId): string {
+  const node = nodeOf(printer.tree, id);
+  switch (node.kind) {
+    case 'CreateTable':
+      return printCreateTable(printer, node);
+    case 'Insert':
+      return printInsert(printer, node);
+    case 'Update':
+      return printUpdate(printer, node);
+    case 'Delete':
+      return printDelete(printer, node);
+    case 'CreateView':
+      return printCreateView(printer, node);
+    case 'AlterTable':
+      return printAlter(printer, node.table, node.actions);
+    case 'Explain': {
+      const stage = node.stage === 'Default' ? '' : ` (${node.stage.toUpperCase()})`;
+      const analyze = node.analyze ? ' ANALYZE' : '';
+      return `EXPLAIN${analyze}${stage} ${printStatement(printer, node.statement)}`;
+    }
+    case 'Check':
+      return node.table === null ? 'CHECK DATABASE' : `CHECK TABLE ${printName(node.table)}`;
+    case 'Recover':
+      return `RECOVER TABLE ${printName(node.table)}${node.skip ? ' SKIP' : ''}`;
+    case 'CancelQuery':
+      return `CANCEL QUERY ${expression(printer, node.id)}`;
+    default:
+      return printSmall(printer, id, node);
+  }
+}
+
+function printSmall(printer: Printer, id: NodeId, node: Node): string {
+  switch (node.kind) {
+    case 'Drop':
+      return [
+        'DROP',
+        KINDS[node.what],
+        ...(node.if_exists ? ['IF EXISTS'] : []),
+        list(node.names),
+      ].join(' ');
+    case 'DropAllTables':
+      return 'DROP ALL TABLES';
+    case 'Truncate':
+      return [
+        'TRUNCATE TABLE',
+        ...(node.if_exists ? ['IF EXISTS'] : []),
+        list(node.tables),
+        ...(node.keep_symbols ? ['KEEP SYMBOL MAPS'] : []),
+      ].join(' ');
+    case 'Rename':
+      return `RENAME TABLE ${printName(node.table)} TO ${printName(node.to)}`;
+    case 'Show':
+      return printShow(node.subject);
+    case 'AlterView': {
+      const action = printViewAction(printer, node.action);
+      return `ALTER MATERIALIZED VIEW ${printName(node.view)} ${action}`;
+    }
+    case 'RefreshView': {
+      const mode = printRefreshMode(printer, node.mode);
+      return `REFRESH MATERIALIZED VIEW ${printName(node.view)}${mode}`;
+    }
+    case 'CompileView':
+      return `COMPILE VIEW ${printName(node.view)}`;
+    case 'Access':
+      return printAccess(node.access);
+    case 'Copy':
+      return printCopy(printer, node.copy);
+    case 'Backup':
+      return printBackup(node.backup);
+    case 'Session':
+      return node.words.map(printWord).join(' ');
+    case 'Empty':
+      return '';
+    default:
+      return printer.query(id);
+  }
+}
+
+function list(names: readonly Name[]): string {
+  return names.map(printName).join(', ');
+}
+
+function printInsert(printer: Printer, node: InsertNode): string {
+  const parts = ['INSERT'];
+  if (node.atomic) {
+    parts.push('ATOMIC');
+  }
+  if (node.batch !== null) {
+    parts.push(`BATCH ${expression(printer, node.batch)}`);
+  }
+  if (node.o3_max_lag !== null) {
+    parts.push(`o3MaxLag ${printValue(node.o3_max_lag)}`);
+  }
+  parts.push(`INTO ${printName(node.table)}`);
+  if (node.columns.length > 0) {
+    parts.push(`(${list(node.columns)})`);
+  }
+  if (node.query === null) {
+    const plain = node.plain === null ? [] : [node.plain.text];
+    const values = node.values === null ? [] : [printValues(printer, node.values)];
+    parts.push(`VALUES ${[...plain, ...values].join(', ')}`);
+  } else {
+    parts.push(printer.query(node.query));
+  }
+  if (node.returning.length > 0) {
+    parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+  }
+  return parts.join(' ');
+}
+
+function printDelete(printer: Printer, node: DeleteNode): string {
+  const parts = node.with.length > 0 ? [printWith(printer, node.with)] : [];
+  parts.push(`DELETE FROM ${printName(node.table)}`);
+  if (node.alias !== null) {
+    parts.push(`AS ${printName(node.alias)}`);
+  }
+  if (node.using !== null) {
+    parts.push(`USING ${printSource(printer, node.using)}`);
+  }
+  if (node.filter !== null) {
+    parts.push(`WHERE ${expression(printer, node.filter)}`);
+  }
+  return parts.join(' ');
+}
+
+function printUpdate(printer: Printer, node: UpdateNode): string {
+  const parts: string[] = [];
+  if (node.with.length > 0) {
+    parts.push(printWith(printer, node.with));
+  }
+  parts.push(`UPDATE ${printName(node.table)}`);
+  if (node.alias !== null) {
+    parts.push(`AS ${printName(node.alias)}`);
+  }
+  const assignments = node.assignments.map(
+    ([column, value]) => `${printName(column)} = ${expression(printer, value)}`,
+  );
+  parts.push(`SET ${assignments.join(', ')}`);
+  if (node.from !== null) {
+    parts.push(`FROM ${printSource(printer, node.from)}`);
+  }
+  if (node.filter !== null) {
+    parts.push(`WHERE ${expression(printer, node.filter)}`);
+  }
+  return parts.join(' ');
+}
+
+/** Options of CREATE TABLE that have a place of their own; the others stand after WITH. */
+const PLACED: ReadonlySet<string> = new Set([
+  'ATOMIC',
+  'BATCH',
+  'BATCH O3MAXLAG',
+  'INDEX',
+  'FORMAT',
+  'STORAGE POLICY',
+  'VOLUME',
+  'OWNED',
+]);
+
+function printCreateTable(printer: Printer, node: CreateTableNode): string {
+  const option = (name: string): OptionValue[] =>
+    node.options.filter((one) => one.name.text.toUpperCase() === name);
+  const value = (one: OptionValue): string => (one.value === null ? '' : one.value.text);
+  const parts = ['CREATE'];
+  if (option('ATOMIC').length > 0) {
+    parts.push('ATOMIC');
+  }
+  for (const one of option('BATCH')) {
+    parts.push(`BATCH ${value(one)}`);
+  }
+  for (const one of option('BATCH O3MAXLAG')) {
+    if (one.value !== null) {
+      parts.push(`o3MaxLag ${printValue(one.value)}`);
+    }
+  }
+  parts.push(`TABLE ${node.if_not_exists ? 'IF NOT EXISTS ' : ''}${printName(node.name)}`);
+  parts.push(tableShape(printer, node));
+  for (const [column, type] of node.casts) {
+    parts.push(`, CAST(${printName(column)} AS ${printType(type)})`);
+  }
+  for (const one of option('INDEX')) {
+    parts.push(`, INDEX(${value(one)})`);
+  }
+  if (node.timestamp !== null) {
+    parts.push(`TIMESTAMP(${printName(node.timestamp)})`);
+  }
+  if (node.partition_by !== null) {
+    parts.push(`PARTITION BY ${node.partition_by.text}`);
+  }
+  if (node.ttl !== null) {
+    parts.push(`TTL ${node.ttl.text}`);
+  }
+  for (const one of option('STORAGE POLICY')) {
+    parts.push(`STORAGE POLICY (${value(one)})`);
+  }
+  for (const one of option('FORMAT')) {
+    parts.push(`FORMAT ${value(one)}`);
+  }
+  if (node.wal !== null) {
+    parts.push(node.wal ? 'WAL' : 'BYPASS WAL');
+  }
+  if (node.dedup_keys.length > 0) {
+    parts.push(`DEDUP UPSERT KEYS(${list(node.dedup_keys)})`);
+  }
+  const others = node.options.filter((one) => !PLACED.has(one.name.text.toUpperCase()));
+  if (others.length > 0) {
+    parts.push(`WITH ${others.map(assignment).join(', ')}`);
+  }
+  for (const one of option('VOLUME')) {
+    parts.push(`${others.length > 0 ? ', ' : ''}IN VOLUME ${word(one)}`);
+  }
+  for (const one of option('OWNED')) {
+    parts.push(`OWNED BY ${word(one)}`);
+  }
+  return parts.join(' ');
+}
+
+function assignment(option: OptionValue): string {
+  const value = option.value === null ? '' : ` = ${printValue(option.value)}`;
+  return printName(option.name) + value;
+}
+
+function word(option: OptionValue): string {
+  return option.value === null ? '' : printName(option.value);
+}
+
+function tableShape(printer: Printer, node: CreateTableNode): string {
+  if (node.query !== null) {
+    return `AS (${printer.query(node.query)})`;
+  }
+  if (node.like !== null) {
+    return `(LIKE ${printName(node.like)})`;
+  }
+  return `(${node.columns.map((column) => printColumn(printer, column)).join(', ')})`;
+}
+
+function printColumn(printer: Printer, column: ColumnDefinition): string {
+  const parts = [printName(column.name), printType(column.type_name)];
+  if (column.symbol_capacity !== null) {
+    parts.push(`CAPACITY ${column.symbol_capacity.text}`);
+  }
+  if (column.symbol_cache !== null) {
+    parts.push(column.symbol_cache ? 'CACHE' : 'NOCACHE');
+  }
+  if (column.indexed) {
+    parts.push('INDEX');
+  }
+  const options = column.options.filter(({ name }) => name.text !== 'DEFAULT');
+  parts.push(...options.map(printIndexOption));
+  if (column.not_null) {
+    parts.push('NOT NULL');
+  }
+  if (column.default !== null) {
+    parts.push(`DEFAULT ${expression(printer, column.default)}`);
+  }
+  return parts.join(' ');
+}
+
+function printAlter(printer: Printer, table: Name, actions: readonly AlterAction[]): string {
+  const first = actions[0];
+  if (first?.action === 'Other') {
+    return printOther(table, first.words);
+  }
+  const parts = actions.map((action, index) => printAction(printer, action, index === 0));
+  return `ALTER TABLE ${printName(table)} ${parts.join(', ')}`;
+}
+
+function printOther(table: Name, words: readonly string[]): string {
+  const head = words[0] ?? '';
+  if (head === 'VACUUM' || head === 'REINDEX') {
+    return `${head} TABLE ${printName(table)} ${words.slice(1).map(printWord).join(' ')}`.trimEnd();
+  }
+  return `ALTER TABLE ${printName(table)} ${words.join(' ')}`;
+}
+
+function printAction(printer: Printer, action: AlterAction, first: boolean): string {
+  const lead = (words: string): string => (first ? `${words} ` : '');
+  switch (action.action) {
+    case 'AddColumn': {
+      const words = action.if_not_exists ? 'ADD COLUMN IF NOT EXISTS' : 'ADD COLUMN';
+      return lead(words) + printColumn(printer, action.column);
+    }
+    case 'DropColumn':
+      return lead('DROP COLUMN') + printName(action.column);
+    case 'RenameColumn':
+      return `${lead('RENAME COLUMN')}${printName(action.column)} TO ${printName(action.to)}`;
+    case 'ChangeType':
+      return `ALTER COLUMN ${printName(action.column)} TYPE ${printType(action.type_name)}`;
+    default:
+      return printSetting(printer, action);
+  }
+}
+
+function printPartitionChange(change: PartitionChange): string {
+  switch (change) {
+    case 'ToParquet':
+      return 'CONVERT PARTITION TO PARQUET';
+    case 'ToNative':
+      return 'CONVERT PARTITION TO NATIVE';
+    default:
+      return `${change.toUpperCase()} PARTITION`;
+  }
+}
+
+function printSetting(printer: Printer, action: AlterAction): string {
+  switch (action.action) {
+    case 'SymbolCapacity':
+      return `ALTER COLUMN ${printName(action.column)} SYMBOL CAPACITY ${action.capacity.text}`;
+    case 'SymbolCache':
+      return `ALTER COLUMN ${printName(action.column)} ${action.cache ? 'CACHE' : 'NOCACHE'}`;
+    case 'Index': {
+      const words = [action.indexed ? 'ADD INDEX' : 'DROP INDEX', ...action.words];
+      return `ALTER COLUMN ${printName(action.column)} ${words.join(' ')}`;
+    }
+    case 'Partitions': {
+      const verb = printPartitionChange(action.change);
+      return action.filter === null
+        ? `${verb} LIST ${action.names.map(printValue).join(', ')}`
+        : `${verb} WHERE ${expression(printer, action.filter)}`;
+    }
+    case 'SquashPartitions':
+      return 'SQUASH PARTITIONS';
+    case 'SetParameter': {
+      const { name, value } = action.parameter;
+      return `SET PARAM ${name.text} = ${value?.text ?? ''}`;
+    }
+    case 'SetTtl':
+      return `SET TTL ${action.ttl.text}`;
+    case 'SetWal':
+      return `SET TYPE ${action.wal ? '' : 'BYPASS '}WAL`;
+    case 'Dedup':
+      return action.keys.length > 0
+        ? `DEDUP ENABLE UPSERT KEYS (${list(action.keys)})`
+        : 'DEDUP DISABLE';
+    case 'Other':
+      return action.words.join(' ');
+    case 'AddColumn':
+    case 'DropColumn':
+    case 'RenameColumn':
+    case 'ChangeType':
+      return printAction(printer, action, true);
+    default:
+      return assertNever(action);
+  }
+}

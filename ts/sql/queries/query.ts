@@ -1,0 +1,428 @@
+/** Queries: WITH, DECLARE, SELECT blocks, the short form `t WHERE …`, set operations, VALUES. */
+import type {
+  Cte,
+  Declaration,
+  LatestOn,
+  NodeId,
+  OrderItem,
+  PivotNode,
+  SampleBy,
+  SelectItem,
+  SelectNode,
+  SetOperator,
+} from '../ast.generated.js';
+import { parseOrderItems } from '../expressions/call.js';
+import { AFTER_SOURCE } from '../lexer/keywords.js';
+import { TokenKind } from '../lexer/lexer.js';
+import { atOperand, atQuery } from '../parser/lookahead.js';
+import type { Parser } from '../parser/parser.js';
+import {
+  atFetch,
+  atGrouping,
+  parseGroupBy,
+  parseInterval,
+  parseLatest,
+  parseLimit,
+  parseNamedWindows,
+  parsePivot,
+  parseSampleBy,
+} from './select-clauses.js';
+import { parseShow } from './show.js';
+import { derived, joinChain, parseSources } from './source.js';
+import { parseValues } from './values.js';
+
+/** What stands before a query's body. */
+export interface Preamble {
+  readonly start: number;
+  readonly declarations: Declaration[];
+  readonly with: Cte[];
+}
+
+/** A whole query. */
+export function parseQuery(p: Parser): NodeId {
+  return p.nested(() => queryAfter(p, parsePreamble(p)));
+}
+
+/** DECLARE and WITH. */
+export function parsePreamble(p: Parser): Preamble {
+  const start = p.start();
+  const declarations = p.take('DECLARE') ? p.list(() => declaration(p)) : [];
+  return { start, declarations, with: p.take('WITH') ? commonTables(p) : [] };
+}
+
+/** The query after its preamble. */
+export function queryAfter(p: Parser, preamble: Preamble): NodeId {
+  const body = setOperations(p);
+  const orderBy = p.take('ORDER') ? orderItems(p) : [];
+  const limit = parseLimit(p);
+  const { declarations, with: ctes } = preamble;
+  const node = { kind: 'Query', declarations, with: ctes, body, order_by: orderBy, limit } as const;
+  const children = [body, ...declarations.map((one) => one.value), ...ctes.map((one) => one.query)];
+  return p.add(node, preamble.start, p.lastEnd(), ...children);
+}
+
+function orderItems(p: Parser): OrderItem[] {
+  p.expect('BY');
+  return parseOrderItems(p);
+}
+
+function declaration(p: Parser): Declaration {
+  const overridable = p.take('OVERRIDABLE');
+  if (p.kind() !== TokenKind.Variable) {
+    if (p.kind() === TokenKind.Word) {
+      p.advance();
+    }
+    p.fail('function, literal or constant is expected');
+  }
+  const span = { start: p.start(), end: p.end() };
+  const name = { text: p.written().slice(1), quoted: false, span };
+  p.advance();
+  if (!p.take(':=')) {
+    p.fail('expected variable assignment operator :=');
+  }
+  return { name, value: declaredValue(p), overridable };
+}
+
+function declaredValue(p: Parser): NodeId {
+  const next = p.value(1);
+  const alone = next === ',' || p.kind(1) === TokenKind.Word || p.kind(1) === TokenKind.End;
+  if (p.kind() === TokenKind.Duration && alone) {
+    return parseInterval(p);
+  }
+  if (p.at('(')) {
+    const from = p.index;
+    const open = p.start();
+    p.advance();
+    if (atQuery(p)) {
+      const query = parseQuery(p);
+      p.close(open);
+      return query;
+    }
+    p.index = from;
+  }
+  if (!atOperand(p)) {
+    p.fail('function, literal or constant is expected');
+  }
+  return p.grammar.expression(p);
+}
+
+/** What follows WITH; a table may be called `recursive`. */
+function commonTables(p: Parser): Cte[] {
+  const recursive = p.at('RECURSIVE') && p.value(1) !== 'AS' && p.value(1) !== '(';
+  if (recursive) {
+    p.advance();
+  }
+  return p.list(() => cte(p, recursive));
+}
+
+function cte(p: Parser, recursive: boolean): Cte {
+  const name = p.name('common table expression name expected');
+  const hasColumns = p.at('(') && !(p.value(1) === 'SELECT' || p.value(1) === 'WITH');
+  const columns = hasColumns ? p.parenthesised(() => p.columnName('column name expected')) : [];
+  p.expect('AS');
+  // Whether a common table is kept or inlined is the planner's choice.
+  if (!p.take('MATERIALIZED')) {
+    p.take('NOT', 'MATERIALIZED');
+  }
+  p.expect('(');
+  const query = parseQuery(p);
+  if (!p.take(')')) {
+    p.fail("')' expected");
+  }
+  return { name, columns, query, recursive };
+}
+
+const SET_OPERATORS: Readonly<Record<string, SetOperator>> = {
+  UNION: 'Union',
+  EXCEPT: 'Except',
+  INTERSECT: 'Intersect',
+};
+
+function setOperations(p: Parser): NodeId {
+  const start = p.start();
+  let left = branch(p);
+  for (let terms = 1; ; terms += 1) {
+    p.suggest(Object.keys(SET_OPERATORS));
+    const operator = p.kind() === TokenKind.Word ? SET_OPERATORS[p.value()] : undefined;
+    if (operator === undefined) {
+      return left;
+    }
+    p.countTerm(terms, start);
+    p.advance();
+    const all = p.take('ALL');
+    if (!all) {
+      p.take('DISTINCT');
+    }
+    const right = branch(p);
+    const node = { kind: 'SetOperation', operator, all, left, right } as const;
+    left = p.add(node, start, p.lastEnd(), left, right);
+  }
+}
+
+/** One member of a set operation. */
+function branch(p: Parser): NodeId {
+  if (p.at('SELECT')) {
+    return selectBlock(p);
+  }
+  if (p.at('VALUES', '(')) {
+    const start = p.start();
+    p.advance();
+    return p.add({ kind: 'Values', rows: parseValues(p) }, start, p.lastEnd());
+  }
+  if (p.at('SHOW') && p.kind(1) === TokenKind.Word) {
+    return parseShow(p);
+  }
+  return shortForm(p);
+}
+
+/** `t WHERE …`, `(query) LATEST ON …`, or only `(query)`. */
+function shortForm(p: Parser): NodeId {
+  const start = p.start();
+  let from: NodeId;
+  if (p.at('(')) {
+    p.advance();
+    const query = parseQuery(p);
+    if (!p.take(')')) {
+      p.fail("')' expected");
+    }
+    if (!atContinuation(p)) {
+      return query;
+    }
+    from = joinChain(p, derived(p, query, start, false), start);
+  } else {
+    from = parseSources(p, missingTable(p));
+  }
+  const star = p.add({ kind: 'Star', qualifier: null }, start, start);
+  const items = [{ expression: star, alias: null }];
+  return selectTail(p, start, { distinct: false, distinct_on: [], items, from, hint: null });
+}
+
+function missingTable(p: Parser): string {
+  return p.index === 0
+    ? 'table name expected'
+    : "'select', 'with', 'declare' or table name expected expected";
+}
+
+/** Whether a clause of a SELECT block follows a parenthesised query. */
+function atContinuation(p: Parser): boolean {
+  if (p.kind() === TokenKind.Quoted || p.at(',')) {
+    return p.kind() === TokenKind.Quoted;
+  }
+  if (p.kind() !== TokenKind.Word) {
+    return false;
+  }
+  if (p.sees('OFFSET') || atFetch(p)) {
+    return false;
+  }
+  return !p.atOneOf(NOT_CONTINUING);
+}
+
+const NOT_CONTINUING: ReadonlySet<string> = new Set([
+  'UNION',
+  'EXCEPT',
+  'INTERSECT',
+  'ORDER',
+  'LIMIT',
+  'ON',
+  'USING',
+  'FROM',
+  'SELECT',
+  'BY',
+  'AND',
+  'OR',
+  'THEN',
+  'ELSE',
+  'WHEN',
+  'END',
+  'SET',
+  'INTO',
+  'RETURNING',
+  'FILL',
+  'ALIGN',
+  'WITH',
+]);
+
+/** `SELECT …`. */
+function selectBlock(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  const hint = p.kind() === TokenKind.Hint ? p.written().slice(3, -2).trim() : null;
+  if (hint !== null) {
+    p.advance();
+  }
+  const distinct = p.take('DISTINCT');
+  const distinctOn =
+    distinct && p.at('ON', '(')
+      ? (p.advance(), p.parenthesised(() => p.grammar.expression(p)))
+      : [];
+  requireItems(p);
+  const items = selectItems(p);
+  const star = items.some((item) => p.node(item.expression).kind === 'Star');
+  let from: NodeId | null = null;
+  if (p.take('FROM')) {
+    from = parseSources(p, 'table name or sub-query expected');
+  } else if (star) {
+    p.failNear("'from' expected");
+  }
+  return selectTail(p, start, { distinct, distinct_on: distinctOn, items, from, hint });
+}
+
+function requireItems(p: Parser): void {
+  p.suggestContext('expression');
+  if (p.atEnd()) {
+    p.fail('[distinct] column expected');
+  }
+  if (p.at(')')) {
+    p.failAt('[distinct] column expected', p.end(), p.end());
+  }
+  if (p.sees('FROM')) {
+    p.fail('column expression expected');
+  }
+}
+
+function selectItems(p: Parser): SelectItem[] {
+  let count = 0;
+  const items = p.list(() => {
+    count += 1;
+    if (count > 1 && p.at('FROM')) {
+      // A comma behind the last one.
+      return null;
+    }
+    const item = selectItem(p);
+    if (p.at(',') || p.at('FROM') || p.at(')') || p.at(';') || p.atEnd()) {
+      return item;
+    }
+    if (p.kind() === TokenKind.Word && p.atOneOf(AFTER_SOURCE)) {
+      return item;
+    }
+    const written = p.written();
+    if (p.kind() !== TokenKind.Word) {
+      p.fail(`unexpected token [${written}]`);
+    }
+    return p.fail(`found [tok='${written}', len=${written.length}] ',', 'from' or 'over' expected`);
+  });
+  return items.filter((item) => item !== null);
+}
+
+function selectItem(p: Parser): SelectItem {
+  const star = selectStar(p);
+  if (star !== null) {
+    if (p.at('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE))) {
+      p.fail('wildcard cannot have alias');
+    }
+    return { expression: star, alias: null };
+  }
+  if (p.at(',')) {
+    p.fail('missing expression');
+  }
+  if (!atOperand(p)) {
+    if (p.atReserved() && !p.sees('FROM')) {
+      p.failReserved();
+    }
+    p.fail('column expression expected');
+  }
+  const expression = p.grammar.expression(p);
+  return { expression, alias: columnAlias(p) };
+}
+
+/** `*`, `t.*`, or null. */
+function selectStar(p: Parser): NodeId | null {
+  const start = p.start();
+  if (p.take('*')) {
+    return p.add({ kind: 'Star', qualifier: null }, start, p.lastEnd());
+  }
+  const named = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
+  if (!named || p.value(1) !== '.' || p.value(2) !== '*') {
+    return null;
+  }
+  const qualifier = p.takeName(p.kind() === TokenKind.Quoted);
+  p.advance(2);
+  return p.add({ kind: 'Star', qualifier }, start, p.lastEnd());
+}
+
+/** `[AS] alias`, or null. */
+export function columnAlias(p: Parser): SelectItem['alias'] {
+  if (p.take('AS')) {
+    return p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column alias expected');
+  }
+  const kind = p.kind();
+  if (kind === TokenKind.Quoted) {
+    return p.takeName(true);
+  }
+  if (kind >= TokenKind.Integer && kind <= TokenKind.Duration) {
+    return p.name('');
+  }
+  if (kind !== TokenKind.Word || p.atOneOf(AFTER_SOURCE)) {
+    return null;
+  }
+  return p.takeName(false);
+}
+
+type SelectHead = Pick<SelectNode, 'distinct' | 'distinct_on' | 'items' | 'from' | 'hint'>;
+
+/** Everything after FROM up to ORDER BY. */
+function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
+  let latest: LatestOn | null = null;
+  if (p.at('LATEST')) {
+    latest = parseLatest(p);
+  }
+  const filter = whereClause(p);
+  if (latest === null && p.at('LATEST')) {
+    latest = parseLatest(p);
+  }
+  const sample: SampleBy | null = p.at('SAMPLE') ? parseSampleBy(p) : null;
+  const groupBy = groupClause(p, sample);
+  const having = p.take('HAVING') ? p.grammar.expression(p) : null;
+  const windows = p.at('WINDOW') && p.value(2) === 'AS' ? (p.advance(), parseNamedWindows(p)) : [];
+  const pivot: PivotNode | null = p.at('PIVOT', '(') ? (p.advance(), parsePivot(p)) : null;
+  if (pivot !== null) {
+    pivotAlias(p);
+  }
+  const node: SelectNode = {
+    ...head,
+    filter,
+    latest_on: latest,
+    sample_by: sample,
+    group_by: groupBy,
+    having,
+    windows,
+    pivot,
+  };
+  const children = [head.from, filter, having, ...groupBy, ...head.items.map((i) => i.expression)];
+  return p.add({ kind: 'Select', ...node }, start, p.lastEnd(), ...children);
+}
+
+function whereClause(p: Parser): NodeId | null {
+  if (!p.at('WHERE')) {
+    return null;
+  }
+  const start = p.start();
+  p.advance();
+  if (!atOperand(p)) {
+    p.failAt('empty where clause', start, start + 5);
+  }
+  return p.grammar.expression(p);
+}
+
+function groupClause(p: Parser, sample: SampleBy | null): NodeId[] {
+  if (sample !== null && atGrouping(p)) {
+    return parseGroupBy(p);
+  }
+  if (!p.take('GROUP')) {
+    return [];
+  }
+  p.expect('BY');
+  if (sample !== null && !atGrouping(p)) {
+    p.fail('SELECT query must not contain both GROUP BY and SAMPLE BY');
+  }
+  return parseGroupBy(p);
+}
+
+/** An alias of the pivoted rows; nothing can refer to it at this level. */
+function pivotAlias(p: Parser): void {
+  if (p.take('AS')) {
+    p.name('alias expected');
+  } else if (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE)) {
+    p.advance();
+  }
+}

@@ -1,0 +1,370 @@
+/** FROM: tables, table functions, sub-queries, and every kind of join. */
+import type {
+  AsofTolerance,
+  FrameBound,
+  JoinKind,
+  JoinOn,
+  Name,
+  NodeId,
+} from '../ast.generated.js';
+import { parseCall, parseFrameBound } from '../expressions/call.js';
+import { AFTER_SOURCE, SOFT_JOINS } from '../lexer/keywords.js';
+import { TokenKind } from '../lexer/lexer.js';
+import { atOperand } from '../parser/lookahead.js';
+import type { Parser } from '../parser/parser.js';
+import { parseInterval } from './select-clauses.js';
+
+/** `a, b JOIN c ON …`: joins and commas from left to right. */
+export function parseSources(p: Parser, missing: string): NodeId {
+  const start = p.start();
+  return joinChain(p, parseSource(p, missing), start);
+}
+
+/** Joins that follow a source. */
+export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
+  let left = first;
+  for (let terms = 1; ; terms += 1) {
+    p.countTerm(terms, start);
+    if (p.at(',')) {
+      left = commaJoin(p, left, start);
+    } else if (atJoin(p)) {
+      left = parseJoin(p, left, start);
+    } else {
+      return left;
+    }
+  }
+}
+
+function atJoin(p: Parser): boolean {
+  p.suggest(SOFT_JOINS);
+  if (p.atOneOf(SOFT_JOINS)) {
+    return p.value(1) === 'JOIN' || p.at('SPLICE');
+  }
+  return (
+    p.at('JOIN') ||
+    p.at('INNER') ||
+    p.at('LEFT') ||
+    p.at('RIGHT') ||
+    p.at('FULL') ||
+    p.at('CROSS') ||
+    p.at('ASOF') ||
+    p.at('NATURAL')
+  );
+}
+
+/** One source with its alias, and TIMESTAMP(column). */
+export function parseSource(p: Parser, missing: string): NodeId {
+  const start = p.start();
+  const lateral = takeLateral(p);
+  if (p.at('(')) {
+    p.advance();
+    const query = p.nested(() => p.grammar.query(p));
+    expectClose(p);
+    return derived(p, query, start, lateral);
+  }
+  if (p.kind() === TokenKind.Variable) {
+    return table(p, p.takeName(false), start);
+  }
+  if (p.kind() === TokenKind.Word && p.value(1) === '(' && !p.atReserved()) {
+    return tableFunction(p, p.takeName(false), start);
+  }
+  const name = p.tableName(missing);
+  if (p.at('(') && !name.quoted) {
+    return tableFunction(p, name, start);
+  }
+  return table(p, name, start);
+}
+
+/** LATERAL; before a table or a function it says nothing that is not so without it. */
+function takeLateral(p: Parser): boolean {
+  const before = p.kind(1) === TokenKind.Word || p.kind(1) === TokenKind.Quoted;
+  if (!p.at('LATERAL') || !(p.value(1) === '(' || (before && followsSource(p)))) {
+    return false;
+  }
+  p.advance();
+  if (p.atReserved()) {
+    p.index -= 1;
+    return false;
+  }
+  return p.at('(');
+}
+
+/** Whether a comma or JOIN stands before: elsewhere a table may be called `lateral`. */
+function followsSource(p: Parser): boolean {
+  return p.value(-1) === ',' || p.value(-1) === 'JOIN';
+}
+
+function expectClose(p: Parser): void {
+  if (!p.take(')')) {
+    p.fail("')' expected");
+  }
+}
+
+/** A sub-query in FROM, after its closing parenthesis. */
+export function derived(p: Parser, query: NodeId, start: number, lateral: boolean): NodeId {
+  const { alias, timestamp } = sourceSuffix(p);
+  return p.add({ kind: 'Derived', query, alias, timestamp, lateral }, start, p.lastEnd(), query);
+}
+
+/** A table by name, after the name. */
+function table(p: Parser, name: Name, start: number): NodeId {
+  const { alias, timestamp } = sourceSuffix(p);
+  return p.add({ kind: 'Table', name, alias, timestamp }, start, p.lastEnd());
+}
+
+function tableFunction(p: Parser, name: Name, start: number): NodeId {
+  const call = parseCall(p, name, start);
+  const ordinality = p.take('WITH', 'ORDINALITY');
+  const { alias, timestamp } = sourceSuffix(p);
+  const columns =
+    alias !== null && p.at('(') ? p.parenthesised(() => p.columnName('column name expected')) : [];
+  const node = { kind: 'TableFunction', call, alias, columns, timestamp, ordinality } as const;
+  return p.add(node, start, p.lastEnd(), call);
+}
+
+interface SourceSuffix {
+  readonly alias: Name | null;
+  readonly timestamp: Name | null;
+}
+
+/** `[AS] alias` and `TIMESTAMP(column)`, in either order. */
+function sourceSuffix(p: Parser): SourceSuffix {
+  let timestamp = designation(p);
+  const alias = tableAlias(p);
+  timestamp ??= designation(p);
+  return { alias, timestamp };
+}
+
+function designation(p: Parser): Name | null {
+  if (!p.at('TIMESTAMP', '(')) {
+    return null;
+  }
+  p.advance();
+  return p.parenthesised(() => p.columnName('column name expected'))[0] ?? null;
+}
+
+function tableAlias(p: Parser): Name | null {
+  if (p.at('AS') && !(p.value(1) === '(')) {
+    p.advance();
+    return p.kind() === TokenKind.String ? p.takeName(true) : p.name('table alias expected');
+  }
+  if (p.kind() === TokenKind.Quoted) {
+    return p.takeName(true);
+  }
+  if (p.kind() !== TokenKind.Word || p.at('TIMESTAMP', '(')) {
+    return null;
+  }
+  if (p.atOneOf(SOFT_JOINS) && (p.value(1) === 'JOIN' || p.sees('SPLICE'))) {
+    return null;
+  }
+  if (p.sees('WINDOW') && p.value(2) === 'AS') {
+    return null;
+  }
+  if (p.sees('PIVOT', '(') || p.sees('RANGE', 'BETWEEN') || p.sees('RANGE', 'FROM')) {
+    return null;
+  }
+  if (p.sees('LIST', '(') || (p.sees('OFFSET') && p.kind(1) >= TokenKind.String)) {
+    return null;
+  }
+  if (p.sees('FETCH', 'FIRST') || p.sees('FETCH', 'NEXT')) {
+    return null;
+  }
+  if (p.sees('INTO')) {
+    p.failReserved();
+  }
+  return p.atOneOf(AFTER_SOURCE) ? null : p.takeName(false);
+}
+
+function commaJoin(p: Parser, left: NodeId, start: number): NodeId {
+  const keywordSpan = { start: p.start(), end: p.end() };
+  p.advance();
+  const right = parseSource(p, 'table name or sub-query expected');
+  const rest = { on: null, tolerance: null, keyword_span: keywordSpan };
+  const node = { kind: 'Join', join: { join: 'Comma' }, left, right, ...rest } as const;
+  return p.add(node, start, p.lastEnd(), left, right);
+}
+
+function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
+  const keywordStart = p.start();
+  const natural = p.take('NATURAL');
+  const word = p.value();
+  const outer = joinWords(p, word);
+  const keywordSpan = { start: keywordStart, end: p.lastEnd() };
+  const right = parseSource(p, 'table name or sub-query expected');
+  const on = natural ? NATURAL : word === 'CROSS' ? null : parseOn(p);
+  let join: JoinKind = outer;
+  if (word === 'WINDOW') {
+    join = windowRange(p);
+  } else if (word === 'HORIZON') {
+    join = horizonRange(p);
+  }
+  const tolerance = parseTolerance(p, word);
+  const node = {
+    kind: 'Join',
+    join,
+    left,
+    right,
+    on,
+    tolerance,
+    keyword_span: keywordSpan,
+  } as const;
+  const condition = on?.on === 'Expression' ? on.condition : null;
+  return p.add(node, start, p.lastEnd(), left, right, condition);
+}
+
+/** Every name both sides have. */
+const NATURAL: JoinOn = { on: 'Columns', columns: [] };
+
+const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
+  JOIN: { join: 'Inner' },
+  INNER: { join: 'Inner' },
+  LEFT: { join: 'Left' },
+  RIGHT: { join: 'Right' },
+  FULL: { join: 'Full' },
+  CROSS: { join: 'Cross' },
+  ASOF: { join: 'Asof' },
+  LT: { join: 'Lt' },
+  SPLICE: { join: 'Splice' },
+};
+
+/** Steps over the words up to JOIN. */
+function joinWords(p: Parser, word: string): JoinKind {
+  const start = p.start();
+  p.advance();
+  if (word === 'LEFT' || word === 'RIGHT' || word === 'FULL') {
+    p.take('OUTER');
+  }
+  if (word !== 'JOIN' && !p.take('JOIN')) {
+    p.failAt("'join' expected", start, p.lastEnd());
+  }
+  return PLAIN_JOINS[word] ?? { join: 'Inner' };
+}
+
+function parseOn(p: Parser): JoinOn | null {
+  if (p.take('USING')) {
+    return { on: 'Columns', columns: p.parenthesised(() => p.columnName('column name expected')) };
+  }
+  if (!p.at('ON')) {
+    return null;
+  }
+  const start = p.start();
+  p.advance();
+  const columns = columnList(p);
+  if (columns !== null) {
+    return { on: 'Columns', columns };
+  }
+  if (!atOperand(p)) {
+    p.failAt('Expression expected', start, start + 2);
+  }
+  return { on: 'Expression', condition: p.grammar.expression(p) };
+}
+
+const CONTINUES_EXPRESSION: ReadonlySet<string> = new Set([
+  'AND',
+  'OR',
+  'NOT',
+  'IS',
+  'IN',
+  'BETWEEN',
+  'LIKE',
+  'ILIKE',
+  'WITHIN',
+]);
+
+/** `sym`, `(sym)`, `(a, b)`: names alone, not part of an expression; null for anything else. */
+function columnList(p: Parser): Name[] | null {
+  const from = p.index;
+  const enclosed = p.take('(');
+  const names: Name[] = [];
+  do {
+    const plain = p.kind() === TokenKind.Word && !p.atReserved();
+    const truth = plain && (p.at('TRUE') || p.at('FALSE'));
+    if (truth || (!plain && p.kind() !== TokenKind.Quoted)) {
+      break;
+    }
+    names.push(p.takeName(!plain));
+  } while (enclosed && p.take(','));
+  const closed = !enclosed || p.take(')');
+  const ends = [')', ',', ';'].includes(p.value()) || p.kind() !== TokenKind.Mark;
+  if (names.length > 0 && closed && ends && !p.atOneOf(CONTINUES_EXPRESSION)) {
+    return names;
+  }
+  p.index = from;
+  return null;
+}
+
+function parseTolerance(p: Parser, word: string): AsofTolerance | null {
+  if (!p.at('TOLERANCE')) {
+    return null;
+  }
+  const start = p.start();
+  p.advance();
+  if (!p.at('-') && p.kind() !== TokenKind.Duration && p.kind() !== TokenKind.Variable) {
+    p.failAt(`${word} JOIN TOLERANCE period expected`, start, p.lastEnd());
+  }
+  const interval = parseInterval(p);
+  return { interval, span: { start, end: p.lastEnd() } };
+}
+
+/** `RANGE BETWEEN a AND b [INCLUDE | EXCLUDE PREVAILING]`. */
+function windowRange(p: Parser): JoinKind {
+  if (!p.take('RANGE')) {
+    p.failNear("'range' expected");
+  }
+  p.expect('BETWEEN');
+  const low = windowBound(p);
+  p.expect('AND');
+  const high = windowBound(p);
+  if (low.bound === 'Following' && high.bound === 'Preceding') {
+    const message = 'start row is FOLLOWING, end row must not be PRECEDING';
+    p.failAt(message, p.start(-1), p.end(-1));
+  }
+  const exclude = p.take('EXCLUDE', 'PREVAILING');
+  if (!exclude) {
+    p.take('INCLUDE', 'PREVAILING');
+  }
+  return { join: 'Window', low, high, include_prevailing: !exclude };
+}
+
+function windowBound(p: Parser): FrameBound {
+  const bound = parseFrameBound(p);
+  if (bound.bound === 'UnboundedPreceding' || bound.bound === 'UnboundedFollowing') {
+    const message = 'unbounded preceding/following is not supported in WINDOW joins';
+    p.failAt(message, p.start(-1), p.end(-1));
+  }
+  return bound;
+}
+
+/** `RANGE FROM a TO b STEP c AS alias`, `LIST (a, b) AS alias`; nothing before another HORIZON. */
+function horizonRange(p: Parser): JoinKind {
+  const none = {
+    join: 'Horizon',
+    from: null,
+    to: null,
+    step: null,
+    list: [],
+    alias: null,
+  } as const;
+  if (p.at('HORIZON', 'JOIN')) {
+    return { ...none, list: [] };
+  }
+  if (p.take('LIST')) {
+    const list = p.parenthesised(() => parseInterval(p));
+    return { ...none, list, alias: horizonAlias(p) };
+  }
+  if (!p.take('RANGE')) {
+    p.failNear("'range' or 'list' expected");
+  }
+  p.expect('FROM');
+  const from = parseInterval(p);
+  p.expect('TO');
+  const to = parseInterval(p);
+  p.expect('STEP');
+  const step = parseInterval(p);
+  return { join: 'Horizon', from, to, step, list: [], alias: horizonAlias(p) };
+}
+
+function horizonAlias(p: Parser): Name {
+  p.expect('AS');
+  return p.name('horizon alias expected');
+}

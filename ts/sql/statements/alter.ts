@@ -1,0 +1,325 @@
+/**
+ * ALTER TABLE. Actions without a node of their own are checked here for their form and cross as
+ * words, until an issue gives them a meaning.
+ */
+import type { AlterAction, Name, NodeId, OptionValue, PartitionChange } from '../ast.generated.js';
+import { parseColumn } from './create.js';
+import { TokenKind } from '../lexer/lexer.js';
+import { atOperand } from '../parser/lookahead.js';
+import type { Parser } from '../parser/parser.js';
+import { indexOptions, parquetSettings, parseTtl, policyStages } from './table-clauses.js';
+import { parseType } from '../expressions/type-name.js';
+import { refuseLiveView, viewQuery } from './view.js';
+
+const ACTIONS =
+  "'add', 'alter', 'attach', 'detach', 'drop', 'convert', 'resume', 'rename', 'set' or 'squash' " +
+  'expected';
+
+/** `ALTER …`. */
+export function parseAlter(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  if (p.at('VIEW')) {
+    return alterView(p, start);
+  }
+  refuseLiveView(p);
+  if (!p.take('TABLE')) {
+    p.fail("'table' or 'materialized' or 'view' expected");
+  }
+  const table = p.tableName('table name expected');
+  const actions = parseActions(p);
+  const filters = actions.map((one) => (one.action === 'Partitions' ? one.filter : null));
+  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), ...filters);
+}
+
+/** `ALTER VIEW v AS (query)`: replaces a view that exists, hence the option ALTER. */
+function alterView(p: Parser, start: number): NodeId {
+  p.advance();
+  const name = p.tableName('view name expected');
+  p.expect('AS');
+  const { query, text } = viewQuery(p);
+  const flag = { text: 'ALTER', quoted: false, span: { start, end: start + 5 } };
+  const options = [{ name: flag, value: null }];
+  const node = { what: 'View', name, query, query_text: text, if_not_exists: false } as const;
+  const full = { kind: 'CreateView', ...node, or_replace: true, options, material: null } as const;
+  return p.add(full, start, p.lastEnd(), query);
+}
+
+function parseActions(p: Parser): AlterAction[] {
+  const from = p.index;
+  const start = p.start();
+  const action = p.value();
+  p.suggest(['ADD', 'ALTER', 'DROP', 'RENAME', 'SET', 'CONVERT', 'DEDUP', 'ATTACH', 'DETACH']);
+  if (p.kind() !== TokenKind.Word) {
+    p.fail(ACTIONS);
+  }
+  p.advance();
+  const known = knownActions(p, action);
+  if (known !== null) {
+    return known;
+  }
+  const words = wordsSince(p, from);
+  return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
+}
+
+/** The actions, or null when the form was checked and its words are all there is to say. */
+function knownActions(p: Parser, action: string): AlterAction[] | null {
+  switch (action) {
+    case 'ADD':
+      return addColumns(p);
+    case 'ALTER':
+      return alterColumn(p);
+    case 'RENAME':
+      return renameColumn(p);
+    case 'DROP':
+      return dropColumns(p);
+    case 'SET':
+      return setAction(p);
+    case 'ATTACH':
+    case 'DETACH':
+      p.expect('PARTITION');
+      return [partitions(p, action === 'ATTACH' ? 'Attach' : 'Detach')];
+    case 'CONVERT':
+      return [convert(p)];
+    case 'DEDUP':
+      return [{ action: 'Dedup', keys: dedup(p) }];
+    case 'SQUASH':
+      p.expect('PARTITIONS');
+      return [{ action: 'SquashPartitions' }];
+    case 'RESUME':
+    case 'SUSPEND':
+    case 'REBASE':
+      return (writeAheadLog(p, action), null);
+    case 'ENABLE':
+    case 'DISABLE':
+      p.expect('STORAGE', "'storage policy' expected");
+      p.expect('POLICY');
+      return null;
+    default:
+      p.index -= 1;
+      return p.fail(ACTIONS);
+  }
+}
+
+function addColumns(p: Parser): AlterAction[] {
+  p.take('COLUMN');
+  const conditional = p.take('IF', 'NOT', 'EXISTS');
+  const actions = p.list((): AlterAction => {
+    return { action: 'AddColumn', column: parseColumn(p), if_not_exists: conditional };
+  });
+  if (p.take('OWNED', 'BY')) {
+    p.dottedName('owner expected');
+  }
+  return actions;
+}
+
+function renameColumn(p: Parser): AlterAction[] {
+  p.expect('COLUMN');
+  return p.list((): AlterAction => {
+    const column = p.columnName('column name expected');
+    if (!p.take('TO')) {
+      p.fail("'to' expected");
+    }
+    return { action: 'RenameColumn', column, to: p.columnName('column name expected') };
+  });
+}
+
+function dropColumns(p: Parser): AlterAction[] | null {
+  if (p.take('PARTITION')) {
+    return [partitions(p, 'Drop')];
+  }
+  if (p.take('STORAGE', 'POLICY')) {
+    return null;
+  }
+  p.expect('COLUMN', "'column' or 'partition' expected");
+  return p.list((): AlterAction => {
+    return { action: 'DropColumn', column: p.columnName('column name expected') };
+  });
+}
+
+function alterColumn(p: Parser): AlterAction[] | null {
+  p.expect('COLUMN');
+  const column = p.columnName('column name expected');
+  if (p.atEnd()) {
+    p.fail("'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected");
+  }
+  if (p.take('TYPE')) {
+    return [{ action: 'ChangeType', column, type_name: parseType(p, 'column type expected') }];
+  }
+  if (p.at('CACHE') || p.at('NOCACHE')) {
+    const cache = p.value() === 'CACHE';
+    return (p.advance(), [{ action: 'SymbolCache', column, cache }]);
+  }
+  if (p.take('DROP', 'INDEX')) {
+    return [{ action: 'Index', column, indexed: false, words: [] }];
+  }
+  if (p.take('ADD')) {
+    p.expect('INDEX');
+    const from = p.index;
+    indexOptions(p);
+    return [{ action: 'Index', column, indexed: true, words: wordsSince(p, from) }];
+  }
+  if (p.take('SYMBOL')) {
+    p.expect('CAPACITY');
+    if (p.kind() !== TokenKind.Integer) {
+      p.fail('min symbol capacity is 2');
+    }
+    return [{ action: 'SymbolCapacity', column, capacity: p.takeName(false) }];
+  }
+  if (p.take('SET')) {
+    p.expect('PARQUET');
+    return (parquetSettings(p), null);
+  }
+  return p.fail(
+    `'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected found '${p.written()}'`,
+  );
+}
+
+/** `LIST 'p', …` or `WHERE condition`. */
+function partitions(p: Parser, change: PartitionChange): AlterAction & { action: 'Partitions' } {
+  if (p.take('LIST')) {
+    const names = p.list(() => {
+      if (p.kind() !== TokenKind.String) {
+        p.fail('partition name expected');
+      }
+      return p.takeName(true);
+    });
+    return { action: 'Partitions', change, names, filter: null };
+  }
+  if (!p.take('WHERE')) {
+    p.fail("'list' or 'where' expected");
+  }
+  if (!atOperand(p)) {
+    p.fail('boolean expression expected');
+  }
+  return { action: 'Partitions', change, names: [], filter: p.grammar.expression(p) };
+}
+
+/** Options of the format, after WITH, are the peer's hints; nothing depends on them. */
+function convert(p: Parser): AlterAction {
+  p.expect('PARTITION');
+  p.expect('TO');
+  const toParquet = p.take('PARQUET');
+  if (!toParquet && !p.take('NATIVE')) {
+    p.fail("'parquet' or 'native' expected");
+  }
+  const action = partitions(p, toParquet ? 'ToParquet' : 'ToNative');
+  if (p.take('WITH')) {
+    p.parenthesised(() => conversionOption(p));
+  }
+  return action;
+}
+
+const CONVERSION_OPTIONS: ReadonlySet<string> = new Set([
+  'BLOOM_FILTER_COLUMNS',
+  'BLOOM_FILTER_FPP',
+]);
+
+/** `bloom_filter_columns = 'a,b'`, `bloom_filter_fpp = 0.01`. */
+function conversionOption(p: Parser): void {
+  p.suggest(CONVERSION_OPTIONS);
+  if (!p.atOneOf(CONVERSION_OPTIONS)) {
+    p.fail(`unrecognised option: ${p.written()}`);
+  }
+  const wanted = p.at('BLOOM_FILTER_COLUMNS') ? TokenKind.String : TokenKind.Float;
+  p.advance();
+  p.expect('=');
+  if (p.kind() !== wanted) {
+    p.fail(wanted === TokenKind.String ? 'list of columns in quotes expected' : 'number expected');
+  }
+  p.advance();
+}
+
+/** `RESUME WAL [FROM TRANSACTION n]`, `SUSPEND WAL`, `REBASE WAL`. */
+function writeAheadLog(p: Parser, action: string): void {
+  p.expect('WAL');
+  if (action === 'REBASE' && p.sees('INTO')) {
+    p.fail("'rebase wal into' is not supported");
+  }
+  if (action === 'RESUME' && p.take('FROM')) {
+    if (!p.take('TXN')) {
+      p.expect('TRANSACTION', "'transaction' or 'txn' expected");
+    }
+    if (p.kind() !== TokenKind.Integer) {
+      p.fail('transaction number expected');
+    }
+    p.advance();
+  }
+}
+
+/** The keys; none for DISABLE. */
+function dedup(p: Parser): Name[] {
+  if (p.take('DISABLE')) {
+    return [];
+  }
+  if (!p.take('ENABLE')) {
+    p.fail("'dedup columns' expected");
+  }
+  p.expect('UPSERT');
+  p.expect('KEYS');
+  const open = p.start();
+  p.expect('(');
+  if (p.at(')')) {
+    p.fail('deduplicate key list must include dedicated timestamp column');
+  }
+  const keys = p.list(() => p.columnName('column name expected'));
+  p.close(open);
+  return keys;
+}
+
+const PARAMETERS = new Map([
+  ['MAXUNCOMMITTEDROWS', 'maxUncommittedRows'],
+  ['O3MAXLAG', 'o3MaxLag'],
+]);
+
+function setAction(p: Parser): AlterAction[] | null {
+  if (p.at('TTL')) {
+    return [{ action: 'SetTtl', ttl: parseTtl(p) }];
+  }
+  if (p.take('PARAM')) {
+    return [{ action: 'SetParameter', parameter: setParameter(p) }];
+  }
+  if (p.take('TYPE')) {
+    const wal = !p.take('BYPASS');
+    p.expect('WAL');
+    return [{ action: 'SetWal', wal }];
+  }
+  if (p.take('FORMAT')) {
+    if (!p.take('NATIVE')) {
+      p.expect('PARQUET', "'native' or 'parquet' expected");
+    }
+    return null;
+  }
+  if (p.take('STORAGE', 'POLICY')) {
+    return (policyStages(p), null);
+  }
+  return p.fail("'param', 'ttl' or 'type' expected");
+}
+
+function setParameter(p: Parser): OptionValue {
+  if (p.kind() !== TokenKind.Word) {
+    p.fail('param name expected');
+  }
+  const name = PARAMETERS.get(p.value());
+  if (name === undefined) {
+    p.fail(`unknown parameter '${p.written()}'`);
+  }
+  const start = p.start();
+  const option = p.takeName(false);
+  p.expect('=');
+  const kind = p.kind();
+  const valid = kind === TokenKind.Integer || (name === 'o3MaxLag' && kind === TokenKind.Duration);
+  if (!valid) {
+    p.failAt(`invalid value [value=${p.written()},parameter=${name}]`, start, p.end());
+  }
+  return { name: { ...option, text: name }, value: p.takeName(false) };
+}
+
+/** The tokens from an index up to here, as written. */
+function wordsSince(p: Parser, from: number): string[] {
+  const words: string[] = [];
+  for (let offset = from - p.index; offset < 0; offset += 1) {
+    words.push(p.written(offset));
+  }
+  return words;
+}

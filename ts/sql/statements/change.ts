@@ -1,0 +1,167 @@
+/** INSERT, UPDATE, DELETE. */
+import type { InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
+import { TokenKind } from '../lexer/lexer.js';
+import { atOperand } from '../parser/lookahead.js';
+import type { Parser } from '../parser/parser.js';
+import { columnAlias, parsePreamble, queryAfter, type Preamble } from '../queries/query.js';
+import { parseSources } from '../queries/source.js';
+import { parseInsertedRows } from '../queries/values.js';
+
+/** `INSERT …`; WITH and DECLARE that stand before it belong to its query. */
+export function parseInsert(p: Parser, preamble: Preamble): NodeId {
+  p.advance();
+  const mode = batchMode(p, 'atomic or into or batch expected');
+  p.expect('INTO', mode.given ? "'into' expected" : 'atomic or into or batch expected');
+  const table = p.tableName('table name expected');
+  const columns = atColumnList(p) ? columnNames(p) : [];
+  const rows = p.take('VALUES') ? parseInsertedRows(p) : null;
+  let query: NodeId | null = null;
+  if (rows === null) {
+    query = insertQuery(p, preamble);
+  } else if (!p.atEnd() && !p.at(';') && !p.at('RETURNING')) {
+    p.fail("',' expected");
+  }
+  const returning = p.take('RETURNING') ? returningList(p) : [];
+  const node: InsertNode = {
+    table,
+    columns,
+    plain: rows?.plain ?? null,
+    values: rows?.values ?? null,
+    query,
+    atomic: mode.atomic,
+    batch: mode.batch,
+    o3_max_lag: mode.o3MaxLag,
+    returning,
+  };
+  return p.add({ kind: 'Insert', ...node }, preamble.start, p.lastEnd(), query);
+}
+
+interface BatchMode {
+  readonly given: boolean;
+  readonly atomic: boolean;
+  readonly batch: NodeId | null;
+  readonly o3MaxLag: Name | null;
+}
+
+/** `ATOMIC`, `BATCH n [o3MaxLag d]`, or nothing. */
+export function batchMode(p: Parser, missing: string): BatchMode {
+  if (p.take('ATOMIC')) {
+    return { given: true, atomic: true, batch: null, o3MaxLag: null };
+  }
+  if (!p.at('BATCH') || p.kind(1) !== TokenKind.Integer) {
+    if (p.atEnd()) {
+      p.fail(missing);
+    }
+    return { given: false, atomic: false, batch: null, o3MaxLag: null };
+  }
+  p.advance();
+  const batch = p.add({ kind: 'Integer', text: p.written() }, p.start(), p.end());
+  p.advance();
+  let o3MaxLag: Name | null = null;
+  if (p.take('O3MAXLAG')) {
+    if (p.atEnd()) {
+      p.fail('duration expected');
+    }
+    o3MaxLag = p.takeName(p.kind() === TokenKind.String);
+  }
+  return { given: true, atomic: false, batch, o3MaxLag };
+}
+
+function atColumnList(p: Parser): boolean {
+  if (!p.at('(')) {
+    return false;
+  }
+  return !['SELECT', 'WITH', 'DECLARE', '('].includes(p.value(1));
+}
+
+function columnNames(p: Parser): Name[] {
+  return p.parenthesised(() => p.columnName('column name expected'));
+}
+
+function insertQuery(p: Parser, outer: Preamble): NodeId {
+  const begins = p.at('(') || p.at('SELECT') || p.at('WITH') || p.at('DECLARE');
+  const named = p.kind() === TokenKind.Word && !p.atReserved();
+  if (!begins && !named) {
+    p.fail("'(' or 'select' expected");
+  }
+  const inner = parsePreamble(p);
+  return queryAfter(p, {
+    start: inner.start,
+    declarations: [...outer.declarations, ...inner.declarations],
+    with: [...outer.with, ...inner.with],
+  });
+}
+
+function returningList(p: Parser): SelectItem[] {
+  return p.list(() => {
+    const start = p.start();
+    if (p.take('*')) {
+      const star = p.add({ kind: 'Star', qualifier: null }, start, p.lastEnd());
+      return { expression: star, alias: null };
+    }
+    if (!atOperand(p)) {
+      p.fail('column expression expected');
+    }
+    const expression = p.grammar.expression(p);
+    return { expression, alias: columnAlias(p) };
+  });
+}
+
+/** `UPDATE …`. */
+export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
+  if (preamble.declarations.length > 0) {
+    p.fail("'select' expected");
+  }
+  p.advance();
+  const table = p.tableName('table name expected');
+  let alias: Name | null = null;
+  if (p.take('AS') || !p.at('SET')) {
+    alias = p.name('AS, SET or table alias expected expected');
+  }
+  if (!p.take('SET')) {
+    p.fail("'set' expected");
+  }
+  const assignments = p.list(() => assignment(p));
+  const from = p.take('FROM') ? parseSources(p, 'table name or sub-query expected') : null;
+  const filter = parseWhere(p);
+  const node = { table, alias, assignments, from, filter, with: preamble.with };
+  const children = [...assignments.map(([, value]) => value), from, filter];
+  return p.add({ kind: 'Update', ...node }, preamble.start, p.lastEnd(), ...children);
+}
+
+function assignment(p: Parser): [Name, NodeId] {
+  const column = p.columnName('column name expected');
+  p.expect('=');
+  if (!atOperand(p)) {
+    p.fail('expression expected');
+  }
+  return [column, p.grammar.expression(p)];
+}
+
+function parseWhere(p: Parser): NodeId | null {
+  if (!p.at('WHERE')) {
+    return null;
+  }
+  const start = p.start();
+  p.advance();
+  if (!atOperand(p)) {
+    p.failAt('empty where clause', start, start + 5);
+  }
+  return p.grammar.expression(p);
+}
+
+/** `DELETE FROM t [[AS] alias] [USING …] [WHERE …]`. */
+export function parseDelete(p: Parser, preamble: Preamble): NodeId {
+  if (preamble.declarations.length > 0) {
+    p.fail("'select' expected");
+  }
+  p.advance();
+  p.expect('FROM');
+  const table = p.tableName('table name expected');
+  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.at('USING') && !p.at('WHERE'));
+  const alias = named ? p.name('table alias expected') : null;
+  const using = p.take('USING') ? parseSources(p, 'table name or sub-query expected') : null;
+  const filter = parseWhere(p);
+  const node = { table, alias, using, filter, with: preamble.with };
+  return p.add({ kind: 'Delete', ...node }, preamble.start, p.lastEnd(), using, filter);
+}

@@ -1,0 +1,254 @@
+/**
+ * COPY … FROM STDIN and COPY … TO STDOUT, in PostgreSQL's present and older forms. COPY from and to
+ * files of the server is another statement.
+ */
+import { TokenKind } from '../lexer/lexer.js';
+import type { Parser } from '../parser/parser.js';
+import type { StatementText } from '../lexer/split.js';
+
+/** Options as they are written; what is absent is not said. */
+export interface CopyStreamOptions {
+  readonly format?: string;
+  readonly delimiter?: string;
+  /** What stands for null. */
+  readonly nullText?: string;
+  /** `match`: the names must be those of the columns. */
+  readonly header?: boolean | 'match';
+  readonly quote?: string;
+  readonly escape?: string;
+  readonly encoding?: string;
+  /** Columns, `*` for all. */
+  readonly forceQuote?: readonly string[];
+  readonly forceNotNull?: readonly string[];
+  readonly forceNull?: readonly string[];
+  /** WHERE follows. */
+  readonly where?: boolean;
+}
+
+interface CopiedTable {
+  readonly table: string;
+  /** Null: all of the table's, in its order. */
+  readonly columns: readonly string[] | null;
+}
+
+export type CopyStream =
+  | ({ readonly kind: 'CopyIn'; readonly options: CopyStreamOptions } & CopiedTable)
+  | {
+      readonly kind: 'CopyOut';
+      readonly source: CopiedTable | StatementText;
+      readonly options: CopyStreamOptions;
+    };
+
+type Draft = { -readonly [K in keyof CopyStreamOptions]?: CopyStreamOptions[K] };
+
+const ALL = '*';
+const TRUE: ReadonlySet<string> = new Set(['TRUE', 'ON', '1']);
+const FALSE: ReadonlySet<string> = new Set(['FALSE', 'OFF', '0']);
+
+/** After COPY; null where it is not over the connection. */
+export function parseCopyStream(p: Parser): CopyStream | null {
+  const options: Draft = {};
+  if (p.at('BINARY') && p.value(1) !== 'FROM' && p.value(1) !== 'TO') {
+    p.advance();
+    options.format = 'binary';
+  }
+  const source = copied(p);
+  const isIn = p.take('FROM', 'STDIN');
+  if (source === null || (!isIn && !p.take('TO', 'STDOUT'))) {
+    return null;
+  }
+  readOptions(p, options);
+  if (p.take('WHERE')) {
+    options.where = true;
+    p.advance(Number.MAX_SAFE_INTEGER);
+  }
+  if (!isIn) {
+    return { kind: 'CopyOut', source, options };
+  }
+  return 'table' in source
+    ? { kind: 'CopyIn', ...source, options }
+    : p.fail('COPY … FROM STDIN takes a table, not a query');
+}
+
+/** What is copied; null where it cannot be read: the COPY of files says what is wrong. */
+function copied(p: Parser): CopiedTable | StatementText | null {
+  if (p.at('(')) {
+    return query(p);
+  }
+  if (!isName(p)) {
+    return null;
+  }
+  let table = name(p);
+  while (p.take('.')) {
+    table = name(p);
+  }
+  return { table, columns: p.at('(') ? names(p) : null };
+}
+
+function query(p: Parser): StatementText | null {
+  p.advance();
+  const start = p.start();
+  let depth = 1;
+  while (!p.atEnd()) {
+    depth += p.at('(') ? 1 : p.at(')') ? -1 : 0;
+    if (depth === 0) {
+      const text = p.text.slice(start, p.start());
+      p.advance();
+      return { text, start };
+    }
+    p.advance();
+  }
+  return null;
+}
+
+function readOptions(p: Parser, options: Draft): void {
+  p.take('WITH');
+  if (p.at('(')) {
+    p.parenthesised(() => {
+      option(p, options);
+    });
+    return;
+  }
+  while (oldOption(p, options)) {
+    // Each passes its own words.
+  }
+}
+
+/** `FORMAT csv`, `HEADER`, `FORCE_QUOTE (a, b)`. */
+function option(p: Parser, options: Draft): void {
+  const start = p.start();
+  const word = p.value();
+  p.advance();
+  switch (word) {
+    case 'FORMAT':
+      options.format = name(p).toLowerCase();
+      break;
+    case 'HEADER':
+      options.header = p.take('MATCH') ? 'match' : flag(p);
+      break;
+    case 'FREEZE':
+      flag(p);
+      break;
+    case 'ENCODING':
+      options.encoding = text(p);
+      break;
+    case 'FORCE_QUOTE':
+      options.forceQuote = p.take(ALL) ? [ALL] : names(p);
+      break;
+    case 'FORCE_NOT_NULL':
+      options.forceNotNull = p.take(ALL) ? [ALL] : names(p);
+      break;
+    case 'FORCE_NULL':
+      options.forceNull = p.take(ALL) ? [ALL] : names(p);
+      break;
+    default:
+      textOption(p, options, word, start);
+  }
+}
+
+function textOption(p: Parser, options: Draft, word: string, start: number): void {
+  switch (word) {
+    case 'DELIMITER':
+    case 'DELIMITERS':
+      options.delimiter = text(p);
+      break;
+    case 'NULL':
+      options.nullText = text(p);
+      break;
+    case 'QUOTE':
+      options.quote = text(p);
+      break;
+    case 'ESCAPE':
+      options.escape = text(p);
+      break;
+    default:
+      p.failAt(`option "${word.toLowerCase()}" of COPY not recognized`, start, start);
+  }
+}
+
+/** `BINARY`, `CSV HEADER`, `DELIMITER AS '|'`, `FORCE QUOTE a, b`; false at the end. */
+function oldOption(p: Parser, options: Draft): boolean {
+  if (p.take('USING')) {
+    return true;
+  }
+  if (p.kind() !== TokenKind.Word || p.at('WHERE')) {
+    return false;
+  }
+  const start = p.start();
+  const word = p.value();
+  p.advance();
+  if (word === 'BINARY' || word === 'CSV') {
+    options.format = word.toLowerCase();
+  } else if (word === 'HEADER') {
+    options.header = true;
+  } else if (word === 'ENCODING') {
+    options.encoding = text(p);
+  } else if (word === 'FORCE') {
+    oldForce(p, options);
+  } else if (word !== 'FREEZE') {
+    p.take('AS');
+    textOption(p, options, word, start);
+  }
+  return true;
+}
+
+function oldForce(p: Parser, options: Draft): void {
+  if (p.take('QUOTE')) {
+    options.forceQuote = p.take(ALL) ? [ALL] : p.list(() => name(p));
+  } else if (p.take('NOT', 'NULL')) {
+    options.forceNotNull = p.list(() => name(p));
+  } else if (p.take('NULL')) {
+    options.forceNull = p.list(() => name(p));
+  } else {
+    p.fail("'quote', 'null' or 'not null' expected");
+  }
+}
+
+/** A switch, which may be left out. */
+function flag(p: Parser): boolean {
+  if (p.at(',') || p.at(')')) {
+    return true;
+  }
+  const word = (p.kind() === TokenKind.String ? p.unquoted() : p.written()).toUpperCase();
+  if (!TRUE.has(word) && !FALSE.has(word)) {
+    p.fail(`a Boolean expected, found "${word}"`);
+  }
+  p.advance();
+  return TRUE.has(word);
+}
+
+function isName(p: Parser): boolean {
+  const kind = p.kind();
+  return kind === TokenKind.Word || kind === TokenKind.Quoted || kind === TokenKind.String;
+}
+
+/** A name as it is written but for its quotes. */
+function name(p: Parser): string {
+  return isName(p) ? p.takeName(p.kind() !== TokenKind.Word).text : p.fail('name expected');
+}
+
+function names(p: Parser): readonly string[] {
+  return p.parenthesised(() => name(p));
+}
+
+/** `'…'` or `E'…'`. */
+function text(p: Parser): string {
+  const isEscaped = p.at('E') && p.kind(1) === TokenKind.String && p.end() === p.start(1);
+  p.advance(isEscaped ? 1 : 0);
+  if (p.kind() !== TokenKind.String) {
+    p.fail('quoted text expected');
+  }
+  const body = p.takeName(true).text;
+  return isEscaped ? unescaped(body) : body;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+function unescaped(body: string): string {
+  return body.replace(/\\(?:x([0-9a-f]{1,2})|([0-7]{1,3})|(.))/gis, (_, hex, octal, other) => {
+    if (hex !== undefined || octal !== undefined) {
+      return String.fromCharCode(parseInt(String(hex ?? octal), hex === undefined ? 8 : 16) & 255);
+    }
+    return ESCAPES[String(other)] ?? String(other);
+  });
+}

@@ -1,0 +1,328 @@
+/** CREATE TABLE, and which statement CREATE begins. */
+import type {
+  ColumnDefinition,
+  CreateTableNode,
+  Name,
+  NodeId,
+  OptionValue,
+  TypeName,
+} from '../ast.generated.js';
+import { batchMode } from './change.js';
+import { TokenKind } from '../lexer/lexer.js';
+import type { Parser } from '../parser/parser.js';
+import {
+  enclosedText,
+  ifNotExists,
+  indexOptions,
+  parquetSettings,
+  parseTtl,
+  partitionUnit,
+  policyStages,
+} from './table-clauses.js';
+import { parseType } from '../expressions/type-name.js';
+import { parseView, refuseLiveView } from './view.js';
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** `CREATE …`. */
+export function parseCreate(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  const everything =
+    "'atomic' or 'table' or 'batch' or 'materialized' or 'view' or 'or replace' expected";
+  if (p.atEnd()) {
+    p.fail(everything);
+  }
+  refuseLiveView(p);
+  if (p.at('OR')) {
+    p.advance();
+    p.expect('REPLACE');
+    if (!p.at('VIEW')) {
+      p.fail("'view' expected");
+    }
+    return parseView(p, start, 'View', true);
+  }
+  if (p.at('VIEW')) {
+    return parseView(p, start, 'View', false);
+  }
+  if (p.take('MATERIALIZED')) {
+    if (!p.at('VIEW')) {
+      p.fail("'view' expected");
+    }
+    return parseView(p, start, 'MaterializedView', false);
+  }
+  const options: OptionValue[] = [];
+  const word = takenName(p);
+  const mode = batchMode(p, everything);
+  if (mode.given && word !== null) {
+    options.push({ name: word, value: null });
+  }
+  if (mode.batch !== null) {
+    options.push(option(p, 'BATCH', p.spanOf(mode.batch)));
+  }
+  if (mode.o3MaxLag !== null) {
+    const name = { ...mode.o3MaxLag, text: 'BATCH o3MaxLag', quoted: false };
+    options.push({ name, value: mode.o3MaxLag });
+  }
+  if (!p.take('TABLE')) {
+    p.fail("'atomic' or 'table' or 'batch' expected");
+  }
+  return parseTable(p, start, options);
+}
+
+/** The current word as a name, without stepping over it; null when it is BATCH or no word. */
+function takenName(p: Parser): Name | null {
+  if (!p.at('ATOMIC')) {
+    return null;
+  }
+  return { text: p.written(), quoted: false, span: { start: p.start(), end: p.end() } };
+}
+
+function option(p: Parser, name: string, span: { start: number; end: number }): OptionValue {
+  const value = { text: p.text.slice(span.start, span.end), quoted: false, span };
+  return { name: { text: name, quoted: false, span }, value };
+}
+
+function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
+  const conditional = ifNotExists(p);
+  const name = p.tableName("table name or 'if' expected");
+  const table: Mutable<CreateTableNode> = {
+    name,
+    if_not_exists: conditional,
+    columns: [],
+    like: null,
+    query: null,
+    casts: [],
+    timestamp: null,
+    partition_by: null,
+    wal: null,
+    dedup_keys: [],
+    ttl: null,
+    options,
+  };
+  if (p.take('AS')) {
+    tableQuery(p, table);
+  } else {
+    tableColumns(p, table);
+  }
+  while (p.at(',') && (p.value(1) === 'INDEX' || p.value(1) === 'CAST')) {
+    p.advance();
+    if (p.at('CAST')) {
+      table.casts.push(columnCast(p));
+    } else {
+      table.options.push(tableIndex(p));
+    }
+  }
+  tableClauses(p, table);
+  const defaults = table.columns.map((column) => column.default);
+  return p.add({ kind: 'CreateTable', ...table }, start, p.lastEnd(), table.query, ...defaults);
+}
+
+function tableQuery(p: Parser, table: Mutable<CreateTableNode>): void {
+  if (!p.at('(')) {
+    p.fail("'(' expected");
+  }
+  p.advance();
+  table.query = p.grammar.query(p);
+  if (!p.take(')')) {
+    p.fail("')' expected");
+  }
+}
+
+function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
+  if (!p.take('(')) {
+    p.fail("'(' or 'as' expected");
+  }
+  if (p.take('LIKE')) {
+    table.like = p.tableName('table name expected');
+    if (!p.take(')')) {
+      p.fail("')' expected");
+    }
+    return;
+  }
+  if (p.at(')')) {
+    p.fail("found [tok=')', len=1] missing column definition");
+  }
+  do {
+    if (p.at('INDEX', '(')) {
+      table.options.push(tableIndex(p));
+    } else {
+      table.columns.push(parseColumn(p));
+    }
+    const written = p.written();
+    if (!p.at(',') && !p.at(')')) {
+      p.fail(`found [tok='${written}', len=${written.length}] ',' or ')' expected`);
+    }
+  } while (p.take(','));
+  p.advance();
+}
+
+/** `CAST(column AS type)` after AS (query). */
+function columnCast(p: Parser): [Name, TypeName] {
+  p.advance();
+  p.expect('(');
+  const column = p.columnName('column name expected');
+  p.expect('AS');
+  const typeName = parseType(p, 'column type expected');
+  p.expect(')');
+  return [column, typeName];
+}
+
+/** `INDEX(column [CAPACITY n | TYPE …])`: an option whose value is the text in parentheses. */
+function tableIndex(p: Parser): OptionValue {
+  const name = p.takeName(false);
+  return { name, value: enclosedText(p) };
+}
+
+/** `name type …`, in CREATE TABLE and ADD COLUMN. */
+export function parseColumn(p: Parser): ColumnDefinition {
+  const name =
+    p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column name expected');
+  const typeName = parseType(p, 'column type expected');
+  const isSymbol = typeName.name.toUpperCase() === 'SYMBOL';
+  if (typeName.name.toUpperCase() === 'GEOHASH' && typeName.arguments.length === 0) {
+    p.fail("'(' expected");
+  }
+  const column: Mutable<ColumnDefinition> = {
+    name,
+    type_name: typeName,
+    symbol_capacity: null,
+    symbol_cache: null,
+    indexed: false,
+    not_null: false,
+    default: null,
+    options: [],
+  };
+  if (isSymbol) {
+    symbolClauses(p, column);
+  }
+  if (p.at('PARQUET', '(')) {
+    const word = p.takeName(false);
+    column.options.push({ name: word, value: parquetSettings(p) });
+  }
+  columnRules(p, column);
+  return column;
+}
+
+/** `NOT NULL` and `DEFAULT expression`, whose text SHOW prints: an option of that name has it. */
+function columnRules(p: Parser, column: Mutable<ColumnDefinition>): void {
+  for (;;) {
+    if (p.take('NOT', 'NULL')) {
+      column.not_null = true;
+    } else if (p.at('DEFAULT') && column.default === null) {
+      const { span } = p.takeName(false);
+      const start = p.start();
+      column.default = p.grammar.expression(p);
+      const text = { text: p.text.slice(start, p.lastEnd()), quoted: false };
+      const value = { ...text, span: { start, end: p.lastEnd() } };
+      column.options.push({ name: { text: 'DEFAULT', quoted: false, span }, value });
+    } else {
+      return;
+    }
+  }
+}
+
+function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
+  if (p.take('CAPACITY')) {
+    if (p.kind() !== TokenKind.Integer) {
+      p.fail('min symbol capacity is 2');
+    }
+    column.symbol_capacity = p.takeName(false);
+  }
+  if (p.take('CACHE')) {
+    column.symbol_cache = true;
+  } else if (p.take('NOCACHE')) {
+    column.symbol_cache = false;
+  }
+  if (!p.take('INDEX')) {
+    return;
+  }
+  column.indexed = true;
+  column.options.push(...indexOptions(p));
+}
+
+/** What follows the columns or the query. */
+function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
+  if (p.at('TIMESTAMP')) {
+    p.advance();
+    table.timestamp = p.parenthesised(() => p.columnName('column name expected'))[0] ?? null;
+  }
+  if (p.take('PARTITION')) {
+    p.expect('BY');
+    table.partition_by = partitionUnit(p);
+    if (p.at('TTL')) {
+      table.ttl = parseTtl(p);
+    } else if (p.at('STORAGE', 'POLICY')) {
+      table.options.push(storagePolicy(p));
+    }
+    if (p.at('FORMAT')) {
+      table.options.push({ name: p.takeName(false), value: p.name('format expected') });
+    }
+    walMode(p, table);
+  }
+  if (p.at('DEDUP')) {
+    dedupKeys(p, table);
+  }
+  if (p.take('WITH')) {
+    table.options.push(...parameters(p));
+  }
+  // SHOW CREATE TABLE prints the keys last.
+  if (p.at('DEDUP') && table.dedup_keys.length === 0) {
+    dedupKeys(p, table);
+  }
+  if (p.at('IN', 'VOLUME') || p.at(',', 'IN')) {
+    p.take(',');
+    p.advance();
+    const word = p.takeName(false);
+    table.options.push({ name: word, value: p.dottedName('volume alias expected') });
+  }
+  if (p.at('OWNED', 'BY')) {
+    const word = p.takeName(false);
+    p.advance();
+    table.options.push({ name: word, value: p.dottedName('owner expected') });
+  }
+}
+
+function walMode(p: Parser, table: Mutable<CreateTableNode>): void {
+  if (p.take('BYPASS')) {
+    p.expect('WAL');
+    table.wal = false;
+  } else if (p.at('WAL')) {
+    if (table.partition_by?.text.toUpperCase() === 'NONE') {
+      p.fail('WAL Write Mode can only be used on partitioned tables');
+    }
+    p.advance();
+    table.wal = true;
+  }
+}
+
+function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
+  p.advance();
+  if (table.wal === false) {
+    p.fail('deduplication is possible only on WAL tables');
+  }
+  p.expect('UPSERT');
+  p.expect('KEYS');
+  table.dedup_keys = p.parenthesised(() => p.columnName('column name expected'));
+}
+
+function storagePolicy(p: Parser): OptionValue {
+  const start = p.start();
+  p.advance(2);
+  const span = { start, end: p.lastEnd() };
+  return { name: { text: 'STORAGE POLICY', quoted: false, span }, value: policyStages(p) };
+}
+
+/** `maxUncommittedRows = 1000, o3MaxLag = 10s`. */
+function parameters(p: Parser): OptionValue[] {
+  const all: OptionValue[] = [];
+  do {
+    const name = p.name('parameter name expected');
+    p.expect('=');
+    if (p.atEnd()) {
+      p.fail('parameter value expected');
+    }
+    all.push({ name, value: p.takeName(p.kind() === TokenKind.String) });
+  } while (!p.at(',', 'IN') && p.take(','));
+  return all;
+}

@@ -1,0 +1,314 @@
+/**
+ * Statements of a connection: blocks, savepoints, cursors, settings, COPY of its own data. The
+ * engine never sees them: these trees end in the session, so they have no twin in Rust.
+ */
+import { AFTER_SOURCE } from '../lexer/keywords.js';
+import { parseCopyStream, type CopyStream } from './copy-stream.js';
+import { TokenKind } from '../lexer/lexer.js';
+import type { Parser } from '../parser/parser.js';
+import type { StatementText } from '../lexer/split.js';
+
+export type SessionStatement =
+  | { readonly kind: 'Begin' | 'Commit' | 'Rollback' }
+  | { readonly kind: 'Savepoint' | 'Release' | 'RollbackTo'; readonly name: string }
+  /** `name`: null for ALL. */
+  | { readonly kind: 'Deallocate' | 'CloseCursor'; readonly name: string | null }
+  /** `what`: ALL, PLANS, … */
+  | { readonly kind: 'Discard'; readonly what: string }
+  /** `name` is empty where the setting is written otherwise: SET TRANSACTION, SET TIME ZONE. */
+  | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
+  /** `name`: null for NONE and DEFAULT. */
+  | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
+  | { readonly kind: 'Reset' | 'ResetRole' | 'Listen' | 'Notify' | 'Unlisten' }
+  /** PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED. */
+  | { readonly kind: 'TwoPhase' }
+  /** COMMIT AND CHAIN, ROLLBACK AND CHAIN. */
+  | { readonly kind: 'Chain' }
+  | DeclareCursor
+  | FetchCursor
+  | CopyStream;
+
+/** `DECLARE name CURSOR FOR query`. */
+export interface DeclareCursor {
+  readonly kind: 'DeclareCursor';
+  readonly name: string;
+  /** Rows are binary, whatever a FETCH asks for. */
+  readonly binary: boolean;
+  /** May be read backwards. */
+  readonly scroll: boolean;
+  /** Outlives its block. */
+  readonly hold: boolean;
+  readonly query: StatementText;
+}
+
+/** FETCH, and MOVE, which answers no rows. */
+export interface FetchCursor {
+  readonly kind: 'Fetch' | 'Move';
+  readonly name: string;
+  /** `backward`: what stands before FROM cannot be read, or leads back. */
+  readonly rows: number | 'all' | 'backward';
+}
+
+type Production = (p: Parser) => SessionStatement | null;
+
+/** By their first word. A production that answers null has another statement before it. */
+const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>([
+  ['BEGIN', (p) => skipping(p, { kind: 'Begin' })],
+  ['START', startOfBlock],
+  ['COMMIT', (p) => endOfBlock(p, 'Commit')],
+  ['END', (p) => endOfBlock(p, 'Commit')],
+  ['ROLLBACK', (p) => endOfBlock(p, 'Rollback')],
+  ['ABORT', (p) => endOfBlock(p, 'Rollback')],
+  ['SAVEPOINT', (p) => ({ kind: 'Savepoint', name: savepointName(p) })],
+  ['RELEASE', release],
+  ['PREPARE', (p) => (p.take('TRANSACTION') ? skipping(p, { kind: 'TwoPhase' }) : null)],
+  ['DECLARE', declareCursor],
+  ['FETCH', (p) => fetchCursor(p, 'Fetch')],
+  ['MOVE', (p) => fetchCursor(p, 'Move')],
+  ['CLOSE', (p) => ({ kind: 'CloseCursor', name: target(p, 'name of a cursor') })],
+  ['DEALLOCATE', deallocate],
+  ['DISCARD', discard],
+  ['LISTEN', (p) => skipping(p, { kind: 'Listen' })],
+  ['NOTIFY', (p) => (atCommand(p) ? skipping(p, { kind: 'Notify' }) : null)],
+  ['UNLISTEN', (p) => skipping(p, { kind: 'Unlisten' })],
+  ['RESET', reset],
+  ['SET', set],
+  ['COPY', parseCopyStream],
+]);
+
+/** The statement of the connection that stands here; null for every other statement. */
+export function parseSessionStatement(p: Parser): SessionStatement | null {
+  const production = p.kind() === TokenKind.Word ? PRODUCTIONS.get(p.value()) : undefined;
+  if (production === undefined) {
+    return null;
+  }
+  const from = p.index;
+  p.advance();
+  const statement = production(p);
+  if (statement === null) {
+    p.index = from;
+  }
+  return statement;
+}
+
+function ended(p: Parser): boolean {
+  return p.atEnd() || p.at(';');
+}
+
+/** Whether the current token is the statement's last. */
+function isLast(p: Parser): boolean {
+  return p.kind(1) === TokenKind.End || p.value(1) === ';';
+}
+
+/** A word that may be left out, and is a name itself when nothing follows it. */
+function takeBeforeName(p: Parser, word: string): void {
+  if (!isLast(p)) {
+    p.take(word);
+  }
+}
+
+/** Words that change nothing, such as the modes of a transaction. */
+function skipping(p: Parser, statement: SessionStatement): SessionStatement {
+  while (!ended(p)) {
+    p.advance();
+  }
+  return statement;
+}
+
+/** Whether a word that may name a table is a command here: no clause of a query follows. */
+function atCommand(p: Parser): boolean {
+  const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
+  const isCount = isName || p.at('-') || p.at('+');
+  return isCount || p.at('FROM') || p.at('IN') || (isWord(p) && !p.atOneOf(AFTER_SOURCE));
+}
+
+function isWord(p: Parser): boolean {
+  return p.kind() === TokenKind.Word;
+}
+
+/** A name without its quotes, folded as PostgreSQL folds it. Every word is one. */
+function foldedName(p: Parser, missing: string): string {
+  if (p.kind() === TokenKind.Quoted) {
+    return p.takeName(true).text;
+  }
+  if (!isWord(p)) {
+    p.fail(`${missing} expected`);
+  }
+  return p.takeName(false).text.toLowerCase();
+}
+
+/** A name, null for ALL. */
+function target(p: Parser, missing: string): string | null {
+  return p.take('ALL') ? null : foldedName(p, missing);
+}
+
+// ---- blocks ----
+
+function startOfBlock(p: Parser): SessionStatement {
+  p.expect('TRANSACTION');
+  return skipping(p, { kind: 'Begin' });
+}
+
+/** COMMIT and ROLLBACK in all their forms. */
+function endOfBlock(p: Parser, kind: 'Commit' | 'Rollback'): SessionStatement {
+  if (p.take('PREPARED')) {
+    return skipping(p, { kind: 'TwoPhase' });
+  }
+  if (!p.take('WORK')) {
+    p.take('TRANSACTION');
+  }
+  if (kind === 'Rollback' && p.take('TO')) {
+    takeBeforeName(p, 'SAVEPOINT');
+    return { kind: 'RollbackTo', name: savepointName(p) };
+  }
+  if (p.take('AND', 'CHAIN')) {
+    return { kind: 'Chain' };
+  }
+  p.take('AND', 'NO', 'CHAIN');
+  return { kind };
+}
+
+function savepointName(p: Parser): string {
+  return foldedName(p, 'name of a savepoint');
+}
+
+function release(p: Parser): SessionStatement {
+  takeBeforeName(p, 'SAVEPOINT');
+  return { kind: 'Release', name: savepointName(p) };
+}
+
+// ---- cursors and prepared statements ----
+
+/** Null for DECLARE @variable := … SELECT. */
+function declareCursor(p: Parser): SessionStatement | null {
+  if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
+    return null;
+  }
+  const name = foldedName(p, 'name of a cursor');
+  let binary = false;
+  let scroll = false;
+  while (!p.take('CURSOR')) {
+    if (p.take('BINARY')) {
+      binary = true;
+    } else if (p.take('SCROLL')) {
+      scroll = true;
+    } else if (!p.take('NO', 'SCROLL') && !p.take('INSENSITIVE') && !p.take('ASENSITIVE')) {
+      return null;
+    }
+  }
+  const hold = p.take('WITH', 'HOLD');
+  p.take('WITHOUT', 'HOLD');
+  p.expect('FOR');
+  return { kind: 'DeclareCursor', name, binary, scroll, hold, query: rest(p, 'query expected') };
+}
+
+/** The text up to the end of the statement. */
+function rest(p: Parser, missing: string): StatementText {
+  if (ended(p)) {
+    p.fail(missing);
+  }
+  const start = p.start();
+  while (!ended(p)) {
+    p.advance();
+  }
+  return { text: p.text.slice(start, p.lastEnd()), start };
+}
+
+const MOST_ROWS = 2_147_483_647;
+
+/** `FETCH [direction] [FROM | IN] name`: the last word is the cursor's name. */
+function fetchCursor(p: Parser, kind: 'Fetch' | 'Move'): SessionStatement | null {
+  if (!atCommand(p)) {
+    return null;
+  }
+  const words: string[] = [];
+  while (!isLast(p)) {
+    words.push(isWord(p) ? p.value() : p.written());
+    p.advance();
+  }
+  const name = foldedName(p, 'name of a cursor');
+  if (words.at(-1) === 'FROM' || words.at(-1) === 'IN') {
+    words.pop();
+  }
+  return { kind, name, rows: rowsOf(words) };
+}
+
+/** `NEXT`, `5`, `ALL`, `FORWARD`, `FORWARD 5`, `FORWARD ALL`. */
+function rowsOf(words: readonly string[]): FetchCursor['rows'] {
+  const counts = words[0] === 'FORWARD' ? words.slice(1) : words;
+  const [count = 'NEXT', ...others] = counts;
+  const number = Number(count);
+  if (others.length > 0) {
+    return 'backward';
+  }
+  if (count === 'NEXT') {
+    return 1;
+  }
+  if (count === 'ALL') {
+    return 'all';
+  }
+  return Number.isSafeInteger(number) && number > 0 ? Math.min(number, MOST_ROWS) : 'backward';
+}
+
+function deallocate(p: Parser): SessionStatement {
+  takeBeforeName(p, 'PREPARE');
+  return { kind: 'Deallocate', name: target(p, 'name of a prepared statement') };
+}
+
+function discard(p: Parser): SessionStatement {
+  const what = isWord(p) ? p.value() : 'ALL';
+  return skipping(p, { kind: 'Discard', what });
+}
+
+// ---- settings ----
+
+function reset(p: Parser): SessionStatement {
+  const isRole = p.at('ROLE') || p.at('SESSION', 'AUTHORIZATION');
+  return skipping(p, { kind: isRole ? 'ResetRole' : 'Reset' });
+}
+
+function set(p: Parser): SessionStatement {
+  if (p.take('SESSION', 'AUTHORIZATION')) {
+    return { kind: 'SetAuthorization', name: roleName(p) };
+  }
+  if (isWord(p) && p.value(1) !== '=' && p.value(1) !== 'TO') {
+    if (!p.take('SESSION')) {
+      p.take('LOCAL');
+    }
+  }
+  if (p.take('ROLE')) {
+    return { kind: 'SetRole', name: roleName(p) };
+  }
+  const names: string[] = [];
+  do {
+    if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
+      return skipping(p, { kind: 'Set', name: '', value: null });
+    }
+    names.push(foldedName(p, 'name of a setting'));
+  } while (p.take('.'));
+  if (!p.take('=') && !p.take('TO')) {
+    return skipping(p, { kind: 'Set', name: '', value: null });
+  }
+  return { kind: 'Set', name: names.join('.'), value: settingValue(p) };
+}
+
+function settingValue(p: Parser): string {
+  if (p.kind() === TokenKind.String && isLast(p)) {
+    return p.takeName(true).text;
+  }
+  return ended(p) ? '' : rest(p, '').text;
+}
+
+/** `[= | TO] name`; null for NONE and DEFAULT. */
+function roleName(p: Parser): string | null {
+  if (!p.take('=')) {
+    p.take('TO');
+  }
+  if (p.take('NONE') || p.take('DEFAULT')) {
+    return null;
+  }
+  if (p.kind() === TokenKind.String) {
+    return p.takeName(true).text;
+  }
+  return foldedName(p, 'name of a role');
+}

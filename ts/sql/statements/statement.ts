@@ -1,0 +1,355 @@
+/** One statement: which one it is, and the small ones. */
+import type { AlterAction, ExplainStage, Name, NodeId, ViewKind } from '../ast.generated.js';
+import { atPrincipal, parseAssume, parseGrant, parseMembership, parsePrincipal } from './access.js';
+import { parseBackup, parseCopy } from './administration.js';
+import { parseAlter } from './alter.js';
+import { parseDelete, parseInsert, parseUpdate } from './change.js';
+import { parseCreate } from './create.js';
+import { TokenKind } from '../lexer/lexer.js';
+import type { Parser } from '../parser/parser.js';
+import { parsePreamble, queryAfter, type Preamble } from '../queries/query.js';
+import { parseSessionStatement, type SessionStatement } from './session-statement.js';
+import { parseDescribe, parseShow, words } from '../queries/show.js';
+import { parseAlterMaterial, parseCompile, parseRefreshView, refuseLiveView } from './view.js';
+
+/**
+ * Statements that begin with words which may also name a table: told by the word that follows.
+ * Without words any word will do.
+ */
+const SOFT: ReadonlyMap<string, readonly [(p: Parser) => NodeId, ...string[]]> = new Map([
+  ['ADD', [parseMembership, 'USER']],
+  ['ASSUME', [parseAssume]],
+  ['BACKUP', [parseBackup]],
+  ['CHECKPOINT', [parseBackup]],
+  ['COMPILE', [parseCompile]],
+  ['EXIT', [parseAssume, 'SERVICE']],
+  ['GRANT', [parseGrant]],
+  ['REFRESH', [parseRefreshView]],
+  ['REMOVE', [parseMembership, 'USER']],
+  ['REVOKE', [parseGrant]],
+  ['SNAPSHOT', [parseBackup]],
+]);
+
+/** Words that begin a statement. */
+export const FIRST_WORDS: readonly string[] = [
+  'ALTER',
+  'CREATE',
+  'DECLARE',
+  'DELETE',
+  'DROP',
+  'EXPLAIN',
+  'INSERT',
+  'RENAME',
+  'SELECT',
+  'SHOW',
+  'TRUNCATE',
+  'UPDATE',
+  'WITH',
+];
+
+/** A text as a client sends it. */
+export interface StatementRoot {
+  readonly root: NodeId;
+  /** What a statement of the connection says; null for all others. */
+  readonly session: SessionStatement | null;
+}
+
+/** The whole text: one statement, perhaps followed by semicolons. */
+export function parseStatement(p: Parser): StatementRoot {
+  while (p.take(';')) {}
+  if (p.atEnd()) {
+    return { root: p.add({ kind: 'Empty' }, 0, p.text.length), session: null };
+  }
+  const from = p.index;
+  const session = parseSessionStatement(p);
+  const root = session === null ? statement(p) : sessionWords(p, from);
+  while (p.take(';')) {}
+  if (!p.atEnd()) {
+    p.fail(`unexpected token [${p.written()}]`);
+  }
+  return { root, session };
+}
+
+function statement(p: Parser): NodeId {
+  p.suggest(FIRST_WORDS);
+  const preamble = parsePreamble(p);
+  if (preamble.with.length > 0 || preamble.declarations.length > 0) {
+    return prefixed(p, preamble);
+  }
+  const word = p.kind() === TokenKind.Word ? p.value() : '';
+  switch (word) {
+    case 'SELECT':
+      return queryAfter(p, preamble);
+    case 'INSERT':
+      return parseInsert(p, preamble);
+    case 'UPDATE':
+      return parseUpdate(p, preamble);
+    case 'DELETE':
+      return parseDelete(p, preamble);
+    case 'CREATE':
+      return atPrincipal(p) ? parsePrincipal(p) : parseCreate(p);
+    case 'ALTER':
+      return alteration(p);
+    case 'DROP':
+      return atPrincipal(p) ? parsePrincipal(p) : parseDrop(p);
+    case 'TRUNCATE':
+      return parseTruncate(p);
+    case 'RENAME':
+      return parseRename(p);
+    case 'SHOW':
+      return parseShow(p);
+    case 'EXPLAIN':
+      return parseExplain(p);
+    default:
+      return rarely(p, word, preamble);
+  }
+}
+
+function alteration(p: Parser): NodeId {
+  if (atPrincipal(p)) {
+    return parsePrincipal(p);
+  }
+  if (p.at('ALTER', 'MATERIALIZED', 'VIEW')) {
+    return parseAlterMaterial(p);
+  }
+  return parseAlter(p);
+}
+
+function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
+  if (word === 'VACUUM' || word === 'REINDEX') {
+    return parseMaintenance(p, word);
+  }
+  if (word === 'CHECK' && (p.value(1) === 'DATABASE' || p.value(1) === 'TABLE')) {
+    return parseCheck(p);
+  }
+  if (word === 'RECOVER' && p.value(1) === 'TABLE') {
+    return parseRecover(p);
+  }
+  if (word === 'CANCEL' && p.value(1) === 'QUERY') {
+    return parseCancel(p);
+  }
+  if (word === 'DESCRIBE' && p.kind(1) <= TokenKind.String) {
+    return parseDescribe(p);
+  }
+  if (word === 'COPY') {
+    return parseCopy(p);
+  }
+  const soft = SOFT.get(word);
+  if (soft !== undefined && p.kind(1) === TokenKind.Word) {
+    const [production, ...next] = soft;
+    if (next.length === 0 || next.includes(p.value(1))) {
+      return production(p);
+    }
+  }
+  if (isLiteral(p)) {
+    return literalTable(p);
+  }
+  return queryAfter(p, preamble);
+}
+
+/** A statement that is a literal (`1`, `'x'`, `?`) names a table that cannot exist. */
+function isLiteral(p: Parser): boolean {
+  return p.at('?') || (p.kind() >= TokenKind.Integer && p.kind() <= TokenKind.NamedParameter);
+}
+
+function literalTable(p: Parser): never {
+  return p.fail(`table does not exist [table=${p.written()}]`);
+}
+
+/** What may follow WITH and DECLARE. */
+function prefixed(p: Parser, preamble: Preamble): NodeId {
+  if (p.at('INSERT')) {
+    return parseInsert(p, preamble);
+  }
+  if (p.at('UPDATE')) {
+    return parseUpdate(p, preamble);
+  }
+  if (p.at('DELETE')) {
+    return parseDelete(p, preamble);
+  }
+  if (p.atEnd()) {
+    p.fail("'select', 'update' or name expected expected");
+  }
+  return queryAfter(p, preamble);
+}
+
+/** A statement of the connection as the engine takes it: words without effect. */
+function sessionWords(p: Parser, from: number): NodeId {
+  const after = p.index;
+  const all: string[] = [];
+  p.index = from;
+  while (p.index < after) {
+    const isQuoted = p.kind() === TokenKind.String || p.kind() === TokenKind.Quoted;
+    all.push(isQuoted ? p.unquoted() : p.written());
+    p.advance();
+  }
+  return p.add({ kind: 'Session', words: all }, p.start(from - after), p.lastEnd());
+}
+
+/** VACUUM and REINDEX name a table, so that a missing one is an error; there is nothing to do. */
+function parseMaintenance(p: Parser, word: string): NodeId {
+  const start = p.start();
+  const end = p.end();
+  p.advance();
+  if (!p.take('TABLE') && !(word === 'VACUUM' && p.take('PARTITIONS'))) {
+    if (word === 'VACUUM') {
+      p.fail("'table' expected");
+    }
+    p.failAt('TABLE expected', start, end);
+  }
+  const table = p.tableName('table name expected');
+  const from = p.index;
+  if (word === 'REINDEX') {
+    reindexTarget(p);
+    p.index = from;
+  }
+  const action: AlterAction = { action: 'Other', words: [word, ...words(p)], span: { start, end } };
+  return p.add({ kind: 'AlterTable', table, actions: [action] }, start, p.lastEnd());
+}
+
+/** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each perhaps with several names. */
+function reindexTarget(p: Parser): void {
+  if (p.take('COLUMN')) {
+    p.list(() => p.columnName('column name expected'));
+  }
+  if (p.take('PARTITION')) {
+    p.list(() => {
+      if (p.kind() !== TokenKind.String) {
+        p.fail('partition name expected');
+      }
+      p.advance();
+    });
+  }
+  p.expect('LOCK', "'column', 'partition' or 'lock exclusive' expected");
+  p.expect('EXCLUSIVE');
+}
+
+function parseCheck(p: Parser): NodeId {
+  const start = p.start();
+  const isTable = p.value(1) === 'TABLE';
+  p.advance(2);
+  const table = isTable ? p.tableName('table name expected') : null;
+  return p.add({ kind: 'Check', table }, start, p.lastEnd());
+}
+
+function parseRecover(p: Parser): NodeId {
+  const start = p.start();
+  p.advance(2);
+  const table = p.tableName('table name expected');
+  const skip = p.take('SKIP');
+  return p.add({ kind: 'Recover', table, skip }, start, p.lastEnd());
+}
+
+function parseCancel(p: Parser): NodeId {
+  const start = p.start();
+  p.advance(2);
+  const id = p.grammar.expression(p);
+  return p.add({ kind: 'CancelQuery', id }, start, p.lastEnd(), id);
+}
+
+function ifExists(p: Parser): boolean {
+  if (!p.at('IF')) {
+    return false;
+  }
+  p.advance();
+  p.expect('EXISTS');
+  return true;
+}
+
+function parseDrop(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  if (p.take('ALL')) {
+    p.take('TABLES');
+    return p.add({ kind: 'DropAllTables' }, start, p.lastEnd());
+  }
+  refuseLiveView(p);
+  let what: ViewKind;
+  if (p.take('TABLE')) {
+    what = 'Table';
+  } else if (p.take('VIEW')) {
+    what = 'View';
+  } else if (p.take('MATERIALIZED', 'VIEW')) {
+    what = 'MaterializedView';
+  } else {
+    return p.fail("'table' or 'view' or 'materialized view' or 'all' expected");
+  }
+  const conditional = ifExists(p);
+  const missing = what === 'Table' ? 'table name expected' : 'view name expected';
+  const names = p.list(() => p.tableName(missing));
+  p.take('CASCADE', 'PERMISSIONS');
+  return p.add({ kind: 'Drop', what, names, if_exists: conditional }, start, p.lastEnd());
+}
+
+function parseTruncate(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  p.expect('TABLE');
+  const if_exists = ifExists(p);
+  const tables = p.list(() => p.tableName('table name expected'));
+  const keep_symbols = p.take('KEEP', 'SYMBOL', 'MAPS');
+  return p.add({ kind: 'Truncate', tables, if_exists, keep_symbols }, start, p.lastEnd());
+}
+
+function parseRename(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  p.expect('TABLE');
+  const table = p.tableName('table name expected');
+  if (!p.take('TO')) {
+    p.fail("'to' expected");
+  }
+  const to: Name = p.tableName('table name expected');
+  return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
+}
+
+const STAGES = new Map<string, ExplainStage>([
+  ['AST', 'Ast'],
+  ['BOUND', 'Bound'],
+  ['LOGICAL', 'Logical'],
+  ['PHYSICAL', 'Physical'],
+]);
+
+/** `EXPLAIN [ANALYZE] [FORMAT …] [(stage)] statement`. */
+function parseExplain(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  let stage: ExplainStage = 'Default';
+  let analyze = p.take('ANALYZE');
+  if (p.take('FORMAT')) {
+    p.name('format expected');
+  }
+  if (atExplainOptions(p)) {
+    for (const word of p.parenthesised(() => explainOption(p))) {
+      if (word === 'ANALYZE') {
+        analyze = true;
+      }
+      stage = STAGES.get(word) ?? stage;
+    }
+  }
+  if (p.atEnd()) {
+    p.fail("'create', 'insert', 'update', 'select', 'with' or '(' expected");
+  }
+  const refused = ['ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'SHOW', 'EXPLAIN', 'SET', 'BEGIN'];
+  if (p.kind() === TokenKind.Word && refused.includes(p.value())) {
+    p.fail("'create', 'format', 'insert', 'update', 'select' or 'with' expected");
+  }
+  const inner = p.nested(() => statement(p));
+  return p.add({ kind: 'Explain', stage, analyze, statement: inner }, start, p.lastEnd(), inner);
+}
+
+function atExplainOptions(p: Parser): boolean {
+  if (!p.at('(') || p.kind(1) !== TokenKind.Word) {
+    return false;
+  }
+  return STAGES.has(p.value(1)) || ['ANALYZE', 'FORMAT', 'VERBOSE', 'COSTS'].includes(p.value(1));
+}
+
+function explainOption(p: Parser): string {
+  const word = p.value();
+  p.advance();
+  if (p.kind() === TokenKind.Word) {
+    p.advance();
+  }
+  return word;
+}

@@ -1,0 +1,200 @@
+/** Clauses that statements about tables and about views share. */
+import type { Name, OptionValue } from '../ast.generated.js';
+import { TokenKind } from '../lexer/lexer.js';
+import type { Parser } from '../parser/parser.js';
+
+/** `IF NOT EXISTS`. */
+export function ifNotExists(p: Parser): boolean {
+  if (!p.at('IF')) {
+    return false;
+  }
+  p.advance();
+  p.expect('NOT');
+  p.expect('EXISTS');
+  return true;
+}
+
+/** The text between parentheses, as written. */
+export function enclosedText(p: Parser): Name {
+  const open = p.start();
+  p.expect('(');
+  const from = p.start();
+  let depth = 1;
+  for (;;) {
+    if (p.atEnd()) {
+      p.failAt('unbalanced (', open, open + 1);
+    }
+    if (p.at('(')) {
+      depth += 1;
+    } else if (p.at(')')) {
+      depth -= 1;
+    }
+    if (depth === 0) {
+      break;
+    }
+    p.advance();
+  }
+  const span = { start: from, end: p.lastEnd() };
+  p.advance();
+  return { text: p.text.slice(span.start, span.end), quoted: false, span };
+}
+
+const PARTITION_UNITS: ReadonlySet<string> = new Set([
+  'NONE',
+  'HOUR',
+  'DAY',
+  'WEEK',
+  'MONTH',
+  'YEAR',
+]);
+
+/** A unit of PARTITION BY, as written. */
+export function partitionUnit(p: Parser): Name {
+  p.suggest(PARTITION_UNITS);
+  if (!p.atOneOf(PARTITION_UNITS)) {
+    p.fail("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected");
+  }
+  return p.takeName(false);
+}
+
+/** `TTL 4 WEEKS`, `TTL 30d`: the text after TTL as one name. */
+export function parseTtl(p: Parser): Name {
+  p.advance();
+  if (p.atEnd()) {
+    p.fail('missing argument, should be <number> <unit> or <number_with_unit>');
+  }
+  const start = p.start();
+  if (p.kind() === TokenKind.Duration) {
+    return p.takeName(false);
+  }
+  if (p.kind() !== TokenKind.Integer) {
+    p.fail(`invalid syntax, should be <number> <unit> but was ${p.written()}`);
+  }
+  p.advance();
+  if (p.kind() !== TokenKind.Word) {
+    p.fail('missing unit, HOUR(S), DAY(S), WEEK(S), MONTH(S) or YEAR(S) expected');
+  }
+  p.advance();
+  const span = { start, end: p.lastEnd() };
+  return { text: p.text.slice(span.start, span.end), quoted: false, span };
+}
+
+/** `CAPACITY n`, `TYPE POSTING DELTA`, `INCLUDE (a, b)`: what refines an index. */
+export function indexOptions(p: Parser): OptionValue[] {
+  const options: OptionValue[] = [];
+  for (;;) {
+    if (p.at('CAPACITY')) {
+      const word = p.takeName(false);
+      if (p.kind() !== TokenKind.Integer) {
+        p.fail('index capacity expected');
+      }
+      options.push({ name: word, value: p.takeName(false) });
+    } else if (p.at('TYPE')) {
+      const word = p.takeName(false);
+      const value = p.name('index type expected');
+      const form = p.at('DELTA') || p.at('EF') ? ` ${p.takeName(false).text}` : '';
+      options.push({ name: word, value: { ...value, text: value.text + form } });
+    } else if (p.at('INCLUDE', '(')) {
+      const word = p.takeName(false);
+      options.push({ name: word, value: enclosedText(p) });
+    } else {
+      return options;
+    }
+  }
+}
+
+const STAGES: readonly (readonly [string, string])[] = [
+  ['TO', 'PARQUET'],
+  ['TO', 'REMOTE'],
+  ['DROP', 'LOCAL'],
+];
+
+/** `(TO PARQUET 3d, DROP LOCAL 1 MONTH)` of STORAGE POLICY, as written. */
+export function policyStages(p: Parser): Name {
+  const open = p.start();
+  p.expect('(');
+  const start = p.start();
+  const seen = new Set<string>();
+  p.list(() => {
+    if (p.sees('DROP', 'REMOTE')) {
+      p.fail("'DROP REMOTE' is not supported yet");
+    }
+    const stage = STAGES.find((words) => p.at(...words));
+    if (stage === undefined) {
+      p.fail("'to parquet', 'to remote' or 'drop local' expected");
+    }
+    if (seen.has(stage.join(' '))) {
+      p.fail(`'${stage.join(' ')}' is given twice`);
+    }
+    seen.add(stage.join(' '));
+    p.advance();
+    // A stage is followed by what follows TTL, its last word being in the place of that one.
+    parseTtl(p);
+  });
+  const span = { start, end: p.lastEnd() };
+  p.close(open);
+  return { text: p.text.slice(span.start, span.end), quoted: false, span };
+}
+
+const ENCODINGS: ReadonlySet<string> = new Set([
+  'DEFAULT',
+  'PLAIN',
+  'RLE_DICTIONARY',
+  'DELTA_LENGTH_BYTE_ARRAY',
+  'DELTA_BINARY_PACKED',
+]);
+
+/** Codecs and their highest level; 0 for those that have none. */
+const CODECS: ReadonlyMap<string, number> = new Map([
+  ['LZ4_RAW', 0],
+  ['ZSTD', 22],
+  ['SNAPPY', 0],
+  ['GZIP', 9],
+  ['BROTLI', 11],
+  ['UNCOMPRESSED', 0],
+]);
+
+/** `(encoding, codec(level), BLOOM_FILTER)` of PARQUET, as written. */
+export function parquetSettings(p: Parser): Name {
+  const open = p.start();
+  p.expect('(');
+  const start = p.start();
+  if (!p.take('BLOOM_FILTER')) {
+    p.suggest(ENCODINGS);
+    if (!p.atOneOf(ENCODINGS)) {
+      p.fail(`invalid parquet encoding: ${p.written()}`);
+    }
+    p.advance();
+    if (p.at(',') && p.value(1) !== 'BLOOM_FILTER') {
+      p.advance();
+      codec(p);
+    }
+    if (p.take(',')) {
+      p.expect('BLOOM_FILTER', "'bloom_filter' expected");
+    }
+  }
+  const span = { start, end: p.lastEnd() };
+  p.close(open);
+  return { text: p.text.slice(span.start, span.end), quoted: false, span };
+}
+
+function codec(p: Parser): void {
+  p.suggest(CODECS.keys());
+  const word = p.kind() === TokenKind.Word ? p.value() : '';
+  const highest = CODECS.get(word);
+  if (highest === undefined) {
+    p.fail(`invalid parquet compression codec: ${p.written()}`);
+  }
+  p.advance();
+  if (!p.at('(')) {
+    return;
+  }
+  const open = p.start();
+  p.advance();
+  const level = p.kind() === TokenKind.Integer ? Number(p.written()) : -1;
+  if (highest === 0 || !(level >= 0 && level <= highest)) {
+    p.fail(`invalid compression level for ${word.toLowerCase()}: ${p.written()} [max=${highest}]`);
+  }
+  p.advance();
+  p.close(open);
+}
