@@ -2,11 +2,14 @@
 //   line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
 //   no regular expression that tells what kind of statement a text is (ts/sql reads statements),
 //   a folder of ts has at most 25 files of code,
+//   no export and no module of TypeScript without a user (scripts/dead-code.mjs),
 //   no file named utils, helpers, common or manager, no reminder without an issue number,
 //   no paths of one machine.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
+
+import { deadCode } from './dead-code.mjs';
 
 const LONGEST_LINE = 100;
 const LONGEST_FUNCTION = 70;
@@ -72,6 +75,9 @@ for (const file of files) {
 }
 
 checkFolders();
+const dead = deadCode(root, files);
+dead.exports.forEach((place) => problems.push(`${place}: exported, and used by no other module`));
+dead.modules.forEach((file) => problems.push(`${file}: no module imports it`));
 
 for (const warning of warnings) {
   console.log(`warning: ${warning}`);

@@ -1,7 +1,7 @@
 /** How the listeners stop: new work is refused, what runs gets its time, then it is stopped. */
 
 /** What a listener does at its end. */
-export interface Stoppable {
+interface Stoppable {
   /** Refuses new work; resolves when what runs has ended. */
   drain(): Promise<void>;
   /** What runs is given up; its clients are told so. */

@@ -7,7 +7,6 @@ import test, { type ExecutionContext } from 'ava';
 
 import { type AuditFields, AuditLog, type ChainEnd } from '../../ts/access/audit.js';
 import { StoredDirectory } from '../../ts/access/directory.js';
-import { brokenLine } from '../../ts/access/index.js';
 import { newPrincipal } from '../../ts/access/principals.js';
 import { Refusals } from '../../ts/access/refusals.js';
 import { AccessStore } from '../../ts/access/store.js';
@@ -15,6 +14,7 @@ import { newToken, tokenDigest } from '../../ts/access/tokens.js';
 import type { TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harness.js';
+import { brokenLine } from './audit-chain.js';
 
 interface Line {
   readonly event: string;

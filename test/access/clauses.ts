@@ -1,7 +1,7 @@
 /** Clauses that name a column, for gate S14: each is one text with the column in it. */
 
 /** Columns of `sec` beside `ts` and `pub`, by what they can be named for. */
-export type Column = 'secret' | 'sym' | 'num' | 'at' | 'arr';
+type Column = 'secret' | 'sym' | 'num' | 'at' | 'arr';
 
 export const COLUMNS: readonly Column[] = ['secret', 'sym', 'num', 'at', 'arr'];
 

@@ -3,7 +3,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 
 export const ADMIN = 'admin:quest';
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly dataset?: readonly (readonly unknown[])[];
   readonly error?: string;

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import test from 'ava';
 import pg from 'pg';
 
-import { brokenLine } from '../../ts/access/index.js';
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harness.js';
+import { brokenLine } from './audit-chain.js';
 
 const TABLE =
   'CREATE TABLE t (ts TIMESTAMP, a INT, b INT, secret INT) TIMESTAMP(ts) PARTITION BY DAY';

@@ -7,7 +7,7 @@
 import { parseArgs } from 'node:util';
 
 import { type Authenticator, createAuthenticator, IdentityProvider } from '../../ts/auth/index.js';
-import { SILENT } from '../../ts/observability/index.js';
+import { SILENT } from '../silent.js';
 import { FakeDirectory, FakeTransport, settingsOf } from '../oidc/fakes.js';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '100000' } } });

@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import {
   type Database,
   DatabaseError,
-  engineInfo,
   openDatabase,
   ParameterBatch,
   type ResultStream,
@@ -114,7 +113,6 @@ async function callEverything(database: Database): Promise<void> {
 }
 
 const root = await mkdtemp(join(tmpdir(), 'tidemark-panic-'));
-await attempt('engineInfo', () => engineInfo());
 const database = await attempt('openDatabase', () =>
   openDatabase({ root, logSink: () => undefined }),
 );

@@ -10,7 +10,7 @@ import { chromiumPath, ConsolePage, launchBrowser, type PageOptions } from './co
 
 const SCREENSHOTS = fileURLToPath(new URL('../../screenshots', import.meta.url));
 
-export interface Suite {
+interface Suite {
   /** Skipped, and said so, where there is no Chromium. */
   readonly browserTest: typeof test.serial;
   readonly server: () => TestServer;

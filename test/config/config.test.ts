@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 import test from 'ava';
 
-import { ALL_KEYS, ConfigError, KEYS, loadConfig } from '../../ts/config/index.js';
+import { ConfigError, KEYS, loadConfig } from '../../ts/config/index.js';
+import { ALL_KEYS } from '../../ts/config/registry.js';
 import { parseProperties } from '../../ts/config/properties.js';
 import { isLoopback, parseDurationMs, parseEndpoint, parseSize } from '../../ts/config/units.js';
 

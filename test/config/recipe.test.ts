@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import type * as Configuration from '../../ts/config/index.js';
-import { ALL_KEYS } from '../../ts/config/index.js';
+import { ALL_KEYS } from '../../ts/config/registry.js';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

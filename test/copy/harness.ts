@@ -13,7 +13,7 @@ const WAIT_MS = 60_000;
 const POLL_MS = 20;
 
 /** How a job ended. */
-export interface End {
+interface End {
   readonly status: string;
   readonly message: string | null;
   /** Rows handled, imported, errors; of an export, files. */

@@ -22,7 +22,7 @@ const moment = (random: Random): string => {
 const uuid = (random: Random): string =>
   `'0000000${random.between(0, 3)}-0000-4000-8000-000000000000'`;
 
-export const COLUMNS: readonly LogicColumn[] = [
+const COLUMNS: readonly LogicColumn[] = [
   { name: 'ts', type: 'TIMESTAMP', literal: moment, ordered: true },
   { name: 'l', type: 'LONG', literal: small, ordered: true, number: true },
   { name: 'i', type: 'INT', literal: small, ordered: true, number: true },

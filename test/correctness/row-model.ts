@@ -14,7 +14,7 @@ export interface Scalar {
 }
 
 /** A condition and its opposite; for a null, both may be false. */
-export interface Condition {
+interface Condition {
   readonly sql: string;
   readonly holds: (row: Row) => boolean;
   readonly opposite: (row: Row) => boolean;

@@ -6,7 +6,7 @@
 import type { Random } from '../torture/harness.js';
 import { type Kind, type Relation, relationOf, type Term, WORDS } from './standard-tables.js';
 
-export interface Query {
+interface Query {
   readonly sql: string;
   /** Whether the order of rows is part of the answer. */
   readonly ordered: boolean;

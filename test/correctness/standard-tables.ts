@@ -98,7 +98,7 @@ const COLUMNS: readonly ColumnShape[] = [
   },
 ];
 
-export interface StandardTable {
+interface StandardTable {
   readonly name: string;
   /** What makes and fills it, in each dialect. */
   readonly ours: readonly string[];

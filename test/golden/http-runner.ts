@@ -59,7 +59,7 @@ export interface HttpCase {
   readonly after?: readonly Afterwards[];
 }
 
-export interface HttpServers {
+interface HttpServers {
   readonly open: string;
   /** Started with `http.user=joe`, `http.password=secret`. */
   readonly login: string;

@@ -83,7 +83,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
 }
 
-export interface RunningCli {
+interface RunningCli {
   readonly process: ChildProcess;
   /** Standard output so far. */
   readonly out: () => string;

@@ -1,5 +1,5 @@
 /** The table of docs/http.md, from the routes themselves; `npm run generate` writes it. */
-import type { StaticFile } from '../../ts/http/index.js';
+import type { StaticFile } from '../../ts/http/response/static-files.js';
 import type { Route } from '../../ts/http/route.js';
 import { createRoutes } from '../../ts/http/routes/index.js';
 import { fakeDatabase } from './fake-database.js';

@@ -1,8 +1,9 @@
 /** The HTTP application over the fake database, on a free port. */
-import { type Authenticator, createBasicAuthenticator } from '../../ts/auth/index.js';
+import { type Authenticator, createAuthenticator } from '../../ts/auth/index.js';
 import { loadConfig } from '../../ts/config/index.js';
 import { type HttpServices, type RunningHttp, startHttp } from '../../ts/http/index.js';
-import { MetricsRegistry, SILENT } from '../../ts/observability/index.js';
+import { MetricsRegistry } from '../../ts/observability/index.js';
+import { SILENT } from '../silent.js';
 import { SessionHost } from '../../ts/session/index.js';
 import { type FakeDatabase, fakeDatabase, fakeParse } from './fake-database.js';
 
@@ -30,16 +31,18 @@ export function fakeServices(options: HarnessOptions, database: FakeDatabase): H
     config: loadConfig({ set: ['http.bind.to=127.0.0.1:0', ...(options.set ?? [])] }),
     authenticator:
       options.authenticator ??
-      createBasicAuthenticator(
-        settings.get('http.user') ?? '',
-        settings.get('http.password') ?? '',
-      ),
+      oneUser(settings.get('http.user') ?? '', settings.get('http.password') ?? ''),
     logger: SILENT,
     metrics: new MetricsRegistry(),
     console: options.files ?? new Map(),
     version: '0.1.0',
     importRoot: options.importRoot ?? '/nowhere',
   };
+}
+
+/** The one-user mode; an empty user or password admits everyone. */
+function oneUser(user: string, password: string): Authenticator {
+  return createAuthenticator(user === '' || password === '' ? {} : { owner: { user, password } });
 }
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {

@@ -1,7 +1,7 @@
 /** A cookie in place of credentials: for pages of this server, for as long as it was promised. */
 import test from 'ava';
 
-import { LoginSessions } from '../../ts/auth/index.js';
+import { LoginSessions } from '../../ts/auth/login-sessions.js';
 import { type Harness, startHarness } from './harness.js';
 
 const BASIC = { Authorization: `Basic ${btoa('joe:secret')}` };

@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { loadConfig } from '../../ts/config/index.js';
 import { httpPaths } from '../../ts/http/paths.js';
-import type { StaticFile } from '../../ts/http/index.js';
+import type { StaticFile } from '../../ts/http/response/static-files.js';
 import { sendRaw, startHarness } from './harness.js';
 
 const PAGE: StaticFile = {

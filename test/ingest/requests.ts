@@ -1,12 +1,10 @@
 /** Imports as a test writes them down. */
+import { type ImportPart, importCsv, readImportParameters } from '../../ts/ingest/index.js';
 import {
   type ImportAnswer,
   type ImportDatabase,
   type ImportOptions,
-  type ImportPart,
-  importCsv,
-  readImportParameters,
-} from '../../ts/ingest/index.js';
+} from '../../ts/ingest/import.js';
 
 export interface TestPart {
   readonly name: string;

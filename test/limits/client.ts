@@ -1,7 +1,7 @@
 /** Statements over HTTP, with what a refusal says. */
 import type { TestServer } from '../golden/server.js';
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly error: string | undefined;
   readonly rows: readonly (readonly unknown[])[];

@@ -19,7 +19,7 @@ export interface Construct {
 export const COUNTS: readonly number[] = [40, 1_000, 9_000, 30_000];
 
 /** Levels of something that nests or doubles. */
-export const LEVELS: readonly number[] = [10, 40, 200, 1_000];
+const LEVELS: readonly number[] = [10, 40, 200, 1_000];
 
 export const PREPARATION: readonly string[] = [
   `create table bt (ts timestamp, i int, l long, d double, v varchar, s symbol)

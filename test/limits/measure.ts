@@ -16,7 +16,7 @@ export async function cpuSeconds(server: TestServer): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-export interface Timed {
+interface Timed {
   /** Status and text. */
   readonly answer: string;
   /** From asking to the answer, milliseconds. */

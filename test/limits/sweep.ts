@@ -14,7 +14,7 @@ import { type Construct, COUNTS, PREPARATION } from './constructs.js';
 
 export type Door = 'http' | 'pgwire';
 
-export interface SweepOptions {
+interface SweepOptions {
   readonly doors: readonly Door[];
   readonly timeoutMs: number;
   /** What an answer may come after the time limit. */
@@ -24,7 +24,7 @@ export interface SweepOptions {
   readonly told?: (outcome: Outcome) => void;
 }
 
-export interface Outcome {
+interface Outcome {
   readonly name: string;
   readonly count: number;
   readonly door: Door;

@@ -1,7 +1,8 @@
 /** Log lines: one JSON object each, nothing secret, nothing a terminal would obey. */
 import test from 'ava';
 
-import { createLogger, type LogLevel, MetricsRegistry } from '../../ts/observability/index.js';
+import { createLogger, MetricsRegistry } from '../../ts/observability/index.js';
+import { type LogLevel } from '../../ts/observability/logger.js';
 
 function collect(level: LogLevel): [string[], ReturnType<typeof createLogger>] {
   const lines: string[] = [];

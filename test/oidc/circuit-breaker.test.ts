@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { IdentityProvider } from '../../ts/auth/index.js';
 import { ProviderUnavailable } from '../../ts/auth/oidc/transport.js';
-import { SILENT } from '../../ts/observability/index.js';
+import { SILENT } from '../silent.js';
 import { FakeTransport, HandClock, settingsOf } from './fakes.js';
 
 const MOST = 5;

@@ -9,7 +9,7 @@ import {
 } from 'openid-client';
 
 import { createAuthenticator, IdentityProvider } from '../../ts/auth/index.js';
-import { SILENT } from '../../ts/observability/index.js';
+import { SILENT } from '../silent.js';
 import { startHarness } from '../http/harness.js';
 import { FakeDirectory, settingsOf } from './fakes.js';
 import { CLIENT_ID, TestProvider } from './provider.js';

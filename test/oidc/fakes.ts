@@ -13,7 +13,8 @@ import {
   NameSalts,
   type ScramVerifier,
 } from '../../ts/auth/index.js';
-import { type OidcSettings, readOidcSettings } from '../../ts/auth/index.js';
+import { readOidcSettings } from '../../ts/auth/index.js';
+import { type OidcSettings } from '../../ts/auth/oidc/settings.js';
 import type { ProviderAnswer, ProviderCall, Transport } from '../../ts/auth/oidc/transport.js';
 import type { Clocks } from '../../ts/auth/oidc/verdict-cache.js';
 import { loadConfig } from '../../ts/config/index.js';

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 
 import { createAuthenticator, IdentityProvider } from '../../ts/auth/index.js';
-import { createLogger, SILENT } from '../../ts/observability/index.js';
+import { createLogger } from '../../ts/observability/index.js';
+import { SILENT } from '../silent.js';
 import { type Harness, sendRaw, startHarness } from '../http/harness.js';
 import { until } from '../until.js';
 import { discovery, FakeDirectory, FakeTransport, settingsOf } from './fakes.js';

@@ -10,14 +10,14 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { errors, type GrantContext, interactionPolicy, Provider } from 'oidc-provider';
 
-export interface Person {
+interface Person {
   readonly password: string;
   readonly name: string;
   groups: unknown;
 }
 
 /** What a path answers instead of the provider. */
-export type Fault =
+type Fault =
   | { readonly kind: 'delay'; readonly ms: number }
   | {
       readonly kind: 'answer';
@@ -29,7 +29,7 @@ export type Fault =
   /** Until the fault is taken away. */
   | { readonly kind: 'hang' };
 
-export interface ProviderOptions {
+interface ProviderOptions {
   readonly clientId?: string;
   readonly redirectUris?: readonly string[];
   readonly accessTokenSeconds?: number;

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { JWTHeaderParameters, JWTPayload } from 'jose';
 
 import { IdentityProvider, type Verdict } from '../../ts/auth/oidc/index.js';
-import { SILENT } from '../../ts/observability/index.js';
+import { SILENT } from '../silent.js';
 import { FakeTransport, HandClock, ISSUER, settingsOf, type Signer, signer } from './fakes.js';
 
 const IN_TOKEN = 'acl.oidc.groups.encoded.in.token=true';

@@ -26,7 +26,7 @@ import { DatabaseError, type ParameterBatch } from '../../ts/session/index.js';
 
 const CHUNK_ROWS = 1_000;
 
-export interface Journal {
+interface Journal {
   readonly committed: string[];
   rolledBack: number;
   streamsOpen: number;

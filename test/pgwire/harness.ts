@@ -1,12 +1,12 @@
 /** A listener over the fake engine. */
-import { SILENT } from '../../ts/observability/index.js';
-import { listenPgWire, type PgWireOptions } from '../../ts/pgwire/index.js';
+import { SILENT } from '../silent.js';
+import { listenPgWire, type PgWireOptions } from '../../ts/pgwire/server.js';
 import { SessionHost } from '../../ts/session/index.js';
 import type { CredentialStore } from '../../ts/tls/index.js';
 import { fakeOrSession } from '../fake-statement.js';
 import { type FakeEngine, fakeEngine } from './fake-engine.js';
 
-export interface Harness {
+interface Harness {
   readonly engine: FakeEngine;
   readonly server: Awaited<ReturnType<typeof listenPgWire>>;
   readonly port: number;

@@ -6,8 +6,8 @@ import {
   DatabaseError,
   errorMeaning,
   SessionHost,
-  StatementCache,
 } from '../../ts/session/index.js';
+import { StatementCache } from '../../ts/session/statement-cache.js';
 import { ERROR_CODES } from '../../ts/border/types.generated.js';
 import { fakeStatement } from '../fake-statement.js';
 import { fakeDatabase, fakeParse } from '../http/fake-database.js';

@@ -3,14 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const FOLDER = new URL('../../../test/golden/', import.meta.url);
 
-export interface Refused {
+interface Refused {
   readonly id: string;
   readonly text: string;
   readonly position: number;
   readonly message: string;
 }
 
-export interface GoldenStatements {
+interface GoldenStatements {
   /** Texts that run: all must parse. */
   readonly accepted: readonly string[];
   /** Texts that fail with a position; most of them only once names and types are known. */

@@ -1,6 +1,8 @@
 import test from 'ava';
 
-import { scan, splitStatements, SyntaxError_, TokenKind, tokenize } from '../../ts/sql/index.js';
+import { scan, SyntaxError_, TokenKind } from '../../ts/sql/index.js';
+import { splitStatements } from '../../ts/sql/lexer/split.js';
+import { tokenize } from '../../ts/sql/lexer/lexer.js';
 
 const NAMES = Object.entries(TokenKind);
 

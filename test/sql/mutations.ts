@@ -15,11 +15,11 @@ export function generator(start: number): (bound: number) => number {
 }
 
 /** What is spoiled. */
-export const texts = [
+const texts = [
   ...new Set([...ITEMS.flatMap(({ statements }) => statements), ...goldenStatements().accepted]),
 ].filter((text) => text.length < 2_000);
 
-export type Below = (bound: number) => number;
+type Below = (bound: number) => number;
 
 /** The tokens of a text with the blanks between them, and where they begin. */
 function pieces(text: string): string[] {

@@ -1,16 +1,8 @@
 import test from 'ava';
 
-import {
-  expectedAt,
-  MAX_NESTING,
-  MAX_TERMS,
-  MAX_TEXT_LENGTH,
-  parse,
-  print,
-  printExpression,
-  SyntaxError_,
-  type Tree,
-} from '../../ts/sql/index.js';
+import { expectedAt, parse, print, SyntaxError_, type Tree } from '../../ts/sql/index.js';
+import { MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from '../../ts/sql/parser/parser.js';
+import { expression } from '../../ts/sql/printer/print-expression.js';
 
 /** The first select item, printed with all its parentheses told by its tree. */
 function grouping(text: string): string {
@@ -35,7 +27,7 @@ function bracket(tree: Tree, id: number): string {
     case 'Cast':
       return `(${node.type_name.name} ${bracket(tree, node.operand)})`;
     default:
-      return printExpression(tree, id);
+      return expression({ tree, query: () => '' }, id);
   }
 }
 

@@ -5,7 +5,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 
-import { expectedAt, parse, print, splitStatements, SyntaxError_ } from '../../ts/sql/index.js';
+import { expectedAt, parse, print, SyntaxError_ } from '../../ts/sql/index.js';
+import { splitStatements } from '../../ts/sql/lexer/split.js';
 import { goldenStatements } from './golden-statements.js';
 import { shape } from './shape.js';
 import { suiteSeed } from '../seed.js';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export interface CertificateOptions {
+interface CertificateOptions {
   /** Arguments of `openssl req` that choose the key. */
   readonly key?: readonly string[];
   readonly digest?: string;

@@ -1,10 +1,7 @@
 /** Talking to a server that may die at any moment. */
 import type { TestServer } from '../golden/server.js';
 
-/** The server's answer, or that there was none. */
-export type Outcome = 'done' | 'refused' | 'unknown';
-
-export interface Rows {
+interface Rows {
   readonly dataset: readonly (readonly unknown[])[];
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Random } from './harness.js';
 
-export interface HostileShape {
+interface HostileShape {
   readonly name: string;
   /** The statement of a size; a thousand is large for every shape. */
   readonly statement: (size: number) => string;

@@ -18,7 +18,7 @@ export function tableDefinition(table: string, partitionBy: string): string {
 }
 
 /** One row as texts; `null` is an empty field. */
-export type RowTexts = readonly (string | null)[];
+type RowTexts = readonly (string | null)[];
 
 /** Rows of one transaction. */
 export class Batch {

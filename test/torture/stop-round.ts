@@ -19,7 +19,7 @@ import { exec } from './client.js';
 
 /** Clients that tell when rows have come. */
 const STREAMS = 3;
-export const STOP_MS = 4_000;
+const STOP_MS = 4_000;
 
 /** Lets no row through, for longer than any stop takes. */
 const HEAVY =

@@ -4,7 +4,7 @@ import type { Permission } from '../engine/types.js';
 /** Where a grant lies: everywhere, on a table or view as a whole, on columns. */
 export type Level = 'database' | 'table' | 'column';
 
-export interface PermissionKind {
+interface PermissionKind {
   readonly name: string;
   readonly levels: readonly Level[];
 }
@@ -106,8 +106,6 @@ const LISTS = [
 
 type Catalogued = (typeof LISTS)[number][1][number];
 type Checked<Name extends Catalogued> = Name;
-/** What statements of the engine take: a permission that is missing above does not compile. */
-export type EnginePermission = Checked<Permission>;
 
 /** Everything, with what later versions add; may assume any service account. */
 export const DATABASE_ADMIN = 'DATABASE ADMIN';
@@ -123,6 +121,9 @@ const KINDS: ReadonlyMap<string, PermissionKind> = new Map(
   ].map((kind) => [kind.name, kind]),
 );
 
+/** A permission of the engine; one that is missing above does not compile. */
+export function permissionKind(name: Checked<Permission>): PermissionKind;
+export function permissionKind(name: string): PermissionKind | undefined;
 export function permissionKind(name: string): PermissionKind | undefined {
   return KINDS.get(name);
 }

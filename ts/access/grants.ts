@@ -13,7 +13,7 @@ interface Step {
   readonly target: Target;
 }
 
-export interface GrantRequest {
+interface GrantRequest {
   readonly permissions: readonly Permission[];
   readonly on: GrantTarget | null;
   readonly schema: CurrentSchema;

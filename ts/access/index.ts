@@ -38,9 +38,8 @@ import { AccessStatements } from './statements.js';
 import { AccessStore, type Rights } from './store.js';
 
 export type { Administrator } from './directory.js';
-export { brokenLine } from './audit.js';
 
-export interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
+interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
   readonly database: Database;
   /** Where the audit log lies. */
   readonly root: string;

@@ -8,14 +8,14 @@
 import { DATABASE_ADMIN } from './catalogue.js';
 
 /** Not granted, granted, or granted with the right to pass it on. */
-export type Held = 'no' | 'yes' | 'option';
+type Held = 'no' | 'yes' | 'option';
 
-export interface ColumnGrant {
+interface ColumnGrant {
   readonly name: string;
   readonly held: Held;
 }
 
-export interface TableGrant {
+interface TableGrant {
   readonly name: string;
   /** On the table as a whole, with the columns to come. */
   readonly whole: Held;
@@ -23,7 +23,7 @@ export interface TableGrant {
 }
 
 /** One permission's grants. Tables and columns by folded name. */
-export interface PermissionGrant {
+interface PermissionGrant {
   /** On all tables, with those to come. */
   readonly database: Held;
   readonly tables: ReadonlyMap<string, TableGrant>;
@@ -236,7 +236,7 @@ export function renameColumn(grants: Grants, table: string, from: string, to: st
 const WITH_TIMESTAMP: ReadonlySet<string> = new Set(['SELECT', 'UPDATE']);
 
 /** What is asked of grants: a permission on the database, a table, or columns of it. */
-export interface Question {
+interface Question {
   readonly permission: string;
   /** Empty: the database. */
   readonly table: string;
@@ -247,7 +247,7 @@ export interface Question {
 }
 
 /** A question with the answer no: the column it is about, if it is one. */
-export interface Refusal {
+interface Refusal {
   readonly column: string | null;
 }
 

@@ -18,7 +18,7 @@ const SALT_SECRET = 'salt secret';
 const SECRET_BYTES = 32;
 
 /** The part of the database that keeps records. */
-export interface Records {
+interface Records {
   loadRecords(kind: string): Promise<Map<string, Buffer>>;
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
 }

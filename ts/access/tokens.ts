@@ -55,7 +55,7 @@ export function refreshed(token: RestToken, now: number, thresholdMs: number): R
   return token.refresh && expires - token.expires >= thresholdMs ? { ...token, expires } : token;
 }
 
-export interface NewKey extends PublicKey {
+interface NewKey extends PublicKey {
   /** Shown once, stored nowhere. */
   readonly secret: string;
 }

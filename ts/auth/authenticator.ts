@@ -14,12 +14,12 @@ import type { IdentityProvider, Verdict } from './oidc/index.js';
 import { StoredPasswords } from './stored-passwords.js';
 
 /** `http.user` and `http.password`: one superuser, nothing between. */
-export interface Owner {
+interface Owner {
   readonly user: string;
   readonly password: string;
 }
 
-export interface AuthenticatorParts {
+interface AuthenticatorParts {
   /** Counts where there is no directory. */
   readonly owner?: Owner;
   /** Users and grants are on. */
@@ -46,19 +46,6 @@ type NamePassword = Omit<Extract<Credentials, { scheme: 'basic' }>, 'scheme'>;
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   return new Doorkeeper(parts);
-}
-
-/** The one-user mode; an empty user or password lets everybody in. */
-export function createBasicAuthenticator(
-  user: string,
-  password: string,
-  limiter?: FailureLimiter,
-): Authenticator {
-  const open = user === '' || password === '';
-  return new Doorkeeper({
-    ...(open ? {} : { owner: { user, password } }),
-    ...(limiter === undefined ? {} : { limiter }),
-  });
 }
 
 class Doorkeeper implements Authenticator {

@@ -10,7 +10,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 
 import { machineOf } from '../config/index.js';
 
-export const FAILURES_PER_MINUTE = 10;
+const FAILURES_PER_MINUTE = 10;
 const WINDOW_MS = 60_000;
 const CELLS = 2 ** 18;
 const MOST_COUNTED = 255;

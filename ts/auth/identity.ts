@@ -8,7 +8,7 @@ import type { ProviderMetadata, OidcSettings } from './oidc/index.js';
  * Where a name is known: the administrator of the configuration, users and service accounts of
  * the database, or people whom an identity provider vouches for and nobody stores.
  */
-export type IdentityKind = 'admin' | 'user' | 'service account' | 'external';
+type IdentityKind = 'admin' | 'user' | 'service account' | 'external';
 
 export interface Identity {
   readonly name: string;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { type Caller, hashPool } from './hash-pool.js';
 
 /** Every login pays this; with SCRAM on the client's side. */
-export const SCRAM_ITERATIONS = 16_384;
+const SCRAM_ITERATIONS = 16_384;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 

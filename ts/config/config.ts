@@ -9,14 +9,14 @@ import { parseProperties } from './properties.js';
 import { ALL_KEYS, type Key, KEYS } from './registry.js';
 import { ValueError } from './units.js';
 
-export type ValueSource = 'default' | 'conf' | 'env' | 'set' | 'file';
+type ValueSource = 'default' | 'conf' | 'env' | 'set' | 'file';
 
 /** The configuration cannot be used; the message is one line for the operator. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-export interface ConfigSources {
+interface ConfigSources {
   /** Path of `server.conf`; absent files are fine unless `fileRequired`. */
   readonly file?: string;
   readonly fileRequired?: boolean;
@@ -26,7 +26,7 @@ export interface ConfigSources {
 }
 
 /** One row of `SHOW PARAMETERS`. */
-export interface Parameter {
+interface Parameter {
   readonly name: string;
   readonly environmentName: string;
   readonly value: string;

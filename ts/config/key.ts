@@ -12,7 +12,7 @@ import {
 } from './units.js';
 
 /** What a value means, with its unit. */
-export type KeyKind =
+type KeyKind =
   'boolean' | 'integer' | 'size' | 'duration' | 'text' | 'secret' | 'endpoint' | 'list' | 'choice';
 
 /** Options of the engine that take a value of this type. */
@@ -42,7 +42,7 @@ export interface Key<T> {
 /** What any key may be. */
 type Trait = Partial<Pick<Key<unknown>, 'aliases' | 'reloadable' | 'own'>>;
 
-export type Traits<T> = Trait & { readonly engine?: EngineOption<T> };
+type Traits<T> = Trait & { readonly engine?: EngineOption<T> };
 
 export function key<T>(
   name: string,

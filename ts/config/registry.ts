@@ -22,7 +22,7 @@ import {
 import { OIDC_KEYS } from './oidc-keys.js';
 import { parseInteger, parseList, parseRowCount, ValueError } from './units.js';
 
-export type { Key, KeyKind } from './key.js';
+export type { Key } from './key.js';
 
 /** A header shows only beside a line of data. */
 const ANALYSED_LINES_MIN = 2;

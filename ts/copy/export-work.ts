@@ -25,7 +25,7 @@ import { codeOf, makeBelow, reason, type Root, STAGE_PREFIX } from './paths.js';
 import { Room } from './room.js';
 import { type JobContext, quoteName, type Sql } from './sql.js';
 
-export interface ExportRequest {
+interface ExportRequest {
   readonly user: string;
   /** Whose rights and sight count, at the time the job runs. */
   readonly principal: Principal;
@@ -64,7 +64,7 @@ export interface ExportServices {
 }
 
 /** The table that holds the rows of a query while its partitions are written. */
-export function stagedTable(id: string): string {
+function stagedTable(id: string): string {
   return `copy.${id}`;
 }
 

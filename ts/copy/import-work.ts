@@ -25,7 +25,7 @@ import type { ImportSettings } from './options.js';
 import { openBelow, type Root } from './paths.js';
 import { type JobContext, quoteName, quoteText, type Sql } from './sql.js';
 
-export interface ImportRequest {
+interface ImportRequest {
   readonly user: string;
   readonly principal: Principal;
   /** The statement's text. */

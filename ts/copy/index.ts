@@ -16,7 +16,7 @@ import { CopyLog } from './log.js';
 import { Sql } from './sql.js';
 import { CopyStatements } from './statements.js';
 
-export interface CopyOptions {
+interface CopyOptions {
   readonly database: Database;
   /** The directory files are read from, and the one they are written to; both absolute. */
   readonly importRoot: string;

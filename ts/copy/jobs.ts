@@ -21,7 +21,7 @@ export interface Work {
   failed(id: string, how: 'failed' | 'cancelled', message: string): Promise<void>;
 }
 
-export type JobStatus = 'waiting' | 'running' | 'finished' | 'failed' | 'cancelled';
+type JobStatus = 'waiting' | 'running' | 'finished' | 'failed' | 'cancelled';
 
 interface Job {
   readonly id: string;
@@ -38,7 +38,7 @@ const RUNNING_AT_ONCE = 2;
 const ENDED_KNOWN = 1000;
 const ID_BYTES = 8;
 
-export interface JobsOptions {
+interface JobsOptions {
   /** Jobs that may wait for their turn. */
   readonly capacity: number;
   readonly logger?: Logger | undefined;

@@ -5,11 +5,11 @@
 import { asDatabaseError } from '../session/index.js';
 import { quoteName, type Sql } from './sql.js';
 
-export type Status = 'started' | 'finished' | 'failed' | 'cancelled';
+type Status = 'started' | 'finished' | 'failed' | 'cancelled';
 
 export type ImportPhase = 'analyze_file_structure' | 'partition_import';
 
-export interface ImportRow {
+interface ImportRow {
   readonly id: string;
   readonly table: string;
   readonly file: string;
@@ -31,7 +31,7 @@ export type ExportPhase =
   | 'dropping_temp_table'
   | 'success';
 
-export interface ExportRow {
+interface ExportRow {
   readonly id: string;
   readonly table: string;
   readonly phase: ExportPhase;

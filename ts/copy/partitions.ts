@@ -1,7 +1,7 @@
 /** Partitions as files: where each begins and ends, and how its file is called. */
 import { DatabaseError } from '../session/index.js';
 
-export const PARTITION_UNITS = ['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
+const PARTITION_UNITS = ['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
 export type PartitionUnit = (typeof PARTITION_UNITS)[number];
 
 /** The unit as `timestamp_floor` names it. */

@@ -15,10 +15,7 @@ import { parse, type Tree } from '../sql/index.js';
 const JSON_ROWS = { format: 'json' } as const;
 
 /** Who runs a statement, under which text it is listed, and what they see; absent: everything. */
-export type StatementSetting = Pick<
-  StatementContext,
-  'user' | 'identity' | 'text' | 'sight' | 'lists'
->;
+type StatementSetting = Pick<StatementContext, 'user' | 'identity' | 'text' | 'sight' | 'lists'>;
 
 export interface JobContext extends StatementSetting {
   readonly signal: AbortSignal;

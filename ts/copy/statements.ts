@@ -24,7 +24,7 @@ import { isPartitionUnit, type PartitionUnit } from './partitions.js';
 import { partsBelow } from './paths.js';
 import { quoteName, type Sql } from './sql.js';
 
-export interface CopyServices {
+interface CopyServices {
   readonly sql: Sql;
   readonly jobs: Jobs;
   readonly imports: ImportServices;

@@ -17,7 +17,6 @@ import type {
   CsvTextSpec,
   Damage,
   Database,
-  EngineInfo,
   EngineMetrics,
   ExecuteOptions,
   ExecuteReply,
@@ -62,12 +61,6 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
 /** Reads all of a root that nobody uses and compares every checksum; writes nothing. */
 export async function checkRoot(root: string): Promise<readonly Damage[]> {
   return JSON.parse(await decoded(native.checkRoot(root))) as Damage[];
-}
-
-/** Version of the addon and of the on-disk format. */
-export function engineInfo(): EngineInfo {
-  const formatVersion = `${native.FORMAT_MAJOR}.${native.FORMAT_MINOR}`;
-  return { version: native.VERSION, formatVersion };
 }
 
 let currentSink: ((batch: readonly LogLine[]) => void) | undefined;

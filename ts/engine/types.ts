@@ -113,11 +113,6 @@ export interface Transaction {
   savepoint(): number;
 }
 
-export interface EngineInfo {
-  readonly version: string;
-  readonly formatVersion: string;
-}
-
 /** An open root directory. */
 export interface Database {
   /** `tree` is the syntax tree as JSON in UTF-8. */

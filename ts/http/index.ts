@@ -1,4 +1,4 @@
 /** The HTTP interface. */
 export { type RunningHttp, startHttp, startMinimalHttp } from './server.js';
 export { type HttpServices, type WireDoor } from './route.js';
-export { loadStaticFiles, type StaticFile, type StaticFiles } from './response/static-files.js';
+export { loadStaticFiles } from './response/static-files.js';

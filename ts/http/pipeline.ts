@@ -24,7 +24,7 @@ import {
 } from './steps.js';
 
 /** Answers a request, whatever happens. */
-export type Serve = (context: HttpContext) => Promise<void>;
+type Serve = (context: HttpContext) => Promise<void>;
 
 export interface Pipelines {
   readonly router: Router;

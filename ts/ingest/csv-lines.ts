@@ -7,7 +7,7 @@
 /** Delimiters that detection knows, the more usual one first. */
 export const DELIMITER_CANDIDATES = [',', '\t', '|', ';', ':', ' '] as const;
 
-export interface SampleLines {
+interface SampleLines {
   /** Lines that have their line end. */
   readonly terminated: readonly string[];
   /** What follows the last line end; empty when nothing does. */

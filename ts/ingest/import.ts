@@ -33,14 +33,14 @@ export interface ImportPart {
 }
 
 /** What an import is about to do, for the permission check. */
-export interface ImportAccess {
+interface ImportAccess {
   readonly table: string;
   readonly creates: boolean;
   readonly overwrites: boolean;
 }
 
 /** Throws when the access is not granted. */
-export type Authorise = (access: ImportAccess) => Promise<void> | void;
+type Authorise = (access: ImportAccess) => Promise<void> | void;
 
 /** What the caller adds to a request. */
 export interface ImportOptions {
@@ -103,7 +103,7 @@ export async function importCsv(
 }
 
 /** One text on its way into the table of `parameters.name`. */
-export interface TextImport {
+interface TextImport {
   readonly parameters: ImportParameters;
   /** Types the sender sets. */
   readonly schema: ImportSchema;

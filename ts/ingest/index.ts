@@ -7,18 +7,7 @@ export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';
 export type { ImportReport } from './answers.js';
-export type { TextStructure } from './structure.js';
 export type { ImportSchema } from './schema-part.js';
-export type {
-  Authorise,
-  ImportAccess,
-  ImportAnswer,
-  ImportDatabase,
-  ImportOptions,
-  ImportPart,
-  TextImport,
-} from './import.js';
+export type { ImportPart } from './import.js';
 export { proposeImport } from './proposal.js';
-export type { ImportProposal, ProposalHints } from './proposal.js';
 export { readImportParameters } from './parameters.js';
-export type { ImportParameters } from './parameters.js';

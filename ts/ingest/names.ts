@@ -10,7 +10,7 @@ const ILLEGAL_IN_TABLE = /[?,'"\\/:()+*%~\u0000-\u001f\u007f\ufeff]/gu;
  * A column's name from a header cell: illegal characters go and the next letter is upper-cased
  * (`a b` → `aB`), a leading digit gets `_`, an empty name becomes `f<index>`.
  */
-export function cleanColumnName(text: string, index: number): string {
+function cleanColumnName(text: string, index: number): string {
   const name = text.replaceAll(ILLEGAL_IN_COLUMN, (_, next: string) => next.toUpperCase());
   if (name === '') {
     return `f${index}`;

@@ -10,7 +10,7 @@ import { cleanTableName } from './names.js';
 import { analyseText, type TextColumn, type TextStructure } from './structure.js';
 
 /** What the sender knows already. */
-export interface ProposalHints {
+interface ProposalHints {
   /** Name of the table, or of the file. */
   readonly name: string;
   /** `null` detects it. */
@@ -21,7 +21,7 @@ export interface ProposalHints {
   readonly isWhole: boolean;
 }
 
-export interface ProposedColumn {
+interface ProposedColumn {
   readonly name: string;
   readonly type: string;
   /** How the texts of a time type are written; absent: ISO. */
@@ -34,7 +34,7 @@ export interface ProposedColumn {
   readonly near?: NearType;
 }
 
-export interface ImportProposal {
+interface ImportProposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;

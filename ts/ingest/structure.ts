@@ -28,7 +28,7 @@ export interface TextStructure {
   readonly columns: readonly TextColumn[];
 }
 
-export interface StructureHints {
+interface StructureHints {
   readonly table: string;
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` looks at it. */

@@ -1,7 +1,7 @@
 /** Limits of the host below which a growing database runs into trouble. */
 import { readFileSync } from 'node:fs';
 
-export interface HostWarning {
+interface HostWarning {
   readonly tag: string;
   readonly warning: string;
 }

@@ -5,9 +5,9 @@
  * error: someone must act; warn: degraded; info: lifecycle; debug: statements.
  */
 
-export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
-export type LogFields = Readonly<Record<string, unknown>>;
+type LogFields = Readonly<Record<string, unknown>>;
 
 const LONGEST_LINE = 8 * 1024;
 const SENSITIVE_NAME = /password|passwd|secret|token|authorization|cookie|credential/i;
@@ -30,7 +30,7 @@ export interface Logger {
   child(component: string): Logger;
 }
 
-export interface LoggerOptions {
+interface LoggerOptions {
   readonly level: LogLevel;
   readonly component?: string;
   /** Takes one line with its line end. */
@@ -65,9 +65,6 @@ export function createLogger(options: LoggerOptions): Logger {
   };
 }
 
-/** Says nothing; for libraries and tests. */
-export const SILENT: Logger = createLogger({ level: 'error', write: () => undefined });
-
 function formatLine(
   time: Date,
   level: LogLevel,
@@ -98,7 +95,7 @@ function redactValue(value: unknown): unknown {
 }
 
 /** Masks what looks like a credential in a statement or an address. */
-export function redactText(text: string): string {
+function redactText(text: string): string {
   return text
     .replace(BEARER_TEXT, (_, scheme: string) => `${scheme} ${MASK}`)
     .replace(SENSITIVE_TEXT, (_, word: string, between: string) => `${word}${between}${MASK}`);

@@ -1,6 +1,6 @@
 /** Counters and gauges, printed as Prometheus text. Names carry their unit last. */
 
-export class Counter {
+class Counter {
   #value = 0;
 
   increment(by = 1): void {

@@ -2,10 +2,4 @@
  * The PostgreSQL wire protocol. Knows messages, logins and connections; statements take the one
  * path of `ts/session`, and rows are bytes made by the engine.
  */
-export {
-  listenPgWire,
-  type PgWireOptions,
-  type PgWireServices,
-  type RunningPgWire,
-  startPgWire,
-} from './server.js';
+export { type RunningPgWire, startPgWire } from './server.js';

@@ -19,7 +19,7 @@ import { RefusalLog } from './login/refusal-log.js';
 import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 
 /** What the listener needs of the server. */
-export interface PgWireServices {
+interface PgWireServices {
   readonly sessions: SessionHost;
   readonly config: Config;
   readonly logger: Logger;
@@ -47,7 +47,7 @@ export interface PgWireOptions extends PgWireLimits {
 }
 
 /** What a reload of the configuration may change, for connections to come. */
-export interface PgWireLimits {
+interface PgWireLimits {
   readonly accounts: readonly Account[];
   readonly connectionsMax: number;
   /** Of one address that is not this machine's; 0: a quarter of all. */

@@ -2,7 +2,7 @@
 import { DatabaseError } from '../engine/error.js';
 
 /** A connection as others may act on it. */
-export interface Backend {
+interface Backend {
   /** Whose it is: the key of the principal. */
   readonly key: string;
   /** Stops the statement that runs. */

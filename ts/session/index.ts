@@ -1,6 +1,6 @@
 /** One statement's path, shared by every protocol. */
 export { asDatabaseError, ChangedResult } from './error.js';
-export { parquetOptions, type ReadOption } from './parquet-options.js';
+export { parquetOptions } from './parquet-options.js';
 export {
   type CatalogChange,
   type Guard,
@@ -19,11 +19,10 @@ export {
   Session,
   SessionHost,
   type ServerStatements,
-  type SessionHostOptions,
 } from './session.js';
 export type { Operations } from './operations.js';
-export { errorMeaning, type ErrorMeaning, httpStatusOf, sqlStateOf } from './status.js';
-export { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
+export { errorMeaning, httpStatusOf, sqlStateOf } from './status.js';
+export { type ParsedStatement } from './statement-cache.js';
 // What statements of a connection say; the protocol that has connections runs them.
 export type {
   CopyStream,
@@ -35,13 +34,12 @@ export type {
 // Protocols cut a text into statements; they do not import the parser.
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.
-export { DatabaseError, type ErrorFields } from '../engine/error.js';
+export { DatabaseError } from '../engine/error.js';
 export { ParameterBatch } from '../engine/parameter-batch.js';
 export type {
   Access,
   Chunk,
   Database,
-  ErrorCode,
   ExecuteOptions,
   ExecuteReply,
   ListedRows,
@@ -55,7 +53,6 @@ export type {
   Statement,
   StatementContext,
   StatementDescription,
-  StatementKind,
   Summary,
   TableMetadata,
   Transaction,

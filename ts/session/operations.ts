@@ -12,7 +12,7 @@ import type { Backends } from './backends.js';
 export type Operations = Readonly<Record<'reload_config' | 'reload_tls', () => Promise<boolean>>>;
 
 /** Who calls, and what can be acted on. */
-export interface OperationSetting {
+interface OperationSetting {
   readonly user: { readonly key: string; readonly readOnly: boolean };
   /** Throws `AccessDenied` unless the caller may act on the server. */
   readonly authorise: () => void;

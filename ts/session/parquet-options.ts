@@ -5,7 +5,7 @@
 import type { ParquetOptions } from '../engine/types.js';
 
 /** The text of an option by its name in lower case; empty for the default. */
-export type ReadOption = (name: string) => string;
+type ReadOption = (name: string) => string;
 
 interface LevelRange {
   /** As the message writes it. */

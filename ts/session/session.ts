@@ -64,10 +64,10 @@ export type ParameterTypes = readonly (string | null)[];
  * How a statement runs. A function is for callers that have told nobody the shape of the rows yet:
  * it is asked again when the statement was bound anew to tables that have changed.
  */
-export type Execute = ExecuteOptions | ((description: StatementDescription) => ExecuteOptions);
+type Execute = ExecuteOptions | ((description: StatementDescription) => ExecuteOptions);
 
 /** What ends a preparation before it is done. */
-export interface PrepareOptions {
+interface PrepareOptions {
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -78,7 +78,7 @@ export interface ServerStatements {
   prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement>;
 }
 
-export interface SessionHostOptions {
+interface SessionHostOptions {
   readonly database: Database;
   readonly parse: Parse;
   /** Where one is absent, the engine says that it cannot run such statements. */

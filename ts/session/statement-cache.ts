@@ -31,7 +31,7 @@ export interface ParsedStatement {
 }
 
 /** What is looked for in a tree. */
-export interface TreeQuestions {
+interface TreeQuestions {
   /** Whether it asks for lists of users and rights. */
   asksLists(tree: object): boolean;
   /** Whether it makes a view. */

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../engine/types.js';
 
-export interface ErrorMeaning {
+interface ErrorMeaning {
   readonly httpStatus: number;
   readonly sqlState: string;
   /** `error`: someone must act; `warn`: degraded; `debug`: the client's own doing. */

@@ -11,7 +11,7 @@ import type { Guard, ImportTarget, Principal } from './guard.js';
 export type WriteTarget = Omit<ImportTarget, 'owner'>;
 
 /** Who writes. */
-export interface Writer {
+interface Writer {
   readonly principal: Principal;
   /** Whom a new table is for; `null`: whoever writes. */
   readonly owner?: string | null;

@@ -9,7 +9,7 @@
 export const SOON_MS = 0.25;
 
 /** Time, and turns of the event loop. */
-export interface EventLoop {
+interface EventLoop {
   /** Milliseconds, with fractions. */
   now(): number;
   /** Calls `turn` after the next look at the sockets, which does not sleep. */

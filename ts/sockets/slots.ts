@@ -24,7 +24,7 @@ export interface SlotLimits {
 }
 
 /** From the end that was said to the end that is made. */
-export const GRACE_MS = 1_000;
+const GRACE_MS = 1_000;
 /** So many over a limit are told so, each for so long; beyond them connections are dropped. */
 export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;

@@ -14,17 +14,14 @@ import { SyntaxError_ } from './lexer/syntax-error.js';
 
 export type * from './ast.generated.js';
 export type { CopyStream, CopyStreamOptions } from './statements/copy-stream.js';
-export { scan, tokenize, TokenKind, type Tokens } from './lexer/lexer.js';
-export type { ProbeContext } from './parser/parser.js';
-export { MAX_HEIGHT, MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from './parser/parser.js';
-export { print, printExpression } from './printer/printer.js';
-export { scopeAt, type Scope, type ScopeSource } from './lexer/scope.js';
+export { scan, TokenKind, type Tokens } from './lexer/lexer.js';
+export { print } from './printer/printer.js';
+export { scopeAt, type Scope } from './lexer/scope.js';
 export type {
   DeclareCursor,
   FetchCursor,
   SessionStatement,
 } from './statements/session-statement.js';
-export { splitStatements, type StatementText } from './lexer/split.js';
 export { SyntaxError_ } from './lexer/syntax-error.js';
 
 const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery };
@@ -50,7 +47,7 @@ export function parse(text: string): Tree {
 }
 
 /** What may stand at one offset of a text. */
-export interface Expected {
+interface Expected {
   /** Where the word under the cursor begins; what is offered replaces it. */
   readonly start: number;
   /** Keywords in capitals, sorted. */

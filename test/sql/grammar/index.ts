@@ -4,7 +4,7 @@ import { LANGUAGE } from './language.js';
 import { QUERIES } from './queries.js';
 import { STATEMENTS } from './statements.js';
 
-export type { Item, Kind, Section } from './item.js';
+export type { Item } from './item.js';
 
 export const SECTIONS: readonly Section[] = [...LANGUAGE, ...QUERIES, ...STATEMENTS];
 export const ITEMS: readonly Item[] = SECTIONS.flatMap(({ items }) => items);

@@ -1,7 +1,7 @@
 /** The shape of the grammar table: numbered items with statements that show them. */
 
 /** What becomes of an item. */
-export type Kind =
+type Kind =
   /** Parses, is printed back, and runs. */
   | 'works'
   /** Accepted; has no effect here, because it tunes something this database does not have. */

@@ -2,7 +2,7 @@
 import type { Cell, Row } from './random-table.js';
 
 export type KeyOf = (row: Row) => string;
-export type Pair = readonly [left: Row | null, right: Row | null];
+type Pair = readonly [left: Row | null, right: Row | null];
 
 const lastOf = (rows: readonly Row[]): Row | null => rows[rows.length - 1] ?? null;
 

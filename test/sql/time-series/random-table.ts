@@ -28,7 +28,7 @@ export function randomFrom(seed: number): Random {
 
 export const SECOND = 1_000_000;
 
-export interface Shape {
+interface Shape {
   /** First possible instant, in microseconds. */
   readonly start: number;
   /** Distance of neighbouring instants; few instants make many ties. */

@@ -105,7 +105,7 @@ export function bucketsBetween(from: number, to: number, step: number, grid: Gri
 
 export type Fill = 'none' | 'null' | 'prev' | 'linear' | number;
 
-export interface Sampled {
+interface Sampled {
   readonly bucket: number;
   readonly key: string | null;
   readonly rows: readonly Row[];

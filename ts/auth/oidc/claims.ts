@@ -3,7 +3,7 @@ import type { Identity } from '../identity.js';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-export interface ClaimNames {
+interface ClaimNames {
   readonly subClaim: string;
   readonly groupsClaim: string;
 }

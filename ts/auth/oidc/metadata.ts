@@ -87,7 +87,7 @@ export class MetadataSource {
 }
 
 /** Throws what is wrong with a discovery document. */
-export function readMetadata(
+function readMetadata(
   body: string,
   url: string,
   settings: Pick<OidcSettings, 'allowHttp' | 'issuer'>,

@@ -11,7 +11,7 @@ import type { OidcSettings } from './settings.js';
 import { ProviderUnavailable, type Transport } from './transport.js';
 import { refused, unavailable, type Verdict } from './verdict.js';
 
-export interface PasswordServices {
+interface PasswordServices {
   readonly settings: OidcSettings;
   readonly metadata: MetadataSource;
   readonly transport: Transport;
@@ -72,7 +72,7 @@ export class PasswordFlow {
   }
 }
 
-export interface PasswordTokens {
+interface PasswordTokens {
   readonly access: string;
   readonly id: string | null;
 }

@@ -11,7 +11,7 @@ import { UserInfo } from './user-info.js';
 import { refused, type Verdict } from './verdict.js';
 import { type Clocks, SYSTEM_CLOCKS, tokenKey, VerdictCache } from './verdict-cache.js';
 
-export interface ProviderParts {
+interface ProviderParts {
   readonly transport?: Transport;
   readonly clocks?: Clocks;
 }

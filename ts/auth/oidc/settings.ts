@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type Config, isLoopback, KEYS, ValueError } from '../../config/index.js';
 
 /** Endpoints as configured: absolute addresses. */
-export interface ConfiguredEndpoints {
+interface ConfiguredEndpoints {
   readonly authorization: string;
   readonly token: string;
   readonly userInfo: string;
@@ -13,7 +13,7 @@ export interface ConfiguredEndpoints {
 }
 
 /** Certificates that the provider may be signed by besides the usual ones. */
-export interface TrustStore {
+interface TrustStore {
   readonly ca?: Buffer;
   readonly pfx?: Buffer;
   readonly passphrase?: string;

@@ -13,7 +13,7 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 /** `undefined`: providers leave it out of ID tokens. */
 const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt', 'application/jwt']);
 
-export interface ProverServices {
+interface ProverServices {
   readonly settings: OidcSettings;
   readonly metadata: MetadataSource;
   readonly findKey: JWTVerifyGetKey;

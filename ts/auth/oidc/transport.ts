@@ -9,7 +9,7 @@ import { isIP, type LookupFunction } from 'node:net';
 
 import type { OidcSettings } from './settings.js';
 
-export const BODY_BYTES = 1024 * 1024;
+const BODY_BYTES = 1024 * 1024;
 /** Calls under way at once; others wait their turn. */
 const CALLS_AT_ONCE = 32;
 const MOST_WAITING = 1024;
@@ -45,7 +45,7 @@ export interface Transport {
   call(call: ProviderCall): Promise<ProviderAnswer>;
 }
 
-export type TransportSettings = Pick<
+type TransportSettings = Pick<
   OidcSettings,
   'timeoutMs' | 'verifyCertificate' | 'trust' | 'allowHttp'
 >;

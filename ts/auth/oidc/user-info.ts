@@ -11,7 +11,7 @@ import type { Clocks } from './verdict-cache.js';
 /** What a provider says of a bad token; some find it too long. */
 const REFUSALS = new Set([400, 401, 413, 431]);
 
-export interface UserInfoServices {
+interface UserInfoServices {
   readonly settings: OidcSettings;
   readonly metadata: MetadataSource;
   readonly transport: Transport;

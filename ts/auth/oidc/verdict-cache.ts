@@ -26,7 +26,7 @@ export interface Clocks {
 
 export const SYSTEM_CLOCKS: Clocks = { monotonic: () => performance.now(), wall: Date.now };
 
-export type CacheSettings = Pick<
+type CacheSettings = Pick<
   OidcSettings,
   'cacheTtlMs' | 'cacheEntries' | 'negativeTtlMs' | 'staleMs' | 'skewMs'
 >;

@@ -55,7 +55,7 @@ interface Authority {
 }
 
 /** `Name:9000`, `name.`, `[::1]:9000`; anything else, user information too, is `null`. */
-export function parseAuthority(text: string): Authority | null {
+function parseAuthority(text: string): Authority | null {
   const match = /^(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9_.-]*))(?::(\d{1,5}))?$/i.exec(text);
   if (match?.[1] === undefined || Number(match[2] ?? 0) > 65_535) {
     return null;

@@ -9,7 +9,7 @@ interface Entry {
 }
 
 /** What a client is told to be able to cancel. */
-export interface CancelTicket {
+interface CancelTicket {
   readonly processId: number;
   readonly secret: Buffer;
 }

@@ -40,7 +40,7 @@ import { Statements } from '../statements/statements.js';
 import { describeRows } from '../protocol/type-oids.js';
 
 /** What the conversation needs of a session. */
-export interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read'> {
+interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as somebody else; null: as whoever logged in. */
@@ -48,7 +48,7 @@ export interface ConversationSession extends BlockSession, Pick<Session, 'prepar
 }
 
 /** Where bytes go. */
-export interface Outlet {
+interface Outlet {
   /** Queues bytes; they leave with the next `flush` at the latest. */
   queue(bytes: Buffer): void;
   /** Sends rows; resolves when there is room for more. */

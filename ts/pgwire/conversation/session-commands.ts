@@ -22,7 +22,7 @@ export interface ConversationLimits {
 }
 
 /** What the commands work on. */
-export interface CommandSetting {
+interface CommandSetting {
   readonly block: Block;
   readonly portals: Portals;
   readonly statements: Statements;
@@ -36,7 +36,7 @@ export interface CommandSetting {
 }
 
 /** What neither cursors nor COPY carry out. */
-export type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
+type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
 
 export class SessionCommands {
   /** Of the statements to come; undefined: the server's own. */

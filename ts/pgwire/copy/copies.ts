@@ -10,7 +10,7 @@ import { inData, shifted } from '../protocol/failure.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-export interface CopiesSetting extends CopySetting {
+interface CopiesSetting extends CopySetting {
   readonly outlet: { queue(bytes: Buffer): void; readonly send: Send };
   /** Runs a portal so that it can be cancelled. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;

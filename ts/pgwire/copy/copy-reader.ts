@@ -13,7 +13,7 @@ export interface CopiedRow {
   readonly line: number;
 }
 
-export interface CopyColumn {
+interface CopyColumn {
   readonly name: string;
   readonly oid: number;
 }

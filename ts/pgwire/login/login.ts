@@ -53,7 +53,7 @@ interface Entry {
 }
 
 /** Where logins are looked up and counted. */
-export interface LoginSetting {
+interface LoginSetting {
   /** The users of the database; absent where access control is off. */
   readonly directory?: Directory | undefined;
   /** Wrong passwords, here and elsewhere. */

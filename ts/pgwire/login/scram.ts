@@ -17,7 +17,7 @@ const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).up
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
 
 /** How an exchange is tied to the encrypted connection that carries it. */
-export interface ChannelBinding {
+interface ChannelBinding {
   /** The digest of the server's certificate. */
   readonly endPoint: Buffer;
   /** The client chose the mechanism with channel binding. */

@@ -4,9 +4,9 @@ import { isAscii } from 'node:buffer';
 import type { Frame } from './frames.js';
 import { ProtocolError } from './protocol-error.js';
 
-export const CANCEL_CODE = 80_877_102;
-export const SSL_CODE = 80_877_103;
-export const GSS_CODE = 80_877_104;
+const CANCEL_CODE = 80_877_102;
+const SSL_CODE = 80_877_103;
+const GSS_CODE = 80_877_104;
 
 export type StartupMessage =
   | { readonly kind: 'ssl' | 'gss' }

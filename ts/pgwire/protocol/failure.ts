@@ -4,7 +4,7 @@ import { ProtocolError } from './protocol-error.js';
 import { errorResponse } from './server-messages.js';
 
 /** An error with its place in the text the client sent. */
-export class LocatedError extends Error {
+class LocatedError extends Error {
   readonly failure: DatabaseError;
   readonly position: number | undefined;
   /** Where in the data of a COPY. */

@@ -2,7 +2,7 @@
 import type { FieldDescription } from './type-oids.js';
 
 /** Fields of ErrorResponse and NoticeResponse. */
-export interface ReportFields {
+interface ReportFields {
   readonly severity: 'ERROR' | 'FATAL' | 'NOTICE' | 'WARNING';
   readonly sqlState: string;
   readonly message: string;

@@ -8,7 +8,7 @@ import type { Transaction } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 /** Idle, in a block, in a failed block. */
-export type BlockStatus = 'I' | 'T' | 'E';
+type BlockStatus = 'I' | 'T' | 'E';
 
 /** What a block needs of a session. */
 export interface BlockSession {

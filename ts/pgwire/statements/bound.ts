@@ -33,7 +33,7 @@ export type Stored =
     };
 
 /** What a statement of Parse needs of its conversation. */
-export interface StoreSetting {
+interface StoreSetting {
   read(text: string): ParsedStatement;
   prepare(text: string | ParsedStatement, types: ParameterTypes): Promise<PreparedStatement>;
 }
@@ -82,7 +82,7 @@ async function storedStatement(
 }
 
 /** What a portal that DECLARE made has beside its rows. */
-export interface CursorState {
+interface CursorState {
   /** Closed together with the portal. */
   readonly statement: { close(): void };
   readonly binary: boolean;

@@ -15,7 +15,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 import { describeRows } from '../protocol/type-oids.js';
 
 /** What cursors need of their conversation. */
-export interface CursorSetting {
+interface CursorSetting {
   readonly portals: Portals;
   readonly block: Block;
   prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;

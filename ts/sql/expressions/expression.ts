@@ -77,7 +77,7 @@ function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
 }
 
 /** Operators up to a level, left-associative. */
-export function binary(p: Parser, level: number): NodeId {
+function binary(p: Parser, level: number): NodeId {
   const start = p.start();
   let left = unary(p);
   let terms = 1;

@@ -6,7 +6,7 @@ import { AFTER_SOURCE, SOFT_JOINS } from './keywords.js';
 import { scan, TokenKind, type Tokens } from './lexer.js';
 
 /** A source of columns. */
-export interface ScopeSource {
+interface ScopeSource {
   /** The table's name; `null` for a sub-query or a table function. */
   readonly table: string | null;
   /** Its alias, `null` when it has none. */

@@ -21,7 +21,7 @@ export const MAX_NESTING = 256;
 /** Members of one chain (AND, OR, ||, +) or list. */
 export const MAX_TERMS = 10_000;
 /** Nodes between a leaf and the root: what chains of different operators may add up to. */
-export const MAX_HEIGHT = 1_024;
+const MAX_HEIGHT = 1_024;
 
 /** The two productions that all others come back to. */
 export interface Grammar {

@@ -46,11 +46,6 @@ export function print(tree: Tree): string {
   return printStatement(printerFor(tree), tree.root);
 }
 
-/** One expression of a tree as text. */
-export function printExpression(tree: Tree, id: NodeId): string {
-  return expression(printerFor(tree), id);
-}
-
 function printerFor(tree: Tree): Printer {
   const printer: Printer = { tree, query: (id) => printQuery(printer, id) };
   return printer;

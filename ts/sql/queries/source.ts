@@ -53,7 +53,7 @@ function atJoin(p: Parser): boolean {
 }
 
 /** One source with its alias, and TIMESTAMP(column). */
-export function parseSource(p: Parser, missing: string): NodeId {
+function parseSource(p: Parser, missing: string): NodeId {
   const start = p.start();
   const lateral = takeLateral(p);
   if (p.at('(')) {

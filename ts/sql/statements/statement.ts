@@ -48,7 +48,7 @@ export const FIRST_WORDS: readonly string[] = [
 ];
 
 /** A text as a client sends it. */
-export interface StatementRoot {
+interface StatementRoot {
   readonly root: NodeId;
   /** What a statement of the connection says; null for all others. */
   readonly session: SessionStatement | null;

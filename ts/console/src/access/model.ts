@@ -38,7 +38,7 @@ export const ENDPOINTS: readonly (readonly [permission: string, name: string])[]
   ['PGWIRE', 'PostgreSQL clients'],
 ];
 
-export interface RightGroup {
+interface RightGroup {
   readonly name: string;
   readonly rights: readonly string[];
 }
@@ -137,7 +137,7 @@ export function concerns(change: Change, permission: string, place: Place): bool
 }
 
 /** A statement of the plan and what it brings about. */
-export interface Step {
+interface Step {
   readonly statement: string;
   readonly changes: readonly Change[];
 }

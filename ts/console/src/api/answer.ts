@@ -25,7 +25,7 @@ export interface AnswerHead {
 }
 
 /** Nanoseconds, as the server measured them. */
-export interface Timings {
+interface Timings {
   readonly authentication?: number;
   readonly compiler?: number;
   readonly execute?: number;

@@ -31,7 +31,7 @@ export interface Settings {
   readonly preferences: Readonly<Record<string, unknown>>;
 }
 
-export interface ExecuteOptions {
+interface ExecuteOptions {
   /** At most this many rows are asked for; the count is of all of them. */
   readonly maxRows: number;
   /** Rows of the result before those that are asked for. */

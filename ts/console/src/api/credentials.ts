@@ -6,7 +6,7 @@
  */
 
 /** Answers the `Authorization` value that counts now, renewed if it is about to end. */
-export type TokenSource = () => Promise<string>;
+type TokenSource = () => Promise<string>;
 
 let tokens: TokenSource | undefined;
 let isRefused = false;

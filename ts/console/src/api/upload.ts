@@ -39,7 +39,7 @@ export interface ImportReport {
   readonly columns: readonly { readonly name: string; readonly errors: number }[];
 }
 
-export interface Upload {
+interface Upload {
   /** Parameters of `/imp`. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly schema: readonly Readonly<Record<string, string>>[];

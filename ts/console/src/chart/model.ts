@@ -12,7 +12,7 @@ export const SHOWN_SERIES = 8;
 const MOST_KEYS = 64;
 const MOST_NAMES = 40;
 
-export interface CandleColumns {
+interface CandleColumns {
   readonly open: number;
   readonly high: number;
   readonly low: number;
@@ -54,7 +54,7 @@ export interface ChartData {
   readonly left?: number;
 }
 
-export type ChartChoice =
+type ChartChoice =
   | { readonly plan: ChartPlan; readonly why?: undefined }
   | { readonly plan?: undefined; readonly why: string };
 
@@ -281,7 +281,7 @@ function gapAt(points: readonly Point[], index: number): null | undefined {
 }
 
 /** A finite number, or null: `LONG` and `DECIMAL` come as text so that the grid is exact. */
-export function numberOf(value: Value): number | null {
+function numberOf(value: Value): number | null {
   if (value === null || typeof value === 'boolean' || Array.isArray(value)) {
     return null;
   }
@@ -307,7 +307,7 @@ export function milliseconds(value: Value): number | undefined {
   return whole + Number(`0.${match[2] ?? '0'}`) * 1000;
 }
 
-export interface Spoken {
+interface Spoken {
   readonly low: number;
   readonly high: number;
   readonly last: number;

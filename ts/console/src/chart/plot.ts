@@ -23,7 +23,7 @@ import {
 
 export type ChartKind = 'line' | 'area' | 'step' | 'bars' | 'scatter' | 'candles';
 
-export interface PlotOptions {
+interface PlotOptions {
   readonly kind: ChartKind;
   readonly data: ChartData;
   /** Whether each series is drawn. */

@@ -10,7 +10,7 @@ export interface Calendar {
   readonly dayStart: (year: number, month: number, day: number) => number;
 }
 
-export interface WallTime {
+interface WallTime {
   readonly year: number;
   /** From 0. */
   readonly month: number;

@@ -6,7 +6,7 @@ import { rangeQueries } from '../sql/ranges.js';
 import { PARTS, type Range } from './decimate.js';
 import type { AxisKind } from './model.js';
 
-export type Asking = 'idle' | 'asking' | 'answered' | { readonly failed: string };
+type Asking = 'idle' | 'asking' | 'answered' | { readonly failed: string };
 
 interface Source {
   readonly result: Result;

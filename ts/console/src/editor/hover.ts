@@ -5,7 +5,7 @@ import { scopeAt } from '../../../sql/index.js';
 import type { KnownNames } from './completion.js';
 import { currentStatement, tokens } from './text.js';
 
-export interface Described {
+interface Described {
   readonly title: string;
   readonly lines: readonly string[];
 }

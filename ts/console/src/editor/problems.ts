@@ -9,7 +9,7 @@ import { spanAt, type Statement } from '../sql/statements.js';
 import { allStatements, currentStatement } from './text.js';
 
 /** Who found it: the parser in the page, the server asked about a statement, a run. */
-export type Finder = 'parser' | 'server' | 'run';
+type Finder = 'parser' | 'server' | 'run';
 
 export interface Problem {
   readonly from: number;

@@ -9,7 +9,7 @@ import type { GridParts } from './parts.js';
 /** A press that moves further than this is a drag. */
 const DRAG_FROM = 5;
 
-export interface HeadProps extends GridParts {
+interface HeadProps extends GridParts {
   readonly scroller: () => HTMLElement;
   readonly onMenu: (place: number, x: number, y: number) => void;
 }

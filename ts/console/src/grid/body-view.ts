@@ -11,7 +11,7 @@ import { HEAD_HEIGHT, ROW_HEIGHT, type GridLayout } from './layout.js';
 import { cellId, shownCell, type GridProps } from './parts.js';
 
 /** All that decides what the body looks like. */
-export interface BodyPicture {
+interface BodyPicture {
   readonly shown: Pick<GridProps, 'result' | 'zone'>;
   readonly layout: GridLayout;
   /** Places of the rows and columns in view, ascending. */

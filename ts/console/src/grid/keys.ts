@@ -5,7 +5,7 @@ export interface Cell {
   readonly column: number;
 }
 
-export interface Bounds {
+interface Bounds {
   readonly rows: number;
   readonly columns: number;
   /** Rows that Page Up and Page Down move by. */

@@ -1,6 +1,6 @@
 /** Which rows and columns of a large grid are on screen. Plain arithmetic over pixels. */
 
-export interface Range {
+interface Range {
   readonly first: number;
   /** Behind the last one. */
   readonly end: number;

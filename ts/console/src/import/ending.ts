@@ -14,7 +14,7 @@ export interface TableState {
 }
 
 /** How much of the file the server may have. */
-export type Reach = 'part' | 'whole';
+type Reach = 'part' | 'whole';
 
 const LOOKS = 20;
 const LOOK_MS = 250;

@@ -86,7 +86,7 @@ function canBegin(proposal: Proposal, column: ProposedColumn): boolean {
 }
 
 /** Whether a column as proposed may be the time column. */
-export function canOrder(column: ProposedColumn): boolean {
+function canOrder(column: ProposedColumn): boolean {
   return TIME_TYPES.has(column.type) || column.couldBeTimestamp;
 }
 

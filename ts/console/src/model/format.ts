@@ -7,7 +7,7 @@ import { familyOf } from './types.js';
 
 export type Zone = 'utc' | 'local';
 
-export type CellKind = 'plain' | 'number' | 'time' | 'null' | 'special' | 'boolean' | 'array';
+type CellKind = 'plain' | 'number' | 'time' | 'null' | 'special' | 'boolean' | 'array';
 
 export interface CellText {
   readonly kind: CellKind;

@@ -4,12 +4,12 @@ import { copyText } from './format.js';
 import { compareNumbers } from './order.js';
 import { familyOf, isNumeric } from './types.js';
 
-export interface Frequent {
+interface Frequent {
   readonly text: string;
   readonly count: number;
 }
 
-export interface Bin {
+interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;

@@ -11,7 +11,7 @@ export interface PlanNode {
   readonly metrics: readonly Metric[];
 }
 
-export interface Metric {
+interface Metric {
   readonly name: string;
   readonly value: string;
 }

@@ -24,7 +24,7 @@ export type TreeRow =
     }
   | { readonly kind: 'note'; readonly id: string; readonly text: string; readonly failed: boolean };
 
-export type Columns = ReadonlyMap<string, Loading<readonly ColumnEntry[]>>;
+type Columns = ReadonlyMap<string, Loading<readonly ColumnEntry[]>>;
 
 const GROUPS = [
   { kind: 'table', name: 'Tables' },

@@ -1,7 +1,7 @@
 /** Asks before something is destroyed: names it, and the safe button has the focus. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 
-export interface Question {
+interface Question {
   /** The question itself: `Drop the table trades?` */
   readonly title: string;
   /** What is lost, with its size. */

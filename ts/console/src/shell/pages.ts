@@ -7,7 +7,7 @@ import { createSignal } from 'solid-js';
 const PAGES = ['sql', 'tables', 'import', 'queries', 'access', 'start'] as const;
 export type PageName = (typeof PAGES)[number];
 
-export interface Spot {
+interface Spot {
   readonly page: PageName;
   /** What the page shows, where it shows one thing of many; otherwise empty. */
   readonly subject: string;
@@ -21,7 +21,7 @@ export { spot };
 addEventListener('hashchange', () => setSpot(spotOf(location.hash)));
 
 /** The page an address means; anything else that stands behind a `#` belongs to the workspace. */
-export function spotOf(hash: string): Spot {
+function spotOf(hash: string): Spot {
   const [name = '', ...rest] = hash.replace(/^#/, '').split('/');
   const page = PAGES.find((known) => known === name);
   if (!page) {

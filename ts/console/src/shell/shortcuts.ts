@@ -3,7 +3,7 @@ import type { Session } from '../state/session.js';
 import type { ResultView } from '../state/workspace.js';
 import { spot } from './pages.js';
 
-export interface Shortcut {
+interface Shortcut {
   readonly keys: string;
   readonly does: string;
 }

@@ -1,8 +1,8 @@
 /** The theme in force. The boot script has set it before the first paint. */
 import { createSignal } from 'solid-js';
 
-export const THEMES = ['light', 'dark', 'contrast'] as const;
-export type Theme = (typeof THEMES)[number];
+const THEMES = ['light', 'dark', 'contrast'] as const;
+type Theme = (typeof THEMES)[number];
 
 const KEY = 'tidemark.theme';
 

@@ -5,7 +5,7 @@
 import { scan, TokenKind, type Tokens } from '../../../sql/lexer/lexer.js';
 import { quoted } from '../schema/model.js';
 
-export interface TimeRange {
+interface TimeRange {
   /** Name of the result's time column. */
   readonly column: string;
   /** Milliseconds since 1970 UTC. */

@@ -7,7 +7,7 @@
 import { scan as lex, TokenKind as Lexed, type Tokens } from '../../../sql/lexer/lexer.js';
 import { isAlsoFunction, isKeyword } from './keywords.js';
 
-export type TokenKind =
+type TokenKind =
   | 'keyword'
   | 'function'
   | 'identifier'

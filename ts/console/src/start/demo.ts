@@ -1,7 +1,7 @@
 /** The demonstration data: two tables that the server makes up by itself. */
 import { query } from '../api/client.js';
 
-export interface DemoTable {
+interface DemoTable {
   readonly name: string;
   readonly rows: number;
   readonly create: string;

@@ -18,7 +18,7 @@ export interface Doors {
   readonly wire: WireLogin | undefined;
 }
 
-export interface WirePlace {
+interface WirePlace {
   /** As in an address: IPv6 in brackets. */
   readonly host: string;
   readonly port: number;

@@ -58,7 +58,7 @@ export class Activity {
 }
 
 /** Rows of `query_activity()`, the longest running first. */
-export function runningQueries(answer: Answer): RunningQuery[] {
+function runningQueries(answer: Answer): RunningQuery[] {
   const id = reader(answer, 'query_id');
   const user = reader(answer, 'username');
   const startedAt = reader(answer, 'query_start');

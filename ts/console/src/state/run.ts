@@ -15,14 +15,14 @@ export interface StatementText {
   readonly bound?: Bound;
 }
 
-export interface Failure {
+interface Failure {
   readonly message: string;
   /** UTF-16 offset in the tab's text, when the server named a place. */
   readonly offset: number | undefined;
   readonly reachable: boolean;
 }
 
-export type RunState = 'running' | 'done' | 'failed' | 'cancelled';
+type RunState = 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface Run {
   readonly id: number;

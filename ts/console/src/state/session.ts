@@ -14,7 +14,7 @@ import { Plans } from './plans.js';
 import type { Run, StatementText } from './run.js';
 import { Schema } from './schema.js';
 import { Vitals } from './vitals.js';
-import { type Workspace, type LogEntry } from './workspace.js';
+import { type Workspace } from './workspace.js';
 
 export interface Problem extends Place {
   /** How many places of the tab are wrong. */
@@ -23,7 +23,7 @@ export interface Problem extends Place {
   readonly replacement: string | undefined;
 }
 
-export type Connection = 'connecting' | 'connected' | 'lost';
+type Connection = 'connecting' | 'connected' | 'lost';
 
 const HEARTBEAT_MS = 5000;
 
@@ -384,5 +384,3 @@ export function outcome({ hasRows, tail }: Run): string {
 export function rowsText(count: number): string {
   return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
 }
-
-export type { LogEntry };
