@@ -4,12 +4,16 @@
 //   a folder of ts has at most 25 files of code,
 //   no export and no module of TypeScript without a user (scripts/dead-code.mjs),
 //   no file named utils, helpers, common or manager, no reminder without an issue number,
-//   no paths of one machine.
+//   no paths of one machine,
+//   no word of a private idiom (scripts/words.mjs),
+//   and what scripts/counts.mjs counts is not above its ceiling.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 
+import { counts } from './counts.mjs';
 import { deadCode } from './dead-code.mjs';
+import { insteadOf } from './words.mjs';
 
 const LONGEST_LINE = 100;
 const LONGEST_FUNCTION = 70;
@@ -57,6 +61,8 @@ const SCRIPT_FUNCTION = new RegExp(
 const root = join(import.meta.dirname, '..');
 const problems = [];
 const warnings = [];
+const texts = new Map();
+let statementPatterns = 0;
 
 function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
@@ -69,6 +75,7 @@ const files = git('ls-files', '--cached', '--others', '--exclude-standard', '-z'
 for (const file of files) {
   const text = readText(file);
   if (text !== null && !DATA.test(file)) {
+    texts.set(file, text);
     checkName(file);
     checkText(file, text);
   }
@@ -78,6 +85,7 @@ checkFolders();
 const dead = deadCode(root, files);
 dead.exports.forEach((place) => problems.push(`${place}: exported, and used by no other module`));
 dead.modules.forEach((file) => problems.push(`${file}: no module imports it`));
+checkCounts();
 
 for (const warning of warnings) {
   console.log(`warning: ${warning}`);
@@ -109,6 +117,29 @@ function checkName(file) {
   }
 }
 
+/** Prints what must fall; what rose above its ceiling is a problem. */
+function checkCounts() {
+  const place = join(root, 'scripts', 'ceilings.json');
+  const ceilings = JSON.parse(readFileSync(place, 'utf8'));
+  const { numbers, words } = counts(texts, statementPatterns);
+  for (const [name, number] of Object.entries(numbers)) {
+    const ceiling = ceilings[name] ?? 0;
+    console.log(`count: ${name}: ${number}, at most ${ceiling}`);
+    if (number > ceiling) {
+      problems.push(`${name}: ${number}, at most ${ceiling} (scripts/ceilings.json)`);
+    }
+  }
+  const ceiling = ceilings['unclear words elsewhere'] ?? 0;
+  for (const { file, line, word } of words.length > ceiling ? words : []) {
+    problems.push(`${file}:${line}: «${word}», better: ${insteadOf(word)}`);
+  }
+  if (process.argv.includes('--lower')) {
+    const lower = ([name, number]) => [name, Math.min(number, ceilings[name] ?? number)];
+    const reached = Object.fromEntries(Object.entries(numbers).map(lower));
+    writeFileSync(place, `${JSON.stringify(reached, null, 2)}\n`);
+  }
+}
+
 function checkFolders() {
   const code = files.filter((file) => /^ts\/.*\.tsx?$/.test(file) && existsSync(join(root, file)));
   for (const folder of new Set(code.map(dirname))) {
@@ -131,6 +162,7 @@ function checkText(file, text) {
       problems.push(`${place}: a reminder needs its issue number, (#N)`);
     }
     if (READS_STATEMENTS.test(file) && STATEMENT_PATTERN.test(line)) {
+      statementPatterns += 1;
       problems.push(`${place}: a pattern tells a statement's kind, ask its tree (ts/sql)`);
     }
     if (MACHINE_PATHS.test(line)) {

@@ -1,0 +1,55 @@
+// What must fall and never rise, counted: `tidy` prints it, and fails where a count is above its
+// ceiling in `ceilings.json`. `node scripts/tidy.mjs --lower` writes what was reached.
+import { circles } from './rust-modules.mjs';
+import { unclearWords } from './words.mjs';
+
+/** Decision pages are superseded, not edited; these two name the words they forbid. */
+const NOT_READ = /^(docs\/decisions\/|scripts\/words\.mjs|scripts\/counts\.mjs)|\.generated\./;
+/** Folders whose words are clear: one more is a problem by its line. */
+const CLEAR = /^(ts|docs|scripts)\/|^[\w.-]+$/;
+
+/** @param {Map<string, string>} texts file → text, of every file that is read */
+export function counts(texts, statementPatterns) {
+  const words = [...texts]
+    .filter(([file]) => !NOT_READ.test(file))
+    .flatMap(([file, text]) => unclearWords(file, text).map((found) => ({ file, ...found })));
+  const clear = words.filter(({ file }) => CLEAR.test(file));
+  const inside = (pattern) => words.filter(({ file }) => pattern.test(file)).length;
+  return {
+    words: clear,
+    numbers: {
+      'type tests on operators outside them': typeTests(texts),
+      'files in circles of imports, Rust': circles(texts).flat().length,
+      'types written on both sides of the border': twins(texts).length,
+      'patterns that tell the kind of a statement': statementPatterns,
+      'unclear words in Rust': inside(/^(crates|native)\//),
+      'unclear words in tests': inside(/^test\//),
+      'unclear words elsewhere': clear.length,
+    },
+  };
+}
+
+/** `is::<FillExec>()` and the like, in crates that plan: a rule asks the operator instead. */
+function typeTests(texts) {
+  const rust = [...texts].filter(([file]) => /^crates\/\w+\/src\/.*\.rs$/.test(file));
+  const operators = rust
+    .filter(([file]) => file.startsWith('crates/operators/'))
+    .flatMap(([, text]) => [...text.matchAll(/^pub(?:\(crate\))? struct (\w+(?:Exec|Node))\b/gm)])
+    .map(([, name]) => name);
+  const test = new RegExp(`\\b(?:downcast_ref|is)::<(?:${operators.join('|')})>`, 'g');
+  return rust
+    .map(([, text]) => text.split('\n#[cfg(test)]\nmod test')[0])
+    .reduce((sum, text) => sum + [...text.matchAll(test)].length, 0);
+}
+
+/** Types of TypeScript that say again what a type of the border says in Rust. */
+function twins(texts) {
+  const names = (folder, pattern) =>
+    [...texts]
+      .filter(([file]) => folder.test(file) && !file.includes('.generated.'))
+      .flatMap(([, text]) => [...text.matchAll(pattern)].map(([, name]) => name));
+  const rust = new Set(names(/^crates\/(border|ast|types)\//, /^pub (?:struct|enum) (\w+)/gm));
+  // One that is made from the generated type says nothing again.
+  const own = /^export (?:interface|type) (\w+)(?![^;{]*\bborder\.)/gm;
+  return names(/^ts\/(engine|border)\//, own).filter((name) => rust.has(name));
+}

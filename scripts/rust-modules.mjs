@@ -1,0 +1,178 @@
+// The modules of the Rust crates, who names whom inside a crate, and the circles among them.
+// Reads `use` and paths in the text: `crate::`, `super::`, `self::`, and what a module hands on.
+import { posix } from 'node:path';
+
+/**
+ * @param {Map<string, string>} texts file → text, of all crates
+ * @returns files of each circle of imports, the largest first; a parent that only declares and
+ * hands on its children belongs to none
+ */
+export function circles(texts) {
+  const files = [...texts.keys()].filter((file) => /^crates\/\w+\/src\/.*\.rs$/.test(file));
+  const code = new Map(files.map((file) => [file, codeOf(texts.get(file))]));
+  const edges = new Map(files.map((file) => [file, edgesOf(file, code)]));
+  return components(edges)
+    .filter((members) => members.length > 1)
+    .sort((one, other) => other.length - one.length);
+}
+
+/** Without comments, texts and the tests at the end. */
+function codeOf(text) {
+  return text
+    .replace(/\n#\[cfg\(test\)\]\nmod tests? \{[^]*$/, '\n')
+    .replace(/"(?:[^"\\]|\\.)*"/g, '""')
+    .replace(/\/\/.*$/gm, '');
+}
+
+function edgesOf(file, code) {
+  const found = new Set();
+  for (const path of pathsOf(code.get(file))) {
+    const target = resolve(file, path, code);
+    if (target !== undefined && target !== file) {
+      found.add(target);
+    }
+  }
+  return found;
+}
+
+/** Every path of the crate that is named, groups taken apart. */
+function pathsOf(text) {
+  const paths = [];
+  const start = /\b(?:crate|super|self)::/g;
+  for (let match = start.exec(text); match !== null; match = start.exec(text)) {
+    const before = text.slice(Math.max(0, match.index - 2), match.index);
+    // `pub use self::…` hands on: no use of its own. `super::super` is read from its beginning.
+    const line = text.slice(text.lastIndexOf('\n', match.index) + 1, match.index);
+    if (before !== '::' && !/^\s*pub(\([\w: ]+\))? use $/.test(line)) {
+      paths.push(...expand(text, match.index));
+    }
+  }
+  return paths;
+}
+
+/** The paths that begin at `index`: `a::{b, c::{d}}` are three. */
+function expand(text, index) {
+  const [head] = /^(?:\w+::)*\w*/.exec(text.slice(index));
+  const parts = head.split('::').filter((part) => part !== '');
+  if (text[index + head.length] !== '{') {
+    return [parts];
+  }
+  const found = [];
+  let at = index + head.length + 1;
+  while (at < text.length && text[at] !== '}') {
+    if (/\w/.test(text[at])) {
+      found.push(...expand(text, at).map((rest) => [...parts, ...rest]));
+      at = endOf(text, at);
+    } else {
+      at += 1;
+    }
+  }
+  return found;
+}
+
+function endOf(text, start) {
+  let depth = 0;
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === '{') {
+      depth += 1;
+    } else if (depth === 0 && (text[at] === ',' || text[at] === '}')) {
+      return at;
+    } else if (text[at] === '}') {
+      depth -= 1;
+    }
+  }
+  return text.length;
+}
+
+/** The file that holds what a path names: as deep as modules go, and through what they hand on. */
+function resolve(file, path, code) {
+  const source = /^crates\/\w+\/src/.exec(file)[0];
+  const inside = moduleOf(file, source);
+  const parts = [...path];
+  let at = parts[0] === 'crate' ? [] : inside;
+  while (parts[0] === 'crate' || parts[0] === 'self' || parts[0] === 'super') {
+    at = parts.shift() === 'super' ? at.slice(0, -1) : at;
+  }
+  return descend(source, at, parts, code, 0);
+}
+
+function descend(source, module, parts, code, depth) {
+  const file = fileOf(source, module, code);
+  if (file === undefined || parts.length === 0 || depth > 8) {
+    return undefined;
+  }
+  const [name, ...rest] = parts;
+  if (fileOf(source, [...module, name], code) !== undefined) {
+    return rest.length === 0
+      ? fileOf(source, [...module, name], code)
+      : (descend(source, [...module, name], rest, code, depth + 1) ??
+          fileOf(source, [...module, name], code));
+  }
+  const handed = handedOn(code.get(file)).get(name);
+  if (handed !== undefined) {
+    const at = handed[0] === 'crate' ? [] : module;
+    const path = handed.filter((part) => part !== 'crate' && part !== 'self');
+    return descend(source, at, path, code, depth + 1) ?? file;
+  }
+  return file;
+}
+
+const handedOnCache = new Map();
+
+/** Name → path, of `pub use` in a module. */
+function handedOn(text) {
+  const known = handedOnCache.get(text);
+  if (known !== undefined) {
+    return known;
+  }
+  const found = new Map();
+  for (const match of text.matchAll(/\bpub(?:\([\w: ]+\))? use (?=[\w:]+)/g)) {
+    for (const path of expand(text, match.index + match[0].length)) {
+      found.set(path.at(-1), path);
+    }
+  }
+  handedOnCache.set(text, found);
+  return found;
+}
+
+function moduleOf(file, source) {
+  const parts = file.slice(source.length + 1, -'.rs'.length).split('/');
+  return ['mod', 'lib', 'main'].includes(parts.at(-1)) ? parts.slice(0, -1) : parts;
+}
+
+function fileOf(source, module, code) {
+  const path = posix.join(source, ...module);
+  return (module.length === 0 ? [`${path}/lib.rs`] : [`${path}.rs`, `${path}/mod.rs`]).find(
+    (file) => code.has(file),
+  );
+}
+
+/** Tarjan's strongly connected components. */
+function components(edges) {
+  const state = { index: 0, stack: [], found: [], numbers: new Map(), low: new Map() };
+  for (const node of edges.keys()) {
+    if (!state.numbers.has(node)) {
+      visit(node, edges, state);
+    }
+  }
+  return state.found;
+}
+
+function visit(node, edges, state) {
+  const { numbers, low, stack } = state;
+  numbers.set(node, state.index);
+  low.set(node, state.index);
+  state.index += 1;
+  stack.push(node);
+  for (const next of edges.get(node)) {
+    if (!numbers.has(next)) {
+      visit(next, edges, state);
+      low.set(node, Math.min(low.get(node), low.get(next)));
+    } else if (stack.includes(next)) {
+      low.set(node, Math.min(low.get(node), numbers.get(next)));
+    }
+  }
+  if (low.get(node) === numbers.get(node)) {
+    state.found.push(stack.splice(stack.indexOf(node)));
+  }
+}

@@ -1,0 +1,51 @@
+// Words that say less than the field's terms do, in comments, documents and names. `tidy` allows
+// none in `ts`, `scripts` and the documents, and elsewhere no more than there were.
+import { extname } from 'node:path';
+
+/** The word, as a pattern of words in lower case, and what to write in its place. */
+const WORDS = [
+  ['whoever|whomever', 'the actor: the client, the caller, a reader'],
+  ['nobody|somebody|anybody|everybody', 'the actor: no client, another session, every user'],
+  ['told|untold', 'what happens: receives, reports, is notified, logged'],
+  ['stands', 'is, contains, precedes, represents'],
+  ['at the most', 'at most'],
+  ['sights?', 'visibility, visible tables'],
+  ['witness(?:es)?', 'login monitor, observer'],
+  ['momentary', 'volatile'],
+  ['steady', 'stable'],
+  ['kept answers?', 'cached result'],
+  ['open doors', 'insecure listeners'],
+  ['other rows|over rows', 'volatile predicate, row reordering'],
+];
+const PATTERN = new RegExp(`\\b(?:${WORDS.map(([word]) => word).join('|')})\\b`, 'g');
+const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
+const DOCUMENTS = new Set(['.md']);
+/** Quoted text of a program is what it prints: error messages are tested where they are made. */
+const QUOTED = /(?<![\w\\])'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g;
+
+/** Where a file uses one: its line, and the word. */
+export function unclearWords(file, text) {
+  const extension = extname(file);
+  if (!CODE.has(extension) && !DOCUMENTS.has(extension)) {
+    return [];
+  }
+  const isCode = CODE.has(extension);
+  return text.split('\n').flatMap((line, index) => {
+    const isComment = /^\s*(\/\/|\/?\*)/.test(line);
+    const read = isCode && !isComment ? line.replaceAll(QUOTED, "''") : line;
+    return [...plain(read).matchAll(PATTERN)].map(([word]) => ({ line: index + 1, word }));
+  });
+}
+
+/** What to write in place of a word. */
+export function insteadOf(word) {
+  return WORDS.find(([pattern]) => new RegExp(`^(?:${pattern})$`).test(word))?.[1] ?? '';
+}
+
+/** Names taken apart: `loginWitness`, `OverRows`, `other_rows` and `open-doors` are two words. */
+function plain(line) {
+  return line
+    .replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ')
+    .replaceAll(/[_-]/g, ' ')
+    .toLowerCase();
+}
