@@ -1,0 +1,102 @@
+/**
+ * The recipes of docs/contributing.md: the places each of them names, held against the sources that
+ * name its example. Those of a route and of a configuration key are followed as well, by
+ * test/http/recipe.test.ts and test/config/recipe.test.ts.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import test from 'ava';
+import ts from 'typescript';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const SOURCES = ['crates', 'ts'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .map((file) => `${folder}/${file}`)
+    .filter((file) => /^(ts\/(?!console\/).*|crates\/\w+\/src\/.*)(\.ts|\.rs)$/.test(file))
+    .filter((file) => !file.includes('.generated.')),
+);
+
+interface Recipe {
+  readonly promised: number;
+  readonly example: string;
+  readonly places: readonly string[];
+}
+
+function recipe(name: string): Recipe {
+  const text = readFileSync(join(ROOT, 'docs', 'contributing.md'), 'utf8');
+  const [, body = ''] =
+    new RegExp(`\\*\\*Add ${name}\\.\\*\\* ([^]*?)(?=\\n\\*\\*Add|$)`).exec(text) ?? [];
+  const [, promised, example = ''] = /^Places: (\d+), as for `([^`]+)`/.exec(body) ?? [];
+  const places = [...body.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, place = '']) => place);
+  return { promised: Number(promised), example, places };
+}
+
+/** Files whose code names it, its tests apart. */
+function namers(pattern: RegExp): string[] {
+  return SOURCES.filter((file) => {
+    const [code = ''] = readFileSync(join(ROOT, file), 'utf8').split('\n#[cfg(test)]\nmod test');
+    return pattern.test(code.replaceAll(/^\s*(\/\/|\*).*$/gm, ''));
+  });
+}
+
+/** What counts, and the most places that the recipe may have. */
+const RECIPES: readonly [name: string, most: number, named: (example: string) => RegExp][] = [
+  ['a scalar function', 3, (name) => new RegExp(`"${name}"`)],
+  ['an operator', 5, (name) => new RegExp(`\\b${name}(Node|Exec)\\b`)],
+  ['a route', 2, (name) => new RegExp(`\\b${name}\\b`)],
+  ['a configuration key', 1, (name) => new RegExp(`'${name.replaceAll('.', '\\.')}'`)],
+  ['a statement', 5, (name) => new RegExp(`\\b${name}\\b`)],
+];
+
+for (const [name, most, named] of RECIPES) {
+  test(`the recipe for ${name} names every place, and no more than ${most}`, (t) => {
+    const { promised, example, places } = recipe(name);
+    t.is(places.length, promised);
+    t.true(promised <= most, `${promised} places`);
+    t.deepEqual(
+      places.filter((place) => !existsSync(join(ROOT, place))),
+      [],
+      'no such place',
+    );
+    const found = namers(named(example));
+    t.not(found.length, 0, `nothing names ${example}`);
+    const isIn = (file: string, place: string): boolean =>
+      file === place || file.startsWith(`${place}/`);
+    t.deepEqual(
+      found.filter((file) => !places.some((place) => isIn(file, place))),
+      [],
+      `${example} is named in places that the recipe lacks`,
+    );
+  });
+}
+
+test('a new kind of node does not compile until it is said who runs it', (t) => {
+  const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
+  const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
+  const changed = new Map<string, string>();
+  const place = join(ROOT, 'ts/session/dispatch.ts');
+  const tree = join(ROOT, 'ts/sql/ast.generated.ts');
+  const host = ts.createCompilerHost(options);
+  const readFile = host.readFile.bind(host);
+  host.readFile = (file) => changed.get(file) ?? readFile(file);
+  host.getSourceFile = (file, version) => {
+    const text = host.readFile(file);
+    return text === undefined ? undefined : ts.createSourceFile(file, text, version);
+  };
+  const mistakes = (): string[] => {
+    const program = ts.createProgram([place], { ...options, noEmit: true }, host);
+    return program
+      .getSemanticDiagnostics(program.getSourceFile(place))
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
+  };
+  const node = 'export type Node =\n';
+  const text = readFileSync(tree, 'utf8');
+  t.true(text.includes(node));
+  changed.set(tree, text.replace(node, `${node}  | { kind: 'Added' }\n`));
+  t.regex(mistakes().join('\n'), /'Added' is missing/);
+  const runners = readFileSync(place, 'utf8');
+  changed.set(place, runners.replace("  Access: 'server',\n", "$&  Added: 'engine',\n"));
+  t.deepEqual(mistakes(), []);
+});
