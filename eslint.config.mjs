@@ -32,7 +32,7 @@ export default tseslint.config(
   {
     files: ['test/**/*.ts', 'ts/console/test/**/*.ts'],
     rules: {
-      // ava's declarations are promises nobody awaits.
+      // ava's declarations are promises without an await.
       '@typescript-eslint/no-floating-promises': 'off',
       '@typescript-eslint/explicit-module-boundary-types': 'off',
     },

@@ -7,7 +7,7 @@ import { answers, root, run } from './steps.mjs';
 const directory = join(root, '.github', 'workflows');
 const workflows = readdirSync(directory).filter((name) => /\.ya?ml$/.test(name));
 
-// An action is code that runs with our tokens: its commit is named, its tag only told.
+// An action is code that runs with our tokens: its commit is named, its tag only noted.
 const PINNED = /uses:\s+(?:\.\/|docker:\/\/|[\w./-]+@[\da-f]{40}\s+# v\d)/;
 let problems = 0;
 for (const name of workflows) {

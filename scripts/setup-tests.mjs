@@ -109,7 +109,7 @@ async function actionlint() {
   }
 }
 
-/** Runs a step that brings `what`; why it failed is told. */
+/** Runs a step that brings `what`; prints why it failed. */
 async function bring(what, command, args, options = {}) {
   if (!(await answers(command, ['version'])) && !(await answers(command))) {
     skipped(what, `${command} is not there`);

@@ -1,5 +1,5 @@
 /**
- * `tidemark check`: reads every file of a root that nobody uses and compares every checksum:
+ * `tidemark check`: reads every file of a root that no server uses and compares every checksum:
  * manifests, log, symbols, segments. Nothing is written.
  */
 import { existsSync } from 'node:fs';

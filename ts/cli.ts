@@ -12,7 +12,7 @@ import { packageVersion, reasonOf, StartError } from './start-error.js';
 const HELP = `usage: tidemark [command] [options]
 
   serve      start the server (the default; also: start)
-  check      verify every checksum and reference of a root nobody uses
+  check      verify every checksum and reference of an unused root
   version    print the version
   help       print this text
 
@@ -196,7 +196,7 @@ async function shutDown(server: RunningServer, root: string): Promise<void> {
   clearTimeout(late);
 }
 
-/** What queries spilled is nobody's any more; what stays is cleared by the next start. */
+/** What queries spilled has no owner any more; what stays is cleared by the next start. */
 function clearSpilled(root: string): void {
   const folder = join(root, 'tmp');
   try {

@@ -1,6 +1,6 @@
 /**
  * The demonstration data set: a day of trades and quotes of made-up prices, the same for
- * everybody but for the day. Loaded as CSV through the engine's appender, like any import.
+ * every user but for the day. Loaded as CSV through the engine's appender, like any import.
  */
 import type { AppenderSpec, CsvColumnSpec, Database } from './engine/index.js';
 

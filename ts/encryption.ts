@@ -37,7 +37,7 @@ export class Encryption {
   }
 
   /**
-   * Reads every file; what cannot be used is told in the log and leaves the one before in use.
+   * Reads every file; what cannot be used is logged and leaves the one before in use.
    * False when there was such a file.
    */
   reload(): boolean {

@@ -41,7 +41,7 @@ const USER = { name: 'admin', readOnly: false };
 /** A value of `$1`, `$2`, …: text in the type that the parameter has, or what has such a text. */
 export type Parameter = string | number | bigint | boolean | Date | null;
 
-/** A database open in this process; nobody else may open its root meanwhile. */
+/** A database open in this process; no other process may open its root meanwhile. */
 export class EmbeddedDatabase {
   readonly #database: Database;
   readonly #copy: Copy;

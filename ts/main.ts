@@ -24,7 +24,7 @@ import {
   type WireDoor,
 } from './http/index.js';
 import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
-import { plainTextDoors, refuseOpenDoors } from './open-doors.js';
+import { plainTextListeners, refuseInsecureListeners } from './insecure-listeners.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { type Operations, SessionHost } from './session/index.js';
 import { readStatement } from './sql/index.js';
@@ -54,13 +54,13 @@ export interface RunningServer {
   /** HTTP is encrypted. */
   readonly httpIsSecure: boolean;
   /**
-   * Reads configuration and certificates again. What cannot be used is told in the log, changes
+   * Reads configuration and certificates again. What cannot be used is logged, changes
    * nothing, and makes the result false.
    */
   reload(): Promise<boolean>;
   /**
    * Refuses new work, lets what runs end within `shutdown.timeout` and stops it then; resolves when
-   * everything is released. `step` is told what it is about.
+   * everything is released. `step` receives what happens next.
    */
   close(step?: (what: StopStep) => void): Promise<void>;
   /** `shutdown.timeout` in milliseconds. */
@@ -160,7 +160,7 @@ function loadServerConfig(options: ServeOptions): Config {
 /** Whatever could be entered by accident is refused; certificates must be usable. */
 function readCertificates(config: Config, logger: Logger): Encryption {
   try {
-    refuseOpenDoors(config);
+    refuseInsecureListeners(config);
     readOidcSettings(config);
     return new Encryption(config, logger);
   } catch (error) {
@@ -180,7 +180,7 @@ async function reloadConfig(
 ): Promise<Reloaded | null> {
   let reloaded: Reloaded;
   try {
-    reloaded = config.reload(refuseOpenDoors);
+    reloaded = config.reload(refuseInsecureListeners);
   } catch (error) {
     logger.error('configuration_refused', { reason: reasonOf(error) });
     return null;
@@ -201,7 +201,7 @@ function logNotices(config: Config, logger: Logger): void {
     logger.warn('insecure', { notice: 'security.insecure.public=true: anyone may get in' });
   }
   adviseOnLogins(config, logger);
-  for (const address of plainTextDoors(config)) {
+  for (const address of plainTextListeners(config)) {
     logger.warn('plain_text', {
       notice: `${address}: passwords and rows can be read on their way`,
     });
@@ -327,7 +327,7 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
     sessions,
     config,
     authenticator: createLogins(config, logger, access?.directory),
-    ...(access === undefined ? {} : { directory: access.directory, witness: access }),
+    ...(access === undefined ? {} : { directory: access.directory, observer: access }),
     logger,
     metrics: new MetricsRegistry(),
     console: loadStaticFiles(consoleDirectory),

@@ -4,9 +4,9 @@
 interface Stoppable {
   /** Refuses new work; resolves when what runs has ended. */
   drain(): Promise<void>;
-  /** What runs is given up; its clients are told so. */
+  /** Running statements are cancelled; their clients receive an error. */
   interrupt(): void;
-  /** Lets nobody in, and ends every connection. */
+  /** Refuses new connections, and ends every open one. */
   close(): Promise<void>;
 }
 

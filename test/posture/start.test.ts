@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test from 'ava';
 
 import { loadConfig } from '../../ts/config/index.js';
-import { plainTextDoors, refuseOpenDoors } from '../../ts/open-doors.js';
+import { plainTextListeners, refuseInsecureListeners } from '../../ts/insecure-listeners.js';
 import { exitCode, runCli } from '../golden/server.js';
 import { EXIT_CONFIG, StartError } from '../../ts/start-error.js';
 
@@ -42,7 +42,7 @@ for (const [set, refusal] of STARTS) {
   const outcome = refusal === null ? 'starts' : 'is refused';
   test(`${set.join(' ') || 'nothing configured'} ${outcome}`, (t) => {
     const check = (): void => {
-      refuseOpenDoors(loadConfig({ set }));
+      refuseInsecureListeners(loadConfig({ set }));
     };
     if (refusal === null) {
       t.notThrows(check);
@@ -64,7 +64,7 @@ test('a server that others could administer does not start', async (t) => {
 
 test('nothing configured listens for this machine alone', (t) => {
   const config = loadConfig({});
-  t.deepEqual(plainTextDoors(config), []);
+  t.deepEqual(plainTextListeners(config), []);
   const insecure = loadConfig({ set: [WIDE, 'security.insecure.public=true'] });
-  t.deepEqual(plainTextDoors(insecure), ['http.bind.to=0.0.0.0:9000']);
+  t.deepEqual(plainTextListeners(insecure), ['http.bind.to=0.0.0.0:9000']);
 });

@@ -44,8 +44,8 @@ test('rights are asked for at prepare and at every execution', async (t) => {
           throw new DatabaseError({ code: 'AccessDenied', message: 'no' });
         }
       },
-      sight: () => undefined,
-      sightVersion: () => 0,
+      visibility: () => undefined,
+      visibilityVersion: () => 0,
       asksLists: () => false,
       makesView: () => false,
       viewOwner: () => ({ name: '', id: null }),

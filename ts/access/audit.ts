@@ -1,8 +1,8 @@
 /**
  * The audit log: who came in or was refused, what changed. One JSON line per event in a file of its
  * own; each line carries a digest of itself and of the line before, so that a line taken out or
- * changed is told. A file that is full becomes `audit.jsonl.1`, the one before `.2`, and so on; the
- * chain goes on from file to file.
+ * changed is detected. A file that is full becomes `audit.jsonl.1`, the one before `.2`, and so on;
+ * the chain goes on from file to file.
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -20,11 +20,11 @@ export interface AuditSetting {
   readonly fileBytes: number;
   /** Files kept, the current one among them. */
   readonly files: number;
-  /** Told when a line cannot be written. */
+  /** Called when a line cannot be written. */
   readonly failed: (error: unknown) => void;
   /**
-   * Told where the chain ends, from time to time: kept elsewhere, it shows whether the end of the
-   * log, or all of it, was replaced.
+   * Receives the end of the chain, from time to time: kept elsewhere, it shows whether the end of
+   * the log, or all of it, was replaced.
    */
   readonly anchor?: (end: ChainEnd) => void;
 }
@@ -50,7 +50,7 @@ export class AuditLog {
   #sequence: number;
   #waiting: (ChainEnd & { readonly line: string })[] = [];
   #written: ChainEnd;
-  #told: number;
+  #reported: number;
   readonly #anchors: NodeJS.Timeout;
   #queue: Promise<void> = Promise.resolve();
 
@@ -66,7 +66,7 @@ export class AuditLog {
     this.#last = last;
     this.#sequence = sequence;
     this.#written = { sequence, hash: last };
-    this.#told = sequence;
+    this.#reported = sequence;
     this.#anchors = setInterval(() => {
       this.#anchor();
     }, ANCHOR_MS).unref();
@@ -122,8 +122,8 @@ export class AuditLog {
 
   /** Tells the end of the chain, unless it is where it was. */
   #anchor(): void {
-    if (this.#written.sequence !== this.#told) {
-      this.#told = this.#written.sequence;
+    if (this.#written.sequence !== this.#reported) {
+      this.#reported = this.#written.sequence;
       this.#setting.anchor?.(this.#written);
     }
   }

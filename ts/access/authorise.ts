@@ -5,7 +5,7 @@ import type { Rights } from './store.js';
 
 /** A view is read as a whole, and so is a definition; no grant on columns reaches that far. */
 export const WHOLE = '*';
-const NOBODY: Owner = { name: '', id: '' };
+const NO_OWNER: Owner = { name: '', id: '' };
 
 /** Throws when `rights` do not cover all of it. `ownerOf`: what the owner of a view may do. */
 export function authorise(
@@ -19,8 +19,8 @@ export function authorise(
       if (!rights.all) {
         check(rights, access);
       }
-    } else if (!isGranted(rightsOfOwner(owner ?? NOBODY), access)) {
-      // What stands behind a view is not for its reader to know.
+    } else if (!isGranted(rightsOfOwner(owner ?? NO_OWNER), access)) {
+      // A reader of a view does not learn what it reads.
       throw denied('SELECT', `${view}, whose owner lacks a right it needs`);
     }
   }

@@ -109,7 +109,7 @@ type Checked<Name extends Catalogued> = Name;
 
 /** Everything, with what later versions add; may assume any service account. */
 export const DATABASE_ADMIN = 'DATABASE ADMIN';
-/** Stands for every permission of the level it is granted at. */
+/** Represents every permission of the level it is granted at. */
 export const ALL = 'ALL';
 /** Held on one service account, not on data. */
 export const ASSUME = 'ASSUME SERVICE ACCOUNT';
@@ -132,7 +132,7 @@ export function hasLevel(name: string, level: Level): boolean {
   return KINDS.get(name)?.levels.includes(level) === true;
 }
 
-/** What `ALL` stands for at a level. */
+/** What `ALL` means at a level. */
 export function permissionsAt(level: Level): readonly string[] {
   const names = [...KINDS.values()].filter(({ levels }) => levels.includes(level));
   return names.map(({ name }) => name).filter((name) => name !== DATABASE_ADMIN);

@@ -81,7 +81,7 @@ export class Changes {
     }
     return await this.#next(change.principal, effects, async () => {
       if (makesView(tree)) {
-        // As rights are now: the view may be there already, and be somebody else's.
+        // As rights are now: the view may be there already, and belong to another user.
         viewOwner(this.#context, change.principal, tree);
       }
       return await run();
@@ -195,7 +195,7 @@ function happened(effect: Effect, now: CurrentSchema): boolean {
 }
 
 /**
- * Grants without those on names that go from one object to another: until they follow, nobody can
+ * Grants without those on names that go from one object to another: until they follow, no user can
  * tell what they are on.
  */
 function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
@@ -211,7 +211,7 @@ function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
       }
     }, grants),
   );
-  // The change itself goes on; nobody else's begins before it has ended.
+  // The change itself goes on; no other change begins before it has ended.
   for (const permission of ['RENAME TABLE', 'RENAME COLUMN']) {
     const held = grants.get(permission);
     if (held !== undefined) {
@@ -276,7 +276,7 @@ function ownerGrants(grants: Grants, table: string, column: string | null): Gran
 
 // ---- from statements ----
 
-/** What a statement does to names, as far as it can be told before it runs. */
+/** What a statement does to names, as far as it is known before it runs. */
 function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly Effect[] {
   const dropped = description.accesses.filter(({ permission }) => DROPS.has(permission));
   if (dropped.length > 0) {

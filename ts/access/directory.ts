@@ -22,13 +22,13 @@ export interface Administrator {
   readonly enabled: boolean;
 }
 
-const MOST_TOLD = 10_000;
+const MOST_REPORTED = 10_000;
 
 export class StoredDirectory implements Directory {
   readonly #store: AccessStore;
   readonly #audit: Pick<AuditLog, 'write'>;
-  /** Ends of tokens that were told. */
-  readonly #told = new LRUCache<string, true>({ max: MOST_TOLD });
+  /** Tokens whose end was reported. */
+  readonly #reported = new LRUCache<string, true>({ max: MOST_REPORTED });
   readonly #newRounds: number;
   #rounds: readonly number[] = [];
   #roundsEpoch = -1;
@@ -99,7 +99,7 @@ export class StoredDirectory implements Directory {
   async verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null> {
     const verifier = this.scramVerifier(name);
     const fits = await fitsVerifier(verifier ?? this.mockVerifier(name), password, caller);
-    // Nobody may come in with a password that was changed meanwhile.
+    // No client may log in with a password that was changed meanwhile.
     if (!fits || verifier === null || this.scramVerifier(name) !== verifier) {
       return null;
     }
@@ -129,8 +129,8 @@ export class StoredDirectory implements Directory {
 
   /** Once; its owner may go on trying. */
   #tellEnd(owner: string, { digest, expires }: RestToken): void {
-    if (!this.#told.has(digest)) {
-      this.#told.set(digest, true);
+    if (!this.#reported.has(digest)) {
+      this.#reported.set(digest, true);
       this.#audit.write('token_expired', owner, { expired: new Date(expires).toISOString() });
     }
   }

@@ -22,7 +22,7 @@ export function dumpOf(node: Node): Shown | null {
   return node.kind === 'Show' && node.subject.subject === 'CreateDatabase' ? node.subject : null;
 }
 
-/** One statement per line; whoever needs another stands after it. */
+/** One statement per line; a principal follows those it depends on. */
 export function dumped(context: AccessContext, rights: Rights, shown: Shown): readonly string[] {
   const parts = new Set(
     (Object.keys(CATEGORIES) as Category[]).filter((part) => isWanted(shown, part, rights)),

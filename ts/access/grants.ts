@@ -42,7 +42,7 @@ export function grantSteps(request: GrantRequest): readonly Step[] {
     );
 }
 
-/** The names a permission stands for at a level. */
+/** The names that a permission covers at a level. */
 function named(permission: Permission, level: Level, onTables: boolean): readonly string[] {
   const { name, span } = permission;
   if (name === ALL) {

@@ -5,8 +5,8 @@ import { holds } from './setting.js';
 import type { Rights } from './store.js';
 
 /**
- * A new table takes CREATE TABLE; structure that goes takes as much as dropping the table. Whoever
- * may do neither is told the same whether the table is there or not.
+ * A new table takes CREATE TABLE; structure that goes takes as much as dropping the table. A user
+ * who may do neither gets the same answer whether the table exists or not.
  */
 export function importAccesses(
   rights: Rights,

@@ -18,7 +18,7 @@ import {
   type Owner,
   type ServerStatements,
   type Principal,
-  type Sight,
+  type Visibility,
 } from '../session/index.js';
 import type { Logger } from '../observability/index.js';
 import type { Tree } from '../sql/index.js';
@@ -33,7 +33,7 @@ import { described, makesView, viewOwner } from './owners.js';
 import { Refusals } from './refusals.js';
 import { type AccessContext, type AccessSetting, rightsOf, rightsOfOwner } from './setting.js';
 import { serverAccesses } from './server-calls.js';
-import { sightOf } from './sight.js';
+import { visibilityOf } from './visibility.js';
 import { AccessStatements } from './statements.js';
 import { AccessStore, type Rights } from './store.js';
 
@@ -52,7 +52,7 @@ interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
 const SIGNED_IN_MS = 15 * 60_000;
 const MOST_SIGNED_IN = 10_000;
 const AUDIT_FILE = 'audit.jsonl';
-/** Refused logins, of which anybody can make as many as they like, push nothing else out. */
+/** Refused logins, which any client can cause without limit, push nothing else out. */
 const REFUSED_FILE = 'audit-refused.jsonl';
 const REFUSED_FILE_BYTES = 64 * 1024 * 1024;
 
@@ -66,8 +66,11 @@ export class Access implements Guard {
   readonly #context: AccessContext;
   readonly #lists: Lists;
   readonly #changes: Changes;
-  /** Sights are made once for each state of somebody's rights. */
-  readonly #sights = new WeakMap<Rights, { readonly sight: Sight; readonly version: number }>();
+  /** Computed once for each state of a principal's rights. */
+  readonly #visibilities = new WeakMap<
+    Rights,
+    { readonly visibility: Visibility; readonly version: number }
+  >();
   #versions = 0;
   readonly #signedIn = new LRUCache<string, true>({ max: MOST_SIGNED_IN, ttl: SIGNED_IN_MS });
 
@@ -112,24 +115,26 @@ export class Access implements Guard {
     );
   }
 
-  sight(principal: Principal): Sight | undefined {
-    return this.#sightOf(principal)?.sight;
+  visibility(principal: Principal): Visibility | undefined {
+    return this.#visibilityOf(principal)?.visibility;
   }
 
-  sightVersion(principal: Principal): number {
-    return this.#sightOf(principal)?.version ?? 0;
+  visibilityVersion(principal: Principal): number {
+    return this.#visibilityOf(principal)?.version ?? 0;
   }
 
-  #sightOf(principal: Principal): { readonly sight: Sight; readonly version: number } | undefined {
+  #visibilityOf(
+    principal: Principal,
+  ): { readonly visibility: Visibility; readonly version: number } | undefined {
     const rights = rightsOf(this.#context.store, principal);
     if (rights.all) {
       return undefined;
     }
-    let known = this.#sights.get(rights);
+    let known = this.#visibilities.get(rights);
     if (known === undefined) {
       this.#versions += 1;
-      known = { sight: sightOf(rights), version: this.#versions };
-      this.#sights.set(rights, known);
+      known = { visibility: visibilityOf(rights), version: this.#versions };
+      this.#visibilities.set(rights, known);
     }
     return known;
   }
@@ -189,7 +194,7 @@ export class Access implements Guard {
   /** Tells the audit log of a login. */
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void {
     const { name, kind } = identity;
-    // Over HTTP every request signs in: one of them stands for those that follow it.
+    // Over HTTP every request signs in: one entry represents those that follow it.
     const key = JSON.stringify([identityKey(identity), address]);
     if (endpoint === 'HTTP') {
       if (this.#signedIn.has(key)) {

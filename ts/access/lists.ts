@@ -71,7 +71,7 @@ export class Lists {
         lists[`${list}:${of?.text ?? ''}`] = await this.#rows(principal, asked);
       } else if (dump !== null && span !== undefined) {
         const rows = dumped(this.#context, rightsOf(this.#context.store, principal), dump);
-        // The one list that stands where a table may.
+        // The one list that a query may read like a table.
         lists[CATALOGUE] = { columns: strings('ddl'), rows: rows.map((row) => [row]) };
         dumps.push({ ...span, text: withList(text.slice(span.start, span.end)) });
       }
@@ -131,7 +131,7 @@ export class Lists {
     return { columns: [...strings('name'), ['grant_option', 'BOOLEAN']], rows };
   }
 
-  /** How somebody may log in. */
+  /** How a principal may log in. */
   #logins(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
     requireDetails(principal, rights, of, 'USER DETAILS');
     const isGuest = of === null && principal.identity?.kind === 'external';
@@ -236,7 +236,7 @@ function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
   return [...added.values()];
 }
 
-/** Nobody who is kept elsewhere has any. */
+/** Principals that are kept elsewhere have none. */
 function waysIn(principal: StoredPrincipal | undefined): readonly boolean[] {
   if (principal === undefined) {
     return [false, false, false];

@@ -1,5 +1,5 @@
 /**
- * What a change takes at least, told from its words alone: asked when it could not be bound, so
+ * What a change takes at least, read from its words alone: used when it could not be bound, so
  * that the reason tells nothing of objects that are not for the asker to know.
  */
 import type { Access } from '../session/index.js';

@@ -1,5 +1,5 @@
 /**
- * Who owns a view, and who may act as an owner. A view reads with its owner's rights, so whoever
+ * Who owns a view, and who may act as an owner. A view reads with its owner's rights, so a user who
  * names the owner must have those rights already, or be able to get them.
  */
 import { type Identity, identityKey } from '../auth/index.js';

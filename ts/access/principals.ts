@@ -23,7 +23,7 @@ export interface PublicKey {
 }
 
 export interface StoredPrincipal {
-  /** Never given to another one: whoever gets the name later is somebody else. */
+  /** Never reused: a later principal of the same name is another one. */
   readonly id: string;
   readonly name: string;
   readonly kind: PrincipalKind;

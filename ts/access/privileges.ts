@@ -19,7 +19,7 @@ const NAME = /^(?:pg_catalog\.)?has_(table|any_column|column|schema|database)_pr
 const OPTION = /\s+with\s+grant\s+option$/i;
 const CATALOG = /^(?:pg_|information_schema\.)/;
 
-/** What PostgreSQL calls a right; null: nobody has it, there is no such thing here. */
+/** What PostgreSQL calls a right; null: there is no such right here. */
 const ON_TABLES: ReadonlyMap<string, string | null> = new Map([
   ['SELECT', 'SELECT'],
   ['INSERT', 'INSERT'],
@@ -175,7 +175,7 @@ class Answer {
     return list === '' ? 'true' : `((${asked})::string NOT IN (${list}))`;
   }
 
-  /** On the database; USAGE is everybody's. */
+  /** On the database; every user has USAGE. */
   #onAll(): boolean {
     const { asked, rights } = this.#call;
     return asked.length === 0 || asked.some((one) => isHeld(rights, one, '', []));

@@ -1,5 +1,5 @@
 /**
- * Refused logins for the audit log. Anybody can be refused as often as they like, so they have a
+ * Refused logins for the audit log. A client can cause as many as it likes, so they have a
  * log of their own, and what repeats is counted: the first refusal of a name at an address is a
  * line at once, those that follow within a minute are one line with their number.
  */
@@ -7,7 +7,7 @@ import type { LoginEndpoint } from '../auth/index.js';
 import type { AuditLog } from './audit.js';
 
 const WINDOW_MS = 60_000;
-/** Names, and addresses of further names, that are told apart within a minute. */
+/** Names, and addresses of further names, that are distinguished within a minute. */
 const MOST_NAMES = 100;
 const MOST_ADDRESSES = 100;
 const LONGEST_NAME = 256;

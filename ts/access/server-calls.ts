@@ -10,7 +10,7 @@ const CALLS: ReadonlySet<string> = new Set([
 
 const ADMINISTRATION: readonly Access[] = [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }];
 
-/** Told from the words, wherever in the statement they stand. */
+/** Found by their words, anywhere in the statement. */
 export function serverAccesses(tree: object): readonly Access[] {
   const { nodes = [] } = tree as Partial<Tree>;
   const isMeant = nodes.some(

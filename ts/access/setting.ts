@@ -27,10 +27,10 @@ export interface AccessContext {
 
 /** How the keys of administrators of the configuration begin. */
 const ADMINISTRATORS = identityKey({ kind: 'admin', name: '' });
-export const NOBODY: Identity = { name: '', kind: 'external', externalGroups: [] };
+export const NO_IDENTITY: Identity = { name: '', kind: 'external', externalGroups: [] };
 
 export function rightsOf(store: AccessStore, principal: Principal): Rights {
-  return store.rightsOf(principal.identity ?? NOBODY);
+  return store.rightsOf(principal.identity ?? NO_IDENTITY);
 }
 
 /** What the owner of a view may do. */

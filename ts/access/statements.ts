@@ -24,7 +24,7 @@ import { isDatabaseAdmin } from './model.js';
 import { newPrincipal, type PrincipalKind, type StoredPrincipal } from './principals.js';
 import { NAME_AN_OWNER } from './owners.js';
 import { readSchema } from './schema.js';
-import { type AccessContext, NOBODY, require, rightsOf } from './setting.js';
+import { type AccessContext, NO_IDENTITY, require, rightsOf } from './setting.js';
 import { type AccessStore, type Draft, refused, type Rights } from './store.js';
 import { newKey, newToken, tokenDigest, ttlMs } from './tokens.js';
 
@@ -196,7 +196,7 @@ class Action {
     }
   }
 
-  /** Whoever creates a service account may become it, unless it is made for somebody else. */
+  /** The creator of a service account may assume it, unless it has another owner. */
   #own(draft: Draft, account: string, owner: Name | null, { actor }: Asker): void {
     const { name, identity } = actor.principal;
     if (owner === null && identity?.kind === 'admin') {
@@ -403,7 +403,7 @@ class Action {
       id,
       // As it is at each statement: groups of people come and go.
       get assumedBy() {
-        return principal.identity ?? NOBODY;
+        return principal.identity ?? NO_IDENTITY;
       },
     };
     this.#actor.become({ name, readOnly, identity });
@@ -461,7 +461,7 @@ class Action {
   }
 }
 
-/** Whoever may do everything, by whatever way, is changed by such people alone. */
+/** A principal with all rights, however granted, is changed by such principals alone. */
 function requireOver(store: AccessStore, { rights }: Asker, target: StoredPrincipal): void {
   const reach = store.reachOf(target).map(({ grants }) => grants);
   if (!rights.all && isDatabaseAdmin(reach)) {

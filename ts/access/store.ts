@@ -1,6 +1,6 @@
 /**
  * What is kept of access control: all of it in memory, each change one commit of the catalog. The
- * epoch counts the changes up; whoever remembers rights asks it whether they still hold.
+ * epoch counts the changes up; a reader that caches rights compares it.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -23,7 +23,7 @@ interface Records {
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
 }
 
-/** What somebody may do. */
+/** What a principal may do. */
 export interface Rights {
   /** Nothing is refused. */
   readonly all: boolean;
@@ -38,7 +38,7 @@ const NOTHING: Rights = { all: false, sets: [], accounts: new Map() };
 /** Rights remembered at once; people come with many sets of groups. */
 const MOST_REMEMBERED = 10_000;
 
-/** One change under way: sees itself, and nobody else sees it before it is committed. */
+/** One change under way: it sees itself, and is invisible to others until it is committed. */
 export class Draft {
   readonly #store: AccessStore;
   readonly #changed = new Map<string, StoredPrincipal | null>();
@@ -98,7 +98,7 @@ export class Draft {
 }
 
 export class AccessStore {
-  /** Salts of passwords, and of names that nobody has. */
+  /** Salts of passwords, and of unknown names. */
   readonly salts: NameSalts;
   readonly #records: Records;
   readonly #principals = new Map<string, StoredPrincipal>();
@@ -215,7 +215,7 @@ export class AccessStore {
     return this.#remembered(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));
   }
 
-  /** What a user, a group, or whoever is in it can come to: also as somebody they may become. */
+  /** What a user, a group or its members can reach: also as an account they may assume. */
   reachOf(principal: StoredPrincipal): readonly StoredPrincipal[] {
     const held = [principal, ...principal.groups.flatMap((group) => this.#group(group))];
     const accounts = held.flatMap((one) => [...one.accounts.keys()]);
@@ -237,7 +237,7 @@ export class AccessStore {
     return all || accounts.has(account);
   }
 
-  /** A view that an older version made belongs to whoever had the name then. */
+  /** A view that an older version made belongs to the owner of the name at that time. */
   #ownerOf({ name, id }: Owner): StoredPrincipal | undefined {
     if (id === null) {
       const found = this.#principals.get(name);
@@ -259,7 +259,7 @@ export class AccessStore {
     return rights;
   }
 
-  /** Nothing for those who are gone, whoever has their name now. */
+  /** Nothing for those who are gone, even if their name was reused. */
   #rightsOfLogin(identity: Identity): Rights {
     const principal = this.#principals.get(identity.name);
     const isSame = principal !== undefined && keyOf(principal) === identityKey(identity);
@@ -310,12 +310,12 @@ function rightsOf(principals: readonly StoredPrincipal[]): Rights {
   return { all: isDatabaseAdmin(sets), sets, accounts };
 }
 
-/** What tells one apart from everybody else, as `identityKey` does for those who log in. */
+/** Identifies a principal, as `identityKey` does for those who log in. */
 export function keyOf({ kind, id }: StoredPrincipal): string {
   return `${kind} ${id}`;
 }
 
-/** An error of a statement, where it stands. */
+/** An error of a statement, with its position. */
 export function refused(message: string, span?: { start: number; end: number }): DatabaseError {
   return new DatabaseError({ code: 'InvalidValue', message, ...span });
 }

@@ -5,7 +5,7 @@ import type { PublicKey, RestToken } from './principals.js';
 
 const PREFIX = 'tdm_';
 const SECRET_BYTES = 32;
-/** Characters of the check sum; a token that was cut or mistyped is told without a look-up. */
+/** Characters of the check sum; a token that was cut or mistyped is detected without a look-up. */
 const CHECK_LENGTH = 6;
 const SECRET_LENGTH = 43;
 

@@ -25,15 +25,15 @@ interface AuthenticatorParts {
   /** Users and grants are on. */
   readonly directory?: Directory;
   readonly provider?: IdentityProvider;
-  /** Programs are told that names and passwords are taken, directory or not. */
+  /** Programs learn that names and passwords are accepted, directory or not. */
   readonly basicRealm?: boolean;
   readonly limiter?: FailureLimiter;
 }
 
-/** Who asks when nobody has to log in. */
+/** The identity of requests when no login is required. */
 const OPEN: KnownLogin = { kind: 'known', identity: { name: 'admin', kind: 'admin' } };
 const UNKNOWN: Login = { kind: 'unknown' };
-/** One text for names nobody has and passwords that are wrong. */
+/** One text for unknown names and wrong passwords. */
 const WRONG: Login = { kind: 'unknown', error: 'unknown user or wrong password' };
 const BAD_TOKEN = 'unknown, expired or revoked token';
 const REST_TOKEN = 'tdm_';
@@ -157,7 +157,7 @@ class Doorkeeper implements Authenticator {
     return found instanceof Promise ? found.catch(busy).then(count) : count(found);
   }
 
-  /** Whether the provider checks the password of `user`: nobody here knows the name. */
+  /** Whether the provider checks the password of `user`: the name is unknown here. */
   #asksProvider(user: string): boolean {
     const flow = this.#provider?.settings.passwordFlow === true;
     return flow && this.#directory?.isKnown(user) === false;
@@ -247,7 +247,7 @@ class Doorkeeper implements Authenticator {
   }
 }
 
-/** Too many at once is no failure of anybody. */
+/** Too many at once is no client's failure. */
 function busy(error: unknown): Login {
   if (error instanceof LoginsBusy) {
     return { kind: 'busy', seconds: 1 };

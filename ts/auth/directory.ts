@@ -6,10 +6,10 @@ import type { Caller } from './hash-pool.js';
 import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
 
-/** Told of logins, for the audit log. */
-export interface LoginWitness {
+/** Receives logins, for the audit log. */
+export interface LoginObserver {
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void;
-  /** Only where somebody says so; most just go. */
+  /** Only for an explicit sign-out; most clients just disconnect. */
   signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void;
   /** `name`: the one that was claimed, if any. */
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void;

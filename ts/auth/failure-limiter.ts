@@ -3,7 +3,7 @@
  * way it tries to come in. Others at the same name are not locked out.
  *
  * Failures are counted in cells that names and addresses share by two keyed hashes; the lesser of
- * two cells counts. There are as many cells as nobody fills within a minute, so nothing has to be
+ * two cells counts. There are more cells than a client fills within a minute, so nothing has to be
  * forgotten before its time: junk that is sent between two guesses can only add to a count.
  */
 import { createHmac, randomBytes } from 'node:crypto';

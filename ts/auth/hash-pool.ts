@@ -1,8 +1,8 @@
 /**
- * Hashes over passwords that clients send: each takes tens of milliseconds of a core, and anybody
- * can ask for them. They run in threads of their own, as many as there are cores; so many wait and
- * no more, in fair turns; and what nobody waits for any more is not run. Files are written by
- * other threads, which never wait for a hash.
+ * Hashes over passwords that clients send: each takes tens of milliseconds of a core, and any
+ * client can ask for them. They run in threads of their own, as many as there are cores; so many
+ * wait and no more, in fair turns; and what no client waits for any more is not run. Files are
+ * written by other threads, which never wait for a hash.
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -11,7 +11,7 @@ import { machineOf } from '../config/index.js';
 import { HashQueue } from './hash-queue.js';
 import type { HashRequest } from './hash-worker.js';
 
-/** Hashes that wait at the most. */
+/** The most hashes that may wait. */
 export const MOST_WAITING = 64;
 /** A thread that has nothing to do for so long ends. */
 const IDLE_MS = 30_000;
@@ -37,10 +37,10 @@ export class LoginsBusy extends Error {
   }
 }
 
-/** One for all: thousands a second are told so, and none needs a stack. */
+/** One for all: thousands a second are refused, and none needs a stack. */
 const BUSY = new LoginsBusy();
 
-/** Nobody waits for the answer. */
+/** No client waits for the answer. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }

@@ -1,20 +1,20 @@
 /**
  * Who is next where work is scarce: the address that asked for least, and of it the connection that
  * asked for least; among equals by turns the first and the latest, so that neither a line that was
- * there before nor one that grows keeps anybody out. Where the queue is full whoever has most in it
- * loses: many tries of one client do not stand in the way of another's first.
+ * there before nor one that grows excludes any client. Where the queue is full the one with most in
+ * it loses: many tries of one client do not stand in the way of another's first.
  */
 
 /** What work is asked for. */
 export interface Waiting {
   readonly address: string;
-  /** Stands for its connection. */
+  /** Represents its connection. */
   readonly connection: object;
 }
 
 interface Line<T> {
   readonly items: T[];
-  /** What it asked for since nobody waited. */
+  /** What it asked for since the queue was empty. */
   asked: number;
   /** Rises with each arrival anywhere. */
   latest: number;
@@ -113,7 +113,7 @@ export class HashQueue<T extends Waiting> {
     return [...this.#addresses.values()].filter(({ count }) => count > 0);
   }
 
-  /** Accounts are closed when nobody waits. */
+  /** Accounts are closed when the queue is empty. */
   #gone(address: Address<T> | undefined): void {
     this.#size -= 1;
     if (address !== undefined) {

@@ -1,5 +1,5 @@
 /**
- * Who logged in with a browser: a cookie stands for the credentials until it is given back, lies
+ * Who logged in with a browser: a cookie represents the credentials until it is given back, lies
  * idle, or grows old. Known to this process alone; a restart ends them all.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache';
 import type { KnownLogin } from './identity.js';
 
 export const SESSION_COOKIE = 'qdb_session';
-/** What clients are told; the server keeps to it. */
+/** The lifetime that clients receive; the server keeps to it. */
 export const SESSION_SECONDS = 30 * 24 * 3600;
 const IDLE_MS = 24 * 3600 * 1000;
 const TOKEN_BYTES = 32;
@@ -40,7 +40,7 @@ export class LoginSessions {
     return token;
   }
 
-  /** What a token stands for: whoever relies on it renews it. Using it keeps it awake. */
+  /** The login of a token. Using it extends its life. */
   find(token: string): KnownLogin | null {
     const key = digest(token);
     const session = this.#sessions.get(key);

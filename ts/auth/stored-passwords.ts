@@ -61,7 +61,7 @@ export class StoredPasswords {
       try {
         return await checked;
       } catch (error) {
-        // Whoever it was begun for has left; others may still wait.
+        // The client it was begun for has left; others may still wait.
         if (under === undefined || !(error instanceof CallerGone)) {
           throw error;
         }

@@ -53,7 +53,7 @@ const SECRET_FILE_BYTES = 64 * 1024;
 const MASK = '****';
 
 export class Config {
-  /** Lines for the log: keys nobody reads, deprecated spellings. */
+  /** Lines for the log: unknown keys, deprecated spellings. */
   readonly notices: readonly string[];
   readonly #entries: Map<string, Entry>;
   readonly #sources: ConfigSources;
@@ -205,7 +205,7 @@ class Loader {
     );
   }
 
-  /** The file form beats the direct form, wherever the direct form stands. */
+  /** The file form beats the direct form, wherever the direct form is. */
   #findSecretFile(key: Key<unknown>, names: readonly string[]): Found | null {
     const fileNames = names.map((name) => `${name}.file`);
     const path =

@@ -83,7 +83,7 @@ export function integer(
   return key(name, 'integer', fallback, parseInteger, doc, traits);
 }
 
-/** Zero stands for the engine's own choice where the doc says so. */
+/** Zero means the engine's own choice where the doc says so. */
 export function size(
   name: string,
   fallback: string,

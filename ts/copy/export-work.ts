@@ -27,7 +27,7 @@ import { type JobContext, quoteName, type Sql } from './sql.js';
 
 interface ExportRequest {
   readonly user: string;
-  /** Whose rights and sight count, at the time the job runs. */
+  /** Whose rights and visibility count, at the time the job runs. */
   readonly principal: Principal;
   readonly accesses: readonly Access[];
   /** Users and rights that the query asks for. */
@@ -59,7 +59,7 @@ export interface ExportServices {
   readonly root: Root;
   /** Bytes that stay free on the disk; 0 is 5 % of it, 1 GiB at most. */
   readonly diskKept: number;
-  /** Absent where everybody may do everything. */
+  /** Absent where every user may do everything. */
   readonly guard?: Guard;
 }
 
@@ -119,12 +119,12 @@ export class ExportWork implements Work {
     const { guard } = this.#services;
     const { user, principal, accesses, lists, text } = this.#request;
     guard?.authorise(principal, accesses);
-    const sight = guard?.sight(principal);
+    const visibility = guard?.visibility(principal);
     return {
       user,
       identity: principalKey(principal),
       text: `${text} /* ${id} */`,
-      ...(sight === undefined ? {} : { sight }),
+      ...(visibility === undefined ? {} : { sight: visibility }),
       ...(lists === undefined ? {} : { lists }),
       signal,
     };
@@ -165,7 +165,7 @@ export class ExportWork implements Work {
     }
     // A query runs once, whatever it counts or rolls, and its files are of one moment.
     const table = stagedTable(id);
-    // Nobody has a right on the job's own table.
+    // No user has a right on the job's own table.
     const { user, text = '', signal } = context;
     const own = { user, text, signal };
     try {

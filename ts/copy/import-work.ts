@@ -44,7 +44,7 @@ export interface ImportServices {
   /** Bytes read at once. */
   readonly bufferBytes: number;
   readonly analysedLines: number;
-  /** Absent where everybody may do everything. */
+  /** Absent where every user may do everything. */
   readonly guard?: Guard;
 }
 
@@ -97,8 +97,8 @@ export class ImportWork implements Work {
     const { handled: rowsHandled, imported: rowsImported, errors, message } = outcome;
     await this.#step(id, 'finished', errors);
     const end = { ...this.#row(id), phase: null, status: 'finished', errors } as const;
-    const told = message === undefined ? {} : { message };
-    await log.importStep({ ...end, ...told, rowsHandled, rowsImported });
+    const described = message === undefined ? {} : { message };
+    await log.importStep({ ...end, ...described, rowsHandled, rowsImported });
   }
 
   async #begin(id: string, phase: ImportPhase): Promise<void> {
@@ -134,9 +134,9 @@ export class ImportWork implements Work {
         { cause: error },
       );
     }
-    const told = `file '${this.#fileName}': ${message}`;
+    const text = `file '${this.#fileName}': ${message}`;
     const code = error instanceof ImportError ? 'InvalidValue' : asDatabaseError(error).code;
-    return new DatabaseError({ code, message: told, hint }, { cause: error });
+    return new DatabaseError({ code, message: text, hint }, { cause: error });
   }
 
   async #import(id: string, file: FileHandle, signal: AbortSignal): Promise<Outcome> {

@@ -32,7 +32,7 @@ interface CopyOptions {
   /** Bytes an export leaves free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
   readonly diskKept?: number;
   readonly logger?: Logger;
-  /** Absent where everybody may do everything. */
+  /** Absent where every user may do everything. */
   readonly guard?: Guard | undefined;
 }
 

@@ -178,14 +178,14 @@ export class Jobs {
       logger?.info('copy_finished', { id, job: work.name });
     } catch (error) {
       const how = signal.aborted ? 'cancelled' : 'failed';
-      const message = signal.aborted ? (signal.reason as Error).message : told(error);
+      const message = signal.aborted ? (signal.reason as Error).message : messageOf(error);
       logger?.log(how === 'failed' ? 'warn' : 'info', `copy_${how}`, {
         id,
         job: work.name,
         message,
       });
       await work.failed(id, how, message).catch((second: unknown) => {
-        logger?.error('copy_log_failed', { id, message: told(second) });
+        logger?.error('copy_log_failed', { id, message: messageOf(second) });
       });
       job.status = how;
     }
@@ -202,7 +202,7 @@ export class Jobs {
 }
 
 /** What went wrong, and what to do where that is known. */
-function told(error: unknown): string {
+function messageOf(error: unknown): string {
   const { message, hint } = asDatabaseError(error);
   return hint === undefined ? message : `${message}, ${hint}`;
 }

@@ -1,4 +1,4 @@
-/** What stands behind WITH, understood and checked. */
+/** The options of WITH, understood and checked. */
 import { DatabaseError, parquetOptions, type ParquetOptions } from '../session/index.js';
 import type { Name, OptionValue } from '../sql/index.js';
 import { isPartitionUnit, type PartitionUnit } from './partitions.js';
@@ -25,7 +25,7 @@ export interface ExportSettings {
   readonly parquet: ParquetOptions;
   /** `null` where nothing is said. */
   readonly partitionBy: PartitionUnit | 'NONE' | null;
-  /** Where PARTITION_BY stands, to tell that it cannot be done. */
+  /** The position of PARTITION_BY, for the error that it is not supported. */
   readonly partitionName: Name | null;
   /** Whether files of the same names are replaced; `null` where nothing is said. */
   readonly overwrite: boolean | null;
@@ -156,7 +156,7 @@ const OF_PARQUET = [
 const OF_CSV = ['HEADER', 'DELIMITER'];
 const WITHOUT_EFFECT = ['BLOOM_FILTER_COLUMNS', 'BLOOM_FILTER_FPP'];
 
-/** `path` is where an error stands when no option is to blame. */
+/** `path` is the position of an error that no option causes. */
 export function exportSettings(list: readonly OptionValue[], path: Name): ExportSettings {
   const options = new Options(list);
   const format = exportFormat(options.value('FORMAT'), path);

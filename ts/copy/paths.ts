@@ -20,7 +20,7 @@ export interface Root {
   readonly purpose: 'import' | 'export';
 }
 
-/** The parts of a path below `root`; a leading slash stands for the root itself. */
+/** The parts of a path below `root`; a leading slash means the root itself. */
 export function partsBelow(root: Root, file: Name): readonly string[] {
   const { text } = file;
   const below = text.startsWith(root.directory + sep) ? text.slice(root.directory.length) : text;

@@ -141,12 +141,18 @@ export function quoteText(text: string): string {
 }
 
 /** Without what a job has beside it. */
-function settingOf({ user, identity, text, sight, lists }: StatementSetting): StatementSetting {
+function settingOf({
+  user,
+  identity,
+  text,
+  sight: visibility,
+  lists,
+}: StatementSetting): StatementSetting {
   return {
     user,
     ...(identity === undefined ? {} : { identity }),
     ...(text === undefined ? {} : { text }),
-    ...(sight === undefined ? {} : { sight }),
+    ...(visibility === undefined ? {} : { sight: visibility }),
     ...(lists === undefined ? {} : { lists }),
   };
 }

@@ -98,7 +98,7 @@ export class CopyStatements implements ServerStatements {
       ...new WriteDoor(imports.guard, { principal }).accesses(target),
       { table: '', columns: [], permission: 'READ FILES' },
     ];
-    // Before anything is told of the table.
+    // Before anything of the table is revealed.
     imports.guard?.authorise(principal, accesses);
     if (settings.needsTimestamp !== null && (settings.timestamp ?? existing?.timestamp) == null) {
       throw new DatabaseError({

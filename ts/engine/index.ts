@@ -4,7 +4,7 @@
  */
 import { native } from './addon.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
-import { type Answered, KeptAnswer } from './kept-answer.js';
+import { type Answered, CachedResult } from './cached-result.js';
 import type { ParameterBatch } from './parameter-batch.js';
 import type {
   ActiveQuery,
@@ -58,7 +58,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   return new EngineDatabase(await decoded(native.openDatabase(JSON.stringify(rest))));
 }
 
-/** Reads all of a root that nobody uses and compares every checksum; writes nothing. */
+/** Reads all of a root that no server uses and compares every checksum; writes nothing. */
 export async function checkRoot(root: string): Promise<readonly Damage[]> {
   return JSON.parse(await decoded(native.checkRoot(root))) as Damage[];
 }
@@ -195,12 +195,12 @@ class EngineStatement implements Statement {
   readonly description: StatementDescription;
   readonly #native: NativeStatement;
   readonly #newQueryId: () => bigint;
-  readonly #kept: KeptAnswer;
+  readonly #kept: CachedResult;
 
   constructor(prepared: NativePrepared, newQueryId: () => bigint, answered: Answered) {
     this.#native = prepared.statement;
     this.#newQueryId = newQueryId;
-    this.#kept = new KeptAnswer(answered);
+    this.#kept = new CachedResult(answered);
     this.description = JSON.parse(prepared.description) as StatementDescription;
   }
 
@@ -211,8 +211,8 @@ class EngineStatement implements Statement {
     }
     const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs } = options;
     const queryId = Number(options.queryId ?? this.#newQueryId());
-    const told = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
-    const all: Record<keyof AllExecuteOptions, unknown> = told;
+    const sent = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
+    const all: Record<keyof AllExecuteOptions, unknown> = sent;
     try {
       const given = parameters.length === 0 ? '[]' : JSON.stringify(parameters);
       const native = await this.#native.execute(given, JSON.stringify(all));

@@ -6,7 +6,7 @@
 import type { ParameterValues } from './types.js';
 
 const FIRST_BYTES = 1_024;
-/** Bytes of UTF-8 that a UTF-16 unit takes at the most. */
+/** The most bytes of UTF-8 that a UTF-16 unit takes. */
 const UNIT_BYTES = 3;
 const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;

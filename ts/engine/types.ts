@@ -36,7 +36,7 @@ export interface StatementDescription extends Omit<border.StatementDescription, 
 }
 
 export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'queryId'>> {
-  /** From `Database.newQueryId`, for whoever wants to cancel the execution before its reply. */
+  /** From `Database.newQueryId`, for a caller that may cancel the execution before its reply. */
   readonly queryId?: bigint | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface ExecuteReply {
 }
 
 export interface ResultStream {
-  /** The next chunk, of about `maxRows` rows at the most; `null` at the end. */
+  /** The next chunk, of at most about `maxRows` rows; `null` at the end. */
   next(maxRows?: number): Promise<Chunk | null>;
   /** Valid after the end. */
   summary(): Summary;
@@ -101,6 +101,9 @@ export type ActiveQuery = Omit<border.ActiveQuery, 'queryId' | 'startedMicros'> 
 export interface OpenOptions extends border.OpenOptions {
   readonly logSink?: (batch: readonly border.LogLine[]) => void;
 }
+
+/** What a statement's user may see of the catalog. */
+export type Visibility = border.Sight;
 
 export type EngineMetrics = border.Observed['numbers'];
 

@@ -1,6 +1,6 @@
 /**
  * Where requests come in: on a connection over a limit, and while the server stops, they are
- * refused politely, because a client that is told to come again does, and one whose connection is
+ * refused politely, because a client that may come again does, and one whose connection is
  * dropped reports a broken server.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -54,7 +54,7 @@ export class ConnectionGate {
     }
   };
 
-  /** What runs is given up; those who wait for it are told so. */
+  /** Running statements are cancelled; their clients receive an error. */
   interrupt(): void {
     this.#slots.interrupt();
   }
@@ -144,7 +144,7 @@ function refuse(
   request.resume();
 }
 
-/** A body that nobody wants any more may pass, but not keep its connection. */
+/** A body that no handler reads any more may pass, but not keep its connection. */
 function watchRest(
   request: IncomingMessage,
   response: ServerResponse,

@@ -32,7 +32,7 @@ export class Exchange implements HttpContext {
     return this.#isOurs;
   }
 
-  /** Whoever switches it off writes to `res`, which gets what was set so far. */
+  /** A handler that switches it off writes to `res`, which gets what was set so far. */
   set respond(isOurs: boolean) {
     if (this.#isOurs && !isOurs && !this.res.headersSent) {
       for (let at = 0; at < this.#head.length; at += 2) {
@@ -74,7 +74,7 @@ export class Exchange implements HttpContext {
     this.set('Vary', at < 0 ? name : `${String(this.#head[at + 1])}, ${name}`);
   }
 
-  /** Sends the answer, unless somebody else does. */
+  /** Sends the answer, unless a handler already does. */
   finish(): void {
     const { res, body } = this;
     if (!this.#isOurs || res.headersSent) {

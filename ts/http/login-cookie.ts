@@ -3,7 +3,7 @@ import { SESSION_COOKIE, SESSION_SECONDS } from '../auth/index.js';
 import { countHeader } from './request/origin-guard.js';
 import type { HttpContext, HttpServices } from './route.js';
 
-/** The token a request carries; of two nobody can say which is meant. */
+/** The token a request carries; of two it is unclear which is meant. */
 export function sessionToken(context: HttpContext): string | null {
   const header = context.headers.cookie ?? '';
   if (header === '' || countHeader(context.req, 'cookie') > 1) {
@@ -19,7 +19,7 @@ export function sessionToken(context: HttpContext): string | null {
 
 /**
  * A browser sends the cookie by itself, so the request must show that a page of this server made
- * it; `Sec-Fetch-Site: none` is a link somebody else may have made.
+ * it; `Sec-Fetch-Site: none` is a link that another site may have made.
  */
 export function isFromOwnPage(context: HttpContext): boolean {
   // Foreign origins were refused before.
@@ -39,7 +39,7 @@ export function followSession(context: HttpContext, services: HttpServices, path
   if (asked === 'true') {
     const isNew = context.headers.authorization !== undefined;
     if (token !== null && isNew) {
-      // Whoever shows credentials gets a session of their own, and the one before ends.
+      // A request with credentials gets a new session, and the one before ends.
       sessions.close(token);
     }
     if (isNew || token === null || sessions.find(token) === null) {
@@ -49,7 +49,7 @@ export function followSession(context: HttpContext, services: HttpServices, path
     sessions.close(token);
     setCookie(context, '', 0, path);
     const { remoteAddress = '' } = context.req.socket;
-    services.witness?.signedOut(login.identity, 'HTTP', remoteAddress);
+    services.observer?.signedOut(login.identity, 'HTTP', remoteAddress);
   }
 }
 

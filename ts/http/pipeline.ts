@@ -40,10 +40,10 @@ export function createPipelines(
   endpoint: Endpoint,
   anyPath?: Route,
 ): Pipelines {
-  const { authenticator, config, witness } = services;
+  const { authenticator, config, observer } = services;
   const rules = originRules(services, endpoint);
   const first = firstSteps(config, rules);
-  const access = checkAccess(authenticator, rules, witness);
+  const access = checkAccess(authenticator, rules, observer);
   const logger = services.logger.child('http');
 
   const pipeline = (steps: readonly Step[], end: Route['handle']): Serve => {
@@ -92,7 +92,7 @@ export function createPipelines(
         return other(context);
       }
       const here = layers.flatMap((layer) => registered.get(layer) ?? []);
-      // A wrong method on a data path is told about its login first.
+      // A wrong method on a data path needs its login first.
       const steps = here.some((route) => route.access === 'data') ? [access] : [];
       return pipeline(steps, () => {
         answerUnserved(context, here);

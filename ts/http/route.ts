@@ -6,7 +6,7 @@ import type {
   Directory,
   Identity,
   KnownLogin,
-  LoginWitness,
+  LoginObserver,
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger, MetricsRegistry } from '../observability/index.js';
@@ -21,7 +21,7 @@ export interface HttpServices {
   readonly authenticator: Authenticator;
   /** The users of the database; absent where access control is off. */
   readonly directory?: Directory;
-  readonly witness?: LoginWitness;
+  readonly observer?: LoginObserver;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
   readonly console: StaticFiles;

@@ -30,9 +30,9 @@ export interface RunningHttp {
   reconfigure(): void;
   /** Refuses new requests; resolves when those under way are answered. */
   drain(): Promise<void>;
-  /** What is under way is given up; its clients are told so. */
+  /** Running statements are cancelled; their clients receive an error. */
   interrupt(): void;
-  /** Lets nobody in, and ends every connection. */
+  /** Refuses new connections, and ends every open one. */
   close(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function startMinimalHttp(
 interface Listener {
   readonly application: Application;
   readonly config: Config;
-  /** Open connections at the most, as configured now. */
+  /** The most open connections, as configured now. */
   readonly limits: () => SlotLimits;
   /** `null`: plain text. */
   readonly credentials: CredentialStore | null;
@@ -174,7 +174,7 @@ function bind(server: Server | SecureServer, host: string, port: number): Promis
   });
 }
 
-/** What is still open is cut: whoever waited for an answer has it. */
+/** Closes what is still open: every waiting client has its answer. */
 async function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
   // The server's own list lacks those whose handshake has not ended.
   setTimeout(() => {

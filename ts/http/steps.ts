@@ -3,7 +3,7 @@ import {
   type Authenticator,
   CallerGone,
   type Login,
-  type LoginWitness,
+  type LoginObserver,
   readCredentials,
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
@@ -162,10 +162,10 @@ export function allowOrigins(rules: OriginRules): Step {
   };
 }
 
-/** Nobody looked whether the credentials are right. */
+/** The credentials were not checked. */
 const UNJUDGED: ReadonlySet<Login['kind']> = new Set(['unavailable', 'busy']);
 
-/** Whose password is being tried; a token names nobody. */
+/** Whose password is being tried; a token names no user. */
 function claimedName(authorization: string): string {
   const credentials = readCredentials(authorization);
   return credentials?.scheme === 'basic' ? credentials.user : '';
@@ -175,7 +175,7 @@ function claimedName(authorization: string): string {
 export function checkAccess(
   authenticator: Authenticator,
   rules: OriginRules,
-  witness?: LoginWitness,
+  observer?: LoginObserver,
 ): Step {
   const settle = (context: HttpContext, login: Login, started: bigint): boolean => {
     context.state.authenticationNanos = Number(process.hrtime.bigint() - started);
@@ -184,7 +184,7 @@ export function checkAccess(
       const { authorization } = context.headers;
       if (!UNJUDGED.has(login.kind) && authorization !== undefined) {
         const name = login.kind === 'denied' ? login.identity.name : claimedName(authorization);
-        witness?.refusedLogin(name, 'HTTP', remoteAddress);
+        observer?.refusedLogin(name, 'HTTP', remoteAddress);
       }
       refuseLogin(context, login, authenticator);
       return false;
@@ -192,7 +192,7 @@ export function checkAccess(
     slotOf(context.req.socket)?.enter();
     context.state.login = login;
     context.state.identity = login.identity;
-    witness?.signedIn(login.identity, 'HTTP', remoteAddress);
+    observer?.signedIn(login.identity, 'HTTP', remoteAddress);
     return true;
   };
   return (context) => {
@@ -247,10 +247,10 @@ function sessionLogin(
   return renewed instanceof Promise ? renewed.then(settle) : settle(renewed);
 }
 
-/** Refuses whoever lacks the permission of the route. */
+/** Refuses a request without the permission of the route. */
 export function checkPermission({ sessions }: HttpServices, permission: string): Step {
   return (context) => {
-    // Whether a server is read-only changes nothing about what somebody was granted.
+    // Whether a server is read-only changes nothing about granted rights.
     const principal = principalOf(context, false);
     sessions.guard?.authorise(principal, [{ table: '', columns: [], permission }]);
     return true;

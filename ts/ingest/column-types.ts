@@ -82,7 +82,7 @@ function findDetector(texts: readonly string[]): ColumnType | null {
 export interface NearType extends ColumnType {
   /** How many texts do not fit. */
   readonly misfits: number;
-  /** The first of them, and the row it stands in, counted from 1. */
+  /** The first of them, and its row, counted from 1. */
   readonly first: string;
   readonly row: number;
 }

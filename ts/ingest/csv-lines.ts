@@ -82,7 +82,7 @@ export function splitFields(line: string, delimiter: string): string[] {
   }
 }
 
-/** How often a delimiter stands in a line, outside quotes. */
+/** How often a delimiter occurs in a line, outside quotes. */
 export function countDelimiter(line: string, delimiter: string): number {
   return splitFields(line, delimiter).length - 1;
 }

@@ -1,4 +1,4 @@
-/** Finds the delimiter of a text: the one that stands equally often in every line. */
+/** Finds the delimiter of a text: the one that occurs equally often in every line. */
 import { DELIMITER_CANDIDATES, countDelimiter } from './csv-lines.js';
 import { ImportError } from './import-error.js';
 

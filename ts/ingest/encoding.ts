@@ -19,7 +19,7 @@ export async function* asUtf8(
   content: AsyncIterable<Buffer>,
   named: string | null,
 ): AsyncGenerator<Buffer> {
-  // Before anything is read, so that a wrong name is told first.
+  // Before anything is read, so that a wrong name is reported first.
   const given = named === null ? null : decoder(named);
   const iterator = content[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);

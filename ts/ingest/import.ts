@@ -50,7 +50,7 @@ export interface ImportOptions {
   readonly commit?: <T>(access: ImportAccess, run: () => Promise<T>) => Promise<T>;
   /** Lines from which structure and types are detected; 1000 by default. */
   readonly analysedLines?: number;
-  /** Told the structure of each text, before its rows are read. */
+  /** Receives the structure of each text, before its rows are read. */
   readonly analysed?: (structure: TextStructure) => Promise<void> | void;
 }
 
@@ -281,7 +281,7 @@ class ImportRun {
     const found = await database.tableMetadata(table);
     const overwrites = parameters.overwrite && found !== null;
     const name = found?.name ?? table;
-    // First: whether a table is there is not for everybody to know.
+    // First: not every user may learn whether a table exists.
     const creates = found === null && parameters.create;
     await authorise({ table: name, creates, overwrites });
     if (found === null && !parameters.create) {

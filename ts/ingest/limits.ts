@@ -2,7 +2,7 @@
 
 /** Lines from which structure and types are detected, unless the caller says fewer. */
 export const ANALYSED_LINES = 1000;
-/** Bytes read for detection at the most; also the longest line the engine takes. */
+/** The most bytes read for detection; also the longest line the engine takes. */
 export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
 /** Longest `schema` part. */
 export const MAX_SCHEMA_BYTES = 1024 * 1024;

@@ -1,5 +1,5 @@
 /**
- * What an import would make of a text, told from its beginning: nothing is written. People look
+ * What an import would make of a text, derived from its beginning: nothing is written. People look
  * at it, change it, and send the import with what they chose.
  */
 import { type NearType, nearType } from './column-types.js';
@@ -49,7 +49,7 @@ interface ImportProposal {
 
 const SHOWN_VALUES = 3;
 
-/** Throws `ImportError` when the text has no structure that can be told. */
+/** Throws `ImportError` when the text has no recognisable structure. */
 export function proposeImport(bytes: Buffer, hints: ProposalHints): ImportProposal {
   const table = cleanTableName(hints.name.replace(/\.[^.]*$/, ''));
   const text = bytes.toString('utf8');
@@ -61,17 +61,17 @@ export function proposeImport(bytes: Buffer, hints: ProposalHints): ImportPropos
       schema: new Map(),
       linesMax: ANALYSED_LINES,
     });
-  const told = analyse(hints.header);
-  const lines = dataRows(text, told.delimiter, false, hints.isWhole);
-  const isTold = hints.header !== null || told.header || !areNames(lines[0] ?? []);
-  const isGuessed = !isTold && namesColumns(lines);
-  const { delimiter, header, columns } = isGuessed ? analyse(true) : told;
+  const found = analyse(hints.header);
+  const lines = dataRows(text, found.delimiter, false, hints.isWhole);
+  const isCertain = hints.header !== null || found.header || !areNames(lines[0] ?? []);
+  const isGuessed = !isCertain && namesColumns(lines);
+  const { delimiter, header, columns } = isGuessed ? analyse(true) : found;
   const rows = dataRows(text, delimiter, header, hints.isWhole);
   return {
     table,
     delimiter,
     header,
-    ...(isTold ? {} : { headerIsGuess: true }),
+    ...(isCertain ? {} : { headerIsGuess: true }),
     headerBytes: bytesBeforeRows(bytes, delimiter, header),
     rows: rows.length,
     columns: columns.map((column, index) =>
@@ -104,7 +104,7 @@ function dataRows(text: string, delimiter: string, header: boolean, isWhole: boo
   return lines.slice(header ? 1 : 0).map((line) => splitFields(line, delimiter));
 }
 
-/** Counted in bytes: one character stands for one byte here, whatever the text's encoding. */
+/** Counted in bytes: one character is one byte here, whatever the text's encoding. */
 function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): number {
   const text = bytes.toString('latin1');
   const mark = text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;

@@ -38,7 +38,7 @@ interface StructureHints {
   readonly linesMax: number;
 }
 
-/** A header is told from data by its types, and needs this many lines to compare. */
+/** A header is distinguished from data by its types, and needs this many lines to compare. */
 const MIN_LINES_FOR_HEADER = 3;
 
 /** Finds the structure of a text. `isWhole`: the sample is all of it. */

@@ -5,7 +5,7 @@ import {
   type Authenticator,
   type Directory,
   FailureLimiter,
-  type LoginWitness,
+  type LoginObserver,
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
@@ -25,7 +25,7 @@ interface PgWireServices {
   readonly logger: Logger;
   /** The users of the database; absent where access control is off. */
   readonly directory?: Directory;
-  readonly witness?: LoginWitness;
+  readonly observer?: LoginObserver;
   /** Knows people whom the database does not keep. */
   readonly authenticator?: Authenticator;
 }
@@ -66,9 +66,9 @@ export interface RunningPgWire {
   reconfigure(): Promise<void>;
   /** Ends connections that do nothing, refuses new work; resolves when no statement runs. */
   drain(): Promise<void>;
-  /** What runs is stopped; its clients are told so. */
+  /** Running statements are cancelled; their clients receive an error. */
   interrupt(): void;
-  /** Lets nobody in, and ends every connection. */
+  /** Refuses new connections, and ends every open one. */
   close(): Promise<void>;
 }
 
@@ -118,7 +118,7 @@ function limitsOf(config: Config): PgWireLimits {
   };
 }
 
-/** A listener that is told its new limits. */
+/** A listener that accepts new limits. */
 interface PgWireListener extends Omit<RunningPgWire, 'reconfigure'> {
   reconfigure(limits: PgWireLimits): Promise<void>;
 }
@@ -129,12 +129,12 @@ export async function listenPgWire(
   services: Omit<PgWireServices, 'config'>,
   credentials: CredentialStore | null = null,
 ): Promise<PgWireListener> {
-  const { sessions, logger, directory, witness, authenticator } = services;
+  const { sessions, logger, directory, observer, authenticator } = services;
   const connections = new Set<Connection>();
   const log = logger.child('pgwire');
   const fixed = {
     sessions,
-    witness,
+    observer,
     authenticator,
     cancels: new CancelBook(),
     logger: log,
@@ -211,7 +211,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-/** What is still open is cut: it has been told. */
+/** Closes what is still open: its clients have been notified. */
 async function closeAll(server: Server, slots: Slots): Promise<void> {
   setTimeout(() => {
     slots.cutAll();

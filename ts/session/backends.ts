@@ -1,4 +1,4 @@
-/** The connections that stay open, by the number that their clients were told. */
+/** The connections that stay open, by the number that their clients received. */
 import { DatabaseError } from '../engine/error.js';
 
 /** A connection as others may act on it. */
@@ -30,7 +30,7 @@ export class Backends {
     this.#byNumber.delete(number);
   }
 
-  /** False when there is no such connection. Anybody may stop those of the same user. */
+  /** False when there is no such connection. A user may stop its own. */
   stop(how: 'cancel' | 'terminate', number: number, by: Stopper): boolean {
     const backend = this.#byNumber.get(number);
     if (backend === undefined) {

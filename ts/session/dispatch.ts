@@ -1,5 +1,5 @@
 /**
- * Who runs a statement, told from its tree: the one place for all protocols. The tables have an
+ * Who runs a statement, decided from its tree: the one place for all protocols. The tables have an
  * entry for each kind: a new one does not compile until it is said who runs it.
  */
 import { DatabaseError } from '../engine/error.js';

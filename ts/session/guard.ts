@@ -1,6 +1,12 @@
 /** Who may do what, as sessions ask it; `ts/access` answers. */
 import { type Identity, identityKey } from '../auth/index.js';
-import type { Access, ListedRows, Owner, Sight, StatementDescription } from '../engine/types.js';
+import type {
+  Access,
+  ListedRows,
+  Owner,
+  Visibility,
+  StatementDescription,
+} from '../engine/types.js';
 
 /** Whose session it is. */
 export interface Principal {
@@ -10,7 +16,7 @@ export interface Principal {
   readonly identity?: Identity;
 }
 
-/** The same for one somebody alone, whatever others are called. */
+/** Unique for an identity, whatever others are called. */
 export function principalKey({ name, identity }: Principal): string {
   return identity === undefined ? `name ${name}` : identityKey(identity);
 }
@@ -35,7 +41,7 @@ export interface ImportTarget {
   readonly table: string;
   readonly creates: boolean;
   readonly overwrites: boolean;
-  /** Whom a new table is for; null: whoever imports. */
+  /** The owner of a new table; null: the importing user. */
   readonly owner: string | null;
 }
 
@@ -43,9 +49,9 @@ export interface Guard {
   /** Throws `AccessDenied` when `principal` lacks a right; asked before every execution. */
   authorise(principal: Principal, accesses: readonly Access[]): void;
   /** What `principal` may see; undefined: everything. */
-  sight(principal: Principal): Sight | undefined;
+  visibility(principal: Principal): Visibility | undefined;
   /** Tells whether what is seen is still the same; 0 for those who see everything. */
-  sightVersion(principal: Principal): number;
+  visibilityVersion(principal: Principal): number;
   /** What a statement takes for what it does with the server itself. */
   serverAccesses(tree: object): readonly Access[];
   /** Whether a statement asks for users and rights. */
@@ -60,13 +66,13 @@ export interface Guard {
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
   /**
    * Throws `AccessDenied` where `principal` could not have run a statement that cannot be bound:
-   * why it cannot is not for everybody to know.
+   * why it cannot may be a secret.
    */
   authoriseUnbound(principal: Principal, tree: object): void;
   /** What the rows of an import take; throws where its table could not have an owner. */
   importAccesses(principal: Principal, target: ImportTarget): readonly Access[];
   /** Runs the end of an import that makes a table, and gives it to its owner. */
   creating<T>(principal: Principal, target: ImportTarget, run: () => Promise<T>): Promise<T>;
-  /** Told what ran and is neither a query nor a change of rows. */
+  /** Receives what ran and is neither a query nor a change of rows. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }

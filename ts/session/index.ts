@@ -49,7 +49,7 @@ export type {
   ResultColumn,
   ResultStream,
   RowFormat,
-  Sight,
+  Visibility,
   Statement,
   StatementContext,
   StatementDescription,

@@ -143,7 +143,7 @@ function isOfRows(nodes: readonly Node[], call: CallNode): boolean {
   return nameOf(call) === 'pg_cancel_backend' && bare(nodes, only)?.kind === 'Column';
 }
 
-/** What stands below casts. */
+/** The expression below casts. */
 function bare(nodes: readonly Node[], id: NodeId | undefined): Node | undefined {
   let node = id === undefined ? undefined : nodes[id];
   while (node?.kind === 'Cast') {

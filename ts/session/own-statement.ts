@@ -28,7 +28,7 @@ const NO_ROWS: ExecuteReply = {
 export class OwnStatement implements Statement {
   readonly description: StatementDescription;
   readonly #action: OwnAction;
-  /** The engine encodes the row for whoever asked. */
+  /** The engine encodes the row for the client. */
   readonly #answer: Statement | null;
 
   private constructor(command: string, action: OwnAction, answer: Statement | null) {

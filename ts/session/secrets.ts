@@ -1,7 +1,7 @@
 /**
- * Passwords and tokens in statements, hidden from whoever sees the text of others.
+ * Passwords and tokens in statements, hidden from users who see the text of others.
  *
- * Where they stand is told by the tree: the parser knows a password whatever quotes, comments and
+ * The tree says where they are: the parser knows a password whatever quotes, comments and
  * line ends are around it. A text that cannot be read hides all that may be one.
  */
 import {
@@ -73,8 +73,8 @@ function secretsOf(access: AccessStatement): readonly Span[] {
 }
 
 /**
- * What stands after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. `isUnread`: the parser cannot say
- * what it is, so it is hidden whatever it is, and all that follows what cannot be told apart.
+ * What follows PASSWORD, `PASSWORD =` and TOKEN TYPE REST. `isUnread`: the parser cannot say
+ * what it is, so it is hidden whatever it is, and so is all that follows.
  */
 function spansOfWords({ kinds, values, starts, ends, text }: Tokens, isUnread: boolean): Span[] {
   const spans: Span[] = [];

@@ -39,7 +39,7 @@ import {
 import { withoutSecrets } from './secrets.js';
 import { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
 
-/** How often a statement runs at the most when its tables change each time before it does. */
+/** How often a statement runs at most when its tables change each time before it does. */
 const MOST_ATTEMPTS = 64;
 /** Attempts that follow each other at once; later ones let those who change the table be done. */
 const QUICK_ATTEMPTS = 4;
@@ -53,7 +53,7 @@ export interface Actor {
   readonly principal: Principal;
   /** Whether the session outlives the statement. */
   readonly isLasting: boolean;
-  /** Goes on as somebody else; null: as whoever logged in. */
+  /** Goes on as another user; null: as the user who logged in. */
   become(principal: Principal | null): void;
 }
 
@@ -61,7 +61,7 @@ export interface Actor {
 export type ParameterTypes = readonly (string | null)[];
 
 /**
- * How a statement runs. A function is for callers that have told nobody the shape of the rows yet:
+ * How a statement runs. A function is for callers that have not sent the shape of the rows yet:
  * it is asked again when the statement was bound anew to tables that have changed.
  */
 type Execute = ExecuteOptions | ((description: StatementDescription) => ExecuteOptions);
@@ -83,13 +83,13 @@ interface SessionHostOptions {
   readonly parse: Parse;
   /** Where one is absent, the engine says that it cannot run such statements. */
   readonly server?: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
-  /** Absent where everybody may do everything. */
+  /** Absent where every user may do everything. */
   readonly guard?: Guard;
   /** Absent where there is no server around the database. */
   readonly operations?: Operations;
   /** Time of a statement whose client names none. */
   readonly defaultTimeoutMs?: number;
-  /** What a client may ask for at the most. */
+  /** The most that a client may ask for. */
   readonly maxTimeoutMs?: number;
 }
 
@@ -162,7 +162,7 @@ export class Session implements Actor {
    * it follow: they are bound again at their next execution.
    */
   transaction: Transaction | null = null;
-  /** The number of its connection, where the client is told one. */
+  /** The number of its connection, where the client receives one. */
   backend = 0;
   readonly #host: SessionHost;
   readonly #login: Principal;
@@ -175,7 +175,7 @@ export class Session implements Actor {
     this.isLasting = isLasting;
   }
 
-  /** Whoever logged in, or the service account it has become. */
+  /** The user who logged in, or the service account it assumed. */
   get principal(): Principal {
     return this.#principal;
   }
@@ -239,9 +239,9 @@ export class PreparedStatement {
   readonly #parameterTypes: ParameterTypes | undefined;
   /** The same for statements that may stand for each other; null for those that hardly do. */
   #key: string | null = null;
-  /** Whose rights `#statement` was bound with, and which sight of the catalog. */
+  /** Whose rights `#statement` was bound with, and which visibility of the catalog. */
   #principal: Principal;
-  #sightVersion = 0;
+  #visibilityVersion = 0;
   /** Whether it answers with users and rights, which change without the tables. */
   #isListing = false;
   /** What it takes for what it does with the server itself. */
@@ -354,7 +354,7 @@ export class PreparedStatement {
     try {
       const bounds = { timeoutMs: this.#host.timeoutMs(options.timeoutMs), queryId: `${queryId}` };
       const statement = await this.#prepare(parsed, transaction, bounds);
-      // What depends on more than the tables is nobody else's.
+      // What depends on more than the tables is not shared.
       const mayShare = transaction === null && !this.#isListing && this.#operated === null;
       const isShared = mayShare && this.#host.statements.share(this.#key, statement);
       this.#hold(statement, isShared, transaction);
@@ -371,7 +371,7 @@ export class PreparedStatement {
     const { transaction, principal } = this.#session;
     try {
       this.#principal = principal;
-      this.#sightVersion = guard?.sightVersion(principal) ?? 0;
+      this.#visibilityVersion = guard?.visibilityVersion(principal) ?? 0;
       this.#key = this.#sharedKey();
       const known = transaction === null ? statements.query(this.#key) : undefined;
       if (known !== undefined) {
@@ -388,9 +388,9 @@ export class PreparedStatement {
   #sharedKey(): string | null {
     const { name, readOnly } = this.#principal;
     const types = this.#parameterTypes;
-    // One somebody may be called otherwise at the next login.
+    // An identity may have another name at the next login.
     const who = `${principalKey(this.#principal)} ${name}`;
-    return StatementCache.key(who, readOnly, types, this.text, this.#sightVersion);
+    return StatementCache.key(who, readOnly, types, this.text, this.#visibilityVersion);
   }
 
   #context(listed: Listed | null, owner: Owner | null): StatementContext {
@@ -400,7 +400,7 @@ export class PreparedStatement {
       this.#operated === null
         ? this.#parameterTypes
         : typesWithResults(this.#operated, this.#parameterTypes);
-    const sight = guard?.sight(this.#principal);
+    const visibility = guard?.visibility(this.#principal);
     return {
       user,
       identity: principalKey(this.#principal),
@@ -408,7 +408,7 @@ export class PreparedStatement {
       readOnly,
       ...(owner === null ? {} : { owner }),
       ...(parameterTypes === undefined ? {} : { parameterTypes }),
-      ...(sight === undefined ? {} : { sight }),
+      ...(visibility === undefined ? {} : { sight: visibility }),
       ...(listed === null ? {} : { lists: listed.lists }),
     };
   }
@@ -503,7 +503,7 @@ export class PreparedStatement {
     return this.#statement;
   }
 
-  /** Rights follow what changes the catalog, and the audit log is told of it. */
+  /** Rights follow what changes the catalog, and the audit log records it. */
   #guarded<T>(step: (statement: Statement) => Promise<T>, mayChange: boolean): Promise<T> {
     const { guard } = this.#host;
     const { kind, command } = this.description;
@@ -557,7 +557,7 @@ export class PreparedStatement {
     }
   }
 
-  /** Bound in another block, for somebody else, or with another sight of the catalog. */
+  /** Bound in another block, for another user, or with another visibility of the catalog. */
   #isOutdated(): boolean {
     const { guard } = this.#host;
     const { principal, transaction } = this.#session;
@@ -567,12 +567,12 @@ export class PreparedStatement {
     return (
       this.#transaction !== transaction ||
       this.#principal !== principal ||
-      (guard !== undefined && this.#sightVersion !== guard.sightVersion(principal)) ||
+      (guard !== undefined && this.#visibilityVersion !== guard.visibilityVersion(principal)) ||
       this.#isListing
     );
   }
 
-  /** A client that was told the columns of the rows gets no others, however often it asks. */
+  /** A client that received the columns of the rows gets no others, however often it asks. */
   async #rebind(mayChange: boolean): Promise<void> {
     const before = shape(this.description);
     this.#host.statements.forget(this.#key);

@@ -24,7 +24,7 @@ export interface ParsedStatement {
   readonly operated: Omit<Operated, 'tree'> | null;
   /** The tree itself, when it asks for lists of users and rights. */
   readonly listing: object | null;
-  /** The tree itself, when it makes a view, which somebody has to own. */
+  /** The tree itself, when it makes a view, which needs an owner. */
   readonly view: object | null;
   /** What it takes for what it does with the server itself. */
   readonly accesses: readonly Access[];
@@ -69,22 +69,22 @@ export class StatementCache {
   }
 
   /**
-   * What a text's query is kept under; null for a text that is too long to be kept. `sight` tells
-   * apart those who see different parts of the catalog.
+   * What a text's query is kept under; null for a text that is too long to be kept. `visibility`
+   * tells apart those who see different parts of the catalog.
    */
   static key(
     user: string,
     readOnly: boolean,
     types: readonly (string | null)[] | undefined,
     text: string,
-    sight = 0,
+    visibility = 0,
   ): string | null {
     if (text.length > LONGEST_CACHED_TEXT) {
       return null;
     }
     const declared = types === undefined ? '' : JSON.stringify(types);
     // The length tells where a name ends.
-    const who = `${readOnly ? 'reads' : 'writes'} ${sight} ${user.length} ${user}`;
+    const who = `${readOnly ? 'reads' : 'writes'} ${visibility} ${user.length} ${user}`;
     return `${who}${declared} ${text}`;
   }
 
@@ -102,7 +102,7 @@ export class StatementCache {
   }
 
   /**
-   * Shares a query with whoever prepares it next: same text, user and parameter types, which are
+   * Shares a query with its next preparation: same text, user and parameter types, which are
    * all in the key. False for what does not come again. A shared statement is never closed:
    * another may be about to run it.
    */

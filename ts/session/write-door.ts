@@ -1,7 +1,7 @@
 /**
  * What every protocol does around rows that come from outside a statement: whether they may be
- * written at all and by this user, whom a table that they make belongs to, what the audit log is
- * told.
+ * written at all and by this user, who owns a table that they create, what the audit log
+ * records.
  */
 import type { Access } from '../engine/types.js';
 import { DatabaseError } from '../engine/error.js';
@@ -13,7 +13,7 @@ export type WriteTarget = Omit<ImportTarget, 'owner'>;
 /** Who writes. */
 interface Writer {
   readonly principal: Principal;
-  /** Whom a new table is for; `null`: whoever writes. */
+  /** Whom a new table is for; `null`: the writing user. */
   readonly owner?: string | null;
 }
 
@@ -22,7 +22,7 @@ export class WriteDoor {
   readonly #principal: Principal;
   readonly #owner: string | null;
 
-  /** Without a guard everybody may do everything. */
+  /** Without a guard every user may do everything. */
   constructor(guard: Guard | undefined, { principal, owner = null }: Writer) {
     this.#guard = guard;
     this.#principal = principal;
@@ -34,7 +34,7 @@ export class WriteDoor {
     return this.#guard?.importAccesses(this.#principal, this.#whole(target)) ?? [];
   }
 
-  /** Throws where rows may not go into the table; asked before anything is told of it. */
+  /** Throws where rows may not go into the table; asked before anything of it is revealed. */
   authorise(target: WriteTarget): void {
     if (this.#principal.readOnly) {
       throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });

@@ -1,7 +1,7 @@
 /**
  * Keeps the thread awake between a client's question and its next one. Waking a thread that sleeps
  * takes longer than most answers (60 to 100 µs on a virtual machine), so a client that asks again
- * at once is waited for awake. Nobody else is: a client that was slower once is not waited for
+ * at once is waited for awake. No other is: a client that was slower once is not waited for
  * until it asks again sooner.
  */
 

@@ -2,10 +2,10 @@
  * The connections of a listener: how many there may be, who makes room, and how each one ends.
  *
  * A server looks at its connections several times a second, so that none of the ways in which a
- * connection can end, or hang, has to remember what is done here: whoever was told to go, or has
- * gone half, is cut after a grace second; whoever takes nothing of what was sent is cut at the
- * limit. A connection without a login never keeps others out: where room is short, the one that
- * has done nothing for longest is closed for whoever comes.
+ * connection can end, or hang, has to remember what is done here: a client that was asked to leave,
+ * or has gone half, is cut after a grace second; one that takes nothing of what was sent is cut at
+ * the limit. A connection without a login never keeps others out: where room is short, the one that
+ * has done nothing for longest is closed for the next one.
  */
 import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
@@ -25,7 +25,7 @@ export interface SlotLimits {
 
 /** From the end that was said to the end that is made. */
 const GRACE_MS = 1_000;
-/** So many over a limit are told so, each for so long; beyond them connections are dropped. */
+/** So many over a limit get an answer, each for so long; beyond them connections are dropped. */
 export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;
 const LOOK_MS = 250;
@@ -35,7 +35,7 @@ const LOOK_MS = 250;
  */
 const SILENT_LOOKS = 2;
 const PAUSE_LOOKS = 5;
-/** However lively: nobody needs so long for a login, or stays without one. */
+/** However active: no client needs so long for a login, or stays without one. */
 const WITHOUT_LOGIN_LOOKS = 40;
 
 const slots = new WeakMap<object, Slot>();
@@ -60,9 +60,9 @@ export class Slot {
   readonly address: string;
   readonly machine: string;
   readonly openedAt: number;
-  /** Told when what runs is to end because the server does. */
+  /** Called when what runs is to end because the server does. */
   readonly stopping: AbortSignal;
-  /** Closes it for somebody else; a protocol that has words for it says them. */
+  /** Closes it for another one; a protocol that has words for it says them. */
   displace: () => void;
   readonly #socket: Socket;
   readonly #left: (slot: Slot) => void;
@@ -127,7 +127,7 @@ export class Slot {
     }
   }
 
-  /** Ends it where it stands. */
+  /** Ends it at once. */
   cut(): void {
     this.#outer.destroy();
     this.#socket.destroy();
@@ -248,7 +248,7 @@ export class Slots {
     this.#open.get(endOf(socket))?.carry(socket);
   }
 
-  /** What runs is to end: its clients are told so. */
+  /** Cancels what runs; its clients receive an error. */
   interrupt(): void {
     this.#stop.abort();
   }
@@ -270,7 +270,7 @@ export class Slots {
     const isFull = this.size >= all;
     const hasPart = this.#withoutLogin() >= withoutLogin;
     if ((isFull || hasPart) && !this.#makeRoom(now)) {
-      // Where nobody idles, those without a login still have no more than their part.
+      // Where none idles, those without a login still have no more than their part.
       return isFull && !(hasPart && this.#makeRoom(now, null, true))
         ? `too many connections [limit=${all}]`
         : null;

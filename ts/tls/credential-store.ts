@@ -1,5 +1,5 @@
 /**
- * One certificate with its key, and whoever wants to know when another takes its place. Files are
+ * One certificate with its key, and listeners that learn when another takes its place. Files are
  * replaced one after the other: as long as they do not fit together the pair before them stays.
  */
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';

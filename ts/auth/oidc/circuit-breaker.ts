@@ -1,8 +1,8 @@
 /**
- * A provider that is down is not waited for by everybody: after some calls in a row without an
- * answer it is asked something that depends on nobody's credentials. Where that is not answered
+ * A provider that is down does not delay every login: after some calls in a row without an
+ * answer it is asked something that depends on no credentials. Where that is not answered
  * either, calls fail at once for a while, and then it is asked again. Where it is, the calls failed
- * for what was sent with them, which is nobody else's trouble.
+ * for what was sent with them, which concerns no other login.
  */
 import type { Logger } from '../../observability/index.js';
 import {
@@ -15,7 +15,7 @@ import type { Clocks } from './verdict-cache.js';
 
 const FAILURES_IN_A_ROW = 5;
 const OPEN_MS = 10_000;
-/** What stands before the provider says so. Other errors may be due to what was asked. */
+/** Failures between this server and the provider. Other errors may be due to what was asked. */
 const OUTAGES: ReadonlySet<number> = new Set([502, 503, 504]);
 
 export class CircuitBreaker implements Transport {

@@ -1,4 +1,4 @@
-/** From claims to somebody: the name that is shown, and the groups that count. */
+/** From claims to an identity: the name that is shown, and the groups that count. */
 import type { Identity } from '../identity.js';
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ const MOST_GROUPS = 1000;
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
- * `null`: the claims name nobody. Claims that are no groups give none. `issuer`: who says so, where
+ * `null`: the claims name no one. Claims that are no groups give none. `issuer`: who says so, where
  * the claims do not.
  */
 export function identityOf(
@@ -26,7 +26,7 @@ export function identityOf(
   const subject = textClaim(claims, 'sub');
   const shown = claim(claims, names.subClaim);
   const name = textClaim(claims, names.subClaim) ?? subject;
-  // A name that cannot be shown is nobody's: it is not told by another.
+  // A name that cannot be shown is refused: no other claim replaces it.
   const isUnprintable = typeof shown === 'string' && UNPRINTABLE.test(shown);
   if (subject === null || name === null || isUnprintable) {
     return null;

@@ -15,7 +15,7 @@ export interface ProviderMetadata {
   readonly understandsS256: boolean;
 }
 
-/** After a failure nobody asks again for so long. */
+/** After a failure the next attempt waits so long. */
 const RETRY_MS = 2_000;
 
 /** Finds the endpoints once; asks again only after a failure. */
@@ -37,7 +37,7 @@ export class MetadataSource {
     }
   }
 
-  /** What the provider has told within `waitMs`; `null` when it has not. */
+  /** The provider's metadata if it arrives within `waitMs`, else `null`. */
   async within(waitMs: number): Promise<ProviderMetadata | null> {
     if (this.#known !== null) {
       return this.#known;
@@ -133,7 +133,7 @@ function parseDocument(body: string): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new ProviderUnavailable('the discovery document is not a JSON object');
 }

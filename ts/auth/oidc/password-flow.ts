@@ -59,7 +59,7 @@ export class PasswordFlow {
       if (answer['error'] === 'invalid_grant') {
         return refused(WRONG);
       }
-      // Anything else is how the provider was set up, not what somebody typed.
+      // Anything else is how the provider was set up, not what a user typed.
       logger.warn('password_flow_failed', { status, error: answer['error'] });
       return unavailable(`the token endpoint answered ${status}`);
     } catch (error) {

@@ -50,7 +50,7 @@ export class IdentityProvider {
     this.#cache = new VerdictCache(settings, clocks);
   }
 
-  /** What the provider has told of itself within `waitMs`; `null` when it has not. */
+  /** The provider's metadata if it arrives within `waitMs`, else `null`. */
   metadata(waitMs: number): Promise<ProviderMetadata | null> {
     return this.#metadata.within(waitMs);
   }
@@ -65,7 +65,7 @@ export class IdentityProvider {
     return this.#cache.size;
   }
 
-  /** Whether `token` can be told at once. */
+  /** Whether the verdict on `token` is known at once. */
   remembers(token: string): boolean {
     return this.#cache.has(tokenKey(token));
   }

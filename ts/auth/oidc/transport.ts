@@ -29,7 +29,7 @@ export interface ProviderCall {
   readonly form?: URLSearchParams;
 }
 
-/** Nothing that can be used came back; whether somebody may enter cannot be told. */
+/** Nothing that can be used came back; whether the login is valid is unknown. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
   /** When it is worth asking again, if that is known. */
@@ -198,7 +198,7 @@ const guardedLookup: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-/** Whether nobody but this machine's own network answers there. */
+/** Whether only this machine's own network answers there. */
 export function isLinkLocal(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
   return isIP(bare) === 4

@@ -23,7 +23,7 @@ interface UserInfoServices {
 
 export class UserInfo {
   readonly #services: UserInfoServices;
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
 
   constructor(services: UserInfoServices) {
     this.#services = services;
@@ -108,10 +108,10 @@ export class UserInfo {
     return unavailable(`user information was answered with ${status}`);
   }
 
-  /** What is odd about a provider is told once. */
+  /** What is odd about a provider is logged once. */
   #once(event: string, fields: Readonly<Record<string, unknown>>): void {
-    if (!this.#told.has(event)) {
-      this.#told.add(event);
+    if (!this.#logged.has(event)) {
+      this.#logged.add(event);
       this.#services.logger.warn(event, fields);
     }
   }

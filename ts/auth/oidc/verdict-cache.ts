@@ -13,7 +13,7 @@ interface Entry {
   readonly verdict: Verdict;
   /** By the monotonic clock. */
   readonly until: number;
-  /** Until here it is used when nobody can tell anything newer. */
+  /** Until here it is used when nothing newer is known. */
   readonly staleUntil: number;
 }
 

@@ -12,7 +12,7 @@ export type Verdict =
   | { readonly kind: 'refused'; readonly reason: string }
   /** Good, but its scope does not reach as far as user information. */
   | { readonly kind: 'insufficient scope' }
-  /** Nobody can tell. */
+  /** Undecided. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly seconds: number };
 
 export function refused(reason: string): Verdict {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { DAY, HOUR, MINUTE, timeTicks, UTC, type Calendar } from '../src/chart/time-ticks.js';
 
-/** The calendar of a named zone, as the browser of somebody there has it. */
+/** The calendar of a named zone, as a browser there has it. */
 function calendarOf(zone: string): Calendar {
   const form = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,

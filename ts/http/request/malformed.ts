@@ -35,7 +35,7 @@ export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | n
 const HANDSHAKE_LATE = 'ERR_TLS_HANDSHAKE_TIMEOUT';
 
 export function refuseMalformed(error: ParserError, socket: Duplex): void {
-  // Of a handshake that failed nobody could read an answer.
+  // After a failed handshake no client could read an answer.
   const isHandshake = error.code?.startsWith('ERR_SSL') === true || error.code === HANDSHAKE_LATE;
   if (error.code === 'ECONNRESET' || isHandshake || !socket.writable) {
     socket.destroy();

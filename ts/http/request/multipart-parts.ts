@@ -90,7 +90,7 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
     }
   };
   parser.on('file', (name: string | undefined, stream, info: { filename?: string }) => {
-    // A stream that breaks while nobody reads it must not end the process.
+    // A stream that breaks while it is not read must not end the process.
     stream.on('error', () => undefined);
     add({ name: name ?? '', filename: info.filename ?? null, stream });
   });
@@ -107,8 +107,8 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
 }
 
 /**
- * A part's bytes. It ends only once another part has begun or the whole body is there: whoever
- * commits at its end must not do so for a client that is gone.
+ * A part's bytes. It ends only once another part has begun or the whole body is there: a reader
+ * that commits at its end must not do so for a client that is gone.
  */
 async function* readContent(stream: Readable, queue: PartQueue): AsyncGenerator<Buffer> {
   try {
@@ -161,7 +161,7 @@ class PartQueue {
     this.#wake?.();
   }
 
-  /** Nobody takes parts any more. */
+  /** No reader takes parts any more. */
   drop(): void {
     this.#dropped = true;
     for (const part of this.#parts.splice(0)) {

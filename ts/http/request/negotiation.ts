@@ -16,7 +16,7 @@ export function chooseCoding<const Offered extends Coding>(
     return null;
   }
   const ratings = readRatings(typeof accepted === 'string' ? accepted : accepted.join(','));
-  // Whoever rates the plain answer wants it where a coding is rated lower.
+  // A client that rates the plain answer wants it where a coding is rated lower.
   let best = ratings.get('identity') ?? 0;
   let chosen: Offered | null = null;
   for (const coding of offered) {

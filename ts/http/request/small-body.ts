@@ -1,6 +1,6 @@
 /**
  * Small bodies, read whole by koa-body under the limit of their route. Nothing goes to files, what
- * is over the limit is not held, and what is wrong is told in our words.
+ * is over the limit is not held, and errors have this server's texts.
  */
 import type { Part } from 'formidable';
 import type { Context } from 'koa';

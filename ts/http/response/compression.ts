@@ -13,7 +13,7 @@ export type Compressor = Transform & { flush(done: () => void): void };
 /** Shorter answers gain nothing. */
 export const SMALLEST_COMPRESSED_BYTES = 1024;
 
-/** Node has zstd since 22.15; before, nobody is offered it. */
+/** Node has zstd since 22.15; before, it is not offered. */
 interface Zstd {
   readonly createZstdCompress?: (options: object) => Compressor;
   readonly constants: { readonly ZSTD_c_compressionLevel?: number };

@@ -18,7 +18,7 @@ const BEGINNINGS: ReadonlySet<number> = new Set([
 ]);
 const APOSTROPHE = Buffer.from("'");
 
-/** Where the next byte stands. */
+/** The place of the next byte. */
 type Place = 'start' | 'quoted start' | 'quoted' | 'plain';
 
 export class FormulaGuard {

@@ -4,7 +4,7 @@ import { answer, answerText, type HttpContext, JSON_TYPE } from '../route.js';
 
 const BASIC = 'Basic realm="tidemark", charset="UTF-8"';
 
-/** Two credentials: nobody can say which are meant. */
+/** Two credentials: it is unclear which are meant. */
 export function refuseTwice(context: HttpContext, { challenges }: Authenticator): void {
   if (challenges.bearer) {
     context.set(
@@ -50,7 +50,7 @@ export function refuseLogin(
   }
 }
 
-/** As errors of statements are told. */
+/** In the form of a statement's error. */
 function forbid(context: HttpContext, error: string): void {
   const query = context.state.parameters.get('query') ?? '';
   answer(context, 403, JSON_TYPE, JSON.stringify({ query, error, position: 0 }));
@@ -61,18 +61,18 @@ function challenge(
   error: string | undefined,
   { challenges }: Authenticator,
 ): void {
-  const told: string[] = [];
+  const headers: string[] = [];
   if (challenges.bearer) {
-    told.push(error === undefined ? 'Bearer realm="tidemark"' : bearer('invalid_token', error));
+    headers.push(error === undefined ? 'Bearer realm="tidemark"' : bearer('invalid_token', error));
   }
   // A browser that sees this one asks for a password by itself, and sends it along for pages of
   // other sites ever after: only programs get it.
   const browser = Object.keys(context.headers).some((name) => name.startsWith('sec-fetch-'));
   if (challenges.basic && !browser && !context.get('Accept').includes('text/html')) {
-    told.push(BASIC);
+    headers.push(BASIC);
   }
-  if (told.length > 0) {
-    context.set('WWW-Authenticate', told);
+  if (headers.length > 0) {
+    context.set('WWW-Authenticate', headers);
   }
 }
 

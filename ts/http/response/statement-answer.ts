@@ -18,7 +18,7 @@ import { answer, type HttpContext, JSON_TYPE, promiseKeepAlive, type SmallBody }
 
 export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
-/** A statement has 16 M characters at the most. */
+/** A statement has at most 16 M characters. */
 export const STATEMENT_FORM: SmallBody = { kind: 'form', limitBytes: 17 * 1024 * 1024 };
 
 export function openSession(context: HttpContext, host: SessionHost, readOnly: boolean): Session {
@@ -119,7 +119,7 @@ export async function finish(reply: ExecuteReply): Promise<Summary> {
     throw new DatabaseError({ code: 'Internal', message: 'a reply without rows and without end' });
   }
   while ((await stream.next()) !== null) {
-    // Rows nobody asked for.
+    // Rows that were not asked for.
   }
   return stream.summary();
 }

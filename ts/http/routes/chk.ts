@@ -18,7 +18,7 @@ export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
         return;
       }
       const { database, guard } = services.sessions;
-      const seen = guard?.sight(principalOf(context, true))?.tables;
+      const seen = guard?.visibility(principalOf(context, true))?.tables;
       // What is not seen looks as if it were not there.
       const isSeen = seen == null || Object.hasOwn(seen, name.toLowerCase());
       const table = name === '' || !isSeen ? null : await database.tableMetadata(name);

@@ -51,7 +51,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     handle: async (context) => {
       promiseKeepAlive(context, keepAlive);
       if (file.type === 'text/html') {
-        // With 304 too: a page that is kept goes by what it is told last.
+        // With 304 too: a page that is kept follows the headers it got last.
         context.set('Content-Security-Policy', await contentPolicy(services));
         context.set('Cross-Origin-Opener-Policy', 'same-origin');
         context.set('X-Frame-Options', 'DENY');

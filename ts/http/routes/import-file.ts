@@ -16,7 +16,7 @@ import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } fr
 const FOLDER = 'upload';
 const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
 const NAME_BYTES = 16;
-/** Whoever uploaded a file and left without taking it away has so long. */
+/** How long a file stays whose uploader left without removing it. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 export function importFileRoute(services: HttpServices, paths: HttpPaths): Route {

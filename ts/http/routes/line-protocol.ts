@@ -1,5 +1,5 @@
 /**
- * POST /write and /api/v2/write: where clients of the line protocol send rows. They are told at
+ * POST /write and /api/v2/write: where clients of the line protocol send rows. They learn at
  * once that this server does not read it; 404 would make them look for another path.
  */
 import { answer, JSON_TYPE, type Route } from '../route.js';

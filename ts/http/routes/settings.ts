@@ -1,6 +1,6 @@
 /**
  * /settings: what clients read before they write, and the console's preferences. Preferences
- * carry a version; whoever saves names the one it read, so that two editors do not overwrite
+ * carry a version; a client that saves names the one it read, so that two editors do not overwrite
  * each other unseen.
  */
 import { KEYS } from '../../config/index.js';
@@ -96,7 +96,7 @@ function wireConfig({ wire }: HttpServices): Record<string, unknown> {
 
 /**
  * How the console signs people on. Without the provider's addresses it cannot, so they are waited
- * for where the provider has not told them yet, but no page waits for a provider that is down.
+ * for where the provider has not sent them yet, but no page waits for a provider that is down.
  */
 async function signOnConfig({
   authenticator,

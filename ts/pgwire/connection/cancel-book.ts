@@ -8,7 +8,7 @@ interface Entry {
   readonly cancel: () => void;
 }
 
-/** What a client is told to be able to cancel. */
+/** What a client receives to be able to cancel. */
 interface CancelTicket {
   readonly processId: number;
   readonly secret: Buffer;

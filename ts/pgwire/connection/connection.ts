@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 
-import { type Authenticator, CallerGone, type LoginWitness } from '../../auth/index.js';
+import { type Authenticator, CallerGone, type LoginObserver } from '../../auth/index.js';
 import { isLoopback, plainAddress } from '../../config/index.js';
 import type { Logger } from '../../observability/index.js';
 import type { Credentials } from '../../tls/index.js';
@@ -34,12 +34,12 @@ const INBOUND_BYTES = 1_048_576;
 /** Replies collected before they are written without waiting for a flush. */
 const OUTBOUND_BYTES = 65_536;
 const AUTH_MESSAGE_BYTES = 65_536;
-/** A refused login is told after this time, whatever the reason. */
+/** A refused login is answered after this time, whatever the reason. */
 const REFUSAL_DELAY_MS = 200;
 
 export interface ConnectionServices {
   readonly sessions: SessionHost;
-  readonly witness: LoginWitness | undefined;
+  readonly observer: LoginObserver | undefined;
   readonly authenticator: Authenticator | undefined;
   readonly logins: LoginBook;
   readonly cancels: CancelBook;
@@ -119,13 +119,13 @@ export class Connection implements Drained {
     });
   }
 
-  /** Ends the conversation where it stands: the statement that runs is stopped. */
+  /** Ends the conversation at once: the statement that runs is stopped. */
   terminate(): void {
     this.failConnection(new ProtocolError('57P01', ENDING, true));
   }
 
   shutdown(): void {
-    // Who has not said anything yet is told in a moment that the server does not take it.
+    // A client that has sent nothing yet is refused when it does.
     if (this.stage !== 'startup') {
       this.terminate();
     }
@@ -305,7 +305,7 @@ export class Connection implements Drained {
     );
   }
 
-  /** `received`: the beginning of a handshake nobody asked for. */
+  /** `received`: the beginning of an unannounced handshake. */
   private encrypt(received?: Buffer): void {
     const { credentials } = this.services;
     if (credentials === null) {
@@ -365,7 +365,7 @@ export class Connection implements Drained {
     this.flush();
   }
 
-  /** What the provider knows is seen by whoever reads along. */
+  /** The provider's password would be readable on the network. */
   private refuseOpenPasswords({ signOn }: Authenticator): void {
     if (!this.isEncrypted && !this.isLocal && signOn?.settings.plainTextTokens !== true) {
       const message = 'tokens and passwords of the provider need encryption: set sslmode=require';
@@ -416,12 +416,12 @@ export class Connection implements Drained {
       error instanceof CallerGone ||
       (error instanceof ProtocolError && error.sqlState === '53300')
     ) {
-      // Nobody looked whether the password is right.
+      // The password was not checked.
       return;
     }
     const user = this.parameters.get('user') ?? '';
     const { remoteAddress = '' } = this.socket;
-    this.services.witness?.refusedLogin(user, 'PGWIRE', remoteAddress);
+    this.services.observer?.refusedLogin(user, 'PGWIRE', remoteAddress);
     this.services.refusals.add(user, remoteAddress);
     await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
   }
@@ -433,7 +433,7 @@ export class Connection implements Drained {
     const visitor = new Visitor(entered, readOnly);
     this.visitor = visitor;
     const session = services.sessions.open(visitor, true);
-    services.witness?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
+    services.observer?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
     const outlet = {
       queue: (bytes: Buffer): void => {
         this.write(bytes);

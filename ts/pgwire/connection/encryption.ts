@@ -15,7 +15,7 @@ export function beginsHandshake(chunk: Buffer): boolean {
 }
 
 /**
- * The server's side of the handshake over `socket`, which nobody else may read from now on.
+ * The server's side of the handshake over `socket`, which no other code may read from now on.
  * `received`: bytes of the handshake that are already here.
  */
 export function encrypt(socket: Socket, credentials: Credentials, received?: Buffer): TLSSocket {

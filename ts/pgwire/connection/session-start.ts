@@ -1,4 +1,4 @@
-/** What a session begins with: what its client asked for, and what it is told. */
+/** What a session begins with: what its client asked for, and what it receives. */
 import { timeoutOf } from '../conversation/statement-timeout.js';
 import type { Entered } from '../login/login.js';
 

@@ -43,7 +43,7 @@ import { describeRows } from '../protocol/type-oids.js';
 interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
-  /** Goes on as somebody else; null: as whoever logged in. */
+  /** Goes on as another user; null: as the user who logged in. */
   become(principal: Principal | null): void;
 }
 
@@ -120,7 +120,7 @@ export class Conversation {
     return at === 'ready' && this.inserts.isWaiting ? 'waiting' : at;
   }
 
-  /** Whoever is gone does not come back. */
+  /** A client that left does not come back. */
   private enter(phase: Phase): void {
     if (!this.isClosed) {
       this.phase = phase;

@@ -121,7 +121,7 @@ export class SessionCommands {
     this.setting.statements.closeAll();
     this.timeoutMs = this.setting.limits.timeoutMs;
     if (what === 'ALL') {
-      // Whoever gets the connection from its pool next is whoever logged in.
+      // The next user of a pooled connection is the one who logged in.
       this.setting.session.become(null);
     }
     return `DISCARD ${what}`;

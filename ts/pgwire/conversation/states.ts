@@ -17,7 +17,7 @@ export type ConversationState =
   | 'closed';
 
 export type Step =
-  /** Handled without waiting for anybody: a pipeline consists of thousands of such messages. */
+  /** Handled without waiting: a pipeline consists of thousands of such messages. */
   | 'now'
   /** Handled after what came before it. */
   | 'run'

@@ -5,7 +5,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 export interface CopyOptions {
   readonly format: 'text' | 'csv' | 'binary';
   readonly delimiter: string;
-  /** What stands for null. */
+  /** The text of a null. */
   readonly nullText: string;
   /** `match`: the names must be those of the columns. */
   readonly header: boolean | 'match';

@@ -281,7 +281,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 const ESCAPE = /\\(?:x([0-9a-f]{1,2})|([0-7]{1,3})|([^]))/gi;
 
-/** What an escape stands for: a byte, or a character. */
+/** The value of an escape: a byte, or a character. */
 function meaning(hex?: string, octal?: string, other = ''): number | string {
   const code = hex === undefined ? parseInt(octal ?? '', 8) : parseInt(hex, 16);
   return Number.isNaN(code) ? (ESCAPES[other] ?? other) : code & 255;

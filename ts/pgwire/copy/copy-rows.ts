@@ -12,7 +12,7 @@ const NEWLINE = 0x0a;
 const BINARY_HEAD = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const BINARY_TAIL = Buffer.from([0xff, 0xff]);
 
-/** What stands after the backslash for a byte; 0 for those that need none. */
+/** The character after the backslash for a byte; 0 for those that need none. */
 const TEXT_ESCAPES = new Uint8Array(256);
 for (const pair of ['\bb', '\ff', '\nn', '\rr', '\tt', '\vv', '\\\\']) {
   TEXT_ESCAPES[pair.charCodeAt(0)] = pair.charCodeAt(1);
@@ -152,7 +152,7 @@ export class CopyRows {
     for (let index = start; index < end && !isQuoted; index += 1) {
       isQuoted = escapes[bytes[index] ?? 0] === 1;
     }
-    // A line of just this would end the data for whoever reads it.
+    // A line of just this would end the data for its reader.
     isQuoted ||= this.columns.length === 1 && bytes.toString('latin1', start, end) === '\\.';
     if (!isQuoted) {
       this.at += bytes.copy(out, this.at, start, end);

@@ -44,7 +44,7 @@ export interface Entered {
 
 export type LoginMethod = 'scram' | 'cleartext';
 
-/** Somebody who may log in. */
+/** A user who may log in. */
 interface Entry {
   readonly entered: Entered;
   readonly verifier: ScramVerifier;
@@ -60,7 +60,7 @@ interface LoginSetting {
   readonly failures: FailureLimiter;
 }
 
-/** Of the accounts of the configuration: a reload must not tell them from names nobody has. */
+/** Of the accounts of the configuration: a reload must not distinguish them from unknown names. */
 const accountSalts = new NameSalts();
 
 /** Who may log in: the users of the database, or else the accounts of the configuration. */
@@ -168,7 +168,7 @@ interface Candidate {
   readonly verifier: ScramVerifier;
   fits(password: string): boolean | Promise<boolean>;
   mayEnter(entered: Entered): boolean;
-  /** Told of each password; throws when there were too many wrong ones. */
+  /** Called with each password; throws when there were too many wrong ones. */
   count(isRight: boolean): void;
 }
 

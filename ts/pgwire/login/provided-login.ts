@@ -1,5 +1,5 @@
 /**
- * Logins that somebody else checks: passwords of people whom only the identity provider knows,
+ * Logins that another service checks: passwords of people whom only the identity provider knows,
  * and tokens in a password's place. The password has to be seen for that, so it crosses the
  * network encrypted or not at all.
  */
@@ -54,7 +54,7 @@ export class Visitor implements Principal {
     this.renew = renew;
   }
 
-  /** Why no statement may begin now; at once while nobody has to be asked. */
+  /** Why no statement may begin now; at once while no service has to be asked. */
   refusal(): ProtocolError | null | Promise<ProtocolError | null> {
     const login = this.renew?.();
     if (login === undefined) {

@@ -73,7 +73,7 @@ export class ScramExchange {
     if (flag.startsWith('p')) {
       throw new ProtocolError('08P01', 'SCRAM without channel binding cannot use one', true);
     }
-    // The client could have bound the exchange and believes this server cannot: somebody between
+    // The client could have bound the exchange and believes this server cannot: an attacker between
     // them took the offer out.
     if (flag === 'y' && this.channel !== null) {
       throw new ProtocolError('28000', 'SCRAM channel binding negotiation error', true);

@@ -105,8 +105,8 @@ export function describeField(column: ResultColumn, format: number): FieldDescri
   return { name: column.name, oid, size, modifier, format: oid === Oid.Bytea ? 1 : format };
 }
 
-/** What was last told of the columns of a statement: prepared ones are described each time. */
-const told = new WeakMap<
+/** The last description of the columns of a statement: prepared ones are described each time. */
+const described = new WeakMap<
   readonly ResultColumn[],
   { readonly formats: string; readonly bytes: Buffer }
 >();
@@ -120,13 +120,13 @@ export function describeRows(
     return noData();
   }
   const key = formats.join();
-  const known = told.get(columns);
+  const known = described.get(columns);
   if (known?.formats === key) {
     return known.bytes;
   }
   const fields = columns.map((column, index) => describeField(column, formats[index] ?? 0));
   const bytes = rowDescription(fields);
-  told.set(columns, { formats: key, bytes });
+  described.set(columns, { formats: key, bytes });
   return bytes;
 }
 

@@ -2,7 +2,7 @@
  * The BEGIN … COMMIT block of a conversation, and its savepoints.
  *
  * The engine holds the inserts of a block back, shows them to the block alone, and forgets those
- * after a savepoint when it is told to.
+ * after a savepoint on request.
  */
 import type { Transaction } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';

@@ -24,7 +24,7 @@ export class BoundValues {
     return new BoundValues(values.length, values, null);
   }
 
-  /** `oids`: the types of the values. With `later`, texts are read when somebody wants them. */
+  /** `oids`: the types of the values. With `later`, texts are read on first use. */
   static ofBind(
     { parameters, parameterFormats }: BindMessage,
     oids: readonly number[],
@@ -50,8 +50,8 @@ export class BoundValues {
   }
 
   /**
-   * Where values end that begin with their count at `start`: all of them printable, so that nobody
-   * has to look at them, and none beyond `end`; -1 where it is not so.
+   * Where values end that begin with their count at `start`: all of them printable, so that no
+   * decoder has to look at them, and none beyond `end`; -1 where it is not so.
    */
   static plainEnd(bytes: Buffer, start: number, end: number): number {
     let at = start + COUNT_BYTES;

@@ -1,7 +1,7 @@
 /**
  * Executions of one INSERT, one after the other: they are held back until something else comes
  * (Sync, Flush, another statement) and then cross to the engine together, in one commit. What is
- * told meanwhile is held back too, so that answers keep the order of the messages.
+ * answered meanwhile is held back too, so that answers keep the order of the messages.
  *
  * A pipeline consists of thousands of messages that differ in their values only. Those that repeat
  * the ones before them are taken as bytes: see `repeats`.
@@ -14,7 +14,7 @@ import type { FramePlace } from '../protocol/frames.js';
 import { type Executable, Portal } from './portal.js';
 import { bindComplete, commandComplete } from '../protocol/server-messages.js';
 
-/** Rows, and bytes of their values, that wait at the most. */
+/** The most rows, and bytes of their values, that wait. */
 const MOST_ROWS = 16_384;
 const MOST_BYTES = 8 * 1024 * 1024;
 
@@ -44,7 +44,7 @@ const EXECUTE_ALL = Buffer.alloc(5);
 
 /** Executions with the same answers before each of them. */
 interface Turn {
-  readonly told: Buffer;
+  readonly replies: Buffer;
   count: number;
 }
 
@@ -69,7 +69,7 @@ export class InsertRun {
   private batch = new ParameterBatch();
   private turns: Turn[] = [];
   /** Answers since the last execution. */
-  private told: Buffer = NOTHING;
+  private replies: Buffer = NOTHING;
   private pattern: Pattern | null = null;
   /** A Bind that was taken as bytes lies in these; its Execute is to come. */
   private bound: Buffer | null = null;
@@ -108,8 +108,8 @@ export class InsertRun {
     this.pattern = plain === null || name !== '' ? null : patternOf(plain);
     this.statement = portal.statement;
     portal.values.addTo(this.batch);
-    this.note(this.told);
-    this.told = NOTHING;
+    this.note(this.replies);
+    this.replies = NOTHING;
   }
 
   /**
@@ -122,7 +122,7 @@ export class InsertRun {
       return false;
     }
     if (message.type === BIND) {
-      return this.bound === null && this.told === NOTHING && this.takesBind(message, pattern);
+      return this.bound === null && this.replies === NOTHING && this.takesBind(message, pattern);
     }
     const { bound } = this;
     if (message.type !== EXECUTE || bound === null || !isAt(message, EXECUTE_ALL)) {
@@ -147,7 +147,7 @@ export class InsertRun {
     if (!this.isWaiting) {
       this.outlet.queue(bytes);
     } else {
-      this.told = this.told.length === 0 ? bytes : Buffer.concat([this.told, bytes]);
+      this.replies = this.replies.length === 0 ? bytes : Buffer.concat([this.replies, bytes]);
     }
   }
 
@@ -157,14 +157,14 @@ export class InsertRun {
     this.rows = 0;
     this.batch = new ParameterBatch();
     this.turns = [];
-    this.told = NOTHING;
+    this.replies = NOTHING;
     this.pattern = null;
     this.bound = null;
   }
 
   /** Runs what waits. Rows that do not go together run one by one, up to the one that fails. */
   async settle(): Promise<void> {
-    const { statement, rows, batch, turns, told } = this;
+    const { statement, rows, batch, turns, replies } = this;
     this.drop();
     const together = statement === null ? null : await runTogether(statement, rows, batch);
     if (together instanceof Error) {
@@ -178,13 +178,13 @@ export class InsertRun {
         continue;
       }
       for (const row of values.slice(next, (next += turn.count))) {
-        this.tell(turn.told);
+        this.tell(turn.replies);
         if (statement !== null) {
           await this.runAlone(new Portal(statement, BoundValues.of(row), []));
         }
       }
     }
-    this.tell(told);
+    this.tell(replies);
   }
 
   private takesBind({ bytes, start, end }: FramePlace, { head, tail, count }: Pattern): boolean {
@@ -206,13 +206,13 @@ export class InsertRun {
     return true;
   }
 
-  /** An execution waits, before which `told` is to be told. */
-  private note(told: Buffer): void {
+  /** An execution waits, whose answer follows `replies`. */
+  private note(replies: Buffer): void {
     const last = this.turns.at(-1);
-    if (last !== undefined && (last.told === told || last.told.equals(told))) {
+    if (last !== undefined && (last.replies === replies || last.replies.equals(replies))) {
       last.count += 1;
     } else {
-      this.turns.push({ told, count: 1 });
+      this.turns.push({ replies, count: 1 });
     }
     this.rows += 1;
   }
@@ -238,9 +238,9 @@ function sameBytes(bytes: Buffer, start: number, wanted: Buffer): boolean {
   return true;
 }
 
-/** What is told of executions that succeeded alike. */
-function repeated({ told, count }: Turn, answer: Buffer): Buffer {
-  const one = Buffer.concat([told, answer]);
+/** The answers of executions that succeeded alike. */
+function repeated({ replies, count }: Turn, answer: Buffer): Buffer {
+  const one = Buffer.concat([replies, answer]);
   return Buffer.alloc(one.length * count, one);
 }
 

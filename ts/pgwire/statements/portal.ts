@@ -44,7 +44,7 @@ export class Portal {
   private started = false;
   private closed = false;
 
-  /** Told the shape of the rows when they are there; until then nobody knows it. */
+  /** Receives the shape of the rows when they arrive; until then it is unknown. */
   private readonly tell: ((description: StatementDescription) => void) | null;
 
   constructor(
@@ -132,7 +132,7 @@ export class Portal {
           },
     );
     if (this.isClosed) {
-      // Its first rows came when nobody waited for them any more.
+      // Its first rows came when no client waited for them any more.
       reply.stream?.cancel();
       throw new ProtocolError('57014', 'the portal was closed while it ran');
     }

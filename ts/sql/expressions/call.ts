@@ -437,7 +437,7 @@ export function parseExists(p: Parser): NodeId {
   return p.add({ kind: 'Exists', query }, start, p.lastEnd(), query);
 }
 
-/** `[a, b]`, after ARRAY or inside another array; it stands where its bracket does. */
+/** `[a, b]`, after ARRAY or inside another array; its position is that of its bracket. */
 export function parseArray(p: Parser, start: number): NodeId {
   const open = p.start();
   p.advance();

@@ -15,7 +15,7 @@ const ESCAPE =
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of the string the parser stands at, with its escapes replaced. */
+/** The text of the string at the cursor, with its escapes replaced. */
 export function escapedText(p: Parser): string {
   return p
     .unquoted()

@@ -1,5 +1,5 @@
 /**
- * Expressions: precedence climbing for operators; `operand.ts` has what stands between them.
+ * Expressions: precedence climbing for operators; `operand.ts` has the operands.
  *
  * Levels are those of the language reference, a smaller number binds tighter. They differ from
  * PostgreSQL's: `||` binds tighter than `&`, `^`, `|`, and comparison tighter than equality.
@@ -133,7 +133,7 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
   return addBinary(p, operator, left, right, operatorSpan, start);
 }
 
-/** What stands behind an operator; the pattern of `~*` and `!~*` without regard to case. */
+/** The right operand of an operator; the pattern of `~*` and `!~*` without regard to case. */
 function matched(p: Parser, mark: string, right: NodeId): NodeId {
   if (!mark.endsWith('~*')) {
     return right;
@@ -229,7 +229,7 @@ function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
   return addCall(p, { text: 'like_escape', quoted: false, span }, start, [pattern, escape]);
 }
 
-/** Whether a text stands some tokens ahead, or what stands for one. */
+/** Whether a text, or a placeholder of one, is some tokens ahead. */
 function atText(p: Parser, ahead: number): boolean {
   const kind = p.kind(ahead);
   return (

@@ -52,7 +52,7 @@ export interface Tokens {
   readonly ends: number[];
   /** Capitals of a word, text of a mark, reason of a bad token, else empty. */
   readonly values: string[];
-  /** What the token of kind `Rows` stands for. */
+  /** The rows of the token of kind `Rows`. */
   rows: PlainRowsPlace | null;
 }
 

@@ -23,7 +23,7 @@ export interface Scope {
   readonly variables: readonly string[];
 }
 
-/** Words after which a table's name stands; what follows is neither an alias nor a call. */
+/** Words that a table's name follows; what follows is neither an alias nor a call. */
 const BEFORE_TABLE: ReadonlySet<string> = new Set(['INTO', 'TABLE']);
 
 /** Words that end the list of sources. */
@@ -45,7 +45,7 @@ const AFTER_SOURCES: ReadonlySet<string> = new Set([
 
 const SET_OPERATORS: ReadonlySet<string> = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
 
-/** Cursor over the tokens of one level: what stands in parentheses is one step. */
+/** Cursor over the tokens of one level: what is in parentheses is one step. */
 class Level {
   private readonly tokens: Tokens;
   private readonly closing: readonly number[];
@@ -78,12 +78,12 @@ class Level {
     this.at = close < 0 ? this.at + 1 : close + 1;
   }
 
-  /** Whether a word in `words` stands here. */
+  /** Whether the cursor is at a word in `words`. */
   sees(words: ReadonlySet<string>): boolean {
     return this.kind() === TokenKind.Word && words.has(this.value());
   }
 
-  /** The name here, quotes removed, and a step over it; `null` when none stands here. */
+  /** The name here, quotes removed, and a step over it; `null` when there is none. */
   name(): string | null {
     const kind = this.kind();
     const isQuoted = kind === TokenKind.Quoted || kind === TokenKind.String;

@@ -30,7 +30,7 @@ export function splitStatements(text: string): StatementText[] {
   return statements;
 }
 
-/** Where the first `?` that stands for a value is; `null` when there is none. */
+/** The first `?` that is a parameter; `null` when there is none. */
 export function firstQuestionMark(text: string): number | null {
   const { kinds, starts, values } = scan(text);
   const index = kinds.findIndex((kind, at) => kind === TokenKind.Mark && values[at] === '?');

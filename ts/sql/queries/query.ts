@@ -31,7 +31,7 @@ import { parseShow } from './show.js';
 import { derived, joinChain, parseSources } from './source.js';
 import { parseValues } from './values.js';
 
-/** What stands before a query's body. */
+/** What precedes a query's body. */
 export interface Preamble {
   readonly start: number;
   readonly declarations: Declaration[];

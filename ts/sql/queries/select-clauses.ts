@@ -117,7 +117,7 @@ function sampleInterval(p: Parser): NodeId {
   return parseInterval(p);
 }
 
-/** `SAMPLE BY 1 h` is not an interval: say so where the unit stands. */
+/** `SAMPLE BY 1 h` is not an interval: say so at the unit. */
 function spacedUnit(p: Parser): never {
   p.fail(`Invalid unit: ${p.written()}`);
 }

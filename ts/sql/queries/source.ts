@@ -89,7 +89,7 @@ function takeLateral(p: Parser): boolean {
   return p.at('(');
 }
 
-/** Whether a comma or JOIN stands before: elsewhere a table may be called `lateral`. */
+/** Whether a comma or JOIN precedes: elsewhere a table may be called `lateral`. */
 function followsSource(p: Parser): boolean {
   return p.value(-1) === ',' || p.value(-1) === 'JOIN';
 }

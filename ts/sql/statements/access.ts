@@ -14,7 +14,7 @@ import type {
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Steps over `USER`, `GROUP` or `SERVICE ACCOUNT`; null when none stands here. */
+/** Steps over `USER`, `GROUP` or `SERVICE ACCOUNT`; null when there is none. */
 function takePrincipal(p: Parser): PrincipalKind | null {
   if (p.take('USER')) {
     return 'User';
@@ -26,7 +26,7 @@ function takePrincipal(p: Parser): PrincipalKind | null {
   return p.take('SERVICE', 'ACCOUNT') ? 'ServiceAccount' : null;
 }
 
-/** Whether CREATE, ALTER or DROP, which stands here, speaks of a principal. */
+/** Whether CREATE, ALTER or DROP at the cursor is about a principal. */
 export function atPrincipal(p: Parser): boolean {
   const word = p.value(1);
   const service = word === 'SERVICE' && p.value(2) === 'ACCOUNT';

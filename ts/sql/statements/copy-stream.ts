@@ -10,7 +10,7 @@ import type { StatementText } from '../lexer/split.js';
 export interface CopyStreamOptions {
   readonly format?: string;
   readonly delimiter?: string;
-  /** What stands for null. */
+  /** The text of a null. */
   readonly nullText?: string;
   /** `match`: the names must be those of the columns. */
   readonly header?: boolean | 'match';

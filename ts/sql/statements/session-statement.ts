@@ -45,7 +45,7 @@ export interface DeclareCursor {
 export interface FetchCursor {
   readonly kind: 'Fetch' | 'Move';
   readonly name: string;
-  /** `backward`: what stands before FROM cannot be read, or leads back. */
+  /** `backward`: what precedes FROM cannot be read, or leads back. */
   readonly rows: number | 'all' | 'backward';
 }
 
@@ -76,7 +76,7 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['COPY', parseCopyStream],
 ]);
 
-/** The statement of the connection that stands here; null for every other statement. */
+/** The statement of the connection at the cursor; null for every other statement. */
 export function parseSessionStatement(p: Parser): SessionStatement | null {
   const production = p.kind() === TokenKind.Word ? PRODUCTIONS.get(p.value()) : undefined;
   if (production === undefined) {

@@ -13,7 +13,7 @@ import { parseDescribe, parseShow, words } from '../queries/show.js';
 import { parseAlterMaterial, parseCompile, parseRefreshView, refuseLiveView } from './view.js';
 
 /**
- * Statements that begin with words which may also name a table: told by the word that follows.
+ * Statements that begin with words which may also name a table: the next word decides.
  * Without words any word will do.
  */
 const SOFT: ReadonlyMap<string, readonly [(p: Parser) => NodeId, ...string[]]> = new Map([

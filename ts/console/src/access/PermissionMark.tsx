@@ -1,4 +1,4 @@
-/** How a right is held, told apart by shape: colour is never the only sign. */
+/** How a right is held, distinguished by shape: colour is never the only sign. */
 import { Show, type JSX } from 'solid-js';
 import type { Mark } from './model.js';
 

@@ -38,7 +38,7 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
   );
 }
 
-/** What can be done with somebody as a whole. */
+/** What can be done with a principal as a whole. */
 function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
   /** Tells what was done, never with a password in it. */
   const run = async (statement: string, isGone: boolean, done = statement): Promise<void> => {

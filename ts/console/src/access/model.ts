@@ -32,7 +32,7 @@ export interface Change extends Place {
 /** How a right shows: held here, to be passed on, from above, from other columns, on some. */
 export type Mark = 'granted' | 'option' | 'inherited' | 'implied' | 'part' | 'none';
 
-/** Rights that say how somebody may connect. */
+/** Rights that say how a principal may connect. */
 export const ENDPOINTS: readonly (readonly [permission: string, name: string])[] = [
   ['HTTP', 'Console and HTTP'],
   ['PGWIRE', 'PostgreSQL clients'],
@@ -85,7 +85,7 @@ export function grantsOf(answer: Answer): Grant[] {
   }));
 }
 
-/** How somebody holds a right at a place. */
+/** How a principal holds a right at a place. */
 export function markOf(grants: readonly Grant[], permission: string, place: Place): Mark {
   const held = grants.filter(
     (grant) => grant.permission === permission || EVERYTHING.has(grant.permission),
@@ -177,13 +177,13 @@ function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Makes somebody; without a password they cannot log in by one. */
+/** Creates a principal; without a password they cannot log in by one. */
 export function creationOf({ kind, name }: Principal, password: string): string {
   const secret = password === '' ? '' : ` WITH PASSWORD ${literal(password)}`;
   return `CREATE ${kind.toUpperCase()} ${quoted(name)}${secret}`;
 }
 
-/** Changes how somebody logs in; an empty password takes it away. */
+/** Changes how a principal logs in; an empty password takes it away. */
 export function passwordStatement({ kind, name }: Principal, password: string): string {
   const secret = password === '' ? 'NO PASSWORD' : `PASSWORD ${literal(password)}`;
   return `ALTER ${kind.toUpperCase()} ${quoted(name)} WITH ${secret}`;

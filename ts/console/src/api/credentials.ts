@@ -35,7 +35,7 @@ export function loginTaken(): void {
   isRefused = false;
 }
 
-/** Whoever sends requests tells of an answer 401 here. */
+/** A sender of requests reports an answer 401 here. */
 export function loginRefused(): void {
   isRefused = true;
   for (const listener of listeners) {

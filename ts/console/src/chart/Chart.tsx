@@ -131,7 +131,7 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
   );
 }
 
-/** The row behind a point: of the loaded ones, the nearest that stands at its place. */
+/** The row behind a point: of the loaded ones, the nearest to its place. */
 function pick(
   { plan, result, onPick }: ChartProps & { plan: ChartPlan },
   place: number,
@@ -273,7 +273,7 @@ interface Placed {
   readonly zone: Zone;
 }
 
-/** What stands along the bottom at an index: a time, a number or a name. */
+/** The label along the bottom at an index: a time, a number or a name. */
 function placeText({ data, axis, zone }: Placed, index: number): string {
   const place = data.times[index];
   if (place === undefined) {
@@ -375,14 +375,14 @@ function Canvas(props: CanvasProps): JSX.Element {
   );
 }
 
-/** What a person who does not see the chart is told about it. */
+/** The chart as text, for a screen reader. */
 function summary(props: CanvasProps): string {
   const lines = props.data.series.slice(0, SHOWN_SERIES).flatMap(({ label, points }, index) => {
-    const told = spoken(points);
-    if (!told || !(props.kind === 'candles' || props.shown[index])) {
+    const summary = spoken(points);
+    if (!summary || !(props.kind === 'candles' || props.shown[index])) {
       return [];
     }
-    return [`${label}: lowest ${told.low}, highest ${told.high}, last ${told.last}`];
+    return [`${label}: lowest ${summary.low}, highest ${summary.high}, last ${summary.last}`];
   });
   const { length } = props.data.times;
   const range = `${placeText(props, 0)} to ${placeText(props, length - 1)}`;

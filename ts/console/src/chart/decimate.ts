@@ -9,7 +9,7 @@ export interface Range {
   readonly to: number;
 }
 
-/** Two parts per pixel of a wide screen would be 3,840: nobody sees the difference to this. */
+/** Two parts per pixel of a wide screen would be 3,840: the difference to this is invisible. */
 export const PARTS = 1200;
 
 /** The points in a range; those just outside stay, so that lines lead out of the picture. */

@@ -180,7 +180,7 @@ export function chartData(
     : keyedSeries(columns, timed, values, plan.key);
 }
 
-/** The largest first, as many as can be told apart. */
+/** The largest first, as many as can be distinguished. */
 function namedSeries(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -201,7 +201,7 @@ function namedSeries(
   };
 }
 
-/** The first row at a place of the axis, or where none stands there, the nearest one. */
+/** The first row at a place of the axis, or where there is none, the nearest one. */
 export function rowNear(
   rows: readonly Row[],
   { axis, x }: Pick<ChartPlan, 'axis' | 'x'>,
@@ -262,7 +262,7 @@ function keyedSeries(
       if (!found) {
         series.set(label, (found = { label, points: [] }));
       }
-      // Of several rows with one time and key the last one stands, as in the grid's order.
+      // Of several rows with one time and key the last one counts, as in the grid's order.
       found.points[times.length - 1] = numberOf(row[value] ?? null);
     }
   }

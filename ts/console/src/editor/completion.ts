@@ -56,7 +56,7 @@ export function completions(
     if (end - start > LONGEST_STATEMENT) {
       return null;
     }
-    // Whoever types while the page is still reading the names is offered them when they are there.
+    // A user who types while the page still reads the names is offered them on arrival.
     await source.asked;
     const text = context.state.sliceDoc(start, end);
     const place: Place = { text, offset: context.pos - start, scope: scopeAt(text, from - start) };

@@ -142,7 +142,7 @@ export class SqlEditor {
     }));
   }
 
-  /** Underlines what stands at an offset, where a run failed. */
+  /** Underlines the text at an offset, where a run failed. */
   showProblem(tab: string, offset: number, message: string): void {
     this.#dispatch(tab, (state) => {
       const found = problemAt(state, offset, message, 'run');

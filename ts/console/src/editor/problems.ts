@@ -117,22 +117,22 @@ export interface Refusal {
 export type Validate = (statement: string, signal: AbortSignal) => Promise<Refusal | undefined>;
 
 /** Reads the text a moment after each change, then asks the server about one statement. */
-export function watchProblems(validate: Validate, told: () => void): ViewPlugin<Watcher> {
-  return ViewPlugin.define((view) => new Watcher(view, validate, told));
+export function watchProblems(validate: Validate, notify: () => void): ViewPlugin<Watcher> {
+  return ViewPlugin.define((view) => new Watcher(view, validate, notify));
 }
 
 class Watcher {
   readonly #view: EditorView;
   readonly #validate: Validate;
-  readonly #told: () => void;
+  readonly #notify: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #abort: AbortController | undefined;
   #asked = '';
 
-  constructor(view: EditorView, validate: Validate, told: () => void) {
+  constructor(view: EditorView, validate: Validate, notify: () => void) {
     this.#view = view;
     this.#validate = validate;
-    this.#told = told;
+    this.#notify = notify;
     this.#later(() => this.#read(), READ_AFTER_MS);
   }
 
@@ -146,7 +146,7 @@ class Watcher {
     const said = transactions.some(({ effects }) => effects.some((one) => one.is(setProblems)));
     if (docChanged || selectionSet || said) {
       // Not now: listeners may dispatch, which an update under way refuses.
-      queueMicrotask(this.#told);
+      queueMicrotask(this.#notify);
     }
   }
 

@@ -1,4 +1,4 @@
-/** Where everything of a grid stands: scroll, widths, and the rows and columns in view. */
+/** The positions in a grid: scroll, widths, and the rows and columns in view. */
 import { createMemo, createSignal, type Accessor } from 'solid-js';
 import type { RowOrder } from '../model/order.js';
 import { asOf, type ColumnLayout, type Result } from '../model/result.js';

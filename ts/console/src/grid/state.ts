@@ -71,7 +71,7 @@ export class GridState {
     this.#seek({ row });
   }
 
-  /** Whoever shows rows has taken note. */
+  /** The view that shows rows has taken note. */
   found(): void {
     this.#seek(undefined);
   }
@@ -100,7 +100,7 @@ export class GridState {
     this.#setWidths(new Map(this.widths()).set(column, width));
   }
 
-  /** Moves what stands at a place to another one. */
+  /** Moves the column at a place to another one. */
   move(count: number, from: number, to: number): void {
     const order = [...this.order(count)];
     const [column] = order.splice(from, 1);

@@ -12,7 +12,7 @@ export interface ColumnChoice {
 export interface Choices {
   readonly table: string;
   readonly overwrite: boolean;
-  /** Whose a new table is; empty: whoever imports. */
+  /** Whose a new table is; empty: the importing user. */
   readonly owner: string;
   /** Name of the time column; empty for none. */
   readonly timestamp: string;
@@ -116,7 +116,7 @@ const DATE_FORMS: readonly (readonly [RegExp, string])[] = [
 ];
 const FRACTIONS: Readonly<Record<number, string>> = { 3: 'SSS', 6: 'SSSUUU', 9: 'SSSUUUNNN' };
 
-/** How a time is written, told from one: `2026-01-01 10:30:00.123` is `yyyy-MM-dd HH:mm:ss.SSS`. */
+/** The pattern of a written time: `2026-01-01 10:30:00.123` is `yyyy-MM-dd HH:mm:ss.SSS`. */
 export function patternOf(value: string): string {
   const form = DATE_FORMS.find(([shape]) => shape.test(value));
   if (!form) {

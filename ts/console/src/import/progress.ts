@@ -36,7 +36,7 @@ export function percent({ sent, all }: Progress): number {
   return all === 0 ? 0 : Math.floor((sent / all) * 100);
 }
 
-/** `about 9 s left`; nothing while it cannot be told. */
+/** `about 9 s left`; nothing while it is unknown. */
 export function remaining({ sent, all, rate }: Progress): string | undefined {
   if (rate === undefined || rate <= 0) {
     return undefined;

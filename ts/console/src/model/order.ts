@@ -125,7 +125,7 @@ function compareTexts(left: string, right: string): number {
   return left < right ? -1 : Number(left > right);
 }
 
-/** By value; where doubles cannot tell two numerals apart, digit by digit. NaN stands last. */
+/** By value; where doubles cannot distinguish two numerals, digit by digit. NaN is last. */
 export function compareNumbers(left: string, right: string): number {
   const [one, other] = [Number(left), Number(right)];
   if (Number.isNaN(one) || Number.isNaN(other)) {

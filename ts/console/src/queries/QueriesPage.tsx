@@ -29,7 +29,7 @@ export default function QueriesPage(props: { session: Session }): JSX.Element {
       empty={
         <>
           <strong>Nothing is running</strong>
-          <p>A query appears here while the server works on it, whoever sent it.</p>
+          <p>A query appears here while the server works on it, from any client.</p>
         </>
       }
     >

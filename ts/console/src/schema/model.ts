@@ -19,7 +19,7 @@ export interface ColumnEntry {
 
 export interface FunctionEntry {
   readonly name: string;
-  /** Whether it stands in FROM rather than in an expression. */
+  /** Whether it belongs in FROM rather than in an expression. */
   readonly isSource: boolean;
   readonly signatures: readonly string[];
   readonly description: string;

@@ -67,7 +67,7 @@ function matches(table: TableEntry, columns: Columns, wanted: string): boolean {
   return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(wanted));
 }
 
-/** By its name, or by the word that stands beside it in the tree. */
+/** By its name, or by the word beside it in the tree. */
 function isMeant({ name, suspended }: TableEntry, wanted: string): boolean {
   return name.toLowerCase().includes(wanted) || (suspended && wanted === 'suspended');
 }

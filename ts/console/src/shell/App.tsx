@@ -53,7 +53,7 @@ export function App(props: { session: Session }): JSX.Element {
     document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
-  // Nobody who was led anywhere is led away; a page without tables and drafts begins with a start.
+  // A visitor with a link stays on its page; a page without tables and drafts begins with a start.
   createEffect(() => {
     if (isEmpty(session) && session.workspace.isUntouched && !spot().isNamed) {
       openPage('start');
@@ -98,7 +98,7 @@ export function App(props: { session: Session }): JSX.Element {
   );
 }
 
-/** Says that anybody may use this server. */
+/** Says that any client may use this server. */
 function OpenServer(props: { session: Session }): JSX.Element {
   return (
     <Show when={props.session.settings()?.config['security.insecure.public'] === true}>

@@ -25,7 +25,7 @@ export function confirmed(question: Question): Promise<boolean> {
   return new Promise((answer) => setAsked({ ...question, answer }));
 }
 
-/** Stands once on the page. */
+/** Exists once on the page. */
 export function ConfirmDialog(): JSX.Element {
   return (
     <Show when={asked()} keyed>

@@ -38,7 +38,7 @@ export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.E
           )}
         </For>
       </dl>
-      <p class="hint">On a Mac, Cmd stands for Ctrl and Option for Alt.</p>
+      <p class="hint">On a Mac, Cmd replaces Ctrl and Option replaces Alt.</p>
     </dialog>
   );
 }

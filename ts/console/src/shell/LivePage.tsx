@@ -1,4 +1,4 @@
-/** A page of rows that are asked for again and again while somebody looks at it. */
+/** A page of rows that are asked for again and again while the page is visible. */
 import { createComputed, Match, onCleanup, onMount, Switch, type JSX } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
 import type { Loading } from '../state/schema.js';

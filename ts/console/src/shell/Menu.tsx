@@ -42,7 +42,7 @@ export function openMenuBelow(label: string, element: Element, items: readonly M
   openMenu(label, left, bottom + 2, items);
 }
 
-/** The menu that is open, if one is; stands once on the page. */
+/** The menu that is open, if one is; exists once on the page. */
 export function MenuLayer(): JSX.Element {
   return (
     <Show when={menu()} keyed>

@@ -153,7 +153,7 @@ function matching(all: readonly Command[], wanted: string): Command[] {
   return order.flatMap((group) => groups.get(group) ?? []);
 }
 
-/** The first typed word is underlined where it stands. */
+/** The first typed word is underlined in place. */
 function Marked(props: { text: string; wanted: string }): JSX.Element {
   const at = createMemo(() => {
     const word = props.wanted.trim().toLowerCase().split(/\s+/)[0] ?? '';

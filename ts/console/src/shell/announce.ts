@@ -1,4 +1,4 @@
-/** One line for screen readers, and the toasts that everybody sees. */
+/** One line for screen readers, and the toasts that all users see. */
 import { createSignal } from 'solid-js';
 
 const [spoken, setSpoken] = createSignal('');

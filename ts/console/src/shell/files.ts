@@ -1,10 +1,11 @@
 /**
  * Files that people take away: texts of the page, and whole results of the server.
  *
- * Where nobody signs in or a cookie stands for the user, a link is enough: the browser takes the
- * file itself, of any size. A token is in the memory of this page alone. No link carries it, and it
- * must not stand in an address, which histories and logs keep; so the page fetches the file itself,
- * into a file of the user's choice where the browser lets it, else into memory up to a limit.
+ * Where no login is required or a cookie represents the user, a link is enough: the browser takes
+ * the file itself, of any size. A token is in the memory of this page alone. No link carries it,
+ * and it must not stand in an address, which histories and logs keep; so the page fetches the file
+ * itself, into a file of the user's choice where the browser lets it, else into memory up to a
+ * limit.
  */
 import { exportAddress, exported, type ExportFormat } from '../api/client.js';
 import { holdsTokens } from '../api/credentials.js';

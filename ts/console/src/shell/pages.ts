@@ -20,7 +20,7 @@ export { spot };
 
 addEventListener('hashchange', () => setSpot(spotOf(location.hash)));
 
-/** The page an address means; anything else that stands behind a `#` belongs to the workspace. */
+/** The page an address means; anything else after a `#` belongs to the workspace. */
 function spotOf(hash: string): Spot {
   const [name = '', ...rest] = hash.replace(/^#/, '').split('/');
   const page = PAGES.find((known) => known === name);

@@ -1,4 +1,4 @@
-/** Links that carry a text. It stands behind the `#`, which browsers do not send to servers. */
+/** Links that carry a text. It follows the `#`, which browsers do not send to servers. */
 
 const MARK = '#query=';
 

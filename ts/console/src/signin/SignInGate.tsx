@@ -1,4 +1,4 @@
-/** Stands before the page while the server wants to know who asks; the page behind it stays. */
+/** Covers the page while the server requires a login; the page behind it stays. */
 import { createEffect, lazy, on, Show, Suspense, untrack, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { query } from '../api/client.js';

@@ -36,9 +36,9 @@ export default function SignInPage(props: {
 
   onMount(() => {
     const expected = signIn();
-    const untold = expected.state === 'out' && expected.notice === undefined;
-    // Whoever was here before may be let in without a word, unless they left or it goes in circles.
-    if (byProvider() && untold && lastUser() !== undefined && !hasLeft() && !busy()) {
+    const isUnexpected = expected.state === 'out' && expected.notice === undefined;
+    // A returning user may be admitted silently, unless they signed out or it loops.
+    if (byProvider() && isUnexpected && lastUser() !== undefined && !hasLeft() && !busy()) {
       if (mayTryAgain()) {
         void leave('none');
       }

@@ -7,7 +7,7 @@ import { readProvider } from './provider.js';
 import { signedIn, signedOut } from './state.js';
 import { Tokens } from './tokens.js';
 
-/** What a provider says that may not ask anybody. */
+/** What a provider says that may not ask the user. */
 const NEEDS_PEOPLE = [
   'login_required',
   'interaction_required',
@@ -28,7 +28,7 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   }
   if (answer.code === undefined) {
     if (request.silent && NEEDS_PEOPLE.includes(answer.error ?? '')) {
-      // Told, with nothing to say: it is not tried again by itself.
+      // Handled, without a notice: it is not tried again by itself.
       signedOut('');
       return;
     }
@@ -51,7 +51,7 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
 function restoreAddress(returnTo: string): void {
   if (/^(?:\?[^#]*)?(?:#.*)?$/s.test(returnTo)) {
     history.replaceState(null, '', location.pathname + returnTo);
-    // The page in front follows, which a replaced address alone tells nobody.
+    // The page in front follows, which a replaced address alone does not trigger.
     dispatchEvent(new HashChangeEvent('hashchange'));
   }
 }

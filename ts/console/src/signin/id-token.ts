@@ -1,6 +1,6 @@
 /**
  * What an ID token must say. It comes straight from the token endpoint over the connection the
- * browser checked, which stands for its signature (OpenID Connect Core, 3.1.3.7); the server
+ * browser checked, which replaces its signature (OpenID Connect Core, 3.1.3.7); the server
  * checks the signature of what it is sent.
  */
 import { decodeText, digest, encodeBytes } from './random.js';
@@ -51,7 +51,7 @@ function checkClaims(claims: Claims, { issuer, clientId, nonce, now }: Expected)
     throw refused('is meant for another application');
   }
   if (typeof claims['sub'] !== 'string' || claims['sub'] === '') {
-    throw refused('names nobody');
+    throw refused('names no user');
   }
   const expires = claims['exp'];
   if (typeof expires !== 'number' || expires + SKEW_SECONDS <= now) {

@@ -3,7 +3,7 @@ import { rememberRequest } from './memory.js';
 import type { Provider } from './provider.js';
 import { challengeOf, randomText } from './random.js';
 
-/** `none`: nobody is asked anything; `login`: asked even when the provider knows who it is. */
+/** `none`: the user is asked nothing; `login`: asked even when the provider knows who it is. */
 export type Prompt = 'none' | 'login';
 
 /** Leaves this page. */

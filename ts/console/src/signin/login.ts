@@ -1,4 +1,4 @@
-/** Shows credentials to the server once; its cookie stands for them from then on. */
+/** Shows credentials to the server once; its cookie represents them from then on. */
 import { execAddress } from '../api/client.js';
 
 /**
@@ -23,7 +23,7 @@ export async function beginSession(authorization: string): Promise<string | unde
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Ends the session, if the server can be reached; nobody waits for more than a try. */
+/** Ends the session, if the server can be reached; it is tried once. */
 export async function endSession(headers: Record<string, string>): Promise<void> {
   await fetch(execAddress('select 1', { session: 'false' }), { headers }).catch(() => undefined);
 }

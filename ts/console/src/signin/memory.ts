@@ -1,6 +1,6 @@
 /**
  * What outlives a redirect. In the tab: the values of one request, used once. In the browser: who
- * signed in last, and that somebody signed out; neither lets anybody in.
+ * signed in last, and that a user signed out; neither is a credential.
  */
 
 /** One request to the provider, until its answer comes. */
@@ -11,7 +11,7 @@ export interface PendingRequest {
   readonly redirectUri: string;
   /** Query and fragment of the page that was asked for: never another host. */
   readonly returnTo: string;
-  /** Nobody was to be asked anything. */
+  /** The user was to be asked nothing. */
   readonly silent: boolean;
 }
 
@@ -33,7 +33,7 @@ export function takeRequest(): PendingRequest | undefined {
   return text === null ? undefined : (JSON.parse(text) as PendingRequest);
 }
 
-/** Counts a redirect nobody asked for; false when there were too many. */
+/** Counts a redirect the user did not ask for; false when there were too many. */
 export function mayTryAgain(): boolean {
   const attempts = Number(sessionStorage.getItem(ATTEMPTS) ?? 0);
   sessionStorage.setItem(ATTEMPTS, String(attempts + 1));
@@ -50,7 +50,7 @@ export function lastUser(): string | undefined {
   return localStorage.getItem(LAST_USER) ?? undefined;
 }
 
-/** After signing out nobody is signed in without having asked for it. */
+/** After signing out a user is signed in on request alone. */
 export function hasLeft(): boolean {
   return localStorage.getItem(LEFT) !== null;
 }

@@ -1,4 +1,4 @@
-/** Values nobody guesses, and their digests, as the protocol writes them. */
+/** Unguessable values, and their digests, as the protocol writes them. */
 
 const RANDOM_BYTES = 32;
 

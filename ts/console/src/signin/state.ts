@@ -1,9 +1,9 @@
-/** Whether somebody is signed in on this page, as far as it knows. */
+/** Whether a user is signed in on this page, as far as it knows. */
 import { createSignal, type Accessor } from 'solid-js';
 import { loginTaken, onLoginRefused, useTokens } from '../api/credentials.js';
 
 export type SignIn =
-  /** Nobody was asked to sign in so far. */
+  /** The user was not asked to sign in so far. */
   | { readonly state: 'unasked' }
   | { readonly state: 'in'; readonly user: string; readonly byProvider: boolean }
   /** The server wants to know who asks; `notice` tells why again. */

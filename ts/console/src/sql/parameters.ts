@@ -38,7 +38,7 @@ export function parametersOf(text: string): string[] {
 
 export interface Bound {
   readonly text: string;
-  /** Where an offset of the bound text stands in the text as written. */
+  /** An offset of the bound text as an offset of the text as written. */
   readonly original: (offset: number) => number;
 }
 

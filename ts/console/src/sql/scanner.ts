@@ -83,7 +83,7 @@ function kindOf(lexed: Tokens, index: number): TokenKind {
   return KINDS.get(kind) ?? 'operator';
 }
 
-/** Behind AS and behind a dot stands a name, whatever else the word means. */
+/** After AS and after a dot follows a name, whatever else the word means. */
 function namesSomething({ values }: Tokens, index: number): boolean {
   return values[index - 1] === 'AS' || values[index - 1] === '.';
 }

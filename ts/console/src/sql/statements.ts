@@ -36,7 +36,7 @@ export function statementsOf(tokens: readonly Token[]): Statement[] {
 }
 
 /**
- * The statement a cursor stands in. Behind a semicolon on the same line it is still the one that
+ * The statement a cursor is in. Behind a semicolon on the same line it is still the one that
  * was closed there; between statements it is the next one, at the end of the text the last one.
  */
 export function statementAt(

@@ -30,7 +30,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
     const timer = setInterval(() => !document.hidden && void session.schema.refresh(), LOOK_MS);
     onCleanup(() => clearInterval(timer));
   });
-  // The first rows of anybody bring their table to the front.
+  // The first rows of any client bring their table to the front.
   let known: ReadonlySet<string> | undefined;
   createEffect(() => {
     const filled = filledTables(session);

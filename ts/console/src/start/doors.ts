@@ -1,4 +1,4 @@
-/** How clients get into this server, as far as it tells whoever looks at the page. */
+/** How clients get into this server, as far as it shows visitors of the page. */
 import { query, type Settings } from '../api/client.js';
 import type { SignIn } from '../signin/state.js';
 import type { Doors, WireLogin } from './snippets.js';

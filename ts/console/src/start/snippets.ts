@@ -8,13 +8,13 @@
 export interface Doors {
   /** Origin and path of the HTTP interface, with a slash at the end. */
   readonly http: string;
-  /** Whom HTTP asks for a password; nobody where it asks nobody. */
+  /** Whom HTTP asks for a password; absent where it asks no one. */
   readonly httpUser: string | undefined;
-  /** The kind of token that stands for somebody who signed on through an identity provider. */
+  /** The kind of token of users who signed on through an identity provider. */
   readonly token: string | undefined;
   /** Absent where the server speaks HTTP alone. */
   readonly place: WirePlace | undefined;
-  /** Absent where whoever looks at the page cannot come in by the wire protocol. */
+  /** Absent where the visitor cannot connect by the wire protocol. */
   readonly wire: WireLogin | undefined;
 }
 
@@ -55,7 +55,7 @@ export function snippets(doors: Doors): Snippet[] {
   ];
 }
 
-/** What stands for a group: tables of people of an identity provider belong to others. */
+/** The placeholder of a group: tables of people of an identity provider belong to others. */
 const OWNER = 'your_group';
 
 function create({ token }: Wire): string {
@@ -84,7 +84,7 @@ function hint(mark: string, user: string, token: string | undefined): string {
   return token === undefined
     ? `${mark} PGPASSWORD holds the password of ${user}\n`
     : `${mark} PGPASSWORD holds an ${token} of your identity provider;\n` +
-        `${mark} ${OWNER} stands for the group that the table is for\n`;
+        `${mark} ${OWNER} is the group that the table is for\n`;
 }
 
 function shellWord(text: string): string {

@@ -18,7 +18,7 @@ export interface RunningQuery {
 /** Asked again and again; it finds itself among the rest. */
 const QUESTION = 'SELECT query_id, username, query_start, state, query FROM query_activity()';
 
-/** What pages ask by themselves is nothing that somebody runs. */
+/** Queries that pages send by themselves are not a user's. */
 const OWN_QUESTIONS: ReadonlySet<string> = new Set([QUESTION, ...VITAL_QUESTIONS]);
 
 export class Activity {

@@ -132,7 +132,7 @@ export class Runner {
       },
       onRows: (rows) => {
         result?.append(rows);
-        // However fast pieces arrive, the views are told once per frame.
+        // However fast pieces arrive, the views are updated once per frame.
         if (!current() || frame !== 0) {
           return;
         }

@@ -198,7 +198,7 @@ export class Session {
     }
   }
 
-  /** Runs the query of the shown result again, for other rows of it. */
+  /** Runs the query of the shown result again, for another range of it. */
   async showRows(skip: number): Promise<void> {
     const tab = this.workspace.active();
     const runner = this.workspace.runner(tab);

@@ -97,7 +97,7 @@ export class Workspace {
     return this.tabs.find((tab) => tab.id === this.active())?.draft ?? '';
   }
 
-  /** Whether nobody has written anything here yet. */
+  /** Whether the user has written nothing here yet. */
   get isUntouched(): boolean {
     return this.tabs.length === 1 && this.activeDraft === FIRST_DRAFT;
   }

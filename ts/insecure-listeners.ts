@@ -1,4 +1,4 @@
-/** What is refused and what is told before anything listens: a server does not open by accident. */
+/** Insecure listeners are refused or reported before they open: never opened by accident. */
 import { type Config, type Endpoint, isLoopback, type Key, KEYS } from './config/index.js';
 import { certificateFiles, type TlsEndpoint } from './tls/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
@@ -17,8 +17,8 @@ const DOORS: readonly Door[] = [
 ];
 
 /** Throws where other machines could enter without a login, or in plain text against the rule. */
-export function refuseOpenDoors(config: Config): void {
-  const plain = plainTextDoors(config)[0];
+export function refuseInsecureListeners(config: Config): void {
+  const plain = plainTextListeners(config)[0];
   if (plain !== undefined && config.get(KEYS.requireTls)) {
     throw new StartError(
       `${plain} can be reached by other machines in plain text, which security.require.tls=true ` +
@@ -71,7 +71,7 @@ function refuseKnownAdministrator(config: Config, override: string): void {
 }
 
 /** The endpoints, as `key=address`, that other machines reach without encryption. */
-export function plainTextDoors(config: Config): string[] {
+export function plainTextListeners(config: Config): string[] {
   return DOORS.filter(({ enabled, bindTo }) => isReachable(config, enabled, bindTo))
     .filter(({ tls }) => certificateFiles(config, tls) === null)
     .map(({ bindTo }) => shown(config, bindTo));

@@ -1,12 +1,12 @@
-/** What of the catalog somebody may see: every table and column they have some right on. */
-import type { Sight } from '../session/index.js';
+/** What of the catalog a principal may see: every table and column they have some right on. */
+import type { Visibility } from '../session/index.js';
 import { hasLevel } from './catalogue.js';
 import type { Grants } from './model.js';
 import type { Rights } from './store.js';
 import { holds } from './setting.js';
 
 /** Of rights that do not reach everything. */
-export function sightOf(rights: Rights): Sight {
+export function visibilityOf(rights: Rights): Visibility {
   return {
     tables: tablesOf(rights.sets, (permission) => hasLevel(permission, 'table')),
     reads: tablesOf(rights.sets, (permission) => permission === 'SELECT'),
@@ -19,7 +19,7 @@ export function sightOf(rights: Rights): Sight {
 function tablesOf(
   sets: readonly Grants[],
   counts: (permission: string) => boolean,
-): Sight['tables'] {
+): Visibility['tables'] {
   const tables = new Map<string, Set<string> | null>();
   for (const [permission, known] of sets.flatMap((grants) => [...grants])) {
     if (!counts(permission)) {
@@ -35,5 +35,5 @@ function tablesOf(
     }
   }
   const seen = [...tables].map(([name, columns]) => [name, columns === null ? null : [...columns]]);
-  return Object.fromEntries(seen) as NonNullable<Sight['tables']>;
+  return Object.fromEntries(seen) as NonNullable<Visibility['tables']>;
 }

@@ -1,6 +1,6 @@
 /**
  * The answer of a query that reads no rows of a table: `SELECT 1`, `SELECT count() FROM t`. While
- * nothing is committed it is the same for whoever asks the same, and the engine is asked for no
+ * nothing is committed it is the same for every equal request, and the engine is asked for no
  * more than that.
  */
 import type { ExecuteOptions, ExecuteReply } from './types.js';
@@ -18,7 +18,7 @@ interface Kept {
 }
 
 /** The last such answer of a statement. */
-export class KeptAnswer {
+export class CachedResult {
   readonly #answered: Answered;
   #kept: Kept | null = null;
 
