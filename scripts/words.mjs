@@ -15,7 +15,6 @@ const WORDS = [
   ['steady', 'stable'],
   ['kept answers?', 'cached result'],
   ['open doors', 'insecure listeners'],
-  ['other rows|over rows', 'volatile predicate, row reordering'],
 ];
 const PATTERN = new RegExp(`\\b(?:${WORDS.map(([word]) => word).join('|')})\\b`, 'g');
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
@@ -42,7 +41,7 @@ export function insteadOf(word) {
   return WORDS.find(([pattern]) => new RegExp(`^(?:${pattern})$`).test(word))?.[1] ?? '';
 }
 
-/** Names taken apart: `loginWitness`, `OverRows`, `other_rows` and `open-doors` are two words. */
+/** Names taken apart: `loginWitness` and `open-doors` are two words. */
 function plain(line) {
   return line
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ')

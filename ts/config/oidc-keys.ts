@@ -99,7 +99,7 @@ export const OIDC_KEYS = {
   oidcState: bool(
     'acl.oidc.state.required',
     true,
-    'told to consoles: send a state; ours always does',
+    'consoles must send a state; ours always does',
     OWN,
   ),
   oidcPasswordFlow: bool(

@@ -110,8 +110,8 @@ export const KEYS = {
     true,
     'connections stay open after an answer; false closes them',
   ),
-  httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'told in the Keep-Alive header; seconds'),
-  httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'told in the Keep-Alive header'),
+  httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'in the Keep-Alive header; seconds'),
+  httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'in the Keep-Alive header'),
   httpHeaderBytes: size(
     'http.request.header.buffer.size',
     '64K',
@@ -157,7 +157,7 @@ export const KEYS = {
     'list',
     '/write,/api/v2/write',
     (text) => parseList(text).map(parsePath),
-    'paths of the line protocol, where its clients are told that it is not supported',
+    'paths of the line protocol, which answer that it is not supported',
   ),
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
@@ -428,7 +428,7 @@ export const KEYS = {
       'beside them, up to twice as many; 0 is twice the cores, at least 4',
     { ...OWN, engine: 'maxConcurrentQueries' },
   ),
-  queryQueueLimit: integer('query.queue.limit', '256', 'queries that wait at the most', {
+  queryQueueLimit: integer('query.queue.limit', '256', 'most queries that wait', {
     ...OWN,
     engine: 'maxWaitingQueries',
   }),

@@ -67,7 +67,7 @@ export const QUERIES = [
       "SELECT ts, sum(d) FROM t SAMPLE BY 1d FROM '2026-04-30' ALIGN TO FIRST OBSERVATION",
     ),
     refused(
-      'FILL stands before ALIGN',
+      'FILL comes before ALIGN',
       'SELECT ts, sum(d) FROM t SAMPLE BY 1h FILL(NULL) ALIGN TO CALENDAR',
       'SELECT ts, sum(d) FROM t SAMPLE BY 1h ALIGN TO CALENDAR FILL(NULL)',
     ),
@@ -144,7 +144,7 @@ export const QUERIES = [
       'SELECT * FROM t JOIN r ON t.k = r.k LEFT JOIN r q ON q.k = r.k',
     ),
     works('anti-join', 'SELECT t.* FROM t LEFT JOIN r ON t.k = r.k WHERE r.k = NULL'),
-    works('same names are told apart', 'SELECT * FROM t JOIN r ON t.k = r.k'),
+    works('same names are distinguished', 'SELECT * FROM t JOIN r ON t.k = r.k'),
     works('ASOF', 'SELECT * FROM t ASOF JOIN r', 'SELECT * FROM t ASOF JOIN r ON k'),
     works(
       'keys of ASOF and LT',
