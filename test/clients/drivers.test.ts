@@ -331,7 +331,7 @@ test.serial('pgx: binary values, batches, nested transactions, CopyFrom, cancell
     copied: [20_000, 20_000],
     copiedOut: '0\tx\n1\tx\n',
     copyError: '42703 8',
-    // The statement is told once that it has to be prepared again, as PostgreSQL tells it.
+    // One error asks to prepare the statement again, as in PostgreSQL.
     growing: [1, 1, '0A000 0', 2],
     cancelled: '57014 0',
   });

@@ -11,9 +11,9 @@ import type {
   TextReport,
 } from '../../ts/engine/types.js';
 import { splitFields, splitLines } from '../../ts/ingest/csv-lines.js';
-import type { ImportDatabase } from '../../ts/ingest/index.js';
+import type { ImportDatabase } from '../../ts/ingest/import.js';
 
-export interface FakeTable {
+interface FakeTable {
   metadata: TableMetadata;
   rows: string[][];
 }

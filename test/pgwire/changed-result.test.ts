@@ -1,6 +1,6 @@
 /**
  * Tables that change under a statement which a client prepared and had described: rows of other
- * columns than it was told never come; where the columns are the same it notices nothing.
+ * columns than it received never come; where the columns are the same it notices nothing.
  */
 import { existsSync } from 'node:fs';
 

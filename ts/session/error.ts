@@ -34,7 +34,7 @@ export function asSyntaxError(error: unknown): DatabaseError {
   return asDatabaseError(error);
 }
 
-/** A prepared statement would answer with other columns than its client was told. */
+/** A prepared statement would answer with other columns than its client received. */
 export class ChangedResult extends DatabaseError {
   constructor() {
     super({

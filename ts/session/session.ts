@@ -249,7 +249,7 @@ export class PreparedStatement {
   /** What the server itself does at every execution; null where that is nothing. */
   #operated: Omit<Operated, 'tree'> | null = null;
   #statement: Statement | null = null;
-  /** Whether its columns are others than those its client was told. */
+  /** Whether its columns are others than those its client received. */
   #hasChanged = false;
   /** Whether others may run `#statement` too. */
   #isShared = false;
