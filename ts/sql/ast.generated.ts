@@ -159,7 +159,7 @@ export type Name = {
    */
   quoted: boolean;
   /**
-   * Where it stands, quotes included.
+   * Its place in the text, quotes included.
    */
   span: Span;
 };
@@ -178,7 +178,7 @@ export type TypeName = {
    */
   dimensions: number;
   /**
-   * Where it stands.
+   * Its place in the text.
    */
   span: Span;
 };
@@ -292,7 +292,7 @@ export type Frame = {
    */
   exclude_current_row: boolean;
   /**
-   * Where it stands.
+   * Its place in the text.
    */
   span: Span;
 };
@@ -416,7 +416,7 @@ export type LatestOn = {
    */
   keys: Array<number>;
   /**
-   * Where the clause stands.
+   * The clause's place in the text.
    */
   span: Span;
 };
@@ -443,7 +443,7 @@ export type SampleBy = {
    */
   align: SampleAlign | null;
   /**
-   * Where the clause stands.
+   * The clause's place in the text.
    */
   span: Span;
 };
@@ -490,7 +490,7 @@ export type Limit = {
    */
   offset: number | null;
   /**
-   * Where the clause stands.
+   * The clause's place in the text.
    */
   span: Span;
 };
@@ -535,7 +535,7 @@ export type AsofTolerance = {
    */
   interval: number;
   /**
-   * Where the clause stands.
+   * The clause's place in the text.
    */
   span: Span;
 };
@@ -599,7 +599,7 @@ export type CreateTableNode = {
    */
   dedup_keys: Array<Name>;
   /**
-   * TTL as written, `30d` or `4 WEEKS`, and where it stands.
+   * TTL as written, `30d` or `4 WEEKS`, and its place in the text.
    */
   ttl: Name | null;
   /**
@@ -704,7 +704,7 @@ export type PlainRows = {
    */
   rows: number;
   /**
-   * Where the text stands.
+   * The text's place in the statement.
    */
   span: Span;
 };
@@ -732,11 +732,11 @@ export type ValuesBlock = {
    */
   starts: Array<number>;
   /**
-   * Where each row's opening parenthesis stands.
+   * The place of each row's opening parenthesis.
    */
   row_starts: Array<number>;
   /**
-   * Where each row's closing parenthesis stands.
+   * The place of each row's closing parenthesis.
    */
   row_ends: Array<number>;
 };
@@ -901,7 +901,7 @@ export type RefreshPolicy = {
    */
   period: RefreshPeriod | null;
   /**
-   * Where the clause stands.
+   * The clause's place in the text.
    */
   span: Span;
 };
@@ -923,7 +923,7 @@ export type ExpireRows = {
    */
   cleanup: Name | null;
   /**
-   * Where the clause stands.
+   * The clause's place in the text.
    */
   span: Span;
 };
@@ -1026,7 +1026,7 @@ export type Permission = {
    */
   account: Name | null;
   /**
-   * Where it stands.
+   * Its place in the text.
    */
   span: Span;
 };

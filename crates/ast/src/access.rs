@@ -104,7 +104,7 @@ pub struct Permission {
     pub name: String,
     /// The account of ASSUME SERVICE ACCOUNT.
     pub account: Option<Name>,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
 }
 

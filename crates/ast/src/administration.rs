@@ -40,7 +40,7 @@ pub struct RefreshPolicy {
     pub time_zone: Option<Name>,
     /// PERIOD.
     pub period: Option<RefreshPeriod>,
-    /// Where the clause stands.
+    /// The clause's place in the text.
     pub span: Span,
 }
 
@@ -76,7 +76,7 @@ pub struct ExpireRows {
     pub rule: ExpireRule,
     /// CLEANUP EVERY, as written.
     pub cleanup: Option<Name>,
-    /// Where the clause stands.
+    /// The clause's place in the text.
     pub span: Span,
 }
 

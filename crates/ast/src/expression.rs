@@ -142,7 +142,7 @@ pub struct Frame {
     pub end: Option<FrameBound>,
     /// EXCLUDE CURRENT ROW.
     pub exclude_current_row: bool,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
 }
 

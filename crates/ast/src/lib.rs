@@ -65,7 +65,7 @@ pub struct Name {
     pub text: String,
     /// Whether it stood in quotes.
     pub quoted: bool,
-    /// Where it stands, quotes included.
+    /// Its place in the text, quotes included.
     pub span: Span,
 }
 
@@ -79,7 +79,7 @@ pub struct TypeName {
     pub arguments: Vec<String>,
     /// Number of `[]` pairs after the name.
     pub dimensions: u32,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
 }
 

@@ -16,7 +16,7 @@ pub struct PlainRows {
     pub text: String,
     /// Number of rows.
     pub rows: u32,
-    /// Where the text stands.
+    /// The text's place in the statement.
     pub span: Span,
 }
 

@@ -80,7 +80,7 @@ pub struct LatestOn {
     pub timestamp: Option<NodeId>,
     /// The keys.
     pub keys: Vec<NodeId>,
-    /// Where the clause stands.
+    /// The clause's place in the text.
     pub span: Span,
 }
 
@@ -98,7 +98,7 @@ pub struct SampleBy {
     pub fill: Vec<Fill>,
     /// ALIGN TO; `None` when there is no such clause.
     pub align: Option<SampleAlign>,
-    /// Where the clause stands.
+    /// The clause's place in the text.
     pub span: Span,
 }
 
@@ -162,7 +162,7 @@ pub struct Limit {
     pub second: Option<NodeId>,
     /// OFFSET.
     pub offset: Option<NodeId>,
-    /// Where the clause stands.
+    /// The clause's place in the text.
     pub span: Span,
 }
 
@@ -228,7 +228,7 @@ pub enum JoinOn {
 pub struct AsofTolerance {
     /// A Duration node.
     pub interval: NodeId,
-    /// Where the clause stands.
+    /// The clause's place in the text.
     pub span: Span,
 }
 

@@ -28,7 +28,7 @@ pub struct CreateTableNode {
     pub wal: Option<bool>,
     /// DEDUP UPSERT KEYS (…).
     pub dedup_keys: Vec<Name>,
-    /// TTL as written, `30d` or `4 WEEKS`, and where it stands.
+    /// TTL as written, `30d` or `4 WEEKS`, and its place in the text.
     pub ttl: Option<Name>,
     /// WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
     pub options: Vec<OptionValue>,
@@ -108,9 +108,9 @@ pub struct ValuesBlock {
     pub texts: Vec<String>,
     /// Offset of each cell's first UTF-16 unit.
     pub starts: Vec<u32>,
-    /// Where each row's opening parenthesis stands.
+    /// The place of each row's opening parenthesis.
     pub row_starts: Vec<u32>,
-    /// Where each row's closing parenthesis stands.
+    /// The place of each row's closing parenthesis.
     #[serde(default)]
     pub row_ends: Vec<u32>,
 }

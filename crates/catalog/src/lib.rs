@@ -47,7 +47,7 @@ impl Catalog {
         &self.snapshot
     }
 
-    /// What the name stands for, letter case ignored.
+    /// The object of the name, letter case ignored.
     #[must_use]
     pub fn resolve(&self, name: &str) -> Option<Object> {
         if let Some(table) = self.snapshot.table(name) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId, TableSchema};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
-/// The kinds of records the catalog knows; others belong to whoever writes them.
+/// The kinds of records the catalog knows; others belong to their writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordKind {
     /// A view's definition, by its folded name.
@@ -36,7 +36,7 @@ impl RecordKind {
 pub enum ViewSource {
     /// A table, with the columns it had.
     Table {
-        /// Its identifier: the columns are told apart by theirs as long as it is the same.
+        /// Its identifier: the columns are identified by theirs as long as it is the same.
         id: TableId,
         /// [`TableSchema::identity`].
         identity: TableId,
@@ -49,7 +49,7 @@ pub enum ViewSource {
         name: String,
         /// Its identifier.
         id: String,
-        /// The columns it had; absent where they could not be told.
+        /// The columns it had; absent where they are unknown.
         columns: Option<Vec<String>>,
     },
 }
@@ -63,7 +63,7 @@ pub struct ViewColumn {
     pub name: String,
 }
 
-/// Whoever owns an object.
+/// The owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The name, for people.
@@ -81,7 +81,7 @@ pub struct View {
     pub name: String,
     /// The query's text.
     pub query: String,
-    /// The query's tree, as JSON: whoever reads it knows the trees of statements.
+    /// The query's tree, as JSON: its reader knows the trees of statements.
     pub tree: String,
     /// Who made it: what it reads is read with the rights of this user.
     pub owner: String,
@@ -100,7 +100,7 @@ pub struct View {
 }
 
 impl View {
-    /// Whoever owns it.
+    /// Its owner.
     #[must_use]
     pub fn owner(&self) -> Owner {
         Owner { name: self.owner.clone(), id: self.owner_id.clone() }

@@ -1,4 +1,4 @@
-//! What the reader is told, and what it tells at the end.
+//! The options of the reader, and its report.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub struct CsvColumn {
     pub required: bool,
 }
 
-/// Bytes of a line at the most, where nothing else is said.
+/// The most bytes of a line, by default.
 pub const MOST_LINE_BYTES: usize = 16 << 20;
 
 /// Everything the reader must know.
@@ -50,7 +50,7 @@ pub struct CsvSpec {
     pub skip_extra_values: bool,
     /// Fields of a line; a line with more is too long.
     pub line_fields: usize,
-    /// Bytes of a line at the most, quotes and line ends inside included.
+    /// The most bytes of a line, quotes and line ends inside included.
     pub most_line_bytes: usize,
     /// Columns of the batches that come out; those no field feeds are null.
     pub target: Vec<Field>,
@@ -72,7 +72,7 @@ pub struct CsvReport {
     pub bad_lines: Vec<BadLine>,
 }
 
-/// Bad lines that are told one by one.
+/// Bad lines that are reported one by one.
 pub const MOST_BAD_LINES: usize = 10;
 
 /// A line with something wrong in it.

@@ -1,6 +1,6 @@
 //! Bytes of CSV to typed record batches.
 //!
-//! The reader is told everything about the text (delimiter, header, columns, types): detection is
+//! The reader receives everything about the text (delimiter, header, columns, types): detection is
 //! TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column order of the
 //! target.
 //!

@@ -2,7 +2,7 @@
 //!
 //! A field that begins with `"` is quoted: delimiters and line ends inside belong to it, `""` is
 //! one quote. A quoted field with anything but a delimiter or a line end after its closing quote,
-//! and a quote anywhere but at the start of a field, is taken as it stands.
+//! and a quote anywhere but at the start of a field, is taken literally.
 
 use memchr::{memchr, memchr3};
 

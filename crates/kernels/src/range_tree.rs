@@ -2,14 +2,14 @@
 //!
 //! Nothing is subtracted, so that sums of doubles do not drift as they would in a moving window.
 
-/// Entries that one entry of the next level stands for.
+/// Entries that one entry of the next level combines.
 const FAN_OUT: usize = 16;
 
 /// How two neighbouring values become one.
 pub trait Combine: Send + Sync + 'static {
     /// What is combined.
     type Value: Copy + Send + Sync + 'static;
-    /// Changes nothing it is combined with; stands for a null.
+    /// The identity element: the value of a null.
     const NEUTRAL: Self::Value;
     /// The earlier with the later value.
     fn combine(earlier: Self::Value, later: Self::Value) -> Self::Value;

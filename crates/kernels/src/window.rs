@@ -48,7 +48,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Where a row stands in its partition: its time, or its number from `passed` on.
+    /// The place of a row in its partition: its time, or its number from `passed` on.
     #[inline]
     fn place(&self, row: usize, passed: &mut i64) -> i64 {
         *passed += 1;

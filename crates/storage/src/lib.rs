@@ -1,6 +1,6 @@
 //! The column store: log, segments, manifest, snapshot, commit, checkpoint, recovery.
 //!
-//! A commit is one record in the log, written and (in `sync` mode) synced before anybody sees it.
+//! A commit is one record in the log, written and (in `sync` mode) synced before it is visible.
 //! Small commits live in memory as sorted runs until a checkpoint turns them into immutable
 //! segments; bulk writes go straight to segments and log one record that adopts them. Readers
 //! hold a [`Snapshot`]: an immutable value that shares everything unchanged with its neighbours,

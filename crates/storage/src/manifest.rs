@@ -522,7 +522,7 @@ fn read_partition(
     for _ in 0..count {
         segments.push(Segment::new(vfs, &directory, SegmentMeta::decode(input)?));
     }
-    // One map is changed in place while a manifest is read: nobody else has it.
+    // One map is changed in place while a manifest is read: it is not shared.
     let table = snapshot.tables.remove(&id);
     let table = table.ok_or_else(|| EngineError::internal("a partition of no table"))?;
     let mut table = Arc::unwrap_or_clone(table);

@@ -1,6 +1,6 @@
 //! Memory of rows that are committed and in no segment yet: writers are slowed before there is
 //! too much of it, refused when there is, and go on by themselves once a checkpoint has written
-//! it. Whoever watches the whole process may ask for the same.
+//! it. A watcher of the whole process may ask for the same.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

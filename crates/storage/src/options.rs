@@ -110,15 +110,15 @@ pub struct StorageOptions {
     pub segment_rows: usize,
     /// Memory a bulk write may hold before it writes segments, bytes.
     pub bulk_memory_bytes: usize,
-    /// Tables at the most.
+    /// The most tables.
     pub max_tables: usize,
-    /// Partitions of a table at the most.
+    /// The most partitions of a table.
     pub max_partitions: usize,
-    /// Columns of a table at the most.
+    /// The most columns of a table.
     pub max_columns: usize,
-    /// Bytes of a text or BINARY cell at the most.
+    /// The most bytes of a text or BINARY cell.
     pub max_cell_bytes: usize,
-    /// Elements of an array in a column at the most; arrays of more than
+    /// The most elements of an array in a column; arrays of more than
     /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`] are made nowhere.
     pub max_array_elements: usize,
     /// Rows that only memory and the log hold, bytes: above half of it writes are slowed, above

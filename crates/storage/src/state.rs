@@ -290,7 +290,7 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
             ),
         ));
     }
-    // Cells of a column that got another type meanwhile would be seen by nobody.
+    // Cells of a column that got another type meanwhile would be invisible.
     let still =
         |column: &&ColumnSchema| found.schema().columns.iter().any(|other| other.id == column.id);
     if let Some(gone) = staged.columns.iter().find(|column| !still(column)) {
@@ -375,7 +375,7 @@ pub(crate) fn table_of(snapshot: &Snapshot, id: TableId) -> EngineResult<TableSn
 }
 
 pub(crate) fn put_table(snapshot: &mut Snapshot, mut table: TableSnapshot) {
-    // Whoever listed the partitions while changing them listed the old ones.
+    // A change that listed the partitions listed the old ones.
     table.listed = std::sync::OnceLock::new();
     snapshot.tables.insert(table.schema().id, Arc::new(table));
 }
@@ -535,7 +535,7 @@ pub(crate) fn partition_rows(
     while start < rows {
         let floor = schema.partition_floor(times[start]);
         let ceil = schema.partition_ceil(floor);
-        // `i64::MAX` stands for "no end".
+        // `i64::MAX` means "no end".
         let in_partition = |&ts: &i64| ts < ceil || ceil == i64::MAX;
         let end = start + times[start..].partition_point(in_partition);
         cuts.push((floor, start..end));

@@ -112,7 +112,7 @@ pub(crate) struct Wanted {
     pub(crate) checkpoint: bool,
     /// Since when a checkpoint would free something.
     pub(crate) frees: Option<Instant>,
-    /// Tables of which files may hold what nobody sees.
+    /// Tables whose files may hold invisible data.
     pub(crate) shrinks: BTreeSet<TableId>,
     pub(crate) flush: bool,
     pub(crate) stop: bool,
@@ -225,7 +225,7 @@ impl Storage {
         &self.holds
     }
 
-    /// A table identifier nobody else gets, for creating a table and appending to it in one
+    /// A table identifier that is not given again, for creating a table and appending to it in one
     /// commit.
     pub fn reserve_table_id(&self) -> TableId {
         self.next_table.fetch_add(1, Ordering::Relaxed)
@@ -239,7 +239,7 @@ impl Storage {
         self.commit_prepared(prepared)
     }
 
-    /// For whoever holds the other writers back.
+    /// For the holder of the write lock.
     pub(crate) fn commit_past_holds(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         let prepared = self.prepare(changes)?;
         self.refuse_growth(&prepared)?;
@@ -402,7 +402,7 @@ impl Storage {
                 ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
             }
         }
-        // What stood in their way may be of this group: whoever tries again must see it.
+        // What stood in their way may be of this group: the next attempt must see it.
         for (ticket, error) in refused {
             ticket.finish(Err(error));
         }

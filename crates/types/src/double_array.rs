@@ -20,7 +20,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use crate::{EngineError, EngineResult, ErrorCode, SqlType, account};
 
-/// Elements an array may have at the most.
+/// The most elements of an array.
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
 
 /// The Arrow type of a column of arrays of so many dimensions.

@@ -121,7 +121,7 @@ impl EngineError {
         }
     }
 
-    /// A defect of ours, told in our words: a client is shown where the log has them.
+    /// A defect of ours, in our words: a client is shown where the log has them.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Internal, "internal error").with_inner(message)
     }

@@ -33,7 +33,7 @@ pub fn arm_from_environment() -> EngineResult<()> {
     Ok(())
 }
 
-/// Does what the process was told to do at the point called `name`; nothing when unarmed.
+/// Does what the process was asked to do at the point called `name`; nothing when unarmed.
 #[inline]
 pub fn hit(name: &str) -> EngineResult<()> {
     if ARMED.load(Ordering::Relaxed) { act(name) } else { Ok(()) }

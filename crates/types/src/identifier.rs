@@ -16,7 +16,7 @@ pub fn is_valid_table_name(name: &str) -> bool {
         && !name.chars().any(is_illegal_in_table_name)
 }
 
-/// What stands before the names of the catalog, and of tables written with their schema.
+/// The prefix of the names of the catalog, and of tables written with their schema.
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public.", "qdb."];
 
 /// Tables of the catalog that are written without a schema, beside those of `pg_`.

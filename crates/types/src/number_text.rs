@@ -116,7 +116,7 @@ fn relayout(out: &mut Vec<u8>, shortest: &[u8], plain: bool) {
     }
 }
 
-/// `significant` × 10^`exponent` without an exponent; the first digit stands before the point of
+/// `significant` × 10^`exponent` without an exponent; the first digit is before the point of
 /// 10^`exponent`.
 fn write_plain(out: &mut Vec<u8>, significant: &[u8], exponent: i32) {
     if exponent < 0 {

@@ -235,7 +235,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `Some(None)` when no offset stands here, `None` when a malformed one does.
+    /// `Some(None)` when there is no offset, `None` when a malformed one does.
     #[allow(clippy::option_option)]
     fn offset(&mut self) -> Option<Option<i64>> {
         if self.eat(b'Z') {

@@ -1,6 +1,6 @@
 //! Timestamp patterns such as `yyyy-MM-dd HH:mm:ss.SSSUUU`: compiled once, then used for reading
 //! (CSV columns, `to_timestamp`) and writing (`to_str`). Letters are those of the reference's
-//! pattern table; every other character stands for itself, and so does text between quotes.
+//! pattern table; every other character matches itself, and so does text between quotes.
 
 use crate::calendar::CivilDate;
 use crate::timestamp::TimestampUnit;
@@ -67,7 +67,7 @@ use Width::{Exactly, Greedy};
 const MILLI: i64 = 1_000_000;
 const MICRO: i64 = 1_000;
 
-/// Letters of a zone's name or offset at the most.
+/// The most letters of a zone's name or offset.
 const LONGEST_ZONE: usize = 64;
 
 /// Longest first, so that the first match is the one meant.

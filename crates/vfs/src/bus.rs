@@ -3,7 +3,7 @@
 //! The kernel sends SIGBUS to the thread that touches such a page, which ends the process. Here
 //! the handler looks the address up among the ranges that [`RealVfs`](crate::RealVfs) has mapped,
 //! counts the fault, and puts zeros where the rest of the file was; the thread goes on, and
-//! whoever used the bytes asks [`is_faulted`] before anybody relies on them. Any other address is
+//! a reader of the bytes asks [`is_faulted`] before it relies on them. Any other address is
 //! the business of the handler that was there before.
 
 use std::mem::MaybeUninit;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 static FAULTS: AtomicU64 = AtomicU64::new(0);
 /// The first of the blocks of ranges. Blocks are never freed, so the handler may walk them.
 static RANGES: Block = Block::new();
-/// Ranges that nobody uses.
+/// Unused ranges.
 static FREE: Mutex<Vec<&'static Range>> = Mutex::new(Vec::new());
 /// What handled the signal before; set before the handler is installed.
 static PREVIOUS: OnceLock<sigaction> = OnceLock::new();
@@ -118,7 +118,7 @@ fn free_range() -> &'static Range {
     &block.ranges[0]
 }
 
-/// How many times a mapped page could not be read, since the process began. While it stands
+/// How many times a mapped page could not be read, since the process began. While it is
 /// still, no byte of any map was made up.
 pub fn faults() -> u64 {
     FAULTS.load(Ordering::SeqCst)
@@ -155,7 +155,7 @@ fn install() {
     });
 }
 
-/// The handler. Only atomics, one system call, and no memory of anybody else.
+/// The handler. Only atomics, one system call, and no memory of another owner.
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler installed with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
@@ -181,7 +181,7 @@ fn cover(range: &Range, address: usize) -> bool {
     range.faults.fetch_add(1, Ordering::SeqCst);
     FAULTS.fetch_add(1, Ordering::SeqCst);
     // SAFETY: the pages lie in a map of ours that the faulting thread keeps alive (it holds the
-    // buffer), so replacing them touches nobody else's memory; they stay readable throughout.
+    // buffer), so replacing them touches no other memory; they stay readable throughout.
     let mapped = unsafe {
         libc::mmap(
             from as *mut c_void,

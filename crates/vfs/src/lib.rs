@@ -110,7 +110,7 @@ pub trait Vfs: Send + Sync + Debug {
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
     /// Takes the exclusive lock on a file, creating it: `RootLocked` when another process has it.
     fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>>;
-    /// A number nobody can guess, for salts and temporary names. Repeatable in the simulation.
+    /// An unguessable number, for salts and temporary names. Repeatable in the simulation.
     fn entropy(&self) -> u64;
     /// Gives a file that never changes a second name. Where the file system cannot, it is copied.
     /// Neither name nor copy is durable before the directory and, for a copy, the file is synced:

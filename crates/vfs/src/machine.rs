@@ -9,7 +9,7 @@ use crate::RealVfs;
 pub enum FileSystem {
     /// A disk of this machine, as far as can be seen.
     Local,
-    /// Somebody else's: a sync there does not mean what it means here.
+    /// Another system's: a sync there does not mean what it means here.
     Network(&'static str),
     /// Something between this process and a disk.
     Layered(&'static str),

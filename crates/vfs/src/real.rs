@@ -1,8 +1,8 @@
 //! The operating system's files.
 //!
 //! Writes go through `pwrite`, so that a full disk is an error and never a signal. Maps are
-//! read-only, of files nobody changes any more, and cover exactly the length a commit record or
-//! a manifest named.
+//! read-only, of files that are not changed any more, and cover exactly the length a commit record
+//! or a manifest named.
 
 use std::fs::{File, OpenOptions};
 use std::io;

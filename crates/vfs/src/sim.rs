@@ -252,7 +252,7 @@ impl SimVfs {
         paths
     }
 
-    /// Changes the durable content of a file behind everybody's back, as a failing disk does.
+    /// Changes the durable content of a file unnoticed by the database, as a failing disk does.
     pub fn spoil(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut state = self.state.lock();
         let inode = state.lookup(path)?;

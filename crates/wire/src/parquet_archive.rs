@@ -45,7 +45,7 @@ impl ParquetArchive {
             EngineError::new(ErrorCode::InvalidValue, message)
                 .with_hint("use partition_by=NONE, or ORDER BY and timestamp() in the query")
         })?;
-        // What is wrong with the options is told before the first row.
+        // Wrong options are reported before the first row.
         ParquetFile::new(fields, Some(timestamp), &options)?;
         Ok(Self {
             fields: fields.to_vec(),

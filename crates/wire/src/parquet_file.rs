@@ -62,7 +62,7 @@ pub enum Codec {
     Brotli,
 }
 
-/// Dictionary of a column of numbers, at the most. Beyond it most values come once, and looking
+/// The largest dictionary of a column of numbers. Beyond it most values come once, and looking
 /// each of them up takes longer than writing it.
 const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
 

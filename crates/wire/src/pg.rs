@@ -11,7 +11,7 @@ use crate::growth::Growth;
 
 /// Microseconds from 1970 to 2000, where Postgres's binary timestamps start.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
-/// A length that stands for null.
+/// The length of a null.
 const NULL_LENGTH: i32 = -1;
 /// The type OID of float8, the element of every array here.
 const FLOAT8_OID: i32 = 701;

@@ -11,7 +11,7 @@ use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_
 use parquet::errors::ParquetError;
 use tidemark_types::{EngineError, EngineResult};
 
-/// Threads of one file at the most: each holds the windows and tables of its codec, 45 MiB for
+/// The most threads of one file: each holds the windows and tables of its codec, 45 MiB for
 /// ZSTD 9 (measured).
 const MOST_THREADS: usize = 4;
 

@@ -5,7 +5,7 @@
 //! of the archive finds the end of an entry in its bytes. Sizes follow each entry and are 64 bits
 //! wide.
 
-/// Bytes a stored block holds at the most.
+/// The most bytes of a stored block.
 const BLOCK_BYTES: usize = 0xffff;
 /// Version of the format that knows 64-bit sizes.
 const VERSION: u16 = 45;
@@ -14,7 +14,7 @@ const FLAGS: u16 = 0x0808;
 const DEFLATE: u16 = 8;
 /// Midnight of 1980-01-01, the first moment the format can say.
 const TIME: u32 = 0x0021_0000;
-/// Stands where the value is in the extra field.
+/// Marks a value that is in the extra field.
 const WIDE: u32 = u32::MAX;
 /// Number of the extra field with 64-bit sizes.
 const ZIP64: u16 = 1;
@@ -199,7 +199,7 @@ const fn tables() -> [[u32; 256]; 8] {
     tables
 }
 
-/// The checksum of the bytes behind those of `before`; 0 stands before all.
+/// Continues the checksum `before` over more bytes; it begins with 0.
 fn crc32(before: u32, bytes: &[u8]) -> u32 {
     let mut crc = !before;
     let (words, rest) = bytes.as_chunks::<8>();

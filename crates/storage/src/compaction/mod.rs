@@ -1,4 +1,4 @@
-//! What runs beside transactions: checkpoints, and files written anew without what nobody sees.
+//! What runs beside transactions: checkpoints, and files rewritten without invisible data.
 
 pub(crate) mod background;
 pub(crate) mod checkpoint;

@@ -1,4 +1,4 @@
-//! Files that hold what nobody sees: cells of columns that were dropped, and deleted rows that a
+//! Files with invisible data: cells of columns that were dropped, and deleted rows that a
 //! checkpoint found no room to leave out. Their partitions are written anew, one after the other,
 //! by the storage's own thread, as CONVERT PARTITION would write them.
 
@@ -15,11 +15,11 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::schema::TableId;
 
-/// A partition is written anew where one byte in so many of its files is seen by nobody.
+/// A partition is rewritten where one byte in so many of its files is invisible.
 const WORTH_SHARE: u64 = 32;
 /// Partitions looked at between two looks at the clock.
 const LOOKED_AT: usize = 256;
-/// How long what could not be written waits: for room, or for whoever changes the table.
+/// How long what could not be written waits: for room, or for a writer of the table.
 const LATER: Duration = Duration::from_millis(500);
 
 /// What is still to be looked at. States: idle → looking (partitions in the queue) → idle; what
@@ -84,7 +84,7 @@ impl Shrink {
 }
 
 impl Storage {
-    /// The tables of which files may hold what nobody sees.
+    /// The tables whose files may hold invisible data.
     pub(crate) fn tables_to_shrink(&self) -> BTreeSet<TableId> {
         let snapshot = self.snapshot();
         let tables = snapshot.tables().filter(|table| {
@@ -116,7 +116,7 @@ impl Storage {
     }
 }
 
-/// Bytes of a file that its table shows nobody.
+/// Bytes of a file that are invisible in its table.
 fn unseen_bytes(segment: &Arc<Segment>, table: &TableSnapshot) -> EngineResult<u64> {
     let beside = segment.bytes_beside(&table.schema().columns)?;
     let dead = segment.dead().map_or(0, |dead| dead.count() as u64);

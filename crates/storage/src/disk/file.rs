@@ -1,4 +1,4 @@
-//! A file that lives as long as somebody needs it.
+//! A file that lives as long as it is referenced.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

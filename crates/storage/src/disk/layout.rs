@@ -45,7 +45,7 @@ pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
 pub(crate) const SYMBOLS_MAGIC: [u8; 8] = *b"TDMSYM01";
 pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
 
-/// Bytes of a log file's header that its checksum covers, and where the checksum stands.
+/// Bytes of a log file's header that its checksum covers, and the offset of the checksum.
 pub(crate) const LOG_HEADER_BYTES: usize = 32;
 /// Bytes of a group's header.
 pub(crate) const GROUP_HEADER_BYTES: usize = 64;
@@ -79,7 +79,7 @@ pub(crate) fn table_dir(table: TableId) -> String {
     format!("{TABLES}/{table}")
 }
 
-/// The partition stands in the name for people; the number alone identifies the file.
+/// The partition is in the name for people; the number alone identifies the file.
 pub(crate) fn segment_name(partition: &str, number: u64) -> String {
     format!("{partition}.{number}.seg")
 }

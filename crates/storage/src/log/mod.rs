@@ -35,7 +35,7 @@ use crate::table::schema::TableId;
 const SPARE_FILES: usize = 2;
 /// Bytes of zeros ahead of the first group of a file.
 const LEAST_AHEAD: u64 = 16 << 10;
-/// Spare files, and zeros ahead of the log, take one part in so many of what is free at the most.
+/// Spare files, and zeros ahead of the log, take at most one part in so many of what is free.
 const AHEAD_SHARE: u64 = 64;
 
 fn is_full(error: &std::io::Error) -> bool {
@@ -428,7 +428,7 @@ impl Log {
     }
 
     /// Frees the files kept for reuse, as long as nothing was written since the last checkpoint:
-    /// nobody needs them soon.
+    /// they are not needed soon.
     pub(crate) fn release_spares(&mut self) {
         if self.bytes_since_checkpoint == 0 {
             for number in std::mem::take(&mut self.spare) {

@@ -1,7 +1,7 @@
 //! Group commit: transactions that wait at the same time are written, and synced, together.
 //!
 //! The first to come leads: it takes the log, writes for all that wait, and hands the lead to the
-//! first that came meanwhile. The others sleep until their outcome is known; nobody queues for
+//! first that came meanwhile. The others sleep until their outcome is known; none queues for
 //! the log only to learn it.
 
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ impl Ticket {
 #[derive(Debug, Default)]
 struct Inner {
     waiting: VecDeque<Arc<Ticket>>,
-    /// Whether somebody leads.
+    /// Whether there is a leader.
     led: bool,
     /// Transactions in the group that is written.
     taken: usize,

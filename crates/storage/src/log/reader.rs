@@ -70,7 +70,7 @@ impl GroupHeader {
 pub(crate) struct FoundRecord {
     /// Where they are in the frame; `None` when they are not what was written.
     pub(crate) bytes: Option<Range<usize>>,
-    /// The tables it changes; empty when nobody knows.
+    /// The tables it changes; empty when unknown.
     pub(crate) tables: Vec<TableId>,
 }
 

@@ -74,7 +74,7 @@ struct Pending {
     bytes: usize,
 }
 
-/// An update whose segments are written, and which nobody sees yet. Dropping it gives it up.
+/// An update whose segments are written, and which is not visible yet. Dropping it gives it up.
 #[derive(Debug)]
 pub struct WrittenUpdate(BulkUpdate);
 

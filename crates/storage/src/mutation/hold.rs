@@ -74,7 +74,7 @@ impl Storage {
         self.holds().list()
     }
 
-    /// Holds the table's other writers back, waiting for whoever does so already. A commit that
+    /// Holds the table's other writers back, waiting for the present holder. A commit that
     /// was under way may still happen: take the snapshot afterwards, and try again on `Replan`.
     pub fn hold_writes(self: &Arc<Self>, table: TableId) -> WriteHold {
         self.holds().take(table);

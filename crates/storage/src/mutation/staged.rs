@@ -172,7 +172,7 @@ impl StagedRows {
 /// Goes once through the places of rows.
 struct Walk<'a> {
     places: std::slice::Iter<'a, Range<usize>>,
-    /// What is left of the place that it stands at.
+    /// What is left of its present place.
     place: Range<usize>,
     /// The number of rows before it.
     passed: usize,

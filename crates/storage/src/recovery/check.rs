@@ -174,7 +174,7 @@ impl Storage {
     }
 }
 
-/// Checks a root that nobody uses: what an opening would find, and everything behind it. Writes
+/// Checks a root that is not in use: what an opening would find, and everything behind it. Writes
 /// nothing. Fails where there is no root, or one of a version that is not known.
 pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
     let vfs = &Disk::new(Arc::clone(vfs), Verify::First);

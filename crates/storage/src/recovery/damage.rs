@@ -19,7 +19,7 @@ use crate::table::schema::TableId;
 /// Records of this kind say which tables miss transactions; the key is the table's identifier.
 pub(crate) const LOST_RECORDS: &str = "damage";
 
-/// Whether any file of this process was ever found damaged: nobody looks for damage before.
+/// Whether any file of this process was ever found damaged: before, damage is not looked for.
 static SUSPECT: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn suspect() {

@@ -316,7 +316,7 @@ fn clean_up(
         for name in files.keys() {
             let path = format!("{directory}/{name}");
             if !named.contains(&path) {
-                // Kept until the next checkpoint, in case somebody wants to look at it.
+                // Kept until the next checkpoint, for inspection.
                 let table = directory.rsplit('/').next().unwrap_or_default();
                 let _ = vfs.rename(&path, &format!("{TRASH}/{table}.{name}"));
                 left -= 1;

@@ -2,7 +2,7 @@
 //!
 //! A torn end is normal, and so is everything that follows it. A transaction that a later group
 //! says was durable and that is not there any more is damage: it is passed over, and the tables
-//! it changed, or all that are there where nobody knows, are marked.
+//! it changed, or all that are there where it is unknown, are marked.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Transactions below `end` are not there: whose they were nobody knows.
+    /// Transactions below `end` are missing: their tables are unknown.
     fn lose_upto(&mut self, end: u64) {
         let first = self.snapshot.lsn + 1;
         let what = format!("{LOG}: transactions {first} to {} cannot be read", end - 1);

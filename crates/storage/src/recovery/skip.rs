@@ -27,7 +27,7 @@ use crate::table::schema::TableId;
 pub struct LostPart {
     /// The partition's name; empty for what concerns the whole table.
     pub partition: String,
-    /// Rows that are gone; 0 where nobody knows.
+    /// Rows that are gone; 0 where unknown.
     pub rows: u64,
     /// First and last timestamp of these rows, in the unit of the table's; zeros without one.
     pub bounds: (i64, i64),

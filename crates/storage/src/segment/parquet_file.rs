@@ -35,7 +35,7 @@ use crate::segment::{Segment, SegmentMeta};
 use crate::table::schema::ColumnSchema;
 use crate::table::symbols::SymbolDictionary;
 
-/// Rows of a file at the most, so that decoding one column of it stays small.
+/// The most rows of a file, so that decoding one column of it stays small.
 pub(crate) const PARQUET_ROWS: usize = 512 << 10;
 /// Bytes of decoded columns that are kept for the next reader, in the whole process.
 const DECODED_BYTES: usize = 256 << 20;

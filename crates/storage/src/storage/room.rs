@@ -80,7 +80,7 @@ impl Storage {
         }
     }
 
-    /// Files of these tables may hold what nobody sees: the storage's thread looks.
+    /// Files of these tables may hold invisible data: the storage's thread looks.
     pub(crate) fn note_shrinks(&self, tables: impl IntoIterator<Item = TableId>) {
         if self.options.background {
             self.background.wanted.lock().shrinks.extend(tables);

@@ -338,7 +338,7 @@ pub struct PartitionInfo {
     pub segments: usize,
     /// Number of sorted runs, in memory until the next checkpoint.
     pub runs: usize,
-    /// Segments and runs that hold rows of one time, at the most: readers merge them there.
+    /// The most segments and runs that hold rows of one time: readers merge them there.
     pub overlap: usize,
     /// Bytes of the segments.
     pub disk_bytes: u64,
@@ -377,7 +377,7 @@ impl Slice {
     }
 
     /// Cells of the columns at these positions of the schema, for `rows` counted from the start
-    /// of the slice. The position after the last column stands for the rows' identifiers.
+    /// of the slice. The position after the last column means the rows' identifiers.
     /// Nothing is copied.
     pub fn columns(&self, projection: &[usize], rows: Range<usize>) -> EngineResult<Vec<ArrayRef>> {
         if rows.start > rows.end || rows.end > self.rows() {

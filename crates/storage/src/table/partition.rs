@@ -142,7 +142,7 @@ impl Partition {
         segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// How many pieces span one instant, at the most. Pieces that only touch do not count.
+    /// The most pieces that span one instant. Pieces that only touch do not count.
     pub(crate) fn overlap(&self) -> usize {
         let segments = self.segments.iter().map(|segment| segment.bounds());
         let pieces = segments.chain(self.runs.iter().map(|run| run.bounds));

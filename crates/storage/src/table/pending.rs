@@ -88,7 +88,8 @@ impl Storage {
     }
 
     /// What `shown` would be with these rows: `committed` is the snapshot it was made from, or
-    /// itself. Nobody else sees the rows. Fails with `Replan` like [`Self::commit_pending`].
+    /// itself. Other readers do not see the rows. Fails with `Replan` like
+    /// [`Self::commit_pending`].
     pub fn preview(
         &self,
         committed: &Snapshot,
@@ -102,7 +103,7 @@ impl Storage {
             let mut context = ApplyContext {
                 vfs: self.vfs(),
                 lsn: shown.lsn,
-                // Runs that are committed are shared with everybody, not merged with these.
+                // Runs that are committed are shared with all readers, not merged with these.
                 frozen_lsn: committed.lsn,
                 run_rows: self.options().run_rows,
                 removed: &mut Vec::new(),

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::snapshot::Snapshot;
 use crate::table::TableSnapshot;
 
-/// A snapshot that somebody holds.
+/// A snapshot that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedSnapshot {
     /// Its [`Snapshot::epoch`].
@@ -97,7 +97,7 @@ fn files(table: &TableSnapshot) -> Vec<(String, u64)> {
 }
 
 impl Snapshot {
-    /// The snapshots that somebody holds, oldest first. Whoever asks counts as a reader of this
+    /// The snapshots that are held, oldest first. The caller counts as a reader of this
     /// one.
     pub fn pinned(self: &Arc<Self>) -> Vec<PinnedSnapshot> {
         let known = self.pins.0.lock();

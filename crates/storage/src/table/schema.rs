@@ -27,7 +27,7 @@ pub struct ColumnSchema {
     /// Whether every row must have a value. Rows that exist are not looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_null: bool,
-    /// What rows get that name no value; whoever makes rows applies it.
+    /// What rows get that name no value; the maker of rows applies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
     /// The column whose cells this one took over when its type was changed; 0 for none.

@@ -167,7 +167,7 @@ impl SymbolStore {
         self.condemn(error);
         let known = self.inner.read().ends.len() as u32;
         let end = file.first_key + file.count;
-        // The character for what is unknown: nobody's symbol starts with it.
+        // The character for what is unknown: no symbol starts with it.
         let text = |key: u32| format!("\u{FFFD}lost symbol {key}");
         let lost: Vec<String> = (known..end).map(text).collect();
         self.lost.fetch_add(lost.len(), Ordering::Relaxed);
