@@ -28,9 +28,10 @@ export function childEnvironment(extra = {}) {
 
 /**
  * Runs a command, its output passed through; resolves to its exit code and, with `capture`, to
- * its output as well.
+ * its output as well. `watch` is called with each piece of it as it comes.
  */
-export function run(command, args, { capture = false, env = {}, cwd = root, quiet = false } = {}) {
+export function run(command, args, options = {}) {
+  const { capture = false, env = {}, cwd = root, quiet = false, watch } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
@@ -40,6 +41,7 @@ export function run(command, args, { capture = false, env = {}, cwd = root, quie
     let output = '';
     child.stdout?.on('data', (chunk) => {
       output += chunk;
+      watch?.(String(chunk));
       if (!quiet) {
         process.stdout.write(chunk);
       }

@@ -74,19 +74,43 @@ async function harnesses() {
   for (const [name, ...args] of QUICK_TIERS) {
     const program = name.endsWith('.js') ? [join(root, name)] : [harness, name];
     const all = [...program, ...args, '--seed', '1'];
+    const began = Date.now();
     const { code, output } = await run(process.execPath, all, { capture: true });
     const line = output.match(/^(\d+) passed, (\d+) failed$/m);
     const failed = Number(line?.[2] ?? 0);
     count(name, Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);
+    console.log(`   ${name}: ${Math.round((Date.now() - began) / 1000)} s`);
+  }
+}
+
+/** How long each file of tests takes, from when its first result comes to its last. */
+class Durations {
+  #files = new Map();
+
+  /** Takes a piece of ava's TAP output; the name of a file is all but the last part of a title. */
+  take(text) {
+    for (const [, file] of text.matchAll(/^(?:not )?ok \d+ - (.+) › [^›]*$/gm)) {
+      const now = Date.now();
+      const { began = now } = this.#files.get(file) ?? {};
+      this.#files.set(file, { began, took: now - began });
+    }
+  }
+
+  longest(count) {
+    const files = [...this.#files].sort(([, one], [, other]) => other.took - one.took);
+    return files.slice(0, count).map(([file, { took }]) => `${file} ${Math.round(took / 1000)} s`);
   }
 }
 
 /** ava's TAP output: one `ok` or `not ok` per test. */
 async function typescriptTests() {
-  const { code, output } = await run('npx', ['ava', '--tap'], { capture: true });
+  const durations = new Durations();
+  const watch = (text) => durations.take(text);
+  const { code, output } = await run('npx', ['ava', '--tap'], { capture: true, watch });
   const passed = [...output.matchAll(/^ok \d+(?!.*# SKIP)/gm)].length;
   const failed = [...output.matchAll(/^not ok \d+/gm)].length;
   const skipped = [...output.matchAll(/^ok \d+.*# SKIP/gm)].length;
+  console.log(`   longest: ${durations.longest(20).join(', ')}`);
   count('ts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
 

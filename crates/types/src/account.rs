@@ -28,6 +28,8 @@ const LEAST_MARGIN: usize = 32 << 20;
 /// A query that held one part in so many of what the process may have leaves much behind: the
 /// allocator keeps for each thread what was freed there.
 const LARGE_SHARE: i64 = 16;
+/// Percent of what the process may have, beyond which queries get nothing more.
+const QUERIES_PERCENT: i64 = 90;
 /// How long a task works before it lets others work.
 const SLICE: Duration = Duration::from_millis(5);
 
@@ -79,8 +81,14 @@ pub fn set_process_limit(limit: u64, resident: u64) {
     let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
     let (limit, resident) = (signed(limit), signed(resident));
     PROCESS_LIMIT.store(limit, Ordering::Relaxed);
-    let left = limit.saturating_sub(resident);
+    let left = queries_limit(limit).saturating_sub(resident);
     CEILING.store(LIVE.load(Ordering::Relaxed).saturating_add(left), Ordering::Relaxed);
+}
+
+/// Where queries stop to grow. A part of what the process may have is left to what no query is
+/// asked for: texts of statements, results on their way, writes.
+fn queries_limit(limit: i64) -> i64 {
+    limit / 100 * QUERIES_PERCENT
 }
 
 /// Tells why a query has to stop, when it has to.
@@ -192,7 +200,8 @@ impl Account {
         let limit = PROCESS_LIMIT.load(Ordering::Relaxed);
         let ceiling = CEILING.load(Ordering::Relaxed);
         let left = ceiling.saturating_sub(LIVE.load(Ordering::Relaxed));
-        let (resident, limit) = (limit.saturating_sub(left).max(0) >> 20, limit >> 20);
+        let resident = queries_limit(limit).saturating_sub(left);
+        let (resident, limit) = (resident.max(0) >> 20, limit >> 20);
         let why = if is_largest { "stopped as the largest query" } else { "memory is low" };
         EngineError::new(
             ErrorCode::OutOfMemory,

@@ -151,10 +151,10 @@ fn shown(value: &Value, kind: JsonKind) -> Option<String> {
 }
 
 fn doubles(array: &ArrayRef) -> Result<DoubleArrays<'_>> {
-    match DoubleArrays::new(array) {
-        Some(arrays) => Ok(arrays),
-        None => internal_err!("UNNEST of something else than DOUBLE[]"),
-    }
+    let Some(arrays) = DoubleArrays::new(array) else {
+        return internal_err!("UNNEST of something else than DOUBLE[]");
+    };
+    Ok(arrays)
 }
 
 fn numbers(array: &ArrayRef, parts: &[Part]) -> Result<Vec<ArrayRef>> {
