@@ -10,6 +10,7 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use crate::one_table::condition;
 use crate::operator::Facts;
 use crate::plan_node::PlanNode;
+use crate::scan::exec::SliceScan;
 use crate::scan::filtered::FilteredScan;
 use crate::scan::kind::Scan;
 use crate::scan::rows::Rows;
@@ -41,8 +42,8 @@ impl PlanSession {
     fn scanning(&self, scan: &Scan, rows: Rows<'_>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         Ok(match scan {
             Scan::Table(_) if rows.predicate.is_some() => None,
-            Scan::Table(scan) => scan.reading(rows)?.map(|scan| scan.plan()),
-            Scan::Filtered(filtered) => self.filtered(filtered, rows)?.map(|scan| scan.plan()),
+            Scan::Table(scan) => scan.reading(rows)?.map(SliceScan::plan),
+            Scan::Filtered(filtered) => self.filtered(filtered, rows)?.map(FilteredScan::plan),
         })
     }
 
