@@ -44,7 +44,7 @@ function namers(pattern: RegExp): string[] {
 /** What counts, and the most places that the recipe may have. */
 const RECIPES: readonly [name: string, most: number, named: (example: string) => RegExp][] = [
   ['a scalar function', 3, (name) => new RegExp(`"${name}"`)],
-  ['an operator', 6, (name) => new RegExp(`\\b${name}(Node|Exec)\\b`)],
+  ['an operator', 5, (name) => new RegExp(`\\b${name}(Node|Exec)\\b`)],
   ['a route', 2, (name) => new RegExp(`\\b${name}\\b`)],
   ['a configuration key', 1, (name) => new RegExp(`'${name.replaceAll('.', '\\.')}'`)],
   ['a statement', 5, (name) => new RegExp(`\\b${name}\\b`)],

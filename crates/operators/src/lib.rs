@@ -2,8 +2,9 @@
 //! SPLICE, WINDOW and HORIZON JOIN, LATEST ON, sub-queries as joins, and the rules that keep rows
 //! in timestamp order.
 //!
-//! One folder per operator: `node` says what, `exec` how it is planned, `stream` polls. The
-//! inner loops are in `tidemark-kernels`. Knows storage's snapshots; knows no SQL text.
+//! One folder per operator: `node` says what, `exec` how it is planned and what it answers of
+//! itself ([`operator`]), `stream` polls. Rules are in `rules`, inner loops in
+//! `tidemark-kernels`. Knows storage's snapshots; knows no SQL text.
 #![forbid(unsafe_code)]
 
 mod asof;
@@ -11,18 +12,15 @@ mod bounded;
 mod bucket;
 mod conditions;
 mod cost;
-mod decorrelate;
 mod error;
 mod fill;
-mod filter_scan;
 mod foreign;
 mod grid;
 mod horizon;
 mod immediate;
-mod join_planner;
-mod keep_time_order;
 mod latest_on;
 mod logical;
+mod lowering;
 mod measured;
 mod one_table;
 mod operator;
@@ -31,25 +29,23 @@ mod other_rows;
 mod plan_node;
 mod planner;
 mod properties;
-mod push_filters;
+mod rules;
 mod sample_by;
 mod scan;
 mod session;
 mod size;
 mod sorted_input;
 mod splice;
-mod stoppable;
 mod symbols;
 mod unnest;
 mod window;
 mod window_join;
 
 pub use asof::node::{AsofJoinNode, AsofKind};
-pub use bounded::{Bound, ShareLiterals, cell_bytes, rows_of_bytes};
+pub use bounded::{ShareLiterals, cell_bytes, rows_of_bytes};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit};
 pub use conditions::{all_of, any_of};
 pub use cost::rows_read;
-pub use decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
 pub use fill::node::{FillNode, FillValue};
 pub use foreign::{MEMORY, from_datafusion};
 pub use horizon::node::{Horizon, HorizonJoinNode, HorizonSide};
@@ -57,6 +53,8 @@ pub use immediate::is_immediate;
 pub use latest_on::node::LatestOnNode;
 pub use measured::Analyze;
 pub use planner::TidemarkExtensionPlanner;
+pub use rules::bound::Bound;
+pub use rules::decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
 pub use sample_by::node::SampleByNode;
 pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use scan::rows::Rows;

@@ -7,6 +7,7 @@ use crate::asof::node::AsofJoinNode;
 use crate::fill::node::FillNode;
 use crate::horizon::node::HorizonJoinNode;
 use crate::latest_on::node::LatestOnNode;
+use crate::lowering::Lower;
 use crate::sample_by::node::SampleByNode;
 use crate::splice::node::SpliceJoinNode;
 use crate::unnest::node::UnnestNode;
@@ -46,6 +47,21 @@ impl<'a> LogicalNode<'a> {
         match plan {
             LogicalPlan::Extension(extension) => Self::of(extension.node.as_ref()),
             _ => None,
+        }
+    }
+
+    /// As what the planner makes an operator of.
+    pub(crate) fn lowered(&self) -> &'a dyn Lower {
+        match *self {
+            Self::SampleBy(node) => node,
+            Self::Fill(node) => node,
+            Self::LatestOn(node) => node,
+            Self::Windows(node) => node,
+            Self::Unnest(node) => node,
+            Self::Asof(node) => node,
+            Self::Splice(node) => node,
+            Self::WindowJoin(node) => node,
+            Self::Horizon(node) => node,
         }
     }
 }

@@ -30,13 +30,15 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-use crate::bounded::bounded;
 use crate::conditions::all_of;
-use crate::decorrelate::has_subquery;
+use crate::fill::exec::plan_fill;
 use crate::fill::node::FillNode;
 use crate::logical::LogicalNode;
+use crate::lowering::Lowering;
 use crate::order::{TimeConcat, follows_scan_order};
-use crate::planner::{Lowering, plan_fill, plan_sample_by};
+use crate::rules::bound::bounded;
+use crate::rules::decorrelate::has_subquery;
+use crate::sample_by::exec::plan_sample_by;
 use crate::sample_by::node::SampleByNode;
 use crate::scan::exec::{ScanParts, SliceScan};
 use crate::scan::filtered::FilteredScan;
@@ -254,7 +256,7 @@ impl Planner<'_> {
         let columns = vec![true; node.input().schema().fields().len()];
         let below = Wanted { columns, rows: None };
         let Some(input) = self.node(node.input(), below)? else { return Ok(None) };
-        let plan = plan_fill(node, input.plan)?;
+        let plan = plan_fill(node, input.plan);
         Ok(Some(Planned { plan, schema: Arc::clone(node.schema()) }))
     }
 

@@ -35,17 +35,18 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
-use crate::bounded::{Bound, ShareLiterals};
+use crate::bounded::ShareLiterals;
 use crate::conditions::BalanceConditions;
-use crate::decorrelate::Decorrelate;
-use crate::filter_scan::FilterScan;
-use crate::keep_time_order::KeepTimeOrder;
 use crate::logical::LogicalNode;
 use crate::one_table;
 use crate::planner::TidemarkExtensionPlanner;
-use crate::push_filters::PushFilters;
+use crate::rules::bound::Bound;
+use crate::rules::decorrelate::Decorrelate;
+use crate::rules::filter_scan::FilterScan;
+use crate::rules::keep_time_order::KeepTimeOrder;
+use crate::rules::push_filters::PushFilters;
+use crate::rules::stoppable::Stoppable;
 use crate::scan::exec::PartRows;
-use crate::stoppable::Stoppable;
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
 const MERGE_SHARE: usize = 16;

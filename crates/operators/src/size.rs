@@ -7,8 +7,8 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::decorrelate::{captured, subquery_of};
 use crate::logical::LogicalNode;
+use crate::rules::decorrelate::subquery::{captured, subquery_of};
 
 /// Operators and expressions of a plan at the most, those of sub-queries, common tables and views
 /// counted wherever they are named.

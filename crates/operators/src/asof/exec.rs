@@ -8,16 +8,19 @@ use datafusion::common::Result;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{
-    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
 
 use super::keys::{KeySpace, Side};
+use super::node::AsofJoinNode;
 use super::plan::AsofPlan;
 use super::right::{RightSide, SideExprs};
+use super::sides::{key_pairs, side};
 use super::stream::Matcher;
+use crate::lowering::{Inputs, Lower, Lowering, schema_of};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, Run, Work, of_first, order_of_first,
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
 };
 use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
@@ -85,5 +88,26 @@ impl Operator for AsofPlan {
             let mut matcher = Matcher::new(self, side);
             Ok(left.map(move |batch| matcher.join(&batch?, &schema)))
         }))
+    }
+}
+
+impl Lower for AsofJoinNode {
+    fn lower(
+        &self,
+        inputs: &Inputs<'_>,
+        lowering: &Lowering<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let left = side(inputs, 0, self.left_timestamp(), lowering)?;
+        let right = side(inputs, 1, self.right_timestamp(), lowering)?;
+        let (keys, key_kind) = key_pairs(self.keys(), (&left, &right), lowering)?;
+        let plan = AsofPlan {
+            left_timestamp: left.timestamp,
+            right_timestamp: right.timestamp,
+            keys,
+            key_kind,
+            kind: self.kind(),
+            tolerance: self.tolerance(),
+        };
+        Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema_of(self)))
     }
 }

@@ -6,4 +6,5 @@ pub(crate) mod keys;
 pub(crate) mod node;
 pub(crate) mod plan;
 pub(crate) mod right;
+pub(crate) mod sides;
 pub(crate) mod stream;

@@ -2,13 +2,10 @@
 //! do, how many bytes a batch has, and that a query which has to stop does.
 
 pub(crate) mod bytes;
-mod exec;
 mod literal;
-mod paced;
+pub(crate) mod paced;
 pub(crate) mod stream;
 
 pub use bytes::{cell_bytes, rows_of_bytes};
-pub use exec::Bound;
-pub(crate) use exec::bounded;
 pub use literal::ShareLiterals;
 pub(crate) use literal::{has_long_literal, shared};

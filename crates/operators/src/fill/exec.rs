@@ -9,13 +9,15 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::common::Result;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
-use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
 use futures::{TryFutureExt, TryStreamExt};
 
 use super::filled::Filled;
+use super::node::FillNode;
 use super::plan::FillPlan;
 use crate::bounded::cell_bytes;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::lowering::{Inputs, Lower, Lowering, schema_of};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::properties::{ascending, ascending_inputs, properties};
 
 /// Bytes of a cell whose length does not vary, about.
@@ -80,4 +82,22 @@ impl Operator for FillPlan {
         let schema = Arc::clone(&run.schema);
         Ok(Run::stream(schema, read(run, self).map_ok(futures::stream::iter)))
     }
+}
+
+impl Lower for FillNode {
+    fn lower(&self, inputs: &Inputs<'_>, _: &Lowering<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(plan_fill(self, inputs.get(0)?.1))
+    }
+}
+
+pub(crate) fn plan_fill(node: &FillNode, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    let plan = FillPlan {
+        timestamp: node.timestamp(),
+        keys: node.keys().to_vec(),
+        values: node.values().to_vec(),
+        spec: *node.spec(),
+        range: node.range(),
+    };
+    let schema = schema_of(node);
+    OperatorExec::plan(plan, vec![input], &schema)
 }

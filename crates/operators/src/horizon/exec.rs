@@ -14,14 +14,18 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{
-    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::TryStreamExt;
 
+use super::node::HorizonJoinNode;
+use crate::asof::node::AsofKind;
 use crate::asof::plan::AsofPlan;
 use crate::asof::right::RightSide;
+use crate::asof::sides::{key_pairs, side};
 use crate::asof::stream::Matcher;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work, of_first};
+use crate::lowering::{Inputs, Lower, Lowering, schema_of};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
 use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
 use crate::sample_by::partial::timestamps;
@@ -192,4 +196,33 @@ async fn next_batch(
     let Some(rows) = batch else { return Ok(None) };
     let joined = worker.join(&rows, number)?;
     Ok(Some((joined, (left, worker, Some(rows), number + 1))))
+}
+
+impl Lower for HorizonJoinNode {
+    fn lower(
+        &self,
+        inputs: &Inputs<'_>,
+        lowering: &Lowering<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let left = side(inputs, 0, self.left_timestamp(), lowering)?;
+        let (mut rights, mut sides) = (vec![], vec![]);
+        for (number, right) in self.sides().iter().enumerate() {
+            let side = side(inputs, number + 1, &right.timestamp, lowering)?;
+            let (keys, key_kind) = key_pairs(&right.keys, (&left, &side), lowering)?;
+            sides.push(Arc::new(AsofPlan {
+                left_timestamp: Arc::clone(&left.timestamp),
+                right_timestamp: side.timestamp,
+                keys,
+                key_kind,
+                kind: AsofKind::Asof,
+                tolerance: None,
+            }));
+            rights.push(side.plan);
+        }
+        let offsets = self.horizon().offsets.clone();
+        let per_left = self.sides().iter().map(|side| side.per_left).collect();
+        let plan = HorizonPlan { sides, per_left, left_timestamp: left.timestamp, offsets };
+        rights.insert(0, left.plan);
+        Ok(OperatorExec::plan(plan, rights, &schema_of(self)))
+    }
 }

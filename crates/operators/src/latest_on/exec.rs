@@ -10,16 +10,23 @@ use datafusion::common::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
-use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+};
 use futures::TryStreamExt;
 
-use super::plan::LatestOnPlan;
+use super::node::LatestOnNode;
+use super::plan::{KeyKind, LatestOnPlan};
 use super::stream::Picker;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::lowering::{Inputs, Lower, Lowering};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::order::{TimeConcat, in_time_order, reversed};
 use crate::plan_node::scan;
 use crate::properties::{ascending, properties};
+use crate::rules::filter_scan::merged;
 use crate::scan::kind::Scan;
 use crate::scan::rows::BATCH_ROWS;
+use crate::symbols::{nullable_origin, origin};
 
 async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
     let memory = run.memory();
@@ -130,4 +137,50 @@ impl Operator for LatestOnPlan {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::batches(Arc::clone(&run.schema), pick(run, self)))
     }
+}
+
+impl Lower for LatestOnNode {
+    fn lower(
+        &self,
+        inputs: &Inputs<'_>,
+        lowering: &Lowering<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (schema, input) = inputs.get(0)?;
+        let timestamp = lowering.expr(self.timestamp(), schema)?;
+        let keys: Vec<_> =
+            self.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
+        let symbol = match keys.as_slice() {
+            [key] => symbol_kind(&input, key),
+            _ => None,
+        };
+        let kind = if let Some(kind) = symbol {
+            kind
+        } else {
+            let types = keys.iter().map(|key| key.data_type(&input.schema()));
+            KeyKind::Hashed(types.collect::<Result<_>>()?)
+        };
+        let by_time = origin(&input, &timestamp)
+            .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
+        let output = input.schema();
+        let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
+        let scan = scan(&input).map(|_| Arc::clone(&input)).or_else(|| merged(&input));
+        if by_time && let Some(scan) = scan {
+            return Ok(OperatorExec::plan(plan, vec![scan], &output));
+        }
+        if by_time && let Some(backward) = reversed(&input, None)? {
+            plan.newest_first = true;
+            return Ok(OperatorExec::plan(plan, vec![TimeConcat::plan(backward)], &output));
+        }
+        let mut input = in_time_order(input, &plan.timestamp)?;
+        if input.output_partitioning().partition_count() > 1 {
+            input = TimeConcat::plan(input);
+        }
+        Ok(OperatorExec::plan(plan, vec![input], &output))
+    }
+}
+
+fn symbol_kind(input: &Arc<dyn ExecutionPlan>, key: &Arc<dyn PhysicalExpr>) -> Option<KeyKind> {
+    let ((scan, output), nullable) = nullable_origin(input, key)?;
+    let symbols = scan.symbols(output)?.len();
+    Some(KeyKind::Symbol { symbols, nullable })
 }

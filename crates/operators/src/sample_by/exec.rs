@@ -3,27 +3,37 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
-use datafusion::common::Result;
+use datafusion::arrow::compute::cast;
+use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{DFSchema, Result};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{
-    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::TryStreamExt;
 
 use super::groups::KeyPlan;
+use super::node::SampleByNode;
 use super::partial::Partial;
-use super::plan::SampleByPlan;
+use super::plan::{AggregatePlan, BucketPlan, SampleByPlan};
+use crate::bucket::Alignment;
 use crate::error::join_error;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
-use crate::order::follows_scan_order;
+use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::order::{TimeConcat, follows_scan_order, in_time_order};
+use crate::plan_node::scan;
 use crate::properties::{ascending, ascending_inputs, properties};
+use crate::scan::kind::Scan;
+use crate::sorted_input::keep_sorted;
+use crate::symbols::origin;
 
 /// Aggregates one partition of the input.
 async fn aggregate(
@@ -132,4 +142,102 @@ impl Operator for SampleByPlan {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::batches(Arc::clone(&run.schema), aggregate_all(run, self)))
     }
+}
+
+impl Lower for SampleByNode {
+    fn lower(
+        &self,
+        inputs: &Inputs<'_>,
+        lowering: &Lowering<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (schema, input) = inputs.get(0)?;
+        plan_sample_by(self, schema, input, lowering)
+    }
+}
+
+/// `schema`: what the expressions call the input's columns.
+pub(crate) fn plan_sample_by(
+    node: &SampleByNode,
+    schema: &DFSchema,
+    mut input: Arc<dyn ExecutionPlan>,
+    lowering: &Lowering<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let mut bucket_plan = None;
+    if let Some(bucket) = node.bucket() {
+        let timestamp = lowering.expr(&bucket.timestamp, schema)?;
+        input = in_time_order(input, &timestamp)?;
+        let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
+        if first_row_decides && input.output_partitioning().partition_count() > 1 {
+            // Only one worker can know the first row before it cuts.
+            input = TimeConcat::plan(input);
+        }
+        bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
+    } else if node.aggregates().iter().any(depends_on_order) {
+        input = keep_sorted(input)?;
+    }
+    let keys: Vec<_> =
+        node.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
+    let aggregates = node
+        .aggregates()
+        .iter()
+        .map(|aggregate| lowering.aggregate(aggregate, schema, &input))
+        .collect::<Result<Vec<_>>>()?;
+    let key_plan = key_plan(&input, &keys)?;
+    let plan = SampleByPlan {
+        bucket: bucket_plan,
+        keys,
+        key_plan,
+        aggregates,
+        input_schema: input.schema(),
+        output_schema: schema_of(node),
+    };
+    if let Some(known) = from_statistics(&plan, &input)? {
+        return Ok(known);
+    }
+    let schema = Arc::clone(&plan.output_schema);
+    Ok(OperatorExec::plan(plan, vec![input], &schema))
+}
+
+/// Whether an aggregate answers something else when its rows come in another order.
+fn depends_on_order(aggregate: &Expr) -> bool {
+    match aggregate {
+        Expr::Alias(alias) => depends_on_order(&alias.expr),
+        Expr::AggregateFunction(call) => !call.func.order_sensitivity().is_insensitive(),
+        _ => false,
+    }
+}
+
+/// `count()`, and `min` and `max` of the designated timestamp, of a whole scan: known without
+/// reading a row.
+fn from_statistics(
+    plan: &SampleByPlan,
+    input: &Arc<dyn ExecutionPlan>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let scan = scan(input).and_then(Scan::unfiltered).filter(|_| plan.is_global());
+    let Some(scan) = scan else { return Ok(None) };
+    let value = |aggregate: &AggregatePlan| -> Option<ArrayRef> {
+        if aggregate.filter.is_some() || aggregate.function.is_distinct() {
+            return None;
+        }
+        let name = aggregate.function.fun().name();
+        let Some(argument) = aggregate.arguments.first() else {
+            let rows = Int64Array::from(vec![scan.row_count() as i64]);
+            return (name == "count").then(|| Arc::new(rows) as ArrayRef);
+        };
+        let (_, output) = origin(input, argument)?;
+        let (min, max) = scan.time_bounds(output)?;
+        let bound = match name {
+            "min" => min,
+            "max" => max,
+            _ => return None,
+        };
+        let bound = Int64Array::from(vec![bound]);
+        let wanted = aggregate.function.field().data_type().clone();
+        cast(&bound, &wanted).ok()
+    };
+    let columns: Option<Vec<ArrayRef>> = plan.aggregates.iter().map(value).collect();
+    let Some(columns) = columns.filter(|columns| !columns.is_empty()) else { return Ok(None) };
+    let schema = Arc::clone(&plan.output_schema);
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
+    Ok(Some(MemorySourceConfig::try_new_from_batches(schema, vec![batch])?))
 }

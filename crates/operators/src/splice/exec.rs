@@ -9,12 +9,15 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
-use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
 
 use super::merge::Merge;
+use super::node::SpliceJoinNode;
 use crate::asof::keys::{KeyKind, KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::asof::sides::{key_pairs, side};
+use crate::lowering::{Inputs, Lower, Lowering, schema_of};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
 use crate::scan::rows::BATCH_ROWS;
@@ -107,5 +110,25 @@ impl Operator for SplicePlan {
                 Ok(splice.next()?.map(|batch| (batch, splice)))
             }))
         }))
+    }
+}
+
+impl Lower for SpliceJoinNode {
+    fn lower(
+        &self,
+        inputs: &Inputs<'_>,
+        lowering: &Lowering<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (left_timestamp, right_timestamp) = self.timestamps();
+        let left = side(inputs, 0, left_timestamp, lowering)?;
+        let right = side(inputs, 1, right_timestamp, lowering)?;
+        let (keys, key_kind) = key_pairs(self.keys(), (&left, &right), lowering)?;
+        let (left_keys, right_keys) = keys.into_iter().unzip();
+        let plan = SplicePlan {
+            left: SideExprs { timestamp: left.timestamp, keys: left_keys },
+            right: SideExprs { timestamp: right.timestamp, keys: right_keys },
+            key_kind,
+        };
+        Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema_of(self)))
     }
 }

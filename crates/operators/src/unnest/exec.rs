@@ -13,16 +13,17 @@ use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 use tidemark_types::account;
 
 use super::elements::{Elements, Part};
-use super::node::UnnestItem;
+use super::node::{UnnestItem, UnnestNode};
 use crate::bounded::cell_bytes;
 use crate::error::engine_error;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::lowering::{Inputs, Lower, Lowering, schema_of};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::properties::properties;
 
 /// A row for each element.
@@ -192,5 +193,26 @@ impl Operator for UnnestPlan {
             Ok(futures::stream::iter(Rows::new(&batch?, &self)?))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(run.schema, batches.try_flatten())))
+    }
+}
+
+impl Lower for UnnestNode {
+    fn lower(
+        &self,
+        inputs: &Inputs<'_>,
+        lowering: &Lowering<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (schema, input) = inputs.get(0)?;
+        let arguments = self.arguments().iter();
+        let arguments = arguments.map(|argument| lowering.expr(argument, schema));
+        let plan = UnnestPlan {
+            arguments: arguments.collect::<Result<_>>()?,
+            items: self.items().to_vec(),
+            kept: self.kept().to_vec(),
+            keeps_empty: self.keeps_empty(),
+            schema: schema_of(self),
+        };
+        let output = Arc::clone(&plan.schema);
+        Ok(OperatorExec::plan(plan, vec![input], &output))
     }
 }

@@ -9,19 +9,26 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use datafusion::arrow::compute::cast;
-use datafusion::common::Result;
+use datafusion::common::{Result, plan_err};
 use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+};
 use futures::{Stream, StreamExt, TryStreamExt};
+use tidemark_types::SqlType;
 
 use super::function::{self, Function};
+use super::node::WindowNode;
 use super::spec::Spec;
+use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, Run, Work, of_first, order_of_first,
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
 };
+use crate::order::{TimeConcat, in_time_order};
 use crate::properties::{ascending, ascending_inputs, properties};
 use crate::sample_by::accumulator::RowGroups;
 use crate::sample_by::groups::{GroupIndex, KeyPlan};
@@ -231,5 +238,56 @@ impl Operator for WindowPlan {
             work.finish(0, passed)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+impl Lower for WindowNode {
+    fn lower(
+        &self,
+        inputs: &Inputs<'_>,
+        lowering: &Lowering<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (schema, mut input) = inputs.get(0)?;
+        let timestamp = self.timestamp().map(|timestamp| lowering.expr(timestamp, schema));
+        let timestamp = timestamp.transpose()?;
+        let mut nanos_per_tick = 1;
+        if let Some(timestamp) = &timestamp {
+            input = in_time_order(input, timestamp)?;
+            if timestamp.data_type(&input.schema())? == SqlType::Timestamp.arrow_type() {
+                nanos_per_tick = 1_000;
+            }
+        }
+        if input.output_partitioning().partition_count() > 1 {
+            input = TimeConcat::plan(input);
+        }
+        let mut partitions: Vec<(Vec<Expr>, PartitionPlan)> = Vec::new();
+        let mut functions = Vec::with_capacity(self.functions().len());
+        for function in self.functions() {
+            let Some((spec, call)) = Spec::of(function, self.timestamp(), schema) else {
+                return plan_err!("'{function}' needs rows in another order");
+            };
+            let by = call.params.partition_by;
+            let known = partitions.iter().position(|(keys, _)| *keys == by);
+            let partition = if let Some(known) = known {
+                known
+            } else {
+                let keys = by.iter().map(|key| lowering.expr(key, schema));
+                let keys: Vec<_> = keys.collect::<Result<_>>()?;
+                let plan = key_plan(&input, &keys)?;
+                partitions.push((by, PartitionPlan { keys, plan }));
+                partitions.len() - 1
+            };
+            let argument = call.params.args.first().map(|argument| lowering.expr(argument, schema));
+            functions.push(FunctionPlan { spec, argument: argument.transpose()?, partition });
+        }
+        let plan = WindowPlan {
+            timestamp,
+            partitions: partitions.into_iter().map(|(_, plan)| plan).collect(),
+            functions,
+            schema: schema_of(self),
+            nanos_per_tick,
+        };
+        let output = Arc::clone(&plan.schema);
+        Ok(OperatorExec::plan(plan, vec![input], &output))
     }
 }

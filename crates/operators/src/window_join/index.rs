@@ -14,8 +14,14 @@ use tidemark_kernels::{
     Combine, GreatestDouble, GreatestInteger, LeastDouble, LeastInteger, RangeTree, SumOfDoubles,
 };
 
-use super::side::Window;
 use crate::sample_by::edge::EdgeKind;
+
+/// Positions of the right rows of one left row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
 
 /// One aggregate over a column.
 pub(crate) trait RangeAggregate: Send + Sync {

@@ -12,8 +12,9 @@ use datafusion::arrow::compute::{concat, filter_record_batch, take};
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::physical_expr::PhysicalExpr;
 
+use super::index::Window;
 use super::plan::{Computed, WindowPlan};
-use super::side::{Window, WindowSide};
+use super::side::WindowSide;
 use crate::sample_by::accumulator::{Accumulate, BatchGroups, RowGroups, count_rows};
 use crate::sample_by::fallback::state_of;
 

@@ -7,19 +7,12 @@ use datafusion::common::{Result, resources_err};
 use datafusion::execution::memory_pool::MemoryReservation;
 use tidemark_kernels::{NO_MATCH, RightChunk, pack, run_end, unpack, upper_bound};
 
-use super::index::{self, RangeAggregate};
+use super::index::{self, RangeAggregate, Window};
 use super::plan::{Computed, WindowPlan};
 use crate::asof::gather::gather;
 use crate::asof::keys::{KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
 use crate::operator::Run;
-
-/// Positions of the right rows of one left row.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
 
 /// The right rows and what is known about their ranges.
 pub(crate) struct WindowSide {

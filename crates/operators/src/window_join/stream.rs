@@ -11,9 +11,10 @@ use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 
+use super::index::Window;
 use super::pairs::{self, Span};
 use super::plan::{BoundPlan, Computed, WindowPlan};
-use super::side::{Window, WindowSide};
+use super::side::WindowSide;
 use crate::sample_by::partial::timestamps;
 
 /// A worker's place in the right side.

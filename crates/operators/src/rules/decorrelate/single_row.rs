@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 use tidemark_types::{EngineError, ErrorCode};
 
 use super::domain::numbered;
-use super::narrowed;
+use super::subquery::narrowed;
 use crate::logical::LogicalNode;
 
 /// Whether a plan has one row at most, whatever the data.

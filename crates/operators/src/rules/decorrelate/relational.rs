@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result, ScalarValue};
+use datafusion::common::{Column, JoinType, Result, ScalarValue};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{
     Aggregate, Expr, Extension, Join, LogicalPlan, Projection, Subquery, Union,
@@ -10,6 +10,7 @@ use datafusion::logical_expr::{
 };
 
 use super::domain::{Domain, column_named};
+use super::subquery::join;
 use crate::asof::node::AsofJoinNode;
 use crate::bucket::Bucket;
 use crate::error::not_supported;
@@ -17,27 +18,6 @@ use crate::latest_on::node::LatestOnNode;
 use crate::logical::LogicalNode;
 use crate::sample_by::node::SampleByNode;
 use crate::window::node::WindowNode;
-
-/// A join; null keys match null keys.
-pub(super) fn join(
-    left: LogicalPlan,
-    right: LogicalPlan,
-    on: Vec<(Expr, Expr)>,
-    filter: Option<Expr>,
-    kind: JoinType,
-) -> Result<LogicalPlan> {
-    Join::try_new(
-        Arc::new(left),
-        Arc::new(right),
-        on,
-        filter,
-        kind,
-        JoinConstraint::On,
-        NullEquality::NullEqualsNull,
-        false,
-    )
-    .map(LogicalPlan::Join)
-}
 
 impl Domain {
     pub(super) fn join(&self, node: Join) -> Result<LogicalPlan> {

@@ -19,8 +19,7 @@ use datafusion::logical_expr::{
     WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
 };
 
-use super::relational::join;
-use super::{captured, captured_mut, narrowed};
+use super::subquery::{captured, captured_mut, join, narrowed};
 use crate::conditions::all_of;
 use crate::error::not_supported;
 

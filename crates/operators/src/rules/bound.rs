@@ -20,8 +20,8 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
 
-use super::paced::paced;
-use super::stream::in_bounds;
+use crate::bounded::paced::paced;
+use crate::bounded::stream::in_bounds;
 use crate::measured::measured;
 use crate::plan_node::PlanNode;
 

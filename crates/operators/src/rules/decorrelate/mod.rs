@@ -20,14 +20,19 @@ use datafusion::optimizer::analyzer::AnalyzerRule;
 
 use crate::error::not_supported;
 use domain::Domain;
+use subquery::narrowed;
 
 use crate::conditions::all_of;
+use crate::logical::LogicalNode;
+use crate::rules::stoppable::check_stop;
 use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
-use crate::stoppable::check_stop;
 
 mod domain;
 mod relational;
 mod single_row;
+pub(crate) mod subquery;
+
+pub use subquery::{captured, captured_mut, has_subquery};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -48,31 +53,6 @@ impl AnalyzerRule for Decorrelate {
     }
 }
 
-/// What a sub-query expression reads of the rows around it.
-pub fn captured(expr: &Expr) -> Option<&Vec<Expr>> {
-    subquery_of(expr).map(|subquery| &subquery.outer_ref_columns)
-}
-
-/// The same, to be changed.
-pub fn captured_mut(expr: &mut Expr) -> Option<&mut Vec<Expr>> {
-    match expr {
-        Expr::ScalarSubquery(subquery) => Some(&mut subquery.outer_ref_columns),
-        Expr::Exists(exists) => Some(&mut exists.subquery.outer_ref_columns),
-        Expr::InSubquery(within) => Some(&mut within.subquery.outer_ref_columns),
-        _ => None,
-    }
-}
-
-/// The sub-query that an expression is.
-pub(crate) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
-    match expr {
-        Expr::ScalarSubquery(subquery) => Some(subquery),
-        Expr::Exists(exists) => Some(&exists.subquery),
-        Expr::InSubquery(within) => Some(&within.subquery),
-        _ => None,
-    }
-}
-
 /// The clause of a correlated sub-query's plan that cannot be computed for all values at once,
 /// as SQL names it.
 pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
@@ -81,30 +61,28 @@ pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
     };
     let mut found = None;
     let _ = plan.apply(|node| {
-        let LogicalPlan::Extension(extension) = node else {
-            return Ok(TreeNodeRecursion::Continue);
-        };
-        let inputs = extension.node.inputs();
-        let clause = match extension.node.name() {
-            "Fill" => Some("FILL"),
-            "HorizonJoin" => Some("HORIZON JOIN"),
-            "WindowJoin" => Some("WINDOW JOIN"),
-            "SpliceJoin" => Some("SPLICE JOIN"),
-            "AsofJoin" if inputs.get(1).is_some_and(|right| reads_outer(right)) => {
+        let clause = match LogicalNode::of_plan(node) {
+            Some(LogicalNode::Fill(_)) => Some("FILL"),
+            Some(LogicalNode::Horizon(_)) => Some("HORIZON JOIN"),
+            Some(LogicalNode::WindowJoin(_)) => Some("WINDOW JOIN"),
+            Some(LogicalNode::Splice(_)) => Some("SPLICE JOIN"),
+            Some(LogicalNode::Asof(join)) if reads_outer(join.right()) => {
                 Some("the right side of ASOF and LT JOIN")
             }
-            _ => None,
+            Some(
+                LogicalNode::Asof(_)
+                | LogicalNode::SampleBy(_)
+                | LogicalNode::LatestOn(_)
+                | LogicalNode::Windows(_)
+                | LogicalNode::Unnest(_),
+            )
+            | None => None,
         };
         found = clause.filter(|_| reads_outer(node));
         let found = found.is_some();
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });
     found
-}
-
-/// Whether a sub-query stands somewhere in the expression.
-pub fn has_subquery(expr: &Expr) -> bool {
-    expr.exists(|node| Ok(subquery_of(node).is_some())).unwrap_or(false)
 }
 
 /// A test that rows of a sub-query exist, or that one of them has the operand's value.
@@ -394,13 +372,4 @@ fn joined(left: LogicalPlan, right: Inner, kind: JoinType) -> Result<LogicalPlan
         false,
     )
     .map(LogicalPlan::Join)
-}
-
-/// The plan with these columns only.
-fn narrowed(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
-    if plan.schema().fields().len() == columns.len() {
-        return Ok(plan);
-    }
-    let exprs = columns.into_iter().map(Expr::Column).collect();
-    Projection::try_new(exprs, Arc::new(plan)).map(LogicalPlan::Projection)
 }

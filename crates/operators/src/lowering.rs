@@ -1,0 +1,140 @@
+//! Expressions of logical nodes as the physical ones of operators.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
+use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
+use datafusion::physical_expr::create_physical_expr;
+use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::bounded::{has_long_literal, shared};
+use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
+use crate::sample_by::groups::KeyPlan;
+use crate::sample_by::plan::AggregatePlan;
+use crate::symbols::dictionary;
+
+/// A logical node that becomes an operator.
+pub(crate) trait Lower {
+    /// Its operator over these inputs.
+    fn lower(&self, inputs: &Inputs<'_>, lowering: &Lowering<'_>)
+    -> Result<Arc<dyn ExecutionPlan>>;
+}
+
+/// The inputs of a node.
+pub(crate) struct Inputs<'a> {
+    pub(crate) logical: &'a [&'a LogicalPlan],
+    pub(crate) physical: &'a [Arc<dyn ExecutionPlan>],
+}
+
+impl Inputs<'_> {
+    /// An input, and what expressions call its columns.
+    pub(crate) fn get(&self, number: usize) -> Result<(&DFSchemaRef, Arc<dyn ExecutionPlan>)> {
+        match (self.logical.get(number), self.physical.get(number)) {
+            (Some(logical), Some(physical)) => Ok((logical.schema(), Arc::clone(physical))),
+            _ => plan_err!("a node lacks input {number}"),
+        }
+    }
+}
+
+/// The schema of a node's operator.
+pub(crate) fn schema_of(node: &impl UserDefinedLogicalNodeCore) -> SchemaRef {
+    Arc::new(node.schema().as_arrow().clone())
+}
+
+/// What lowering an expression needs.
+pub(crate) struct Lowering<'a> {
+    pub(crate) session: &'a dyn Session,
+    pub(crate) context: &'a PhysicalPlanningContext,
+}
+
+impl Lowering<'_> {
+    pub(crate) fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+        let props = self.session.execution_props();
+        if has_long_literal(expr)? {
+            return create_physical_expr(&shared(expr.clone())?.data, schema, props, self.context);
+        }
+        create_physical_expr(expr, schema, props, self.context)
+    }
+
+    /// An aggregate over columns of any origin.
+    pub(crate) fn aggregate_over(
+        &self,
+        expr: &Expr,
+        logical: &DFSchema,
+        schema: &SchemaRef,
+    ) -> Result<AggregatePlan> {
+        let props = self.session.execution_props();
+        let own = if has_long_literal(expr)? { Some(shared(expr.clone())?.data) } else { None };
+        let expr = own.as_ref().unwrap_or(expr);
+        let lowered =
+            LoweredAggregateBuilder::new(expr, logical, schema, props, self.context).build()?;
+        let mut arguments = lowered.aggregate.expressions();
+        if lowered.aggregate.fun().name() == "count"
+            && lowered.filter.is_none()
+            && !lowered.aggregate.is_distinct()
+        {
+            // `count(1)` counts rows; there is nothing to evaluate.
+            arguments.retain(|argument| {
+                argument.downcast_ref::<Literal>().is_none_or(|literal| literal.value().is_null())
+            });
+        }
+        let (function, filter) = (lowered.aggregate, lowered.filter);
+        Ok(AggregatePlan { function, arguments, filter, symbols: None })
+    }
+
+    /// An aggregate over columns of this input.
+    pub(crate) fn aggregate(
+        &self,
+        expr: &Expr,
+        schema: &DFSchema,
+        input: &Arc<dyn ExecutionPlan>,
+    ) -> Result<AggregatePlan> {
+        let mut lowered = self.aggregate_over(expr, schema, &input.schema())?;
+        if lowered.function.fun().name() == "count"
+            && lowered.function.is_distinct()
+            && lowered.filter.is_none()
+            && let [argument] = lowered.arguments.as_slice()
+            && let Some(symbol) = text_of_symbol(input, argument)
+        {
+            // Texts of one dictionary are distinct where keys are.
+            lowered.arguments = vec![symbol];
+        }
+        let symbol = lowered.arguments.first().and_then(|argument| dictionary(input, argument));
+        lowered.symbols = symbol.map(|symbols| symbols.len());
+        Ok(lowered)
+    }
+}
+
+/// The symbol column behind a cast to text, where it comes from a table with few symbols.
+fn text_of_symbol(
+    input: &Arc<dyn ExecutionPlan>,
+    argument: &Arc<dyn PhysicalExpr>,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let cast = argument.downcast_ref::<ScalarFunctionExpr>()?;
+    let [symbol] = cast.args() else { return None };
+    let is_cast = cast.name() == "cast_value" && *cast.return_type() == DataType::Utf8View;
+    let few = dictionary(input, symbol)?.len() <= MOST_DENSE_SYMBOLS;
+    (is_cast && few).then(|| Arc::clone(symbol))
+}
+
+/// How rows find the groups of these keys.
+pub(crate) fn key_plan(
+    input: &Arc<dyn ExecutionPlan>,
+    keys: &[Arc<dyn PhysicalExpr>],
+) -> Result<KeyPlan> {
+    let dictionaries: Option<Vec<_>> = keys.iter().map(|key| dictionary(input, key)).collect();
+    Ok(match dictionaries {
+        _ if keys.is_empty() => KeyPlan::None,
+        Some(dictionaries) if KeyPlan::fits(&dictionaries) => KeyPlan::Symbols(dictionaries),
+        _ => {
+            let types = keys.iter().map(|key| key.data_type(&input.schema()));
+            KeyPlan::Hashed(types.collect::<Result<_>>()?)
+        }
+    })
+}

@@ -1,0 +1,9 @@
+//! Rules of planning: what they need to know of an operator, they ask it
+//! ([`crate::operator::Facts`]).
+
+pub(crate) mod bound;
+pub(crate) mod decorrelate;
+pub(crate) mod filter_scan;
+pub(crate) mod keep_time_order;
+pub(crate) mod push_filters;
+pub(crate) mod stoppable;
