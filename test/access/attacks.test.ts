@@ -312,8 +312,8 @@ test('people of the provider are nobody who is known here', async (t) => {
   );
   const client = await connect(place, 'local', PASSWORD);
   t.teardown(() => client.end().catch(() => undefined));
-  const { rows: told } = await client.query<Record<string, number>>('SELECT pg_backend_pid()');
-  const number = told[0]?.['pg_backend_pid'];
+  const { rows: backends } = await client.query<Record<string, number>>('SELECT pg_backend_pid()');
+  const number = backends[0]?.['pg_backend_pid'];
   t.is(typeof number, 'number');
   for (const name of ['local', 'admin']) {
     provider.addPerson(name, { groups: ['g1'], password: PASSWORD });

@@ -74,8 +74,8 @@ test('who came, what was changed, exported, imported, reloaded and saved', async
   t.is((await exec(server, 'ann:wrong', 'SELECT 1')).status, 401);
 
   const lines = await linesOf(server);
-  const told = lines.map(({ event, user, command = '' }) => `${event} ${user} ${command}`.trim());
-  t.deepEqual(told, [
+  const found = lines.map(({ event, user, command = '' }) => `${event} ${user} ${command}`.trim());
+  t.deepEqual(found, [
     'sign_in admin',
     'statement admin CREATE TABLE',
     'statement admin CREATE USER',
@@ -167,10 +167,10 @@ test('what cannot be recorded is not done, until it can be', async (t) => {
   await until(async () => (await read()).includes('CREATE TABLE x'), 'the statement is recorded');
   const text = await read();
   t.is(brokenLine(text), null);
-  t.false(text.includes(`g${made - 1}`), 'what was refused is not told as done');
+  t.false(text.includes(`g${made - 1}`), 'what was refused is not logged as done');
 });
 
-test('the end of a token is told once', async (t) => {
+test('the end of a token is logged once', async (t) => {
   const store = await AccessStore.open({
     loadRecords: () => Promise.resolve(new Map()),
     commitRecords: () => Promise.resolve(1n),
@@ -236,12 +236,12 @@ test('what is refused over and over is one line with its number', (t) => {
   }
   t.is(lines.length, 100, 'each of a hundred names at once, and the others later');
   refusals.flush();
-  const told = new Map(
+  const found = new Map(
     lines.slice(100).map(([event, user, fields]) => [`${event} ${user}`, fields]),
   );
-  t.like(told.get('sign_in_refused ann'), { address: '10.0.0.1', count: 999 });
-  t.like(told.get('sign_in_refused '), { address: '10.0.0.2', count: 999 });
-  t.like(told.get('sign_ins_refused '), {
+  t.like(found.get('sign_in_refused ann'), { address: '10.0.0.1', count: 999 });
+  t.like(found.get('sign_in_refused '), { address: '10.0.0.2', count: 999 });
+  t.like(found.get('sign_ins_refused '), {
     address: '10.0.0.3',
     count: 902,
     names: 'junk98, junk99, junk100, junk101, junk102',
@@ -254,7 +254,7 @@ test('what is refused over and over is one line with its number', (t) => {
   t.true(lines.length < 103 + 100 + 102, 'however many addresses');
 });
 
-test('the end of the chain is told elsewhere: at each new file, and at the end', async (t) => {
+test('the end of the chain is logged elsewhere: at each new file, and at the end', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const ends: { sequence: number; hash: string }[] = [];
   const failed = (error: unknown): void => t.fail(String(error));
@@ -272,7 +272,7 @@ test('the end of the chain is told elsewhere: at each new file, and at the end',
   );
   t.true(ends.length >= 3);
   await (await AuditLog.open(path, setting)).close();
-  t.is(ends.at(-1)?.sequence, 10, 'nothing new, nothing told');
+  t.is(ends.at(-1)?.sequence, 10, 'nothing new, nothing logged');
 });
 
 test('the server log has the end of the chain', async (t) => {
@@ -280,9 +280,9 @@ test('the server log has the end of the chain', async (t) => {
   await run(server, 'CREATE TABLE x (i INT)');
   const lines = await linesOf(server);
   t.is(await server.stop(), 0);
-  const told = server
+  const found = server
     .log()
     .split('\n')
     .find((line) => line.includes('"audit_chain"') && line.includes('"audit.jsonl"'));
-  t.true(told?.includes(lines.at(-1)?.hash ?? 'none'), told);
+  t.true(found?.includes(lines.at(-1)?.hash ?? 'none'), found);
 });

@@ -1,6 +1,6 @@
 /**
  * Gate S14: every clause that can name a column, with a column that is not granted, on every way a
- * query can go. Each is tried first by somebody who may read it, so that none is refused for
+ * query can go. Each is tried first by a user who may read it, so that none is refused for
  * another reason than the right.
  */
 import test from 'ava';
@@ -70,7 +70,7 @@ async function isDenied(who: string, text: string): Promise<string | null> {
 }
 
 async function cleanUp(): Promise<void> {
-  // One of them is told that it is the other.
+  // One of them is reported as the other.
   for (const kind of ['TABLE', 'VIEW']) {
     await exec(server, ADMIN, `DROP ${kind} IF EXISTS taken`);
   }
@@ -182,7 +182,7 @@ const STATEMENTS = ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasU
 
 /**
  * What cannot be bound without a column reads it, whatever clause names it: it must be refused to
- * whoever has every right but that one.
+ * a user with every right but that one.
  */
 test.serial('what a statement of the grammar cannot do without, it takes a right on', async (t) => {
   const validate = async (who: string, text: string): Promise<string> => {

@@ -183,7 +183,7 @@ const CHANGES = [
 export interface Clause {
   readonly column: Column;
   readonly text: string;
-  /** Whether it yields rows and can stand where a query stands. */
+  /** Whether it yields rows and can replace a query. */
   readonly isQuery: boolean;
 }
 

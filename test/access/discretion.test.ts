@@ -1,4 +1,4 @@
-/** What somebody without a right is told: the same whether an object is there or not. */
+/** What a user without a right learns: the same whether an object is there or not. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -70,7 +70,7 @@ const ON_TABLES = [
 ];
 
 for (const statement of ON_TABLES) {
-  test.serial(`no table is told of by ${statement}`, async (t) => {
+  test.serial(`no table is revealed by ${statement}`, async (t) => {
     const there = await errorOf(statement.replace('_', 't'));
     const missing = await errorOf(statement.replace('_', 'nothing'));
     t.regex(there, /^Access denied /);
@@ -78,7 +78,7 @@ for (const statement of ON_TABLES) {
   });
 }
 
-/** The same for columns, in the place of `_`, to somebody who may read another one. */
+/** The same for columns, in the place of `_`, to a user who may read another one. */
 const ON_COLUMNS = [
   'SELECT _ FROM t',
   'ALTER TABLE t DROP COLUMN _',
@@ -95,7 +95,7 @@ const ON_COLUMNS = [
 ];
 
 for (const statement of ON_COLUMNS) {
-  test.serial(`no column is told of by ${statement}`, async (t) => {
+  test.serial(`no column is revealed by ${statement}`, async (t) => {
     await run(server, 'GRANT SELECT ON t(s) TO ann');
     const there = await errorOf(statement.replace('_', 'a'));
     const missing = await errorOf(statement.replace('_', 'nothing'));

@@ -23,7 +23,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Nobody but an administrator, a user with a password, a group and an account, all named so. */
+/** Only an administrator, a user with a password, a group and an account, all named so. */
 test.beforeEach(async () => {
   for (const kind of ['USER', 'GROUP', 'SERVICE ACCOUNT']) {
     for (const [name] of await rows(server, ADMIN, `SHOW ${kind}S`)) {

@@ -1,4 +1,4 @@
-/** A server with users and grants, and statements for it as somebody. */
+/** A server with users and grants, and statements for it as any user. */
 import { startTestServer, type TestServer } from '../golden/server.js';
 
 export const ADMIN = 'admin:quest';

@@ -31,8 +31,8 @@ const ADMIN: Principal = {
   identity: { name: 'admin', kind: 'admin' },
 };
 
-/** Somebody, by number: who comes after them under their name is another one. */
-interface Somebody {
+/** A person, by number: a later one of the same name is another one. */
+interface Person {
   readonly number: number;
   readonly kind: 'user' | 'service account' | 'group';
   enabled: boolean;
@@ -112,8 +112,8 @@ const STEPS = 25;
 class Sequence {
   readonly #pick: (below: number) => number;
   readonly #root: string;
-  readonly #told: string[] = [];
-  readonly #there = new Map<string, Somebody>();
+  readonly #steps: string[] = [];
+  readonly #there = new Map<string, Person>();
   readonly #connections: Connection[] = [];
   readonly #views: View[] = [];
   #last = 0;
@@ -145,7 +145,7 @@ class Sequence {
         const difference =
           prepared ?? (await this.#step()) ?? (isAsked ? await this.#compare() : null);
         if (difference !== null) {
-          return [...this.#told, difference].join('\n  ');
+          return [...this.#steps, difference].join('\n  ');
         }
       }
       return null;
@@ -171,7 +171,7 @@ class Sequence {
 
   // ---- steps: what the server and the model do alike ----
 
-  /** Somebody whose session became a service account, by a right of their own or their group's. */
+  /** A person whose session became a service account, by a right of their own or their group's. */
   async #prepare(): Promise<string | null> {
     const [user = '', account = ''] = this.#pick(2) === 0 ? NAMES : [...NAMES].reverse();
     const heir = this.#pick(2) === 0 ? user : 'g';
@@ -219,7 +219,7 @@ class Sequence {
 
   /** Null where the statement did what it should; `expected`: whether it should run. */
   async #say(by: Principal, text: string, expected: boolean): Promise<string | null> {
-    this.#told.push(`${principalKey(by)}: ${text}`);
+    this.#steps.push(`${principalKey(by)}: ${text}`);
     const refusal = await this.#statement(by, text, () => undefined);
     const ran = refusal === null;
     return ran === expected ? null : `expected ${String(expected)}, was: ${refusal ?? 'it ran'}`;
@@ -244,7 +244,7 @@ class Sequence {
     }
   }
 
-  async #create(given?: string, of?: Somebody['kind']): Promise<string | null> {
+  async #create(given?: string, of?: Person['kind']): Promise<string | null> {
     const isGroup = of === undefined ? this.#pick(4) === 0 : of === 'group';
     const name = given ?? this.#one(isGroup ? GROUPS : NAMES);
     const other = this.#pick(3) === 0 ? 'service account' : 'user';
@@ -311,7 +311,7 @@ class Sequence {
     return await this.#say(by, `ALTER ${found.kind.toUpperCase()} ${name} ${words}`, expected);
   }
 
-  /** Somebody who may change passwords, and nobody who may do everything. */
+  /** A person who may change passwords, but not one with all rights. */
   async #helpdesk(): Promise<string | null> {
     const given = ['ADD PASSWORD', 'ENABLE USER', 'DISABLE USER'].join(', ');
     const made = [
@@ -328,7 +328,7 @@ class Sequence {
     return await this.#alter(by, target === undefined || !this.#isAlmighty(target), name);
   }
 
-  #isAlmighty(one: Somebody): boolean {
+  #isAlmighty(one: Person): boolean {
     const held = this.#held(one);
     const accounts = held.flatMap(({ accounts: names }) => [...names]);
     return [...held, ...accounts.flatMap((name) => this.#there.get(name) ?? [])].some(
@@ -405,7 +405,7 @@ class Sequence {
   async #login(name = this.#one(NAMES)): Promise<string | null> {
     const found = this.#there.get(name);
     const password = this.#pick(5) === 0 ? 0 : (found?.password ?? 0);
-    this.#told.push(`${name} logs in with p${password}`);
+    this.#steps.push(`${name} logs in with p${password}`);
     const { directory } = this.#server;
     const book = await LoginBook.of([], 'cleartext', { directory, failures: new FailureLimiter() });
     const exchange = book.begin(name, { address: 'here' });
@@ -446,7 +446,7 @@ class Sequence {
     const own = this.#reachOf(connection);
     const may =
       found?.kind === 'service account' && found.enabled && (own.all || own.accounts.has(account));
-    this.#told.push(`${principalKey(connection.principal)} becomes ${account}`);
+    this.#steps.push(`${principalKey(connection.principal)} becomes ${account}`);
     const text = `ASSUME SERVICE ACCOUNT ${account}`;
     const refusal = await this.#statement(connection.principal, text, (principal) => {
       connection.principal = principal ?? connection.visitor;
@@ -454,7 +454,7 @@ class Sequence {
     if ((refusal === null) !== may) {
       return `expected ${String(may)}, was: ${refusal ?? 'it ran'}`;
     }
-    // Whoever was somebody else already goes on as the next one, on the same ground.
+    // A session that assumed one account goes on as the next one, by the same right.
     if (may && connection.account === null) {
       connection.account = { name: account, number: found.number };
     } else if (may) {
@@ -475,7 +475,7 @@ class Sequence {
       connection === undefined ? this.#reachOfGroups(outside) : this.#reachOf(connection);
     const owner = this.#pick(3) === 0 ? null : this.#one([...NAMES, ...GROUPS, 'admin']);
     const words = owner === null ? '' : ` OWNED BY ${owner}`;
-    this.#told.push(`${principalKey(by)}: CREATE VIEW v AS (SELECT 1)${words}`);
+    this.#steps.push(`${principalKey(by)}: CREATE VIEW v AS (SELECT 1)${words}`);
     let made: Owner | null = null;
     try {
       made = this.#server.viewOwner(by, parse(`CREATE VIEW v AS (SELECT 1)${words}`));
@@ -504,7 +504,7 @@ class Sequence {
   }
 
   #mayActAs(
-    target: Somebody,
+    target: Person,
     name: string,
     self: { readonly name: string; readonly number: number } | null,
     reach: Reach,
@@ -524,16 +524,16 @@ class Sequence {
 
   // ---- what is known ----
 
-  #alive(name: string, number: number): Somebody | undefined {
+  #alive(name: string, number: number): Person | undefined {
     const found = this.#there.get(name);
     return found?.number === number ? found : undefined;
   }
 
-  #held(one: Somebody): readonly Somebody[] {
+  #held(one: Person): readonly Person[] {
     return [one, ...[...one.groups].flatMap((name) => this.#there.get(name) ?? [])];
   }
 
-  #reach(one: Somebody): Reach {
+  #reach(one: Person): Reach {
     return reachOf(this.#held(one));
   }
 
@@ -628,7 +628,7 @@ function external(name: string, subject: string, externalGroups: readonly string
   return { name, readOnly: false, identity };
 }
 
-function reachOf(all: readonly Somebody[]): Reach {
+function reachOf(all: readonly Person[]): Reach {
   const isAll = all.some(({ admin }) => admin);
   return {
     all: isAll,

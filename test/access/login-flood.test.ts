@@ -1,4 +1,4 @@
-/** Passwords that are sent by the thousand: who is checked, who is told to come again. */
+/** Passwords that are sent by the thousand: who is checked, who is refused. */
 import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -172,7 +172,7 @@ test.serial('2,000 bad logins: a real first login is next, and DDL does not noti
   const table = exec(server, ADMIN, 'CREATE TABLE beside (i INT)');
   t.is((await exec(server, 'ann:a', 'SELECT 1')).status, 200);
   const checked = flood.count(401) - before;
-  // One of each connection at the most, and what was on its way.
+  // At most one of each connection, and what was on its way.
   t.true(checked <= SOCKETS + 14, `${checked} were checked before it`);
   t.is((await table).status, 200);
 
@@ -194,6 +194,6 @@ test.serial('requests of one client that come at once are checked once', async (
       return (await exec(server, 'ann:a ', 'SELECT 1')).status;
     }),
   );
-  const told = new Set(statuses);
-  t.deepEqual([...told].sort(), [401, 429], 'a wrong one is counted as ever, and never too busy');
+  const seen = new Set(statuses);
+  t.deepEqual([...seen].sort(), [401, 429], 'a wrong one is counted as ever, and never too busy');
 });

@@ -27,7 +27,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Runs as somebody with these grants and no others; the statement's error. */
+/** Runs as a user with these grants and no others; the statement's error. */
 async function attempt(row: Row, held: readonly string[]): Promise<string> {
   await run(server, ...(row.before ?? []), 'REVOKE ALL FROM u', 'GRANT HTTP TO u');
   await run(server, ...held.map((need) => `GRANT ${need} TO u`));

@@ -1,4 +1,4 @@
-/** Names that somebody has show what names that nobody has show, before anything is proved. */
+/** Known names show what unknown names show, before anything is proved. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ test('salts and rounds are alike, over restarts and a change of the rounds', asy
   const salts = (list: readonly Shown[]): string[] => list.map(({ salt }) => salt);
   t.deepEqual(salts(after), salts(before), 'a new password shows the same salt');
   t.is(after[1]?.iterations, 6_000);
-  // Of three users two have the new rounds: names that nobody has look like any of them.
+  // Of three users two have the new rounds: unknown names look like any of them.
   const rounds = await Promise.all(
     Array.from({ length: 60 }, async (_, index) => (await shown(server, `no${index}`)).iterations),
   );

@@ -20,7 +20,7 @@ async function makeOld(root: string): Promise<void> {
     const records = await database.loadRecords(kind);
     const old = [...records].map(([key, bytes]) => {
       if (!bytes.toString('utf8').startsWith('{')) {
-        // A secret, of which older versions had none, and which nobody misses.
+        // A secret, of which older versions had none, and which is not missed.
         return [key, bytes] as const;
       }
       const record = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;

@@ -31,7 +31,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** What each call says to somebody with some rights. */
+/** What each call says to a user with some rights. */
 const ANSWERS: Readonly<Record<string, boolean>> = {
   "has_table_privilege('t', 'SELECT')": false,
   "has_table_privilege('in', 'SELECT')": true,

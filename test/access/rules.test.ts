@@ -33,8 +33,8 @@ const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
 const held = async (who: string): Promise<string[]> => {
   const found = await rows(server, ADMIN, `SHOW PERMISSIONS ${who}`);
-  const told = found.map((row) => row.filter((cell) => typeof cell === 'string').join(' '));
-  return told.filter((row) => row !== 'HTTP G');
+  const shown = found.map((row) => row.filter((cell) => typeof cell === 'string').join(' '));
+  return shown.filter((row) => row !== 'HTTP G');
 };
 
 test.serial('a permission is granted at the levels it has', async (t) => {

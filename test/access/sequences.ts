@@ -57,7 +57,7 @@ class Sequence {
   };
   readonly #member = holder();
   readonly #group = holder();
-  readonly #told: string[] = [];
+  readonly #steps: string[] = [];
 
   constructor(seed: number) {
     this.#pick = random(seed);
@@ -71,7 +71,7 @@ class Sequence {
       this.#step();
       const difference = this.#compare();
       if (difference !== null) {
-        return [...this.#told, difference].join('\n  ');
+        return [...this.#steps, difference].join('\n  ');
       }
     }
     return null;
@@ -104,7 +104,7 @@ class Sequence {
       reference?.revoke(this.#world, place);
     }
     const name = who === this.#member ? 'member' : 'group';
-    this.#told.push(
+    this.#steps.push(
       `${grants ? `grant ${option}` : 'revoke'} ${permission} ${JSON.stringify(place)} ${name}`,
     );
   }
@@ -123,7 +123,7 @@ class Sequence {
           one.dropTable(this.#world, table);
         },
       );
-      this.#told.push(`drop ${table}`);
+      this.#steps.push(`drop ${table}`);
     } else if (!columns.has(column)) {
       this.#addColumn(table, columns, column);
     } else if (column !== 'ts') {
@@ -134,7 +134,7 @@ class Sequence {
           one.dropColumn(table, column);
         },
       );
-      this.#told.push(`drop ${table}.${column}`);
+      this.#steps.push(`drop ${table}.${column}`);
     }
   }
 
@@ -144,7 +144,7 @@ class Sequence {
     const columns = this.#there.get(from);
     if (columns === undefined) {
       this.#there.set(table, new Set(['ts', 'a']));
-      this.#told.push(`create ${table}`);
+      this.#steps.push(`create ${table}`);
       return;
     }
     this.#there.delete(from);
@@ -155,7 +155,7 @@ class Sequence {
         one.renameTable(this.#world, from, table);
       },
     );
-    this.#told.push(`rename ${from} ${table}`);
+    this.#steps.push(`rename ${from} ${table}`);
   }
 
   /** Adds a column, or gives its name to another. */
@@ -164,7 +164,7 @@ class Sequence {
     columns.add(column);
     if (from === 'ts' || !columns.delete(from) || from === column) {
       columns.add(column);
-      this.#told.push(`add ${table}.${column}`);
+      this.#steps.push(`add ${table}.${column}`);
       return;
     }
     this.#both(
@@ -173,7 +173,7 @@ class Sequence {
         one.renameColumn(table, from, column);
       },
     );
-    this.#told.push(`rename ${table}.${from} ${column}`);
+    this.#steps.push(`rename ${table}.${from} ${column}`);
   }
 
   #both(model: (grants: Grants) => Grants, reference: (one: ReferenceGrants) => void): void {

@@ -2,7 +2,7 @@
  * npm run login-timing -- [--count N] [--seed S]
  *
  * Whether the time of a refused login tells what was right about it: a known user, the beginning of
- * a password or of a token. Welch's t of each pair by turns; beyond 4.5 somebody could tell.
+ * a password or of a token. Welch's t of each pair by turns; beyond 4.5 an attacker could tell.
  */
 import { request } from 'node:http';
 import { parseArgs } from 'node:util';

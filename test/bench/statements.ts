@@ -121,7 +121,7 @@ async function insertsOverPgWire(): Promise<void> {
   report(`INSERT of ${rowCount} × 5, simple query`, simple, rowCount);
   const text = 'INSERT INTO trades VALUES ($1, $2, $3, $4, $5)';
   await send([clientMessage('P', 'ins', text, [0]), clientMessage('S')]);
-  // From here on nobody collects the answers.
+  // From here on the answers are not collected.
   client.socket.removeAllListeners('data');
   const pipeline = await timed((run) => {
     const bytes = Buffer.concat([...pipelined(run), clientMessage('S')]);

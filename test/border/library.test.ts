@@ -1,4 +1,4 @@
-/** What callers of the embedded library may hand over, and what they are told otherwise. */
+/** What callers of the embedded library may hand over, and the errors they get otherwise. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The engine's log. Alone in its process: it is told of all databases. */
+/** The engine's log. Alone in its process: it receives the lines of all databases. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What axe finds wrong with the page as it stands. */
+/** What axe finds wrong with the page at present. */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
@@ -12,7 +12,7 @@ const RUN = `axe.run(document, { resultTypes: ['violations'] }).then(({ violatio
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 160))))`;
 
-/** Colours on their way from one theme to the next are nobody's colours. */
+/** Colours on their way from one theme to the next belong to neither. */
 const STILL = `Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
   .then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))`;
 

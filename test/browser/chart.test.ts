@@ -1,4 +1,4 @@
-/** Charts of every kind: chosen by the result, zoomed with the server, told as a table. */
+/** Charts of every kind: chosen by the result, zoomed with the server, shown as a table. */
 import type { Request } from 'playwright-core';
 
 import { statementOf, type ConsolePage } from './console-page.js';

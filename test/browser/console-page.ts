@@ -44,7 +44,7 @@ export interface PageOptions {
   readonly scheme?: 'light' | 'dark';
   /** The zone of the person; the machine's, if nothing else is said. */
   readonly timezone?: string;
-  /** What stands behind the `#` of the address; the workspace, if nothing else is said. */
+  /** What follows the `#` of the address; the workspace, if nothing else is said. */
   readonly page?: string;
 }
 

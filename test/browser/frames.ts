@@ -1,7 +1,8 @@
 /**
  * How much work frames take while a wide grid is scrolled and while a statement of 500 columns is
- * typed: `npm run console-frames`. Told, not asserted: it depends on the machine. Counted is the
- * main thread's own CPU time, which other programs do not add to; the wall clock is told beside it.
+ * typed: `npm run console-frames`. Printed, not asserted: it depends on the machine. Counted is the
+ * main thread's own CPU time, which other programs do not add to; the wall clock is printed beside
+ * it.
  */
 import type { Browser } from 'playwright-core';
 
@@ -44,7 +45,7 @@ const PARTS = {
   HitTest: 'hit tests',
 } as const;
 
-/** The work on the page's main thread up to the end of each frame, when its layers are told. */
+/** The work on the page's main thread up to the end of each frame, when its layers are reported. */
 function framesOf(events: readonly TraceEvent[]): Frames {
   const ends = events.filter(({ name }) => name === 'Layerize');
   const { pid, tid } = ends[0] ?? { pid: 0, tid: 0 };

@@ -1,4 +1,4 @@
-/** Which statement runs, where its error stands, and what is remembered of it. */
+/** Which statement runs, where its error is, and what is remembered of it. */
 import { browserSuite } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('running statements in a browser');

@@ -116,7 +116,7 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   await joe.page.unroute('**/exec?*');
   await joe.isOut();
   t.regex(await joe.problem(), /session has ended/);
-  // Two more beats of the page: it asks how the server is, and signs nobody in by itself.
+  // Two more beats of the page: it asks how the server is, and signs no user in by itself.
   const before = joe.requests.length;
   for (let beat = 0; beat < 2; beat += 1) {
     await joe.page.waitForResponse((response) => response.url().endsWith('/settings'));

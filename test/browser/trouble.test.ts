@@ -86,7 +86,7 @@ browserTest('a damaged table says so, and comes back without its damaged part', 
     await page.getByRole('button', { name: 'Recover t' }).click();
     await page.locator('.toast', { hasText: 't takes writes again' }).waitFor();
     await page.locator('.status', { hasText: 'suspended' }).waitFor({ state: 'detached' });
-    // The browser itself reports the statement that told of the damage.
+    // The browser itself reports the statement that reported the damage.
     const complaints = shown.complaints.filter((text) => !text.includes('status of 500'));
     t.deepEqual(complaints, []);
   } finally {

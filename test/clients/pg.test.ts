@@ -70,8 +70,8 @@ test('node-postgres: bytes as parameters, and described as what they are', async
   for (const [i, value] of [bytes, null, Buffer.alloc(0)].entries()) {
     await client.query('INSERT INTO bp VALUES ($1, $2)', [i, value]);
   }
-  const told = 'SELECT base64(b, 9) b, length(b) n FROM bp ORDER BY i';
-  t.deepEqual((await client.query(told)).rows, [
+  const query = 'SELECT base64(b, 9) b, length(b) n FROM bp ORDER BY i';
+  t.deepEqual((await client.query(query)).rows, [
     { b: bytes.toString('base64'), n: '5' },
     { b: null, n: '-1' },
     { b: '', n: '0' },
@@ -140,18 +140,18 @@ test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
   try {
     const notices: (string | undefined)[] = [];
     client.on('notice', ({ message }) => notices.push(message));
-    await client.query('CREATE TABLE told (ts TIMESTAMP, n INT DEFAULT 7) TIMESTAMP(ts)');
-    await client.query('VACUUM TABLE told');
+    await client.query('CREATE TABLE tagged (ts TIMESTAMP, n INT DEFAULT 7) TIMESTAMP(ts)');
+    await client.query('VACUUM TABLE tagged');
     t.deepEqual(notices, ['files that nobody reads are removed by themselves']);
-    const insert = 'INSERT INTO told (ts) VALUES ($1), ($2) RETURNING n, ts';
+    const insert = 'INSERT INTO tagged (ts) VALUES ($1), ($2) RETURNING n, ts';
     const answer = await client.query(insert, ['2024-01-01', '2024-01-02']);
     t.is(answer.command, 'INSERT');
     t.is(answer.rowCount, 2);
     const numbers = answer.rows.map(({ n }: { n: number }) => n);
     t.deepEqual(numbers, [7, 7]);
-    const simple = await client.query("INSERT INTO told VALUES ('2024-01-03', 1) RETURNING *");
+    const simple = await client.query("INSERT INTO tagged VALUES ('2024-01-03', 1) RETURNING *");
     t.is(simple.rows.length, 1);
-    const gone = await client.query('DELETE FROM told WHERE n = $1', [7]);
+    const gone = await client.query('DELETE FROM tagged WHERE n = $1', [7]);
     t.deepEqual([gone.command, gone.rowCount], ['DELETE', 2]);
   } finally {
     await client.end();

@@ -47,7 +47,7 @@ test('keys that allow it are taken over, others wait, a bad file changes nothing
   rmSync(folder, { recursive: true });
 });
 
-/** Asks for a reload and waits until the log has told its result. */
+/** Asks for a reload and waits until the log has its result. */
 async function reload(t: ExecutionContext, server: TestServer): Promise<string> {
   const before = server.log().length;
   server.process.kill('SIGHUP');

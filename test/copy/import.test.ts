@@ -104,7 +104,7 @@ for (const [mode, status, counts, values] of [
   });
 }
 
-test('every kind of bad line ends an import or is told with its place', async (t) => {
+test('every kind of bad line ends an import or is reported with its place', async (t) => {
   const lines = [
     ['2024-01-02,b,no', 'line 5, field 3: bad syntax'],
     [',b,2', 'line 5, field 1: no designated timestamp'],
@@ -188,14 +188,14 @@ test('files that are not there, no files, and links that lead out', async (t) =>
     ['link.csv', /^path is outside the import directory: 'link.csv'/],
     ['up/secret.csv', /^path is outside the import directory: 'up\/secret.csv'/],
   ] as const) {
-    const { status, message: told } = await load(server, `COPY nothing FROM '${file}'`);
+    const { status, message: reported } = await load(server, `COPY nothing FROM '${file}'`);
     t.is(status, 'failed', file);
-    t.regex(told ?? '', message);
+    t.regex(reported ?? '', message);
   }
   t.regex((await exec(server, 'SELECT * FROM nothing')).error ?? '', /does not exist/);
 });
 
-test('what is wrong with the statement is told at once, at its place', async (t) => {
+test('what is wrong with the statement is reported at once, at its place', async (t) => {
   for (const [rest, message, position] of [
     ["'../secret.csv'", /^path is outside the import directory/, 12],
     ["'a/../../b'", /^path is outside the import directory/, 12],
@@ -217,8 +217,8 @@ test('no directory of the database is one of COPY', async (t) => {
     for (const directory of ['.', 'db', './conf/files', join(server.root, 'db')]) {
       const start = startTestServer({ root: server.root, set: [`${key}=${directory}`] });
       const message = `${key}=${directory} overlaps the directory`;
-      const { message: told } = await t.throwsAsync(start);
-      t.true(told.includes(message), told);
+      const { message: reported } = await t.throwsAsync(start);
+      t.true(reported.includes(message), reported);
     }
   }
 });

@@ -8,7 +8,7 @@ import { partitionAt } from '../../ts/copy/partitions.js';
 import { Room } from '../../ts/copy/room.js';
 import { DatabaseError } from '../../ts/session/index.js';
 
-/** Work that runs until it is told to end. */
+/** Work that runs until it is asked to end. */
 class Held implements Work {
   readonly name = 'held';
   readonly target: string;

@@ -17,7 +17,7 @@ export interface Answer {
 /** An error the database gave; any other throw means that it did not answer. */
 export class Refusal extends Error {
   readonly status: number;
-  /** Where in the text, if it told. */
+  /** Where in the text, if it said so. */
   readonly position: number | undefined;
 
   constructor(status: number, message: string, position?: number) {

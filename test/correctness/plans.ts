@@ -17,7 +17,7 @@ const AVA = fileURLToPath(
   new URL('../../../node_modules/ava/entrypoints/cli.mjs', import.meta.url),
 );
 
-/** Each with arguments; `SEED` stands for the run's own. */
+/** Each with arguments; `SEED` is replaced by the run's own. */
 const PROGRAMS: readonly (readonly [name: string, ...command: string[]])[] = [
   ['golden', `${BUILD}test/golden/main.js`, '--suite', 'sql', '--quiet'],
   ['operators', AVA, '--timeout=1h', `${BUILD}test/sql/time-series/*.property.test.js`],

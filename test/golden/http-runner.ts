@@ -49,7 +49,7 @@ interface Afterwards {
 export interface HttpCase {
   readonly id: string;
   readonly group: string;
-  /** Ids of superseded cases this one stands for. */
+  /** Ids of superseded cases that this one replaces. */
   readonly decides?: readonly string[];
   readonly requires?: 'auth';
   readonly setup?: readonly string[];

@@ -49,7 +49,7 @@ interface Outcome {
 /** Runs cases in their order; a set-up is kept while cases only read. */
 export class SqlRunner {
   readonly #base: string;
-  /** The set-up that stands, `null` when the last case may have changed it. */
+  /** The present set-up, `null` when the last case may have changed it. */
   #standing: readonly string[] | null = null;
 
   constructor(base: string) {

@@ -1,6 +1,6 @@
 /**
  * The examples of docs/http.md, run as they stand: each `sh` block in a shell, what it prints
- * compared with the `text` block that follows. curl is told where `localhost:9000` is.
+ * compared with the `text` block that follows. curl gets the address of `localhost:9000`.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -45,8 +45,8 @@ for (const [target, more] of [
 ] as const) {
   test(`HEAD ${target} ${more.trim()}`, async (t) => {
     const [got, body] = await ask('GET', target, more);
-    const [told, nothing] = await ask('HEAD', target, more);
-    t.is(told, got);
+    const [head, nothing] = await ask('HEAD', target, more);
+    t.is(head, got);
     t.is(nothing, '');
     t.is(body === '', target === '/ping');
   });

@@ -1,4 +1,4 @@
-/** What an import would make of a file, told without writing anything. */
+/** What an import would make of a file, without writing anything. */
 import test from 'ava';
 
 import { type Harness, startHarness } from './harness.js';

@@ -1,5 +1,5 @@
 /**
- * «Add a route» of docs/contributing.md, done as it stands in a copy of the server, called, and
+ * «Add a route» of docs/contributing.md, done literally in a copy of the server, called, and
  * undone; and the table of docs/http.md, which the routes themselves fill.
  */
 import {
@@ -107,8 +107,8 @@ test('a route is added as the recipe says, and taken away again', async (t) => {
   const guarded = await start(copy, { set: ['http.user=joe', 'http.password=secret'] });
   t.is((await fetch(`${guarded.url}/echo`, { method: 'POST' })).status, 401);
   await guarded.server.close();
-  const { httpDocument: told } = await load<typeof DocumentModule>(copy, 'document.js');
-  t.true(told(DOCUMENT).includes('| `/echo` | POST | sends back the field `text` |\n'));
+  const { httpDocument: documented } = await load<typeof DocumentModule>(copy, 'document.js');
+  t.true(documented(DOCUMENT).includes('| `/echo` | POST | sends back the field `text` |\n'));
 
   rmSync(place);
   writeFileSync(list, before);

@@ -32,13 +32,13 @@ test('RECOVER TABLE tells what is lost, and gives it up with SKIP', async (t) =>
     server = await startTestServer({ root, set: ['cairo.verify=open'] });
     const refused = await exec(server, "insert into t values (1, '1970-01-09')");
     t.regex(refused.error ?? '', /table 't' is damaged and takes no writes/);
-    const told = await exec(server, 'recover table t');
+    const reported = await exec(server, 'recover table t');
     t.regex(
-      told.error ?? '',
+      reported.error ?? '',
       /table 't' is damaged; without 1000 rows in damaged parts it is sound/,
     );
-    t.regex(told.error ?? '', /partition '1970-01-01': 1000 rows from 0 to 86313600000/);
-    t.true((told.error ?? '').includes(segment), told.error);
+    t.regex(reported.error ?? '', /partition '1970-01-01': 1000 rows from 0 to 86313600000/);
+    t.true((reported.error ?? '').includes(segment), reported.error);
     t.deepEqual(await exec(server, 'recover table t skip'), { ddl: 'OK' });
     t.true(server.log().includes(segment), 'what was given up is in the log');
     t.deepEqual(await exec(server, 'check database'), { ddl: 'OK' });

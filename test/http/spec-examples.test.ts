@@ -1,5 +1,5 @@
 /**
- * What the description of the HTTP interface promises, each with the curl command of whoever reads
+ * What the description of the HTTP interface promises, each with the curl command of a reader of
  * it: paths, parameters, defaults and bodies as they are written down there.
  */
 import { execFile } from 'node:child_process';

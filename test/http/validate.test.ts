@@ -1,4 +1,4 @@
-/** What a statement would give, told without running it. */
+/** What a statement would give, without running it. */
 import test from 'ava';
 
 import { type Harness, startHarness } from './harness.js';

@@ -15,7 +15,7 @@ import { rowsOf } from './client.js';
 const MEGABYTE = 1024 * 1024;
 /**
  * Beyond what the server needs anyway: memory of queries, trees of statements of 10 MB, and what
- * the collector of JavaScript's garbage leaves lying while nobody needs the room.
+ * the collector of JavaScript's garbage leaves lying while the room is not needed.
  */
 const MORE_MEGABYTES = 512;
 

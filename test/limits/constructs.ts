@@ -15,7 +15,7 @@ export interface Construct {
   readonly before?: (count: number) => readonly string[];
 }
 
-/** Counts that are tried: what people write, what programs write, what nobody should. */
+/** Counts that are tried: what people write, what programs write, and more. */
 export const COUNTS: readonly number[] = [40, 1_000, 9_000, 30_000];
 
 /** Levels of something that nests or doubles. */

@@ -1,6 +1,6 @@
 /**
  * Before a login: clients that are silent, slow, half closed, or do not read hold no slot beyond
- * their limit, on either port, and keep nobody out. They never close their own end.
+ * their limit, on either port, and exclude no client. They never close their own end.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -129,7 +129,7 @@ const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext, s: Socket
 ];
 
 for (const [what, port, behave] of CLIENTS) {
-  test.serial(`${MANY} clients that are ${what} (${port}) keep nobody out, and go`, async (t) => {
+  test.serial(`${MANY} clients that are ${what} (${port}) exclude no client, and go`, async (t) => {
     for (let index = 0; index < MANY; index += 1) {
       behave(t, await open(t, port));
     }
@@ -138,7 +138,7 @@ for (const [what, port, behave] of CLIENTS) {
     if (process.platform === 'linux') {
       const started = performance.now();
       await until(() => held() <= 8, `they are gone: ${held()}`);
-      // The login of the wire protocol takes 10 s at the most; a machine may be busy.
+      // The login of the wire protocol takes at most 10 s; a machine may be busy.
       t.true(performance.now() - started < 40_000);
     }
   });

@@ -1,4 +1,4 @@
-/** The limits of requests and connections, each met once: what is refused is told, and how much. */
+/** The limits of requests and connections, each met once: what is refused, and how much. */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';

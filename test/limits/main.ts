@@ -27,7 +27,7 @@ const outcomes = await sweep(
     timeoutMs: Number(values.timeout),
     marginMs: Number(values.margin),
     takes: (_, count) => count <= most,
-    told: ({ name, count, door, answer, wallMs, cpuMs, peakMebibytes, problem }) => {
+    report: ({ name, count, door, answer, wallMs, cpuMs, peakMebibytes, problem }) => {
       if (!values.quiet || problem !== null) {
         const numbers = `${wallMs} ms, ${cpuMs} ms of CPU, ${peakMebibytes} MiB`;
         const verdict = problem === null ? 'ok' : problem.toUpperCase();

@@ -1,7 +1,7 @@
 /**
  * Gate G26: no statement ends the server, keeps it from others, or goes on after its time. The
- * whole sweep is `npm run sweep`; here every construct is sent once, with more of it than anybody
- * needs, and by turns over HTTP and the wire protocol.
+ * whole sweep is `npm run sweep`; here every construct is sent once, with more of it than any
+ * client needs, and by turns over HTTP and the wire protocol.
  */
 import test from 'ava';
 

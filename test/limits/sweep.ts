@@ -21,7 +21,7 @@ interface SweepOptions {
   readonly marginMs: number;
   /** Chooses what is sent. */
   readonly takes?: (construct: Construct, count: number) => boolean;
-  readonly told?: (outcome: Outcome) => void;
+  readonly report?: (outcome: Outcome) => void;
 }
 
 interface Outcome {
@@ -47,7 +47,7 @@ const TICKS_PER_SECOND = 100;
 const MOST_MEBIBYTES = 3_000;
 const NO_ANSWER = 'no answer';
 
-/** A clear error tells what was wrong; this one tells that nobody thought of it. */
+/** A clear error tells what was wrong; this one tells that the case was not considered. */
 const UNCLEAR = /internal error|panic|Stack overflow|DataFusion|Physical plan/i;
 
 /** Everything that was sent, with what came of it. A server that died is started anew. */
@@ -67,7 +67,7 @@ export async function sweep(
           server ??= await prepared();
           const outcome = await tried(server, construct, count, door, options);
           outcomes.push(outcome);
-          options.told?.(outcome);
+          options.report?.(outcome);
           if (server.process.exitCode !== null || server.process.signalCode !== null) {
             server = null;
           }

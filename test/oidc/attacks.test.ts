@@ -86,7 +86,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'nonsense of the provider',
-    ['asking', '`an answer that names nobody is refused, ${index}`'],
+    ['asking', '`an answer that names no user is refused, ${index}`'],
     ['asking', '`groups in form ${index}`'],
     ['logins', 'a provider that answers nonsense lets nobody in'],
   ],
@@ -111,7 +111,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'odd Basic credentials',
     ['logins', 'names and passwords are UTF-8, and passwords have colons'],
-    ['logins', 'who shows nothing is told how, who shows something bad what is wrong'],
+    ['logins', 'without credentials the answer says how, with bad ones what is wrong'],
   ],
   [
     'calls from other origins',
@@ -139,13 +139,13 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'provider without encryption',
     ['settings', "`${set.join(' ') || 'nothing more'} is refused`"],
-    ['settings', 'every weakening is told'],
+    ['settings', 'every weakening is reported'],
   ],
   [
     'unchecked certificate',
     ['calls', 'a certificate nobody vouches for is refused'],
     ['calls', 'without validation anyone is believed'],
-    ['settings', 'every weakening is told'],
+    ['settings', 'every weakening is reported'],
   ],
   [
     'poisoned Host header',

@@ -1,4 +1,4 @@
-/** A provider that is down is not waited for by everybody. */
+/** A provider that is down does not delay every login. */
 import test from 'ava';
 
 import { IdentityProvider } from '../../ts/auth/index.js';
@@ -28,7 +28,7 @@ const DOWN = [
 ] as const;
 
 for (const [index, failure] of DOWN.entries()) {
-  test(`after some failures nobody is asked for a while: ${index}`, async (t) => {
+  test(`after some failures no call is made for a while: ${index}`, async (t) => {
     const { transport, clocks, provider } = place();
     t.is((await provider.token('first')).kind, 'known');
     transport.replies.set('/me', () => failure);
@@ -86,7 +86,7 @@ test('only one tries while the others are told at once', async (t) => {
 test('tokens that make a call fail lock nobody else out', async (t) => {
   const { transport, provider } = place();
   const failures = [...DOWN, new ProviderUnavailable('no answer within 5000 ms')];
-  // What stands before the provider fails for what these tokens are; without them it answers.
+  // A proxy before the provider fails for these tokens; without them it answers.
   transport.replies.set('/me', ({ headers }) => {
     const token = headers?.['Authorization'] ?? '';
     const at = /^Bearer bad(\d+)$/.exec(token)?.[1];

@@ -107,7 +107,7 @@ test('somebody without groups is known, and may do nothing', async (t) => {
   });
 });
 
-test('who shows nothing is told how, who shows something bad what is wrong', async (t) => {
+test('without credentials the answer says how, with bad ones what is wrong', async (t) => {
   const challenge = async (headers: Record<string, string>): Promise<string> => {
     const response = await usual.exec(headers);
     t.is(response.status, 401);
@@ -340,7 +340,7 @@ test('guessing through this server is slowed down, by name and by address', asyn
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'users of our own are not held up');
 });
 
-test('a token whose scope is too narrow is told so', async (t) => {
+test('a token whose scope is too narrow is refused by name', async (t) => {
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
   // The provider wants openid for user information; its own refusal is imitated.
@@ -361,7 +361,7 @@ test('signed tokens: one key, another key, somebody else’s key', async (t) => 
   t.is(here.provider.count('/me'), 0);
 });
 
-test('what the console needs is told to everybody', async (t) => {
+test('what the console needs is public', async (t) => {
   const { provider, harness } = usual;
   const { config } = (await (await fetch(`${harness.url}/settings`)).json()) as {
     config: Record<string, unknown>;
@@ -386,13 +386,13 @@ test('what the console needs is told to everybody', async (t) => {
 
 test('a provider that is slow to tell its addresses is waited for, not for ever', async (t) => {
   let tell = (): void => undefined;
-  const told = new Promise<void>((resolve) => {
+  const notified = new Promise<void>((resolve) => {
     tell = resolve;
   });
   const transport = new FakeTransport();
   const document = '/.well-known/openid-configuration';
   transport.replies.set(document, async () => {
-    await told;
+    await notified;
     return { body: JSON.stringify(discovery()) };
   });
   const harness = await startHarness({

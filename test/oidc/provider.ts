@@ -161,8 +161,10 @@ export class TestProvider {
     const path = (request.url ?? '').split('?')[0] ?? '';
     this.calls.set(path, this.count(path) + 1);
     if (this.narrow && path === '/me') {
-      const told = 'Bearer error="insufficient_scope", scope="openid"';
-      response.writeHead(403, { 'WWW-Authenticate': told }).end('{"error":"insufficient_scope"}');
+      const challenge = 'Bearer error="insufficient_scope", scope="openid"';
+      response
+        .writeHead(403, { 'WWW-Authenticate': challenge })
+        .end('{"error":"insufficient_scope"}');
       return;
     }
     const set = response.setHeader.bind(response);

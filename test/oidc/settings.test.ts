@@ -121,7 +121,7 @@ test('a file of authorities is PEM or PKCS#12', (t) => {
   t.throws(() => settingsOf(`acl.oidc.tls.keystore.path=${jks}`), { message: /is a JKS file/ });
 });
 
-test('every weakening is told', (t) => {
+test('every weakening is reported', (t) => {
   const weak = {
     'acl.oidc.tls.enabled=false': /can be read on their way/,
     'acl.oidc.tls.validation.enabled=false': /pose as the provider/,
@@ -129,8 +129,8 @@ test('every weakening is told', (t) => {
     'acl.oidc.stale.if.error=1m': /outlive/,
     'acl.oidc.pg.token.plain.text.enabled=true': /in the open/,
   };
-  for (const [setting, told] of Object.entries(weak)) {
-    t.regex(oidcAdvice(settingsOf(setting)).join(), told);
+  for (const [setting, advice] of Object.entries(weak)) {
+    t.regex(oidcAdvice(settingsOf(setting)).join(), advice);
   }
 });
 

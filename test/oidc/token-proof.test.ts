@@ -64,11 +64,11 @@ const UNUSABLE = [
 ];
 
 for (const name of UNUSABLE) {
-  test(`nobody is called ${JSON.stringify(name)}`, async (t) => {
+  test(`no user is called ${JSON.stringify(name)}`, async (t) => {
     const { provider, token } = await bench('acl.oidc.sub.claim=name');
-    await isRefused(t, provider.token(await token({ name })), /nobody/);
-    await isRefused(t, provider.token(await token({ sub: name, name: 'jo' })), /nobody/);
-    await isRefused(t, provider.token(await token({ sub: name })), /nobody/);
+    await isRefused(t, provider.token(await token({ name })), /no user/);
+    await isRefused(t, provider.token(await token({ sub: name, name: 'jo' })), /no user/);
+    await isRefused(t, provider.token(await token({ sub: name })), /no user/);
   });
 }
 
@@ -95,7 +95,7 @@ const WRONG_CLAIMS: readonly (readonly [string, JWTPayload, RegExp])[] = [
   ['for us alone, given to another', { aud: ['console'], azp: 'other' }, /'aud'/],
   ['for us, given to nobody', { azp: '' }, /'aud'/],
   ['for us, given to no text', { azp: ['console'] }, /'aud'/],
-  ['of nobody', { sub: '' }, /nobody/],
+  ['of no user', { sub: '' }, /no user/],
   ['without a subject', { sub: undefined as unknown as string }, /'sub'/],
   ['of the future', { iat: 4_000_000_000 }, /'iat'/],
   ['not yet good', { nbf: 4_000_000_000 }, /'nbf'/],
@@ -150,7 +150,7 @@ test('algorithms nobody agreed on are refused', async (t) => {
   const unsigned = encode({ alg: 'none', kid: 'one' });
   await isRefused(t, provider.token(`${unsigned}.${body}.`), /cannot be verified/);
   await isRefused(t, provider.token(`${unsigned}.${body}.${signature}`), /cannot be verified/);
-  // The public key as a secret everybody has.
+  // The public key as a public secret.
   const symmetric = encode({ alg: 'HS256', kid: 'one' });
   const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${symmetric}.${body}`);
   const forged = `${symmetric}.${body}.${mac.digest('base64url')}`;

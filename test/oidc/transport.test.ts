@@ -1,4 +1,4 @@
-/** Calls to the provider: encrypted by somebody trusted, bounded, and never sent elsewhere. */
+/** Calls to the provider: encrypted by a trusted party, bounded, and never sent elsewhere. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -88,7 +88,7 @@ for (const [status, challenge, kind] of ANSWERS) {
   });
 }
 
-const NOBODY: readonly string[] = [
+const NAMELESS: readonly string[] = [
   '{}',
   '{"sub":""}',
   '{"sub":7}',
@@ -101,8 +101,8 @@ const NOBODY: readonly string[] = [
   `{"sub":"${'x'.repeat(256)}"}`,
   '{"__proto__":{"sub":"jo"}}',
 ];
-for (const [index, body] of NOBODY.entries()) {
-  test(`an answer that names nobody is refused, ${index}`, async (t) => {
+for (const [index, body] of NAMELESS.entries()) {
+  test(`an answer that names no user is refused, ${index}`, async (t) => {
     const { provider, transport, lines } = bench();
     transport.replies.set('/me', () => ({ body }));
     t.is((await provider.token('one')).kind, 'refused');

@@ -21,15 +21,15 @@ async function open(t: ExecutionContext): Promise<Setting> {
   });
   const run = async (text: string): Promise<string> => {
     client.send(clientMessage('Q', text));
-    const told: string[] = [];
+    const tags: string[] = [];
     for (const message of await client.until('Z')) {
       if (message.type === 'C' || message.type === 'Z') {
-        told.push(message.body.toString().replace('\0', ''));
+        tags.push(message.body.toString().replace('\0', ''));
       } else if (message.type === 'E') {
-        told.push(errorFields(message)['C'] ?? '');
+        tags.push(errorFields(message)['C'] ?? '');
       }
     }
-    return told.join(' ');
+    return tags.join(' ');
   };
   return { client, engine, run };
 }
@@ -45,8 +45,8 @@ test('a query that fails after a savepoint leaves the block usable', async (t) =
   t.is(await run('RELEASE "A b"'), '3B001 E');
   t.is(await run('rollback work'), 'ROLLBACK I');
   t.is(
-    await run('BEGIN; SAVEPOINT a; insert 1; RELEASE a; COMMIT AND NO CHAIN').then((told) =>
-      told.endsWith('RELEASE COMMIT I'),
+    await run('BEGIN; SAVEPOINT a; insert 1; RELEASE a; COMMIT AND NO CHAIN').then((tags) =>
+      tags.endsWith('RELEASE COMMIT I'),
     ),
     true,
   );

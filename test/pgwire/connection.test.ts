@@ -335,7 +335,7 @@ test('rows wait for a client that does not read, and stop when it goes', async (
   await server.close();
 });
 
-/** Whether bytes wait in the client's own buffer and nobody takes any for half a second. */
+/** Whether bytes wait in the client's own buffer and none is taken for half a second. */
 async function isStuck(socket: Socket): Promise<boolean> {
   const before = socket.writableLength;
   await new Promise((resolve) => setTimeout(resolve, 500));

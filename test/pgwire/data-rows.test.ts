@@ -129,13 +129,14 @@ const bytesOf = ({ text, binary }: Value, format: number): Buffer | null => {
 };
 
 const LIST = VALUES.map(({ sql }, index) => `${sql} AS c${index}`).join(', ');
-const told = (format: number): Column[] => VALUES.map(({ oid, size }) => ({ oid, size, format }));
+const described = (format: number): Column[] =>
+  VALUES.map(({ oid, size }) => ({ oid, size, format }));
 
 real('a simple query answers every type as text', async (t) => {
   const client = await connect();
   client.send(clientMessage('Q', `SELECT ${LIST}`));
   const [description, row] = await client.until('Z');
-  t.deepEqual(columnsOf(description ?? { type: '', body: Buffer.alloc(0) }), told(0));
+  t.deepEqual(columnsOf(description ?? { type: '', body: Buffer.alloc(0) }), described(0));
   t.is(row?.body.toString('hex'), dataRow(VALUES.map((value) => bytesOf(value, 0))));
   client.close();
 });
@@ -151,12 +152,12 @@ real('Bind asks for every type in binary', async (t) => {
   );
   const answers = await client.until('Z');
   t.is(answers.map(({ type }) => type).join(''), '12TDCZ');
-  t.deepEqual(columnsOf(answers[2] ?? { type: '', body: Buffer.alloc(0) }), told(1));
+  t.deepEqual(columnsOf(answers[2] ?? { type: '', body: Buffer.alloc(0) }), described(1));
   t.is(answers[3]?.body.toString('hex'), dataRow(VALUES.map((value) => bytesOf(value, 1))));
   client.close();
 });
 
-real('bytes come as they are, and are told to be binary, whatever was asked for', async (t) => {
+real('bytes come as they are, and are declared binary, whatever was asked for', async (t) => {
   const client = await connect();
   client.send(clientMessage('Q', 'CREATE TABLE bytes (i INT, b BINARY)'));
   await client.until('Z');

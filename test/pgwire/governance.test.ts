@@ -14,7 +14,7 @@ const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
 const MEBIBYTE = 1024 * 1024;
 
-test('a connection over the limit is told 53300, and one that ends makes room', async (t) => {
+test('a connection over the limit gets 53300, and one that ends makes room', async (t) => {
   const { port, server } = await start({ connectionsMax: 2 });
   const first = await RawClient.login(port);
   const second = await RawClient.login(port);
@@ -35,14 +35,14 @@ test('a connection over the limit is told 53300, and one that ends makes room', 
   t.pass();
 });
 
-test('who does not log in in time is told 57014, and who idles in a block 57P05', async (t) => {
+test('who does not log in in time gets 57014, and who idles in a block 57P05', async (t) => {
   const { port, server, engine } = await start({ loginMs: 100, idleMs: 150 });
   for (const sent of [Buffer.alloc(0), startup('admin')]) {
     const late = await RawClient.open(port);
     late.send(sent);
-    const told = (await late.until('-')).at(-1);
-    t.is(errorFields(told)['C'], '57014');
-    t.regex(errorFields(told)['M'] ?? '', /login took too long/);
+    const last = (await late.until('-')).at(-1);
+    t.is(errorFields(last)['C'], '57014');
+    t.regex(errorFields(last)['M'] ?? '', /login took too long/);
   }
   const idle = await RawClient.login(port);
   idle.send(clientMessage('Q', 'begin; insert'));

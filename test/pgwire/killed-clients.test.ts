@@ -35,7 +35,7 @@ const CONVERSATIONS: readonly (() => readonly Buffer[])[] = [
   // A cursor of which a part was fetched.
   () => [query(`BEGIN; DECLARE c CURSOR FOR ${SORTED}; FETCH 3 FROM c`)],
   () => [query(`DECLARE h CURSOR WITH HOLD FOR ${SORTED}`), query('FETCH 3 FROM h')],
-  // Results nobody reads.
+  // Results that no client reads.
   () => [query('SELECT * FROM big')],
   () => [query(`${SORTED}; ${SORTED}; SELECT count() FROM big`)],
   // Long work without rows yet.

@@ -201,8 +201,8 @@ test.serial('a thousand ways out lead nowhere', async (t) => {
       }
     }
     tried += answers.length;
-    const told = answers.filter(({ text }) => text.includes(CANARY) || text.includes('root:x:'));
-    t.deepEqual(told, [], path);
+    const leaked = answers.filter(({ text }) => text.includes(CANARY) || text.includes('root:x:'));
+    t.deepEqual(leaked, [], path);
   }
   t.true(tried >= 1000, `${tried} tries`);
   t.log(`${tried} tries`);

@@ -1,4 +1,4 @@
-/** Tables that change while they are read and written: nobody has to prepare anything again. */
+/** Tables that change while they are read and written: no client has to prepare anything again. */
 import { existsSync } from 'node:fs';
 
 import test from 'ava';

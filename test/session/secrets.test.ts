@@ -47,7 +47,7 @@ const FORMS: ((password: string, gap: string) => string)[] = [
   (password, gap) => `create service account s4 with password${gap}${password}`,
   (password, gap) => `${gap}ALTER${gap}SERVICE ACCOUNT s4 WITH${gap}PASSWORD${gap}${password};`,
 ];
-/** What whoever reads a statement may take from it. */
+/** What a reader of a statement may take from it. */
 const GENERATED = FORMS.flatMap((form) =>
   GAPS.flatMap((gap) => [...QUOTINGS, ...UNREAD].map((password) => form(password, gap))),
 );

@@ -103,7 +103,7 @@ test('a query that comes again is bound once per user, until its tables change',
   await run('u', 'insert 1');
   t.is(database.journal.prepared.length, 5);
   t.is(database.journal.executed.length, 7);
-  // What nobody shares is let go: the two inserts.
+  // What is not shared is let go: the two inserts.
   t.is(database.journal.closed, 2);
 });
 

@@ -15,7 +15,7 @@ class TestLoop {
     this.waiting = turn;
   };
 
-  /** Turns until nobody wants to stay awake, `stepMs` for each turn; how many there were. */
+  /** Turns until no poll wants to stay awake, `stepMs` for each turn; how many there were. */
   run(stepMs: number): number {
     let turns = 0;
     for (let turn = this.waiting; turn !== null && turns < 1_000; turn = this.waiting) {

@@ -71,7 +71,7 @@ const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> =
 };
 
 for (const [name, end] of Object.entries(ENDS)) {
-  test(`whoever was told to go is gone: ${name}`, async (t) => {
+  test(`a client that was asked to leave is gone: ${name}`, async (t) => {
     let served: Socket | undefined;
     const { slots, client } = await place(t, {}, (socket) => {
       served = socket;

@@ -4,7 +4,7 @@ import { expectedAt, parse, print, SyntaxError_, type Tree } from '../../ts/sql/
 import { MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from '../../ts/sql/parser/parser.js';
 import { expression } from '../../ts/sql/printer/print-expression.js';
 
-/** The first select item, printed with all its parentheses told by its tree. */
+/** The first select item, printed with all parentheses of its tree. */
 function grouping(text: string): string {
   const tree = parse(`SELECT ${text}`);
   const select = tree.nodes.find((node) => node.kind === 'Select');

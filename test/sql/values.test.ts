@@ -40,7 +40,7 @@ function outcome(text: string, offset = 0): Outcome {
   }
 }
 
-/** Plain rows as the other reading sees their text, which stands where the span says. */
+/** Plain rows as the other reading sees their text, which is where the span says. */
 function plainRows(text: string, { plain }: InsertNode, offset: number): readonly Row[] {
   if (plain === null) {
     return [];

@@ -3,7 +3,7 @@
  *
  * Many kept-alive connections ask `SELECT 1` while heavy queries take every core: all are
  * answered, 99 of 100 in time. One connection over the limit is refused politely, and those
- * within it do not notice. With `--within 0` times are told and not judged.
+ * within it do not notice. With `--within 0` times are printed and not judged.
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
@@ -133,7 +133,7 @@ async function allRun(): Promise<string | undefined> {
   return `${running} of ${heavy} heavy queries run`;
 }
 
-/** The limit is reached by one connection more; the next is told to come again. */
+/** The limit is reached by one connection more; the next gets 503. */
 async function oneTooMany(): Promise<string | undefined> {
   // The client that `exec` keeps open may count or not.
   const extra: Socket[] = [];

@@ -3,7 +3,7 @@
  *
  * Spoiled messages of the wire protocol, before and after the login, in any order: each session is
  * answered in well-formed messages and ends, errors have a SQLSTATE, the server lives, answers
- * others, and holds 64 MiB more at the most.
+ * others, and holds at most 64 MiB more.
  */
 import { connect } from 'node:net';
 
@@ -69,10 +69,10 @@ await Promise.all(Array.from({ length: WIDTH }, () => work(harness.random.fork()
 harness.judge(await isAlive().catch(String));
 const grown = peak - base;
 harness.say(`${sent} frames in ${sessions} sessions; ${(grown / 2 ** 20).toFixed(0)} MiB more`);
-const told = ['E', 'C', 'Z', 'G', 'H']
+const summary = ['E', 'C', 'Z', 'G', 'H']
   .map((type) => `${type} ${answers.get(type) ?? 0}`)
   .join(', ');
-harness.say(`answers: ${told}`);
+harness.say(`answers: ${summary}`);
 // Sessions that end before they begin would prove nothing.
 const isDeep = (answers.get('C') ?? 0) * 40 > sent && (answers.get('E') ?? 0) * 20 > sent;
 harness.judge(isDeep ? undefined : 'few frames were answered');

@@ -88,7 +88,7 @@ export class Harness {
     this.say(`FAILED ${what} (--seed ${this.seed})`);
   }
 
-  /** One check: it holds, or what is wrong is told. */
+  /** One check: it holds, or what is wrong is printed. */
   judge(problem: string | undefined): void {
     if (problem === undefined) {
       this.pass();

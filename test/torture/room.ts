@@ -21,7 +21,7 @@ const MIB = KIB * KIB;
 /** What manifests and the log may take more from one moment to the next. */
 const SLACK = 256 * KIB;
 const DAYS = [0, 1, 2] as const;
-/** Tables that ways try themselves at, and one whose rows nobody drops. */
+/** Tables that ways try themselves at, and one whose rows are not dropped. */
 const VICTIMS = ['alpha', 'beta'] as const;
 const KEPT = 'kept';
 
@@ -30,7 +30,7 @@ interface Sent {
   readonly rows: number;
 }
 
-/** What a table holds: acknowledged batches, and those nobody knows of. */
+/** What a table holds: acknowledged batches, and uncertain ones. */
 class Oracle {
   readonly sure = new Map<number, Sent>();
   readonly unknown = new Map<number, Sent>();
@@ -298,8 +298,8 @@ async function tryWay(chosen: Way, table: string): Promise<void> {
   await chosen.go(table);
   counts.ways += 1;
   const most = before - size * (1 - chosen.left) + SLACK;
-  const told = (): string => `${chosen.name}: ${used()} bytes are used, at most ${most} expected`;
-  harness.judge((await becomes('x', () => used() <= most)) === undefined ? undefined : told());
+  const excess = (): string => `${chosen.name}: ${used()} bytes are used, at most ${most} expected`;
+  harness.judge((await becomes('x', () => used() <= most)) === undefined ? undefined : excess());
   if (chosen.name === 'DROP TABLE') {
     await renew(table);
   }
@@ -418,7 +418,7 @@ async function verify(where: string): Promise<string | undefined> {
     }
     for (const [batch, rows] of found) {
       if (!sure.has(batch) && unknown.get(batch)?.rows !== rows) {
-        return `${where}: batch ${batch} of ${table} has ${rows} rows that nobody sent`;
+        return `${where}: batch ${batch} of ${table} has ${rows} rows that were never sent`;
       }
     }
     for (const [batch, sent] of unknown) {

@@ -100,8 +100,8 @@ function count(kind: string): void {
   answers.set(kind, (answers.get(kind) ?? 0) + 1);
 }
 
-/** What a client was told; an internal error or a closed connection is a problem. */
-function told(query: string, error: unknown): void {
+/** The error of a client; an internal error or a closed connection is a problem. */
+function judgeError(query: string, error: unknown): void {
   const text = error instanceof Error ? error.message : String(error);
   const isRefusal = error instanceof Refused || (error as { code?: unknown }).code !== undefined;
   const isInternal = (error instanceof Refused && error.status === 500) || INTERNAL.test(text);
@@ -121,7 +121,7 @@ async function ordinaryClient(index: number, random: Random): Promise<void> {
       await job(index, random);
       count('done');
     } catch (error) {
-      told(job.name, error);
+      judgeError(job.name, error);
       await sleep(50);
     }
     await sleep(random.between(0, 40));
@@ -185,7 +185,7 @@ async function hostileClient(index: number, random: Random): Promise<void> {
       await (index % 4 === 1 ? overHttp(query, random) : overWire(query, random));
       count('done');
     } catch (error) {
-      told(query, error);
+      judgeError(query, error);
     }
     if (performance.now() - asked > WAIT_MS) {
       lateAnswers += 1;
@@ -255,7 +255,7 @@ async function watchPing(): Promise<void> {
       await fetch(`${server.url}/ping`, { signal: AbortSignal.timeout(30_000) });
       pings.push(performance.now() - asked);
     } catch (error) {
-      told('/ping', error);
+      judgeError('/ping', error);
       if (server.process.exitCode !== null || server.process.signalCode !== null) {
         const end = server.process.signalCode ?? server.process.exitCode;
         harness.fail(`the server ended: ${end}: ${server.log().slice(-500)}`);

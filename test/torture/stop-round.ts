@@ -168,7 +168,7 @@ const shortOverHttp: Client = async (server) => {
   }
 };
 
-/** Asks small things until nobody listens. */
+/** Asks small things until the server is closed. */
 function small(agent: Agent): Client {
   return async (server) => {
     for (;;) {
@@ -184,16 +184,16 @@ function small(agent: Agent): Client {
 }
 
 /**
- * Nobody listens any more. Who connects at that very moment is reset by the operating system; who
+ * The server is closed. Who connects at that very moment is reset by the operating system; who
  * was connected before has an answer.
  */
 function gone(error: unknown): HttpEnd {
-  const isRefused = error instanceof NoAnswer && NOBODY.has(error.code) && !error.isReused;
+  const isRefused = error instanceof NoAnswer && REFUSALS.has(error.code) && !error.isReused;
   require(isRefused, String(error));
   return { status: 0, text: '', complete: true };
 }
 
-const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET']);
+const REFUSALS: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET']);
 
 function clientOf(server: TestServer): pg.Client {
   const [host = '', port = ''] = server.pg.split(':');
@@ -252,20 +252,20 @@ const idleOverWire: Client = async (server) => {
 const loginsOverWire: Client = async (server) => {
   for (;;) {
     const client = clientOf(server);
-    let told: unknown = null;
+    let failure: unknown = null;
     client.once('error', (error) => {
-      told = error;
+      failure = error;
     });
     try {
       await client.connect();
       await client.query('SELECT 1');
       await client.end();
     } catch (thrown) {
-      // What is told between two messages of the client comes as an event.
-      const error = told ?? thrown;
+      // What arrives between two messages of the client comes as an event.
+      const error = failure ?? thrown;
       const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-      require(NOBODY.has(code) || ['57P01', '57P03'].includes(code), `login: ${code}`);
-      if (NOBODY.has(code)) {
+      require(REFUSALS.has(code) || ['57P01', '57P03'].includes(code), `login: ${code}`);
+      if (REFUSALS.has(code)) {
         return;
       }
     }

@@ -27,7 +27,7 @@ const ROWS = `select dateadd('m', (x * 4)::int, '2024-01-01'::timestamp) ts,
   x::int id, case when x % 10 = 0 then null else x * 0.5 end price, ARRAY[x * 1.0, x * 2.0] book
   from long_sequence(3000)`;
 
-/** `T` stands for the table. */
+/** `T` is replaced by the table. */
 const QUERIES = [
   'select * from T',
   'select ts, id from T order by ts desc limit 20',

@@ -11,7 +11,7 @@ export interface ListedFunction {
   readonly kind: string;
   readonly signatures: readonly string[];
   readonly description: string;
-  /** What stands after SELECT. */
+  /** What follows SELECT. */
   readonly example: string;
   /** Cells of the example's answer, row by row. */
   readonly result: string;

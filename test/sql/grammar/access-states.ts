@@ -5,7 +5,7 @@ import { rows, run, ADMIN } from '../../access/harness.js';
 import type { TestServer } from '../../golden/server.js';
 import type { Item } from './index.js';
 
-/** Stands in statements for the token shown last. */
+/** The placeholder in statements of the token shown last. */
 const TOKEN = 'tdm_1';
 
 /** What is wrong with an item, `null` when it runs. Finds `tables`, and no users. */
@@ -34,7 +34,7 @@ export async function runAccessItem(
   }
 }
 
-/** Statements that drop everybody there is. */
+/** Statements that drop every principal. */
 async function leftOver(server: TestServer): Promise<readonly string[]> {
   const kinds = ['USER', 'GROUP', 'SERVICE ACCOUNT'];
   const drops = kinds.map(async (kind) => {

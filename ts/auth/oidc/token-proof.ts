@@ -36,7 +36,7 @@ export class TokenProver {
       const claims = await this.#verify(token, { mustExpire: true });
       const identity = identityOf(claims, this.#services.settings);
       if (identity === null) {
-        return refused('the token names nobody');
+        return refused('the token names no user');
       }
       return { kind: 'known', identity, expires: (claims.exp ?? 0) * 1000 };
     } catch (error) {

@@ -49,7 +49,7 @@ export class UserInfo {
       const identity = claims === null ? null : identityOf(claims, settings, provider.issuer);
       if (identity === null) {
         this.#once('user_info_unusable', { type: answer.contentType });
-        return refused('the identity provider names nobody');
+        return refused('the identity provider names no user');
       }
       const expires = expiryOf(token);
       return { kind: 'known', identity, ...(expires === null ? {} : { expires }) };
