@@ -206,6 +206,22 @@ test.serial('EXPLAIN ANALYZE counts their rows and time', async (t) => {
     ['select ts, max(x) from two sample by 1d fill(prev)', 'FillExec'],
     ['select * from two splice join many', 'SpliceJoinExec'],
     ['select ts, avg(x) over (order by ts) from two', 'WindowsExec'],
+    ['select * from two', 'TableScanExec'],
+    ['select ts, max(x) from two sample by 1d', 'SampleByExec'],
+    ["select d from many where k = 'k7'", 'FilteredScanExec'],
+    ['select * from many latest on ts partition by k', 'LatestOnExec'],
+    ['select * from two asof join many', 'AsofJoinExec'],
+    [
+      `select a.ts, sum(b.d) s from two a window join many b
+        range between 1 minute preceding and 1 minute following`,
+      'WindowJoinExec',
+    ],
+    [
+      `select h.offset, avg(b.d) from two a horizon join many b
+        range from 0s to 2s step 1s as h`,
+      'HorizonJoinExec',
+    ],
+    ['select first(d) from (select * from many order by d)', 'SortedInputExec'],
   ] as const) {
     const lines = (await rowsOf(server, `explain analyze ${statement}`)).map((row) =>
       String(row[0]),

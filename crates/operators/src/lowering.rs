@@ -35,10 +35,11 @@ pub(crate) struct Inputs<'a> {
 impl Inputs<'_> {
     /// An input, and what expressions call its columns.
     pub(crate) fn get(&self, number: usize) -> Result<(&DFSchemaRef, Arc<dyn ExecutionPlan>)> {
-        match (self.logical.get(number), self.physical.get(number)) {
-            (Some(logical), Some(physical)) => Ok((logical.schema(), Arc::clone(physical))),
-            _ => plan_err!("a node lacks input {number}"),
-        }
+        let input = self.logical.get(number).zip(self.physical.get(number));
+        let Some((logical, physical)) = input else {
+            return plan_err!("a node lacks input {number}");
+        };
+        Ok((logical.schema(), Arc::clone(physical)))
     }
 }
 
