@@ -1,12 +1,12 @@
 //! Which statements run at once.
 //!
-//! A statement that reads many rows, or nobody knows how many, takes a turn; others wait for one
-//! in a queue of bounded length and time. What is known to be cheap takes none, so that a point
-//! query never waits behind heavy ones. A query whose reader does not read gives its turn to
+//! A statement that reads many rows, or an unknown number of rows, takes a turn; others wait for
+//! one in a queue of bounded length and time. A statement known to be cheap takes none, so that a
+//! point query never waits behind heavy ones. A query whose reader does not read gives its turn to
 //! others meanwhile.
 //!
-//! Users share the turns: the next one goes to whoever runs least, and a user who runs nothing has
-//! a turn beside the common ones, as long as no more than twice as many run.
+//! Users share the turns: the next one goes to the user with the fewest running statements, and a
+//! user without one has a turn beside the common ones, as long as no more than twice as many run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const MOST_TIMES: usize = 2;
 pub(crate) struct AdmissionLimits {
     /// Statements that run at once.
     pub(crate) running: usize,
-    /// Statements that wait at the most.
+    /// Statements that wait, at most.
     pub(crate) queue: usize,
     /// How long one waits.
     pub(crate) wait: Duration,
@@ -121,7 +121,7 @@ impl Admission {
         receiver
     }
 
-    /// Gives the turns there are: to whoever has fewest, and of those to who waited longest.
+    /// Gives the free turns: to the users with the fewest, and of those to the longest waiting one.
     fn give(self: &Arc<Self>) {
         while let Some((sender, permit)) = self.next() {
             // One who does not wait any more gives it back by letting go of it.

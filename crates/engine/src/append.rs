@@ -164,7 +164,7 @@ impl Appender {
         }
     }
 
-    /// Whether somebody is there to take the message.
+    /// Whether the parser still receives messages.
     fn send(&self, message: Message) -> EngineResult<bool> {
         match self.pipeline.lock().as_ref() {
             Some(pipeline) => Ok(pipeline.chunks.send(message).is_ok()),
@@ -239,8 +239,8 @@ impl Pipeline {
         Self { chunks, parser, writer }
     }
 
-    /// Closes the queue and waits for both threads. A writer's error explains a parser that
-    /// found nobody to send to, so it comes first.
+    /// Closes the queue and waits for both threads. A writer's error explains why the parser's
+    /// channel was closed, so it comes first.
     async fn join(self) -> EngineResult<CsvReport> {
         drop(self.chunks);
         let internal = |error: tokio::task::JoinError| EngineError::internal(error.to_string());
@@ -269,7 +269,7 @@ fn parse(
                 room.add_permits(bytes.len().min(QUEUE_BYTES));
             }
             Some(Message::Text(next, teller)) => {
-                // Whoever does not wait for the report any more has given up the import.
+                // A receiver that is gone has given up the import.
                 let _ = teller.send(text.finish(send)?);
                 text = *next;
             }

@@ -32,7 +32,7 @@ const SETTLED: u8 = 2;
 #[derive(Debug, Default)]
 struct Shared {
     state: AtomicU8,
-    /// Why, when it was not somebody's wish.
+    /// Why, when it was not a client's request.
     why: OnceLock<EngineError>,
     /// When the statement has to be over.
     deadline: OnceLock<Deadline>,
@@ -178,7 +178,8 @@ pub(crate) async fn until_stopped<T>(
     if let Poll::Ready(result) = futures::poll!(work.as_mut()) {
         return done(result);
     }
-    // Whoever polls a statement once, to hand it on if it waits, must not be kept by a second look.
+    // A caller that polls a statement once, to hand it on if it waits, must not be kept by a
+    // second poll.
     yield_now().await;
     tokio::select! {
         biased;

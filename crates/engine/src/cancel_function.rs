@@ -16,7 +16,7 @@ use crate::registry::QueryRegistry;
 #[derive(Debug)]
 struct CancelQuery {
     registry: Arc<QueryRegistry>,
-    /// Whose queries; `None`: everybody's.
+    /// Whose queries; `None`: those of every user.
     of: Option<String>,
     signature: Signature,
 }

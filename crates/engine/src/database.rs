@@ -42,7 +42,7 @@ const IMPORT_DIRECTORY: &str = "import";
 const SPILL_DIRECTORY: &str = "tmp";
 /// Time a statement waits for its turn by default, milliseconds.
 const QUEUE_WAIT_MS: u64 = 10_000;
-/// Statements that wait for a turn at the most by default.
+/// Statements that wait for a turn, at most, by default.
 const QUEUE_LIMIT: usize = 256;
 /// A query's share of the pool by default: one part in so many.
 const QUERY_SHARE: u64 = 4;
@@ -58,7 +58,7 @@ const MIN_CONCURRENT_QUERIES: usize = 4;
 /// pages that are used take memory.
 const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long closing takes at the most, where nothing else is said.
+/// How long closing takes, at most, where nothing else is said.
 pub const CLOSE_TIME: Duration = Duration::from_secs(3);
 
 /// An open database. Dropping the last reference closes it.
@@ -69,7 +69,7 @@ pub struct Database {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) plans: Arc<KeptPlans>,
     pub(crate) sources: Arc<dyn ExternalSources>,
-    /// Bytes of a line of an import at the most.
+    /// Bytes of one line of an import, at most.
     pub(crate) most_line_bytes: usize,
     settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
@@ -231,7 +231,7 @@ impl Database {
             runtime.shutdown_timeout(within / 2);
         }
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
-        // Also what a query left that did not end in time: nobody reads it any more.
+        // Includes the files of a query that did not end in time: nothing reads them any more.
         if let Err(error) = clear(&self.spill_root) {
             log::write(
                 Level::Warn,
@@ -302,7 +302,7 @@ impl Database {
         Ok(TaskContext::from(self.session.state()).with_runtime(Arc::new(runtime)))
     }
 
-    /// What the binder is told beside tree and snapshot.
+    /// What the binder receives beside tree and snapshot.
     pub(crate) fn bind_context(&self, user: &str) -> BindContext {
         BindContext {
             user: user.to_owned(),
@@ -398,7 +398,7 @@ fn clear(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Wipes what queries of a process that died had spilled: nobody else uses a root that is locked.
+/// Removes what queries of a crashed process spilled: no other process uses a locked root.
 fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
     let spill = root.join(SPILL_DIRECTORY);
     match std::fs::remove_dir_all(&spill) {

@@ -18,8 +18,8 @@ pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> 
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
 }
 
-/// Runs `work` over a file that somebody else wrote; a panic becomes the error that its reader has
-/// for a file that makes no sense. The text of the panic goes to the log.
+/// Runs `work` over a file that another program wrote; a panic becomes the error that its reader
+/// has for an invalid file. The text of the panic goes to the log.
 pub fn catch_unreadable<T>(
     entry: &'static str,
     unreadable: impl FnOnce(EngineError) -> EngineError,
@@ -56,7 +56,7 @@ async fn on_own_thread<T: Send + 'static>(
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name(format!("tidemark-{entry}"));
     let spawned = thread.spawn(move || {
-        // Nobody listens when the statement was cancelled.
+        // No receiver is left when the statement was cancelled.
         let _ = sender.send(catch(entry, work));
     });
     spawned.map_err(|error| EngineError::io("cannot start a thread", &error))?;
@@ -95,8 +95,8 @@ pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError 
     EngineError::new(ErrorCode::Internal, message)
 }
 
-/// The error as a client may see it: what a library says goes to the log, under a number that the
-/// client is told. Everything that crosses the border passes here.
+/// The error as a client may see it: a library's text goes to the log, under a number that the
+/// client receives. Everything that crosses the border passes here.
 #[must_use]
 pub fn outward(mut error: EngineError) -> EngineError {
     let Some(inner) = error.inner.take() else { return error };

@@ -21,7 +21,7 @@ struct State {
     running: usize,
     /// Users with tasks that run or wait.
     users: HashMap<Arc<str>, User>,
-    /// The time used by whoever went last: those who come now have used as much.
+    /// The time used by the user who went last: users who come now start with as much.
     floor: Duration,
     next_ticket: u64,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 pub use tidemark_border::{LogLevel as Level, LogLine};
 
-/// Lines kept while nobody takes them; older ones are dropped and counted.
+/// Lines kept while no reader takes them; older ones are dropped and counted.
 const MAX_QUEUED_LINES: usize = 10_000;
 
 #[derive(Default)]
@@ -15,7 +15,7 @@ struct Lines {
     waiting: Vec<LogLine>,
     /// Batches that were taken and not yet delivered.
     on_their_way: usize,
-    /// Somebody takes lines.
+    /// A reader takes lines.
     is_read: bool,
 }
 
@@ -88,12 +88,12 @@ pub fn delivered() {
 }
 
 /// Waits until every line written before was delivered, `patience` at most: a process that ends
-/// takes with it what is still on its way. False when some are left. At once where nobody reads.
+/// takes with it what is still on its way. False when some are left. At once without a reader.
 pub fn wait_until_delivered(patience: Duration) -> bool {
     queue().wait_until_delivered(patience)
 }
 
-/// Lines lost because nobody took them in time.
+/// Lines lost because no reader took them in time.
 pub fn dropped_lines() -> u64 {
     queue().dropped.load(Ordering::Relaxed)
 }

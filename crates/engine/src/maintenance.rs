@@ -80,7 +80,7 @@ fn shown(damage: &Damage) -> String {
     }
 }
 
-/// Checks a root that nobody uses. Fails with `RootLocked` when somebody does.
+/// Checks a root that no process uses. Fails with `RootLocked` when one does.
 pub fn check_root(root: &Path) -> EngineResult<Vec<border::Damage>> {
     if !root.join(LIVE).is_dir() {
         let message = format!("there is no database in '{}'", root.display());
@@ -99,8 +99,8 @@ pub(crate) fn told(damage: Damage) -> border::Damage {
     border::Damage { table: damage.table, what: damage.what }
 }
 
-/// Fails when a mapped file could not be read since: zeros may stand for what was in it. Which
-/// query read it nobody knows, so each that ran then fails; tried again, those that read other
+/// Fails when a mapped file could not be read since: zeros may have replaced its content. Which
+/// query read it is unknown, so each that ran then fails; tried again, those that read other
 /// files succeed.
 pub(crate) fn check_faults(before: u64) -> EngineResult<()> {
     if tidemark_vfs::faults() == before {

@@ -1,8 +1,8 @@
 //! What a statement keeps from one execution to the next: its binding, then its plan, or its rows
 //! where it has few and reads no file for them.
 //!
-//! All are true for the snapshot they were made from. A kept plan pins that snapshot's files,
-//! so the first one who sees a newer snapshot lets go of every older plan, whoever keeps it.
+//! All are true for the snapshot they were made from. A kept plan pins that snapshot's files, so
+//! the first statement that sees a newer snapshot drops every older plan, of all statements.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -25,7 +25,7 @@ use tidemark_operators::from_datafusion;
 
 /// How often plans for older snapshots are looked for.
 const FORGET_EVERY: Duration = Duration::from_millis(500);
-/// Bytes of rows that are kept at the most.
+/// Bytes of rows that are kept, at most.
 const MOST_BYTES: usize = 16 * 1024;
 
 /// A query that needs no more planning.
@@ -148,7 +148,7 @@ impl PlanSlot {
 /// All places that keep something.
 #[derive(Debug, Default)]
 pub(crate) struct KeptPlans {
-    /// The newest epoch anybody has seen.
+    /// The newest epoch any statement has seen.
     epoch: AtomicU64,
     slots: Mutex<Vec<Weak<PlanSlot>>>,
 }

@@ -1,5 +1,5 @@
-//! Memory of running queries, and of rows that wait for COMMIT: one pool for all of them, and a
-//! share of it at the most for each user and each query.
+//! Memory of running queries, and of rows that wait for COMMIT: one pool for all of them, of which
+//! each user and each query gets at most a share.
 //!
 //! The pool counts what operators register. An operator that can spill gives way when its query
 //! or all queries have no more; one that cannot fails its query with an error that names both
@@ -34,7 +34,7 @@ pub(crate) struct SharedPool {
 }
 
 impl SharedPool {
-    /// A pool of `limit` bytes, of which one query gets `query_limit` at the most.
+    /// A pool of `limit` bytes, of which one query gets at most `query_limit`.
     pub(crate) fn new(limit: usize, query_limit: usize) -> Arc<Self> {
         let query_limit = query_limit.min(limit);
         Arc::new(Self { limit, query_limit, used: AtomicUsize::new(0), users: Mutex::default() })

@@ -165,7 +165,7 @@ impl QueryRegistry {
         self.running.lock().iter().map(|(id, entry)| entry.describe(*id)).collect()
     }
 
-    /// The same, each with whether it was told to stop.
+    /// The same, each with whether it was cancelled.
     pub(crate) fn list_with_state(&self) -> Vec<(ActiveQuery, bool)> {
         let running = self.running.lock();
         let state = |(id, entry): (&u64, &Entry)| (entry.describe(*id), entry.token.is_cancelled());

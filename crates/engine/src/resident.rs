@@ -1,4 +1,4 @@
-//! The process's own size: what stands behind the pool, since not everything is counted there.
+//! The process's own size: a second limit beside the pool, which does not count everything.
 //!
 //! Above the low mark new queries wait and ingestion is slowed; above the high one the query that
 //! holds most is stopped and ingestion is refused. Both end by themselves. Mapped files do not

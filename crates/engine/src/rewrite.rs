@@ -70,7 +70,7 @@ fn no_change() -> EngineError {
     EngineError::internal("a statement that changes no rows")
 }
 
-/// What is changed, as the commit is told.
+/// What is changed, as the commit receives it.
 struct Rewrite<'a> {
     database: &'a Arc<Database>,
     hold: &'a Arc<WriteHold>,

@@ -1,5 +1,5 @@
-//! Work that is done for a query: polled by a worker, or run on a thread of its own. Whoever does
-//! it works for the query's account, and heavy work takes its place among that of other users.
+//! Work that is done for a query: polled by a worker, or run on a thread of its own. Each thread
+//! works for the query's account, and heavy work takes its place among that of other users.
 //!
 //! Tasks that a plan spawns follow by themselves: `DataFusion` tells of each.
 

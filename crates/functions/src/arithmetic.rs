@@ -25,7 +25,7 @@ macro_rules! integers {
     ($($native:ty),*) => {$(
         impl Number for $native {
             fn compute(op: BinaryOp) -> Option<fn(Self, Self) -> Self> {
-                // The minimum stands for null, so a division by zero only has to return it.
+                // The minimum represents null, so a division by zero only has to return it.
                 Some(match op {
                     BinaryOp::Add => |a, b| a.wrapping_add(b),
                     BinaryOp::Subtract => |a, b| a.wrapping_sub(b),

@@ -276,7 +276,7 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
 fn repeated_places(shape: &[i32], own: &[i32]) -> Vec<usize> {
     let mut places = vec![0];
     let mut stride = 1;
-    // From the innermost dimension outwards: each copies what stands inside it.
+    // From the innermost dimension outwards: each copies the dimensions inside it.
     for distance in 1..=shape.len() {
         let length = shape[shape.len() - distance] as usize;
         let own_length = own.len().checked_sub(distance).map_or(1, |place| own[place] as usize);

@@ -15,7 +15,7 @@ use crate::native::Kernel;
 use crate::registry::resolved;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 
-/// What stands between `[` and `]` for one dimension. The values are arguments of their own.
+/// The selector between `[` and `]` for one dimension. Its values are arguments of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector {
     /// `i`: takes one argument.

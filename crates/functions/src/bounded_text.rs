@@ -1,5 +1,5 @@
 //! A text while it is written. It asks before it grows, and where the query may hold no more it
-//! stops growing: whoever writes into it need not look, whoever takes it does.
+//! stops growing: its writers need not check, the caller that takes it does.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
 /// Bytes up to which a text grows without asking.
 const FREE_BYTES: usize = 64 << 10;
-/// Bytes of a text at the most: what protocols carry in one value.
+/// Bytes of a text, at most: what protocols carry in one value.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A text that is no longer than the query may hold.
@@ -18,8 +18,8 @@ pub(crate) struct BoundedText {
 }
 
 impl BoundedText {
-    /// Whether so many bytes more are too many. Asked by itself before it grows, and by whoever
-    /// makes a text of that size to add it.
+    /// Whether so many bytes more are too many. The text calls it before it grows, and so does a
+    /// caller that makes a text of that size to add it.
     pub(crate) fn refuses(&mut self, more: usize) -> bool {
         if self.refused.is_some() {
             return true;

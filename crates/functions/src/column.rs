@@ -31,7 +31,7 @@ pub(crate) struct Call<'a> {
 
 /// A null of the dialect among a type's values.
 pub(crate) trait Canonical: Copy {
-    /// Whether this value stands for null.
+    /// Whether this value represents null.
     fn is_null_value(self) -> bool;
 }
 
@@ -177,7 +177,7 @@ impl Call<'_> {
     }
 }
 
-/// Builds a primitive column row by row; what stands for null becomes null.
+/// Builds a primitive column row by row; a value that represents null becomes null.
 pub(crate) fn build<T: Lane>(
     rows: usize,
     mut value: impl FnMut(usize) -> Option<T::Native>,
@@ -258,8 +258,8 @@ pub(crate) fn stopped(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// A primitive column from computed values: null where an input was, or where the value stands
-/// for null. The first pass only asks whether any does, which vectorises.
+/// A primitive column from computed values: null where an input was, or where the value represents
+/// null. The first pass only asks whether any does, which vectorises.
 pub(crate) fn canonical<T: Lane>(
     values: Vec<T::Native>,
     nulls: Option<NullBuffer>,

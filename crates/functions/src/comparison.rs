@@ -25,8 +25,8 @@ use crate::resolve::{Argument, BuildOperator, ResolvedOperator};
 /// DOUBLE values closer than this are equal to `=`.
 pub const DOUBLE_TOLERANCE: f64 = 1e-10;
 
-/// The function name under which `symbol = text` stands in a plan. Its first argument is the
-/// SYMBOL, its second the text; a scan may answer it from the dictionary.
+/// The name of the function for `symbol = text` in a plan. Its first argument is the SYMBOL, its
+/// second the text; a scan may answer it from the dictionary.
 pub const SYMBOL_EQUAL: &str = "symbol_equal";
 
 pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option<ResolvedOperator> {

@@ -319,7 +319,7 @@ fn elements(dates: &str) -> Result<Vec<String>> {
     }
     let mut found = Vec::new();
     for item in split_list(list) {
-        // A time of day for all stands before an element's own zone, filter and duration.
+        // A time of day for all precedes an element's own zone, filter and duration.
         let item = item.trim();
         let (date, own) = item.split_at(item.find(['@', '#', ';']).unwrap_or(item.len()));
         found.extend(expand(&format!("{date}{tail}{own}"))?);

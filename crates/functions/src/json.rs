@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// What stands at the end of a path.
+/// The value at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found<'t> {
     /// The inside of a text, escapes as written.

@@ -1,4 +1,4 @@
-//! What tools of `PostgreSQL` ask of its catalog. One schema holds everything, everybody sees it,
+//! What tools of `PostgreSQL` ask of its catalog. One schema holds everything, every user sees it,
 //! and there are neither comments, indexes of their own, constraints nor triggers; the binder
 //! answers the calls whose answer depends on the tables there are.
 

@@ -252,8 +252,8 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     }))
 }
 
-/// What stands for a match: texts and the match's groups, as Java reads them. `$1x` is group 1 and
-/// an x, `\\$` a dollar; `$name` and `${name}` are groups with names.
+/// The replacement of a match: texts and the match's groups, as Java reads them. `$1x` is group 1
+/// and an x, `\\$` a dollar; `$name` and `${name}` are groups with names.
 struct Template<'a> {
     parts: Vec<Part<'a>>,
 }

@@ -43,7 +43,7 @@ pub(crate) struct Cursor {
     source: BatchSource,
     window: RowWindow,
     encoder: RowEncoder,
-    /// An Arrow arena stands alone: each chunk holds one batch.
+    /// An Arrow arena cannot be split: each chunk holds one batch.
     one_batch_per_chunk: bool,
     /// Rows cut out of a batch and not encoded yet.
     pending: Option<RecordBatch>,
@@ -107,7 +107,7 @@ impl Cursor {
             self.fill(max_rows).await
         };
         let chunk = until_stopped(&token, deadline, work).await?;
-        // Whoever reads the answer holds it from now on.
+        // The reader of the answer accounts for its memory from now on.
         self.running.registration.work.account.hand_over(chunk.bytes.capacity());
         Ok(chunk)
     }

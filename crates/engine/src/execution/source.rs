@@ -108,7 +108,7 @@ async fn run_partition(
         Ok(())
     };
     if let Err(error) = guard::catch_async("partition", work).await {
-        // A closed channel means that nobody waits for the error either.
+        // A closed channel means that no receiver waits for the error either.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -27,7 +27,7 @@ pub struct ResultStream {
     summary: Arc<Mutex<Option<Summary>>>,
     token: CancelToken,
     runtime: Handle,
-    /// Chunks were made that nobody will get.
+    /// Chunks were made that no reader will get.
     is_emptied: AtomicBool,
 }
 
@@ -91,7 +91,7 @@ impl ResultStream {
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
                 *place = None;
-                // Nobody has to wait for its end any more.
+                // No task has to wait for its end any more.
                 token.cancel();
             }
             let is_empty = chunk.rows == 0 && chunk.bytes.is_empty();
@@ -130,7 +130,7 @@ impl Drop for ResultStream {
     }
 }
 
-/// Lets go of a cursor as soon as its query is stopped, whoever stops it.
+/// Drops a cursor as soon as its query is stopped, by any caller.
 async fn drop_when_stopped(token: CancelToken, cursor: Paused) {
     token.cancelled().await;
     // A reader that has it just now is stopped by the same token.
@@ -166,7 +166,7 @@ async fn pump(
         Ok(())
     };
     if let Err(error) = guard::catch_async("stream", work).await {
-        // A closed channel means that nobody waits for the error either.
+        // A closed channel means that no receiver waits for the error either.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -283,8 +283,8 @@ fn refuse_inexact(array: &ArrayRef) -> EngineResult<()> {
     }
 }
 
-/// The dialect's nulls: no valid cell holds what stands for null elsewhere, and what is never null
-/// is false or 0.
+/// The dialect's nulls: no valid cell holds a value that represents null in other columns, and a
+/// column that is never null holds false or 0 instead.
 fn canonical(array: ArrayRef, sql_type: SqlType) -> ArrayRef {
     match sql_type {
         SqlType::Boolean if array.null_count() > 0 => {
@@ -315,7 +315,7 @@ fn canonical(array: ArrayRef, sql_type: SqlType) -> ArrayRef {
     }
 }
 
-/// The column with null in the place of every value that stands for it.
+/// The column with null in the place of every value that represents it.
 fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> bool) -> ArrayRef {
     let Some(values) = array.as_primitive_opt::<T>() else { return array };
     if !values.values().iter().any(|value| is_null(*value)) {

@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use tidemark_types::{Field, SqlType};
 
-/// Stands for null in the name of a directory.
+/// Represents null in the name of a directory.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The columns that the directories of `paths` name, and for each path their values. There are

@@ -32,7 +32,7 @@ use crate::guard;
 use prune::{Bounds, Value, bounds_of, is_useful, may_pass};
 use scan::{ParquetScanExec, Piece, Source};
 
-/// Files of one table at the most.
+/// Files of one table, at most.
 pub(crate) const MOST_FILES: usize = 10_000;
 
 /// Where columns are, by their names: files may have tens of thousands of them.
@@ -208,7 +208,7 @@ fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
     for file in files {
         check_stop()?;
         for column in &file.columns {
-            // Two of one name in the first file stay two: a query that names them is told.
+            // Two of one name in the first file stay two: a query that names them gets an error.
             let found = names.place(&column.name).filter(|_| !Arc::ptr_eq(file, &files[0]));
             let Some(known) = found.and_then(|at| columns.get_mut(at)) else {
                 names.add(&column.name, columns.len());

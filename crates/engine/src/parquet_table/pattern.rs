@@ -7,7 +7,7 @@ use std::path::Path;
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Texts that the braces of one pattern stand for at the most.
+/// Texts that the braces of one pattern expand to, at most.
 const MOST_ALTERNATIVES: usize = 1_000;
 /// Bytes of each of them: no path is longer.
 const MOST_BYTES: usize = 4_096;
@@ -140,7 +140,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the last star stands, and how much of the name it has taken.
+    // Position of the last star, and how much of the name it has taken.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {

@@ -63,13 +63,13 @@ pub struct Statement {
     transaction: Option<Arc<Transaction>>,
 }
 
-/// Nodes of a small statement's tree, at the most.
+/// Nodes of a small statement's tree, at most.
 const SMALL_NODES: usize = 256;
 
 /// A table's identifier and its definition's version; 0 and a hash of the record for a view.
 type TableVersion = (TableId, u64);
 
-/// What a client is told about a statement.
+/// What a client receives about a statement.
 #[derive(Debug)]
 struct Shape {
     kind: StatementKind,
@@ -109,7 +109,7 @@ pub struct ExecuteReply {
     pub summary: Option<Summary>,
     /// The rest.
     pub stream: Option<ResultStream>,
-    /// The epoch as long as which everybody who asks the same gets the same answer.
+    /// The epoch during which every client that asks the same gets the same answer.
     pub kept_for: Option<u64>,
 }
 
@@ -195,7 +195,7 @@ impl Statement {
     }
 
     /// Whether its next execution is likely to be over before a worker could be woken for it. A
-    /// caller may then poll it once where it stands.
+    /// caller may then poll it once on its own thread.
     pub fn is_immediate(&self) -> bool {
         if self.was_small.load(Ordering::Relaxed) {
             return true;
@@ -226,8 +226,8 @@ impl Statement {
         }
     }
 
-    /// The designated timestamp of a table that is read in part: some rights come along with it.
-    /// Whoever sees everything needs none; a view is read with the rights of somebody else.
+    /// The designated timestamp of a table that is read in part: some rights include it. A user
+    /// who sees everything needs none; a view is read with the rights of its owner.
     fn designated(&self, access: &Access) -> Option<String> {
         if access.columns.is_empty() || (self.context.sight.is_none() && access.owner.is_none()) {
             return None;
@@ -351,7 +351,7 @@ impl Statement {
 }
 
 /// Whether a statement is small as long as its tables are: it may run on the thread and the stack
-/// of whoever calls. Views may change, and a query may give PIVOT any number of columns.
+/// of the caller. Views may change, and a query may give PIVOT any number of columns.
 fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     let has_pivot = |node: &Node| matches!(node, Node::Select(select) if select.pivot.is_some());
     if tree.nodes.len() > SMALL_NODES

@@ -38,7 +38,7 @@ use super::{Binding, ExecuteReply, ParameterValues, Statement, bind_context};
 /// How often rows are looked for again when others came in between.
 const MOST_ATTEMPTS: usize = 8;
 
-/// Rows a small statement looks at, at the most: read and encoded in less than a millisecond.
+/// Rows a small statement looks at, at most: read and encoded in less than a millisecond.
 const SMALL_ROWS: usize = 1024;
 
 /// Rows it may look at if it took no more than [`QUICK`] last time: rows that are only counted and
@@ -46,11 +46,11 @@ const SMALL_ROWS: usize = 1024;
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
-/// Time a statement over few rows took at the most, if it is small: its rows may be made into many,
-/// or be computed with for long.
+/// Time a small statement over few rows took, at most: its rows may be multiplied, or computed
+/// with for long.
 const LONG: Duration = Duration::from_millis(5);
 
-/// Bytes of a small statement's answer, at the most: few rows may have long cells.
+/// Bytes of a small statement's answer, at most: few rows may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
 impl Statement {
@@ -194,8 +194,8 @@ impl Statement {
         Ok(ReadyQuery::Plan(running))
     }
 
-    /// Goes on as a task of the runtime when it stands where a small statement may, and is none
-    /// this time.
+    /// Goes on as a task of the runtime when it runs on the thread of a small statement, and is
+    /// none this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         self.rows.store(rows, Ordering::Relaxed);
@@ -296,7 +296,7 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
         let work = async {
-            // Before the hold: whoever has a turn may wait for the hold, never the other way round.
+            // Before the hold: a statement with a turn may wait for the hold, never the reverse.
             let turn = match plan {
                 Some(plan) => {
                     let plan = physical_plan(&self.database, plan).await?;

@@ -1,8 +1,8 @@
 //! Aggregate functions: resolution by name and argument types.
 //!
 //! The hot ones (count, sum, avg, min, max, first, last) are recognised by name and type in the
-//! operators and run on kernels there; what stands here is their general form, used under joins
-//! and windows. Nulls are skipped; an aggregate over no values is null unless its entry says
+//! operators and run on kernels there; this module has their general form, used under joins and
+//! windows. Nulls are skipped; an aggregate over no values is null unless its entry says
 //! otherwise.
 
 mod arrays;

@@ -114,7 +114,7 @@ fn check_types(
     }
 }
 
-/// The null of a type, or what stands for it where there is none.
+/// The null of a type, or the value that represents it where there is none.
 fn null_of(to: SqlType) -> std::result::Result<ScalarValue, ResolveError> {
     match to {
         SqlType::Boolean => Ok(ScalarValue::Boolean(Some(false))),

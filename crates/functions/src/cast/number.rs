@@ -52,7 +52,7 @@ pub(super) fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<I
     })
 }
 
-/// What a character stands for: a digit for its value, T and F for truth.
+/// The value of a character: of a digit its number, of T and F a truth value.
 pub(super) fn char_value(unit: u16, to: SqlType) -> Option<i64> {
     match (to, char::from_u32(u32::from(unit))?) {
         (SqlType::Boolean, 'T' | 't') => Some(1),
