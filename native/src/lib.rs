@@ -365,7 +365,7 @@ impl NativeStatement {
         let statement = self.get().map_err(to_napi)?;
         let database = Arc::clone(statement.database());
         let here = statement.is_immediate();
-        // Before the caller goes on, so that whoever cancels it finds it.
+        // Before the caller goes on, so that a request to cancel it finds it.
         let (options, registration) = sync("execute", || {
             let options: ExecuteOptions = given(options.as_bytes(), "options")?;
             let registration = statement.register(options.query_id)?;

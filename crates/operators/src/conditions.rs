@@ -72,7 +72,7 @@ fn rebalanced(predicate: Expr) -> Expr {
     all_of(split_conjunction_owned(predicate)).unwrap_or_default()
 }
 
-/// Whether AND stands in its own left side, or right side, again and again.
+/// Whether AND is nested in its own left side, or right side, again and again.
 fn is_chain(predicate: &Expr) -> bool {
     let is_long = |side: fn(&BinaryExpr) -> &Expr| {
         let mut at = predicate;

@@ -6,7 +6,7 @@ use crate::operator::{Facts, Work};
 use crate::plan_node::PlanNode;
 
 /// Rows a plan looks at: those its scans read, multiplied where inputs are joined, since each row
-/// may meet every other. `None` where nobody knows: files, sequences, rows made of one.
+/// may meet every other. `None` where the number is unknown: files, sequences, rows made of one.
 pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     let node = PlanNode::of(plan);
     if let Some(rows) = node.known_rows() {

@@ -28,7 +28,7 @@ pub fn from_datafusion(error: DataFusionError) -> EngineError {
     }
 }
 
-/// What can be told of an error that is not taken apart.
+/// What can be reported of an error that is not taken apart.
 fn of_datafusion(error: &DataFusionError) -> EngineError {
     match error {
         DataFusionError::External(inner) => match inner.downcast_ref::<EngineError>() {

@@ -1,5 +1,5 @@
-//! The logical nodes of this crate, told apart in one place: a rule that looks at all of them does
-//! not compile until it says what it does with one that is added.
+//! The logical nodes of this crate, distinguished in one place: a rule that looks at all of them
+//! does not compile until it says what it does with one that is added.
 
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 

@@ -4,7 +4,7 @@
 //! Most statements of a time-series database are of this kind, and a prepared one with parameters
 //! is planned for each execution. `DataFusion`'s rules come to the same plan in many walks, each of
 //! which rebuilds parts of it. Whatever is more than this module knows (a join, a sort, a
-//! sub-query, columns of a group that nobody reads) is left to them.
+//! sub-query, columns of a group that no expression reads) is left to them.
 
 use std::sync::Arc;
 

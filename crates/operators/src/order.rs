@@ -175,7 +175,7 @@ impl Operator for TimeConcat {
                 ahead.spawn(async move {
                     while let Some(batch) = rows.next().await {
                         let failed = batch.is_err();
-                        // A closed queue means that nobody wants more.
+                        // A closed queue means that the reader wants no more.
                         if queue.send(batch).await.is_err() || failed {
                             break;
                         }

@@ -1,4 +1,4 @@
-//! Orders and properties of operators, as `DataFusion` wants to be told of them.
+//! Orders and properties of operators, in the form that `DataFusion` reads.
 
 use std::sync::Arc;
 

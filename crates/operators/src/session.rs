@@ -57,7 +57,7 @@ const MOST_MERGE_BYTES: usize = 10 << 20;
 /// 20 MiB.
 const MERGED_ROWS: usize = 16 * 1024;
 
-/// What a session needs to be told.
+/// The options of a session.
 #[derive(Clone)]
 pub struct SessionOptions {
     /// Workers per query.
@@ -179,7 +179,7 @@ pub fn physical_optimizer_rules(
         (true, Arc::new(FilterScan)),
         // Foreign operators yield, so that cancelling works.
         (false, Arc::new(EnsureCooperative::new())),
-        // Ours: whoever made an operator, it ends in time and takes no more than it may.
+        // Ours: any operator ends in time and takes no more than it may.
         (false, Arc::new(Bound)),
     ];
     rules.into_iter().filter(|(faster, _)| optional || !faster).map(|(_, rule)| rule).collect()

@@ -10,14 +10,14 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::logical::LogicalNode;
 use crate::rules::decorrelate::subquery::{captured, subquery_of};
 
-/// Operators and expressions of a plan at the most, those of sub-queries, common tables and views
+/// Operators and expressions of a plan, at most, those of sub-queries, common tables and views
 /// counted wherever they are named.
 pub const MOST_PLAN_NODES: usize = 150_000;
 /// How many of them may stand within each other.
 pub const MOST_PLAN_DEPTH: usize = 3_000;
 
-/// The sum, over all expressions, of how deep each of their nodes stands in them: rules ask for a
-/// node's type again and again, which takes the time of all that it stands on.
+/// The sum, over all expressions, of the depth of each of their nodes: rules ask for a node's type
+/// again and again, which takes the time of all nodes beneath it.
 const MOST_NESTING: usize = 4_000_000;
 /// Keys of one ORDER BY: the time to plan it grows with the cube of their number.
 const MOST_SORT_KEYS: usize = 300;

@@ -1,5 +1,5 @@
-//! Keeps the order of a sub-query for aggregates to which it matters: `first`, `string_agg`. Nobody
-//! else asks for it, and `DataFusion` drops sorts that nobody asks for.
+//! Keeps the order of a sub-query for aggregates to which it matters: `first`, `string_agg`. No
+//! other operator requires it, and `DataFusion` drops sorts that no operator requires.
 
 use std::fmt;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ pub struct Access {
     pub permission: Permission,
     /// The view whose query touches it: the right is that of the view's owner, not the user's.
     pub view: Option<String>,
-    /// Whoever owns that view.
+    /// The owner of that view.
     pub owner: Option<Owner>,
 }
 
@@ -294,9 +294,9 @@ pub enum BoundStatement {
     CancelQuery {
         /// The query's id.
         id: u64,
-        /// Where it stands.
+        /// Its position.
         at: tidemark_types::Span,
-        /// Whose query it must be; `None` for those who may cancel everybody's.
+        /// Whose query it must be; `None` for users who may cancel all queries.
         of: Option<String>,
     },
     /// CREATE, ALTER, DROP and COMPILE VIEW.
@@ -404,7 +404,7 @@ impl BoundStatement {
         }
     }
 
-    /// What the statement asks for and has no effect here: told to the client beside its success.
+    /// What the statement asks for without effect here: the client receives it beside its success.
     #[must_use]
     pub fn notice(&self) -> Option<&str> {
         match self {

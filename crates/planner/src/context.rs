@@ -1,4 +1,4 @@
-//! What the binder is told beside the tree and the snapshot.
+//! What the binder receives beside the tree and the snapshot.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,8 +46,8 @@ pub trait ExternalSources: Send + Sync {
         Ok(None)
     }
 
-    /// The first column of a query whose rows decide what a statement means, in their order and of
-    /// so many rows at the most.
+    /// The first column of a query whose rows decide what a statement means, in their order and at
+    /// most so many rows.
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 
@@ -109,7 +109,7 @@ impl BindContext {
         snapshot.pinned()
     }
 
-    /// Whose queries alone the user sees and cancels; `None`: everybody's.
+    /// Whose queries alone the user sees and cancels; `None`: those of every user.
     pub(crate) fn only_queries_of(&self) -> Option<&str> {
         let is_limited = self.sight.as_ref().is_some_and(|sight| !sight.queries);
         is_limited.then_some(self.identity.as_str())

@@ -1,5 +1,5 @@
-//! What a checkpoint costs and leaves behind: nothing is written twice, nothing stays that nobody
-//! names, and the storage's own thread asks for one when it should.
+//! What a checkpoint costs and leaves behind: nothing is written twice, no file stays without
+//! a reference, and the storage's own thread asks for one when it should.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! A damaged table comes back without its damaged parts, told exactly which; and how far segments
+//! A damaged table comes back without its damaged parts, reported exactly; and how far segments
 //! are trusted.
 
 #![allow(clippy::unwrap_used, reason = "a test")]

@@ -30,7 +30,7 @@ pub struct RotReport {
     pub detected: u64,
     /// Flips in bytes that nothing reads, by what they are.
     pub dead: BTreeMap<&'static str, u64>,
-    /// Flips that were seen by nobody, or that changed an answer.
+    /// Flips that no check detected, or that changed an answer.
     pub failures: Vec<String>,
     /// Size of the root, bytes.
     pub bytes: u64,

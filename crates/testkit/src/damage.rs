@@ -181,8 +181,8 @@ impl Case<'_> {
         self.path.starts_with("db/t/") || self.path.starts_with("db/log/")
     }
 
-    /// The end of a log cannot be told from commits that never were, and without syncs neither
-    /// can a segment that no checkpoint knows yet: both may be missing.
+    /// The end of a log cannot be distinguished from commits that never were, and without syncs
+    /// neither can a segment that no checkpoint knows yet: both may be missing.
     fn may_be_older(&self) -> bool {
         let synced = self.options.commit_mode == CommitMode::Sync;
         self.path.starts_with("db/log/") || (self.path.rsplit('.').next() == Some("seg") && !synced)

@@ -1,5 +1,5 @@
-//! A mapped file that somebody cuts: the process lives, and no made-up byte goes unnoticed. Each
-//! test is a process of its own, so that a signal ends nobody else's.
+//! A mapped file that is cut: the process lives, and no made-up byte goes unnoticed. Each test is a
+//! process of its own, so that a signal ends no other one.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

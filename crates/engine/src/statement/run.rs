@@ -194,8 +194,8 @@ impl Statement {
         Ok(ReadyQuery::Plan(running))
     }
 
-    /// Goes on as a task of the runtime when it runs on the thread of a small statement, and is
-    /// none this time.
+    /// Continues as a task of the runtime when it was polled as a small statement, on the caller's
+    /// thread, and is none this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         self.rows.store(rows, Ordering::Relaxed);

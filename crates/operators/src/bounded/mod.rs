@@ -1,5 +1,5 @@
-//! Bounds on what operators do in one go, whoever made them: how long a task works before others
-//! do, how many bytes a batch has, and that a query which has to stop does.
+//! Bounds on what any operator does in one go: how long a task works before others do, how many
+//! bytes a batch has, and that a query which has to stop does.
 
 pub(crate) mod bytes;
 mod literal;

@@ -1,5 +1,5 @@
 //! The rows of a join's input, in so many at once that the join is done with them in little time:
-//! each may meet very many rows of the other side, and nobody knows how many before.
+//! each may meet very many rows of the other side, and their number is not known before.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -15,8 +15,8 @@ use tidemark_types::account;
 use super::bytes::{has_lists, rows_of_bytes, without_others};
 use crate::error::engine_error;
 
-/// Bytes of cells in a batch, beyond which it is handed on in parts: whoever copies cells takes so
-/// much at once.
+/// Bytes of cells in a batch, beyond which it is handed on in parts: an operator that copies cells
+/// takes so much at once.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// The stream within bounds.

@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// The table of the offsets: a column of the output that is nobody's input.
+/// The table of the offsets: a column of the output that belongs to no input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct Horizon {
     /// Qualifier of its two columns.

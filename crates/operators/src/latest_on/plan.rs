@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion::physical_expr::PhysicalExpr;
 
-/// How keys are told apart.
+/// How keys are distinguished.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyKind {
     /// One symbol column of a table: how many symbols it has, and whether it holds nulls.

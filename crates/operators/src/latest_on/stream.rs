@@ -45,7 +45,7 @@ impl Picker {
         Ok(Self { plan: Arc::clone(plan), keys, picked: vec![] })
     }
 
-    /// Tells which symbols can occur; the last entry of `passes` stands for null.
+    /// Sets which symbols can occur; the last entry of `passes` is that of null.
     pub(crate) fn expect_only(&mut self, passes: &[bool]) {
         if let (Keys::Symbol { remaining, .. }, KeyKind::Symbol { nullable, .. }) =
             (&mut self.keys, &self.plan.kind)

@@ -1,5 +1,5 @@
 //! An operator of `DataFusion` within bounds, as ours are by themselves. It shows as the operator
-//! itself, so that whoever looks at a plan sees no other.
+//! itself, so that a reader of a plan sees no other.
 
 use std::any::Any;
 use std::fmt;

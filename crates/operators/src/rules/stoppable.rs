@@ -1,4 +1,4 @@
-//! Rules that a statement's end ends: `DataFusion` asks nobody while it plans.
+//! Rules that a statement's end ends: `DataFusion` itself makes no such check while it plans.
 
 use std::sync::Arc;
 

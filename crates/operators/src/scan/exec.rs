@@ -37,7 +37,7 @@ pub(crate) struct ScanParts {
 }
 
 impl ScanParts {
-    /// What a session was told.
+    /// The division that a session's options ask for.
     pub(crate) fn of(config: &SessionConfig) -> Self {
         let rows = config.get_extension::<PartRows>().map(|rows| rows.0);
         Self { most: config.target_partitions(), rows }

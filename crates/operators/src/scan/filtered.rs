@@ -56,7 +56,7 @@ struct Tests {
     others: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-/// Which keys of a symbol column pass; the last entry stands for null.
+/// Which keys of a symbol column pass; the last entry is that of null.
 #[derive(Debug)]
 struct SymbolTest {
     /// The scan's column.
@@ -65,7 +65,7 @@ struct SymbolTest {
 }
 
 impl FilteredScan {
-    /// The scan's rows for which `predicate` holds, `fetch` of each partition at the most.
+    /// The scan's rows for which `predicate` holds, at most `fetch` of each partition.
     /// `output`: the scan columns that are passed on.
     pub(crate) fn new(
         scan: SliceScan,
@@ -144,7 +144,7 @@ impl FilteredScan {
         &self.scan
     }
 
-    /// Which keys of a symbol among the output columns can occur; the last entry stands for null.
+    /// Which keys of a symbol among the output columns can occur; the last entry is that of null.
     pub(crate) fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
         let column = *self.output.get(output)?;
         let mut tests = self.tests.symbols.iter().filter(|test| test.column == column);

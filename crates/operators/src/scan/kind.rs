@@ -43,8 +43,8 @@ impl Scan {
         }
     }
 
-    /// The keys of a symbol that can occur, where a filter leaves some of them; the last entry
-    /// stands for null.
+    /// The keys of a symbol that can occur, where a filter leaves some of them; the last entry is
+    /// that of null.
     pub(crate) fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
         match self {
             Self::Table(_) => None,

@@ -34,7 +34,7 @@ impl<'a> Walk<'a> {
         (row, key.map_or(0, |&key| key as usize))
     }
 
-    /// Never stands at the end of a chunk.
+    /// Moves on from the end of a chunk: the position is never there.
     fn settle(&mut self) {
         while self.chunks.get(self.chunk).is_some_and(|chunk| self.row >= chunk.timestamps.len()) {
             (self.chunk, self.row) = (self.chunk + 1, 0);
@@ -42,7 +42,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where the merge stands between two batches.
+/// The position of the merge between two batches.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
     left: (usize, usize),

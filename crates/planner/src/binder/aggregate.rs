@@ -245,7 +245,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
     }
 }
 
-/// The expression with nothing where one of these stands in it.
+/// The expression with null in the place of each of these in it.
 fn without(expr: &Expr, keys: &[Expr]) -> Expr {
     let nothing = || Expr::Literal(ScalarValue::Null, None);
     let emptied = expr.clone().transform_down(|node| {

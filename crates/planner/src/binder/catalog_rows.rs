@@ -201,7 +201,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
     }
 
-    /// The same as `PostgreSQL` lists them; which of them can be names it is not told.
+    /// The same as `PostgreSQL` lists them; which of them can be names is not known here.
     pub(crate) fn pg_keywords_rows(&mut self) -> EngineResult<Relation> {
         let words: Vec<&str> = KEYWORDS.split_whitespace().collect();
         let column = |text: Option<&'static str>| texts(words.iter().map(|_| text));

@@ -52,7 +52,7 @@ impl Planner {
         let mut binder = Binder::new(tree, snapshot, context);
         let mut ranges: Option<Ranges> = None;
         let mut others = Vec::new();
-        // In the order in which a first binding meets them: the first error is told.
+        // In the order in which a first binding meets them: the first error is reported.
         for conjunct in conjuncts {
             match binder.time_ranges(conjunct.id, source)? {
                 Some(found) if conjunct.is_in_time => ranges = Some(both(ranges, found)),

@@ -34,7 +34,7 @@ impl Binder<'_> {
             }
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
-                // Of tables nobody told the user about as well.
+                // On every table, those that the user does not see included.
                 self.note_change("", Permission::DropTable);
                 change.drop = self.sorted_tables();
                 change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();

@@ -21,7 +21,7 @@ pub(crate) struct Alias {
 /// What an expression may refer to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'s> {
-    /// Columns; `None` where no row is in sight.
+    /// Columns; `None` where no row is in scope.
     pub(crate) relation: Option<&'s Relation>,
     /// Names of select items.
     pub(crate) aliases: &'s [Alias],
@@ -95,7 +95,7 @@ impl Binder<'_> {
             }
             Node::Call(call) => self.call(call, position, scope),
             Node::Subquery { query } => self.scalar_query(*query, scope),
-            // What a variable stands for.
+            // The query that is the value of a variable.
             Node::Query { .. } => self.scalar_query(id, scope),
             Node::Exists { query } => self.exists(*query, scope),
             Node::Array { .. } | Node::Index { .. } => self.array(node, position, scope),
@@ -155,7 +155,7 @@ impl Binder<'_> {
             Some(_) => CastMode::Constant,
             None => CastMode::Explicit,
         };
-        // A constant that does not convert stands where it is written.
+        // The error of a constant that does not convert is where it is written.
         self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
             ErrorCode::InvalidValue => failure.at(error::span(at)),
             _ => failure,
@@ -323,7 +323,7 @@ impl Binder<'_> {
     }
 }
 
-/// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients are told.
+/// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.
 fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
     if type_name.dimensions != 1 || !type_name.arguments.is_empty() {
         return None;
@@ -367,7 +367,7 @@ fn unknown_column(path: &[Name]) -> EngineError {
     error::invalid_column(&words.join("."), position)
 }
 
-/// Whether an aggregate stands somewhere in the expression.
+/// Whether the expression contains an aggregate.
 pub(crate) fn has_aggregate(expr: &datafusion::logical_expr::Expr) -> bool {
     use datafusion::common::tree_node::TreeNode;
     use datafusion::logical_expr::Expr;
@@ -375,7 +375,7 @@ pub(crate) fn has_aggregate(expr: &datafusion::logical_expr::Expr) -> bool {
         .unwrap_or(false)
 }
 
-/// Whether a window function stands somewhere in the expression.
+/// Whether the expression contains a window function.
 pub(crate) fn has_window(expr: &datafusion::logical_expr::Expr) -> bool {
     use datafusion::common::tree_node::TreeNode;
     use datafusion::logical_expr::Expr;

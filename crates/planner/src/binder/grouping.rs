@@ -105,7 +105,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The levels one member of GROUP BY stands for; one level for a plain key.
+    /// The levels that one member of GROUP BY represents; one level for a plain key.
     fn member_levels(
         &mut self,
         id: NodeId,
@@ -195,8 +195,8 @@ impl Binder<'_> {
         Ok(Typed::computed(Expr::AggregateFunction(function), SqlType::Int))
     }
 
-    /// Each level grouped by `group`, which is told keys and aggregates and answers with a plan
-    /// and where it has them; all levels in one plan, the columns `own` of `group` before.
+    /// Each level grouped by `group`, which receives keys and aggregates and returns a plan and
+    /// where it has them; all levels in one plan, the columns `own` of `group` before.
     pub(crate) fn levels_plan(
         &mut self,
         levels: &Levels,

@@ -1,5 +1,5 @@
-//! HORIZON JOIN: a select block over every left row at every offset, grouped by what stands
-//! outside of its aggregates.
+//! HORIZON JOIN: a select block over every left row at every offset, grouped by what is outside
+//! of its aggregates.
 
 use std::sync::Arc;
 
@@ -204,7 +204,7 @@ impl<'a> Binder<'a> {
         Ok(offsets)
     }
 
-    /// `-5s`, `0`, or a variable that stands for one.
+    /// `-5s`, `0`, or a variable with such a value.
     fn horizon_offset(&mut self, id: NodeId, unit: SqlType) -> EngineResult<i64> {
         let at = self.tree.span(id);
         let text = match self.node(id)? {

@@ -202,7 +202,7 @@ impl Binder<'_> {
     ) -> EngineResult<InsertSource> {
         let rows = self.query(query)?;
         if rows.columns.len() != targets.len() {
-            // A query of fewer columns that leaves the timestamp out is told what matters.
+            // For a query of fewer columns without the timestamp, the error names the timestamp.
             let lacks = targets
                 .get(rows.columns.len()..)
                 .is_some_and(|left| schema.timestamp.is_some_and(|at| left.contains(&at)));
@@ -272,7 +272,7 @@ fn plain_cell(kind: PlainKind, text: Cow<'_, str>) -> Cell<'_> {
     }
 }
 
-/// A row of another width than the columns: the error stands where the row ends.
+/// A row of another width than the columns: the error is at the end of the row.
 fn width_error(end: u32, expected: usize, actual: usize, row: usize) -> EngineError {
     let tuple = row + 1;
     error::at(

@@ -412,7 +412,7 @@ fn computed_before(
     number: usize,
     at: Span,
 ) -> EngineResult<Typed> {
-    // No other condition of the statement stands at this place.
+    // No other condition of the statement is at this position.
     let name = format!("on_{}_{number}", at.start);
     if let Some(column) = column_before(left, right, &test.expr, &name)? {
         return Ok(Typed::computed(column, test.sql_type));

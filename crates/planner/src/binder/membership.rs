@@ -104,7 +104,7 @@ impl Binder<'_> {
             };
             let is_number = operand.sql_type.is_integer() || operand.sql_type.is_floating();
             if is_number && item_type.is_text() && item.constant.is_some() {
-                // A text that is no number would be one row's error, or nobody's.
+                // A text that is no number would otherwise be an error of one row, or of none.
                 let at = self.tree.span(id);
                 let number = self.cast(item.clone(), SqlType::Double, CastMode::Constant, at)?;
                 if !item.is_null_constant() && number.is_null_constant() {

@@ -114,8 +114,8 @@ impl Planner {
 }
 
 /// Mistakes in statements on tables that the user sees in part: one that comes after a column that
-/// is not for the user is told as the refusal it would have been, and a column that is not there
-/// looks like one that is not for the user.
+/// is not for the user is reported as the refusal it would have been, and a column that does not
+/// exist looks like one that is not for the user.
 fn hidden(
     failure: EngineError,
     accesses: &[Access],
@@ -163,7 +163,7 @@ pub(crate) struct CommonTable {
     last_rows: Option<recursive::LastRows>,
 }
 
-/// Stands for all columns of a table where it is read as a whole; no column has this name.
+/// Represents all columns of a table where it is read as a whole; no column has this name.
 const WHOLE: &str = "*";
 
 /// One statement's binding in progress.
@@ -206,7 +206,7 @@ pub(crate) struct Binder<'a> {
     sources: usize,
     /// What binding took so far.
     work: work::Work,
-    /// Views bound so far, as they are for whoever overrides none of their variables.
+    /// Views bound so far, as they are for statements that override none of their variables.
     bound_views: HashMap<String, view::BoundView>,
 }
 

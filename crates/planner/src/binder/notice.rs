@@ -1,5 +1,5 @@
 //! What is accepted without effect: words that tune something this database does not have. The one
-//! place that knows them, and what the client is told.
+//! place that knows them, and the notice that the client receives.
 
 use tidemark_ast::OptionValue;
 use tidemark_border::Permission;

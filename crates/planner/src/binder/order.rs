@@ -66,7 +66,7 @@ pub(crate) fn position(text: &str, columns: usize, at: Span) -> EngineResult<usi
 }
 
 impl Binder<'_> {
-    /// ORDER BY over a query whose list is not in sight: set operations, SHOW.
+    /// ORDER BY over a query whose select list is not in scope: set operations, SHOW.
     pub(crate) fn ordered(
         &mut self,
         relation: Relation,

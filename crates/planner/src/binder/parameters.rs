@@ -152,7 +152,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The parameter that a node is, or a variable stands for.
+    /// The parameter that a node is, or that is the value of its variable.
     pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
         let id = match self.node(id)? {
             Node::Variable { name } => self.variable_node(name)?.unwrap_or(id),

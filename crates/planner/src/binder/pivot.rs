@@ -20,7 +20,7 @@ use crate::sight::denied;
 /// Most values that a query gives to PIVOT: each is a column at least.
 const MAX_QUERIED_VALUES: usize = 5_000;
 
-/// Columns of its result at the most.
+/// Columns of its result, at most.
 const MOST_COLUMNS: usize = 5_000;
 
 /// One combination of the axes' values.

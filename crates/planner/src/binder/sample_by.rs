@@ -202,7 +202,7 @@ impl Binder<'_> {
         Ok((count, unit))
     }
 
-    /// `1h`, `h`, or a variable that stands for one.
+    /// `1h`, `h`, or a variable with such a value.
     pub(crate) fn duration(&mut self, id: NodeId) -> EngineResult<(i64, StepUnit)> {
         let position = self.tree.span(id);
         match self.node(id)? {

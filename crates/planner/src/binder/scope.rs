@@ -38,8 +38,8 @@ impl ScopeColumn {
     }
 }
 
-/// A table as scanned, while nothing but a filter stands above the scan: time ranges can still
-/// be pushed into it.
+/// A table as scanned, while nothing but a filter is above the scan: time ranges can still be
+/// pushed into it.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseScan {
     pub(crate) table: Arc<TableSnapshot>,
@@ -134,7 +134,7 @@ impl Relation {
         Ok(index)
     }
 
-    /// Notes that every column is read, as whoever writes `*` or the source alone says.
+    /// Notes that every column is read, as a query with `*` or with the source alone says.
     pub(crate) fn read_all(&self, at: Span) -> EngineResult<()> {
         if let Some(gone) = self.gone.first() {
             return Err(gone.error(at));

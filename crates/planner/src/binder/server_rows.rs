@@ -70,8 +70,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `reader_pool()`: nothing is opened to read, so a reader of a table is a snapshot that
-    /// somebody holds.
+    /// `reader_pool()`: nothing is opened to read, so a reader of a table is a snapshot that is
+    /// pinned.
     pub(crate) fn reader_pool_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let held = self.context.pinned(self.snapshot);

@@ -11,7 +11,7 @@ use super::expression::Scope;
 use super::scope::{Relation, ScopeColumn};
 use super::{Binder, Typed, error, literal, relation, select, unify};
 
-/// A query behind a set operator, and where it stands.
+/// A query behind a set operator, and its position.
 struct Operand {
     all: bool,
     rows: Relation,
@@ -44,7 +44,7 @@ impl Binder<'_> {
         self.operated(kind, left, run)
     }
 
-    /// The same of two queries that are bound. The right one stands at `position`.
+    /// The same of two queries that are bound. The right one is at `position`.
     pub(crate) fn united(
         &mut self,
         (operator, all): (SetOperator, bool),
@@ -126,7 +126,7 @@ impl Binder<'_> {
     }
 
     /// The plans of all sides, each with the columns in their common types. A type that widens
-    /// from one side to the next widens what stands before it step by step.
+    /// from one side to the next widens the sides before it step by step.
     fn in_common_types(
         &mut self,
         left: Relation,

@@ -67,7 +67,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// Rows that the server told beside the statement.
+    /// Rows that the server sent beside the statement.
     pub(crate) fn listed_rows(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         self.context.read_lists();
         let lists = self.context.lists.clone();

@@ -49,7 +49,7 @@ enum Quantifier {
 }
 
 impl Binder<'_> {
-    /// Binds what stands inside, beside rows it may read; and what it reads of them.
+    /// Binds an inner query, beside rows it may read; and what it reads of them.
     pub(crate) fn beside_rows(
         &mut self,
         rows: Relation,

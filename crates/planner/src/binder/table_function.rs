@@ -363,7 +363,7 @@ impl Binder<'_> {
         self.note_change("", Permission::ReadFiles);
         let sees_files = self.sight().is_none_or(|sight| sight.files);
         if !sees_files && !self.beneath_view {
-            // Nor is it told which files there are.
+            // The error does not reveal which files there are.
             return Err(EngineError::new(ErrorCode::AccessDenied, "Access denied [READ FILES]"));
         }
         let Some(external) = self.context.external() else {

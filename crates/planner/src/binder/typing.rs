@@ -222,7 +222,7 @@ impl Binder<'_> {
         Ok(if constant { typed.folded() } else { typed })
     }
 
-    /// A call of a scalar function. An error about one argument stands at its span.
+    /// A call of a scalar function. An error about one argument is at its span.
     pub(crate) fn scalar_call(
         &mut self,
         name: &str,
@@ -333,7 +333,7 @@ fn leaves_int(op: BinaryOp, left: &Typed, right: &Typed) -> bool {
                 BinaryOp::Multiply => left * right,
                 _ => return false,
             };
-            // At 2^31 itself the result is the INT that stands for null.
+            // At 2^31 itself the result is the INT that represents null.
             exact.unsigned_abs() > 1 << 31
         }
         _ => is_long_chain(op, &left.expr, &right.expr),

@@ -1,4 +1,4 @@
-//! Statements the grammar has and nothing here runs: refused where their subject stands.
+//! Statements the grammar has and nothing here runs: the error is at the position of their subject.
 
 use tidemark_ast::{AccessStatement, BackupStatement, CopyStatement, Name, Node, NodeId, Tree};
 use tidemark_types::{EngineError, EngineResult};

@@ -70,7 +70,7 @@ impl Binder<'_> {
         check_table_name(name)?;
         let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
         let known = self.view(&name.text);
-        // Whoever replaces a view changes what its readers see.
+        // A statement that replaces a view changes what its readers see.
         let replaces = view.alter || (view.or_replace && known.is_some());
         if view.alter {
             self.must_see(name, Permission::AlterView)?;
@@ -142,8 +142,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds COMPILE VIEW: says what is wrong with a view, and with those it stands on. Nothing
-    /// has to be made anew.
+    /// Binds COMPILE VIEW: says what is wrong with a view, and with those it reads. Nothing has
+    /// to be made anew.
     pub(crate) fn compile_view(mut self, name: &Name) -> EngineResult<BoundStatement> {
         self.must_see(name, Permission::CompileView)?;
         self.note_change(&name.text, Permission::CompileView);
@@ -214,7 +214,7 @@ impl Binder<'_> {
                 .iter()
                 .any(|start| failure.message.starts_with(start));
             let message = if is_limited {
-                // What stands behind a view is not for its reader to know.
+                // A view's reader must not learn what the view reads.
                 format!("view '{}' is invalid", view.name)
             } else if is_told {
                 failure.message.clone()
@@ -304,7 +304,7 @@ impl Binder<'_> {
     pub(crate) fn view_state(&mut self, view: &View) -> ViewState {
         let name =
             Name { text: view.name.clone(), quoted: true, span: tidemark_ast::Span::default() };
-        // Whoever asks about a view reads nothing with it.
+        // A question about a view reads nothing with it.
         let outer = mem::take(&mut self.accesses);
         let variables = mem::take(&mut self.variables);
         let sources = self.work.sources;

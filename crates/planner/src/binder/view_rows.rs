@@ -1,4 +1,4 @@
-//! What is told about views: `views()`, SHOW CREATE VIEW, SHOW CREATE DATABASE.
+//! What the catalog lists of views: `views()`, SHOW CREATE VIEW, SHOW CREATE DATABASE.
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts(statements.into_iter().map(Some)))])
     }
 
-    /// All views, each after those it stands on.
+    /// All views, each after those it reads.
     fn views_in_order(&mut self) -> Vec<View> {
         let mut waiting: Vec<(View, Vec<String>)> = Vec::new();
         for view in self.sorted_views() {

@@ -73,7 +73,7 @@ impl Binder<'_> {
         sources
     }
 
-    /// What a name in a view's query stands for.
+    /// The relation that a name in a view's query means.
     pub(crate) fn recorded_source(
         &mut self,
         source: &ViewSource,

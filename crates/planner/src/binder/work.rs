@@ -8,7 +8,7 @@ use tidemark_types::{EngineResult, ErrorCode};
 
 use super::{Binder, Typed, error};
 
-/// Expressions and queries bound for one statement at the most, constants among them.
+/// Expressions and queries bound for one statement, at most, constants among them.
 const MOST_STEPS: usize = 1_000_000;
 /// Steps between two looks at whether the statement was stopped.
 const STEPS_BETWEEN_CHECKS: usize = 64;

@@ -14,7 +14,7 @@ use tidemark_testkit::command::Command;
 fn main() -> ExitCode {
     let command = Command::start("bit-rot");
     let flips = command.number("--flips").unwrap_or(5_000);
-    // A panic is a failure of its flip, told there.
+    // A panic is a failure of its flip, reported there.
     std::panic::set_hook(Box::new(|_| ()));
     let report = match run(command.seed, flips) {
         Ok(report) => report,

@@ -31,7 +31,7 @@ pub(crate) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     }
 }
 
-/// Whether a sub-query stands somewhere in the expression.
+/// Whether the expression contains a sub-query.
 pub fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|node| Ok(subquery_of(node).is_some())).unwrap_or(false)
 }

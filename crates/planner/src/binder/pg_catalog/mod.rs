@@ -176,7 +176,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Whoever is known by name here: the owner and who asks.
+    /// The roles known by name here: the owner and the current user.
     fn roles(&self) -> Vec<Row> {
         let user = self.context.user.as_str();
         let other = (user != OWNER && !user.is_empty()).then_some((OWNER_OID + 1, user));

@@ -157,7 +157,7 @@ impl Binder<'_> {
         Ok(Some(found))
     }
 
-    /// What stands beside a number in a list; else the number as text, or null.
+    /// The text listed for a number; else the number as text, or null.
     fn lookup(
         &mut self,
         operand: Typed,
@@ -214,8 +214,8 @@ impl Binder<'_> {
     }
 }
 
-/// What stands beside the first of the keys that `of` is. `of` stands there once: compared with
-/// each key by itself, look-ups within look-ups would multiply.
+/// The value of the first of the keys that `of` equals. `of` occurs once: compared with each key by
+/// itself, look-ups within look-ups would multiply.
 fn cases_of(
     of: Expr,
     mut cases: impl Iterator<Item = (Expr, Expr)>,

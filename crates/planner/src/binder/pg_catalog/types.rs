@@ -1,4 +1,4 @@
-//! The types that clients of `PostgreSQL` know, and which of them stands for each of ours.
+//! The types that clients of `PostgreSQL` know, and which of them represents each of ours.
 
 use tidemark_types::SqlType;
 
@@ -37,7 +37,7 @@ const fn array(oid: i32, name: &'static str, title: &'static str, element: i32) 
     PgType { oid, name, title, length: -1, kind, category, element, array: 0, io }
 }
 
-/// Every type that is told about, by number.
+/// Every type that the catalog lists, by number.
 pub(super) const TYPES: &[PgType] = &[
     base((16, 1000), ("bool", "boolean"), 1, "B", "bool"),
     base((17, 1001), ("bytea", "bytea"), -1, "U", "bytea"),
