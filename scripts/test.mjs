@@ -53,7 +53,7 @@ const QUICK_TIERS = [
   ['build/test/torture/kill9.js', '--rounds', '15'],
   ['build/test/torture/import-cuts.js', '--offsets', '200'],
   ['build/test/torture/disk-full.js', '--rounds', '5'],
-  ['build/test/torture/room.js', '--cycles', '2'],
+  ['build/test/torture/room.js', '--cycles', '5'],
   ['build/test/torture/system-faults.js', '--runs', '8'],
   ['build/test/torture/map-faults.js', '--rounds', '8'],
   ['build/test/torture/clock.js', '--jumps', '2'],
@@ -66,7 +66,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/selects.js', '--queries', '1000'],
   ['build/test/correctness/logic-pairs.js', '--pairs', '5000'],
   ['build/test/correctness/spoiled-statements.js', '--statements', '10000'],
-  ['build/test/correctness/plans.js', '--plans', '2'],
+  ['build/test/correctness/plans.js', '--plans', '1'],
 ];
 
 /** A harness ends with `N passed, N failed`; ending without that line is a failure. */
