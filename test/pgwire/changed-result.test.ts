@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 
 import test from 'ava';
 
+import { run as runAsAdmin, startAccessServer } from '../access/harness.js';
 import { startTestServer } from '../golden/server.js';
 import { run } from '../scenario/statements.js';
 import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
@@ -16,15 +17,17 @@ const real = addon ? test.serial : test.serial.skip;
 /** Bare clients know no SCRAM. */
 const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
 
+const zero = (): readonly [number] => [0];
+
 const prepare = (name: string, query: string): readonly Buffer[] => [
   clientMessage('P', name, query, [0]),
   clientMessage('D', `S${name}`),
   clientMessage('S'),
 ];
 
-/** Runs without asking again what the rows are, as drivers do. */
-const execute = (name: string): readonly Buffer[] => [
-  clientMessage('B', '', name, [0], [0], [0]),
+/** Runs without asking again what the rows are, as drivers do; one format for each column. */
+const execute = (name: string, columns = 1): readonly Buffer[] => [
+  clientMessage('B', '', name, [0], [0], [columns], ...Array.from({ length: columns }, zero)),
   clientMessage('E', '', 0),
   clientMessage('S'),
 ];
@@ -58,14 +61,48 @@ real(
         t.true(fields.includes('RRevalidateCachedQuery'));
       }
       t.is(typesOf(await ask(execute('one'))), '2DCZ');
+      // As it was described again: it runs again.
+      await run(server, 'ALTER TABLE t DROP COLUMN b');
+      t.is(typesOf(await ask(execute('all'))), '2DCZ');
+      await run(server, 'ALTER TABLE t ADD COLUMN c INT');
       t.is(
         typesOf(await ask([clientMessage('C', 'Sall'), ...prepare('all', 'SELECT * FROM t')])),
         '31tTZ',
       );
-      t.is(typesOf(await ask(execute('all'))), '2DCZ');
+      t.is(typesOf(await ask(execute('all', 2))), '2DCZ');
     } finally {
       client.close();
       await server.stop();
     }
   },
 );
+
+real('nor after it could not be bound meanwhile', async (t) => {
+  const server = await startAccessServer(undefined, ...PLAIN);
+  t.teardown(() => server.stop());
+  await runAsAdmin(
+    server,
+    'CREATE TABLE t AS (SELECT 1 AS a)',
+    "CREATE USER u WITH PASSWORD 'secret'",
+    'GRANT PGWIRE TO u',
+    'GRANT SELECT, INSERT ON t TO u',
+  );
+  const client = await RawClient.login(Number(server.pg.split(':')[1]), 'u', 'secret');
+  t.teardown(() => client.close());
+  const ask = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
+    client.send(...messages);
+    return await client.until('Z');
+  };
+  t.is(typesOf(await ask(prepare('all', 'SELECT * FROM t'))), '1tTZ');
+  t.is(typesOf(await ask(execute('all'))), '2DCZ');
+  await runAsAdmin(server, 'REVOKE SELECT ON t FROM u', 'ALTER TABLE t ADD COLUMN b INT');
+  const refused = await ask(execute('all'));
+  t.true(
+    refused.some(({ body }) => body.toString().includes('C42501')),
+    typesOf(refused),
+  );
+  await runAsAdmin(server, 'GRANT SELECT ON t TO u');
+  t.is(typesOf(await ask(execute('all'))), '2EZ');
+  await runAsAdmin(server, 'ALTER TABLE t DROP COLUMN b');
+  t.is(typesOf(await ask(execute('all'))), '2DCZ');
+});

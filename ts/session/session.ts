@@ -249,8 +249,8 @@ export class PreparedStatement {
   /** What the server itself does at every execution; null where that is nothing. */
   #operated: Omit<Operated, 'tree'> | null = null;
   #statement: Statement | null = null;
-  /** Whether its columns are others than those its client received. */
-  #hasChanged = false;
+  /** What its client received of it, where `#statement` may be something else; null otherwise. */
+  #described: StatementDescription | null = null;
   /** Whether others may run `#statement` too. */
   #isShared = false;
   /** The block `#statement` was bound in. */
@@ -272,7 +272,13 @@ export class PreparedStatement {
     this.#parameterTypes = parameterTypes;
   }
 
+  /** Columns, parameters and kind, as its client received them first. */
   get description(): StatementDescription {
+    return this.#described ?? this.#current();
+  }
+
+  /** The description of what is bound now. */
+  #current(): StatementDescription {
     const { description } = this.#bound();
     const calls = this.#operated?.calls.length ?? 0;
     // The results of the server's functions are no parameters of the client's.
@@ -521,13 +527,10 @@ export class PreparedStatement {
   }
 
   async #run<T>(step: (statement: Statement) => Promise<T>, mayChange = false): Promise<T> {
-    if (this.#isOutdated()) {
+    if (this.#described !== null || this.#isOutdated()) {
       await this.#rebind(mayChange);
     }
     for (let attempt = 1; ; attempt += 1) {
-      if (this.#hasChanged) {
-        throw new ChangedResult();
-      }
       this.#authorise();
       try {
         return await step(this.#bound());
@@ -553,7 +556,7 @@ export class PreparedStatement {
     if (guard !== undefined) {
       const { principal } = this.#session;
       guard.authorise(principal, this.#serverAccesses);
-      guard.authorise(principal, this.description.accesses);
+      guard.authorise(principal, this.#bound().description.accesses);
     }
   }
 
@@ -572,12 +575,19 @@ export class PreparedStatement {
     );
   }
 
-  /** A client that received the columns of the rows gets no others, however often it asks. */
+  /**
+   * A client that received the columns of the rows gets no others, however often it asks. Where
+   * binding fails, the next run binds again.
+   */
   async #rebind(mayChange: boolean): Promise<void> {
-    const before = shape(this.description);
+    const described = this.description;
+    this.#described = described;
     this.#host.statements.forget(this.#key);
     await this.bind({}, this.#host.statements.parsed(this.text));
-    this.#hasChanged ||= !mayChange && shape(this.description) !== before;
+    if (!mayChange && shape(this.#current()) !== shape(described)) {
+      throw new ChangedResult();
+    }
+    this.#described = null;
   }
 }
 
