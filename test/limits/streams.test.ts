@@ -70,6 +70,8 @@ const ANSWERS: readonly (readonly [string, unknown])[] = [
     ],
   ],
   ['select a, e from arr, unnest(a) as u(e) limit 0', []],
+  ['select array_count(a) from arr order by ts desc limit 1', [[20_000]]],
+  ["select array_count(a) from arr where v <> 'x' order by ts desc limit 1", [[20_000]]],
   ['select v, array_count(a), e from arr, unnest(a) as u(e) limit 1', [['row 1', 20_000, 1]]],
   ['select sum(e), count() from huge, unnest(a) as u(e)', [[10_000_000, 5_000_000]]],
   ['select array_count(a), e from huge, unnest(a) as u(e) limit 1', [[5_000_000, 2]]],

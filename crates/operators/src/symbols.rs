@@ -10,6 +10,14 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
+/// What has to be that of the scan. Rows that were sorted or merged on their way have its values;
+/// but where they were spilled, each file is read with a dictionary of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cells {
+    Values,
+    SymbolKeys,
+}
+
 /// A scan and one of its output columns.
 pub(crate) type Origin<'a> = (&'a SliceScan, usize);
 
@@ -18,7 +26,7 @@ pub(crate) fn origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,
 ) -> Option<Origin<'a>> {
-    column_origin(plan, expr.downcast_ref::<Column>()?.index(), &mut false)
+    column_origin(plan, expr.downcast_ref::<Column>()?.index(), Cells::Values, &mut false)
 }
 
 /// As [`origin`], and whether the column holds nulls here, those of the scan or of a join that
@@ -29,7 +37,7 @@ pub(crate) fn nullable_origin<'a>(
 ) -> Option<(Origin<'a>, bool)> {
     let mut unmatched = false;
     let index = expr.downcast_ref::<Column>()?.index();
-    let (scan, output) = column_origin(plan, index, &mut unmatched)?;
+    let (scan, output) = column_origin(plan, index, Cells::SymbolKeys, &mut unmatched)?;
     Some(((scan, output), unmatched || scan.has_nulls(output)))
 }
 
@@ -37,6 +45,7 @@ pub(crate) fn nullable_origin<'a>(
 fn column_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     index: usize,
+    cells: Cells,
     unmatched: &mut bool,
 ) -> Option<Origin<'a>> {
     let (input, index) = match PlanNode::of(plan.as_ref()) {
@@ -59,12 +68,13 @@ fn column_origin<'a>(
             let column = projection.expr().get(index)?.expr.downcast_ref::<Column>()?;
             (projection.input(), column.index())
         }
-        PlanNode::Cooperative | PlanNode::LocalLimit | PlanNode::Sort(_) | PlanNode::Merge(_) => {
+        PlanNode::Cooperative | PlanNode::LocalLimit => (*plan.children().first()?, index),
+        PlanNode::Sort(_) | PlanNode::Merge(_) if cells == Cells::Values => {
             (*plan.children().first()?, index)
         }
         _ => return None,
     };
-    column_origin(input, index, unmatched)
+    column_origin(input, index, cells, unmatched)
 }
 
 /// The dictionary behind a symbol expression, if it comes from one table column.
@@ -72,6 +82,7 @@ pub(crate) fn dictionary(
     plan: &Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,
 ) -> Option<Arc<SymbolDictionary>> {
-    let (scan, output) = origin(plan, expr)?;
+    let index = expr.downcast_ref::<Column>()?.index();
+    let (scan, output) = column_origin(plan, index, Cells::SymbolKeys, &mut false)?;
     scan.symbols(output)
 }

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::iter::once;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
@@ -14,10 +16,12 @@ use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::TryStreamExt;
+use tidemark_types::account;
 
 use super::node::LatestOnNode;
 use super::plan::{KeyKind, LatestOnPlan};
 use super::stream::Picker;
+use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::order::{TimeConcat, in_time_order, reversed};
@@ -25,14 +29,14 @@ use crate::plan_node::scan;
 use crate::properties::{ascending, properties};
 use crate::rules::filter_scan::merged;
 use crate::scan::kind::Scan;
-use crate::scan::rows::BATCH_ROWS;
+use crate::scan::pace::{Steps, Turns};
 use crate::symbols::{nullable_origin, origin};
 
 async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
     let memory = run.memory();
     let mut picker = Picker::new(&plan)?;
     if let Some(scan) = forward_scan(&run.inputs) {
-        pick_from_scan(scan, &plan, &mut picker).await?;
+        pick_from_scan(scan, &plan, &mut picker, &memory).await?;
         return picker.finish(&run.schema);
     }
     let mut rows = run.rows(0, 0)?;
@@ -60,30 +64,37 @@ async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
     picker.finish(&run.schema)
 }
 
+/// The scan whose slices can be read from the end.
 fn forward_scan(inputs: &[Input]) -> Option<&Scan> {
-    scan(&inputs[0]).filter(|scan| !scan.table().is_backward())
+    scan(&inputs[0]).filter(|scan| !scan.table().is_backward() && scan.fetch().is_none())
 }
 
 /// Reads a table's slices from the end; rows need not be turned around for that. With a filter on
 /// the key, fewer keys are waited for.
-async fn pick_from_scan(scan: &Scan, plan: &LatestOnPlan, picker: &mut Picker) -> Result<()> {
+async fn pick_from_scan(
+    scan: &Scan,
+    plan: &LatestOnPlan,
+    picker: &mut Picker,
+    memory: &MemoryReservation,
+) -> Result<()> {
     let key = plan.keys.first().and_then(|key| key.downcast_ref::<Column>());
     if let Some(passes) = key.and_then(|key| scan.passing_keys(key.index())) {
         picker.expect_only(&passes);
     }
-    for unit in scan.table().units().rev() {
-        let mut end = unit.rows.end;
-        while end > unit.rows.start {
-            if picker.is_complete() {
-                return Ok(());
-            }
-            let start = unit.rows.start.max(end.saturating_sub(BATCH_ROWS));
-            if let Some(batch) = scan.read(&unit.slice, start..end)? {
-                picker.update(&batch, false)?;
-            }
-            end = start;
-            tokio::task::coop::consume_budget().await;
+    let units = scan.table().units().rev();
+    let chunks = units.map(|unit| (Arc::clone(&unit.slice), unit.rows.clone()));
+    let (mut steps, mut turns) = (Steps::new(chunks, true), Turns::new());
+    while !picker.is_complete()
+        && let Some((slice, rows)) = steps.next()
+    {
+        let started = Instant::now();
+        if let Some(batch) = scan.read(&slice, rows)? {
+            picker.update(&batch, false)?;
+            memory.try_resize(picker.size())?;
         }
+        steps.took(started.elapsed());
+        account::check().map_err(engine_error)?;
+        turns.yield_when_over().await;
     }
     Ok(())
 }
@@ -116,7 +127,7 @@ impl Operator for LatestOnPlan {
     }
 
     fn distribution(&self, inputs: &[Input]) -> Vec<Distribution> {
-        vec![if scan(&inputs[0]).is_some() {
+        vec![if forward_scan(inputs).is_some() {
             Distribution::UnspecifiedDistribution
         } else {
             Distribution::SinglePartition
@@ -149,16 +160,7 @@ impl Lower for LatestOnNode {
         let timestamp = lowering.expr(self.timestamp(), schema)?;
         let keys: Vec<_> =
             self.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
-        let symbol = match keys.as_slice() {
-            [key] => symbol_kind(&input, key),
-            _ => None,
-        };
-        let kind = if let Some(kind) = symbol {
-            kind
-        } else {
-            let types = keys.iter().map(|key| key.data_type(&input.schema()));
-            KeyKind::Hashed(types.collect::<Result<_>>()?)
-        };
+        let kind = KeyKind::of(&keys, &input)?;
         let by_time = origin(&input, &timestamp)
             .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
         let output = input.schema();
@@ -172,6 +174,8 @@ impl Lower for LatestOnNode {
             return Ok(OperatorExec::plan(plan, vec![TimeConcat::plan(backward)], &output));
         }
         let mut input = in_time_order(input, &plan.timestamp)?;
+        // Rows that had to be sorted may have got keys of another dictionary.
+        plan.kind = KeyKind::of(&plan.keys, &input)?;
         if input.output_partitioning().partition_count() > 1 {
             input = TimeConcat::plan(input);
         }
@@ -179,8 +183,15 @@ impl Lower for LatestOnNode {
     }
 }
 
-fn symbol_kind(input: &Arc<dyn ExecutionPlan>, key: &Arc<dyn PhysicalExpr>) -> Option<KeyKind> {
-    let ((scan, output), nullable) = nullable_origin(input, key)?;
-    let symbols = scan.symbols(output)?.len();
-    Some(KeyKind::Symbol { symbols, nullable })
+impl KeyKind {
+    fn of(keys: &[Arc<dyn PhysicalExpr>], input: &Arc<dyn ExecutionPlan>) -> Result<Self> {
+        if let [key] = keys
+            && let Some(((scan, output), nullable)) = nullable_origin(input, key)
+            && let Some(symbols) = scan.symbols(output)
+        {
+            return Ok(Self::Symbol { symbols: symbols.len(), nullable });
+        }
+        let types = keys.iter().map(|key| key.data_type(&input.schema()));
+        Ok(Self::Hashed(types.collect::<Result<_>>()?))
+    }
 }

@@ -12,6 +12,10 @@ use std::sync::Arc;
 use tidemark_kernels::{Validity, pick_latest};
 
 use super::plan::{KeyKind, LatestOnPlan};
+use crate::bounded::bytes::cell_bytes;
+
+/// Bytes of a cell beside those whose number varies, at most.
+const CELL_BYTES: usize = 16;
 
 /// Keys seen so far and the rows picked for them.
 pub(crate) struct Picker {
@@ -19,6 +23,7 @@ pub(crate) struct Picker {
     keys: Keys,
     /// Newest first.
     picked: Vec<RecordBatch>,
+    picked_bytes: usize,
 }
 
 enum Keys {
@@ -42,7 +47,7 @@ impl Picker {
                 Keys::Hashed { values, seen: vec![], ids: vec![] }
             }
         };
-        Ok(Self { plan: Arc::clone(plan), keys, picked: vec![] })
+        Ok(Self { plan: Arc::clone(plan), keys, picked: vec![], picked_bytes: 0 })
     }
 
     /// Sets which symbols can occur; the last entry of `passes` is that of null.
@@ -66,7 +71,7 @@ impl Picker {
             Keys::Symbol { seen, .. } => seen.len(),
             Keys::Hashed { values, seen, ids } => values.size() + seen.len() + 8 * ids.capacity(),
         };
-        keys + self.picked.iter().map(|batch| batch.num_rows() * 64).sum::<usize>()
+        keys + self.picked_bytes
     }
 
     /// Looks at a batch that is older than all before; its rows are newest first or last.
@@ -98,7 +103,10 @@ impl Picker {
             }
         };
         if !rows.is_empty() {
-            self.picked.push(take_record_batch(batch, &UInt32Array::from(rows))?);
+            let picked = take_record_batch(batch, &UInt32Array::from(rows))?;
+            self.picked_bytes += cell_bytes(&picked);
+            self.picked_bytes += picked.num_rows() * picked.num_columns() * CELL_BYTES;
+            self.picked.push(picked);
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //!
 //! A condition that reads no column may not move below what answers with rows where it is given
 //! none: totals, filled buckets. `DataFusion`'s rule moves such a condition below everything, and
-//! makes it itself, of a condition on a column that is a constant there.
+//! makes it itself, of a condition on a column that is a constant there. Nor may one that answers
+//! each row anew: what makes several rows of one asks it for each of them.
 
 use std::sync::Arc;
 
@@ -41,8 +42,7 @@ impl OptimizerRule for PushFilters {
             return self.0.rewrite(LogicalPlan::Filter(filter), config);
         }
         let (conditions, input) = merged(filter);
-        let (staying, moving): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(|condition| condition.column_refs().is_empty());
+        let (staying, moving): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(stays);
         let plan = match conjunction(moving) {
             Some(moving) => {
                 let filter = Filter::try_new(moving, input.into())?;
@@ -53,6 +53,11 @@ impl OptimizerRule for PushFilters {
         let Some(staying) = conjunction(staying) else { return Ok(Transformed::yes(plan)) };
         Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(staying, plan.into())?)))
     }
+}
+
+/// Whether a condition has to be asked of each row that the node answers with.
+fn stays(condition: &Expr) -> bool {
+    condition.column_refs().is_empty() || condition.is_volatile()
 }
 
 /// Whether a node may answer with rows where its input has none.

@@ -139,6 +139,11 @@ impl FilteredScan {
         self.output.get(output).copied()
     }
 
+    /// Rows of each partition, at most.
+    pub(crate) fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+
     /// The scan below.
     pub(crate) fn scan(&self) -> &SliceScan {
         &self.scan

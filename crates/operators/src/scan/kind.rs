@@ -35,6 +35,14 @@ impl Scan {
         }
     }
 
+    /// Rows of each partition, at most, if there is a limit beside that of the rows looked at.
+    pub(crate) fn fetch(&self) -> Option<usize> {
+        match self {
+            Self::Table(_) => None,
+            Self::Filtered(filtered) => filtered.fetch(),
+        }
+    }
+
     /// The column of [`Self::table`] behind an output column.
     pub(crate) fn column(&self, output: usize) -> Option<usize> {
         match self {

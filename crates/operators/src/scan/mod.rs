@@ -4,7 +4,7 @@ pub(crate) mod exec;
 pub(crate) mod filtered;
 pub(crate) mod kind;
 mod operator;
-mod pace;
+pub(crate) mod pace;
 pub(crate) mod provider;
 pub(crate) mod rows;
 pub(crate) mod time_filter;

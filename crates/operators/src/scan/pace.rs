@@ -14,7 +14,6 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tidemark_storage::Slice;
 
 use super::rows::BATCH_ROWS;
-use crate::bounded::bytes::{has_lists, without_others};
 
 /// Time from one turn of the others to the next.
 const TURN: Duration = Duration::from_millis(10);
@@ -28,24 +27,37 @@ pub(super) fn paced(
     schema: SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
 ) -> SendableRecordBatchStream {
-    let has_lists = has_lists(schema.fields());
-    let batches = batches.map(move |batch| if has_lists { without_others(&batch?) } else { batch });
-    let begin = (batches, Instant::now());
-    let rows = futures::stream::unfold(begin, |(mut batches, mut since)| async move {
-        if since.elapsed() >= TURN {
-            tokio::task::yield_now().await;
-            since = Instant::now();
-        }
-        batches.next().map(|batch| (batch, (batches, since)))
+    let begin = (batches, Turns::new());
+    let rows = futures::stream::unfold(begin, |(mut batches, mut turns)| async move {
+        turns.yield_when_over().await;
+        batches.next().map(|batch| (batch, (batches, turns)))
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+/// Lets others have their turn, by the clock.
+pub(crate) struct Turns {
+    since: Instant,
+}
+
+impl Turns {
+    pub(crate) fn new() -> Self {
+        Self { since: Instant::now() }
+    }
+
+    pub(crate) async fn yield_when_over(&mut self) {
+        if self.since.elapsed() >= TURN {
+            tokio::task::yield_now().await;
+            self.since = Instant::now();
+        }
+    }
 }
 
 /// Rows of a slice.
 type Chunk = (Arc<Slice>, Range<usize>);
 
 /// The chunks of a scan in smaller steps once one took long.
-pub(super) struct Steps<I> {
+pub(crate) struct Steps<I> {
     chunks: I,
     backward: bool,
     rest: Option<Chunk>,
@@ -53,12 +65,12 @@ pub(super) struct Steps<I> {
 }
 
 impl<I: Iterator<Item = Chunk>> Steps<I> {
-    pub(super) fn new(chunks: I, backward: bool) -> Self {
+    pub(crate) fn new(chunks: I, backward: bool) -> Self {
         Self { chunks, backward, rest: None, rows: BATCH_ROWS }
     }
 
     /// Says how long the last step took.
-    pub(super) fn took(&mut self, time: Duration) {
+    pub(crate) fn took(&mut self, time: Duration) {
         if time > LONG_STEP {
             self.rows = (self.rows / 4).max(MIN_STEP_ROWS);
         }

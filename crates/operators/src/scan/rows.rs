@@ -10,6 +10,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::Expr;
 use tidemark_storage::{Slice, TimeRange};
 
+use crate::bounded::bytes::{has_lists, without_others};
 use crate::error::engine_error;
 
 /// Rows per batch: large enough to drown per-batch costs, small enough for the second-level
@@ -34,7 +35,8 @@ pub struct Rows<'a> {
     pub predicate: Option<&'a Expr>,
 }
 
-/// The cells of some rows as a batch; nothing is copied.
+/// The cells of some rows as a batch; nothing is copied. Lists come without the elements of other
+/// rows: Arrow allocates for all of them where it takes rows.
 pub(crate) fn read(
     slice: &Slice,
     projection: &[usize],
@@ -43,7 +45,8 @@ pub(crate) fn read(
 ) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let columns = slice.columns(projection, rows).map_err(engine_error)?;
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?;
+    if has_lists(schema.fields()) { without_others(&batch) } else { Ok(batch) }
 }
 
 /// Rows in the opposite order.

@@ -1,0 +1,72 @@
+/**
+ * Operators that read a table's rows from their ends, or symbols by their numbers, above what is
+ * not the whole table in its order: a LIMIT, a filter with one, rows that were sorted.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rowsOf } from '../limits/client.js';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer();
+  for (const statement of [
+    'create table few (ts timestamp, sym symbol, price double) timestamp(ts) partition by day',
+    "insert into few values (1, 'a', 1.0), (2, 'a', 2.0), (3, 'a', 3.0)",
+    `create table many as (select ('k' || (x * 7919 % 10007))::symbol sym, x v,
+      timestamp_sequence(0, 1000000) ts
+      from long_sequence(200000)) timestamp(ts) partition by day`,
+    'create table volatile (p double, a double[], ts timestamp) timestamp(ts) partition by day',
+    'insert into volatile values (0.5, array_build(1, 10000, 1.0), 0)',
+  ]) {
+    await rowsOf(server, statement);
+  }
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+test('LATEST ON sees the rows that a LIMIT leaves', async (t) => {
+  for (const [from, newest] of [
+    ['few where price > 0 limit 2', 2],
+    ["few where sym = 'a' limit 1", 1],
+    ['few limit 2', 2],
+    ['few where price > 0 limit -2', 3],
+    ['few where price > 1 limit 1, 2', 3],
+  ] as const) {
+    const query = `select price from (select * from ${from}) latest on ts partition by sym`;
+    t.deepEqual(await rowsOf(server, query), [[newest]], query);
+  }
+});
+
+/** Rows of `many` at other times, in an order that has to be made; symbols or their texts. */
+const moved = (sym: string): string =>
+  `(select dateadd('s', -((v * 7919) % 1000003)::int, ts) t2, ${sym} sym, v from many)
+    timestamp(t2)`;
+
+for (const [what, query] of Object.entries({
+  'SAMPLE BY': (from: string) =>
+    `select sym::varchar k, sum(c), sum(v) from
+      (select t2, sym, count() c, sum(v) v from ${from} sample by 12h) order by k`,
+  'LATEST ON': (from: string) =>
+    `select sym::varchar k, v from ${from} latest on t2 partition by sym order by k`,
+  'a window': (from: string) =>
+    `select k, max(r), sum(r) from (select sym::varchar k,
+      row_number() over (partition by sym order by t2) r from ${from}) order by k`,
+})) {
+  test(`${what} over rows that were sorted takes symbols for what they are`, async (t) => {
+    t.deepEqual(
+      await rowsOf(server, query(moved('sym'))),
+      await rowsOf(server, query(moved('sym::varchar'))),
+    );
+  });
+}
+
+test('a condition that changes from row to row is asked of each element', async (t) => {
+  const counts = `select count() from volatile, unnest(a) as u(e) where rnd_double() < p`;
+  const [[count]] = (await rowsOf(server, counts)) as [[number]];
+  // Of 10,000 with probability 1/2: ten times the standard deviation away from it.
+  t.true(count > 4_500 && count < 5_500, String(count));
+});
