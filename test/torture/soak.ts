@@ -304,15 +304,26 @@ async function judgeRows(): Promise<void> {
   harness.judge(spilledFiles(server) === 0 ? undefined : `${spilledFiles(server)} spilled files`);
 }
 
-/** What the tables take. */
-function rootMib(): number {
+/** What the files of the tables take, MiB. */
+function rootFiles(): ReadonlyMap<string, number> {
   const all = readdirSync(join(root, 'db'), { recursive: true, withFileTypes: true });
   const entries = all.filter((entry) => entry.name !== RESERVE);
-  const sizes = entries.map((entry) => {
-    const file = statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false });
-    return file?.isFile() === true ? file.blocks * 512 : 0;
-  });
-  return sizes.reduce((sum, size) => sum + size, 0) / MIB;
+  return new Map(
+    entries.map((entry) => {
+      const path = join(entry.parentPath, entry.name);
+      const file = statSync(path, { throwIfNoEntry: false });
+      return [path, file?.isFile() === true ? (file.blocks * 512) / MIB : 0];
+    }),
+  );
+}
+
+function rootMib(): number {
+  return [...rootFiles().values()].reduce((sum, size) => sum + size, 0);
+}
+
+function largestFiles(): string {
+  const files = [...rootFiles()].sort(([, one], [, other]) => other - one).slice(0, 5);
+  return files.map(([path, size]) => `${path.slice(root.length)} ${size.toFixed(1)}`).join(', ');
 }
 
 async function judgeRoom(): Promise<void> {
@@ -327,7 +338,9 @@ async function judgeRoom(): Promise<void> {
   }
   const left = rootMib();
   harness.say(`room: ${full.toFixed(0)} MiB, ${left.toFixed(0)} MiB after the tables were dropped`);
-  harness.judge(left > EMPTY_ROOT_MIB ? `${left.toFixed(0)} MiB stay` : undefined);
+  harness.judge(
+    left > EMPTY_ROOT_MIB ? `${left.toFixed(0)} MiB stay: ${largestFiles()}` : undefined,
+  );
 }
 
 async function judgeEnd(): Promise<void> {
