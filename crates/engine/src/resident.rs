@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidemark_storage::{Pressure, Storage};
 use tidemark_types::{EngineError, ErrorCode, account};
@@ -15,11 +15,17 @@ use tidemark_types::{EngineError, ErrorCode, account};
 use crate::log;
 use crate::registry::QueryRegistry;
 
-/// How often the process is measured.
+/// How often the process is measured, and how often where it holds much: what one thread freed, and
+/// keeps, counts as free until then, and is given to another.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
-/// Measurements after a query was stopped before the next one may be: it takes a moment to let
-/// go of what it holds.
-const PATIENCE: u32 = 5;
+const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
+/// The most often that the log says that memory is low.
+const LOG_EVERY: Duration = Duration::from_secs(1);
+/// Percent of the limit that are much.
+const MUCH_PERCENT: u64 = 60;
+/// How long after a query was stopped the next one may be: it takes a moment to let go of what it
+/// holds.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Percent of the limit above which new queries wait.
 const LOW_PERCENT: u64 = 80;
 /// Percent of the limit above which the largest query is stopped.
@@ -63,11 +69,14 @@ impl ResidentGuard {
         self.resident.load(Ordering::Relaxed)
     }
 
+    fn percent(&self, percent: u64) -> u64 {
+        self.limit / 100 * percent
+    }
+
     fn note(&self, resident: u64) -> Level {
-        let percent = |percent: u64| self.limit / 100 * percent;
         let level = match resident {
-            bytes if bytes >= percent(HIGH_PERCENT) => Level::High,
-            bytes if bytes >= percent(LOW_PERCENT) => Level::Low,
+            bytes if bytes >= self.percent(HIGH_PERCENT) => Level::High,
+            bytes if bytes >= self.percent(LOW_PERCENT) => Level::Low,
             _ => Level::Normal,
         };
         self.resident.store(resident, Ordering::Relaxed);
@@ -106,10 +115,10 @@ pub(crate) async fn watch(
     registry: Weak<QueryRegistry>,
     storage: Weak<Storage>,
 ) {
-    let (mut patience, mut large_ended) = (0_u32, 0);
-    let mut times = tokio::time::interval(MEASURE_EVERY);
+    let (mut stopped, mut large_ended) = (None::<Instant>, 0);
+    let (mut pause, mut logged) = (Duration::ZERO, None::<Instant>);
     loop {
-        times.tick().await;
+        tokio::time::sleep(pause).await;
         let (Some(registry), Some(storage)) = (registry.upgrade(), storage.upgrade()) else {
             return;
         };
@@ -122,7 +131,9 @@ pub(crate) async fn watch(
             Level::Low => Pressure::Low,
             Level::High => Pressure::High,
         });
-        if level > before {
+        let may_log = logged.is_none_or(|at| at.elapsed() >= LOG_EVERY);
+        if level > before && may_log {
+            logged = Some(Instant::now());
             let fields = serde_json::json!({
                 "resident_bytes": resident, "limit_bytes": guard.limit, "level": level as u8,
             });
@@ -131,10 +142,12 @@ pub(crate) async fn watch(
         if std::mem::replace(&mut large_ended, account::large_ended()) != large_ended {
             wake_workers();
         }
-        patience = patience.saturating_sub(1);
-        if level == Level::High && patience == 0 && registry.stop_largest(guard.stopped()) {
-            patience = PATIENCE;
+        let may_stop = stopped.is_none_or(|at| at.elapsed() >= PATIENCE);
+        if level == Level::High && may_stop && registry.stop_largest(guard.stopped()) {
+            stopped = Some(Instant::now());
         }
+        let is_much = resident >= guard.percent(MUCH_PERCENT);
+        pause = if is_much { MEASURE_MUCH_EVERY } else { MEASURE_EVERY };
     }
 }
 
