@@ -19,7 +19,7 @@ use crate::registry::QueryRegistry;
 /// keeps, counts as free until then, and is given to another.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
-/// The most often that the log says that memory is low.
+/// The most often that the log says of a level that it was reached.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 /// Percent of the limit that are much.
 const MUCH_PERCENT: u64 = 60;
@@ -116,7 +116,7 @@ pub(crate) async fn watch(
     storage: Weak<Storage>,
 ) {
     let (mut stopped, mut large_ended) = (None::<Instant>, 0);
-    let (mut pause, mut logged) = (Duration::ZERO, None::<Instant>);
+    let (mut pause, mut logged) = (Duration::ZERO, None::<(Level, Instant)>);
     loop {
         tokio::time::sleep(pause).await;
         let (Some(registry), Some(storage)) = (registry.upgrade(), storage.upgrade()) else {
@@ -131,9 +131,9 @@ pub(crate) async fn watch(
             Level::Low => Pressure::Low,
             Level::High => Pressure::High,
         });
-        let may_log = logged.is_none_or(|at| at.elapsed() >= LOG_EVERY);
+        let may_log = logged.is_none_or(|(low, at)| level > low || at.elapsed() >= LOG_EVERY);
         if level > before && may_log {
-            logged = Some(Instant::now());
+            logged = Some((level, Instant::now()));
             let fields = serde_json::json!({
                 "resident_bytes": resident, "limit_bytes": guard.limit, "level": level as u8,
             });

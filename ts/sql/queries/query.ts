@@ -392,7 +392,8 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
   return p.add({ kind: 'Select', ...node }, start, p.lastEnd(), ...children);
 }
 
-function whereClause(p: Parser): NodeId | null {
+/** WHERE and its condition, of a query, UPDATE or DELETE; null where there is none. */
+export function whereClause(p: Parser): NodeId | null {
   if (!p.at('WHERE')) {
     return null;
   }

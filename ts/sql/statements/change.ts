@@ -3,7 +3,13 @@ import type { InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
-import { columnAlias, parsePreamble, queryAfter, type Preamble } from '../queries/query.js';
+import {
+  columnAlias,
+  parsePreamble,
+  type Preamble,
+  queryAfter,
+  whereClause,
+} from '../queries/query.js';
 import { parseSources } from '../queries/source.js';
 import { parseInsertedRows } from '../queries/values.js';
 
@@ -123,7 +129,7 @@ export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
   }
   const assignments = p.list(() => assignment(p));
   const from = p.take('FROM') ? parseSources(p, 'table name or sub-query expected') : null;
-  const filter = parseWhere(p);
+  const filter = whereClause(p);
   const node = { table, alias, assignments, from, filter, with: preamble.with };
   const children = [...assignments.map(([, value]) => value), from, filter];
   return p.add({ kind: 'Update', ...node }, preamble.start, p.lastEnd(), ...children);
@@ -138,18 +144,6 @@ function assignment(p: Parser): [Name, NodeId] {
   return [column, p.grammar.expression(p)];
 }
 
-function parseWhere(p: Parser): NodeId | null {
-  if (!p.at('WHERE')) {
-    return null;
-  }
-  const start = p.start();
-  p.advance();
-  if (!atOperand(p)) {
-    p.failAt('empty where clause', start, start + 5);
-  }
-  return p.grammar.expression(p);
-}
-
 /** `DELETE FROM t [[AS] alias] [USING …] [WHERE …]`. */
 export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   if (preamble.declarations.length > 0) {
@@ -161,7 +155,7 @@ export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.at('USING') && !p.at('WHERE'));
   const alias = named ? p.name('table alias expected') : null;
   const using = p.take('USING') ? parseSources(p, 'table name or sub-query expected') : null;
-  const filter = parseWhere(p);
+  const filter = whereClause(p);
   const node = { table, alias, using, filter, with: preamble.with };
   return p.add({ kind: 'Delete', ...node }, preamble.start, p.lastEnd(), using, filter);
 }
